@@ -53,8 +53,8 @@ pub enum Injected {
     Local,
 }
 
-/// Puts of up to so many bytes have read their source when [`Conduit::put`] returns, on every conduit,
-/// so that nobody waits or counts for their local completion.
+/// Puts of up to so many bytes have read their source when [`Conduit::put`] returns, on every
+/// conduit, so that nobody waits or counts for their local completion.
 pub const SMALL_PUT: usize = 64;
 
 /// Why an injection did not happen. Nothing was sent.
@@ -251,10 +251,11 @@ pub struct PrepareRequest {
 
 /// A way to reach peers.
 ///
-/// The engine checks ranks, handler indices, argument counts, payload limits and contexts before
-/// it calls; a conduit refuses what exceeds its limits and checks what arrives. What must hold
-/// between calls is in `docs/conduits.md`, and checked by the conformance suite. Progress is made only in [`poll`](Self::poll), which
-/// runs handlers through the sink. Every call may come from any thread in PAR mode.
+/// The engine checks ranks, handler indices, argument counts, payload limits and contexts before it
+/// calls; a conduit refuses what exceeds its limits and checks what arrives. What must hold between
+/// calls is in `docs/conduits.md`, and checked by the conformance suite. Progress is made only in
+/// [`poll`](Self::poll), which runs handlers through the sink. Every call may come from any thread
+/// in PAR mode.
 pub trait Conduit: Send + Sync {
     /// Name as in `--conduit`.
     fn name(&self) -> &'static str;
@@ -346,8 +347,8 @@ pub trait Conduit: Send + Sync {
         op: OpToken,
     ) -> Result<Injected, SendError>;
 
-    /// More of this rank's segment is attached: called before peers are told of it, and once a segment is attached. A conduit whose interface must know
-    /// what peers may reach tells it.
+    /// More of this rank's segment is attached: called before peers are told of it, and once a
+    /// segment is attached. A conduit whose interface must know what peers may reach tells it.
     ///
     /// # Errors
     /// Why it cannot be reached.
@@ -367,9 +368,9 @@ pub trait Conduit: Send + Sync {
         self.poll(sink)
     }
 
-    /// Takes what this rank has sent to itself and gives it to the sink; returns how many messages. What
-    /// was there before the call has been given to this sink or to that of another thread on return, or is
-    /// being given. Bounded work a call.
+    /// Takes what this rank has sent to itself and gives it to the sink; returns how many messages.
+    /// What was there before the call has been given to this sink or to that of another thread on
+    /// return, or is being given. Bounded work a call.
     fn poll_own<S: Sink>(&self, sink: &mut S) -> usize
     where
         Self: Sized,
@@ -377,8 +378,8 @@ pub trait Conduit: Send + Sync {
         self.poll(sink)
     }
 
-    /// Whether something that this rank has sent to itself is still under way, so that [`poll_own`](Self::poll_own) did not give it to
-    /// anybody.
+    /// Whether something that this rank has sent to itself is still under way, so that
+    /// [`poll_own`](Self::poll_own) did not give it to anybody.
     fn owes_itself(&self) -> bool {
         false
     }
@@ -395,12 +396,14 @@ pub trait Conduit: Send + Sync {
         !self.has_work()
     }
 
-    /// Whether a poll that finds nothing has asked the system, and so takes as long as many polls of memory: who waits spins less then.
+    /// Whether a poll that finds nothing has asked the system, and so takes as long as many polls
+    /// of memory: who waits spins less then.
     fn polls_ask_system(&self) -> bool {
         false
     }
 
-    /// Threads of this rank that the conduit needs for anything to come and that never sleep: each wants a processor as much as a rank does.
+    /// Threads of this rank that the conduit needs for anything to come and that never sleep: each
+    /// wants a processor as much as a rank does.
     fn busy_threads(&self) -> u32 {
         0
     }
@@ -428,20 +431,22 @@ pub trait Conduit: Send + Sync {
     /// are allowed.
     fn sleep(&self, timeout: Option<Duration>, seen: u32);
 
-    /// As [`sleep`](Self::sleep), also returns at once if `come` says that what this thread waits for outside of
-    /// messages is there: it is asked once more when those who bring it know that this rank sleeps. A conduit
-    /// with [`lines`](Self::lines) implements it.
+    /// As [`sleep`](Self::sleep), also returns at once if `come` says that what this thread waits
+    /// for outside of messages is there: it is asked once more when those who bring it know that
+    /// this rank sleeps. A conduit with [`lines`](Self::lines) implements it.
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
         if !come() {
             self.sleep(timeout, seen);
         }
     }
 
-    /// Has calls of [`sleep`](Self::sleep) return that other threads are in, or will begin with an epoch from before. Every conduit does that
-    /// which [`selector`](crate::selector) can have a thread sleep on; for others there is nothing to do.
+    /// Has calls of [`sleep`](Self::sleep) return that other threads are in, or will begin with an
+    /// epoch from before. Every conduit does that which [`selector`](crate::selector) can have a
+    /// thread sleep on; for others there is nothing to do.
     fn wake(&self) {}
 
-    /// Lines in memory that all ranks share, for small collective operations; `None` where there is no such memory.
+    /// Lines in memory that all ranks share, for small collective operations; `None` where there is
+    /// no such memory.
     #[inline(always)]
     fn lines(&self) -> Option<Lines<'_>> {
         None
@@ -454,8 +459,8 @@ pub trait Conduit: Send + Sync {
         None
     }
 
-    /// What is kept for connections, and who has asked for some; `None` where there are none. For reports; may be called at any time by any
-    /// thread.
+    /// What is kept for connections, and who has asked for some; `None` where there are none. For
+    /// reports; may be called at any time by any thread.
     fn connections(&self) -> Option<Connections> {
         None
     }
@@ -466,11 +471,11 @@ pub trait Conduit: Send + Sync {
         None
     }
 
-    /// The exit grace period of a process that is about to end: waits until nothing that it has sent
-    /// needs it any more. Over connections that has left by then, over interfaces it has arrived.
-    /// Announces the end to peers, which could wait for something. Waits no longer than `limit`,
-    /// which is what the end of the job leaves, nor than the conduit finds worth it, and for no lock
-    /// that a handler's thread may hold. Whether nothing needs the process any more.
+    /// The exit grace period of a process that is about to end: waits until nothing that it has
+    /// sent needs it any more. Over connections that has left by then, over interfaces it has
+    /// arrived. Announces the end to peers, which could wait for something. Waits no longer than
+    /// `limit`, which is what the end of the job leaves, nor than the conduit finds worth it, and
+    /// for no lock that a handler's thread may hold. Whether nothing needs the process any more.
     ///
     /// The default is right where what is sent has left when the call that sends it returns.
     fn exit_grace(&self, limit: Duration) -> bool {
@@ -478,21 +483,23 @@ pub trait Conduit: Send + Sync {
         true
     }
 
-    /// Where this rank's credits can be read, also when the conduit is gone; `None` without flow control.
+    /// Where this rank's credits can be read, also when the conduit is gone; `None` without flow
+    /// control.
     fn gauges(&self) -> Option<Arc<Gauges>> {
         None
     }
 
-    /// `act` is called when another rank says over the system queue that it ends the job. The first that is given counts. Where all ranks
-    /// share memory there is no such queue: they see the job's exit word.
+    /// `act` is called when another rank says over the system queue that it ends the job. The first
+    /// that is given counts. Where all ranks share memory there is no such queue: they see the
+    /// job's exit word.
     fn on_exit(&self, act: HearExit) {
         drop(act);
     }
 
-    /// Reports to other ranks over the system queue that this one ends the job, and waits until they
-    /// have confirmed, for a bounded time. Runs no handler and waits for no lock that a handler's
-    /// thread may hold, so it may be called inside one; not in a signal handler. Any thread may call
-    /// it in every [mode](crate::threads::ThreadMode).
+    /// Reports to other ranks over the system queue that this one ends the job, and waits until
+    /// they have confirmed, for a bounded time. Runs no handler and waits for no lock that a
+    /// handler's thread may hold, so it may be called inside one; not in a signal handler. Any
+    /// thread may call it in every [mode](crate::threads::ThreadMode).
     ///
     /// False if only another thread can do that, the one that calls a conduit which does not lock:
     /// that thread is woken, and calls this when it next rests. Nothing else has been done then.

@@ -1,7 +1,9 @@
-//! The end of a job, as ranks report it to each other over a network: the machine of the system queue with a clock and a lock.
+//! The end of a job, as ranks report it to each other over a network: the machine of the system
+//! queue with a clock and a lock.
 //!
-//! Both networks share this; what differs is how a question leaves and how answers are taken ([`Way`]). docs/adr/0028 and 0030 say which
-//! ranks get a report, and why a job's launchers get one besides.
+//! Both networks share this; what differs is how a question leaves and how answers are taken
+//! ([`Way`]). docs/adr/0028 and 0030 say which ranks get a report, and why a job's launchers get
+//! one besides.
 
 use argonet_am::system_queue::{
     Answer, Frame, Heard, Question, Shutdown, ShutdownState, Slot, SystemQueue,
@@ -23,8 +25,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// Looks for answers before that.
 const EAGER_LOOKS: u32 = 64;
 
-/// What a rank does when another says that it ends the job with a code. It is called by a thread that polls, while that holds locks of the
-/// conduit, so it must not call the conduit.
+/// What a rank does when another says that it ends the job with a code. It is called by a thread
+/// that polls, while that holds locks of the conduit, so it must not call the conduit.
 pub type HearExit = Box<dyn Fn(JobRank, u8) + Send + Sync>;
 
 /// An exit to be reported to other ranks.
@@ -33,7 +35,8 @@ pub struct ExitReport<'a> {
     pub code: u8,
     /// How long it may take.
     pub limit: Duration,
-    /// Ranks that need no report, and are not waited for: those that share memory with this one, and those that have come to their end.
+    /// Ranks that need no report, and are not waited for: those that share memory with this one,
+    /// and those that have come to their end.
     pub spares: &'a dyn Fn(JobRank) -> bool,
 }
 
@@ -64,8 +67,8 @@ impl fmt::Display for ExitCounts {
 
 /// How the questions of a conduit travel.
 pub(crate) trait Way {
-    /// Calls `ask` with what is kept about `rank` and sends the frame that it may get, if the rank can be reached now. Waits for no lock
-    /// longer than until then.
+    /// Calls `ask` with what is kept about `rank` and sends the frame that it may get, if the rank
+    /// can be reached now. Waits for no lock longer than until then.
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>);
 
     /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
@@ -104,7 +107,8 @@ impl Exits {
         }
     }
 
-    /// `act` is called when another rank says that it ends the job, or now if one has. The first that is given counts.
+    /// `act` is called when another rank says that it ends the job, or now if one has. The first
+    /// that is given counts.
     pub(crate) fn on_exit(&self, act: HearExit) {
         let mut hearing = self.hearing.lock();
         if hearing.act.is_some() {
@@ -144,9 +148,9 @@ impl Exits {
         act(from, code);
     }
 
-    /// Reports to others that this rank ends the job, and waits until they have confirmed, with code
-    /// 0 until the reports have left, or until the time is over. A rank that has heard of an exit
-    /// reports to none, but forwards a 0; nor does one that has reported already.
+    /// Reports to others that this rank ends the job, and waits until they have confirmed, with
+    /// code 0 until the reports have left, or until the time is over. A rank that has heard of an
+    /// exit reports to none, but forwards a 0; nor does one that has reported already.
     // spec P13: the first rank that exits tells the others, and waits for a bounded time.
     pub(crate) fn report(&self, exit: &ExitReport<'_>, way: &impl Way) {
         let begun = Instant::now();

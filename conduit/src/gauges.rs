@@ -1,6 +1,8 @@
-//! What a rank holds, uses, lends and banks, where another process of the same user can read it while the job runs.
+//! What a rank holds, uses, lends and banks, where another process of the same user can read it
+//! while the job runs.
 //!
-//! A memory file that only this process has open; `argonet info --credits` opens it through `/proc`. Words of 64 bits:
+//! A memory file that only this process has open; `argonet info --credits` opens it through
+//! `/proc`. Words of 64 bits:
 //!
 //! ```text
 //! 0 magic   1 rank, ranks   2 credits of a rank, share   3 banked, epochs   4 lent   5 given back   6 not touched   7 0
@@ -18,7 +20,8 @@ pub const CREDITS_FILE_NAME: &str = "argonet-credits";
 const MAGIC: u64 = u64::from_le_bytes(*b"argocred");
 const HEAD: usize = 8;
 
-/// Credits of a rank, as they are now. Outlives the conduit, for whoever writes statistics when the process ends.
+/// Credits of a rank, as they are now. Outlives the conduit, for whoever writes statistics when the
+/// process ends.
 pub struct Gauges(Words);
 
 impl Gauges {

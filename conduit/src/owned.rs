@@ -9,16 +9,18 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
 use std::time::Instant;
 
-/// A value behind a lock that costs one atomic exchange to take and a plain store to release; in SEQ, where the conduit's owner lets in one
-/// thread alone, a load and two stores. Held for a few instructions only: who waits for it spins.
+/// A value behind a lock that costs one atomic exchange to take and a plain store to release; in
+/// SEQ, where the conduit's owner lets in one thread alone, a load and two stores. Held for a few
+/// instructions only: who waits for it spins.
 pub(crate) struct Owned<T> {
     held: AtomicU8,
     mode: ThreadMode,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is used by who holds the lock, one thread at a time: `held` is exchanged, or, in SEQ, one thread alone comes here (the promise of the
-// mode; an exit by another thread is turned away, `Portals::may_enter`), and `held` keeps it from using the value twice.
+// SAFETY: the value is used by who holds the lock, one thread at a time: `held` is exchanged, or,
+// in SEQ, one thread alone comes here (the promise of the mode; an exit by another thread is turned
+// away, `Portals::may_enter`), and `held` keeps it from using the value twice.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
 /// The value, until dropped. Shared and sent as `&mut T` is, so threads share one only if they may

@@ -1,5 +1,5 @@
-//! Numbers of this process in a memory file that only it has open, where other processes of the same user read them through
-//! `/proc` while the job runs.
+//! Numbers of this process in a memory file that only it has open, where other processes of the
+//! same user read them through `/proc` while the job runs.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use memmap2::{MmapOptions, MmapRaw};
@@ -30,7 +30,8 @@ impl Words {
 
     fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at < self.count, "word {at} of {}", self.count);
-        // SAFETY: within the mapping, which begins at a page and stays as long as `self`; other processes can only change the numbers.
+        // SAFETY: within the mapping, which begins at a page and stays as long as `self`; other
+        // processes can only change the numbers.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }
     }
 

@@ -134,13 +134,13 @@ impl Operation {
     pub(crate) fn complete(
         &self,
         event: Event,
-        part: Completion,
+        completion: Completion,
         count: u32,
     ) -> Result<bool, EventError> {
         let count64 = u64::from(count);
         // Acquire on success as well: whoever is told that it was last may act on all parts.
         let now = self.update(event, Ordering::AcqRel, |state| {
-            let (pending, step) = match part {
+            let (pending, step) = match completion {
                 Completion::Local => (local(state), 1 << REMOTE_BITS),
                 Completion::Remote => (remote(state), 1),
                 Completion::Both => (local(state).min(remote(state)), (1 << REMOTE_BITS) + 1),

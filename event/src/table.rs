@@ -172,8 +172,13 @@ impl HandleTable {
     /// A completion that is stale, repeated or invented is refused as far as generation and count
     /// show it, and changes nothing.
     #[inline]
-    pub fn complete(&self, event: Event, part: Completion, count: u32) -> Result<bool, EventError> {
-        self.operation(event)?.1.complete(event, part, count)
+    pub fn complete(
+        &self,
+        event: Event,
+        completion: Completion,
+        count: u32,
+    ) -> Result<bool, EventError> {
+        self.operation(event)?.1.complete(event, completion, count)
     }
 
     /// Counts `count` implicit operations as complete; returns whether none is outstanding now in

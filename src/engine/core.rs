@@ -158,12 +158,12 @@ impl<C: Conduit> Sink for Runner<'_, C> {
         core::mem::forget(running);
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
-        self.engine.complete(op, part, 1);
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        self.engine.complete(op, completion, 1);
     }
 
-    fn completed_all(&mut self, op: OpToken, part: Completion, count: u32) {
-        self.engine.complete(op, part, count);
+    fn completed_all(&mut self, op: OpToken, completion: Completion, count: u32) {
+        self.engine.complete(op, completion, count);
     }
 
     fn on_error(&mut self, error: AmError) {

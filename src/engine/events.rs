@@ -394,21 +394,21 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// A conduit reports a completion.
-    pub(super) fn complete(&self, op: OpToken, part: Completion, count: u32) {
+    pub(super) fn complete(&self, op: OpToken, completion: Completion, count: u32) {
         let outcome = if op.implicit {
             let token = NbiToken::from_raw(op.handle);
-            let token = match part {
+            let token = match completion {
                 Completion::Local => token.with_category(Category::Lc),
                 Completion::Remote => token,
             };
             self.events.complete_nbi(token, count)
         } else {
-            let part = match part {
+            let completion = match completion {
                 Completion::Local => argonet_event::Completion::Local,
                 Completion::Remote => argonet_event::Completion::Remote,
             };
             self.events
-                .complete(Event::from_raw(op.handle), part, count)
+                .complete(Event::from_raw(op.handle), completion, count)
         };
         if let Err(error) = outcome {
             let name = self.conduit.name();

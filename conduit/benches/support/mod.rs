@@ -109,12 +109,12 @@ impl Sink for Count {
         }
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
-        self.completed_all(op, part, 1);
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        self.completed_all(op, completion, 1);
     }
 
-    fn completed_all(&mut self, _op: OpToken, part: Completion, count: u32) {
-        match part {
+    fn completed_all(&mut self, _op: OpToken, completion: Completion, count: u32) {
+        match completion {
             Completion::Local => self.local += u64::from(count),
             Completion::Remote => self.remote += u64::from(count),
         }

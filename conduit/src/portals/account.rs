@@ -8,7 +8,8 @@ use argonet_nic::portals::Portals as Interface;
 use core::fmt;
 use core::sync::atomic::Ordering;
 
-/// What is not free of a rank's tickets, chunks, slots and buffers, and what waits. All 0 where nothing is under way.
+/// What is not free of a rank's tickets, chunks, slots and buffers, and what waits. All 0 where
+/// nothing is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InUse {
     /// Tickets of messages.
@@ -142,7 +143,8 @@ impl<N: Interface> Portals<N> {
         })
     }
 
-    /// What this rank and a peer know of each other's credits; `None` without flow control and before the first message.
+    /// What this rank and a peer know of each other's credits; `None` without flow control and
+    /// before the first message.
     #[must_use]
     pub fn credit(&self, peer: JobRank) -> Option<Figures> {
         let state = self.used(peer)?.state.lock();

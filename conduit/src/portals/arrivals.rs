@@ -55,8 +55,9 @@ impl Parsed {
             0
         };
         let copy = |to: *mut u8, at: usize, len: usize| {
-            // SAFETY: `at + len` is at most the body's length, which was found to be `moved`; the caller promises those. The target is
-            // an array of this function of at least that size: `nargs` is checked by `Head::of`.
+            // SAFETY: `at + len` is at most the body's length, which was found to be `moved`; the
+            // caller promises those. The target is an array of this function of at least that size:
+            // `nargs` is checked by `Head::of`.
             unsafe { bulk::copy(to, from.as_ptr().add(at), len) };
         };
         if body.args > 0 {

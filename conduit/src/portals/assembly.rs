@@ -9,10 +9,12 @@ use core::ptr::NonNull;
 use memmap2::MmapMut;
 use std::collections::BTreeMap;
 
-/// Payloads of which parts are missing, and memory for them and for those that are whole and not handled.
+/// Payloads of which parts are missing, and memory for them and for those that are whole and not
+/// handled.
 ///
-/// A rank sends the parts of a payload in their order, and no other payload of a kind before the last is acknowledged. So there is one of each sender at most,
-/// and whatever comes is copied at once: no sender waits for another.
+/// A rank sends the parts of a payload in their order, and no other payload of a kind before the
+/// last is acknowledged. So there is one of each sender at most, and whatever comes is copied at
+/// once: no sender waits for another.
 pub(super) struct Assembly {
     /// By sender.
     partial: BTreeMap<u32, Partial>,
@@ -113,7 +115,8 @@ impl Assembly {
             Some(partial) => partial.room,
         };
         let to = self.memory(room);
-        // SAFETY: the room has `LARGE_BYTES`, which `end` was compared with, and nobody else has it; the caller promises the source.
+        // SAFETY: the room has `LARGE_BYTES`, which `end` was compared with, and nobody else has
+        // it; the caller promises the source.
         unsafe { bulk::copy(to.as_ptr().add(offset), bytes.as_ptr(), len) };
         if end == total {
             self.partial.remove(&from.0);
@@ -225,7 +228,8 @@ mod tests {
         let mut assembly = Assembly::new(2);
         let mut give = |lid, place, bytes| give(&mut assembly, (FROM, lid), place, bytes);
         let is_broken = |result| matches!(result, Err(PartError::Broken(_)));
-        // No beginning, no bytes, bytes behind the end, more than a medium has, an end that does not fit a number.
+        // No beginning, no bytes, bytes behind the end, more than a medium has, an end that does
+        // not fit a number.
         assert!(is_broken(give(0, (1, 3), b"a")));
         assert!(is_broken(give(0, (0, 3), b"")));
         assert!(is_broken(give(0, (0, 3), b"abcd")));

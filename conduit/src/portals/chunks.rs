@@ -30,14 +30,16 @@ pub(super) struct Chunks {
     sent: Box<[Owned<Option<Sent>>]>,
 }
 
-// SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by atomics and `bulk` only.
+// SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by
+// atomics and `bulk` only.
 unsafe impl Send for Chunks {}
 // SAFETY: as above; a chunk is written by who has taken it.
 unsafe impl Sync for Chunks {}
 
 impl Chunks {
     /// # Safety
-    /// `count` chunks from `start` on are this rank's buffers, used for nothing else, and covered by the descriptor.
+    /// `count` chunks from `start` on are this rank's buffers, used for nothing else, and covered
+    /// by the descriptor.
     pub(super) unsafe fn new(
         start: NonNull<u8>,
         count: u32,

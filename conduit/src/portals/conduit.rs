@@ -27,10 +27,12 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     completes_at_injection: false,
 };
 
-/// The longest that a process which ends waits for peers that do not confirm what it sent: that may take a datagram that is sent again.
+/// The longest that a process which ends waits for peers that do not confirm what it sent: that may
+/// take a datagram that is sent again.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// The same where others were told that the job ends and have not confirmed it: they may have gone without a word.
+/// The same where others were told that the job ends and have not confirmed it: they may have gone
+/// without a word.
 const LINGER_FOR_THE_GONE: Duration = Duration::from_millis(200);
 
 /// How long threads of an interface that never sleep have the processor where a yield is asked for.

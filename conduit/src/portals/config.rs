@@ -12,10 +12,12 @@ use std::sync::Arc;
 /// Bytes of a chunk: the largest request or reply that travels in one message.
 pub const CHUNK_BYTES: usize = 1024;
 
-/// Bytes of the longest message that an interface must at least carry. All arguments fit it, so only payloads go in parts.
+/// Bytes of the longest message that an interface must at least carry. All arguments fit it, so
+/// only payloads go in parts.
 pub const SHORTEST_MESSAGE: u64 = 512;
 
-/// Bytes of the payload of a large medium as it travels: aligned, so that all lie aligned in their buffers.
+/// Bytes of the payload of a large medium as it travels: aligned, so that all lie aligned in their
+/// buffers.
 pub(super) const LARGE_BYTES: usize = MAX_MEDIUM;
 pub(super) const LARGE_ALIGN: usize = 64;
 
@@ -28,7 +30,8 @@ pub(super) const HELD_TICKETS: u32 = 2;
 /// Least tickets: those, and two for a request in two messages.
 const LEAST_TICKETS: u32 = HELD_TICKETS + 2;
 
-/// Sizes and limits. What GASNet's Portals conduit calls `GASNET_PORTAL_*`, with the same defaults where that has any.
+/// Sizes and limits. What GASNet's Portals conduit calls `GASNET_PORTAL_*`, with the same defaults
+/// where that has any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortalsSizes {
     /// Messages of this rank under way (`MSG_LIMIT`).
@@ -37,7 +40,8 @@ pub struct PortalsSizes {
     pub temporaries: u32,
     /// Whether longs that fit a chunk travel in one (`PACKED_LONG`).
     pub packed_longs: bool,
-    /// Whether requests are paid with credits (`FLOW_CONTROL`). If not, what finds no room at its target is sent again until it does.
+    /// Whether requests are paid with credits (`FLOW_CONTROL`). If not, what finds no room at its
+    /// target is sent again until it does.
     pub flow_control: bool,
     /// Chunks that requests are sent from and answered into (`SB_CHUNKS`).
     pub send_chunks: u32,
@@ -49,7 +53,8 @@ pub struct PortalsSizes {
     pub am_events: u32,
     /// The same of the system queue (`SYS_LIMIT`).
     pub system_events: u32,
-    /// Buffers that payloads of large mediums arrive in, for requests and for replies, each of so many payloads of the largest size.
+    /// Buffers that payloads of large mediums arrive in, for requests and for replies, each of so
+    /// many payloads of the largest size.
     pub large_buffers: u32,
     /// Payloads of large mediums that are sent at once, for requests and for replies.
     pub large_slots: u32,
@@ -107,7 +112,8 @@ impl PortalsSizes {
         }
     }
 
-    /// How the receive space of each of so many ranks is dealt out. A rank is a peer of its own here: what it sends to itself takes the same way.
+    /// How the receive space of each of so many ranks is dealt out. A rank is a peer of its own
+    /// here: what it sends to itself takes the same way.
     ///
     /// # Errors
     /// Numbers that do not fit each other, with the sums.
@@ -179,6 +185,7 @@ pub struct PortalsConfig {
     pub reached: Arc<Directory>,
     /// Handlers that exist, the same on all ranks.
     pub registered: Registered,
-    /// Attached bytes of a rank's segment, as that rank publishes them, after [`Conduit::segment_grown`](crate::Conduit::segment_grown).
+    /// Attached bytes of a rank's segment, as that rank publishes them, after
+    /// [`Conduit::segment_grown`](crate::Conduit::segment_grown).
     pub segment_len: SegmentLen,
 }

@@ -171,7 +171,8 @@ pub struct Portals<N: Interface> {
     pub(super) gauges: Option<Arc<Gauges>>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
-    /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a rank are handled in their order.
+    /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a
+    /// rank are handled in their order.
     pub(super) turns: [Owned<()>; 2],
     pub(super) arrivals: Owned<Arrivals>,
     pub(super) returns: Owned<Returns>,
@@ -188,8 +189,9 @@ pub struct Portals<N: Interface> {
     pub(super) reply_halves: AtomicU32,
     /// Requests and operations that are not complete.
     pub(super) under_way: AtomicU32,
-    /// Polls that moved something. Writers: polling threads, before they look for sleepers; readers: threads that wait, after they have counted themselves as
-    /// sleepers. Both SeqCst, so one sees the other.
+    /// Polls that moved something. Writers: polling threads, before they look for sleepers;
+    /// readers: threads that wait, after they have counted themselves as sleepers. Both SeqCst, so
+    /// one sees the other.
     pub(super) epoch: AtomicU32,
     pub(super) sleepers: AtomicU32,
     /// What polls have returned and not given to sinks. Written by polling threads, read by those
@@ -198,17 +200,19 @@ pub struct Portals<N: Interface> {
     pub(super) reserves: Mutex<Reserves>,
     /// Errors that the next poll tells; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
-    /// The buffers, where they are not the interface's. Fields are dropped in their order: the interface, the first, no longer reaches them.
+    /// The buffers, where they are not the interface's. Fields are dropped in their order: the
+    /// interface, the first, no longer reaches them.
     pub(super) memory: Option<MmapMut>,
     pub(super) exits: Exits,
 }
 
 impl<N: Interface> Portals<N> {
-    /// Sets up everything that peers may reach (spec P14): they may begin when all ranks have returned from this, which a barrier
-    /// of the job must tell.
+    /// Sets up everything that peers may reach (spec P14): they may begin when all ranks have
+    /// returned from this, which a barrier of the job must tell.
     ///
     /// # Safety
-    /// The memory of `buffers` stays mapped as long as the value lives, and is used by nothing else but through the interface.
+    /// The memory of `buffers` stays mapped as long as the value lives, and is used by nothing else
+    /// but through the interface.
     ///
     /// # Errors
     /// Sizes that do not fit each other or the buffers; what the interface refuses.
@@ -303,7 +307,8 @@ impl<N: Interface> Portals<N> {
         Ok(portals)
     }
 
-    /// Whether the calling thread may use what [`Owned`] holds: in SEQ nothing locks it. For calls that come from any thread, an exit above all.
+    /// Whether the calling thread may use what [`Owned`] holds: in SEQ nothing locks it. For calls
+    /// that come from any thread, an exit above all.
     pub(super) fn may_enter(&self) -> bool {
         self.mode.locks() || self.maker == gettid()
     }

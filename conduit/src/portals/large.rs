@@ -45,14 +45,16 @@ impl Large {
         }
     }
 
-    /// Payloads that were not handled, or have not come wholly, and buffers that the interface has not got.
+    /// Payloads that were not handled, or have not come wholly, and buffers that the interface has
+    /// not got.
     pub(super) fn in_use(&self) -> u32 {
         self.buffers.in_use() + self.parts.in_use()
     }
 }
 
 impl<N: Interface> Portals<N> {
-    /// Follows the buffers of large mediums by an event of one; the payload that is all here with it.
+    /// Follows the buffers of large mediums by an event of one; the payload that is all here with
+    /// it.
     pub(super) fn follow_large(
         &self,
         large: &mut Large,
@@ -100,7 +102,8 @@ impl<N: Interface> Portals<N> {
             return Ok(Some(whole(Lies::Buffer(place), len)));
         }
         let bytes = (large.buffers.memory(place), len);
-        // SAFETY: the interface has moved so many bytes there, in a buffer of this rank, as `arrived` has checked.
+        // SAFETY: the interface has moved so many bytes there, in a buffer of this rank, as
+        // `arrived` has checked.
         let part = unsafe {
             large
                 .parts

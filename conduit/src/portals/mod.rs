@@ -1,13 +1,17 @@
 //! Ranks that reach each other through matching interfaces (Portals).
 //!
-//! Whatever moves is a put or a get of an [`Interface`](argonet_nic::portals::Portals) into an entry of the target, and what has happened is told in three event
-//! queues. docs/portals.md says how it works; the items of the protocol text that it follows are marked `seed P`.
+//! Whatever moves is a put or a get of an [`Interface`](argonet_nic::portals::Portals) into an
+//! entry of the target, and what has happened is told in three event queues. docs/portals.md says
+//! how it works; the items of the protocol text that it follows are marked `seed P`.
 //!
 //! * Puts and gets go to the entry over the segment and need nothing of the target.
-//! * A request is put behind the last one into a receive buffer of the target, with its handler and arguments in match bits,
-//!   immediate data and a chunk of its own. The reply is put into that chunk.
-//! * Payloads that do not fit a chunk are puts of their own, of longs to their place, of mediums into buffers for those; both halves meet at the target.
-//! * Requests are paid for with [credits](argonet_am::credit). What all the same finds no room is pushed back and sent again.
+//! * A request is put behind the last one into a receive buffer of the target, with its handler and
+//!   arguments in match bits, immediate data and a chunk of its own. The reply is put into that
+//!   chunk.
+//! * Payloads that do not fit a chunk are puts of their own, of longs to their place, of mediums
+//!   into buffers for those; both halves meet at the target.
+//! * Requests are paid for with [credits](argonet_am::credit). What all the same finds no room is
+//!   pushed back and sent again.
 
 mod account;
 mod again;

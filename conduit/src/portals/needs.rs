@@ -5,7 +5,8 @@ use super::roles;
 use super::setup::{Depths, buffer_bytes};
 use argonet_am::credit::PlanError;
 
-/// Entries, descriptors and operations besides those that sizes say: of segments that have grown several times while operations were under way.
+/// Entries, descriptors and operations besides those that sizes say: of segments that have grown
+/// several times while operations were under way.
 const SPARE: u32 = 64;
 
 pub(super) struct Needs {

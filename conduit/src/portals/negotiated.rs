@@ -36,7 +36,8 @@ impl<N: Interface> Portals<N> {
         if let Some(offset) = want.offset {
             self.check_place(want.to, offset, want.most)?;
         }
-        // A long is prepared for all of `most`, a medium for what there is room for: that, a chunk, or the least.
+        // A long is prepared for all of `most`, a medium for what there is room for: that, a chunk,
+        // or the least.
         let most = match category {
             Category::Long => want.most,
             _ => want.most.min(MAX_MEDIUM),

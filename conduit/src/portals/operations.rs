@@ -98,7 +98,8 @@ impl Table {
         ))
     }
 
-    /// Keeps an operation; its handle. `None` without a place, which who has a ticket is never told.
+    /// Keeps an operation; its handle. `None` without a place, which who has a ticket is never
+    /// told.
     pub(super) fn begin(&self, operation: Operation) -> Option<u32> {
         let mut table = self.0.lock();
         let place = table.free.pop()?;

@@ -26,11 +26,12 @@ pub(super) struct State {
     /// What the request has waited for that will be sent next.
     pub(super) attempt: Attempt,
     pub(super) lids: Lids,
-    /// Chunks that requests to it hold, and the slot of a large medium: one at most, so that none overtakes another.
+    /// Chunks that requests to it hold, and the slot of a large medium: one at most, so that none
+    /// overtakes another.
     pub(super) chunks: u32,
     pub(super) slots: u32,
-    /// Its requests whose handlers run and that have no reply yet. A reply is for the last of them: to the requester all are alike,
-    /// it gets one reply into each chunk.
+    /// Its requests whose handlers run and that have no reply yet. A reply is for the last of them:
+    /// to the requester all are alike, it gets one reply into each chunk.
     pub(super) open: Vec<Open>,
     /// Its requests whose handlers run.
     pub(super) running: usize,
@@ -86,8 +87,8 @@ pub(super) struct Open {
     pub(super) hold: Hold,
 }
 
-/// What is in hand for a reply before its request is taken: two tickets, one for a temporary descriptor, a chunk of RplSB, and the slot of a large
-/// medium.
+/// What is in hand for a reply before its request is taken: two tickets, one for a temporary
+/// descriptor, a chunk of RplSB, and the slot of a large medium.
 // spec P2: the rule for polling AM.
 #[derive(Debug)]
 #[must_use = "what is held is given back"]

@@ -33,14 +33,14 @@ impl<S: Sink + ?Sized> Sink for Given<'_, S> {
         self.sink.deliver(delivery);
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
+    fn completed(&mut self, op: OpToken, completion: Completion) {
         self.count += 1;
-        self.sink.completed(op, part);
+        self.sink.completed(op, completion);
     }
 
-    fn completed_all(&mut self, op: OpToken, part: Completion, count: u32) {
+    fn completed_all(&mut self, op: OpToken, completion: Completion, count: u32) {
         self.count += 1;
-        self.sink.completed_all(op, part, count);
+        self.sink.completed_all(op, completion, count);
     }
 
     fn on_error(&mut self, error: AmError) {
@@ -99,8 +99,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
     }
 
-    /// Whether enough time has passed since something was tried again. An interface says at once that there is still no room; without a pause,
-    /// one who waits for that would find this news in each poll and never sleep.
+    /// Whether enough time has passed since something was tried again. An interface says at once
+    /// that there is still no room; without a pause, one who waits for that would find this news in
+    /// each poll and never sleep.
     #[cold]
     fn is_time_to_try(&self) -> bool {
         let now = ticks();
@@ -119,7 +120,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         is_time
     }
 
-    /// Takes note of what news say of sends. A peer that has no room for long is tried less and less often where each try is dear.
+    /// Takes note of what news say of sends. A peer that has no room for long is tried less and
+    /// less often where each try is dear.
     #[inline]
     pub(super) fn tried(&self, in_vain: bool) {
         let doublings = self.doublings.load(Ordering::Relaxed);
@@ -198,7 +200,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
             }
         };
         let mut wanted = vec![queues.system, queues.safe];
-        // Without what a reply needs requests are left where they are; that comes back by the safe queue.
+        // Without what a reply needs requests are left where they are; that comes back by the safe
+        // queue.
         if self.could_hold() {
             wanted.push(queues.requests);
         }

@@ -1,4 +1,5 @@
-//! The conduit over interfaces that make any memory of a process reachable, as libraries of Portals 4 do.
+//! The conduit over interfaces that make any memory of a process reachable, as libraries of Portals
+//! 4 do.
 
 use super::config::{Buffers, PortalsConfig, PortalsSizes, SHORTEST_MESSAGE};
 use super::core::{Portals, PortalsError};
@@ -9,7 +10,8 @@ use argonet_nic::portals::portals4::Portals4Config;
 use core::ptr::NonNull;
 use memmap2::MmapMut;
 
-/// What a library of Portals 4 is asked for, for a conduit of these sizes and `ranks` ranks. How long its messages are it says later.
+/// What a library of Portals 4 is asked for, for a conduit of these sizes and `ranks` ranks. How
+/// long its messages are it says later.
 ///
 /// # Errors
 /// Sizes that do not fit each other.
@@ -48,7 +50,8 @@ impl<N: Interface> Portals<N> {
         let mut memory = MmapMut::map_anon(len).map_err(no_memory)?;
         // A mapping is not at address 0.
         let start = NonNull::new(memory.as_mut_ptr()).unwrap_or(NonNull::dangling());
-        // SAFETY: the mapping is kept with the value, or here if there is none, until the interface is gone, and nobody else knows it.
+        // SAFETY: the mapping is kept with the value, or here if there is none, until the interface
+        // is gone, and nobody else knows it.
         let mut portals = unsafe { Self::new(nic, Buffers { start, len_bytes }, config)? };
         portals.memory = Some(memory);
         Ok(portals)

@@ -12,10 +12,10 @@ use argonet_nic::portals::{Answer, Outcome, Part, Portals as Interface, Target};
 use argonet_segment::bulk;
 
 impl<N: Interface> Portals<N> {
-    /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this order. A
-    /// small put takes a chunk first, from which it leaves whenever the interface reads it. Requests to
-    /// peers that do not poll may hold all chunks: then it leaves from a copy in memory of its own,
-    /// unless the interface reads at once.
+    /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this
+    /// order. A small put takes a chunk first, from which it leaves whenever the interface reads
+    /// it. Requests to peers that do not poll may hold all chunks: then it leaves from a copy in
+    /// memory of its own, unless the interface reads at once.
     ///
     /// # Safety
     /// Of an operation that puts, the `len` bytes from `address` on can be read.
@@ -76,8 +76,9 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Moves bytes between here and the segment of a rank, by an interface that says at once what became of that: no ticket, and no place in the table
-    /// of operations. False where the target did not do it all, which operations under way try again and tell.
+    /// Moves bytes between here and the segment of a rank, by an interface that says at once what
+    /// became of that: no ticket, and no place in the table of operations. False where the target
+    /// did not do it all, which operations under way try again and tell.
     ///
     /// # Safety
     /// As `Conduit::put`, and, if it `gets`, as `Conduit::get`.

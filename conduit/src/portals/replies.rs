@@ -1,4 +1,5 @@
-//! What arrives by the queue that is always safe to poll: replies, acknowledgements, answers to gets.
+//! What arrives by the queue that is always safe to poll: replies, acknowledgements, answers to
+//! gets.
 
 use super::arrivals::{Half, Parsed, Reply, Returns};
 use super::core::{Again, Portals};
@@ -62,8 +63,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Whether an event says that something has to be sent again.
     fn is_lost(&self, event: &Event) -> bool {
         let large = [roles::LARGE_REQUESTS, roles::LARGE_REPLIES];
-        // The source of others may be gone when the interface is synchronous; nothing was told complete then, and the peer is lost.
-        // No portal has flow control: who disables one has ended.
+        // The source of others may be gone when the interface is synchronous; nothing was told
+        // complete then, and the peer is lost. No portal has flow control: who disables one has
+        // ended.
         event.outcome == Outcome::NoMatch && (!self.synchronous || large.contains(&event.portal))
     }
 
@@ -116,7 +118,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
     }
 
-    /// Tells of a message that has not arrived, is not sent again, and was not for a rank that has ended.
+    /// Tells of a message that has not arrived, is not sent again, and was not for a rank that has
+    /// ended.
     fn unless_undelivered(&self, event: &Event, what: &str) -> Result<(), AmError> {
         if self.is_lost(event)
             || matches!(
@@ -231,7 +234,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
                     Some(large) => self.returns.lock().large.memory(large),
                     None => {
                         let start = self.send_chunks.memory(reply.chunk);
-                        // SAFETY: the payload lies behind the arguments, in the bytes that have arrived.
+                        // SAFETY: the payload lies behind the arguments, in the bytes that have
+                        // arrived.
                         unsafe { start.add(parsed.payload_at) }
                     }
                 };
@@ -297,7 +301,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 Then::Get(token, place) => {
                     if let Source::Bounce(chunk) = source {
                         let from = self.send_chunks.memory(chunk);
-                        // SAFETY: the client keeps the place until this operation is complete; the chunk is this operation's.
+                        // SAFETY: the client keeps the place until this operation is complete; the
+                        // chunk is this operation's.
                         unsafe { bulk::copy(place.as_ptr(), from.as_ptr(), place.len()) };
                     }
                     sink.completed(token, Completion::Remote);
@@ -352,7 +357,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Releases a temporary descriptor, whose one operation is over. While the interface does not it is kept, with its memory.
+    /// Releases a temporary descriptor, whose one operation is over. While the interface does not
+    /// it is kept, with its memory.
     pub(super) fn release(&self, descriptor: DescriptorHandle, memory: Option<Kept<u8>>) {
         match self.nic.release(descriptor) {
             Ok(()) | Err(NicError::BadHandle { .. }) => self.temporaries.give(1),

@@ -127,7 +127,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Sends what a chunk of RplSB holds. Who has asked waits for it, so an interface that refuses it is asked again.
+    /// Sends what a chunk of RplSB holds. Who has asked waits for it, so an interface that refuses
+    /// it is asked again.
     fn send_reply(&self, chunk: u32, sent: Sent) {
         self.reply_chunks.note(chunk, sent);
         if self.put_reply(chunk, &sent).is_err() {
@@ -158,7 +159,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Puts what was noted for a chunk of RplSB. Chunk and ticket go back when the interface has done it.
+    /// Puts what was noted for a chunk of RplSB. Chunk and ticket go back when the interface has
+    /// done it.
     pub(super) fn put_reply(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let at = self.reply_chunks.offset(chunk);
         let put = self.put_chunk(self.reply_chunks.descriptor, at, self.ack(), sent);

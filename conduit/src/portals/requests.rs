@@ -318,7 +318,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
                         Some(large) => arrivals.large.memory(large),
                         None => {
                             let start = arrivals.requests.memory(place);
-                            // SAFETY: the payload lies behind the arguments, in the bytes that have arrived.
+                            // SAFETY: the payload lies behind the arguments, in the bytes that have
+                            // arrived.
                             unsafe { start.add(parsed.payload_at) }
                         }
                     }
@@ -342,7 +343,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         result.and(answered)
     }
 
-    /// Gives a message to its handler. `memory` is where a payload lies that came with it or in a large buffer.
+    /// Gives a message to its handler. `memory` is where a payload lies that came with it or in a
+    /// large buffer.
     pub(super) fn deliver<S: Sink + ?Sized>(
         &self,
         from: JobRank,
@@ -354,8 +356,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let category = parsed.head.kind.category();
         let payload = match category {
             Category::Short => None,
-            // SAFETY: the interface has moved at least so many bytes there, as was checked when it was read or its half was found; they are this
-            // message's until its handler has run.
+            // SAFETY: the interface has moved at least so many bytes there, as was checked when it
+            // was read or its half was found; they are this message's until its handler has run.
             Category::Medium => Some(unsafe { SharedBytesMut::from_raw(memory, parsed.len) }),
             Category::Long if parsed.len == 0 => None,
             Category::Long => {
@@ -366,11 +368,12 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 };
                 let place = place.ok_or_else(|| self.broken(from, outside()))?;
                 if parsed.head.kind == Kind::PackedLong {
-                    // SAFETY: the directory has checked the place; the source has come with the message, as was checked when it was read.
+                    // SAFETY: the directory has checked the place; the source has come with the
+                    // message, as was checked when it was read.
                     unsafe { bulk::copy(place.as_ptr(), memory.as_ptr(), parsed.len) };
                 }
-                // SAFETY: the directory has checked that the bytes lie in this rank's own segment, which stays mapped as long as the
-                // directory.
+                // SAFETY: the directory has checked that the bytes lie in this rank's own segment,
+                // which stays mapped as long as the directory.
                 Some(unsafe { SharedBytesMut::from_raw(place, parsed.len) })
             }
         };
@@ -400,8 +403,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 }
 
-/// The half of a long whose data is in the segment: what has come now, and before it the parts that came without a word. What cannot be
-/// fits no message.
+/// The half of a long whose data is in the segment: what has come now, and before it the parts that
+/// came without a word. What cannot be fits no message.
 pub(super) fn long_half(event: &Event) -> Half {
     let before = event.header.saturating_sub(event.moved_bytes);
     Half {

@@ -1,5 +1,6 @@
-//! What is counted: tickets, chunks and slots. Any thread may look how many there are, also the one that sleeps on the network for
-//! the only thread that calls: counts are changed by who holds the lock, and read without it.
+//! What is counted: tickets, chunks and slots. Any thread may look how many there are, also the one
+//! that sleeps on the network for the only thread that calls: counts are changed by who holds the
+//! lock, and read without it.
 
 use crate::owned::Owned;
 use crate::threads::ThreadMode;
@@ -78,8 +79,8 @@ impl Pieces {
         self.take_fairly(0)
     }
 
-    /// Takes one for somebody who holds `held` already: not if fewer are left than that. So one peer that gives none back leaves half of
-    /// all to the others, and two leave a quarter.
+    /// Takes one for somebody who holds `held` already: not if fewer are left than that. So one
+    /// peer that gives none back leaves half of all to the others, and two leave a quarter.
     #[inline]
     pub(super) fn take_fairly(&self, held: u32) -> Option<u32> {
         let mut free = self.free.lock();

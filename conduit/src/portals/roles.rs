@@ -15,7 +15,8 @@ pub(super) const SYSTEM: PortalIndex = PortalIndex(7);
 /// Portals that a rank has.
 pub(super) const PORTALS: u32 = 8;
 
-/// What an event is about: the word that its entry or descriptor was made with, with a number of 32 bits.
+/// What an event is about: the word that its entry or descriptor was made with, with a number of 32
+/// bits.
 // spec P1: descriptors and their roles.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
@@ -38,7 +39,8 @@ pub(super) enum Role {
     LargeReply,
     /// SYSMD as a target.
     System,
-    /// RARSRC, a bounce chunk of ReqSB, a slot or TMPMD as source or destination: the match bits name the operation.
+    /// RARSRC, a bounce chunk of ReqSB, a slot or TMPMD as source or destination: the match bits
+    /// name the operation.
     Operation,
     /// ReqSB as the source of requests.
     SentRequest,

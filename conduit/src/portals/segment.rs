@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 /// RAR, RARAM and RARSRC: the whole of what is attached.
 ///
-/// A segment that has grown gets new ones. The old are taken out when nothing uses them; until then they serve what they reach.
+/// A segment that has grown gets new ones. The old are taken out when nothing uses them; until then
+/// they serve what they reach.
 pub(super) struct Segment {
     rank: JobRank,
     directory: Arc<Directory>,
@@ -87,8 +88,8 @@ impl Segment {
         }
         let memory = place(&self.reached).ok_or_else(missing)?;
         let attach = |portal: PortalIndex, entry: Entry| {
-            // SAFETY: what is attached stays mapped as long as the directory, which outlives the interface's entries as this value holds
-            // it, and is accessed as shared memory.
+            // SAFETY: what is attached stays mapped as long as the directory, which outlives the
+            // interface's entries as this value holds it, and is accessed as shared memory.
             unsafe { nic.attach(portal, Position::Tail, ANY, memory, len_bytes, entry) }
         };
         let tells = |queue, role: Role| Entry {

@@ -106,7 +106,8 @@ impl<N: Interface> Portals<N> {
             false => None,
         };
         let has_temporary = !temporary || self.temporaries.take(1);
-        // Data that finds no room holds its ticket until its target polls: polls for requests here must not wait for that.
+        // Data that finds no room holds its ticket until its target polls: polls for requests here
+        // must not wait for that.
         let has_tickets = has_temporary && self.tickets.take_leaving(tickets, HELD_TICKETS);
         let credits = match has_tickets && slot.is_some() == is_large {
             true => self.pay(state, shape.cost),
@@ -296,7 +297,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Puts what was noted for a chunk of ReqSB. The ticket goes back when the interface has done it.
+    /// Puts what was noted for a chunk of ReqSB. The ticket goes back when the interface has done
+    /// it.
     pub(super) fn put_request(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let ack = self.ack();
         self.put_chunk(
@@ -365,7 +367,8 @@ impl<N: Interface> Portals<N> {
         state.chunks -= 1;
         state.sent -= 1;
         if let Some(credit) = &mut state.credit {
-            // As if it had been refused by a lender who has lent enough. What is in use is at least this.
+            // As if it had been refused by a lender who has lent enough. What is in use is at least
+            // this.
             let back = PushedBack {
                 count: cost,
                 loan: u16::MAX,

@@ -13,7 +13,8 @@ use argonet_settings::Settings;
 pub struct Accelerated;
 
 impl PortalsSizes {
-    /// What the settings say. argonet's own names for credits come before those of GASNet's Portals conduit.
+    /// What the settings say. argonet's own names for credits come before those of GASNet's Portals
+    /// conduit.
     ///
     /// # Errors
     /// [`Accelerated`].

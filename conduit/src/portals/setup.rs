@@ -1,4 +1,5 @@
-//! How a rank's interface is set up: queues, portals, entries, descriptors, and where the buffers lie.
+//! How a rank's interface is set up: queues, portals, entries, descriptors, and where the buffers
+//! lie.
 
 use super::arrivals::{Arrivals, Returns};
 use super::assembly::Assembly;
@@ -35,13 +36,15 @@ pub(super) struct Depths {
 
 impl Depths {
     pub(super) fn of(sizes: &PortalsSizes, ranks: u32, plan: &Plan, message_bytes: u64) -> Self {
-        // Parts of mediums but their last, of which nobody has paid for an event: as many as the buffers hold.
+        // Parts of mediums but their last, of which nobody has paid for an event: as many as the
+        // buffers hold.
         let parts = match message_bytes < LARGE_BYTES as u64 {
             true => large_space(sizes).bytes() / message_bytes.max(1),
             false => 0,
         };
         let [ranks, chunks, large] = [ranks, sizes.send_chunks, sizes.large_buffers].map(u64::from);
-        // spec P9: one event a credit. Without credits, as many as all ranks have chunks, twice for those of two halves.
+        // spec P9: one event a credit. Without credits, as many as all ranks have chunks, twice for
+        // those of two halves.
         let arrive = match sizes.flow_control {
             true => plan.total(),
             false => 2 * ranks * chunks,
@@ -167,7 +170,8 @@ pub(super) unsafe fn set_up(
     }
     let [send, reply, receive, large, large_reply, slots] = divide(buffers, config, plan)?;
     let bind = |(start, bytes): (NonNull<u8>, u64), descriptor| {
-        // SAFETY: the caller promises that the buffers stay mapped and are used through the interface.
+        // SAFETY: the caller promises that the buffers stay mapped and are used through the
+        // interface.
         unsafe { nic.bind(start, bytes, descriptor) }
     };
     let source = |role: Role, queue| Descriptor {
@@ -201,7 +205,8 @@ pub(super) unsafe fn set_up(
     let (halves, chunks) = (depths.requests as usize, sizes.send_chunks as usize);
     Ok(Parts {
         queues,
-        // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for nothing else.
+        // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for
+        // nothing else.
         send_chunks: unsafe {
             Chunks::new(
                 send.0,

@@ -13,14 +13,16 @@ pub(super) struct Slots {
     pub(super) descriptor: DescriptorHandle,
 }
 
-// SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by atomics and `bulk` only.
+// SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by
+// atomics and `bulk` only.
 unsafe impl Send for Slots {}
 // SAFETY: as above; a slot is written by who has taken it.
 unsafe impl Sync for Slots {}
 
 impl Slots {
     /// # Safety
-    /// Twice `count` slots from `start` on are this rank's buffers, used for nothing else, and covered by the descriptor.
+    /// Twice `count` slots from `start` on are this rank's buffers, used for nothing else, and
+    /// covered by the descriptor.
     pub(super) unsafe fn new(start: NonNull<u8>, count: u32, descriptor: DescriptorHandle) -> Self {
         Self {
             start,
@@ -53,7 +55,8 @@ impl Slots {
     /// If there is no such slot, or it does not fit.
     pub(super) unsafe fn write(&self, slot: u32, from: *const u8, len: usize) {
         assert!(slot < 2 * self.count && len <= LARGE_BYTES, "it fits");
-        // SAFETY: the slot is one of those that `new` was promised, and holds `len` bytes; the caller promises the source.
+        // SAFETY: the slot is one of those that `new` was promised, and holds `len` bytes; the
+        // caller promises the source.
         unsafe {
             let to = self.start.as_ptr().add(slot as usize * LARGE_BYTES);
             bulk::copy(to, from, len);

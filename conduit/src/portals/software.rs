@@ -38,13 +38,15 @@ impl Portals<Software> {
     /// As [`new`](Self::new).
     pub fn over_software(nic: Software, config: PortalsConfig) -> Result<Self, PortalsError> {
         let (start, len_bytes) = nic.buffers();
-        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns from now on; it is the only one to know them.
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns from now
+        // on; it is the only one to know them.
         unsafe { Self::new(nic, Buffers { start, len_bytes }, config) }
     }
 }
 
 impl Portals<Networked> {
-    /// The conduit over an interface in software that reaches other hosts, whose buffers nobody else may use.
+    /// The conduit over an interface in software that reaches other hosts, whose buffers nobody
+    /// else may use.
     ///
     /// # Errors
     /// As [`new`](Self::new).

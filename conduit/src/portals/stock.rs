@@ -24,9 +24,11 @@ pub(super) const AT_END: Events = Events {
 
 /// Locally managed buffers of one portal, and the catch-basin behind them if there is one.
 ///
-/// The interface says where each message lies and when a buffer has left the list, which it does behind the last message in it. Messages of several ranks
-/// may be told in another order than they lie in, so each buffer is counted for itself: it comes back when it has left and all in it was handled. Events are taken
-/// under the lock that the stock is behind, so a message is counted before its buffer's end is.
+/// The interface says where each message lies and when a buffer has left the list, which it does
+/// behind the last message in it. Messages of several ranks may be told in another order than they
+/// lie in, so each buffer is counted for itself: it comes back when it has left and all in it was
+/// handled. Events are taken under the lock that the stock is behind, so a message is counted
+/// before its buffer's end is.
 // spec P8
 pub(super) struct Stock {
     role: Role,
@@ -59,14 +61,16 @@ struct Basin {
     is_last: bool,
 }
 
-// SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by atomics and `bulk` only.
+// SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by
+// atomics and `bulk` only.
 unsafe impl Send for Stock {}
 
 impl Stock {
     /// Attaches all buffers of a space, which begin at `start`.
     ///
     /// # Safety
-    /// The space's bytes from `start` on are this rank's buffers, used for nothing else as long as the interface lives.
+    /// The space's bytes from `start` on are this rank's buffers, used for nothing else as long as
+    /// the interface lives.
     pub(super) unsafe fn new(
         nic: &impl Interface,
         (role, portal, queue): (Role, PortalIndex, Queue),
@@ -123,7 +127,8 @@ impl Stock {
             ..Entry::OPEN
         };
         let memory = self.buffer(buffer);
-        // SAFETY: the buffers stay as long as the interface (`new`), and are accessed by atomics and `bulk` only.
+        // SAFETY: the buffers stay as long as the interface (`new`), and are accessed by atomics
+        // and `bulk` only.
         let attached =
             unsafe { nic.attach(self.portal, position, ANY, memory, self.buffer_bytes, entry) };
         attached.map(drop)
@@ -212,7 +217,8 @@ impl Stock {
         self.follow_basin(nic)
     }
 
-    /// A new basin behind buffers that were put behind it; until the old ones are gone they catch what those could hold, which is sent again.
+    /// A new basin behind buffers that were put behind it; until the old ones are gone they catch
+    /// what those could hold, which is sent again.
     pub(super) fn follow_basin(&mut self, nic: &impl Interface) -> Result<(), NicError> {
         let next = match &self.basin {
             Some(basin) if !basin.is_last => self.attach_basin(nic).map(Some),

@@ -1,4 +1,5 @@
-//! The system queue: messages of one word, beside all others. Credits called back and the end of the job ride on it.
+//! The system queue: messages of one word, beside all others. Credits called back and the end of
+//! the job ride on it.
 
 use super::core::{Again, Portals};
 use super::roles::{self, Role};
@@ -16,7 +17,8 @@ use core::time::Duration;
 use std::time::Instant;
 
 impl<N: Interface> Portals<N> {
-    /// Sends a word. At most one question and one answer are under way between two ranks, so nothing is to be waited for.
+    /// Sends a word. At most one question and one answer are under way between two ranks, so
+    /// nothing is to be waited for.
     // spec P12
     pub(super) fn put_system(&self, to: JobRank, word: u64) -> Result<(), NicError> {
         let nothing = Part {

@@ -333,7 +333,8 @@ const TOKEN: OpToken = OpToken {
     implicit: false,
 };
 
-// spec P3: each case of the source, and more operations than there are tickets, chunks or temporary descriptors.
+// spec P3: each case of the source, and more operations than there are tickets, chunks or temporary
+// descriptors.
 #[test]
 fn puts_and_gets_in_software_are_over_when_their_calls_return() {
     let ranks = job(2, PortalsSizes::smallest());
@@ -345,7 +346,8 @@ fn puts_and_gets_in_software_are_over_when_their_calls_return() {
             let data: Vec<u8> = (0..len).map(|n| (n as u32 + round) as u8 | 1).collect();
             let mut back = vec![0; len];
             let target = there.own(at.0, len).unwrap();
-            // SAFETY: all ranges lie in the vectors and segments that they belong to; nobody else uses those meanwhile.
+            // SAFETY: all ranges lie in the vectors and segments that they belong to; nobody else
+            // uses those meanwhile.
             unsafe {
                 let put = here.put(JobRank(1), at, data.as_ptr(), len, TOKEN);
                 assert_eq!(put, Ok(Injected::Complete));
@@ -396,8 +398,9 @@ fn what_a_target_does_not_do_at_once_is_told() {
     }
 }
 
-/// Where nothing can be put before the catch-basin there is another behind each buffer that comes back, and the interface lets the old one
-/// go when it likes. What falls into it meanwhile is sent again, not for ever.
+/// Where nothing can be put before the catch-basin there is another behind each buffer that comes
+/// back, and the interface lets the old one go when it likes. What falls into it meanwhile is sent
+/// again, not for ever.
 // spec P8
 #[test]
 fn a_catch_basin_before_buffers_is_taken_away() {
@@ -410,7 +413,8 @@ fn a_catch_basin_before_buffers_is_taken_away() {
     let ranks = job_over(2, sizes, |nic, config| {
         let (start, len_bytes) = nic.buffers();
         let nic = Narrow::new(nic, 64 << 10).reluctant(REFUSALS);
-        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and
+        // nobody else uses them.
         unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }.unwrap()
     });
     let [from, to] = [&ranks[0].portals, &ranks[1].portals];

@@ -10,9 +10,11 @@
 //!  data half    48..63                24..47         0..23
 //! ```
 //!
-//! The immediate data of a short are its first two arguments, of a medium its length, of a packed long length and offset, of a long in two messages
-//! the offset (its length begins the chunk's bytes), of a refusal the two counts of what was refused, of the payload of a large medium its length (low 32
-//! bits) and how much of it came before in parts. Entries ignore all match bits: portals tell roles apart.
+//! The immediate data of a short are its first two arguments, of a medium its length, of a packed
+//! long length and offset, of a long in two messages the offset (its length begins the chunk's
+//! bytes), of a refusal the two counts of what was refused, of the payload of a large medium its
+//! length (low 32 bits) and how much of it came before in parts. Entries ignore all match bits:
+//! portals tell roles apart.
 
 use super::config::{LARGE_BYTES, SHORTEST_MESSAGE};
 use super::operations::Transfer;
@@ -172,8 +174,8 @@ impl Body {
     }
 }
 
-/// The immediate data of a message, and what the receiver makes of it: length of the payload and offset of a long. That of a
-/// split long is not in it.
+/// The immediate data of a message, and what the receiver makes of it: length of the payload and
+/// offset of a long. That of a split long is not in it.
 #[inline]
 pub(super) fn header(kind: Kind, args: &[u32], len: usize, offset: u64) -> u64 {
     match kind {

@@ -1,12 +1,13 @@
 //! Chooses the conduit for a rank: shared memory to its neighbors, a network to all others.
 //!
 //! Ranks that share memory have consecutive numbers, so that the choice is one comparison. A rank
-//! whose job has no other neighborhood has no network, and one without neighbors sends also to itself over the network, whose
-//! polls and sleeps then know of everything.
+//! whose job has no other neighborhood has no network, and one without neighbors sends also to
+//! itself over the network, whose polls and sleeps then know of everything.
 //!
-//! A poll of shared memory takes a few nanoseconds and one of the network is a system call. So the network is polled in each poll
-//! while something has come from it lately or is expected, and else only now and then (`pace`). Ranks with both sleep on
-//! shared memory, where neighbors wake them, while a thread sleeps on the network and wakes them when something comes (`watch`).
+//! A poll of shared memory takes a few nanoseconds and one of the network is a system call. So the
+//! network is polled in each poll while something has come from it lately or is expected, and else
+//! only now and then (`pace`). Ranks with both sleep on shared memory, where neighbors wake them,
+//! while a thread sleeps on the network and wakes them when something comes (`watch`).
 
 mod pace;
 #[cfg(test)]
@@ -182,7 +183,7 @@ impl Conduit for Selector {
         message: &Message<'_>,
         op: OpToken,
     ) -> Result<Injected, SendError> {
-        // SAFETY: the caller's promise is the path's.
+        // SAFETY: the caller's promise is the conduit's.
         unsafe {
             match self.to(to) {
                 Chosen::Memory(smp) => smp.request_in_place(to, message, op),
@@ -226,7 +227,7 @@ impl Conduit for Selector {
         len: usize,
         op: OpToken,
     ) -> Result<Injected, SendError> {
-        // SAFETY: the caller's promise is the path's.
+        // SAFETY: the caller's promise is the conduit's.
         unsafe {
             match self.to(to) {
                 Chosen::Memory(smp) => smp.put(to, offset, src, len, op),
@@ -244,7 +245,7 @@ impl Conduit for Selector {
         len: usize,
         op: OpToken,
     ) -> Result<Injected, SendError> {
-        // SAFETY: the caller's promise is the path's.
+        // SAFETY: the caller's promise is the conduit's.
         unsafe {
             match self.to(from) {
                 Chosen::Memory(smp) => smp.get(from, offset, dst, len, op),
@@ -304,7 +305,7 @@ impl Conduit for Selector {
                 .is_none_or(|remote| remote.network.is_quiescent())
     }
 
-    /// Each path's number only grows, so their sum is another one when any is.
+    /// Each conduit's number only grows, so their sum is another one when any is.
     #[inline]
     fn epoch(&self) -> u32 {
         let memory = self.memory().map_or(0, Conduit::epoch);

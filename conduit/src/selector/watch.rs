@@ -25,7 +25,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// The epoch of the network that the rank knew when it asked; nobody has asked if there is none.
+    /// The epoch of the network that the rank knew when it asked; nobody has asked if there is
+    /// none.
     asked: Option<u32>,
     ended: bool,
 }
@@ -37,8 +38,9 @@ impl fmt::Debug for Watch {
 }
 
 impl Watch {
-    /// From now on something that comes over the network, or has come since its epoch was `seen`, has the rank woken, once.
-    /// Whoever calls this looks for work afterwards, before it sleeps. False if there is no thread, as the system gives none.
+    /// From now on something that comes over the network, or has come since its epoch was `seen`,
+    /// has the rank woken, once. Whoever calls this looks for work afterwards, before it sleeps.
+    /// False if there is no thread, as the system gives none.
     pub(super) fn over(&self, network: &Network, seen: u32, wake: impl FnOnce() -> Wake) -> bool {
         {
             let mut state = self.shared.state.lock();

@@ -181,7 +181,8 @@ impl Smp {
         &self.peers[self.region.place(rank)]
     }
 
-    /// The ring of a prepared message that takes at least `least_units`, and where the message lies.
+    /// The ring of a prepared message that takes at least `least_units`, and where the message
+    /// lies.
     ///
     /// # Panics
     /// If another conduit prepared it: that one may have other ranks, or rings of another length.

@@ -22,13 +22,15 @@ pub(crate) const LINE: usize = 64;
 
 /// Units of one ring, a power of two; a skip's length must be less than 2^16.
 ///
-/// Large payloads go once around all of it, 1 MiB. Lines that were written so long ago have left the caches of the cores that
-/// wrote and read them for the one that both share, where it costs less to write them anew: 64 KiB there and back take half
-/// the time that they take in a ring of 256 KiB.
+/// Large payloads go once around all of it, 1 MiB. Lines that were written so long ago have left
+/// the caches of the cores that wrote and read them for the one that both share, where it costs
+/// less to write them anew: 64 KiB there and back take half the time that they take in a ring of
+/// 256 KiB.
 pub(crate) const RING_UNITS: u32 = 64 * 1024;
 
-/// Units that other records use, from the beginning of the ring on, as long as their reader keeps up: who sends no large ones
-/// touches no more memory. The reader publishes its position after a quarter of them.
+/// Units that other records use, from the beginning of the ring on, as long as their reader keeps
+/// up: who sends no large ones touches no more memory. The reader publishes its position after a
+/// quarter of them.
 pub(crate) const LAP_UNITS: u32 = 16 * 1024;
 
 /// Records of more units are large: those of mediums above 8 KiB.
@@ -37,7 +39,8 @@ pub(crate) const LARGE_UNITS: u32 = 512;
 /// Bytes of one ring.
 pub const RING_BYTES: usize = RING_UNITS as usize * UNIT;
 
-/// Slots for teams: those of one rank's teams of which each has a slot of its own are at most so many.
+/// Slots for teams: those of one rank's teams of which each has a slot of its own are at most so
+/// many.
 pub(crate) const SLOTS: u32 = 64;
 
 /// Bytes of the lines of one rank in one slot.
@@ -48,13 +51,15 @@ pub(crate) const POOLS: u32 = 8;
 
 const_assert!(POOLS <= SLOTS);
 
-/// Bytes of the pool of one rank in one slot: what passes through in collective operations that are longer than lines.
+/// Bytes of the pool of one rank in one slot: what passes through in collective operations that are
+/// longer than lines.
 pub(crate) const POOL_BYTES: usize = 2 << 20;
 
 const_assert!(BLOCK_BYTES.is_multiple_of(LINE));
 const_assert!(RING_UNITS.is_power_of_two());
 const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
-// Any record fits while the reader has a quarter of a lap unpublished; and one that is not large at the end of a lap goes back.
+// Any record fits while the reader has a quarter of a lap unpublished; and one that is not large at
+// the end of a lap goes back.
 const_assert!(ROOM_FOR_ANY <= RING_UNITS - LAP_UNITS / 4);
 const_assert!(2 * LARGE_UNITS < LAP_UNITS - LAP_UNITS / 4);
 
@@ -64,7 +69,8 @@ pub struct Layout {
     /// The lowest of the ranks.
     first: usize,
     ranks: usize,
-    /// Where these three would begin if rank 0 were the lowest, modulo the size of addresses: so no rank is subtracted from for a message.
+    /// Where these three would begin if rank 0 were the lowest, modulo the size of addresses: so no
+    /// rank is subtracted from for a message.
     sleep_words: usize,
     positions: usize,
     rings: usize,
@@ -82,7 +88,8 @@ const_assert!(
 );
 
 impl Layout {
-    /// The layout for `ranks` ranks, from `first` on: at most [`MOST_RANKS`], whose numbers are below 2^32.
+    /// The layout for `ranks` ranks, from `first` on: at most [`MOST_RANKS`], whose numbers are
+    /// below 2^32.
     #[must_use]
     pub const fn new(first: JobRank, ranks: u32) -> Self {
         let ranks = ranks as usize;
@@ -173,8 +180,8 @@ impl Layout {
         self.sleep_words.wrapping_add(rank.index() * LINE)
     }
 
-    /// Offsets of a ring's read position and of its first byte; also for who examines a region, or damages
-    /// one on purpose.
+    /// Offsets of a ring's read position and of its first byte; also for who examines a region, or
+    /// damages one on purpose.
     #[inline(always)]
     #[must_use]
     pub fn ring(&self, reader: JobRank, writer: JobRank, class: MessageClass) -> (usize, usize) {

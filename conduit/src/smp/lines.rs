@@ -1,6 +1,8 @@
-//! Lines: what ranks of a neighborhood tell each other in small collective operations, without messages.
+//! Lines: what ranks of a neighborhood tell each other in small collective operations, without
+//! messages.
 //!
-//! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all others may read:
+//! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all
+//! others may read:
 //!
 //! ```text
 //! bytes      0      8      16            192           384      3072    3968      4032         4096
@@ -17,24 +19,27 @@
 //! on         the processor on which this rank has waited last, + 1; 0 before that
 //! ```
 //!
-//! A rank *enters* a call by writing into the call's cell, the word `call` last; up to 48 bytes of data travel in the cache
-//! line of that word. Whoever needs them looks at that word until it has the number of the call.
+//! A rank *enters* a call by writing into the call's cell, the word `call` last; up to 48 bytes of
+//! data travel in the cache line of that word. Whoever needs them looks at that word until it has
+//! the number of the call.
 //!
 //! Invariants
 //! 1. Members of a team number their calls alike, from 0 on, and each enters them in order.
-//! 2. A rank enters call n only when all members have finished call n - [`DEPTH`], whose cell it uses anew.
+//! 2. A rank enters call n only when all members have finished call n - [`DEPTH`], whose cell it
+//!    uses anew.
 //!
-//! Orderings: `call` is stored with Release and loaded with Acquire, so whoever sees the number sees the data. `done` is stored with
-//! Release after the last read of a call and loaded with Acquire by who wants to write the cell anew; the same order follows from
-//! `call` where a rank says there that it has finished the calls before. `on` is a hint, Relaxed, and on a line of its own, as it
-//! hardly ever changes while `done` changes with each call.
+//! Orderings: `call` is stored with Release and loaded with Acquire, so whoever sees the number
+//! sees the data. `done` is stored with Release after the last read of a call and loaded with
+//! Acquire by who wants to write the cell anew; the same order follows from `call` where a rank
+//! says there that it has finished the calls before. `on` is a hint, Relaxed, and on a line of its
+//! own, as it hardly ever changes while `done` changes with each call.
 
 use super::words::Words;
 use argonet_base::sync::atomic::Ordering;
 use static_assertions::const_assert;
 
-/// Calls that a rank can have entered while another has not yet finished the first of them. The model checker has
-/// smaller blocks.
+/// Calls that a rank can have entered while another has not yet finished the first of them. The
+/// model checker has smaller blocks.
 pub(crate) const DEPTH: u64 = if cfg!(loom) { 2 } else { 16 };
 
 /// Words of one cell: three cache lines.
@@ -123,7 +128,8 @@ impl Block {
         })
     }
 
-    /// Copies the data of a call that has been seen by [`look`](Self::look) and that the caller has not finished.
+    /// Copies the data of a call that has been seen by [`look`](Self::look) and that the caller has
+    /// not finished.
     #[inline(always)]
     pub(crate) fn read(&self, call: u64, data: &mut [u8]) {
         assert!(data.len() <= MAX_BYTES, "a cell holds the data");
@@ -141,7 +147,8 @@ impl Block {
         }
     }
 
-    /// Whether the cell of a call holds a later one, which invariant 2 excludes where the call is not finished.
+    /// Whether the cell of a call holds a later one, which invariant 2 excludes where the call is
+    /// not finished.
     pub(crate) fn is_past(&self, call: u64) -> bool {
         let head = self.0.load(Self::cell(call), Ordering::Acquire);
         head >> UNFINISHED_BITS > call + 1
@@ -197,8 +204,8 @@ mod shared {
     use argonet_base::JobRank;
     use core::ptr::NonNull;
 
-    /// The lines of a neighborhood, as one of its ranks uses them. Numbers of calls are the caller's; see the module for what it
-    /// keeps to.
+    /// The lines of a neighborhood, as one of its ranks uses them. Numbers of calls are the
+    /// caller's; see the module for what it keeps to.
     #[derive(Clone, Copy)]
     pub struct Lines<'c> {
         region: &'c Region,
@@ -232,8 +239,9 @@ mod shared {
             self.region.block(slot, self.rank)
         }
 
-        /// This rank enters a call of the slot. All members have finished the call that is [`DEPTH`](Self::DEPTH) before it.
-        /// Whoever may wait for it is told by [`ring`](Self::ring).
+        /// This rank enters a call of the slot. All members have finished the call that is
+        /// [`DEPTH`](Self::DEPTH) before it. Whoever may wait for it is told by
+        /// [`ring`](Self::ring).
         ///
         /// # Panics
         /// If there is no such slot, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).
@@ -242,10 +250,10 @@ mod shared {
             self.own(slot).enter(call, entry, data);
         }
 
-        /// Memory of `rank` in the slot, [`POOL_BYTES`](Self::POOL_BYTES) long, which all ranks map as long as the conduit is
-        /// there. It is for data that is too long for lines: `rank` alone writes it, and who reads what when is settled by calls
-        /// of the slot, whose entries order the bytes. Peers may write what they like, so that only the bulk routine
-        /// touches it.
+        /// Memory of `rank` in the slot, [`POOL_BYTES`](Self::POOL_BYTES) long, which all ranks map
+        /// as long as the conduit is there. It is for data that is too long for lines: `rank` alone
+        /// writes it, and who reads what when is settled by calls of the slot, whose entries order
+        /// the bytes. Peers may write what they like, so that only the bulk routine touches it.
         ///
         /// # Panics
         /// If there is no such rank, or the slot is not one of the first [`POOLS`](Self::POOLS).
@@ -274,10 +282,12 @@ mod shared {
             self.region.block(slot, rank).look(call)
         }
 
-        /// Copies what `rank` gave for a call that has been [seen](Self::look) and is not finished here.
+        /// Copies what `rank` gave for a call that has been [seen](Self::look) and is not finished
+        /// here.
         ///
         /// # Panics
-        /// If there is no such slot or rank, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).
+        /// If there is no such slot or rank, or `data` is longer than
+        /// [`MAX_BYTES`](Self::MAX_BYTES).
         #[inline(always)]
         pub fn read(&self, slot: u32, rank: JobRank, call: u64, data: &mut [u8]) {
             self.region.block(slot, rank).read(call, data);
@@ -311,7 +321,8 @@ mod shared {
             self.own(slot).finish(calls);
         }
 
-        /// Operations that `rank` has begun by messages where others of the team go by the lines of the slot.
+        /// Operations that `rank` has begun by messages where others of the team go by the lines of
+        /// the slot.
         ///
         /// # Panics
         /// If there is no such slot or rank.
@@ -320,8 +331,9 @@ mod shared {
             self.region.block(slot, rank).by_messages()
         }
 
-        /// Says that this rank waits, and for a call of which ranks; whether one of them may need this processor to come to it: it
-        /// has not entered the call, and has waited here last, or never. A hint: ranks move.
+        /// Says that this rank waits, and for a call of which ranks; whether one of them may need
+        /// this processor to come to it: it has not entered the call, and has waited here last, or
+        /// never. A hint: ranks move.
         ///
         /// # Panics
         /// If there is no such slot or rank.
@@ -361,7 +373,8 @@ mod tests {
     struct Memory([u64; BLOCK_WORDS]);
 
     fn block(memory: &mut Memory) -> Block {
-        // SAFETY: the memory is BLOCK_WORDS words, aligned, and its owner outlives the block in each test.
+        // SAFETY: the memory is BLOCK_WORDS words, aligned, and its owner outlives the block in
+        // each test.
         Block(unsafe { Words::new(memory.0.as_mut_ptr().cast(), BLOCK_WORDS) })
     }
 

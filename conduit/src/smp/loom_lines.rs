@@ -47,7 +47,8 @@ fn take(block: &Block, call: u64, value: u64) -> Entry {
     entry
 }
 
-/// One writes, the other reads and says what it has finished: nothing is overwritten that is not read.
+/// One writes, the other reads and says what it has finished: nothing is overwritten that is not
+/// read.
 #[test]
 fn cells_are_used_anew_when_they_are_read() {
     model(|| {
@@ -93,7 +94,8 @@ fn an_exchange_needs_no_other_word() {
     });
 }
 
-/// Who sleeps for a line is woken by who writes it: a lost wake-up is a deadlock, which loom reports.
+/// Who sleeps for a line is woken by who writes it: a lost wake-up is a deadlock, which loom
+/// reports.
 #[test]
 fn a_line_wakes_who_sleeps_for_it() {
     model(|| {

@@ -146,7 +146,8 @@ fn the_end_is_met_exactly() {
 
 #[test]
 fn a_lap_ends_with_a_skip() {
-    // 2 + 2 units are the lap; the third begins the next one, or, as long as there is no room for that, goes on behind it.
+    // 2 + 2 units are the lap; the third begins the next one, or, as long as there is no room for
+    // that, goes on behind it.
     transfer_in_laps(4, &[2, 2, 2]);
 }
 

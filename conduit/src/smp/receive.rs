@@ -73,8 +73,8 @@ impl Smp {
         }
     }
 
-    /// Takes what this rank has sent to itself, whether its rings rest or not. Waits for another thread
-    /// that holds a class: it may have looked before the last message was there.
+    /// Takes what this rank has sent to itself, whether its rings rest or not. Waits for another
+    /// thread that holds a class: it may have looked before the last message was there.
     pub(super) fn take_own<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let peer = self.peer(self.rank);
         let backoff = Backoff::new();
@@ -128,7 +128,8 @@ impl Smp {
             return 0;
         };
         let reply_ring = self.region.ring(from, self.rank, MessageClass::Reply);
-        // A request is not accepted until its reply has room; see the module's introduction (spec P6).
+        // A request is not accepted until its reply has room; see the module's introduction (spec
+        // P6).
         let accepts =
             || class == MessageClass::Reply || peer.out_reply.has_room(&reply_ring, ROOM_FOR_ANY);
         let mut accepted = accepts();

@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 /// The mapping with its layout.
 ///
-/// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value or a clone; sleep words
-/// and read positions are only accessed as `AtomicU32`, rings through [`Ring`], lines through [`Block`]; pools are left to the caller of [`pool`](Self::pool).
+/// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value or a clone;
+/// sleep words and read positions are only accessed as `AtomicU32`, rings through [`Ring`], lines
+/// through [`Block`]; pools are left to the caller of [`pool`](Self::pool).
 #[derive(Clone)]
 pub(crate) struct Region {
     /// The beginning of the map.
@@ -25,7 +26,8 @@ pub(crate) struct Region {
     _map: Arc<MmapRaw>,
 }
 
-// SAFETY: the map belongs to the process, not to a thread, and is accessed as the invariant says, by atomics.
+// SAFETY: the map belongs to the process, not to a thread, and is accessed as the invariant says,
+// by atomics.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -86,8 +88,8 @@ impl Region {
     #[inline(always)]
     pub(crate) fn block(&self, slot: u32, rank: JobRank) -> Block {
         let offset = self.layout.block(slot, rank);
-        // SAFETY: the layout has checked slot and rank, and keeps the block inside the map and aligned; the map
-        // outlives the use of the words, as `Lines` borrows the region.
+        // SAFETY: the layout has checked slot and rank, and keeps the block inside the map and
+        // aligned; the map outlives the use of the words, as `Lines` borrows the region.
         Block(unsafe { Words::new(self.base.as_ptr().add(offset), BLOCK_WORDS) })
     }
 
@@ -101,8 +103,8 @@ impl Region {
         unsafe { self.base.add(offset) }
     }
 
-    /// First word of the record at `position` of the ring in which `writer` writes to `reader`, 0 for
-    /// none: what a poll asks of every peer, without more.
+    /// First word of the record at `position` of the ring in which `writer` writes to `reader`, 0
+    /// for none: what a poll asks of every peer, without more.
     #[inline(always)]
     pub(crate) fn first_word(
         &self,

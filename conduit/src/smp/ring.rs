@@ -18,14 +18,15 @@
 //! 2. `tail - head < units`: the zero word never overwrites a record that was not read.
 //! 3. A record does not wrap: when it does not fit before the end, a skip record covers the rest.
 //!
-//! A record that is not large begins anew where it would leave the lap, a part of the ring at its beginning, so that
-//! those that read and write little touch little memory: a skip record covers all that is behind. Where the reader has not
-//! made room for that yet, records go on behind the lap up to the end of the ring.
+//! A record that is not large begins anew where it would leave the lap, a part of the ring at its
+//! beginning, so that those that read and write little touch little memory: a skip record covers
+//! all that is behind. Where the reader has not made room for that yet, records go on behind the
+//! lap up to the end of the ring.
 //!
 //! Orderings: `publish` stores the first word with Release and pairs with the Acquire load of
 //! `peek`, so the reader sees the whole record and the zero behind it. The reader's position is
-//! stored with Release in `Cursor::advance` and loaded with Acquire in `reserve`, so the writer reuses
-//! units only after they were read.
+//! stored with Release in `Cursor::advance` and loaded with Acquire in `reserve`, so the writer
+//! reuses units only after they were read.
 
 use super::words::Words;
 use argonet_am::record::{Head, MAX_UNITS};

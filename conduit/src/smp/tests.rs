@@ -214,8 +214,8 @@ impl Sink for Log {
         ));
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
-        panic!("{op:?} {part:?}: smp completes at injection");
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        panic!("{op:?} {completion:?}: smp completes at injection");
     }
 
     fn on_error(&mut self, error: AmError) {
@@ -279,7 +279,8 @@ fn a_full_ring_refuses_and_recovers() {
         .unwrap();
 }
 
-/// Messages that are not large use the beginning of the ring again and again, and only its memory; large ones use all of it.
+/// Messages that are not large use the beginning of the ring again and again, and only its memory;
+/// large ones use all of it.
 #[test]
 fn only_large_messages_leave_the_lap() {
     let pair = pair();

@@ -8,8 +8,8 @@
 //! barrier is between them on the sender's processor. Where a rank could not register for the
 //! barrier, all ranks of the neighborhood use a SeqCst fence on both sides instead.
 //!
-//! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so who pays for the fence looks once more after a
-//! while, when what a sender had stored is there without one.
+//! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so who pays for the fence
+//! looks once more after a while, when what a sender had stored is there without one.
 //!
 //! loom models the second form (`tests/loom.rs`); the first differs only in who executes the
 //! sender's fence, and a stress test with two processes covers it.
@@ -19,10 +19,11 @@ use core::time::Duration;
 
 /// No processor holds a store back for so long.
 ///
-/// Which processors execute a barrier is decided by what Linux remembers of each: whether the process that ran there last is
-/// registered. It forgets that when a thread of the process ends there, and looks again only when another process
-/// has run there in between (`membarrier_switch_mm`; measured with 6.18). Until then a sender there executes no barrier, may look at the
-/// word before its record has left the processor, and find nobody asleep.
+/// Which processors execute a barrier is decided by what Linux remembers of each: whether the
+/// process that ran there last is registered. It forgets that when a thread of the process ends
+/// there, and looks again only when another process has run there in between
+/// (`membarrier_switch_mm`; measured with 6.18). Until then a sender there executes no barrier, may
+/// look at the word before its record has left the processor, and find nobody asleep.
 const VISIBLE: Duration = Duration::from_millis(1);
 
 const AWAKE: u32 = 0;
@@ -53,7 +54,8 @@ pub(crate) fn ring(word: &AtomicU32, barrier: Barrier, kernel: &impl Kernel) {
     ring_all(core::iter::once(word), barrier, kernel);
 }
 
-/// As [`ring`], after something that the owners of several words may wait for: one fence does for all.
+/// As [`ring`], after something that the owners of several words may wait for: one fence does for
+/// all.
 #[inline(always)]
 pub(crate) fn ring_all<'w>(
     words: impl Iterator<Item = &'w AtomicU32>,

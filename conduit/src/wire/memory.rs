@@ -16,8 +16,8 @@ impl UserBytes {
     /// `len` bytes from `start` on.
     ///
     /// # Safety
-    /// They stay readable until local completion of the operation has been reported, and the value is not
-    /// used any more after that.
+    /// They stay readable until local completion of the operation has been reported, and the value
+    /// is not used any more after that.
     #[must_use]
     pub unsafe fn new(start: *const u8, len: usize) -> Self {
         Self { start, len }
@@ -88,8 +88,8 @@ impl UserPlace {
     /// `len` bytes from `start` on.
     ///
     /// # Safety
-    /// They stay writable until completion of the get has been reported, and the value is not used any
-    /// more after that.
+    /// They stay writable until completion of the get has been reported, and the value is not used
+    /// any more after that.
     #[must_use]
     pub unsafe fn new(start: *mut u8, len: usize) -> Self {
         Self { start, len }

@@ -68,8 +68,8 @@ impl Sink for Log {
         self.told.extend(reply.err());
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
-        let parts = match part {
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        let parts = match completion {
             Completion::Local => &mut self.local,
             Completion::Remote => &mut self.remote,
         };

@@ -109,7 +109,8 @@ fn job(ranks: u32, sizes: PortalsSizes, message_bytes: u64) -> Result<Vec<Rank>,
             segment_len: Arc::new(|_| SEGMENT),
         };
         let nic = Narrow::new(nic, message_bytes);
-        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and
+        // nobody else uses them.
         let portals = unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }?;
         Ok(Rank {
             portals,

@@ -29,8 +29,8 @@ fn threads_on_different_classes_share_no_lock() {
     assert_eq!(own.intersection(&other).count(), 0);
 }
 
-/// What a thread sends to its own rank is handled when it says so, whether the rings rest, and another thread may have begun
-/// to take from the class before.
+/// What a thread sends to its own rank is handled when it says so, whether the rings rest, and
+/// another thread may have begun to take from the class before.
 #[test]
 fn messages_to_oneself_are_taken_at_once() {
     for mode in [ThreadMode::Seq, ThreadMode::Par] {
@@ -70,8 +70,8 @@ impl Sink for Shared<'_> {
         self.0[delivery.arg(0) as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
-        panic!("{op:?} {part:?}: smp completes at injection");
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        panic!("{op:?} {completion:?}: smp completes at injection");
     }
 
     fn on_error(&mut self, error: AmError) {
@@ -79,8 +79,8 @@ impl Sink for Shared<'_> {
     }
 }
 
-/// Two threads send to their own rank and two poll for it. Both sides have the same mapping here, so that
-/// ThreadSanitizer sees what they share: rings, payloads, locks of classes.
+/// Two threads send to their own rank and two poll for it. Both sides have the same mapping here,
+/// so that ThreadSanitizer sees what they share: rings, payloads, locks of classes.
 #[test]
 fn threads_share_classes_to_themselves() {
     const EACH: u32 = 20_000;
@@ -136,8 +136,8 @@ impl Sink for Emptying<'_> {
         self.1.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn completed(&mut self, op: OpToken, part: Completion) {
-        self.0.completed(op, part);
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        self.0.completed(op, completion);
     }
 
     fn on_error(&mut self, error: AmError) {
