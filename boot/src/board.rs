@@ -2,8 +2,8 @@
 //! that hangs.
 //!
 //! A rank writes there when a wait has lasted some microseconds, so nothing is written on a fast
-//! path; whoever can map the control file can read it, even if the rank hangs or is stopped. The
-//! state of each process comes from the system.
+//! path; every process that can map the control file can read it, even if the rank hangs or is
+//! stopped. The state of each process comes from the system.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

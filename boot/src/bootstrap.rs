@@ -52,7 +52,7 @@ pub enum Key {
 /// How many keys there are.
 pub(crate) const KEYS: usize = 13;
 
-/// Identity, key store and fence of a job, and the two words that a rank owes whoever started it:
+/// Identity, key store and fence of a job, and the two words that a rank owes its starter:
 /// [`Self::started`] and [`Self::finalized`].
 ///
 /// [`LocalJob`](crate::LocalJob) implements it for the ranks of one host. Implementations over ssh
@@ -163,7 +163,7 @@ pub trait Bootstrap: Send + Sync {
         true
     }
 
-    /// Ends the job as failed: stores the failure for the other ranks and whoever started the job,
+    /// Ends the job as failed: stores the failure for the other ranks and the starter of the job,
     /// prints one line with the rank and `message` on standard error, and ends this process. The
     /// other ranks are killed. `code` is the job's exit code; 0 becomes 1, since a job that was
     /// aborted did not succeed.

@@ -1,7 +1,7 @@
 //! Whether rank 0 of a job that started itself gets another grace, or is killed.
 //!
-//! The user waits for the process of rank 0, so a kill loses the job's code and its report. A rank 0
-//! that is on its way to its end gets further graces, a bounded number of them:
+//! The user waits for the process of rank 0, so a kill loses the job's code and its report. A rank
+//! 0 that is on its way to its end gets further graces, a bounded number of them:
 //!
 //! * one of its threads had no processor for most of the grace, whatever the job's code;
 //! * one of its threads computed, or could have, for most of it, and the job ends with 0.
@@ -47,8 +47,8 @@ impl Share {
         };
         let ran = now.ran.saturating_sub(before.ran);
         let waited = now.waited.saturating_sub(before.waited);
-        // A wait that goes on is not counted yet. A thread that has never run is one of a system that
-        // does not count.
+        // A wait that goes on is not counted yet. A thread that has never run is one of a system
+        // that does not count.
         let still_waits = now.is_ready && !now.ran.is_zero() && ran.is_zero() && waited.is_zero();
         let waited = if still_waits { RANK_0_GRACE } else { waited };
         Self { ran, waited }

@@ -1,5 +1,5 @@
 //! The guardian: one process per job, in a session of its own, that ends the job when the launcher
-//! or a rank has gone (spec P13: whoever ends first ends all, by force after a bounded time).
+//! or a rank has gone (spec P13: the first to end ends all, by force after a bounded time).
 //!
 //! It holds one end of a socket whose other end only the launcher has (or rank 0 of a job that
 //! started itself), a pidfd of the launcher and one of every rank, and the mapping of the control
@@ -22,9 +22,9 @@
 //!
 //! Rank 0 of a job that started itself is the process that the user waits for. It is asked by a
 //! signal to report the failure and end with the job's code, and killed only if it has not done so
-//! after [`RANK_0_GRACE`]. It has up to four more of these where a thread of it lacks a processor, or
-//! computes in a job that ends with 0 (module `grace`). A line on its standard error then says that
-//! it is killed, since its own report is lost.
+//! after [`RANK_0_GRACE`]. It has up to four more of these where a thread of it lacks a processor,
+//! or computes in a job that ends with 0 (module `grace`). A line on its standard error then says
+//! that it is killed, since its own report is lost.
 //!
 //! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write
 //! pages; this is cheap because jobs start before programs allocate.
@@ -64,12 +64,12 @@ pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 /// How long the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long whoever misses the guardian waits until the system can tell how it ended, which it can
-/// once init has reaped it.
+/// How long a process that misses the guardian waits until the system can tell how it ended, which
+/// it can once init has reaped it.
 const REAPED: Duration = Duration::from_millis(200);
 
-/// What launcher and guardian send each other, beside a pidfd: one of the `MESSAGE` words, rank, and
-/// process id.
+/// What launcher and guardian send each other, beside a pidfd: one of the `MESSAGE` words, rank,
+/// and process id.
 const MESSAGE_BYTES: usize = 12;
 const MESSAGE_RANK: u32 = 1;
 const MESSAGE_DISMISS: u32 = 2;

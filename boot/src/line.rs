@@ -1,4 +1,4 @@
-//! A rank's line to whoever started it: a socket on which the job's key has been written before the
+//! A rank's line to its starter: a socket on which the job's key has been written before the
 //! rank starts, and on which the rank rings afterwards when its host's agent should look at the
 //! control memory.
 //!

@@ -51,8 +51,8 @@ static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 
 /// Reports to other ranks over a network that this one ends the job, or forwards that another does
-/// with 0: the code, for how long at most, and which ranks need no report. False if the calling thread
-/// cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
+/// with 0: the code, for how long at most, and which ranks need no report. False if the calling
+/// thread cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
 pub type ReportExit = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
 
 /// How far this rank has come with reporting its exit.
@@ -65,9 +65,10 @@ const REPORTED: u8 = 3;
 /// Between two looks whether another thread has reported.
 const REPORT_PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a rank that waits goes on once it knows that an exit has been reported, and so much more
-/// for each rank of its host, as those may have to wait for a processor: what it waits for, and has
-/// been sent, may still come, so ranks that leave a barrier to exit all do that by themselves.
+/// How long a rank that waits goes on once it knows that an exit has been reported, and so much
+/// more for each rank of its host, as those may have to wait for a processor: what it waits for,
+/// and has been sent, may still come, so ranks that leave a barrier to exit all do that by
+/// themselves.
 const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
 
 /// The same for an exit with 0: all ranks end so, and nobody is in a hurry.
@@ -118,8 +119,8 @@ pub(crate) struct RankProcess {
     timer: Option<Timer>,
     /// The thread that runs exit handlers; 0 before.
     ender: AtomicI32,
-    /// Whether this rank has learned that another ends the job, from the guardian's signal or over the
-    /// network, and acts on it.
+    /// Whether this rank has learned that another ends the job, from the guardian's signal or over
+    /// the network, and acts on it.
     learned: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
@@ -133,15 +134,15 @@ pub(crate) struct RankProcess {
     seen_ms: AtomicU64,
     /// Whether the program leaves without finalizing; see [`leaves_by_exit`].
     leaves: AtomicBool,
-    /// When a thread that rests or polls first saw that the end has been reported over the network, in
-    /// milliseconds; 0 before.
+    /// When a thread that rests or polls first saw that the end has been reported over the network,
+    /// in milliseconds; 0 before.
     seen_reported_ms: AtomicU64,
     /// Processor time of this process when it was last looked at, in milliseconds.
     worked_ms: AtomicU64,
     /// When it learned that, in milliseconds.
     learned_ms: AtomicU64,
-    /// How far this rank has come with reporting its exit. Written by threads that exit or rest; the
-    /// one that takes it to [`REPORTING`] reports.
+    /// How far this rank has come with reporting its exit. Written by threads that exit or rest;
+    /// the one that takes it to [`REPORTING`] reports.
     reporting: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
@@ -386,8 +387,8 @@ impl RankProcess {
         word
     }
 
-    /// Reports to the neighbors, by the mark in their memory, and the ranks of other neighborhoods, if
-    /// it is this rank for which the job ends, or if it forwards an exit with 0; once.
+    /// Reports to the neighbors, by the mark in their memory, and the ranks of other neighborhoods,
+    /// if it is this rank for which the job ends, or if it forwards an exit with 0; once.
     // spec P13: the first that exits reports to the others, for a bounded time.
     fn report_to_others(&self, word: ExitWord) {
         let code = word.process_code();
@@ -662,8 +663,8 @@ impl RankProcess {
         }
     }
 
-    /// Whether what was on its way to this rank when the end was reported has had time to come. A rank
-    /// that did not run meanwhile has that time yet.
+    /// Whether what was on its way to this rank when the end was reported has had time to come. A
+    /// rank that did not run meanwhile has that time yet.
     fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
             self.seen_reported_ms

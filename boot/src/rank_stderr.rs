@@ -55,9 +55,9 @@ impl RankStderr {
         }
     }
 
-    /// A pipe or a terminal is opened once more. Its file description may be shared with processes that expect
-    /// writes to wait, and other writers may fill the room that poll has seen. A file keeps its
-    /// description, whose offset all of its writers share.
+    /// A pipe or a terminal is opened once more. Its file description may be shared with processes
+    /// that expect writes to wait, and other writers may fill the room that poll has seen. A file
+    /// keeps its description, whose offset all of its writers share.
     fn without_waiting(self) -> File {
         let Self { file } = self;
         let kind = file.metadata().map(|metadata| metadata.file_type());

@@ -1,4 +1,4 @@
-//! The processes of the ranks of this host, as whoever started them sees them: the launcher, or the
+//! The processes of the ranks of this host, as their starter sees them: the launcher, or the
 //! host's agent.
 //!
 //! Ranks that have ended are not reaped before the job has: until then their process ids, which are

@@ -135,7 +135,8 @@ pub(crate) fn build(run: &mut Run) {
     asan::build(run);
 }
 
-/// Unit tests, property tests, documentation examples and other small test programs; loom; instructions of fast paths.
+/// Unit tests, property tests, documentation examples and other small test programs; loom;
+/// instructions of fast paths.
 pub(crate) fn unit(run: &mut Run) {
     let cases = budget::PROPTEST_CASES_FULL.to_string();
     let flow = budget::FLOW_SEEDS_FULL.to_string();
@@ -188,7 +189,8 @@ pub(crate) fn unit(run: &mut Run) {
     loom(run);
 }
 
-/// How connections of tcp are made, and what becomes of a stream and of what travels beside it when they break: many more seeds.
+/// How connections of tcp are made, and what becomes of a stream and of what travels beside it when
+/// they break: many more seeds.
 fn connections(run: &mut Run) {
     let seeds = budget::CONNECTION_SEEDS_FULL.to_string();
     let mut command = cargo(&["test", "--package", "argonet-conduit", "--lib", "--"]);
@@ -333,8 +335,9 @@ pub(crate) fn jobs(run: &mut Run) {
 }
 
 /// The jobs of the library again, whose ranks reach each other over a conduit for networks:
-/// connections, with neighbors and without, interfaces in software, or such over UDP. A full run takes
-/// all of these and all tests, another one of these and a part of the tests, which the commit gives.
+/// connections, with neighbors and without, interfaces in software, or such over UDP. A full run
+/// takes all of these and all tests, another one of these and a part of the tests, which the commit
+/// gives.
 pub(crate) fn networks(run: &mut Run) {
     const PATHS: [&str; 5] = ["tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1"];
     let (package, name) = ("argonet", "jobs");

@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 ///
 /// All counts are atomic, and each stands for itself: no other memory is published by them, so
 /// Relaxed is enough. The list has a lock, which a stream takes only when its peer gets more than
-/// the least for the first time; whoever holds it takes no stream's lock but by trying.
+/// the least for the first time; its holder takes no stream's lock but by trying.
 #[derive(Debug)]
 pub struct Bank {
     rules: Rules,

@@ -15,7 +15,7 @@ pub(super) const ASKING: u8 = 8;
 
 /// Credits between this rank and another, both ways. 28 bytes; needed from the first use on.
 ///
-/// It belongs to the stream of the peer: whoever has `&mut Peer` holds the stream's lock or owns
+/// It belongs to the stream of the peer: code that has `&mut Peer` holds the stream's lock or owns
 /// the stream.
 // spec P16: together with the slot of the system queue below 40 bytes a peer.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ impl Peer {
     /// Whether to report to the peer that an epoch has ended here. One report stands for all that
     /// have ended since.
     ///
-    /// Only low bits are kept, so after exactly 65,536 epochs without a message nothing is reported;
-    /// the next epoch is.
+    /// Only low bits are kept, so after exactly 65,536 epochs without a message nothing is
+    /// reported; the next epoch is.
     #[inline]
     pub(super) fn report_epoch(&mut self, bank: &Bank) -> bool {
         let epoch = bank.epoch() as u16;

@@ -82,9 +82,10 @@ impl Bank {
     /// stream's lock is held elsewhere, and not if a system message to that peer is still
     /// unanswered. `send` sends a [`Revoke`] to a rank.
     ///
-    /// Passed over are: this rank; whoever cannot be visited; who was asked and has not answered;
-    /// who gave nothing in this epoch; who wanted more in this epoch. Who holds no more than the
-    /// least leaves the list. The next walk goes on behind the last one, so all are asked in turn.
+    /// Passed over are: this rank; ranks that cannot be visited; those that were asked and have not
+    /// answered; who gave nothing in this epoch; who wanted more in this epoch. Who holds no more
+    /// than the least leaves the list. The next walk goes on behind the last one, so all are asked
+    /// in turn.
     // spec P11: the walk.
     pub fn scavenge(
         &self,

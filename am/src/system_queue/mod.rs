@@ -2,9 +2,9 @@
 //!
 //! Each is a *question* of one word, and each is answered. A rank has at most one unanswered
 //! question to each other rank, so that the questions that can arrive at a rank are as many as
-//! there are ranks. Nothing here waits for credits, buffers or handlers: whoever polls takes what
-//! is in this queue first, and can answer at once. Credits called back and the end of the job ride
-//! on it.
+//! there are ranks. Nothing here waits for credits, buffers or handlers: a thread that polls takes
+//! what is in this queue first, and can answer at once. Credits called back and the end of the job
+//! ride on it.
 //!
 //! The network may lose, repeat and delay frames: a question is repeated until it is answered, a
 //! repeated question gets the same answer again, and is carried out once.

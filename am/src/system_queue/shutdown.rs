@@ -3,8 +3,9 @@
 //! The rank that ends first reports its exit to all others and waits until they have confirmed, for
 //! a bounded time, a window of them at a time. A rank that hears of it confirms and reports to
 //! nobody, so the job ends with two messages a rank. Ranks that end at the same moment report to
-//! each other; a question counts as a confirmation. When the time is over, the job is to be ended by force, through the launcher. A
-//! signal handler starts none of this: it sets a word that polls read (docs/adr/0012).
+//! each other; a question counts as a confirmation. When the time is over, the job is to be ended
+//! by force, through the launcher. A signal handler starts none of this: it sets a word that polls
+//! read (docs/adr/0012).
 //!
 //! An end with code 0, which is how most jobs end, all ranks at once, is forwarded: each rank
 //! reports to one of each distance that is 1, 2 to 3, 4 to 7 and so on, and a rank that first hears
@@ -25,8 +26,8 @@ pub enum ShutdownState {
     Running,
     /// The exit is being reported.
     Reporting,
-    /// Every targeted rank has acknowledged. The code is that of the first exit, as far as this rank
-    /// knows.
+    /// Every targeted rank has acknowledged. The code is that of the first exit, as far as this
+    /// rank knows.
     Clean(u8),
     /// The time is over and some have not confirmed: end the job by force.
     Forced {
@@ -49,8 +50,8 @@ pub struct Shutdown {
     deadline: Duration,
     /// How long a report counts for the window.
     patience: Duration,
-    /// Ranks up to this distance, that one left out, got a report, or were passed over; 0 before the
-    /// first report.
+    /// Ranks up to this distance, that one left out, got a report, or were passed over; 0 before
+    /// the first report.
     next: u32,
     /// Reports that are not confirmed, in their order: the rank, and when.
     open: VecDeque<(u32, Duration)>,
@@ -97,8 +98,8 @@ impl Shutdown {
         self.open.iter().map(|(rank, _)| *rank)
     }
 
-    /// This rank ends the job, or forwards an end with code 0 that it has heard of. Has no effect if
-    /// it does so already, nor if it has heard of another end: the first code stays.
+    /// This rank ends the job, or forwards an end with code 0 that it has heard of. Has no effect
+    /// if it does so already, nor if it has heard of another end: the first code stays.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
         let passes_on = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
         if self.state == ShutdownState::Running || passes_on {
@@ -111,17 +112,17 @@ impl Shutdown {
         }
     }
 
-    /// Reports to the next ranks, as far as the window goes. `send(rank, ask)` calls `ask` with the slot
-    /// of that rank's stream and sends the frame that it may get; a rank for which it does not call
-    /// it is passed over.
+    /// Reports to the next ranks, as far as the window goes. `send(rank, ask)` calls `ask` with the
+    /// slot of that rank's stream and sends the frame that it may get; a rank for which it does not
+    /// call it is passed over.
     pub fn poll_transmit(
         &mut self,
         now: Duration,
         queue: &mut SystemQueue,
         mut send: impl FnMut(u32, &mut dyn FnMut(&mut Slot) -> Option<Frame>),
     ) {
-        // The oldest reports are first. A rank that is silent, because it computes perhaps, must not
-        // keep the others from hearing.
+        // The oldest reports are first. A rank that is silent, because it computes perhaps, must
+        // not keep the others from hearing.
         let silent = self
             .open
             .partition_point(|(_, at)| *at + self.patience <= now);

@@ -1,8 +1,8 @@
-//! Does one operation of a fast path so many times: `counts NAME TIMES`. `cargo xtask counts` runs it
-//! under callgrind with two numbers of times; the difference is what the operations take.
+//! Does one operation of a fast path so many times: `counts NAME TIMES`. `cargo xtask counts` runs
+//! it under callgrind with two numbers of times; the difference is what the operations take.
 //!
-//! One process plays rank 0 alone. Its neighbors are memory, which is all that rank 0 sees of them too. In round trips it plays
-//! both ranks.
+//! One process plays rank 0 alone. Its neighbors are memory, which is all that rank 0 sees of them
+//! too. In round trips it plays both ranks.
 #![deny(unsafe_code)]
 
 #[path = "../../../src/bin/argonet/perf/engines.rs"]
@@ -22,8 +22,9 @@ use std::process::ExitCode;
 /// Name, and what does so many.
 type Round = (&'static str, fn(u64));
 
-/// Values put and got through the public interface, by a rank alone; and what two ranks do, both of this process: round trips over a connection, also for the cost of
-/// credits (docs/flow-control.md), and over interfaces in software; collective calls by lines.
+/// Values put and got through the public interface, by a rank alone; and what two ranks do, both of
+/// this process: round trips over a connection, also for the cost of credits
+/// (docs/flow-control.md), and over interfaces in software; collective calls by lines.
 const ROUNDS: [Round; 9] = [
     ("put-value", |times| {
         of_a_world(times, |world, array, i| {
@@ -70,8 +71,8 @@ const ROUNDS: [Round; 9] = [
     ("portals-round-trip", rounds::over_portals),
 ];
 
-/// An operation, with the number of neighbors and how often it may be done: nobody takes messages out
-/// of the ring.
+/// An operation, with the number of neighbors and how often it may be done: nobody takes messages
+/// out of the ring.
 struct Case {
     name: &'static str,
     neighbors: u32,
@@ -111,8 +112,8 @@ const CASES: [Case; 4] = [
 /// The element that is put and got.
 const ELEMENT: usize = 3;
 
-/// So many operations of a job of one rank on an array. Its segment is mapped, as those of neighbors
-/// are, so they take what operations on a neighbor's element take.
+/// So many operations of a job of one rank on an array. Its segment is mapped, as those of
+/// neighbors are, so they take what operations on a neighbor's element take.
 fn of_a_world(times: u64, operation: impl Fn(&World, &SharedArray<u64>, u64) -> Result<()>) {
     let world = World::builder().build().expect("a job of one rank");
     let array = SharedArray::<u64>::alloc(&world, 8).expect("an array");
@@ -146,7 +147,8 @@ fn by_lines(times: u64, call: Call) {
         ..call
     };
     for _ in 0..times {
-        // SAFETY: what the calls read and write outlives them, as each is complete at the end of its round.
+        // SAFETY: what the calls read and write outlives them, as each is complete at the end of
+        // its round.
         let event = unsafe { other.collective_start(&contexts[1], other.world_team(), others) }
             .expect("a start");
         // SAFETY: as above.

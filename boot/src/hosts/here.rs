@@ -84,8 +84,8 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// The fence that all ranks here have entered and that has not been reported, and what they have
-    /// published since the one before.
+    /// The fence that all ranks here have entered and that has not been reported, and what they
+    /// have published since the one before.
     pub(crate) fn fence_to_report(&mut self) -> Option<(Vec<u8>, u32)> {
         let number = self
             .control

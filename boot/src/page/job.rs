@@ -35,13 +35,13 @@ pub struct JobPage {
     /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian
     /// (Release) before it signals a rank, read by that rank's signal handler (Acquire).
     pub(super) exit_stage: AtomicU32,
-    /// How many reports of all ranks have been asked for. Counted up by whoever asks (launcher, or
-    /// a rank whose wait is long); every rank compares it with what it last saw. Relaxed: nothing
-    /// else depends on it.
+    /// How many reports of all ranks have been asked for. Counted up by each that asks (launcher,
+    /// or a rank whose wait is long); every rank compares it with what it last saw. Relaxed:
+    /// nothing else depends on it.
     pub(super) reports: AtomicU32,
     /// The packed [`ExitWord`], 0 until somebody ends the job. Written once, by
-    /// compare-and-exchange, by whoever is first (rank, guardian or launcher); AcqRel pairs with
-    /// the Acquire loads of whoever reports, waits or polls.
+    /// compare-and-exchange, by the first (rank, guardian or launcher); AcqRel pairs with
+    /// the Acquire loads of threads that report, wait or poll.
     pub(super) exit_word: AtomicU64,
     /// The fence, on its own line: every rank writes it.
     pub(crate) fence: FenceWords,

@@ -59,7 +59,8 @@ impl RankState {
 #[derive(Debug)]
 pub struct RankPage {
     /// [`RankState`]. Written by the rank (Release), and by guardian or launcher when a process
-    /// ended without attaching; read by whoever waits for the rank or judges its end (Acquire).
+    /// ended without attaching; read by processes that wait for the rank or judge its end
+    /// (Acquire).
     pub(super) state: AtomicU32,
     /// Process id of the process that attached as this rank. Written by it before `state` becomes
     /// Joined; read for reports.

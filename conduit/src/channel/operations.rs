@@ -397,8 +397,8 @@ mod tests {
         implicit: false,
     };
 
-    /// What a peer's gets are answered with may lie in the stream for ever: more is asked for as some
-    /// is taken.
+    /// What a peer's gets are answered with may lie in the stream for ever: more is asked for as
+    /// some is taken.
     #[test]
     fn answers_to_gets_do_not_keep_a_put_waiting() {
         let mut bytes = [0; 1];

@@ -97,7 +97,7 @@ impl<N: Interface> Portals<N> {
     ) -> Result<DescriptorHandle, NicError> {
         let descriptor = super::segment::operations(self.queues.safe)[usize::from(gets)];
         let start = NonNull::new(start.cast_mut()).unwrap_or(NonNull::dangling());
-        // SAFETY: the memory is kept until its operation is complete by whoever began it; where the
+        // SAFETY: the memory is kept by its beginner until its operation is complete; where the
         // call's end frees it, the interface has read it by then (`reads_at_once`).
         unsafe { self.nic.bind(start, len as u64, descriptor) }
     }

@@ -39,7 +39,7 @@ impl fmt::Debug for Watch {
 
 impl Watch {
     /// From now on something that comes over the network, or has come since its epoch was `seen`,
-    /// has the rank woken, once. Whoever calls this looks for work afterwards, before it sleeps.
+    /// has the rank woken, once. The caller looks for work afterwards, before it sleeps.
     /// False if there is no thread, as the system gives none.
     pub(super) fn over(&self, network: &Network, seen: u32, wake: impl FnOnce() -> Wake) -> bool {
         {

@@ -273,7 +273,7 @@ impl Core {
         }
     }
 
-    /// The connection has ended. Whoever holds `inbound` asks for another when it does not hold it
+    /// The connection has ended. The holder of `inbound` asks for another when it does not hold it
     /// any more.
     #[cold]
     pub(super) fn lost(&self, peer: &Peer, inbound: &mut Inbound) {

@@ -94,7 +94,8 @@ impl Core {
         if outbound.taken() {
             self.work.set(peer.rank.0);
         }
-        // That may have been what a transfer waited for. Nothing is added behind a payload that is lent.
+        // That may have been what a transfer waited for. Nothing is added behind a payload that is
+        // lent.
         if !outbound.operations.has_room() && !outbound.send_stream.is_lent() {
             outbound.go_on(&self.sizes);
         }

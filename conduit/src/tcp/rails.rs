@@ -182,7 +182,7 @@ impl Core {
         inbound.rails.clear();
     }
 
-    /// A further connection has ended. Whoever holds `inbound` asks for another when it does not
+    /// A further connection has ended. The holder of `inbound` asks for another when it does not
     /// hold it any more.
     #[cold]
     pub(super) fn lost_rail(&self, peer: &Peer, inbound: &mut Inbound, number: u16) {

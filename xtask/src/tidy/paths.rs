@@ -10,7 +10,8 @@ const ELSEWHERE: [&str; 3] = [
     "include/smp-conduit/",
 ];
 
-/// Records say what was when they were written: their links must lead somewhere, their texts need not.
+/// Records say what was when they were written: their links must lead somewhere, their texts need
+/// not.
 const RECORDS: &str = "docs/adr/";
 
 /// `exists`: whether the tree has a file or directory.

@@ -53,7 +53,7 @@ struct Direct {
     head: [u8; LONGEST_HEAD],
 }
 
-// SAFETY: whoever gave the place promises that it may be written until the payload is there, by any
+// SAFETY: the giver of the place promises that it may be written until the payload is there, by any
 // thread.
 unsafe impl Send for Direct {}
 

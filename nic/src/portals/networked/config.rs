@@ -40,7 +40,7 @@ pub struct NetworkedConfig {
     /// Datagrams, windows and times.
     pub link: ReliableConfig,
     /// The secret of the job, by which datagrams are sealed. Without it they are known by the
-    /// incarnations alone, which whoever listens can read.
+    /// incarnations alone, which a listener can read.
     pub seal: Option<Seal>,
     /// Operations of this rank for other hosts that have not ended.
     pub operations: u32,

@@ -183,8 +183,8 @@ impl Networked {
 }
 
 impl Drop for Networked {
-    /// Waits until what was sent has arrived, for [`NetworkedConfig::exit_grace`] at most, unless it
-    /// has left before.
+    /// Waits until what was sent has arrived, for [`NetworkedConfig::exit_grace`] at most, unless
+    /// it has left before.
     fn drop(&mut self) {
         let has_left = self.core.turn().state.has_left;
         if !has_left {

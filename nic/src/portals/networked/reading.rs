@@ -24,9 +24,9 @@ pub(super) struct Reading {
     /// When the lease ends of the caller that has read last, in nanoseconds. A hint: written by
     /// callers, read by the thread.
     leased_until: AtomicU64,
-    /// How often a caller began or ended to sleep on the socket: odd while one does. Written by
-    /// whoever has the inbox; the thread reads it under the lock of the interface, which a caller
-    /// takes after its sleep to see whether the thread must be told.
+    /// How often a caller began or ended to sleep on the socket: odd while one does. Written by the
+    /// thread that has the receive queue; the thread reads it under the lock of the interface,
+    /// which a caller takes after its sleep to see whether the thread must be told.
     sleeps: AtomicU64,
     /// Batches that callers have read.
     by_callers: AtomicU64,

@@ -99,7 +99,8 @@ impl SendStream {
         self.extents.len()
     }
 
-    /// Those of them that lie with the user. What the peer's gets are answered with is not among them.
+    /// Those of them that lie with the user. What the peer's gets are answered with is not among
+    /// them.
     pub(crate) fn user_extents(&self) -> usize {
         self.extents.of_user()
     }
