@@ -25,7 +25,7 @@ pub(super) struct Reading {
     /// callers, read by the thread.
     leased_until: AtomicU64,
     /// How often a caller began or ended to sleep on the socket: odd while one does. Written by the
-    /// thread that has the receive queue; the thread reads it under the lock of the interface,
+    /// caller that holds `inbox`; the thread reads it under the lock of the interface,
     /// which a caller takes after its sleep to see whether the thread must be told.
     sleeps: AtomicU64,
     /// Batches that callers have read.
