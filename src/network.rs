@@ -8,13 +8,14 @@ use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::channel::ChannelCredits;
+use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
 use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
 };
-use argonet_conduit::tcp::{Tcp, TcpConfig, TcpSizes};
+use argonet_conduit::tcp::{Tcp, TcpConfig};
 use argonet_conduit::{ExitCounts, Gauges};
 use argonet_segment::Directory;
 use argonet_settings::{
@@ -63,7 +64,7 @@ pub(crate) fn reaches(network: &selector::Network, rank: Rank) -> Reaches {
 
 pub(crate) struct Open {
     joiner: Joiner,
-    sizes: TcpSizes,
+    sizes: ChannelSizes,
     /// Whether a thread serves others; where nobody says, if there is a processor to spare.
     progress: Option<bool>,
     /// Where statistics of credits go when the rank ends.
@@ -165,17 +166,19 @@ impl Open {
         let known = (0..ranks).map(|peer| whereabouts(boot, JobRank(peer)));
         service.know(known.flat_map(|place| place.addresses).map(|at| at.ip()));
         let config = TcpConfig {
-            rank,
-            ranks,
-            mode,
-            sizes: TcpSizes {
-                gather_time: GATHER_TIMES[usize::from(processor_to_spare)],
-                ..open.sizes
+            channel: ChannelConfig {
+                rank,
+                ranks,
+                mode,
+                sizes: ChannelSizes {
+                    gather_time: GATHER_TIMES[usize::from(processor_to_spare)],
+                    ..open.sizes
+                },
+                directory: Arc::clone(directory),
+                registered,
+                segment_len: Arc::clone(segment_len),
             },
             progress: open.progress.unwrap_or(processor_to_spare),
-            directory: Arc::clone(directory),
-            registered,
-            segment_len: Arc::clone(segment_len),
             connector: Arc::new(Joining::new(service, rank)),
         };
         let tcp = Tcp::new(config).map_err(|error| failed(error.into()))?;
@@ -187,14 +190,14 @@ impl Open {
 /// takes the processor of a rank, and where there is one to spare.
 const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_micros(50)];
 
-fn sizes(settings: &Settings) -> TcpSizes {
-    TcpSizes {
-        connections: settings.get(&TCP_CONNECTIONS) as u16,
+fn sizes(settings: &Settings) -> ChannelSizes {
+    ChannelSizes {
+        rails: settings.get(&TCP_CONNECTIONS) as u16,
         eager_bytes: settings.get(&TCP_EAGER_SIZE).0 as usize,
         fragment_bytes: settings.get(&TCP_FRAGMENT_SIZE).0 as usize,
         silent_time: settings.get(&TCP_SILENCE_TIMEOUT),
         credits: ChannelCredits::from_settings(settings),
-        ..TcpSizes::default()
+        ..ChannelSizes::default()
     }
 }
 
@@ -304,7 +307,7 @@ fn whereabouts(boot: &LocalJob, peer: JobRank) -> Whereabouts {
 mod tests {
     use super::*;
 
-    fn of(pairs: &[(&str, &str)]) -> TcpSizes {
+    fn of(pairs: &[(&str, &str)]) -> ChannelSizes {
         let pairs = pairs
             .iter()
             .map(|(name, value)| (name.into(), value.into()));
@@ -313,7 +316,7 @@ mod tests {
 
     #[test]
     fn without_settings_tcp_has_its_own_sizes() {
-        assert_eq!(of(&[]), TcpSizes::default());
+        assert_eq!(of(&[]), ChannelSizes::default());
     }
 
     /// spec T5: sizes of eager messages and fragments.

@@ -8,23 +8,25 @@ mod pairs;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, MessageClass, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_conduit::channel::ChannelCredits;
+
+use argonet_conduit::channel::rail::{Made, NewRail, RailId};
+use argonet_conduit::channel::{ChannelConfig, ChannelCredits, ChannelSizes};
 use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
+use argonet_conduit::tcp::{Connector, Tcp, TcpConfig};
 use argonet_conduit::{Completion, Conduit, OpToken, Sink};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 
 const NOTE: HandlerIndex = HandlerIndex(128);
 
 /// Gives out one connection.
-struct One(Mutex<Option<Made>>);
+struct One(Mutex<Option<Made<OwnedFd>>>);
 
 impl Connector for One {
     fn want(&self, _: JobRank, _: u16) {}
-    fn next(&self, _: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
+    fn next(&self, _: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>> {
         self.0.lock().ok()?.take()
     }
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -67,24 +69,28 @@ fn rank(rank: u32, socket: TcpStream, credits: Option<ChannelCredits>) -> (Tcp, 
     let file = SegmentFile::create(1, 1 << 16, PageKind::Normal).expect("a file");
     let directory = Directory::new(file, JobRank(0)).expect("a directory");
     let segment = OwnSegment::attach(&directory, 1 << 16).expect("a segment");
-    let made = Made::Connected(Connection {
-        peer: JobRank(1 - rank),
-        connection: 0,
-        socket: socket.into(),
+    let made = Made::Rail(NewRail {
+        id: RailId {
+            peer: JobRank(1 - rank),
+            number: 0,
+        },
+        rail: socket.into(),
         incarnation: 1,
         received: 0,
     });
     let config = TcpConfig {
-        rank: JobRank(rank),
-        ranks: 2,
-        mode: ThreadMode::Seq,
-        sizes: TcpSizes {
-            credits,
-            ..TcpSizes::default()
+        channel: ChannelConfig {
+            rank: JobRank(rank),
+            ranks: 2,
+            mode: ThreadMode::Seq,
+            sizes: ChannelSizes {
+                credits,
+                ..ChannelSizes::default()
+            },
+            directory,
+            registered: registered(),
+            segment_len: Arc::new(|_| 0),
         },
-        directory,
-        registered: registered(),
-        segment_len: Arc::new(|_| 0),
         connector: Arc::new(One(Mutex::new(Some(made)))),
         progress: false,
     };

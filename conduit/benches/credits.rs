@@ -9,7 +9,8 @@ mod support;
 use argonet_am::record::Short;
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
-use argonet_conduit::tcp::{Tcp, TcpSizes};
+use argonet_conduit::channel::ChannelSizes;
+use argonet_conduit::tcp::Tcp;
 use std::time::Instant;
 use support::{ASK, Count, NOTE, ranks};
 
@@ -23,7 +24,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(sizes: TcpSizes) -> Self {
+    fn new(sizes: ChannelSizes) -> Self {
         // Nobody touches a segment.
         let (ranks, _) = ranks(sizes);
         Self {
@@ -70,11 +71,11 @@ impl Pair {
 type Case = (&'static str, fn(&mut Pair, u64), u64);
 
 fn main() {
-    let without = TcpSizes {
+    let without = ChannelSizes {
         credits: None,
-        ..TcpSizes::default()
+        ..ChannelSizes::default()
     };
-    let both = [TcpSizes::default(), without];
+    let both = [ChannelSizes::default(), without];
     let given: Vec<String> = std::env::args()
         .skip(1)
         .filter(|a| !a.starts_with('-'))

@@ -7,7 +7,7 @@
 mod support;
 
 use argonet_base::{JobRank, SegmentOffset};
-use argonet_conduit::tcp::TcpSizes;
+use argonet_conduit::channel::ChannelSizes;
 use argonet_conduit::{Conduit, OpToken, SendError};
 use rustix::fd::AsFd;
 use std::fs::File;
@@ -99,8 +99,8 @@ fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
         there.push(b);
     }
     let ((a, _a_segment), (b, _b_segment)) = (
-        rank(0, TcpSizes::default(), here),
-        rank(1, TcpSizes::default(), there),
+        rank(0, ChannelSizes::default(), here),
+        rank(1, ChannelSizes::default(), there),
     );
     let stop = AtomicBool::new(false);
     let source = vec![5u8; PUT_BYTES];

@@ -7,7 +7,8 @@
 mod support;
 
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
-use argonet_conduit::tcp::{Tcp, TcpSizes};
+use argonet_conduit::channel::ChannelSizes;
+use argonet_conduit::tcp::Tcp;
 use argonet_conduit::{Conduit, OpToken, SendError};
 use std::hint::black_box;
 use std::io::{ErrorKind, Read, Write};
@@ -121,7 +122,7 @@ impl Ours<'_> {
 }
 
 fn main() {
-    let ([a, b], _segments) = ranks(TcpSizes::default());
+    let ([a, b], _segments) = ranks(ChannelSizes::default());
     let [[mut ping, pong], [mut stream, sink]] = [pair(), pair()];
     let (stop, swallowed, turn) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let handled = AtomicU64::new(0);

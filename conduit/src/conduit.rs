@@ -1,11 +1,11 @@
 //! The trait that every conduit implements, and what passes through it.
 
+use crate::connections::Connections;
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::Lines;
-use crate::tcp::Connections;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};

@@ -12,6 +12,8 @@ pub mod channel;
 #[cfg(not(loom))]
 mod conduit;
 #[cfg(not(loom))]
+mod connections;
+#[cfg(not(loom))]
 mod datagrams;
 #[cfg(not(loom))]
 mod exit;
@@ -39,6 +41,8 @@ pub use conduit::{
     Capabilities, Completion, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared,
     SMALL_PUT, SendError, Sink,
 };
+#[cfg(not(loom))]
+pub use connections::{CONNECTIONS_FILE_NAME, Connections, GateCounts};
 #[cfg(not(loom))]
 pub use datagrams::{DATAGRAMS_FILE_NAME, Datagrams};
 #[cfg(not(loom))]

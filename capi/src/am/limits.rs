@@ -4,8 +4,8 @@ use core::ffi::c_int;
 
 use argonet::engine::EndpointState;
 use argonet_am::{Delivery, MAX_ARGS, MessageClass};
+use argonet_conduit::channel::ChannelSizes;
 use argonet_conduit::smp::Smp;
-use argonet_conduit::tcp::TcpSizes;
 use argonet_conduit::{Conduit, Limits, portals};
 
 use crate::am::arguments::{LEAST, LEAST_ALLOC};
@@ -43,7 +43,11 @@ pub(crate) fn longest(job: &Job) -> usize {
 fn limits() -> Limits {
     match find() {
         Some(job) => job.joined.engine.conduit().limits(),
-        None => of_all([Smp::LIMITS, TcpSizes::default().limits(), portals::LIMITS]),
+        None => of_all([
+            Smp::LIMITS,
+            ChannelSizes::default().limits(),
+            portals::LIMITS,
+        ]),
     }
 }
 

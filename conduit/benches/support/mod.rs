@@ -6,11 +6,13 @@ pub(crate) mod pairs;
 
 use argonet_am::{Delivery, HandlerTable, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank};
+use argonet_conduit::channel::rail::{Made, NewRail, RailId};
+use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
 use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
+use argonet_conduit::tcp::{Connector, Tcp, TcpConfig};
 use argonet_conduit::{Completion, OpToken, Sink};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -20,14 +22,14 @@ pub(crate) const NOTE: HandlerIndex = HandlerIndex(129);
 const SEGMENT_BYTES: u64 = 8 << 20;
 
 /// Connections that were made before.
-struct Ready(Mutex<VecDeque<Connection>>);
+struct Ready(Mutex<VecDeque<NewRail<OwnedFd>>>);
 
 impl Connector for Ready {
     fn want(&self, _peer: JobRank, _connection: u16) {}
 
-    fn next(&self, _received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
+    fn next(&self, _received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>> {
         let connection = self.0.lock().expect("no thread has failed").pop_front();
-        connection.map(Made::Connected)
+        connection.map(Made::Rail)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -55,33 +57,37 @@ pub(crate) fn registered() -> Registered {
 }
 
 /// One of two ranks, with its segment and its ends of the connections to the other.
-pub(crate) fn rank(rank: u32, sizes: TcpSizes, sockets: Vec<TcpStream>) -> (Tcp, OwnSegment) {
+pub(crate) fn rank(rank: u32, sizes: ChannelSizes, sockets: Vec<TcpStream>) -> (Tcp, OwnSegment) {
     let file = SegmentFile::create(1, SEGMENT_BYTES, PageKind::Normal).expect("segment");
     let directory = Directory::new(file, JobRank(0)).expect("directory");
     let segment = OwnSegment::attach(&directory, SEGMENT_BYTES).expect("segment");
-    let made = (0..).zip(sockets).map(|(connection, socket)| Connection {
-        peer: JobRank(1 - rank),
-        connection,
-        socket: socket.into(),
+    let made = (0..).zip(sockets).map(|(number, socket)| NewRail {
+        id: RailId {
+            peer: JobRank(1 - rank),
+            number,
+        },
+        rail: socket.into(),
         incarnation: 1,
         received: 0,
     });
     let config = TcpConfig {
-        rank: JobRank(rank),
-        ranks: 2,
-        mode: ThreadMode::Seq,
-        sizes,
-        directory,
-        registered: registered(),
+        channel: ChannelConfig {
+            rank: JobRank(rank),
+            ranks: 2,
+            mode: ThreadMode::Seq,
+            sizes,
+            directory,
+            registered: registered(),
+            segment_len: Arc::new(|_| 0),
+        },
         progress: false,
-        segment_len: Arc::new(|_| 0),
         connector: Arc::new(Ready(Mutex::new(made.collect()))),
     };
     (Tcp::new(config).expect("endpoint"), segment)
 }
 
 /// Two connected ranks with their segments.
-pub(crate) fn ranks(sizes: TcpSizes) -> ([Tcp; 2], [OwnSegment; 2]) {
+pub(crate) fn ranks(sizes: ChannelSizes) -> ([Tcp; 2], [OwnSegment; 2]) {
     let [here, there] = pair();
     let (a, segment_a) = rank(0, sizes, vec![here]);
     let (b, segment_b) = rank(1, sizes, vec![there]);

@@ -1,17 +1,22 @@
-//! Active messages between two ranks that share no memory, without I/O and clock.
+//! Active messages, puts and gets between ranks that share no memory, over rails.
 //!
 //! Each rank of a pair has a stream to the other (`stream`), made of frames (`frame`). What a peer
 //! has not taken is kept, so that any rail can carry it again. Puts and gets are frames, and the
 //! table of `operations` says which of them are pending. [`ChannelCredits`] says how much of a
-//! rank's receive space each peer may use.
+//! rank's receive space each peer may use. All of this is without I/O and clock. [`Channel`] drives
+//! it (`driver`) over what implements [`Rails`](rail::Rails).
 
 mod credits;
+pub(crate) mod driver;
 pub(crate) mod frame;
 pub(crate) mod operations;
+pub mod rail;
 pub(crate) mod stream;
 
 pub use credits::ChannelCredits;
 pub(crate) use credits::{CREDIT_BYTES, credits};
+pub use driver::{Channel, ChannelConfig, ChannelSizeError, ChannelSizes, progress_by_default};
+pub use stream::{Piece, Pieces};
 
 use argonet_am::record::RecordError;
 use stream::{Next, ReceiveStream};

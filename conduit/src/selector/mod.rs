@@ -17,12 +17,12 @@ mod watch;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
+use crate::connections::Connections;
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::{Lines, Smp};
-use crate::tcp::Connections;
 use argonet_am::record::Short;
 use argonet_am::{Message, MessageClass};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};

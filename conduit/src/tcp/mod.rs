@@ -1,45 +1,52 @@
-//! TCP: how ranks on different hosts reach each other over ordinary networks.
+//! TCP as rails: sockets between ranks on different hosts, over ordinary networks.
 //!
-//! Two ranks that use each other have a connection, over which each sends a stream of frames
-//! ([`channel`](crate::channel)). What a peer has not taken is kept and written again when another
-//! connection had to be made, so that every message is handled once. Taking a put completes it; a
-//! get is a request that the target's poll answers. Nothing is read or written outside of calls of
-//! the rank itself, but for what was gathered in a burst, which a thread sends when no call comes
-//! (`helper`), and what another thread serves, where there is one, while the rank computes
-//! (`progress`).
-//!
-//! Who makes connections and proves ranks is behind [`Connector`].
+//! A [`Socket`] carries the stream of a [`channel`](crate::channel) to one peer. [`Sockets`] are
+//! those of a rank: they say which have something (`readiness`), and let a thread wait at them
+//! (`serve`). A [`Connector`] makes connections and proves ranks; that of a job is in [`join`].
 
-mod bits;
-mod conduit;
-mod config;
-mod connections;
 mod connector;
-mod core;
-mod flush;
-mod helper;
 pub mod join;
-mod loans;
-mod peer;
-mod poll;
-mod progress;
-mod quick;
-mod rails;
 mod readiness;
-mod send;
 mod serve;
-mod silence;
-mod striping;
-mod system;
-#[cfg(test)]
-mod tests;
-mod visit;
-mod vitals;
-mod wait;
-mod wire;
+mod socket;
+mod sockets;
 
-pub use conduit::Tcp;
-pub use config::{TcpConfig, TcpSizeError, TcpSizes};
-pub use connections::{CONNECTIONS_FILE_NAME, Connections};
-pub use connector::{Connection, Connector, Made};
-pub use progress::progress_by_default;
+pub use connector::Connector;
+pub use socket::Socket;
+pub use sockets::Sockets;
+
+use crate::channel::{Channel, ChannelConfig};
+use std::io;
+use std::sync::Arc;
+
+/// Name as in `--conduit`.
+const NAME: &str = "tcp";
+
+/// The channel over TCP.
+pub type Tcp = Channel<Sockets>;
+
+/// How a [`Tcp`] is set up.
+pub struct TcpConfig {
+    /// The channel.
+    pub channel: ChannelConfig,
+    /// Where connections come from.
+    pub connector: Arc<dyn Connector>,
+    /// Whether a thread serves puts, gets and connections while this rank makes no call. It runs no
+    /// handlers. It wants a core that no rank uses: see
+    /// [`progress_by_default`](crate::channel::progress_by_default).
+    pub progress: bool,
+}
+
+impl Tcp {
+    /// Name as in `--conduit`.
+    pub const NAME: &'static str = NAME;
+
+    /// A rank without connections; they come from the connector.
+    ///
+    /// # Errors
+    /// As [`Channel::over`].
+    pub fn new(config: TcpConfig) -> io::Result<Self> {
+        let sockets = Sockets::new(config.connector, config.progress)?;
+        Self::over(sockets, config.channel)
+    }
+}

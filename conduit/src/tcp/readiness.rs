@@ -6,11 +6,15 @@
 //! something is not watched any more, since a packet for a watched socket costs the kernel a
 //! wakeup. Everything is watched again before this rank sleeps or another peer becomes hot.
 
+use super::socket::Socket;
+use crate::channel::rail::RailId;
+use argonet_base::JobRank;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::{BorrowedFd, OwnedFd};
+use std::collections::BTreeSet;
 use std::io;
 
 /// Marks events of the two descriptors that belong to no peer.
@@ -36,18 +40,23 @@ const OTHERS_EVERY: u32 = 4;
 /// The same where there is one socket, for connections that come.
 const CONNECTIONS_EVERY: u32 = 64;
 
-/// What marks events of a connection.
-pub(super) fn mark(rank: u32, connection: u16) -> u64 {
-    u64::from(connection) << 32 | u64::from(rank)
-}
-
-/// The rank and the number of the connection.
-pub(super) fn of_mark(mark: u64) -> (u32, u16) {
-    (mark as u32, (mark >> 32) as u16)
+/// What marks events of the first connection to a peer.
+fn mark(rank: u32) -> u64 {
+    let peer = JobRank(rank);
+    RailId { peer, number: 0 }.to_word()
 }
 
 /// Room for what [`Readiness::wait`] finds.
 pub(super) type Found = [MaybeUninit<epoll::Event>; EVENTS];
+
+/// What differs from all sockets being watched for something to read.
+#[derive(Debug, Default)]
+struct Watched {
+    /// The socket of the hot peer, while it is not watched.
+    not: Option<(u32, Socket)>,
+    /// Peers whose first connections are watched for room to write, too.
+    for_room: BTreeSet<u32>,
+}
 
 #[derive(Debug)]
 pub(super) struct Readiness {
@@ -55,8 +64,7 @@ pub(super) struct Readiness {
     /// The hot peer, and reads of it that found something. Hints.
     hot: AtomicU32,
     hits: AtomicU32,
-    /// The hot peer, while its socket is not watched.
-    unwatched: Mutex<u32>,
+    watched: Mutex<Watched>,
     /// Counts polls.
     turn: AtomicU32,
 }
@@ -68,7 +76,7 @@ impl Readiness {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             hot: AtomicU32::new(NOBODY),
             hits: AtomicU32::new(0),
-            unwatched: Mutex::new(NOBODY),
+            watched: Mutex::default(),
             turn: AtomicU32::new(0),
         };
         own.add(wake, WAKE)?;
@@ -106,7 +114,12 @@ impl Readiness {
 
     /// The socket of a peer's first connection is watched for room to write, too, or not.
     pub(super) fn watch_room(&self, socket: BorrowedFd<'_>, rank: u32, is_watched: bool) {
-        let data = epoll::EventData::new_u64(mark(rank, 0));
+        let mut watched = self.watched.lock();
+        match is_watched {
+            true => watched.for_room.insert(rank),
+            false => watched.for_room.remove(&rank),
+        };
+        let data = epoll::EventData::new_u64(mark(rank));
         // The end of a connection, the only reason to fail, is found by the thread that reads.
         let _ = epoll::modify(&self.epoll, socket, data, input(is_watched));
     }
@@ -146,15 +159,15 @@ impl Readiness {
         self.turn.store(u32::MAX, Ordering::Relaxed);
     }
 
-    /// Whether something of another peer than the hot one makes that the hot one, and whether there
-    /// was one, so that all are to be watched again.
-    pub(super) fn is_other(&self, rank: u32) -> Option<bool> {
+    /// A peer has something: it is the hot one from now on. If another was, all are watched again.
+    pub(super) fn turn_to(&self, rank: u32) {
         let hot = self.hot.load(Ordering::Relaxed);
-        (rank != hot).then_some(hot != NOBODY)
-    }
-
-    /// A peer is hot.
-    pub(super) fn heat(&self, rank: u32) {
+        if rank == hot {
+            return;
+        }
+        if hot != NOBODY {
+            self.watch_all();
+        }
         self.hits.store(0, Ordering::Relaxed);
         self.hot.store(rank, Ordering::Relaxed);
     }
@@ -174,28 +187,27 @@ impl Readiness {
 
     /// The socket of the hot peer is not watched, unless `asleep` says that it must be.
     #[cold]
-    pub(super) fn unwatch(&self, socket: BorrowedFd<'_>, rank: u32, asleep: impl Fn() -> bool) {
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == NOBODY && !asleep() && epoll::delete(&self.epoll, socket).is_ok() {
-            *unwatched = rank;
+    pub(super) fn unwatch(&self, socket: &Socket, rank: u32, asleep: &dyn Fn() -> bool) {
+        let mut watched = self.watched.lock();
+        if watched.not.is_none()
+            && !asleep()
+            && epoll::delete(&self.epoll, socket.descriptor()).is_ok()
+        {
+            watched.not = Some((rank, socket.clone()));
         }
     }
 
-    /// The peer whose socket is to be watched again, by [`watch_again`](Self::watch_again).
-    pub(super) fn take_unwatched(&self) -> Option<u32> {
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == NOBODY {
-            return None;
+    /// All sockets are watched again.
+    pub(super) fn watch_all(&self) {
+        let mut watched = self.watched.lock();
+        if let Some((rank, socket)) = watched.not.take() {
+            self.hits.store(0, Ordering::Relaxed);
+            let data = epoll::EventData::new_u64(mark(rank));
+            let events = input(watched.for_room.contains(&rank));
+            // Under the lock, so that a connection that is given up meanwhile is not added. It
+            // can fail only where the system has no memory.
+            let _ = epoll::add(&self.epoll, socket.descriptor(), data, events);
         }
-        self.hits.store(0, Ordering::Relaxed);
-        Some(core::mem::replace(&mut *unwatched, NOBODY))
-    }
-
-    /// A socket is watched again, for room to write, too, if that is so.
-    pub(super) fn watch_again(&self, socket: BorrowedFd<'_>, rank: u32, for_room: bool) {
-        let data = epoll::EventData::new_u64(mark(rank, 0));
-        // It can fail only where another thread has done it.
-        let _ = epoll::add(&self.epoll, socket, data, input(for_room));
     }
 
     /// A peer's first connection is given up.
@@ -203,9 +215,10 @@ impl Readiness {
         if self.hot.load(Ordering::Relaxed) == rank {
             self.hot.store(NOBODY, Ordering::Relaxed);
         }
-        let mut unwatched = self.unwatched.lock();
-        if *unwatched == rank {
-            *unwatched = NOBODY;
+        let mut watched = self.watched.lock();
+        watched.for_room.remove(&rank);
+        if watched.not.as_ref().is_some_and(|(its, _)| *its == rank) {
+            watched.not = None;
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Ranks that are connected over the loopback interface, in one process; some share memory besides with ranks next to them.
 
 use argonet_base::JobRank;
+use argonet_conduit::channel::rail::{Made, NewRail, RailId};
+use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
 use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
-use argonet_conduit::tcp::{Connection, Connector, Made, Tcp, TcpConfig, TcpSizes};
+use argonet_conduit::tcp::{Connector, Tcp, TcpConfig};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use argonet_sim::Random;
@@ -47,7 +49,7 @@ struct State {
     /// Connections that are made, once both ranks have said what they have received.
     dials: Vec<Dial>,
     /// Connections for each rank that it has not taken.
-    made: Vec<VecDeque<Connection>>,
+    made: Vec<VecDeque<NewRail<OwnedFd>>>,
     /// The last connection of each pair, by its lower rank and its number, and the one that a rank has of them.
     last: BTreeMap<(u32, u32, u16), u64>,
     taken: BTreeMap<(u32, u32, u16), u64>,
@@ -119,7 +121,7 @@ impl Hub {
     }
 
     /// The next connection of a rank.
-    fn next(&self, rank: u32, received: &dyn Fn(JobRank, u16) -> u64) -> Option<Connection> {
+    fn next(&self, rank: u32, received: &dyn Fn(RailId) -> u64) -> Option<NewRail<OwnedFd>> {
         let mut state = self.state();
         state.break_one();
         for dial in &mut state.dials {
@@ -128,15 +130,16 @@ impl Hub {
             let (rank_a, rank_b) = (a.0, b.0);
             for (mine, other) in [(a, rank_b), (b, rank_a)] {
                 if mine.0 == rank && mine.2.is_none() {
-                    mine.2 = Some(received(JobRank(other), number));
+                    let peer = JobRank(other);
+                    mine.2 = Some(received(RailId { peer, number }));
                 }
             }
         }
         state.connect();
-        let connection = state.made[rank as usize].pop_front()?;
-        let key = (rank, connection.peer.0, connection.connection);
-        state.taken.insert(key, connection.incarnation);
-        Some(connection)
+        let new = state.made[rank as usize].pop_front()?;
+        let key = (rank, new.id.peer.0, new.id.number);
+        state.taken.insert(key, new.incarnation);
+        Some(new)
     }
 }
 
@@ -157,10 +160,12 @@ impl State {
             for ((rank, socket, _), (peer, received)) in [(a, of_b), (b, of_a)] {
                 let second = socket.try_clone().expect("a descriptor");
                 self.sockets.insert((rank, peer, number), second.into());
-                self.made[rank as usize].push_back(Connection {
-                    peer: JobRank(peer),
-                    connection: number,
-                    socket: socket.into(),
+                self.made[rank as usize].push_back(NewRail {
+                    id: RailId {
+                        peer: JobRank(peer),
+                        number,
+                    },
+                    rail: socket.into(),
                     incarnation,
                     received,
                 });
@@ -187,12 +192,12 @@ impl State {
 }
 
 impl Connector for Port {
-    fn want(&self, peer: JobRank, connection: u16) {
-        self.hub.dial(self.rank, peer.0, connection);
+    fn want(&self, peer: JobRank, number: u16) {
+        self.hub.dial(self.rank, peer.0, number);
     }
 
-    fn next(&self, received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
-        self.hub.next(self.rank, received).map(Made::Connected)
+    fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>> {
+        self.hub.next(self.rank, received).map(Made::Rail)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -249,7 +254,7 @@ impl Rig for TcpRig {
     }
 
     fn promises(&self) -> Promises {
-        let sizes = TcpSizes::default();
+        let sizes = ChannelSizes::default();
         Promises {
             capabilities: Tcp::CAPABILITIES,
             remote: true,
@@ -310,17 +315,19 @@ impl Rig for TcpRig {
                 .push(OwnSegment::attach(&directory, bytes).expect("segment"));
             let smp = hood.smp(rank, self.mode, &directory, setup);
             let config = TcpConfig {
-                rank: JobRank(rank),
-                ranks,
-                mode: self.mode,
-                sizes: match setup.buffers {
-                    Buffers::Default => TcpSizes::default(),
-                    Buffers::Minimum => TcpSizes::smallest(),
+                channel: ChannelConfig {
+                    rank: JobRank(rank),
+                    ranks,
+                    mode: self.mode,
+                    sizes: match setup.buffers {
+                        Buffers::Default => ChannelSizes::default(),
+                        Buffers::Minimum => ChannelSizes::smallest(),
+                    },
+                    directory,
+                    registered: setup.registered,
+                    segment_len: Arc::new(move |_| bytes),
                 },
-                directory,
-                registered: setup.registered,
                 progress: self.progress,
-                segment_len: Arc::new(move |_| bytes),
                 connector: Arc::new(Port {
                     hub: Arc::clone(&job.hub),
                     rank,

@@ -25,7 +25,7 @@ mod tests;
 
 pub(crate) use bodies::{Bodies, Wanted};
 pub(crate) use grant::{Aside, Grant, Parked};
-pub(crate) use pieces::Pieces;
+pub use pieces::{Piece, Pieces};
 pub(crate) use rail_choice::{Choice, Link, Speed, best};
 pub(crate) use receive::{Next, PAYLOAD_ALIGN, ReceiveStream};
 pub(crate) use send::{Body, Claim, Credits, Extent, SendStream};

@@ -10,9 +10,11 @@ const MAX_PIECES: usize = 32;
 /// Bytes in one place, as system calls take them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub(crate) struct Piece {
-    pub(crate) at: *mut u8,
-    pub(crate) len: usize,
+pub struct Piece {
+    /// The first.
+    pub at: *mut u8,
+    /// How many.
+    pub len: usize,
 }
 
 static_assertions::const_assert_eq!(size_of::<Piece>(), size_of::<libc::iovec>());
@@ -23,7 +25,7 @@ static_assertions::const_assert_eq!(
 
 /// Bytes to write, or room to read into, in order.
 #[derive(Debug)]
-pub(crate) struct Pieces {
+pub struct Pieces {
     /// The first `count` are there.
     all: [MaybeUninit<Piece>; MAX_PIECES],
     count: usize,
@@ -31,8 +33,10 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
+    /// None.
     #[inline]
-    pub(crate) const fn new() -> Self {
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             all: [const { MaybeUninit::uninit() }; MAX_PIECES],
             count: 0,
@@ -45,7 +49,7 @@ impl Pieces {
     /// # Panics
     /// If there are too many.
     #[inline]
-    pub(crate) fn add(&mut self, at: *mut u8, len: usize) {
+    pub fn add(&mut self, at: *mut u8, len: usize) {
         if len > 0 {
             self.all[self.count].write(Piece { at, len });
             self.count += 1;
@@ -53,8 +57,10 @@ impl Pieces {
         }
     }
 
+    /// All places, none of them empty.
     #[inline]
-    pub(crate) fn as_slice(&self) -> &[Piece] {
+    #[must_use]
+    pub fn as_slice(&self) -> &[Piece] {
         let first = self.all[..self.count].as_ptr().cast();
         // SAFETY: `add` has written as many as `count` says.
         unsafe { core::slice::from_raw_parts(first, self.count) }
@@ -62,7 +68,8 @@ impl Pieces {
 
     /// Bytes of all places.
     #[inline]
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -71,7 +78,7 @@ impl Pieces {
     /// # Safety
     /// All places can be read.
     #[inline]
-    pub(crate) unsafe fn gather(&self, place: &mut [MaybeUninit<u8>]) -> Option<usize> {
+    pub unsafe fn gather(&self, place: &mut [MaybeUninit<u8>]) -> Option<usize> {
         if self.bytes > place.len() {
             return None;
         }

@@ -2,11 +2,12 @@
 
 use super::gate::GateCounts;
 use super::service::{JoinService, Made as Met};
-use crate::tcp::{Connection, Connector, Made};
+use crate::channel::rail::{Made, NewRail, RailId};
+use crate::tcp::Connector;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use core::sync::atomic::{AtomicBool, Ordering};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 
 /// Connections that a [`JoinService`] makes, for a [`Tcp`](crate::tcp::Tcp).
 #[derive(Debug)]
@@ -36,22 +37,26 @@ impl Joining {
 }
 
 impl Connector for Joining {
-    fn want(&self, peer: JobRank, connection: u16) {
-        self.service.want(peer, connection);
+    fn want(&self, peer: JobRank, number: u16) {
+        self.service.want(peer, number);
     }
 
-    fn next(&self, received: &dyn Fn(JobRank, u16) -> u64) -> Option<Made> {
+    fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>> {
         if self.failed.load(Ordering::Relaxed) {
             return None;
         }
-        let made = self.service.next(received);
-        let (peer, connection, why) = match made {
+        let made = self
+            .service
+            .next(&|peer, number| received(RailId { peer, number }));
+        let (peer, number, why) = match made {
             Ok(None) => return None,
             Ok(Some(Met::Joined(joined))) => {
-                return Some(Made::Connected(Connection {
-                    peer: joined.peer,
-                    connection: joined.connection,
-                    socket: joined.socket,
+                return Some(Made::Rail(NewRail {
+                    id: RailId {
+                        peer: joined.peer,
+                        number: joined.connection,
+                    },
+                    rail: joined.socket,
                     incarnation: joined.incarnation,
                     received: joined.received,
                 }));
@@ -66,8 +71,7 @@ impl Connector for Joining {
         };
         let at = self.rank;
         Some(Made::Unreachable(
-            peer,
-            connection,
+            RailId { peer, number },
             AmError::Unreachable { at, peer, why },
         ))
     }

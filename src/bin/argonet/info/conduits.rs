@@ -5,10 +5,11 @@ use argonet_base::JobRank;
 use argonet_base::size::HumanSize;
 use argonet_conduit::Limits;
 use argonet_conduit::channel::ChannelCredits;
+use argonet_conduit::channel::ChannelSizes;
 use argonet_conduit::portals::{self, PortalsSizes};
 use argonet_conduit::smp::{Barrier, Smp};
+use argonet_conduit::tcp::Tcp;
 use argonet_conduit::tcp::join::{from_settings, interfaces};
-use argonet_conduit::tcp::{Tcp, TcpSizes};
 use argonet_settings::{CONDUIT, CONDUITS, Settings, TCP_CONNECTIONS};
 
 use super::Facts;
@@ -40,7 +41,7 @@ fn medium(limits: Limits) -> String {
 }
 
 fn tcp(settings: &Settings, ranks: u32) -> Facts {
-    let limits = TcpSizes::default().limits();
+    let limits = ChannelSizes::default().limits();
     vec![
         ("reaches", "ranks of other hosts, and of other neighborhoods of a host, over connections; neighbors through smp".into()),
         ("chosen", chosen(Tcp::NAME, settings).into()),
@@ -105,7 +106,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
 fn receive_space(settings: &Settings, ranks: u32) -> String {
     match ChannelCredits::from_settings(settings).map(|credits| credits.plan(ranks)) {
         None => {
-            let window = HumanSize(TcpSizes::default().window_bytes as u64);
+            let window = HumanSize(ChannelSizes::default().window_bytes as u64);
             format!("at most {window} of each peer: there are no credits (ARGONET_CREDITS)")
         }
         Some(Ok(plan)) => plan.to_string(),

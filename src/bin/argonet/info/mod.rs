@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
-use argonet_conduit::tcp::{CONNECTIONS_FILE_NAME, Connections};
+use argonet_conduit::{CONNECTIONS_FILE_NAME, Connections};
 use argonet_conduit::{CREDITS_FILE_NAME, CreditReport, DATAGRAMS_FILE_NAME, Datagrams};
 use argonet_settings::{MAX_LOCAL_RANKS, Settings};
 use clap::Args;

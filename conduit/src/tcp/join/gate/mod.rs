@@ -8,11 +8,10 @@
 //!
 //! No socket and no clock: it takes addresses and times, and says what to drop.
 
-mod counts;
 #[cfg(test)]
 mod tests;
 
-pub use counts::GateCounts;
+pub use crate::connections::GateCounts;
 
 use super::handshake::Refused;
 use super::wait::Place;
@@ -144,7 +143,7 @@ impl Gate {
             match how {
                 Left::Proven => self.counts.proven += 1,
                 Left::Closed => self.counts.closed += 1,
-                Left::Refused(why) => self.counts.refused(why),
+                Left::Refused(why) => count(&mut self.counts, why),
             }
         }
     }
@@ -226,4 +225,17 @@ impl Gate {
 /// An IPv4 address that came through an IPv6 socket is the IPv4 address.
 fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
+}
+
+/// Counts one that was dropped.
+fn count(counts: &mut GateCounts, why: Refused) {
+    let count = match why {
+        Refused::Magic => &mut counts.other_protocol,
+        Refused::Version(_) => &mut counts.other_version,
+        Refused::Job => &mut counts.other_job,
+        Refused::Acceptor(_) | Refused::Connector(_) => &mut counts.wrong_rank,
+        // The last two are a connector's.
+        Refused::Proof | Refused::ByPeer { .. } | Refused::Verdict(_) => &mut counts.no_proof,
+    };
+    *count += 1;
 }

@@ -1,0 +1,400 @@
+//! The channel as a conduit: the trait over its parts.
+
+use super::config::ChannelConfig;
+use super::core::Core;
+use super::peer::{Lending, Peer};
+use crate::channel::frame::{Kind, charge};
+use crate::channel::rail::Rails;
+use crate::conduit::{
+    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
+};
+use crate::connections::Connections;
+use crate::exit::{ExitCounts, ExitReport, HearExit};
+use crate::gauges::Gauges;
+use crate::ledger::{ClassLedger, PeerLedger};
+use crate::wire::{UserBytes, UserPlace};
+use argonet_am::record::Short;
+use argonet_am::{Category, MAX_MEDIUM, Message, MessageClass, Payload};
+use argonet_base::kept::Kept;
+use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_segment::{SharedBytes, bulk};
+use core::ptr::NonNull;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+
+/// Active messages, puts and gets between ranks that share no memory, over rails.
+pub struct Channel<R: Rails> {
+    pub(crate) core: Arc<Core<R>>,
+}
+
+/// The longest that a process which ends waits for peers that take nothing.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// Between two looks at whether all has left.
+const GRACE_LOOKS: Duration = Duration::from_micros(100);
+
+impl<R: Rails> Channel<R> {
+    /// What it does itself: everything by the target's polls.
+    pub const CAPABILITIES: Capabilities = Capabilities {
+        put: false,
+        get: false,
+        atomics: false,
+        completes_at_injection: false,
+    };
+
+    /// A rank without open rails; they are asked for as they are needed.
+    ///
+    /// # Errors
+    /// A size that cannot be, or a rank that is none of the ranks, as
+    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the descriptors that it needs.
+    pub fn over(rails: R, config: ChannelConfig) -> io::Result<Self> {
+        let checked = config.sizes.check();
+        checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let (rank, ranks) = (config.rank, config.ranks);
+        if rank.0 >= ranks {
+            let what = format!("rank {rank} is none of the {ranks} ranks of the job");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let core = Arc::new(Core::new(config, rails)?);
+        core.helper.attach(&core);
+        // Those that are there already can be sent to without a poll.
+        core.connect();
+        core.begin_serving()?;
+        Ok(Self { core })
+    }
+
+    /// Sends what was gathered now, to all peers; what their rails do not take stays.
+    pub fn flush(&self) {
+        self.core.flush_gathered();
+    }
+}
+
+impl<R: Rails> Drop for Channel<R> {
+    fn drop(&mut self) {
+        self.core.end_serving();
+        self.core.helper.end();
+        self.core.flush_all();
+    }
+}
+
+impl<R: Rails> Conduit for Channel<R> {
+    fn name(&self) -> &'static str {
+        self.core.rails.name()
+    }
+
+    fn limits(&self) -> Limits {
+        self.core.limits()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Self::CAPABILITIES
+    }
+
+    #[inline]
+    fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
+        self.core.request(to, message, None)
+    }
+
+    #[inline]
+    fn request_short(&self, to: JobRank, short: Short) -> bool {
+        let (args, nargs) = (short.args(), short.head.nargs().min(Short::MAX_ARGS));
+        let message = Message {
+            handler: short.head.handler(),
+            args: &args[..nargs],
+            payload: Payload::None,
+        };
+        self.core.request(to, &message, None).is_ok()
+    }
+
+    unsafe fn request_in_place(
+        &self,
+        to: JobRank,
+        message: &Message<'_>,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        let bytes = match message.payload {
+            Payload::Medium(bytes) | Payload::Long(bytes, _)
+                if bytes.len() > self.core.sizes.eager_bytes && to != self.core.rank =>
+            {
+                bytes
+            }
+            _ => return self.request(to, message).map(|()| Injected::Complete),
+        };
+        // SAFETY: the caller keeps the payload readable until local completion.
+        let source = unsafe { UserBytes::new(bytes.as_ptr(), bytes.len()) };
+        self.core.request(to, message, Some((op, source)))?;
+        Ok(Injected::Pending)
+    }
+
+    fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
+        let core = &*self.core;
+        let is_long = want.offset.is_some();
+        let category = if is_long {
+            Category::Long
+        } else {
+            Category::Medium
+        };
+        // A long is prepared for all of `most`, a medium for what there is room for.
+        let capacities = if is_long {
+            [want.most, want.most]
+        } else {
+            [want.most.min(MAX_MEDIUM), want.least]
+        };
+        core.check(want.to, category, want.nargs, capacities[1])?;
+        if let Some(offset) = want.offset {
+            core.check_place(want.to, offset, want.most)?;
+        }
+        let peer = core.peer(want.to);
+        let mut outbound = peer.outbound.lock();
+        let mut capacity = capacities[0];
+        let mut kept = Core::<R>::reserved(want.class, want.nargs, is_long, capacity);
+        if want.class == MessageClass::Reply {
+            // The request was taken only because there is room.
+        } else if core.admit(peer, &mut outbound, kept).is_err() {
+            capacity = capacities[1];
+            kept = Core::<R>::reserved(want.class, want.nargs, is_long, capacity);
+            core.admit(peer, &mut outbound, kept)?;
+        }
+        outbound.reserved.ring += kept.ring;
+        outbound.reserved.charge += kept.charge;
+        outbound.reserved.owned += kept.owned;
+        drop(outbound);
+        let buffer = Kept::new(vec![0; capacity.max(1)].into());
+        let start = buffer.as_ptr().cast::<u8>();
+        let position = start.addr();
+        core.prepared.lock().insert(position, buffer);
+        // SAFETY: the buffer is kept, and touched by nobody else, until commit or cancel.
+        Ok(unsafe { Prepared::new(*want, start, capacity, position, 0) })
+    }
+
+    fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
+        assert_eq!(
+            args.len(),
+            prepared.nargs(),
+            "a commit gives the arguments prepared for"
+        );
+        assert!(
+            len <= prepared.capacity(),
+            "a commit sends at most what was prepared"
+        );
+        let core = &*self.core;
+        let (to, class) = (prepared.to(), prepared.class());
+        let peer = core.peer(to);
+        let mut locked = peer.outbound.lock();
+        let buffer = core.unreserve(&prepared, &mut locked);
+        // SAFETY: the buffer was taken before, so it is dropped after this.
+        let mut outbound = unsafe { Lending::new(locked) };
+        let bytes = SharedBytes::from_slice(&buffer[..len]);
+        let message = Message {
+            handler,
+            args,
+            payload: match prepared.offset() {
+                Some(offset) => Payload::Long(bytes, offset),
+                None => Payload::Medium(bytes),
+            },
+        };
+        let unsent = outbound.send_stream.unsent();
+        core.add(&mut outbound, class, &message, None);
+        if class == MessageClass::Request {
+            let kind = Kind::of(class, message.payload.category());
+            outbound.grant.use_up(charge(kind, args.len(), len));
+            core.depart(peer, &mut outbound, unsent);
+        }
+    }
+
+    fn cancel(&self, prepared: Prepared) {
+        let mut outbound = self.core.peer(prepared.to()).outbound.lock();
+        self.core.unreserve(&prepared, &mut outbound);
+    }
+
+    unsafe fn put(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        let core = &*self.core;
+        core.check_rank(to)?;
+        if len == 0 {
+            return Ok(Injected::Complete);
+        }
+        if to == core.rank {
+            let place = core.own_place(offset, len)?;
+            // SAFETY: the directory has checked the place, the caller promises the source.
+            unsafe { bulk::copy(place.as_ptr(), src, len) };
+            return Ok(Injected::Complete);
+        }
+        let copied = if len <= core.sizes.eager_bytes {
+            len
+        } else {
+            0
+        };
+        let peer = core.peer(to);
+        let mut outbound = peer.outbound.lock();
+        core.admit_operation(peer, &mut outbound, copied, copied > 0)?;
+        let unsent = outbound.send_stream.unsent();
+        if copied > 0 {
+            let start = NonNull::new(src.cast_mut()).unwrap_or(NonNull::dangling());
+            // SAFETY: the caller promises the source during the call.
+            let bytes = unsafe { SharedBytes::from_raw(start, len) };
+            let begin = outbound.send_stream.push_put(offset.0, bytes);
+            let end = outbound.send_stream.head();
+            outbound.operations.note(begin, end, op, false, true);
+            core.depart(peer, &mut outbound, unsent);
+            return Ok(Injected::Local);
+        }
+        // SAFETY: the caller keeps the source readable until local completion.
+        let source = unsafe { UserBytes::new(src, len) };
+        let begin = outbound.send_stream.head();
+        outbound.operations.begin_put(source, offset.0, op, begin);
+        outbound.go_on(&core.sizes);
+        core.depart(peer, &mut outbound, unsent);
+        core.ask_for_rails(peer, outbound, len);
+        Ok(Injected::Pending)
+    }
+
+    unsafe fn get(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+        op: OpToken,
+    ) -> Result<Injected, SendError> {
+        let core = &*self.core;
+        core.check_rank(from)?;
+        if len == 0 {
+            return Ok(Injected::Complete);
+        }
+        if from == core.rank {
+            let place = core.own_place(offset, len)?;
+            // SAFETY: the directory has checked the place, the caller promises the target.
+            unsafe { bulk::copy(dst, place.as_ptr(), len) };
+            return Ok(Injected::Complete);
+        }
+        let peer = core.peer(from);
+        let mut outbound = peer.outbound.lock();
+        let is_whole = len <= outbound.striping.fragment_bytes(&core.sizes);
+        core.admit_operation(peer, &mut outbound, 0, is_whole)?;
+        if !outbound.operations.has_room_for_get(core.sizes.gets) {
+            return Err(SendError::Full);
+        }
+        let unsent = outbound.send_stream.unsent();
+        // SAFETY: the caller keeps the target writable until completion.
+        let place = unsafe { UserPlace::new(dst, len) };
+        if outbound.operations.has_room() {
+            let begin = outbound.send_stream.head();
+            outbound.operations.begin_get(place, offset.0, op, begin);
+            outbound.go_on(&core.sizes);
+        } else if !outbound.get_at_once(place, offset.0, op) {
+            return Err(SendError::Full);
+        }
+        core.depart(peer, &mut outbound, unsent);
+        core.ask_for_rails(peer, outbound, len);
+        Ok(Injected::Pending)
+    }
+
+    fn poll(&self, sink: &mut dyn Sink) -> usize {
+        self.core.poll(sink)
+    }
+
+    #[inline]
+    fn poll_with<S: Sink>(&self, sink: &mut S) -> usize {
+        self.core.poll(sink)
+    }
+
+    fn has_work(&self) -> bool {
+        self.core.has_work()
+    }
+
+    fn is_quiescent(&self) -> bool {
+        !self.core.has_work() && self.core.is_quiescent()
+    }
+
+    fn epoch(&self) -> u32 {
+        self.core.sleepers.epoch()
+    }
+
+    fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        self.core.sleep(timeout, seen);
+    }
+
+    fn wake(&self) {
+        self.core.sleepers.moved();
+        self.core.sleepers.wake(&self.core.rails);
+    }
+
+    /// Requests are counted as what they take of the grant; replies stand for the whole stream,
+    /// which carries requests, too.
+    fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
+        let peer = self.core.used(peer.0)?;
+        let inbound = peer.inbound.try_lock()?;
+        let (taken, handled, waiting) = (
+            inbound.complete(),
+            inbound.parked.handled(),
+            inbound.waits(),
+        );
+        let outbound = peer.outbound.lock();
+        let held = Core::held(&inbound, &outbound);
+        let (sent, handled_there) = outbound.grant.totals();
+        Some(PeerLedger {
+            unit: "bytes",
+            requests: ClassLedger {
+                sent,
+                taken: handled_there,
+                handled,
+                waiting,
+            },
+            replies: ClassLedger {
+                sent: outbound.send_stream.head(),
+                taken: outbound.send_stream.released(),
+                handled: taken,
+                waiting: false,
+            },
+            held,
+        })
+    }
+
+    fn connections(&self) -> Option<Connections> {
+        Some(self.core.connections())
+    }
+
+    fn exit_grace(&self, limit: Duration) -> bool {
+        let begun = std::time::Instant::now();
+        let limit = limit.min(GRACE);
+        let has_left = |peer: &Peer<R>| {
+            let outbound = peer.outbound.try_lock();
+            outbound.is_some_and(|outbound| outbound.failed.is_some() || !outbound.is_unsent())
+        };
+        while !self.core.all_used().all(has_left) {
+            if begun.elapsed() >= limit {
+                return false;
+            }
+            // The helper sends it.
+            self.core.helper.gather();
+            std::thread::sleep(GRACE_LOOKS);
+        }
+        true
+    }
+
+    fn gauges(&self) -> Option<Arc<Gauges>> {
+        self.core.gauges.clone()
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        self.core.exits.on_exit(act);
+    }
+
+    fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
+        // Threads of the library's own serve connections in every mode, so everything here locks.
+        self.core.exits.report(exit, &*self.core);
+        true
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        Some(self.core.exits.counts())
+    }
+}

@@ -1,0 +1,302 @@
+//! One rank's part of the channel: its peers, and the rails to them.
+
+use super::bits::Bits;
+use super::config::{ChannelConfig, ChannelSizes};
+use super::helper::Helper;
+use super::peer::{Inbound, Outbound, Peer};
+use super::progress::Progress;
+use super::silence::Silence;
+use super::sleepers::Sleepers;
+use super::vitals::Vitals;
+use super::wire::Wire;
+use crate::channel::rail::{Made, NewRail, RailId, Rails};
+use crate::channel::stream::Speed;
+use crate::connections::Doors;
+use crate::exit::Exits;
+use crate::gauges::Gauges;
+use crate::smp::SegmentLen;
+use crate::threads::ThreadMode;
+use argonet_am::credit::Bank;
+use argonet_am::record::RecordError;
+use argonet_am::{AmError, Registered};
+use argonet_base::kept::Kept;
+use argonet_base::{JobRank, SegmentOffset};
+use argonet_segment::Directory;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+pub(crate) struct Core<R: Rails> {
+    pub(super) rank: JobRank,
+    pub(super) ranks: u32,
+    pub(super) mode: ThreadMode,
+    pub(super) sizes: ChannelSizes,
+    pub(super) directory: Arc<Directory>,
+    pub(super) registered: Registered,
+    pub(super) segment_len: SegmentLen,
+    pub(super) rails: R,
+    /// By rank; made at first use.
+    peers: Box<[OnceLock<Box<Peer<R>>>]>,
+    /// Peers for which a poll has something to do although no rail has anything.
+    pub(super) work: Bits,
+    /// Peers for which something was gathered.
+    pub(super) dirty: Bits,
+    /// Peers for which something waits for a rail.
+    pub(super) unconnected: Bits,
+    /// Peers to which an acknowledgement is due.
+    pub(super) ack_due: Bits,
+    /// Rails that are open.
+    pub(super) connected: AtomicU32,
+    /// Peers that were used.
+    pub(super) used: AtomicU32,
+    pub(super) doors: Doors,
+    /// Ticks when something last left for any peer. A hint.
+    pub(super) left_at: AtomicU64,
+    pub(super) sleepers: Sleepers,
+    /// Buffers of payloads that are being prepared, by their address.
+    pub(super) prepared: Mutex<BTreeMap<usize, Kept<u8>>>,
+    pub(super) helper: Helper<R>,
+    pub(super) progress: Progress,
+    pub(super) vitals: Vitals,
+    /// Credits that are not lent; `None` without flow control.
+    pub(crate) bank: Option<Bank>,
+    pub(crate) gauges: Option<Arc<Gauges>>,
+    pub(super) exits: Exits,
+}
+
+impl<R: Rails> Core<R> {
+    /// Of a rank that it does not use.
+    pub(super) const UNUSED_BYTES: usize = size_of::<OnceLock<Box<Peer<R>>>>();
+
+    /// Of a peer that it uses, beside that and without its buffers.
+    pub(super) const USED_BYTES: usize = size_of::<Peer<R>>();
+
+    pub(super) fn new(config: ChannelConfig, rails: R) -> io::Result<Self> {
+        const { assert!(Self::UNUSED_BYTES <= 16) };
+        let bank = match &config.sizes.credits {
+            Some(credits) => {
+                let plan = credits.plan(config.ranks);
+                let plan = plan.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
+                Some(Bank::new(config.rank.0, plan, credits.rules()))
+            }
+            None => None,
+        };
+        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
+        let gauges = bank.as_ref().map(gauge).transpose()?.map(Arc::new);
+        let bytes = (Self::UNUSED_BYTES as u32, Self::USED_BYTES as u32);
+        let doors = Doors::new((config.rank.0, config.ranks), bytes)?;
+        Ok(Self {
+            rank: config.rank,
+            ranks: config.ranks,
+            mode: config.mode,
+            sizes: config.sizes,
+            directory: config.directory,
+            registered: config.registered,
+            segment_len: config.segment_len,
+            rails,
+            peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
+            work: Bits::new(config.ranks),
+            dirty: Bits::new(config.ranks),
+            unconnected: Bits::new(config.ranks),
+            ack_due: Bits::new(config.ranks),
+            connected: AtomicU32::new(0),
+            used: AtomicU32::new(0),
+            doors,
+            left_at: AtomicU64::new(0),
+            sleepers: Sleepers::default(),
+            prepared: Mutex::default(),
+            helper: Helper::default(),
+            progress: Progress::default(),
+            vitals: Vitals::new(config.sizes.silent_time),
+            bank,
+            gauges,
+            exits: Exits::new(config.rank, config.ranks),
+        })
+    }
+
+    /// What is kept about a peer. Its first use asks for a rail.
+    #[inline]
+    pub(super) fn peer(&self, rank: JobRank) -> &Peer<R> {
+        match self.peers[rank.index()].get() {
+            Some(peer) => peer,
+            None => self.first_use(rank),
+        }
+    }
+
+    #[cold]
+    fn first_use(&self, rank: JobRank) -> &Peer<R> {
+        let (peer, is_new) = self.meet(rank);
+        if is_new && rank == self.rank {
+            let wire = Wire::own();
+            peer.inbound.lock().wire = Some(wire.clone());
+            peer.outbound.lock().wire = Some(wire);
+        } else if is_new {
+            self.want(rank, 0);
+        }
+        peer
+    }
+
+    /// Asks for a rail.
+    pub(super) fn want(&self, peer: JobRank, number: u16) {
+        self.rails.connect(RailId { peer, number });
+    }
+
+    /// What is kept about a peer, and whether that was not so before.
+    pub(crate) fn meet(&self, rank: JobRank) -> (&Peer<R>, bool) {
+        let mut is_new = false;
+        let peer = self.peers[rank.index()].get_or_init(|| {
+            is_new = true;
+            // What a rank sends to itself needs nobody's leave but its own.
+            let bank = self.bank.as_ref().filter(|_| rank != self.rank);
+            Box::new(Peer::new(rank, &self.sizes, bank))
+        });
+        if is_new {
+            self.used.fetch_add(1, Ordering::Relaxed);
+            self.gauge_first(peer);
+        }
+        (peer, is_new)
+    }
+
+    /// What is kept about a peer that was used.
+    pub(crate) fn used(&self, rank: u32) -> Option<&Peer<R>> {
+        self.peers.get(rank as usize)?.get().map(|peer| &**peer)
+    }
+
+    /// All peers that were used.
+    pub(crate) fn all_used(&self) -> impl Iterator<Item = &Peer<R>> {
+        self.peers
+            .iter()
+            .filter_map(|peer| peer.get())
+            .map(|peer| &**peer)
+    }
+
+    /// Where bytes of this rank's own segment lie.
+    pub(super) fn own(&self, offset: u64, len: u64) -> Option<NonNull<u8>> {
+        let own = self.directory.own_rank();
+        let len = usize::try_from(len).ok()?;
+        self.directory.resolve(own, SegmentOffset(offset), len)
+    }
+
+    /// Attached bytes of this rank's own segment.
+    pub(super) fn own_bytes(&self) -> u64 {
+        self.directory.attached_bytes(self.directory.own_rank())
+    }
+
+    /// Takes rails that were made.
+    pub(crate) fn connect(&self) {
+        let received = |id: RailId| {
+            let peer = self.used(id.peer.0).filter(|_| id.number == 0);
+            peer.map_or(0, |peer| peer.inbound.lock().complete())
+        };
+        while let Some(made) = self.rails.next(&received) {
+            match made {
+                Made::Rail(rail) if rail.id.number > 0 => self.adopt_further(rail),
+                Made::Rail(rail) => self.adopt(rail),
+                // One can do without those.
+                Made::Unreachable(RailId { number: 1.., .. }, _) => {}
+                Made::Unreachable(id, error) => {
+                    let (peer, _) = self.meet(id.peer);
+                    let mut inbound = peer.inbound.lock();
+                    self.fail_later(peer, &mut inbound, error);
+                }
+            }
+        }
+        self.gauge_doors();
+    }
+
+    /// Uses a first rail, or another in its place. Nothing more is read from the one before it.
+    pub(super) fn adopt(&self, new: NewRail<R::Rail>) {
+        let (peer, _) = self.meet(new.id.peer);
+        let mut inbound = peer.inbound.lock();
+        let mut outbound = peer.outbound.lock();
+        if outbound.failed.is_some() || new.incarnation <= outbound.incarnation {
+            return;
+        }
+        self.unwire(peer, &mut inbound, &mut outbound);
+        inbound.receive_stream.reset();
+        let resumed = outbound.send_stream.resume(new.received);
+        if let Err(cause) = resumed {
+            drop(outbound);
+            let error = self.broken(peer.rank, cause);
+            self.fail_later(peer, &mut inbound, error);
+            return;
+        }
+        outbound.taken();
+        outbound.incarnation = new.incarnation;
+        if let Err(error) = self.rails.open(new.id, &new.rail) {
+            // As if it had been lost at once.
+            drop((error, outbound, inbound));
+            self.want(peer.rank, 0);
+            return;
+        }
+        let wire = Wire::Rail(new.rail);
+        inbound.silence = Silence::default();
+        outbound.striping.main = Speed::default();
+        inbound.wire = Some(wire.clone());
+        outbound.wire = Some(wire);
+        self.connected.fetch_add(1, Ordering::Relaxed);
+        let (taken, handled) = (inbound.complete(), inbound.parked.handled());
+        outbound.send_stream.set_ack(taken, handled);
+        outbound.go_on(&self.sizes);
+        if outbound.has_reports() {
+            self.work.set(peer.rank.0);
+        }
+        self.flush(peer, &mut outbound);
+    }
+
+    /// Gives up the first rail.
+    fn unwire(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, outbound: &mut Outbound<R>) {
+        outbound.waits_for_room = false;
+        let wires = [inbound.wire.take(), outbound.wire.take()];
+        if let Some(rail) = wires.iter().flatten().find_map(|wire| wire.rail()) {
+            let (peer, number) = (peer.rank, 0);
+            self.rails.close(RailId { peer, number }, rail);
+            self.connected.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The first rail has ended. The holder of `inbound` asks for another when it does not hold it
+    /// any more.
+    #[cold]
+    pub(super) fn lost(&self, peer: &Peer<R>, inbound: &mut Inbound<R>) {
+        let mut outbound = peer.outbound.lock();
+        self.unwire(peer, inbound, &mut outbound);
+        inbound.lost = outbound.failed.is_none();
+    }
+
+    /// Nothing passes between this rank and the peer any more.
+    #[cold]
+    pub(super) fn fail(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, error: AmError) {
+        let mut outbound = peer.outbound.lock();
+        self.unwire(peer, inbound, &mut outbound);
+        self.unwire_rails(peer, inbound, &mut outbound);
+        // Where a payload was going is not written any more.
+        inbound.receive_stream.reset();
+        outbound.failed = Some(error);
+    }
+
+    /// The same; the next poll reports it.
+    #[cold]
+    pub(super) fn fail_later(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, error: AmError) {
+        self.fail(peer, inbound, error.clone());
+        peer.outbound.lock().errors.push(error);
+        self.work.set(peer.rank.0);
+    }
+
+    /// The error of a peer that sends what cannot be used.
+    pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
+        let at = self.rank;
+        AmError::Broken { at, from, cause }
+    }
+
+    /// What other threads sleep for may have come.
+    #[inline]
+    pub(super) fn wake(&self) {
+        if self.mode == ThreadMode::Par || self.rails.server().is_some() {
+            self.sleepers.wake(&self.rails);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Further rails to a peer, which carry payloads of large transfers.
+
+use super::config::ChannelSizes;
+use super::core::Core;
+use super::peer::{Inbound, Outbound, Peer};
+use super::silence::{Silence, Verdict};
+use super::wire::Wire;
+use crate::channel::rail::{MOST_RAILS, NewRail, Rail, RailId, Rails};
+use crate::channel::stream::{Choice, Claim, ReceiveStream, Speed};
+use core::sync::atomic::Ordering;
+use parking_lot::MutexGuard;
+
+/// Fragments of large transfers while several rails are used: short, so that they end
+/// together.
+const STRIPED_BYTES: usize = 128 << 10;
+
+/// What comes over one.
+pub(super) struct InboundRail<W> {
+    pub(super) number: u16,
+    pub(super) rail: W,
+    pub(super) receive_stream: ReceiveStream,
+    silence: Silence,
+}
+
+/// What goes over one.
+pub(super) struct OutboundRail<W> {
+    pub(super) number: u16,
+    pub(super) rail: W,
+    /// The payload that is being written.
+    pub(super) claim: Option<Claim>,
+    pub(super) speed: Speed,
+}
+
+/// The rails over which large transfers go.
+pub(super) struct Striping<W> {
+    pub(super) rails: Vec<OutboundRail<W>>,
+    /// Of the first rail.
+    pub(super) main: Speed,
+    pub(super) choice: Choice,
+    /// They were asked for.
+    asked: bool,
+    /// The last incarnation of each number; what is not above it is of the past.
+    seen: Vec<(u16, u64)>,
+}
+
+impl<W> Default for Striping<W> {
+    fn default() -> Self {
+        Self {
+            rails: Vec::new(),
+            main: Speed::default(),
+            choice: Choice::default(),
+            asked: false,
+            seen: Vec::new(),
+        }
+    }
+}
+
+impl<W> Striping<W> {
+    #[inline]
+    pub(super) fn has_rails(&self) -> bool {
+        !self.rails.is_empty()
+    }
+
+    /// Whether a payload is half written.
+    #[inline]
+    pub(super) fn is_writing(&self) -> bool {
+        self.has_rails() && self.rails.iter().any(|rail| rail.claim.is_some())
+    }
+
+    /// In what fragments large transfers go.
+    #[inline]
+    pub(super) fn fragment_bytes(&self, sizes: &ChannelSizes) -> usize {
+        if self.has_rails() && self.choice.all() {
+            sizes.fragment_bytes.min(STRIPED_BYTES)
+        } else {
+            sizes.fragment_bytes
+        }
+    }
+
+    /// Whether a rail is later than all of its number, which it is then the last of.
+    fn is_next(&mut self, number: u16, incarnation: u64) -> bool {
+        match self.seen.iter_mut().find(|(its, _)| *its == number) {
+            Some((_, last)) if incarnation <= *last => return false,
+            Some((_, last)) => *last = incarnation,
+            None => self.seen.push((number, incarnation)),
+        }
+        true
+    }
+}
+
+impl<R: Rails> Outbound<R> {
+    /// The rail of a number.
+    pub(super) fn rail(&self, number: u16) -> Option<&R::Rail> {
+        if number == 0 {
+            return self.wire.as_ref().and_then(Wire::rail);
+        }
+        let mut rails = self.striping.rails.iter();
+        let rail = rails.find(|rail| rail.number == number)?;
+        Some(&rail.rail)
+    }
+}
+
+impl<R: Rails> Core<R> {
+    /// Asks for further rails, for a transfer of `len` bytes, if that has not been done.
+    pub(super) fn ask_for_rails(
+        &self,
+        peer: &Peer<R>,
+        mut outbound: MutexGuard<'_, Outbound<R>>,
+        len: usize,
+    ) {
+        let most = self.sizes.rails;
+        if len < self.sizes.fragment_bytes / 2
+            || most < 2
+            || outbound.striping.asked
+            || peer.rank == self.rank
+        {
+            return;
+        }
+        outbound.striping.asked = true;
+        drop(outbound);
+        (1..most).for_each(|number| self.want(peer.rank, number));
+    }
+
+    /// Asks again for those that were lost.
+    #[cold]
+    pub(super) fn want_rails(&self, peer: &Peer<R>, lost: u32) {
+        let most = self.sizes.rails;
+        let lost = (1..most).filter(|number| lost & 1 << number != 0);
+        lost.for_each(|number| self.want(peer.rank, number));
+    }
+
+    /// Uses a further rail, the first of its number or another.
+    pub(super) fn adopt_further(&self, new: NewRail<R::Rail>) {
+        let (peer, _) = self.meet(new.id.peer);
+        let mut inbound = peer.inbound.lock();
+        let mut outbound = peer.outbound.lock();
+        let number = new.id.number;
+        if number >= MOST_RAILS
+            || outbound.failed.is_some()
+            || !outbound.striping.is_next(number, new.incarnation)
+        {
+            return;
+        }
+        self.unwire_rail(peer, &mut inbound, &mut outbound, number);
+        if self.rails.open(new.id, &new.rail).is_err() {
+            return;
+        }
+        inbound.rails.push(InboundRail {
+            number,
+            rail: new.rail.clone(),
+            receive_stream: ReceiveStream::new(self.sizes.long_bytes),
+            silence: Silence::default(),
+        });
+        outbound.striping.rails.push(OutboundRail {
+            number,
+            rail: new.rail,
+            claim: None,
+            speed: Speed::default(),
+        });
+        self.connected.fetch_add(1, Ordering::Relaxed);
+        outbound.striping.asked = true;
+        self.flush(peer, &mut outbound);
+    }
+
+    /// Gives up a further rail. What it carried waits for another.
+    fn unwire_rail(
+        &self,
+        peer: &Peer<R>,
+        inbound: &mut Inbound<R>,
+        outbound: &mut Outbound<R>,
+        number: u16,
+    ) -> bool {
+        inbound.rails.retain(|rail| rail.number != number);
+        let rails = &mut outbound.striping.rails;
+        let Some(at) = rails.iter().position(|rail| rail.number == number) else {
+            return false;
+        };
+        let rail = rails.swap_remove(at);
+        let peer = peer.rank;
+        self.rails.close(RailId { peer, number }, &rail.rail);
+        self.connected.fetch_sub(1, Ordering::Relaxed);
+        let (rails, all) = (rails.len(), outbound.striping.choice.all());
+        outbound.send_stream.set_rails(rails, all);
+        outbound.send_stream.lose_rail(number);
+        true
+    }
+
+    /// The same for all.
+    pub(super) fn unwire_rails(
+        &self,
+        peer: &Peer<R>,
+        inbound: &mut Inbound<R>,
+        outbound: &mut Outbound<R>,
+    ) {
+        while let Some(rail) = outbound.striping.rails.first() {
+            let number = rail.number;
+            self.unwire_rail(peer, inbound, outbound, number);
+        }
+        inbound.rails.clear();
+    }
+
+    /// A further rail has ended. The holder of `inbound` asks for another when it does not
+    /// hold it any more.
+    #[cold]
+    pub(super) fn lost_rail(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, number: u16) {
+        let mut outbound = peer.outbound.lock();
+        if self.unwire_rail(peer, inbound, &mut outbound, number) && outbound.failed.is_none() {
+            inbound.lost_rails |= 1 << number;
+        }
+        // What waits now leaves with the next poll.
+        if outbound.is_unsent() {
+            self.dirty.set(peer.rank.0);
+            self.helper.gather();
+        }
+    }
+
+    /// Gives up further rails whose host does not answer.
+    pub(super) fn look_after_rails(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, now_ns: u64) {
+        let limit_ns = self.vitals.limit_ns;
+        let silent = |rail: &mut InboundRail<R::Rail>| {
+            let vital = rail.rail.vital()?;
+            let verdict = rail.silence.look(now_ns, limit_ns, false, vital);
+            (verdict == Verdict::GiveUp).then_some(rail.number)
+        };
+        let silent: Vec<u16> = inbound.rails.iter_mut().filter_map(silent).collect();
+        for number in silent {
+            self.lost_rail(peer, inbound, number);
+        }
+        let lost = core::mem::take(&mut inbound.lost_rails);
+        if lost > 0 {
+            self.want_rails(peer, lost);
+        }
+    }
+}

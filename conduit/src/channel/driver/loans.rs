@@ -1,0 +1,319 @@
+//! What a rank and a peer have lent each other.
+
+use super::core::Core;
+use super::peer::{Outbound, Peer};
+use crate::channel::frame::{Fields, Kind};
+use crate::channel::rail::Rails;
+use crate::channel::stream::{Credits, Grant, Parked, SendStream};
+use crate::channel::{CREDIT_BYTES, credits};
+use argonet_am::credit::{self, Bank, CreditError, Return, Revoke};
+use argonet_am::record::RecordError;
+use argonet_am::system_queue::{Question, SystemQueue};
+use core::time::Duration;
+
+/// Credits between this rank and a peer, both ways. Windows follow them.
+pub(super) struct Loans {
+    pub(super) peer: credit::Peer,
+    /// Low bits of what the peer has lent since the beginning.
+    heard: u16,
+    /// Bytes of requests sent when the use was looked at last.
+    noted: u64,
+    /// The same when a request had to wait last.
+    stalled_at: Option<u64>,
+    /// Others can see that nothing is in use, and all else as it is.
+    shows_rest: bool,
+    /// Requests that had to wait, since the beginning.
+    pub(super) stalls: u64,
+}
+
+impl Loans {
+    /// Both sides hold the share. `None` without flow control.
+    pub(super) fn new(bank: &Bank) -> Option<Box<Self>> {
+        let peer = credit::Peer::new(bank)?;
+        Some(Box::new(Self {
+            peer,
+            heard: 0,
+            noted: 0,
+            stalled_at: None,
+            shows_rest: false,
+            stalls: 0,
+        }))
+    }
+
+    /// Bytes that this rank may have under way.
+    fn window(&self) -> usize {
+        usize::from(self.peer.figures().held) * CREDIT_BYTES
+    }
+
+    /// Bytes that the peer may have under way.
+    fn its_window(&self) -> usize {
+        usize::from(self.peer.figures().loan) * CREDIT_BYTES
+    }
+
+    /// Says what is in use, and what was at most, before what was used is looked at: the lender's
+    /// word, its question, a stall.
+    #[cold]
+    fn note(&mut self, grant: &mut Grant, reserved: usize) {
+        let (used, _) = grant.totals();
+        let has_sent = used != self.noted;
+        self.noted = used;
+        self.peer.uses(credits(grant.take_peak()), has_sent);
+        self.peer
+            .uses(credits(grant.in_use() + reserved as u64), has_sent);
+    }
+
+    /// Whether a control frame says anything of credits.
+    #[inline]
+    fn is_news(&self, (epoch, fields): (bool, &Fields)) -> bool {
+        epoch || fields.wanted != 0 || fields.op as u16 != self.heard
+    }
+
+    /// A request of so many bytes does not fit the window. What to ask for.
+    #[cold]
+    pub(super) fn stall(
+        &mut self,
+        charge: usize,
+        reserved: usize,
+        grant: &mut Grant,
+        bank: &Bank,
+    ) -> u16 {
+        let (used, _) = grant.totals();
+        // Nothing was sent since: it is the same request, tried again.
+        let is_new = self.stalled_at != Some(used);
+        self.stalled_at = Some(used);
+        self.stalls += u64::from(is_new);
+        self.note(grant, reserved);
+        let needed = grant.in_use() + (charge + reserved) as u64;
+        let lacked = credits(needed).saturating_sub(self.peer.figures().held);
+        self.peer.lacks(lacked, is_new, bank)
+    }
+
+    /// What a control frame says that has news of credits; the window of the peer if it has
+    /// changed.
+    ///
+    /// # Errors
+    /// That cannot be.
+    #[cold]
+    fn control(
+        &mut self,
+        from: u32,
+        (epoch, fields): (bool, &Fields),
+        reserved: usize,
+        (grant, send_stream): (&mut Grant, &mut SendStream),
+        bank: &Bank,
+    ) -> Result<Option<usize>, RecordError> {
+        self.note(grant, reserved);
+        grant.handle(fields.rest)?;
+        self.shows_rest = false;
+        let lent = (fields.op as u16).wrapping_sub(self.heard);
+        self.heard = fields.op as u16;
+        let in_use = credits(grant.in_use() + reserved as u64);
+        let heard = self.peer.hears(epoch, lent, in_use, bank);
+        heard.map_err(account)?;
+        grant.set_window(self.window());
+        let asked = self.peer.asks(fields.wanted as u16, from, bank);
+        send_stream.report_credits(|credits| credits.lend(asked));
+        Ok((asked > 0).then(|| self.its_window()))
+    }
+
+    /// The peer asks for credits: what it gets.
+    #[cold]
+    pub(super) fn revoke(
+        &mut self,
+        revoke: Revoke,
+        reserved: usize,
+        grant: &mut Grant,
+        bank: &Bank,
+    ) -> Return {
+        self.shows_rest = false;
+        self.note(grant, reserved);
+        let back = self.peer.revoke(revoke, bank);
+        grant.set_window(self.window());
+        back
+    }
+
+    /// The peer has given credits back: its window.
+    ///
+    /// # Errors
+    /// Those are more than it could.
+    #[cold]
+    pub(super) fn returned(
+        &mut self,
+        back: Return,
+        parked: &Parked,
+        bank: &Bank,
+    ) -> Result<usize, RecordError> {
+        self.shows_rest = false;
+        self.peer.owes(credits(parked.owed()));
+        let most = self.peer.most_back(bank);
+        if back.count > most {
+            return Err(RecordError::Account {
+                what: "credits are given back",
+                got: back.count.into(),
+                most: most.into(),
+            });
+        }
+        self.peer.returned(back, bank).map_err(account)?;
+        Ok(self.its_window())
+    }
+}
+
+fn account(error: CreditError) -> RecordError {
+    match error {
+        CreditError::Account { what, got, most } => RecordError::Account {
+            what,
+            got: got.into(),
+            most: most.into(),
+        },
+        _ => RecordError::Kind(Kind::Control.into()),
+    }
+}
+
+impl<R: Rails> Core<R> {
+    /// Takes what a peer says in a control frame; its new window if that has changed.
+    ///
+    /// # Errors
+    /// That cannot be.
+    #[inline]
+    pub(super) fn control(
+        &self,
+        peer: &Peer<R>,
+        (epoch, fields): (bool, &Fields),
+    ) -> Result<Option<usize>, RecordError> {
+        let outbound = &mut *peer.outbound.lock();
+        outbound.send_stream.acknowledge(fields.offset)?;
+        let mut window = None;
+        if let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank)
+            && loans.is_news((epoch, fields))
+        {
+            let reserved = outbound.reserved.charge;
+            let stream = (&mut outbound.grant, &mut outbound.send_stream);
+            let said = (epoch, fields);
+            window = loans.control(peer.rank.0, said, reserved, stream, bank)?;
+            if window.is_some() {
+                self.gauge_bank(bank);
+            }
+        } else {
+            outbound.grant.handle(fields.rest)?;
+        }
+        outbound.taken();
+        outbound.go_on(&self.sizes);
+        Ok(window)
+    }
+
+    /// At the end of a visit: the end of an epoch is reported to the peer with the next
+    /// acknowledgement; others can see what is lent.
+    #[inline]
+    pub(super) fn look_at_credits(
+        &self,
+        peer: &Peer<R>,
+        outbound: &mut Outbound<R>,
+        bank: &Bank,
+        parked: &Parked,
+    ) {
+        let Some(loans) = &mut outbound.loans else {
+            return;
+        };
+        if loans.peer.reports_epoch(bank) {
+            outbound.send_stream.report_credits(Credits::end_epoch);
+            self.gauge_bank(bank);
+        }
+        // In a job that waits for each answer nothing is ever in use here.
+        let bytes = outbound.grant.in_use() + outbound.reserved.charge as u64;
+        let rests = bytes | parked.owed() == 0;
+        if !(rests && loans.shows_rest) {
+            loans.shows_rest = rests;
+            loans.peer.owes(credits(parked.owed()));
+            self.gauge(peer, loans, credits(bytes));
+        }
+    }
+
+    fn gauge(&self, peer: &Peer<R>, loans: &Loans, in_use: u16) {
+        if let Some(gauges) = &self.gauges {
+            let figures = credit::Figures {
+                in_use,
+                ..loans.peer.figures()
+            };
+            gauges.peer(peer.rank.0, figures, loans.stalls);
+        }
+    }
+
+    #[cold]
+    pub(super) fn gauge_bank(&self, bank: &Bank) {
+        if let Some(gauges) = &self.gauges {
+            gauges.bank(bank);
+        }
+    }
+
+    /// At the first use of a peer.
+    #[cold]
+    pub(super) fn gauge_first(&self, peer: &Peer<R>) {
+        if let Some(bank) = &self.bank
+            && let Some(loans) = &peer.outbound.lock().loans
+        {
+            self.gauge_bank(bank);
+            self.gauge(peer, loans, 0);
+        }
+    }
+
+    /// A request has no room in the window: more is asked for.
+    #[cold]
+    pub(super) fn lack(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, charge: usize) {
+        let reserved = outbound.reserved.charge;
+        if let (Some(bank), Some(loans)) = (&self.bank, &mut outbound.loans)
+            && !outbound.grant.allows(charge, reserved)
+        {
+            let wanted = loans.stall(charge, reserved, &mut outbound.grant, bank);
+            loans.shows_rest = false;
+            outbound
+                .send_stream
+                .report_credits(|credits| credits.want(wanted));
+            let in_use = credits(outbound.grant.in_use() + reserved as u64);
+            self.gauge(peer, loans, in_use);
+        }
+    }
+
+    /// Asks peers to give credits back, if somebody lacks some. Nobody's lock may be held.
+    #[inline]
+    pub(super) fn scavenge(&self) {
+        if let Some(bank) = &self.bank
+            && bank.is_short()
+        {
+            self.call_in(bank);
+        }
+    }
+
+    #[cold]
+    fn call_in(&self, bank: &Bank) {
+        let mut asked = Vec::new();
+        bank.scavenge(
+            |rank, look| {
+                // Who was never used holds its share and nothing to ask over; who is being used is
+                // passed over.
+                if let Some(peer) = self.used(rank)
+                    && let Some(mut outbound) = peer.outbound.try_lock()
+                    && outbound.failed.is_none()
+                    && !outbound.slot.is_busy()
+                    && let Some(loans) = &mut outbound.loans
+                {
+                    look(&mut loans.peer);
+                }
+            },
+            |rank, revoke| asked.push((rank, revoke)),
+        );
+        for (rank, revoke) in asked {
+            let Some(peer) = self.used(rank) else {
+                continue;
+            };
+            let outbound = &mut *peer.outbound.lock();
+            let mut queue = SystemQueue::new(Duration::ZERO);
+            let question = Question::Revoke(revoke);
+            if let Some(frame) = queue.ask(Duration::ZERO, rank, &mut outbound.slot, question) {
+                outbound
+                    .send_stream
+                    .report_credits(|credits| credits.ask(frame));
+                self.flush(peer, outbound);
+            }
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What drives the streams of a rank over its rails: locks, polls, sleeps, and the library's own
+//! threads.
+//!
+//! Two ranks that use each other have a rail, over which each sends a stream of frames. What a peer
+//! has not taken is kept and written again when another rail had to be made, so that every message
+//! is handled once. Taking a put completes it; a get is a request that the target's poll answers.
+//! Nothing is read or written outside of calls of the rank itself, but for what was gathered in a
+//! burst, which a thread sends when no call comes (`helper`), and what another thread serves, where
+//! there is one, while the rank computes (`progress`).
+
+mod bits;
+mod conduit;
+mod config;
+mod core;
+mod flush;
+mod further_rails;
+mod helper;
+mod loans;
+mod peer;
+mod poll;
+mod progress;
+mod quick;
+mod report;
+mod send;
+mod serve;
+mod silence;
+mod sleepers;
+mod striping;
+mod system;
+#[cfg(test)]
+mod tests;
+mod visit;
+mod vitals;
+mod wire;
+
+pub use conduit::Channel;
+pub use config::{ChannelConfig, ChannelSizeError, ChannelSizes};
+pub use progress::progress_by_default;

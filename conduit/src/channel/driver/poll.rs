@@ -1,0 +1,90 @@
+//! Polls and sleeps: which peers are looked at, and when.
+
+use super::core::Core;
+use crate::channel::rail::{Rails, Ready};
+use crate::conduit::Sink;
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+
+impl<R: Rails> Core<R> {
+    /// Takes what has come, first from the peer from which something came last.
+    #[inline]
+    pub(super) fn poll<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
+        self.flush_gathered();
+        let is_held_up = self.dirty.any();
+        let alone = self.connected.load(Ordering::Relaxed) <= 1;
+        let look = self.rails.begin_poll(alone);
+        let first = look.first;
+        let mut taken = first
+            .and_then(|rank| self.used(rank))
+            .map_or(0, |peer| self.visit(peer, sink));
+        if self.work.any() {
+            self.work.each(|rank| {
+                if Some(rank) != first
+                    && let Some(peer) = self.used(rank)
+                {
+                    taken += self.visit(peer, sink);
+                }
+            });
+        }
+        if look.all {
+            taken += self.poll_others(first, sink);
+        }
+        // What handlers have gathered goes now: their rank may make no call for long.
+        if taken > 0 && !is_held_up && self.dirty.any() {
+            self.each_of(&self.dirty, |peer, outbound| self.flush(peer, outbound));
+        }
+        taken
+    }
+
+    /// Looks at all rails.
+    fn poll_others<S: Sink + ?Sized>(&self, visited: Option<u32>, sink: &mut S) -> usize {
+        let mut taken = 0;
+        self.look_for_silent();
+        let mut found = Ready::new();
+        self.rails.ready(&mut found);
+        if found.has_made() {
+            self.connect();
+        }
+        for id in found.rails() {
+            let rank = id.peer.0;
+            let Some(peer) = self.used(rank) else {
+                continue;
+            };
+            if id.number > 0 {
+                peer.ready_rails.fetch_or(1 << id.number, Ordering::Relaxed);
+                self.work.set(rank);
+            }
+            if Some(rank) != visited {
+                taken += self.visit(peer, sink);
+            }
+        }
+        taken
+    }
+
+    /// Whether a poll would find something, be it a new rail.
+    pub(super) fn has_work(&self) -> bool {
+        self.rails.has_ready() || self.work.any()
+    }
+
+    /// Sleeps until a rail has something, a thread wakes this one, or the time is over.
+    pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
+        self.look_for_silent();
+        self.flush_all();
+        let sleeper = self.sleepers.enter(&self.rails);
+        self.rails.arm();
+        if self.work.any() || self.sleepers.epoch() != seen {
+            drop(sleeper);
+            self.awake();
+            return;
+        }
+        // A thread must look now and then whether rails still stand.
+        let timeout = [timeout, self.vitals.interval()]
+            .into_iter()
+            .flatten()
+            .min();
+        self.rails.sleep(timeout);
+        drop(sleeper);
+        self.awake();
+    }
+}

@@ -1,0 +1,102 @@
+//! Looks, now and then, whether the hosts of peers that this rank waits for still answer.
+
+use super::core::Core;
+use super::peer::Peer;
+use super::silence::{LOOKS, Verdict};
+use crate::channel::rail::Rails;
+use core::sync::atomic::{AtomicU64, Ordering};
+use core::time::Duration;
+use std::time::Instant;
+
+/// Between two looks at the latest.
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// When to look.
+#[derive(Debug)]
+pub(super) struct Vitals {
+    begun: Instant,
+    /// 0 where nobody is given up.
+    pub(super) limit_ns: u64,
+    interval_ns: u64,
+    /// ns since the beginning. Whoever sets it on looks.
+    next_ns: AtomicU64,
+}
+
+impl Vitals {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self {
+            begun: Instant::now(),
+            limit_ns: limit.as_nanos() as u64,
+            interval_ns: (limit / LOOKS).min(LONGEST).as_nanos() as u64,
+            next_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// ns since the conduit began.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    /// How long nobody may look.
+    pub(super) fn interval(&self) -> Option<Duration> {
+        (self.limit_ns > 0).then(|| Duration::from_nanos(self.interval_ns))
+    }
+
+    /// The time, if somebody must look now.
+    fn is_due(&self) -> Option<u64> {
+        if self.limit_ns == 0 {
+            return None;
+        }
+        let now_ns = self.now_ns();
+        let next_ns = self.next_ns.load(Ordering::Relaxed);
+        let order = Ordering::Relaxed;
+        (now_ns >= next_ns
+            && self
+                .next_ns
+                .compare_exchange(next_ns, now_ns + self.interval_ns, order, order)
+                .is_ok())
+        .then_some(now_ns)
+    }
+}
+
+impl<R: Rails> Core<R> {
+    /// Gives up connections whose hosts do not answer. A look when it is time; else it reads the
+    /// clock.
+    pub(super) fn look_for_silent(&self) {
+        if let Some(now_ns) = self.vitals.is_due() {
+            let peers = self.all_used().filter(|peer| peer.rank != self.rank);
+            peers.for_each(|peer| self.look_after(peer, now_ns));
+        }
+    }
+
+    fn look_after(&self, peer: &Peer<R>, now_ns: u64) {
+        // Whoever holds it hears from the peer.
+        let Some(mut inbound) = peer.inbound.try_lock() else {
+            return;
+        };
+        self.look_after_rails(peer, &mut inbound, now_ns);
+        let Some(vital) = inbound.wire.as_ref().and_then(|wire| wire.vital()) else {
+            return;
+        };
+        let waits = !peer.outbound.lock().is_quiescent();
+        let verdict = inbound
+            .silence
+            .look(now_ns, self.vitals.limit_ns, waits, vital);
+        match verdict {
+            Verdict::Alive => {}
+            Verdict::Probe => {
+                let mut outbound = peer.outbound.lock();
+                outbound.send_stream.probe();
+                self.flush(peer, &mut outbound);
+            }
+            Verdict::GiveUp => {
+                self.lost(peer, &mut inbound);
+                let lost = core::mem::take(&mut inbound.lost);
+                drop(inbound);
+                if lost {
+                    self.want(peer.rank, 0);
+                }
+            }
+        }
+    }
+}

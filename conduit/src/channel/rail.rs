@@ -1,0 +1,276 @@
+//! What carries the stream of a channel: [`Rail`], one way to one peer, and [`Rails`], those of one
+//! kind that a rank has.
+//!
+//! Rails never call into the channel. They say which of them have something ([`Rails::ready`]), and
+//! the channel reads and writes them.
+
+use super::stream::Pieces;
+use crate::connections::GateCounts;
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use core::time::Duration;
+use std::io;
+
+/// Rails to one peer are numbered below this: sets of them are words of 32 bits.
+pub const MOST_RAILS: u16 = 32;
+
+/// Names a rail of this rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RailId {
+    /// The peer.
+    pub peer: JobRank,
+    /// Which of the rails to it, below [`MOST_RAILS`]: 0 is the one that messages use, the others
+    /// carry payloads beside the stream.
+    pub number: u16,
+}
+
+impl RailId {
+    /// In one word, for interfaces that hand such a word back.
+    #[must_use]
+    pub fn to_word(self) -> u64 {
+        u64::from(self.number) << 32 | u64::from(self.peer.0)
+    }
+
+    /// The reverse of [`to_word`](Self::to_word).
+    #[must_use]
+    pub fn from_word(word: u64) -> Self {
+        Self {
+            peer: JobRank(word as u32),
+            number: (word >> 32) as u16,
+        }
+    }
+}
+
+/// One way to a peer, which carries bytes in order. Clones are the same rail. Both directions may
+/// be used at once, each by one thread at a time.
+pub trait Rail: Clone + Send + Sync + 'static {
+    /// Writes what it takes at once; how much, and at least one byte.
+    ///
+    /// # Safety
+    /// All pieces can be read. They are not read any more when this returns.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] where it takes nothing now, [`io::ErrorKind::Interrupted`], or
+    /// what has become of it.
+    unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize>;
+
+    /// Reads what is there; how much. 0 is the end of the rail.
+    ///
+    /// # Safety
+    /// All pieces can be written. They are not written any more when this returns.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize>;
+
+    /// Ends it for both peers: what is read next is its end. A channel that finds that asks for
+    /// another.
+    fn shut(&self);
+
+    /// Bytes that were written and that the peer's host has not acknowledged, where that is known.
+    /// Striping goes by it.
+    fn queued(&self) -> u64 {
+        0
+    }
+
+    /// What is known of the peer's host; `None` where the rail finds its end by itself.
+    fn vital(&self) -> Option<Vital> {
+        None
+    }
+}
+
+/// What is known of the host at the other end of a rail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vital {
+    /// The peer's host has been sent something that it must acknowledge, and has not.
+    pub owed: bool,
+    /// Since when nothing has come from it, ns before now.
+    pub silent_ns: u64,
+}
+
+/// A rail whose peer has proved who it is, and over which no frame has passed.
+#[derive(Debug)]
+pub struct NewRail<R> {
+    /// Which it is.
+    pub id: RailId,
+    /// The rail.
+    pub rail: R,
+    /// Counts the rails of this number between the two ranks from 1 on; a lower number than one
+    /// that was seen is of the past.
+    pub incarnation: u64,
+    /// Up to which byte the peer says that it has taken this rank's stream, at or after the time at
+    /// which the rail was made. 0 on a first rail, and on those that carry payloads.
+    pub received: u64,
+}
+
+/// What has become of a wish for a rail.
+#[derive(Debug)]
+pub enum Made<R> {
+    /// A rail, asked for or accepted.
+    Rail(NewRail<R>),
+    /// There will be none: why. A job goes on without those after the first.
+    Unreachable(RailId, AmError),
+}
+
+/// Which rails a poll reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// The peer whose first rail is read without asking whether it has something.
+    pub first: Option<u32>,
+    /// Whether [`Rails::ready`] is asked.
+    pub all: bool,
+}
+
+/// Rails that are found at a time.
+const FOUND: usize = 16;
+
+/// Rails that have something to read.
+#[derive(Debug)]
+pub struct Ready {
+    found: [RailId; FOUND],
+    count: usize,
+    made: bool,
+}
+
+impl Ready {
+    /// None.
+    #[must_use]
+    pub const fn new() -> Self {
+        const NONE: RailId = RailId {
+            peer: JobRank(0),
+            number: 0,
+        };
+        Self {
+            found: [NONE; FOUND],
+            count: 0,
+            made: false,
+        }
+    }
+
+    /// Adds one; false if there is no room for it, and it must be found again.
+    pub fn add(&mut self, id: RailId) -> bool {
+        let Some(place) = self.found.get_mut(self.count) else {
+            return false;
+        };
+        *place = id;
+        self.count += 1;
+        true
+    }
+
+    /// [`Rails::next`] may have something, too.
+    pub fn add_made(&mut self) {
+        self.made = true;
+    }
+
+    /// Those that were found.
+    #[must_use]
+    pub fn rails(&self) -> &[RailId] {
+        &self.found[..self.count]
+    }
+
+    /// Whether [`Rails::next`] may have something.
+    #[must_use]
+    pub fn has_made(&self) -> bool {
+        self.made
+    }
+}
+
+impl Default for Ready {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The rails of one kind that a rank has: makes them, and says which have something. All calls but
+/// the two that sleep return at once; any thread may call.
+pub trait Rails: Send + Sync + 'static {
+    /// One of them.
+    type Rail: Rail;
+
+    /// Name of the conduit, as in `--conduit`.
+    fn name(&self) -> &'static str;
+
+    /// Asks for a rail: the first to a peer, a further one, or another after it was lost. To ask
+    /// again changes nothing.
+    fn connect(&self, id: RailId);
+
+    /// Takes one that was made since. `received` says up to which byte this rank has taken a peer's
+    /// stream; the peer learns that when the rail is made. What there is of the rail before it
+    /// needs not end first: what is taken from that meanwhile is passed over when it comes again,
+    /// and nothing is read from it once the next is here.
+    fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<Self::Rail>>;
+
+    /// The channel uses a rail from now on: [`ready`](Self::ready) finds it.
+    ///
+    /// # Errors
+    /// It cannot be used, as if it had been lost at once.
+    fn open(&self, id: RailId, rail: &Self::Rail) -> io::Result<()>;
+
+    /// The channel has given up a rail: ends it, and does not find it any more.
+    fn close(&self, id: RailId, rail: &Self::Rail);
+
+    /// Begins a poll. `alone`: there is one rail at most.
+    fn begin_poll(&self, alone: bool) -> Look;
+
+    /// Polls that have begun. A hint; wraps around.
+    fn polls(&self) -> u32;
+
+    /// A read of a peer's first rail has found something. `asleep` says whether a thread sleeps in
+    /// [`sleep`](Self::sleep) or is about to.
+    fn heard(&self, peer: JobRank, rail: &Self::Rail, asleep: &dyn Fn() -> bool) {
+        let _ = (peer, rail, asleep);
+    }
+
+    /// Which have something to read now.
+    fn ready(&self, found: &mut Ready);
+
+    /// Whether any rail has something to read, or was made; if so, the next poll asks for all.
+    fn has_ready(&self) -> bool;
+
+    /// Before a sleep: whatever [`heard`](Self::heard) has left out ends it, too.
+    fn arm(&self) {}
+
+    /// A sleep ends, or does not any more, when a peer's first rail takes more.
+    fn wait_for_room(&self, peer: JobRank, rail: &Self::Rail, waits: bool);
+
+    /// Sleeps until a rail has something, one was made, [`wake`](Self::wake) is called, or the time
+    /// is over. The next poll asks for all.
+    fn sleep(&self, timeout: Option<Duration>);
+
+    /// Ends the sleep of a thread, or the next one.
+    fn wake(&self);
+
+    /// Forgets wakeups of the past.
+    fn forget_wakeups(&self);
+
+    /// For a thread that serves rails while its rank makes no call; `None` where there is none.
+    fn server(&self) -> Option<&dyn Server<Self::Rail>> {
+        None
+    }
+
+    /// A number that changes with [`callers`](Self::callers). Costs next to nothing.
+    fn came(&self) -> u64 {
+        0
+    }
+
+    /// Who has asked for rails, and why they were sent away; `None` while another thread is at
+    /// them.
+    fn callers(&self) -> Option<GateCounts> {
+        Some(GateCounts::default())
+    }
+}
+
+/// Waits at rails for a thread of the channel's own, at each until it has something once.
+pub trait Server<R> {
+    /// Waits until some have something: which. False at the end.
+    fn wait(&self, found: &mut Ready) -> bool;
+
+    /// Waits at a rail once more. One that was given up meanwhile is not known any more.
+    fn again(&self, id: RailId, rail: &R);
+
+    /// Waits for rails that are made once more.
+    fn again_made(&self);
+
+    /// Ends the waits.
+    fn end(&self);
+}

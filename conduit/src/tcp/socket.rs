@@ -1,0 +1,107 @@
+//! A socket as a rail.
+
+use crate::channel::rail::{Rail, Vital};
+use crate::channel::stream::Pieces;
+use core::mem::MaybeUninit;
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::sync::Arc;
+
+/// Up to so many bytes are copied into one place: the system takes that sooner than several places.
+const FEW_BYTES: usize = 512;
+
+/// A connection to another rank, which does not block.
+#[derive(Clone, Debug)]
+pub struct Socket(Arc<OwnedFd>);
+
+impl Socket {
+    pub(super) fn new(socket: OwnedFd) -> Self {
+        Self(Arc::new(socket))
+    }
+
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn result(returned: isize) -> io::Result<usize> {
+    usize::try_from(returned).map_err(|_| io::Error::last_os_error())
+}
+
+impl Rail for Socket {
+    #[inline]
+    unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
+        let (socket, pieces_in) = (self.0.as_raw_fd(), pieces.as_slice());
+        if let [one] = pieces_in {
+            // SAFETY: the caller promises the piece; no signal is raised.
+            return result(unsafe {
+                libc::send(socket, one.at.cast(), one.len, libc::MSG_NOSIGNAL)
+            });
+        }
+        let mut few = [const { MaybeUninit::uninit() }; FEW_BYTES];
+        // SAFETY: the caller promises all pieces.
+        if let Some(len) = unsafe { pieces.gather(&mut few) } {
+            // SAFETY: so many bytes were copied there.
+            return result(unsafe {
+                libc::send(socket, few.as_ptr().cast(), len, libc::MSG_NOSIGNAL)
+            });
+        }
+        // SAFETY: a header of zeros is a valid one: no address, no control data.
+        let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+        message.msg_iov = pieces_in.as_ptr().cast_mut().cast();
+        message.msg_iovlen = pieces_in.len();
+        // SAFETY: the caller promises all pieces, which are laid out as the system wants them.
+        result(unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) })
+    }
+
+    #[inline]
+    unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {
+        let socket = self.0.as_raw_fd();
+        if let [one] = pieces.as_slice() {
+            // SAFETY: the caller promises the piece.
+            return result(unsafe { libc::recv(socket, one.at.cast(), one.len, 0) });
+        }
+        let (first, count) = (pieces.as_slice().as_ptr(), pieces.as_slice().len());
+        // SAFETY: the caller promises all pieces, which are laid out as the system wants them.
+        result(unsafe { libc::readv(socket, first.cast(), count as libc::c_int) })
+    }
+
+    fn shut(&self) {
+        // A connection that has ended already is no error.
+        let _ = rustix::net::shutdown(&*self.0, rustix::net::Shutdown::Both);
+    }
+
+    fn queued(&self) -> u64 {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the call writes one number there.
+        unsafe { libc::ioctl(self.0.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        u64::try_from(bytes).unwrap_or(0)
+    }
+
+    fn vital(&self) -> Option<Vital> {
+        let mut info = MaybeUninit::<libc::tcp_info>::zeroed();
+        let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: the system writes at most `len` bytes there.
+        let result = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                info.as_mut_ptr().cast(),
+                &raw mut len,
+            )
+        };
+        if result != 0 {
+            return None;
+        }
+        // SAFETY: all of it was zeros, of which the system has overwritten some; all bits are valid
+        // numbers.
+        let info = unsafe { info.assume_init() };
+        let silent_ms = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+        Some(Vital {
+            // Probes are sent where the peer has no room for more.
+            owed: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+            silent_ns: u64::from(silent_ms) * 1_000_000,
+        })
+    }
+}

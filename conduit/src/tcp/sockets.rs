@@ -1,0 +1,185 @@
+//! The sockets of a rank as its rails: which have something, and where they come from.
+
+use super::connector::Connector;
+use super::readiness::{CONNECTOR, Readiness, WAKE};
+use super::serve::Watch;
+use super::socket::Socket;
+use crate::channel::rail::{Look, Made, NewRail, RailId, Rails, Ready, Server};
+use crate::connections::GateCounts;
+use argonet_base::JobRank;
+use core::time::Duration;
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::fd::{AsFd, OwnedFd};
+use std::io;
+use std::sync::Arc;
+
+/// The sockets of a rank.
+pub struct Sockets {
+    connector: Arc<dyn Connector>,
+    readiness: Readiness,
+    /// Can be read while a thread that sleeps is to wake.
+    wakeup: OwnedFd,
+    /// `None` where no thread serves them.
+    watch: Option<Watch>,
+}
+
+impl Sockets {
+    /// Those that `connector` makes. `serves`: whether a thread serves them while the rank makes no
+    /// call.
+    pub(super) fn new(connector: Arc<dyn Connector>, serves: bool) -> io::Result<Self> {
+        let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        let readiness = Readiness::new(wakeup.as_fd(), connector.descriptor())?;
+        let watch = serves.then(|| Watch::new(Arc::clone(&connector)));
+        Ok(Self {
+            watch: watch.transpose()?,
+            connector,
+            readiness,
+            wakeup,
+        })
+    }
+
+    /// Adds what the system has found.
+    fn add(&self, marks: impl Iterator<Item = u64>, found: &mut Ready) {
+        for mark in marks {
+            match mark {
+                WAKE => {}
+                CONNECTOR => found.add_made(),
+                mark => {
+                    let id = RailId::from_word(mark);
+                    self.readiness.turn_to(id.peer.0);
+                    // As many as the system finds at a time have room.
+                    found.add(id);
+                }
+            }
+        }
+        if self.connector.descriptor().is_none() {
+            found.add_made();
+        }
+    }
+}
+
+impl Rails for Sockets {
+    type Rail = Socket;
+
+    fn name(&self) -> &'static str {
+        super::NAME
+    }
+
+    fn connect(&self, id: RailId) {
+        self.connector.want(id.peer, id.number);
+    }
+
+    fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<Socket>> {
+        let made = self.connector.next(received)?;
+        Some(match made {
+            Made::Rail(new) => Made::Rail(NewRail {
+                id: new.id,
+                rail: Socket::new(new.rail),
+                incarnation: new.incarnation,
+                received: new.received,
+            }),
+            Made::Unreachable(id, error) => Made::Unreachable(id, error),
+        })
+    }
+
+    fn open(&self, id: RailId, rail: &Socket) -> io::Result<()> {
+        let socket = rail.descriptor();
+        rustix::io::ioctl_fionbio(socket, true)?;
+        // Other kinds of sockets have no delay to turn off.
+        let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);
+        self.readiness.add(socket, id.to_word())?;
+        let watch = self.watch.as_ref();
+        watch.map_or(Ok(()), |watch| watch.add(socket, id.to_word()))
+    }
+
+    fn close(&self, id: RailId, rail: &Socket) {
+        if id.number == 0 {
+            self.readiness.cool(id.peer.0);
+        }
+        self.readiness.remove(rail.descriptor());
+        if let Some(watch) = &self.watch {
+            watch.remove(rail.descriptor());
+        }
+        crate::channel::rail::Rail::shut(rail);
+    }
+
+    #[inline]
+    fn begin_poll(&self, alone: bool) -> Look {
+        let (first, every) = self.readiness.first(alone);
+        let all = self.readiness.next_turn().is_multiple_of(every);
+        Look { first, all }
+    }
+
+    #[inline]
+    fn polls(&self) -> u32 {
+        self.readiness.turn()
+    }
+
+    #[inline]
+    fn heard(&self, peer: JobRank, rail: &Socket, asleep: &dyn Fn() -> bool) {
+        if self.readiness.hit(peer.0) {
+            self.readiness.unwatch(rail, peer.0, asleep);
+        }
+    }
+
+    fn ready(&self, found: &mut Ready) {
+        let mut events = Readiness::found();
+        let marks = self.readiness.wait(&mut events, Some(&Timespec::default()));
+        self.add(marks, found);
+    }
+
+    fn has_ready(&self) -> bool {
+        self.readiness.watch_all();
+        let mut events = Readiness::found();
+        let mut marks = self.readiness.wait(&mut events, Some(&Timespec::default()));
+        let something = marks.any(|mark| mark != WAKE);
+        if something {
+            self.readiness.look_around();
+        }
+        something
+    }
+
+    fn arm(&self) {
+        self.readiness.watch_all();
+    }
+
+    fn wait_for_room(&self, peer: JobRank, rail: &Socket, waits: bool) {
+        self.readiness.watch_room(rail.descriptor(), peer.0, waits);
+    }
+
+    fn sleep(&self, timeout: Option<Duration>) {
+        let timeout = timeout.map(|time| Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        // Whatever it was, the caller looks again.
+        let _ = self
+            .readiness
+            .wait(&mut Readiness::found(), timeout.as_ref());
+        self.readiness.look_around();
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // Full means that it is signaled.
+        let _ = rustix::io::write(&self.wakeup, &1u64.to_ne_bytes());
+    }
+
+    fn forget_wakeups(&self) {
+        let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
+    }
+
+    fn server(&self) -> Option<&dyn Server<Socket>> {
+        self.watch
+            .as_ref()
+            .map(|watch| watch as &dyn Server<Socket>)
+    }
+
+    fn came(&self) -> u64 {
+        self.connector.came()
+    }
+
+    fn callers(&self) -> Option<GateCounts> {
+        self.connector.callers()
+    }
+}
