@@ -1,11 +1,11 @@
 //! The error of the Rust API.
 
-use crate::engine::{HeapError, OpError, TeamError};
 use crate::rpc::RpcError;
 use crate::section::SectionError;
 use argonet_am::AmError;
 use argonet_base::Rank;
 use argonet_boot::BootError;
+use argonet_engine::{HeapError, OpError, TeamError};
 use argonet_segment::SegmentError;
 use argonet_settings::SettingsError;
 use core::fmt;

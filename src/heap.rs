@@ -1,11 +1,11 @@
 //! This rank's segment and the symmetric heap in it.
 
 use crate::collective::{Reduction, vote};
-use crate::engine::Heap;
 use crate::error::{Error, Result};
 use crate::published::Published;
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};
+use argonet_engine::Heap;
 use argonet_segment::{HostMemory, OwnSegment, admit};
 use parking_lot::Mutex;
 use std::sync::Arc;

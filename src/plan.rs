@@ -2,11 +2,11 @@
 //!
 //! A job decides by the same functions when it starts; `argonet info` shows it beforehand.
 
-use crate::engine::{WaitMode, WaitPolicy};
 use crate::error::{Error, Result};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, MAX_VALUE_BYTES, control_bytes};
 use argonet_conduit::smp::Layout;
+use argonet_engine::{WaitMode, WaitPolicy};
 use argonet_segment::{HostMemory, PageKind, SegmentError, admit};
 use argonet_settings::{Bytes, HUGE_PAGES, MAX_SEGSIZE, SEGMENT, SegmentLimit, Settings, WAIT};
 use core::ops::Range;

@@ -2,8 +2,8 @@
 //! and whether this process has joined a job.
 #![allow(unsafe_code)]
 
-use crate::engine::{Crowded, ThreadCtx};
 use argonet_base::Rank;
+use argonet_engine::{Crowded, ThreadCtx};
 use core::cell::Cell;
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -1,13 +1,9 @@
 //! Joining a job, and attaching a segment at once or later: what [`World`](crate::World) and the C
 //! API do alike. For programs there is [`World`](crate::World) alone; what is here takes `unsafe`
-//! and the [contract of the engine](crate::engine#contract).
+//! and the [contract of the engine](argonet_engine#contract).
 #![allow(unsafe_code)]
 
 use crate::collective::fold_with;
-use crate::engine::{
-    Direction, Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, Signature, ThreadCtx,
-    WaitPolicy, trace_handlers,
-};
 use crate::error::{Error, Result};
 use crate::network::{Connecting, Network, follow_exits, reaches};
 use crate::places::{Card, Places};
@@ -22,6 +18,10 @@ use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach, launch_self};
 use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
+use argonet_engine::{
+    Direction, Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, Signature, ThreadCtx,
+    WaitPolicy, trace_handlers,
+};
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
@@ -59,7 +59,7 @@ pub struct Joining<'a> {
 /// ```
 ///
 /// # Safety
-/// What `f` does with the context keeps the [contract of the engine](crate::engine#contract); it is
+/// What `f` does with the context keeps the [contract of the engine](argonet_engine#contract); it is
 /// given to calls of the engine of this process's job only.
 #[inline(always)]
 pub unsafe fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
@@ -72,7 +72,7 @@ pub unsafe fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
 /// process.
 ///
 /// # Safety
-/// `at_end` keeps the [contract of the engine](crate::engine#contract) with the context that it is
+/// `at_end` keeps the [contract of the engine](argonet_engine#contract) with the context that it is
 /// given.
 pub unsafe fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
     process::expect_threads(most, at_end);
@@ -262,7 +262,7 @@ pub(crate) fn join(
 /// ```
 ///
 /// # Safety
-/// The caller keeps the [contract of the engine](crate::engine#contract) with what it gets: other
+/// The caller keeps the [contract of the engine](argonet_engine#contract) with what it gets: other
 /// ranks of the job may be worlds.
 ///
 /// # Errors

@@ -1,9 +1,9 @@
 //! How collective operations go, as settings say.
 
-use crate::engine::{TREES, Tuning, radix_of};
 use crate::error::{Error, Result};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key};
+use argonet_engine::{TREES, Tuning, radix_of};
 use argonet_settings::{
     Bytes, COLL_EAGER_SIZE, COLL_EXCHANGE_LIMIT, COLL_GATHER_ALL_LIMIT, COLL_PIPE_SEG_SIZE,
     COLL_ROOTED_GEOM, COLL_SCRATCH_SIZE, COLL_TREE_LIMIT, COLL_TUNING_FILE, Index, Settings,

@@ -1,7 +1,6 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
 use crate::error::Result;
 use crate::heap::Memory;
 use crate::limits::Limits;
@@ -13,6 +12,7 @@ use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::ThreadMode;
+use argonet_engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;

@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 13] = [
+const CRATES: [(&str, &str); 14] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-trace", "trace"),
@@ -13,6 +13,7 @@ const CRATES: [(&str, &str); 13] = [
     ("argonet-nic", "nic"),
     ("argonet-conduit", "conduit"),
     ("argonet-boot", "boot"),
+    ("argonet-engine", "engine"),
     ("argonet", ""),
     ("argonet-capi", "capi"),
     ("argonet-sim", "sim"),
