@@ -5,7 +5,7 @@
 //! too. In round trips it plays both ranks.
 #![deny(unsafe_code)]
 
-#[path = "../../../src/bin/argonet/perf/engines.rs"]
+#[path = "../../../cli/src/perf/engines.rs"]
 #[allow(dead_code, reason = "argonet perf uses the rest")]
 mod engines;
 #[path = "../rounds.rs"]

@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 14] = [
+const CRATES: [(&str, &str); 15] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-trace", "trace"),
@@ -16,6 +16,7 @@ const CRATES: [(&str, &str); 14] = [
     ("argonet-engine", "engine"),
     ("argonet", ""),
     ("argonet-capi", "capi"),
+    ("argonet-cli", "cli"),
     ("argonet-sim", "sim"),
     ("argonet-conformance", "conformance"),
 ];

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 fn text(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).join(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

@@ -2,6 +2,7 @@
 //! asserted: those depend on the machine and on what else runs there.
 #![cfg(target_os = "linux")]
 
+#[path = "../../tests/example/mod.rs"]
 mod example;
 
 use std::fs;
