@@ -24,6 +24,7 @@ pub use argonet_am::MessageClass;
 pub use argonet_conduit::PrepareRequest;
 pub use argonet_engine::{Injection, Transfer};
 pub use argonet_event::{Category, CategoryMask, Event};
+pub use argonet_start::with_thread;
 
 /// A pointer to `offset` bytes from the start of the segment of `rank`. It is checked where it is
 /// used, against the segment alone: nothing keeps it inside of an array.
@@ -172,7 +173,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// The engine below the world, whose calls take the thread's context
-    /// ([`with_thread`](crate::start::with_thread)).
+    /// ([`with_thread`]).
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();

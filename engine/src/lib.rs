@@ -5,16 +5,15 @@
 //! process-wide state: many engines can live in one process, and each call gets the calling
 //! thread's [`ThreadCtx`].
 //!
-//! This crate is not for programs, which have `argonet::World`, and promises no stability. It is for
-//! what stands between a client and the library: the Rust API (`argonet`), the C API
-//! (`argonet-capi`), the simulator, measurements.
+//! The crate is not for programs, which have `argonet::World`, and promises no stability. The Rust
+//! API (`argonet`), the C API (`argonet-capi`), the simulator and measurements use it.
 //!
 //! # Contract
 //!
 //! To have an engine takes `unsafe` ([`Engine::new`], and what gives the engine of a process's job:
-//! `argonet::raw::Raw::engine`, `argonet::start::join_as_runtime`), and so does the context of a
-//! thread of the process (`argonet::start::with_thread`). Most calls of an engine are safe functions
-//! all the same; they rely on what its holder promises once:
+//! `argonet::raw::Raw::engine`, `argonet_start::join`), and so does the context of a thread of the
+//! process (`argonet_start::with_thread`). Most calls of an engine are safe functions all the same;
+//! they rely on what its holder promises once:
 //!
 //! * **Threads.** An engine of [`ThreadMode::Seq`](argonet_conduit::smp::ThreadMode) is called by
 //!   one thread, the one that made its conduit, although the type is `Sync`; one of `Parsync` by

@@ -2,15 +2,14 @@
 
 use std::fmt::{self, Display};
 
-use argonet::WaitMode;
-use argonet::engine::WaitPolicy;
-use argonet::plan::Plan;
 use argonet_base::size::HumanSize;
+use argonet_engine::{WaitMode, WaitPolicy};
+use argonet_start::Plan;
 
 use super::Facts;
 
 /// The host, and a job of `ranks` ranks on it.
-pub(super) fn facts(ranks: u32) -> argonet::Result<[(&'static str, Facts); 3]> {
+pub(super) fn facts(ranks: u32) -> argonet_start::Result<[(&'static str, Facts); 3]> {
     let plan = Plan::for_ranks(ranks)?;
     Ok([
         ("host", host(&plan)),

@@ -105,7 +105,7 @@ impl Info {
     }
 }
 
-fn overview(ranks: u32) -> argonet::Result<String> {
+fn overview(ranks: u32) -> argonet_start::Result<String> {
     let settings = Settings::from_environment()?;
     let mut text = format!("argonet {}\n", env!("CARGO_PKG_VERSION"));
     let conduits = conduits::facts(&settings, ranks).into_iter();

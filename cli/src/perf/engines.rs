@@ -1,13 +1,14 @@
 //! Engines beside the job's own: any number in a process, of either thread mode, over the same
 //! conduit.
 
-use argonet::engine::{Engine, EngineConfig, Internals, ThreadCtx, Transfer, WaitMode, WaitPolicy};
 use argonet::{AmError, HandlerIndex, JobRank, SegmentOffset};
 use argonet_am::record::Short;
 use argonet_am::{HandlerTable, Message, Payload};
 use argonet_boot::{BootError, Bootstrap, Key, WaitFor, Waiting};
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use argonet_engine::{Engine, EngineConfig, Internals, ThreadCtx, Transfer, WaitMode, WaitPolicy};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
+use argonet_start::StartError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
@@ -112,7 +113,7 @@ impl Station {
         barrier: Barrier,
     ) -> argonet::Result<Self> {
         let ranks = memory.ranks;
-        let failed = |cause| argonet::Error::Rings {
+        let failed = |cause| StartError::Rings {
             rank: argonet::Rank(rank.0),
             ranks,
             cause,

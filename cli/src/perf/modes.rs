@@ -4,9 +4,10 @@
 use super::engines::{Memory, Station};
 use super::metric::Load;
 use super::pair::Pair;
-use argonet::engine::ThreadCtx;
 use argonet::{JobRank, Rank, Result, World};
 use argonet_conduit::smp::{Smp, ThreadMode};
+use argonet_engine::ThreadCtx;
+use argonet_start::StartError;
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::fs::OpenOptions;
 use std::hint::black_box;
@@ -33,7 +34,7 @@ impl Modes {
 
 fn station(world: &World, mode: ThreadMode) -> Result<Option<Station>> {
     let rank = world.rank();
-    let failed = |cause| argonet::Error::Rings {
+    let failed = |cause| StartError::Rings {
         rank,
         ranks: 2,
         cause,

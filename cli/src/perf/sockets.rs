@@ -5,6 +5,7 @@ use super::metric::Load;
 use super::pair::Pair;
 use argonet::{Rank, Result, World};
 use argonet_conduit::tcp::Tcp;
+use argonet_start::StartError;
 use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -30,11 +31,12 @@ pub(crate) struct Sockets(
 );
 
 fn failed(world: &World, cause: &io::Error) -> argonet::Error {
-    argonet::Error::Network {
+    StartError::Network {
         rank: world.rank(),
         conduit: Tcp::NAME,
         cause: format!("sockets of the raw limit: {cause}").into(),
     }
+    .into()
 }
 
 impl Sockets {

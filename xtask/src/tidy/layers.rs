@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 15] = [
+const CRATES: [(&str, &str); 16] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-trace", "trace"),
@@ -14,6 +14,7 @@ const CRATES: [(&str, &str); 15] = [
     ("argonet-conduit", "conduit"),
     ("argonet-boot", "boot"),
     ("argonet-engine", "engine"),
+    ("argonet-start", "start"),
     ("argonet", ""),
     ("argonet-capi", "capi"),
     ("argonet-cli", "cli"),

@@ -12,6 +12,8 @@ const SAFETY_REACH: usize = 12;
 /// same. Binaries, tests and examples may have it anyway.
 const GLOBALS: &[&str] = &[
     // The calling thread's context, and whether the process has joined a job.
+    "start/src/process.rs",
+    // The rank that called the remote procedure that the calling thread runs.
     "src/process.rs",
     // Handlers that register themselves before main; read-only from then on.
     "src/registry.rs",

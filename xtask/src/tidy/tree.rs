@@ -1,9 +1,8 @@
-//! What a program that uses the library compiles with it: what only the command needs is not among
-//! it.
+//! Programs that use the library do not compile the dependencies of the command.
 
 use crate::command::cargo;
 
-/// The library, and what only commands, examples and tests depend on.
+/// The library, and dependencies of commands, examples and tests.
 const LIBRARY: &str = "argonet";
 const OF_COMMANDS: [&str; 4] = ["clap", "plotters", "serde_json", "indicatif"];
 

@@ -85,7 +85,7 @@ pub(super) fn text(heading: &[String], found: &[Found]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argonet::engine::{Kind, Tuning};
+    use argonet_engine::{Kind, Tuning};
 
     fn found(chosen: usize, way_of: &[usize], times: &[f64]) -> Found {
         Found {

@@ -1,6 +1,6 @@
 //! What can be tuned, by which values, and what is measured of each.
 
-use argonet::engine::Kind;
+use argonet_engine::Kind;
 
 /// Calls of one kind with blocks of so many bytes, of which some are measured in a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub(super) const KNOBS: [Knob; 7] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argonet::engine::Tuning;
+    use argonet_engine::Tuning;
 
     #[test]
     fn every_value_is_one_of_its_setting_and_every_setting_can_be_tuned() {

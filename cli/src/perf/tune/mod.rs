@@ -13,8 +13,8 @@ mod rig;
 
 use super::error::PerfError;
 use super::machine::{Machine, load_average};
-use argonet::engine::Tuning;
 use argonet::{Reduction, Result, World};
+use argonet_engine::Tuning;
 use choice::Timed;
 use file::Found;
 use knobs::{KNOBS, Knob, Load};

@@ -2,14 +2,14 @@
 #![allow(unsafe_code)]
 
 use super::knobs::Load;
-use argonet::engine::{
-    Call, DataType, Engine, Folding, Hoods, Kind, Meets, Operation, Schedule, Situation, Step,
-    Task, Team, ThreadCtx, Tuning, plan,
-};
-use argonet::start::with_thread;
 use argonet::{JobRank, Reduction, Result, World};
 use argonet_conduit::Conduit;
 use argonet_conduit::selector::Selector;
+use argonet_engine::{
+    Call, DataType, Engine, Folding, Hoods, Kind, Meets, Operation, Schedule, Situation, Step,
+    Task, Team, ThreadCtx, Tuning, plan,
+};
+use argonet_start::with_thread;
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;

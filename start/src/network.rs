@@ -1,6 +1,6 @@
 //! The way to ranks that do not share memory with this one, set up while the job starts.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, StartError};
 use crate::portals;
 use crate::process;
 use crate::published::Reaches;
@@ -53,7 +53,7 @@ pub(crate) fn reaches(network: &selector::Network, rank: Rank) -> Reaches {
             return Ok(());
         };
         let (conduit, grown) = (network.name(), network.segment_grown());
-        grown.map_err(|cause| Error::Network {
+        grown.map_err(|cause| StartError::Network {
             rank,
             conduit,
             cause: cause.into(),
@@ -78,7 +78,7 @@ impl Network {
             return Ok(Self::None);
         }
         let rank = boot.rank();
-        let failed = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Network {
+        let failed = |cause: Box<dyn std::error::Error + Send + Sync>| StartError::Network {
             rank: Rank(rank.0),
             conduit: Tcp::NAME,
             cause,
@@ -153,7 +153,7 @@ impl Open {
             ..
         } = with;
         let (rank, ranks) = (boot.rank(), boot.size());
-        let failed = |cause: Box<dyn std::error::Error + Send + Sync>| Error::Network {
+        let failed = |cause: Box<dyn std::error::Error + Send + Sync>| StartError::Network {
             rank: Rank(rank.0),
             conduit: Tcp::NAME,
             cause,

@@ -85,7 +85,7 @@ impl Places {
             let card = Card::read_from_bytes(&bytes).ok();
             let card = card.filter(|card| card.first == rank && card.end > rank);
             let Some(card) = card else {
-                return Err(crate::Error::ElsewhereFailed {
+                return Err(crate::StartError::ElsewhereFailed {
                     rank: argonet_base::Rank(boot.rank().0),
                     what: "reading where the ranks are",
                 });

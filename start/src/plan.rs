@@ -2,7 +2,7 @@
 //!
 //! A job decides by the same functions when it starts; `argonet info` shows it beforehand.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, StartError};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, MAX_VALUE_BYTES, control_bytes};
 use argonet_conduit::smp::Layout;
@@ -19,7 +19,7 @@ const SEGMENT_BYTES: u64 = 16 << 20;
 /// A job of some ranks on this host.
 ///
 /// ```
-/// let plan = argonet::plan::Plan::for_ranks(4).unwrap();
+/// let plan = argonet_start::Plan::for_ranks(4).unwrap();
 /// assert!(plan.segment_bytes <= plan.segment_limit_bytes);
 /// ```
 #[derive(Debug)]
@@ -154,7 +154,7 @@ pub(crate) fn segment_limit(
 }
 
 /// What a segment has at the start, in bytes, if it may become `limit` bytes long.
-pub(crate) fn segment_request(limit: u64, asked: Option<u64>, settings: &Settings) -> Result<u64> {
+pub fn segment_request(limit: u64, asked: Option<u64>, settings: &Settings) -> Result<u64> {
     let page = PageKind::Normal.page_bytes();
     let Bytes(request) = settings.get_or(&SEGMENT, Bytes(asked.unwrap_or(SEGMENT_BYTES)));
     // A limit below the default means what it says; a larger wish is an error where it is used.
@@ -164,7 +164,7 @@ pub(crate) fn segment_request(limit: u64, asked: Option<u64>, settings: &Setting
         request
     };
     let request = request.max(1).checked_next_multiple_of(page);
-    request.ok_or_else(|| Error::Setting {
+    request.ok_or_else(|| StartError::Setting {
         name: "Builder::segment_bytes",
         value: asked.unwrap_or(SEGMENT_BYTES).to_string(),
         allowed: SEGMENT.row().kind.allowed(),

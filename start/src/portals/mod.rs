@@ -4,7 +4,7 @@
 mod portals4;
 mod software;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, StartError};
 use crate::network::{Connecting, statistics};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, LocalJob};
@@ -31,8 +31,8 @@ enum Interface {
     Portals4(Box<portals4::Open>),
 }
 
-fn failed(rank: JobRank) -> impl Fn(Cause) -> Error + Copy + use<> {
-    move |cause| Error::Network {
+fn failed(rank: JobRank) -> impl Fn(Cause) -> StartError + Copy + use<> {
+    move |cause| StartError::Network {
         rank: Rank(rank.0),
         conduit: NAME,
         cause,

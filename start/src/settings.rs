@@ -1,6 +1,6 @@
 //! What a world does with its settings: warn, print, compare them between ranks.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, StartError};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key};
 use argonet_settings::{OtherValue, QUIET, Settings, VERBOSE_ENV};
@@ -41,7 +41,7 @@ pub(crate) fn compare(boot: &dyn Bootstrap, settings: &Settings) -> Result<()> {
     };
     let quoted = |text: &str| format!("\"{}\"", text.escape_debug());
     let own = found.own.as_deref().map(quoted);
-    Err(Error::DifferentSettings {
+    Err(StartError::DifferentSettings {
         rank: Rank(boot.rank().0),
         name: found.name,
         own: own.unwrap_or_else(|| "not set".into()),

@@ -1,6 +1,6 @@
 //! How collective operations go, as settings say.
 
-use crate::error::{Error, Result};
+use crate::error::{Result, StartError};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key};
 use argonet_engine::{TREES, Tuning, radix_of};
@@ -17,7 +17,7 @@ fn usize_of(Bytes(bytes): Bytes) -> usize {
 /// counts more than the file. All ranks have the same settings; a file is each rank's own, so
 /// [`compare`] follows.
 pub(crate) fn tuning(settings: &Settings, rank: Rank) -> Result<Tuning> {
-    let wrong = |setting, value: String, cause: String| Error::Tuning {
+    let wrong = |setting, value: String, cause: String| StartError::Tuning {
         rank,
         setting,
         value,
@@ -72,7 +72,7 @@ pub(crate) fn compare(boot: &dyn Bootstrap, settings: &Settings, tuning: &Tuning
             Some(path) => format!(" by the file {}", path.display()),
             None => String::new(),
         };
-        return Err(Error::DifferentSettings {
+        return Err(StartError::DifferentSettings {
             rank: Rank(boot.rank().0),
             name,
             own: format!("{own}{file}"),

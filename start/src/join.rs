@@ -1,10 +1,7 @@
-//! Joining a job, and attaching a segment at once or later: what [`World`](crate::World) and the C
-//! API do alike. For programs there is [`World`](crate::World) alone; what is here takes `unsafe`
-//! and the [contract of the engine](argonet_engine#contract).
+//! Joining a job, and attaching a segment at once or later.
 #![allow(unsafe_code)]
 
-use crate::collective::fold_with;
-use crate::error::{Error, Result};
+use crate::error::{Result, StartError};
 use crate::network::{Connecting, Network, follow_exits, reaches};
 use crate::places::{Card, Places};
 use crate::plan::{own_processors, processors};
@@ -19,8 +16,8 @@ use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach, launch_self}
 use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
 use argonet_engine::{
-    Direction, Engine, EngineConfig, Internals, Meeting, Pass, SegmentBase, Signature, ThreadCtx,
-    WaitPolicy, trace_handlers,
+    DataType, Direction, Engine, EngineConfig, Internals, Meeting, Operation, Pass, SegmentBase,
+    Signature, ThreadCtx, WaitPolicy, fold, trace_handlers,
 };
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
@@ -55,7 +52,7 @@ pub struct Joining<'a> {
 /// believe what is not so:
 ///
 /// ```compile_fail,E0133
-/// argonet::start::with_thread(|ctx| ctx.retire());
+/// argonet_start::with_thread(|ctx| ctx.retire());
 /// ```
 ///
 /// # Safety
@@ -91,7 +88,7 @@ pub struct Joined {
     /// Where the ranks are.
     pub places: Arc<Places>,
     /// What ranks tell of their segments.
-    pub(crate) published: Arc<Published>,
+    pub published: Arc<Published>,
 }
 
 /// Starts the job, where this process is neither a rank nor to become one: it was started as
@@ -100,7 +97,7 @@ pub struct Joined {
 ///
 /// # Errors
 /// A number of ranks that is missing or none, and whatever keeps a launcher from starting.
-pub(crate) fn launch_if_alone() -> Result<()> {
+pub fn launch_if_alone() -> Result<()> {
     if !process::may_join() {
         // It is or was a rank, which `join` says.
         return Ok(());
@@ -116,9 +113,20 @@ pub(crate) fn launch_if_alone() -> Result<()> {
 /// Joins the job; `register` puts the client's handlers into the table. A process joins once. Ranks
 /// may communicate after [`Joined::start`].
 ///
+/// ```compile_fail,E0133
+/// # fn f(how: argonet_start::Joining<'_>) {
+/// let joined = argonet_start::join(how, |_| Ok(())).unwrap();
+/// # }
+/// ```
+///
+/// # Safety
+/// The caller keeps the [contract of the engine](argonet_engine#contract) with what it gets: other
+/// ranks of the job may be programs of safe code. It publishes no length of a segment but that of
+/// what is attached ([`Published`]).
+///
 /// # Errors
-/// Whatever keeps the job from starting; see [`Error`].
-pub(crate) fn join(
+/// Whatever keeps the job from starting; see [`StartError`].
+pub unsafe fn join(
     how: Joining<'_>,
     register: impl FnOnce(&mut HandlerTable) -> Result<()>,
 ) -> Result<Joined> {
@@ -128,7 +136,7 @@ pub(crate) fn join(
         Some(ranks) => options.ranks(ranks),
         None => options,
     };
-    let chance = process::join().map_err(|rank| Error::SecondWorld { rank })?;
+    let chance = process::join().map_err(|rank| StartError::SecondWorld { rank })?;
     let boot = Arc::new(attach(options, &settings)?);
     let rank = Rank(boot.rank().0);
     chance.used(rank);
@@ -166,7 +174,7 @@ pub(crate) fn join(
         registered: handlers.registered(),
         segment_len: Arc::clone(&segment_len),
     };
-    let smp = Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| Error::Rings {
+    let smp = Smp::new(boot.files().rings.as_fd(), config).map_err(|cause| StartError::Rings {
         rank,
         ranks: near.len() as u32,
         cause,
@@ -217,8 +225,7 @@ pub(crate) fn join(
         operations: HandleTable::MAX_OPERATIONS,
         clock: Box::new(move || start.elapsed()),
     };
-    // SAFETY: a world keeps the contract, as it gives the engine to nobody without `unsafe`; a
-    // runtime has promised to keep it (`join_as_runtime`). The conduit was made here, with the
+    // SAFETY: the caller has promised to keep the contract. The conduit was made here, with the
     // handlers of the table.
     let engine = unsafe { Engine::new(config) };
     if let Some(network) = &exits {
@@ -251,29 +258,6 @@ pub(crate) fn join(
     })
 }
 
-/// [`World::init`](crate::World::init) for what is no [`World`](crate::World): joins the job;
-/// `register` puts the client's handlers into the table. A process joins once. Ranks may
-/// communicate after [`Joined::start`].
-///
-/// ```compile_fail,E0133
-/// # fn f(how: argonet::start::Joining<'_>) {
-/// let joined = argonet::start::join_as_runtime(how, |_| Ok(())).unwrap();
-/// # }
-/// ```
-///
-/// # Safety
-/// The caller keeps the [contract of the engine](argonet_engine#contract) with what it gets: other
-/// ranks of the job may be worlds.
-///
-/// # Errors
-/// Whatever keeps the job from starting; see [`Error`].
-pub unsafe fn join_as_runtime(
-    how: Joining<'_>,
-    register: impl FnOnce(&mut HandlerTable) -> Result<()>,
-) -> Result<Joined> {
-    join(how, register)
-}
-
 /// What one message of a non-contiguous transfer moves at most.
 fn limit_vis_chunks(engine: &Engine<Selector>, settings: &Settings) {
     let all = settings.get(&VIS_MAX_CHUNK);
@@ -299,8 +283,8 @@ impl Joined {
     /// reach it after the start. Collective; does not poll, so no handler runs.
     ///
     /// # Errors
-    /// [`Error::Mismatch`]; on all ranks if there is not enough memory; else what concerns this
-    /// rank's segment alone.
+    /// [`StartError::Mismatch`]; on all ranks if there is not enough memory; else what concerns
+    /// this rank's segment alone.
     pub fn attach_at_start(&self, bytes: u64) -> Result<OwnSegment> {
         let (boot, rank) = (&self.boot, self.boot.rank());
         boot.publish(Key::Request, &bytes.to_ne_bytes())?;
@@ -310,7 +294,7 @@ impl Joined {
         let requests = requests?;
         if requests[0] != bytes {
             // Ranks would not grow together later.
-            return Err(Error::Mismatch {
+            return Err(StartError::Mismatch {
                 rank: Rank(rank.0),
                 what: "the size of the segment at start",
             });
@@ -339,7 +323,7 @@ impl Joined {
         let engine = &self.engine;
         let mut requests = vec![0u64; engine.size() as usize];
         requests[engine.rank().index()] = bytes;
-        let sum = fold_with(|a: u64, b| a.wrapping_add(b));
+        let sum = |sum: &mut [u8], other: &[u8]| fold(Operation::Add, DataType::U64, sum, other);
         let pass = Pass {
             root: JobRank(0),
             fold: Some(&sum),
@@ -404,7 +388,7 @@ fn spans(
     };
     let fd = || {
         let segments = boot.files().segments.try_clone();
-        segments.map_err(|cause| Error::Rings {
+        segments.map_err(|cause| StartError::Rings {
             rank: Rank(rank.0),
             ranks,
             cause,
@@ -420,8 +404,9 @@ fn spans(
         card.publish(boot)?;
     }
     let card = card.filter(|_| rank == first);
-    let file = card
-        .map(|card| SegmentFile::establish(fd()?, ranks, card.limit, pages).map_err(Error::from));
+    let file = card.map(|card| {
+        SegmentFile::establish(fd()?, ranks, card.limit, pages).map_err(StartError::from)
+    });
     let file = file.transpose()?;
     boot.fence()?;
     // The first place where it can be done: other differences may follow from this one.
@@ -458,7 +443,7 @@ fn check_handlers(boot: &dyn Bootstrap, digest: &[u8], count: usize) -> Result<(
     if boot.lookup(JobRank(0), Key::HandlerTable)? == digest {
         return Ok(());
     }
-    Err(Error::DifferentHandlers {
+    Err(StartError::DifferentHandlers {
         rank: Rank(boot.rank().0),
         count,
     })

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Neighbors' pages have it, of the others it is published once and then remembered.
-pub(crate) struct Published {
+pub struct Published {
     boot: Arc<LocalJob>,
     near: Range<u32>,
     /// Where segments of ranks elsewhere begin; 0 if it has not been looked up. Empty, as the next,
@@ -48,7 +48,7 @@ impl Published {
     }
 
     /// Tells where this rank's segment begins, or will begin; the others know after the next fence.
-    pub(crate) fn tell_base(&self, base: u64) -> crate::Result<()> {
+    pub(crate) fn tell_base(&self, base: u64) -> Result<()> {
         let page = self.boot.rank_page(self.boot.rank());
         page.segment_base.store(base, Ordering::Relaxed);
         if self.has_others() {
@@ -80,8 +80,8 @@ impl Published {
     /// that this call is part of.
     ///
     /// # Errors
-    /// As [`tell_len`](Self::tell_len).
-    pub(crate) fn all_have(&self, len: u64) -> Result<()> {
+    /// What keeps it from being reached.
+    pub fn all_have(&self, len: u64) -> Result<()> {
         self.tell_len(len)?;
         self.all.store(len, Ordering::Release);
         Ok(())
