@@ -1,6 +1,5 @@
 //! Typed active messages.
 
-use crate::engine::Injection;
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
@@ -10,6 +9,7 @@ use crate::world::{Threading, World};
 use argonet_am::record::Short;
 use argonet_am::{AmError, CLIENT_BASE, Delivery, HandlerFn, HandlerTable, Message};
 use argonet_base::{HandlerIndex, Rank};
+use argonet_engine::Injection;
 use argonet_segment::SharedBytes;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, Ordering};

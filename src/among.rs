@@ -5,12 +5,12 @@ mod blocking;
 mod started;
 
 use crate::collective::{Reducible, Reduction};
-use crate::engine::{Call, Folding, Kind, Signature, Team as EngineTeam};
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
 use crate::team::Team;
 use crate::world::{Threading, World};
+use argonet_engine::{Call, Folding, Kind, Signature, Team as EngineTeam};
 use argonet_event::Event;
 use core::any::TypeId;
 use core::mem::ManuallyDrop;

@@ -6,12 +6,12 @@ mod started;
 
 pub use operation::AtomicOp;
 
-use crate::engine::{self, AtomicTarget, AtomicWord, Operation};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_engine::{self as engine, AtomicTarget, AtomicWord, Operation};
 
 /// Types with remote atomic operations: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 ///

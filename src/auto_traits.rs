@@ -2,12 +2,12 @@
 //! fields, so a field that changes could change it unnoticed.
 
 use crate::among::Among;
-use crate::engine::ThreadCtx;
 use crate::op::Op;
 use crate::raw::{Raw, Room, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{AmContext, GlobalRef, Quiet, Rank, SharedArray, Team};
+use argonet_engine::ThreadCtx;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 // One thread calls, so nothing by which it calls leaves it.

@@ -4,14 +4,14 @@ use crate::am::{Am, AmContext, AmEntry, Placed};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::heap::Memory;
-use crate::plan::segment_request;
+use crate::process;
 use crate::registry;
 use crate::rpc::{Calls, Rpc, RpcEntry};
-use crate::start::{self, Joining};
 use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
 use argonet_base::HandlerIndex;
+use argonet_start::{Joining, launch_if_alone, segment_request};
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
@@ -172,11 +172,11 @@ impl Builder {
 
     fn join<M: Threading>(self) -> Result<World<M>> {
         if self.ranks.is_none() {
-            start::launch_if_alone()?;
+            launch_if_alone()?;
         }
         let names = Names::gather(self.fixed, self.ams, self.rpcs)?;
         let calls = Arc::new(Calls::new(names.rpcs));
-        let joined = start::join(
+        let joined = process::join(
             Joining {
                 mode: M::MODE,
                 ranks: self.ranks,

@@ -1,12 +1,12 @@
 //! Broadcast and reduction.
 
 use crate::among;
-use crate::engine::{Pass, Signature};
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_base::Rank;
+use argonet_engine::{Pass, Signature};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Values that can be combined over ranks.

@@ -1,13 +1,13 @@
 //! The error of the Rust API.
 
-use crate::engine::{HeapError, OpError, TeamError};
 use crate::rpc::RpcError;
 use crate::section::SectionError;
 use argonet_am::AmError;
 use argonet_base::Rank;
 use argonet_boot::BootError;
+use argonet_engine::{HeapError, OpError, TeamError};
 use argonet_segment::SegmentError;
-use argonet_settings::SettingsError;
+use argonet_start::StartError;
 use core::fmt;
 
 /// What can go wrong in a call of this library. Each message names the rank, what was expected and
@@ -28,7 +28,10 @@ use core::fmt;
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Starting the job.
+    /// The job does not start, or the rank cannot join it.
+    #[error(transparent)]
+    Start(StartError),
+    /// The launcher, or what ranks of a job know of each other.
     #[error(transparent)]
     Boot(#[from] BootError),
     /// Reserving or mapping a segment.
@@ -76,18 +79,6 @@ pub enum Error {
         /// Which operation.
         what: &'static str,
     },
-    /// A file or a setting of collective operations cannot be used.
-    #[error("rank {rank}: {setting} is \"{value}\": {cause}")]
-    Tuning {
-        /// Where.
-        rank: Rank,
-        /// Which setting.
-        setting: &'static str,
-        /// What it is.
-        value: String,
-        /// Why not.
-        cause: String,
-    },
     /// A team could not be made.
     #[error("rank {rank}: {cause}")]
     Team {
@@ -104,87 +95,32 @@ pub enum Error {
         /// Which operation.
         what: &'static str,
     },
-    /// Ranks registered different handlers.
-    #[error(
-        "rank {rank} registered other handlers or functions than rank 0 ({count} here): do all ranks run the same program, and register the same names?"
-    )]
-    DifferentHandlers {
-        /// The rank that differs.
-        rank: Rank,
-        /// Names registered there.
-        count: usize,
-    },
     /// Two handlers or functions have one name.
     #[error("two handlers or functions are registered under the name `{name}`")]
     DuplicateName {
         /// The name.
         name: String,
     },
-    /// A second world in one process.
-    #[error(
-        "rank {rank}: this process has a world already, or had one; a process joins one job once"
-    )]
-    SecondWorld {
-        /// The rank.
-        rank: Rank,
-    },
-    /// Shared memory for the rings could not be mapped.
-    #[error("rank {rank}: the rings of {ranks} ranks could not be mapped: {cause}")]
-    Rings {
-        /// Where.
-        rank: Rank,
-        /// Ranks of the job.
-        ranks: u32,
-        /// What the system says.
-        cause: std::io::Error,
-    },
-    /// The network between hosts, or between neighborhoods, cannot be used.
-    #[error("rank {rank}: the conduit {conduit} cannot be set up: {cause}")]
-    Network {
-        /// Where.
-        rank: Rank,
-        /// Which conduit.
-        conduit: &'static str,
-        /// Why not, and what to change.
-        cause: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// A file for traces or statistics cannot be used.
-    #[error(transparent)]
-    Trace(#[from] argonet_trace::TraceError),
-    /// Settings that cannot be used; one line for each variable.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// A single-valued setting that the user gave to two ranks in different ways.
-    #[error(
-        "rank {rank}: {name} is {own} here and {theirs} on rank {other}; it must be the same on all ranks"
-    )]
-    DifferentSettings {
-        /// The rank that differs.
-        rank: Rank,
-        /// The variable.
-        name: &'static str,
-        /// Its value there.
-        own: String,
-        /// The rank that it was compared with.
-        other: Rank,
-        /// The value on that rank.
-        theirs: String,
-    },
-    /// A program asked for something that is not allowed.
-    #[error("{name}={value} is not allowed: {allowed}")]
-    Setting {
-        /// What was asked for.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What is allowed.
-        allowed: String,
-    },
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<StartError> for Error {
+    /// What other calls can meet, too, is the same error here.
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Boot(error) => Error::Boot(error),
+            StartError::Segment(error) => Error::Segment(error),
+            StartError::Am(error) => Error::Am(error),
+            StartError::Op(error) => Error::Op(error),
+            StartError::Mismatch { rank, what } => Error::Mismatch { rank, what },
+            StartError::ElsewhereFailed { rank, what } => Error::ElsewhereFailed { rank, what },
+            error => Error::Start(error),
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! This rank's segment and the symmetric heap in it.
 
 use crate::collective::{Reduction, vote};
-use crate::engine::Heap;
 use crate::error::{Error, Result};
-use crate::published::Published;
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};
+use argonet_engine::Heap;
 use argonet_segment::{HostMemory, OwnSegment, admit};
+use argonet_start::Published;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -129,6 +129,6 @@ impl<M: Threading> World<M> {
             });
         }
         let len = memory.own.grow(verdict[0])?;
-        memory.published.all_have(len)
+        Ok(memory.published.all_have(len)?)
     }
 }

@@ -1,9 +1,9 @@
 //! Phases in which no rank communicates.
 
-use crate::engine::Meeting;
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_engine::Meeting;
 
 /// Proof that every rank is inside one collective quiet phase; see the example of
 /// [`World::quiet`].

@@ -4,7 +4,6 @@
 //! that ensures: which memory is read and written, and that a message's handler understands it.
 #![allow(unsafe_code)]
 
-use crate::engine::{Engine, OpError};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::global_slice::GlobalSlice;
@@ -15,15 +14,17 @@ use argonet_am::{AmError, CLIENT_BASE, Message};
 use argonet_base::{HandlerIndex, Rank, SegmentOffset};
 use argonet_conduit::Prepared;
 use argonet_conduit::selector::Selector;
+use argonet_engine::{Engine, OpError};
 use argonet_segment::SharedBytesMut;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-pub use crate::engine::{Injection, Transfer};
 pub use crate::token::Token;
 pub use argonet_am::MessageClass;
 pub use argonet_conduit::PrepareRequest;
+pub use argonet_engine::{Injection, Transfer};
 pub use argonet_event::{Category, CategoryMask, Event};
+pub use argonet_start::with_thread;
 
 /// A pointer to `offset` bytes from the start of the segment of `rank`. It is checked where it is
 /// used, against the segment alone: nothing keeps it inside of an array.
@@ -172,7 +173,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     }
 
     /// The engine below the world, whose calls take the thread's context
-    /// ([`with_thread`](crate::start::with_thread)).
+    /// ([`with_thread`]).
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -190,7 +191,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// ```
     ///
     /// # Safety
-    /// The caller keeps, with this engine, the [contract of the engine](crate::engine#contract).
+    /// The caller keeps, with this engine, the [contract of the engine](argonet_engine#contract).
     #[must_use]
     pub unsafe fn engine(&self) -> &'w Engine<Selector> {
         self.0.engine()

@@ -1,7 +1,6 @@
 //! Put and get of the safe API.
 #![allow(unsafe_code)]
 
-use crate::engine::{Injection, Transfer};
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::global_slice::GlobalSlice;
@@ -9,6 +8,7 @@ use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_base::kept::Kept;
+use argonet_engine::{Injection, Transfer};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
 

@@ -1,13 +1,13 @@
 //! Remote procedure calls.
 
 use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
-use crate::engine::{Injection, call_named, internal};
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
 use argonet_base::Rank;
+use argonet_engine::{Injection, call_named, internal};
 use argonet_segment::SharedBytes;
 use core::mem::ManuallyDrop;
 use core::sync::atomic::{AtomicU32, Ordering};

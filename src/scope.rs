@@ -1,12 +1,12 @@
 //! Operations on borrowed buffers.
 #![allow(unsafe_code)]
 
-use crate::engine::Transfer;
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
 use crate::process;
 use crate::world::{Seq, Threading, World};
+use argonet_engine::Transfer;
 use core::cell::Cell;
 use core::marker::PhantomData;
 

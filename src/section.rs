@@ -1,7 +1,7 @@
 //! Which elements of an array a strided operation moves.
 
-use crate::engine::Few;
 use argonet_base::Rank;
+use argonet_engine::Few;
 use core::ops::Range;
 
 /// What is wrong with a section, or with two of them together.

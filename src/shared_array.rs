@@ -1,7 +1,6 @@
 //! Arrays with one part on every rank.
 #![allow(unsafe_code)]
 
-use crate::engine::ThreadCtx;
 use crate::error::Result;
 use crate::global::{Global, GlobalPtr};
 use crate::global_slice::GlobalSlice;
@@ -9,6 +8,7 @@ use crate::process;
 use crate::quiet::Quiet;
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};
+use argonet_engine::ThreadCtx;
 use argonet_segment::Directory;
 use core::marker::PhantomData;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Teams: some ranks of a job in an order of their own.
 
-use crate::engine::{Choice, OwnedTeam, TeamError, Terms};
 use crate::error::{Error, Result};
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_base::{JobRank, Rank};
+use argonet_engine::{Choice, OwnedTeam, TeamError, Terms};
 
 /// Some ranks of the job, numbered from 0 in an order of their own, for collective operations among
 /// them.
@@ -48,7 +48,7 @@ fn made<T>(rank: Rank, outcome: Result<T, TeamError>) -> Result<T> {
 }
 
 impl Team {
-    pub(crate) fn of_engine(&self) -> &std::sync::Arc<crate::engine::Team> {
+    pub(crate) fn of_engine(&self) -> &std::sync::Arc<argonet_engine::Team> {
         &self.team
     }
 

@@ -1,11 +1,9 @@
 //! The job as one rank sees it.
 
 use crate::builder::Builder;
-use crate::engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
 use crate::error::Result;
 use crate::heap::Memory;
 use crate::limits::Limits;
-use crate::places::Places;
 use crate::process;
 use crate::rpc::Calls;
 use argonet_base::{JobRank, Rank};
@@ -13,6 +11,8 @@ use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::Conduit;
 use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::ThreadMode;
+use argonet_engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
+use argonet_start::Places;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;

@@ -17,7 +17,7 @@ use example::{PORTALS_RANKS, RANKS, Scratch, finish, text, utf8};
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| example::build("heat"))
+    PROGRAM.get_or_init(|| example::built::example("heat"))
 }
 
 const GREY: u8 = 0;
@@ -441,7 +441,7 @@ fn other_ways_to_start() {
         "{report}"
     );
     let output = scratch.0.join("out.png");
-    let mut launched = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    let mut launched = Command::new(example::built::command());
     launched.args(["run", "-n", "3"]).arg(program());
     let mut own = Command::new(program());
     own.args(["--ranks", "3"]);

@@ -16,7 +16,7 @@ use example::{PORTALS_RANKS, RANKS, Scratch, finish, text, utf8};
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| example::build("kmers"))
+    PROGRAM.get_or_init(|| example::built::example("kmers"))
 }
 
 /// How a job of several ranks comes to be.
@@ -36,7 +36,7 @@ fn run(start: Start, ranks: u32, arguments: &[&str]) -> Output {
     let mut command = match start {
         Start::Variable | Start::Option => Command::new(program()),
         Start::Launcher => {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+            let mut command = Command::new(example::built::command());
             command
                 .args(["run", "-n", &ranks.to_string()])
                 .arg(program());

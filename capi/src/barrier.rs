@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
-use argonet::engine::{Name, NamedError, Verdict};
+use argonet_engine::{Name, NamedError, Verdict};
 
 use argonet_base::gasnet::number32;
 
@@ -47,7 +47,7 @@ fn done<T>(function: &str, outcome: Result<T, NamedError>) -> T {
 }
 
 /// The team of a call: that of all ranks for the functions that name none.
-fn of<'j>(job: &'j Job, team: Option<&'j Team>) -> &'j Arc<argonet::engine::Team> {
+fn of<'j>(job: &'j Job, team: Option<&'j Team>) -> &'j Arc<argonet_engine::Team> {
     match team {
         Some(team) => team.of_engine(job),
         None => job.joined.engine.world_team(),

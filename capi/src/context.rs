@@ -1,7 +1,7 @@
 //! Where calls that communicate are not allowed, and what becomes of the engine's refusals.
 
-use argonet::engine::{OpError, ThreadCtx};
 use argonet_am::AmError;
+use argonet_engine::{OpError, ThreadCtx};
 use argonet_event::{Event, EventError};
 
 use crate::am::failed;

@@ -2,9 +2,9 @@
 
 use core::ffi::c_int;
 
-use argonet::engine::{Engine, OpError, ThreadCtx};
 use argonet_base::gasnet::number32;
 use argonet_conduit::selector::Selector;
+use argonet_engine::{Engine, OpError, ThreadCtx};
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::Prototype;

@@ -3,10 +3,10 @@
 use core::ffi::c_int;
 use core::mem::{MaybeUninit, align_of};
 
-use argonet::engine::{Wait, WaitMode};
 use argonet_base::gasnet::number32;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::selector::Selector;
+use argonet_engine::{Wait, WaitMode};
 
 use crate::Prototype;
 use crate::context::{communicating, done};

@@ -1,6 +1,6 @@
 /* Remote atomic operations. On words of ranks that share memory they are the processor's own, done here and complete at
  * once; everything else, and all of a debug build, is a call. The library does them by the same instructions
- * (src/engine/ratomic/word.rs), so that calls and code of this header are atomic for each other. */
+ * (engine/src/ratomic/word.rs), so that calls and code of this header are atomic for each other. */
 #ifndef ARGONET_RATOMIC_H
 #define ARGONET_RATOMIC_H
 

@@ -2,12 +2,12 @@
 
 use super::{Among, between, combine_with, folding, within};
 use crate::collective::{Reducible, Reduction};
-use crate::engine::{Call, Folding, Kind, Signature};
 use crate::error::Result;
 use crate::global::Global;
 use crate::process;
 use crate::world::Threading;
 use argonet_base::Rank;
+use argonet_engine::{Call, Folding, Kind, Signature};
 
 fn zeroed<T: Global>(count: usize) -> Vec<T> {
     vec![T::new_zeroed(); count]

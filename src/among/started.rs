@@ -3,13 +3,13 @@
 
 use super::{Among, between, folding, within};
 use crate::collective::{Reducible, Reduction};
-use crate::engine::{Call, Kind};
 use crate::error::Result;
 use crate::global::Global;
 use crate::op::Op;
 use crate::world::Threading;
 use argonet_base::Rank;
 use argonet_base::kept::Kept;
+use argonet_engine::{Call, Kind};
 
 fn zeroed<T: Global>(count: usize) -> Kept<T> {
     Kept::new(vec![T::new_zeroed(); count].into())

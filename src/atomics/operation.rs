@@ -1,7 +1,7 @@
 //! Operations with their operands.
 
 use super::{Atomic, AtomicInteger};
-use crate::engine::{self, Operation};
+use argonet_engine::{self as engine, Operation};
 
 /// What is done to a word: an operation of GASNet-EX ("Operation codes") with its operands.
 ///

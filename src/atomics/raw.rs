@@ -2,12 +2,12 @@
 #![allow(unsafe_code)]
 
 use super::{Atomic, AtomicOp, target_of};
-use crate::engine::Injection;
 use crate::error::Result;
 use crate::global::GlobalPtr;
 use crate::process;
 use crate::raw::Raw;
 use crate::world::Threading;
+use argonet_engine::Injection;
 use argonet_event::Event;
 
 impl<M: Threading> Raw<'_, M> {
@@ -84,7 +84,10 @@ impl<M: Threading> Raw<'_, M> {
 }
 
 /// The operation, fetching if its result is wanted.
-fn asked<T: Atomic>(op: AtomicOp<T>, result: Option<*mut T>) -> (crate::engine::Atomic<T>, *mut T) {
+fn asked<T: Atomic>(
+    op: AtomicOp<T>,
+    result: Option<*mut T>,
+) -> (argonet_engine::Atomic<T>, *mut T) {
     match result {
         Some(place) => (op.fetching(), place),
         None => (op.plain(), core::ptr::null_mut()),

@@ -2,12 +2,12 @@
 #![allow(unsafe_code)]
 
 use super::{Atomic, target_of};
-use crate::engine::{self, Injection, OpError};
 use crate::error::Result;
 use crate::global::GlobalPtr;
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_engine::{self as engine, Injection, OpError};
 use argonet_event::Event;
 use core::ptr::NonNull;
 

@@ -1,9 +1,5 @@
 //! Transfers whose shapes were checked, and operations that own what they move.
 
-use crate::engine::{
-    Direction, Few, Injection, OpError, PeerMemory, Piece, Pieces, RowsAt, Shape, Strided,
-    VisTransfer,
-};
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
@@ -14,6 +10,10 @@ use crate::world::{Threading, World};
 use argonet_am::AmError;
 use argonet_base::kept::Kept;
 use argonet_base::{Rank, SegmentOffset};
+use argonet_engine::{
+    Direction, Few, Injection, OpError, PeerMemory, Piece, Pieces, RowsAt, Shape, Strided,
+    VisTransfer,
+};
 
 /// A transfer whose shape was checked. Addresses are those of buffers that its maker keeps.
 pub(super) struct Checked {

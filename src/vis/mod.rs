@@ -3,7 +3,6 @@
 
 mod checked;
 
-use crate::engine::Direction;
 use crate::error::Result;
 use crate::global::Global;
 use crate::global_slice::GlobalSlice;
@@ -12,6 +11,7 @@ use crate::scope::Scope;
 use crate::section::Section;
 use crate::world::{Threading, World};
 use argonet_base::kept::Kept;
+use argonet_engine::Direction;
 use checked::{give_each, kept_each, listed, listed_kept, listed_mut};
 
 impl<M: Threading> World<M> {

@@ -1,6 +1,9 @@
 //! Running examples and programs as jobs: what their tests have in common.
 #![allow(dead_code, reason = "each test uses some of it")]
 
+#[path = "../built/mod.rs"]
+pub(crate) mod built;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -18,36 +21,9 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// In the environment of every process of a job.
 const MARK: &str = "ARGONET_TEST_MARK";
 
-/// An example, built as this test was: cargo builds no example for a test whose example has unit tests.
-pub(crate) fn build(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("this program");
-    // target/<profile>/deps/<test>-<hash>
-    let profile_dir = test.ancestors().nth(2).expect("the profile's directory");
-    let target = profile_dir.parent().expect("the target directory");
-    let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
-        Some("debug") | None => "dev",
-        Some(other) => other,
-    };
-    let built = Command::new(env!("CARGO"))
-        .args([
-            "build",
-            "--quiet",
-            "--package",
-            "argonet",
-            "--example",
-            name,
-        ])
-        .args(["--profile", profile, "--target-dir"])
-        .arg(target)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "cargo build");
-    profile_dir.join(format!("examples/{name}"))
-}
-
 /// The launcher of a program of so many ranks, whose messages all go over the portals conduit.
 pub(crate) fn over_portals(ranks: u32, program: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    let mut command = Command::new(built::command());
     command
         .args(["run", "--conduit", "portals", "-n", &ranks.to_string()])
         .arg(program)

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use argonet::{Rank, World};
 
+use crate::built;
 use crate::support::{Done, Job, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -70,7 +71,7 @@ fn visited() -> Done {
 
 /// What `argonet info --connections` says of a process and those that it has started.
 fn info(pid: &str) -> String {
-    let mut info = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    let mut info = Command::new(built::command());
     let said = info.args(["info", "--connections", "--pid", pid]).output();
     let said = said.expect("argonet info");
     assert!(said.status.success(), "{said:?}");

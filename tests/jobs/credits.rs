@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use argonet::World;
 
+use crate::built;
 use crate::support::{Done, Job, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
@@ -196,7 +197,7 @@ fn live_over(network: &Network) {
         talk.line_with("ready");
         // What rank 0 has lent last may still be on its way; the watchdog bounds it.
         let texts = loop {
-            let mut info = Command::new(env!("CARGO_BIN_EXE_argonet"));
+            let mut info = Command::new(built::command());
             let pid = talk.pid.as_raw_nonzero().to_string();
             info.args(["info", "--credits", "--pid", &pid]);
             let said = info.output().expect("argonet info");

@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::built;
 use crate::network::Network;
 use crate::support::Test;
 
@@ -26,7 +27,7 @@ struct Examined {
 }
 
 fn doctor(template: &str, args: &[&str], settings: &[(&str, &str)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+    let mut command = Command::new(built::command());
     command.arg("doctor").args(args);
     command.env("GASNET_CSPAWN_CMD", template);
     command.envs(settings.iter().copied());
@@ -320,7 +321,7 @@ fn refused() {
 
 fn full_device() {
     let full = std::fs::File::options().write(true).open("/dev/full");
-    let output = Command::new(env!("CARGO_BIN_EXE_argonet"))
+    let output = Command::new(built::command())
         .args(["doctor", "-H", "a"])
         .env("GASNET_CSPAWN_CMD", ": %M; exec %C")
         .stdout(full.expect("a full device"))

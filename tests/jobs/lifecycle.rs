@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use argonet::{Error, Rank, Reduction, SharedArray, World};
+use argonet::{Error, Rank, Reduction, SharedArray, StartError, World};
 
 use crate::support::{Done, Job, Program, SIZES, Test, each};
 
@@ -144,7 +144,7 @@ fn second_world() -> Done {
             panic!("a second world");
         };
         assert!(
-            matches!(error, Error::SecondWorld { rank: r } if r == rank),
+            matches!(error, Error::Start(StartError::SecondWorld { rank: r }) if r == rank),
             "{error}"
         );
         let text = error.to_string();

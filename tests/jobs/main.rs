@@ -7,6 +7,8 @@
 
 mod among;
 mod atomics;
+#[path = "../built/mod.rs"]
+mod built;
 mod client;
 mod collectives;
 mod connections;
@@ -82,6 +84,11 @@ fn main() {
         let (_, program) = program.expect("a program of that name");
         std::process::exit(support::run_rank(*program));
     }
+    let arguments = Arguments::from_args();
+    if !arguments.list {
+        // Not while a test runs, whose time is limited.
+        built::command();
+    }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).expect("child subreaper");
     let tests = [
         messages::TESTS,
@@ -149,5 +156,5 @@ fn main() {
         }
     };
     trials.extend(over_hosts.iter().map(trial_over_hosts));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    libtest_mimic::run(&arguments, trials).exit();
 }

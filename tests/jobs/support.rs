@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::built;
+
 /// A test: its name and what it does in the harness.
 pub(crate) type Test = (&'static str, fn());
 
@@ -245,14 +247,14 @@ pub(crate) struct Outcome {
 impl Job {
     /// `program` on `ranks` ranks under `argonet run`.
     pub(crate) fn launched(ranks: u32, program: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        let mut command = Command::new(built::command());
         command.args(["run", "-n", &ranks.to_string()]).arg(this());
         Self::new(ranks, command, program)
     }
 
     /// As [`launched`](Self::launched), for a job that does not end by itself: the launcher ends it.
     pub(crate) fn launched_for(seconds: u32, ranks: u32, program: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        let mut command = Command::new(built::command());
         command.args(["run", "-n", &ranks.to_string()]);
         command
             .args(["--timeout", &seconds.to_string()])
@@ -267,7 +269,7 @@ impl Job {
 
     /// As [`over`](Self::over), by this conduit.
     pub(crate) fn over_conduit(conduit: &str, ranks: u32, hosts: &str, program: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        let mut command = Command::new(built::command());
         command.args(["run", "-n", &ranks.to_string(), "-H", hosts]);
         command.args(["--conduit", conduit]).arg(this());
         Self::new(ranks, command, program)
@@ -275,7 +277,7 @@ impl Job {
 
     /// As [`launched`](Self::launched), through a shell script; its `$0` is this program.
     pub(crate) fn wrapped(ranks: u32, script: &str, program: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
+        let mut command = Command::new(built::command());
         command.args(["run", "-n", &ranks.to_string(), "sh", "-c", script]);
         command.arg(this());
         Self::new(ranks, command, program)

@@ -52,11 +52,12 @@ pub(crate) fn build(run: &mut Run) {
     }
 }
 
-/// The unit tests of the library itself in full runs: safe plans, which take most of their time, are
-/// left to the stage `unit`.
+/// The unit tests of the engine, of starting and of the Rust API in full runs: safe plans, which
+/// take most of their time, are left to the stage `unit`.
 fn library() -> Command {
-    let mut command = cargo(&["test", "--target", TRIPLE, "--lib", "--package", "argonet"]);
-    command.args(["--", "--skip", "collective::plan"]);
+    let mut command = cargo(&["test", "--target", TRIPLE, "--lib"]);
+    command.args(["--package", "argonet-engine", "--package", "argonet-start"]);
+    command.args(["--package", "argonet", "--", "--skip", "collective::plan"]);
     checked(&mut command);
     // Tests leave engines behind that have ended by an error, with what they own.
     command.env("ASAN_OPTIONS", "detect_leaks=0");

@@ -37,7 +37,7 @@ pub(crate) fn count(run: &mut Run) -> Vec<(String, Option<f64>)> {
     let place = target().join("bench-counts");
     let mut build = cargo(&["build", "--profile", "bench-counts"]);
     build.args(["--package", "argonet-capi", "--lib"]);
-    build.args(["--package", "argonet", "--bin", "argonet"]);
+    build.args(["--package", "argonet-cli", "--bin", "argonet"]);
     let library = run.step("build of the library for counts from C", &mut build);
     let mut counts = Vec::new();
     for variant in &VARIANTS {

@@ -11,7 +11,7 @@ const PAGES: [(&[&str], &str); 1] = [(
 /// Writes all pages; false if one could not be made, which has been told.
 pub(crate) fn write() -> bool {
     PAGES.iter().all(|(args, path)| {
-        let mut command = cargo(&["run", "--quiet", "--bin", "argonet", "--"]);
+        let mut command = cargo(&["run", "--quiet", "--package", "argonet-cli", "--"]);
         let page = command
             .args(*args)
             .stderr(std::process::Stdio::inherit())

@@ -13,7 +13,7 @@ const JOB_TESTS: [(&str, &str); 6] = [
     ("argonet", "jobs"),
     ("argonet", "kmers"),
     ("argonet", "heat"),
-    ("argonet", "perf"),
+    ("argonet-cli", "perf"),
     ("xtask", "install"),
 ];
 
@@ -109,12 +109,17 @@ pub(crate) fn build(run: &mut Run) {
         "--examples",
     ];
     run.step("build", &mut cargo(&all));
+    // As test programs build it that start jobs: with the features of its own dependencies alone.
+    let command = ["build", "--package", "argonet-cli", "--bin", "argonet"];
+    run.step("build of the command", &mut cargo(&command));
     if run.full() {
         let release = [
             "build",
             "--release",
             "--package",
             "argonet",
+            "--package",
+            "argonet-cli",
             "--bins",
             "--examples",
         ];

@@ -11,10 +11,12 @@ use std::process::Command;
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 
 /// Packages whose unit tests run, and further test programs of theirs.
-const PACKAGES: [(&str, &[&str]); 4] = [
+const PACKAGES: [(&str, &[&str]); 6] = [
     ("argonet-event", &["stress"]),
     ("argonet-segment", &[]),
     ("argonet-conduit", &[]),
+    ("argonet-engine", &[]),
+    ("argonet-start", &[]),
     ("argonet", &[]),
 ];
 

@@ -5,16 +5,17 @@
 //! too. In round trips it plays both ranks.
 #![deny(unsafe_code)]
 
-#[path = "../../../src/bin/argonet/perf/engines.rs"]
+#[path = "../../../cli/src/perf/engines.rs"]
 #[allow(dead_code, reason = "argonet perf uses the rest")]
 mod engines;
 #[path = "../rounds.rs"]
 mod rounds;
 
-use argonet::engine::{Call, DataType, Folding, Kind, Operation, ThreadCtx};
 use argonet::{GlobalRef, JobRank, Rank, Result, SharedArray, World};
 use argonet_conduit::channel::ChannelCredits;
 use argonet_conduit::smp::{Barrier, ThreadMode};
+use argonet_engine::{Call, DataType, Folding, Kind, Operation, ThreadCtx};
+use argonet_start::StartError;
 use engines::{Memory, Station};
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -163,7 +164,7 @@ fn poll(station: &Station, ctx: &ThreadCtx, _: u64) -> Result<()> {
 }
 
 fn run(case: &Case, times: u64) -> Result<()> {
-    let memory = Memory::create(case.neighbors + 1).map_err(|cause| argonet::Error::Rings {
+    let memory = Memory::create(case.neighbors + 1).map_err(|cause| StartError::Rings {
         rank: argonet::Rank(0),
         ranks: case.neighbors + 1,
         cause,

@@ -2,8 +2,8 @@
 
 use core::ffi::c_int;
 
-use argonet::engine::{EndpointState, OpError, ThreadCtx};
 use argonet_am::{AmError, Message, Payload};
+use argonet_engine::{EndpointState, OpError, ThreadCtx};
 
 use crate::am::arguments::failed;
 use crate::am::far;

@@ -2,9 +2,9 @@
 //! refuses what lies outside of an attached segment, so that they come here, and to further ones. A network would leave the refusal to the
 //! target, who cannot hand them on.
 
-use argonet::engine::{FarPlace, OpError, ReplyPlace, ThreadCtx};
 use argonet_am::{AmError, Delivery, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
+use argonet_engine::{FarPlace, OpError, ReplyPlace, ThreadCtx};
 use argonet_segment::SharedBytes;
 
 use crate::am::place::refused;

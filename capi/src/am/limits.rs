@@ -2,11 +2,11 @@
 
 use core::ffi::c_int;
 
-use argonet::engine::EndpointState;
 use argonet_am::{Delivery, MAX_ARGS, MessageClass};
 use argonet_conduit::channel::ChannelSizes;
 use argonet_conduit::smp::Smp;
 use argonet_conduit::{Conduit, Limits, portals};
+use argonet_engine::EndpointState;
 
 use crate::am::arguments::{LEAST, LEAST_ALLOC};
 use crate::am::between::{check_there, state_there};

@@ -3,9 +3,9 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use argonet::engine::{Context, ThreadCtx};
 use argonet_am::{AmError, Category, Delivery, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_conduit::PrepareRequest;
+use argonet_engine::{Context, ThreadCtx};
 
 use crate::am::arguments::{LEAST, What, arguments, check_flags, check_handler, failed};
 use crate::am::between::check_there;

@@ -2,10 +2,10 @@
 
 use core::ffi::{c_int, c_void};
 
-use argonet::engine::{Injection, OpError, ThreadCtx};
 use argonet_am::record::{Head, Short};
 use argonet_am::{AmError, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank};
+use argonet_engine::{Injection, OpError, ThreadCtx};
 
 use crate::am::arguments::{What, arguments, check_flags, check_handler, failed};
 use crate::am::local::Local;

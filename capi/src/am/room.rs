@@ -4,9 +4,9 @@ use core::cell::RefCell;
 use core::ffi::c_void;
 use core::mem::ManuallyDrop;
 
-use argonet::engine::ThreadCtx;
 use argonet_am::{Category, MessageClass};
 use argonet_conduit::Prepared;
+use argonet_engine::ThreadCtx;
 
 use crate::am::arguments::What;
 use crate::am::local::Local;

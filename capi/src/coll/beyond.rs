@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use argonet::engine::Kind;
+use argonet_engine::Kind;
 use argonet_event::Event;
 
 use super::ex::reduce;

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use argonet::engine::{Call, Kind};
+use argonet_engine::{Call, Kind};
 use argonet_event::Event;
 
 use super::fold::{Arguments, ReduceFn};

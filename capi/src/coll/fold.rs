@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use argonet::engine::{DataType, Folding, Operation};
+use argonet_engine::{DataType, Folding, Operation};
 
 use crate::export::names;
 use crate::job::fatal;
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     pub(super) cdata: *const c_void,
 }
 
-/// [`FoldFn`](argonet::engine::FoldFn) of a client's function.
+/// [`FoldFn`](argonet_engine::FoldFn) of a client's function.
 ///
 /// # Safety
 /// The first word is a function of the type above, the second what it is given; as many elements lie at both places.

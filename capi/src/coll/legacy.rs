@@ -6,8 +6,8 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use argonet::engine::{Call, Count, Engine, Kind, Meets};
 use argonet_base::gasnet::number32;
+use argonet_engine::{Call, Count, Engine, Kind, Meets};
 use argonet_event::Event;
 
 use super::{Asked, bytes};

@@ -7,7 +7,7 @@ mod legacy;
 
 use core::ffi::c_void;
 
-use argonet::engine::{Call, Meets};
+use argonet_engine::{Call, Meets};
 use argonet_event::Event;
 
 use crate::Prototype;
@@ -112,7 +112,7 @@ fn no_flags(function: &str, flags: u32) {
 }
 
 /// A call of blocks of bytes.
-fn bytes(kind: argonet::engine::Kind, dst: *mut c_void, src: *const c_void, bytes: usize) -> Call {
+fn bytes(kind: argonet_engine::Kind, dst: *mut c_void, src: *const c_void, bytes: usize) -> Call {
     Call {
         count: bytes,
         src: src.cast(),

@@ -6,12 +6,12 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use argonet::start::{Joining, join_as_runtime};
 use argonet_am::HandlerTable;
 use argonet_base::gasnet::number32;
 use argonet_boot::Bootstrap;
 use argonet_conduit::smp::ThreadMode;
 use argonet_settings::{MAX_THREADS, Settings};
+use argonet_start::{Joining, join};
 use parking_lot::Mutex;
 
 use crate::am::Handlers;
@@ -91,7 +91,7 @@ fn init(
     name: &CStr,
     flags: u32,
     gasnet1: Permit,
-) -> argonet::Result<&'static Job> {
+) -> argonet_start::Result<&'static Job> {
     let how = Joining {
         mode,
         ranks: None,
@@ -104,7 +104,7 @@ fn init(
     let handlers: &'static Handlers = Box::leak(Box::default());
     let register = |table: &mut HandlerTable| Ok(handlers.register(table)?);
     // SAFETY: the functions of this crate keep the engine's contract, or ask C for it (see `with_job`). They hold no quiet phases.
-    let joined = unsafe { join_as_runtime(how, register) }?;
+    let joined = unsafe { join(how, register) }?;
     if segments == SegmentMode::Everything {
         everything::bind(&joined);
     }

@@ -3,11 +3,11 @@
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use argonet::JobRank;
-use argonet::engine::{Meeting, ThreadCtx};
-use argonet::start::Joined;
+use argonet_base::JobRank;
+use argonet_engine::{Meeting, ThreadCtx};
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_settings::CROSS_MEMORY;
+use argonet_start::Joined;
 
 use crate::job::Job;
 

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicIsize, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-use argonet::engine::{NEAR_TABLE, near_entry};
+use argonet_engine::{NEAR_TABLE, near_entry};
 
 use crate::job::Team;
 

@@ -3,9 +3,9 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use argonet::JobRank;
-use argonet::engine::{Engine, FarBound, Injection, Meeting, OpError, ThreadCtx};
+use argonet_base::JobRank;
 use argonet_conduit::selector::Selector;
+use argonet_engine::{Engine, FarBound, Injection, Meeting, OpError, ThreadCtx};
 use argonet_event::Event;
 
 use crate::context::{communicating, done};

@@ -5,8 +5,8 @@ use core::ptr::null;
 use core::sync::atomic::Ordering;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 
-use argonet::engine::ThreadCtx;
 use argonet_base::gasnet::number32;
+use argonet_engine::ThreadCtx;
 use argonet_segment::PageKind;
 use argonet_settings::Letter;
 use argonet_trace::note_with;
@@ -133,7 +133,7 @@ pub(crate) fn attach(
     if job.is_everything() {
         return everything::attach(job, ctx).map(|()| null());
     }
-    let told = |error: argonet::Error| error.to_string();
+    let told = |error: argonet_start::StartError| error.to_string();
     let own = job.joined.attach(ctx, size as u64).map_err(told)?;
     let deltas = job
         .joined
@@ -293,7 +293,7 @@ export! {
         for rank in 0..engine.size().min(u32::try_from(count).unwrap_or(u32::MAX)) {
             let (base, size) = match job(FUNCTION).is_everything() {
                 true => (0, u64::MAX),
-                false => engine.published_segment(argonet::JobRank(rank)),
+                false => engine.published_segment(argonet_base::JobRank(rank)),
             };
             // SAFETY: the caller says that the table has `count` entries.
             unsafe { *table.add(rank as usize) = Info { address: base as *mut c_void, size: size as usize } };

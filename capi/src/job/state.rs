@@ -4,9 +4,9 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use argonet::engine::ThreadCtx;
-use argonet::start::{Joined, with_thread};
+use argonet_engine::ThreadCtx;
 use argonet_segment::OwnSegment;
+use argonet_start::{Joined, with_thread};
 use parking_lot::Mutex;
 
 use crate::am::Handlers;

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use argonet::engine::TeamKey;
+use argonet_engine::TeamKey;
 use parking_lot::Mutex;
 
 use crate::job::{Placed, Team};

@@ -4,9 +4,9 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use argonet::engine::ThreadCtx;
-use argonet::start::expect_threads;
 use argonet_conduit::smp::ThreadMode;
+use argonet_engine::ThreadCtx;
+use argonet_start::expect_threads;
 use rustix::thread::gettid;
 
 use crate::am;

@@ -2,8 +2,8 @@
 
 use core::ffi::c_char;
 
-use argonet::engine::{DataType, Operation};
 use argonet_base::gasnet::number32;
+use argonet_engine::{DataType, Operation};
 
 use crate::export::export;
 use crate::job_tools::put;

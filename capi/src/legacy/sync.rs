@@ -2,7 +2,7 @@
 
 use core::ffi::c_int;
 
-use argonet::engine::Engine;
+use argonet_engine::Engine;
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::context::{communicating, done};

@@ -2,8 +2,8 @@
 
 use core::ffi::c_void;
 
-use argonet::engine::Direction::{self, Get, Put};
-use argonet::engine::Piece;
+use argonet_engine::Direction::{self, Get, Put};
+use argonet_engine::Piece;
 use argonet_event::Event;
 
 use crate::export::export;

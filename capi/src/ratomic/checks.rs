@@ -1,8 +1,8 @@
 //! What C may get wrong and debug builds find out.
 
-use argonet::JobRank;
-use argonet::engine::{AtomicTarget, ThreadCtx};
+use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
+use argonet_engine::{AtomicTarget, ThreadCtx};
 
 use crate::context::done;
 use crate::flags::{IMMEDIATE, PEER_OFFSET, RANK_IS_JOBRANK, SELF_OFFSET};

@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use core::mem::offset_of;
 
-use argonet::engine::{DataType, Operation};
+use argonet_engine::{DataType, Operation};
 
 use crate::context::communicating;
 use crate::export::export;

@@ -5,7 +5,7 @@ mod checks;
 mod domain;
 mod operation;
 
-use argonet::engine::{DataType, Operation};
+use argonet_engine::{DataType, Operation};
 
 use crate::Prototype;
 use crate::export::names;

@@ -3,11 +3,11 @@
 use core::ffi::c_void;
 use core::sync::atomic::{Ordering, fence};
 
-use argonet::JobRank;
-use argonet::engine::{
+use argonet_base::JobRank;
+use argonet_base::gasnet::number32;
+use argonet_engine::{
     self, Atomic, AtomicTarget, AtomicWord, DataType, Injection, OpError, ThreadCtx,
 };
-use argonet_base::gasnet::number32;
 use argonet_event::Event;
 
 use crate::context::communicating;
@@ -112,11 +112,11 @@ impl<'a> Operation<'a> {
                 operand2,
             };
             // The processor's operations order all else by themselves, but for a load after stores and a store before loads.
-            if self.flags & RELEASE != 0 && operation == engine::Operation::Get {
+            if self.flags & RELEASE != 0 && operation == argonet_engine::Operation::Get {
                 fence(Ordering::SeqCst);
             }
             let outcome = f(job, ctx, target, what, result.cast());
-            if self.flags & ACQUIRE != 0 && operation == engine::Operation::Set {
+            if self.flags & ACQUIRE != 0 && operation == argonet_engine::Operation::Set {
                 fence(Ordering::SeqCst);
             }
             outcome
@@ -124,9 +124,9 @@ impl<'a> Operation<'a> {
     }
 
     /// One operation that the domain has.
-    fn operation(&self, dt: DataType) -> engine::Operation {
+    fn operation(&self, dt: DataType) -> argonet_engine::Operation {
         let Self { domain, op, .. } = *self;
-        match engine::Operation::try_from(op) {
+        match argonet_engine::Operation::try_from(op) {
             Ok(known) if domain.dt == dt && domain.operations & op != 0 => known,
             _ => self.no_operation(dt),
         }
@@ -135,7 +135,7 @@ impl<'a> Operation<'a> {
     #[cold]
     fn no_operation(&self, dt: DataType) -> ! {
         let Self { domain, op, .. } = *self;
-        let why = match engine::Operation::try_from(op) {
+        let why = match argonet_engine::Operation::try_from(op) {
             _ if domain.dt != dt => format!(
                 "ad has {}; this call is for {}",
                 domain.dt.name(),

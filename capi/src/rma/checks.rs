@@ -1,9 +1,9 @@
 //! What C may get wrong. Sizes of values are always checked, the rest in debug builds.
 
-use argonet::JobRank;
-use argonet::engine::{Engine, FarPlace, Transfer};
+use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
 use argonet_conduit::Conduit;
+use argonet_engine::{Engine, FarPlace, Transfer};
 
 use crate::flags::{COPY, IMMEDIATE, PEER_DISPOSITION, SELF_DISPOSITION};
 use crate::job::{Job, fatal};

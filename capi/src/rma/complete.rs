@@ -1,7 +1,7 @@
 //! How operations complete: before the call returns, by an event, or with the thread's implicit ones.
 
-use argonet::engine::{Injection, LocalCompletion, OpError, Span};
 use argonet_am::AmError;
+use argonet_engine::{Injection, LocalCompletion, OpError, Span};
 use argonet_event::{Category, Event};
 use argonet_trace::Kind;
 

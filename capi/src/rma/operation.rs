@@ -3,8 +3,8 @@
 use core::ffi::c_void;
 use core::marker::PhantomData;
 
-use argonet::JobRank;
-use argonet::engine::{
+use argonet_base::JobRank;
+use argonet_engine::{
     FarPlace, Injection, LocalCompletion, OpError, Span, ThreadCtx, Transfer, span,
 };
 use argonet_event::Event;

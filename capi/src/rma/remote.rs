@@ -2,9 +2,9 @@
 
 use core::ffi::c_void;
 
-use argonet::JobRank;
-use argonet::engine::{FarPlace, ThreadCtx};
+use argonet_base::JobRank;
 use argonet_base::SegmentOffset;
+use argonet_engine::{FarPlace, ThreadCtx};
 
 use crate::job::{Job, Team, far_base, fatal, job};
 

@@ -2,12 +2,12 @@
 
 use core::ffi::{c_int, c_void};
 
-use argonet::JobRank;
-use argonet::engine::{
+use argonet_am::Endpoints;
+use argonet_base::JobRank;
+use argonet_base::gasnet::number32;
+use argonet_engine::{
     self, Direction, Injection, Notice, PeerMemory, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
 };
-use argonet_am::Endpoints;
-use argonet_base::gasnet::number32;
 use argonet_event::Event;
 
 use crate::am;
@@ -129,7 +129,7 @@ impl Described for Strided {
         if counts.contains(&0) {
             return None;
         }
-        Some(Shape::Strided(engine::Strided {
+        Some(Shape::Strided(argonet_engine::Strided {
             to: self.dst.expose_provenance(),
             to_strides,
             from: self.src.expose_provenance(),

@@ -1,6 +1,6 @@
 //! What C may get wrong and debug builds look for. Totals, and ranges outside of segments, are found in all builds.
 
-use argonet::engine::{Direction, Piece, Pieces, Shape, VisTransfer};
+use argonet_engine::{Direction, Piece, Pieces, Shape, VisTransfer};
 
 use crate::flags::IMMEDIATE;
 use crate::job::fatal;

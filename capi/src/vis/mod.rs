@@ -5,10 +5,10 @@ mod checks;
 
 use core::ffi::{c_int, c_void};
 
-use argonet::engine::Direction::{Get, Put};
-use argonet::engine::{Notice, Piece};
 use argonet_am::{CLIENT_BASE, Endpoints};
 use argonet_base::HandlerIndex;
+use argonet_engine::Direction::{Get, Put};
+use argonet_engine::{Notice, Piece};
 use argonet_event::Event;
 
 use crate::Prototype;

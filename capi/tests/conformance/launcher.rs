@@ -64,7 +64,7 @@ fn build() -> Result<PathBuf, String> {
         Some(other) => other,
     };
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--package", "argonet"])
+        .args(["build", "--quiet", "--package", "argonet-cli"])
         .args(["--bin", "argonet", "--profile", profile])
         .arg("--target-dir")
         .arg(target)

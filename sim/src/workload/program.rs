@@ -7,11 +7,11 @@ use super::observed::{Answer, Entry, FIXED_ARGS, Observed, REQUEST, check_memory
 use super::shape::Shape;
 use crate::job::{Rank, Simulated};
 use crate::random::Random;
-use argonet::engine::{Injection, Meeting, Pass, Signature, Transfer};
 use argonet_am::{AmError, Category, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::PrepareRequest;
+use argonet_engine::{Injection, Meeting, Pass, Signature, Transfer};
 use argonet_event::{Category as Part, Event};
 use argonet_segment::SharedBytes;
 use core::time::Duration;

@@ -5,8 +5,8 @@ use crate::job::JobConfig;
 use crate::link::LinkConfig;
 use crate::random::Random;
 use crate::wire::FaultPlan;
-use argonet::engine::WaitPolicy;
 use argonet_conduit::SMALL_PUT;
+use argonet_engine::WaitPolicy;
 use core::fmt;
 
 /// A workload.

@@ -1,9 +1,9 @@
 //! How deep collective operations on short data are among many hosts: by what every rank sends, and by virtual time.
 #![allow(unsafe_code)]
 
-use argonet::engine::{Call, DataType, Folding, Kind, Operation};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
+use argonet_engine::{Call, DataType, Folding, Kind, Operation};
 use argonet_sim::{JobConfig, Rank, SimConfig};
 use core::time::Duration;
 use parking_lot::Mutex;

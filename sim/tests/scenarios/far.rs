@@ -3,10 +3,10 @@
 
 use crate::harness;
 
-use argonet::engine::{FarBound, FarPlace, Injection};
 use argonet_am::{Category, Delivery, HandlerTable};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
+use argonet_engine::{FarBound, FarPlace, Injection};
 use argonet_event::{CategoryMask, Event};
 use argonet_segment::bulk;
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
@@ -121,7 +121,7 @@ fn program(rank: &Rank, longs: Longs) {
             assert!(there == expected);
         }
         engine
-            .barrier(ctx, argonet::engine::Meeting::Barrier)
+            .barrier(ctx, argonet_engine::Meeting::Barrier)
             .unwrap();
     }
 }

@@ -3,10 +3,10 @@
 
 use crate::harness;
 
-use argonet::engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Injection, Meeting, Operation};
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
+use argonet_engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Injection, Meeting, Operation};
 use argonet_event::{CategoryMask, Event};
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;

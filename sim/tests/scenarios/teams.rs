@@ -3,9 +3,9 @@
 
 use crate::harness;
 
-use argonet::engine::{Choice, Meeting, Team, TeamError, Terms};
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::JobRank;
+use argonet_engine::{Choice, Meeting, Team, TeamError, Terms};
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use std::sync::Arc;
 

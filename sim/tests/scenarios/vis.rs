@@ -3,12 +3,12 @@
 
 use crate::harness;
 
-use argonet::engine::{
-    Direction, Injection, Meeting, Notice, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
-};
 use argonet_am::{AmError, Category, Delivery, Endpoints, HandlerTable, MessageClass};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
+use argonet_engine::{
+    Direction, Injection, Meeting, Notice, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
+};
 use argonet_event::CategoryMask;
 use argonet_segment::bulk;
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};

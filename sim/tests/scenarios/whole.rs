@@ -1,10 +1,10 @@
 //! Single jobs with faults of the tests' choice.
 #![forbid(unsafe_code)]
 
-use argonet::engine::Injection;
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
+use argonet_engine::Injection;
 use argonet_sim::workload::{SeedReport, Shape, run_shape};
 use argonet_sim::{
     Failure, FaultPlan, JobConfig, Partition, Pause, Quality, Rank, SimConfig, Simulated as _,

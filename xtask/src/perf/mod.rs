@@ -101,7 +101,7 @@ fn tables(options: &[String]) -> Result<String, String> {
         "build",
         "--release",
         "--package",
-        "argonet",
+        "argonet-cli",
         "--bin",
         "argonet",
     ];

@@ -3,7 +3,7 @@
 use super::File;
 
 /// Crates from the bottom, with their directories.
-const CRATES: [(&str, &str); 13] = [
+const CRATES: [(&str, &str); 16] = [
     ("argonet-base", "base"),
     ("argonet-settings", "settings"),
     ("argonet-trace", "trace"),
@@ -13,8 +13,11 @@ const CRATES: [(&str, &str); 13] = [
     ("argonet-nic", "nic"),
     ("argonet-conduit", "conduit"),
     ("argonet-boot", "boot"),
+    ("argonet-engine", "engine"),
+    ("argonet-start", "start"),
     ("argonet", ""),
     ("argonet-capi", "capi"),
+    ("argonet-cli", "cli"),
     ("argonet-sim", "sim"),
     ("argonet-conformance", "conformance"),
 ];

@@ -4,6 +4,7 @@
 mod layers;
 mod paths;
 mod source;
+mod tree;
 
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     source::check_exceptions(&files, &mut complaints);
     layers::check(&files, &mut complaints);
     paths::check(&files, |path| root.join(path).exists(), &mut complaints);
+    tree::check(&mut complaints);
     match crate::numbers::stale(root) {
         Ok(stale) => complaints.extend(stale.into_iter().map(|file| {
             format!("{file}: is not what base/gasnet.tsv says; run `cargo xtask numbers`")

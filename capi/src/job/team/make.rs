@@ -5,9 +5,9 @@ use core::slice;
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use argonet::JobRank;
-use argonet::engine::{self, Choice, TeamError, Terms};
+use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
+use argonet_engine::{self as engine, Choice, TeamError, Terms};
 use argonet_settings::Letter;
 use argonet_trace::note_with;
 

@@ -9,8 +9,8 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
-use argonet::JobRank;
-use argonet::engine::{self, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix};
+use argonet_base::JobRank;
+use argonet_engine::{self as engine, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix};
 
 use crate::job::endpoint::Location;
 use crate::job::{CData, Endpoint, Job, fatal, given};

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 
-use argonet::JobRank;
+use argonet_base::JobRank;
 
 use crate::context::communicating;
 use crate::export::export;

@@ -1,7 +1,7 @@
 //! Who gets a message that names a team and a rank.
 
-use argonet::JobRank;
 use argonet_am::Endpoints;
+use argonet_base::JobRank;
 
 use crate::job::fatal;
 use crate::job::team::{Kind, Team, known};

@@ -7,13 +7,13 @@ mod plan;
 
 use crate::harness;
 
-use argonet::engine::{Engine, FarPlace, Injection, Meeting, OpError, ReplyPlace};
 use argonet_am::{
     AmError, Category, Delivery, Endpoints, HandlerTable, MAX_ARGS, Message, MessageClass, Payload,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_conduit::{Conduit, PrepareRequest};
+use argonet_engine::{Engine, FarPlace, Injection, Meeting, OpError, ReplyPlace};
 use argonet_segment::SharedBytes;
 use argonet_sim::{JobConfig, Outcome, Rank, SimConduit, StartError};
 use core::ptr::null_mut;

@@ -1,0 +1,114 @@
+//! Whether messages may go to an endpoint of another process. Only that process knows, so it is
+//! asked; what may have messages may have them for good, so that an answer that says so is kept.
+#![allow(unsafe_code)]
+
+use crate::core::{Engine, Injection};
+use crate::events::OpError;
+use crate::far::Subject;
+use crate::team::MOST_ENDPOINTS;
+use crate::thread::ThreadCtx;
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use core::sync::atomic::{AtomicU32, Ordering};
+use parking_lot::RwLock;
+use std::collections::HashSet;
+
+/// What a process has under an index of an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndpointState {
+    /// No endpoint, so far.
+    Missing,
+    /// One that was created without the capability to have active messages.
+    Mute,
+    /// One that has active messages.
+    Open,
+}
+
+impl EndpointState {
+    /// As it travels.
+    pub(crate) fn number(self) -> u64 {
+        self as u64
+    }
+
+    fn of_number(number: u64) -> Self {
+        match number {
+            1 => Self::Mute,
+            2 => Self::Open,
+            _ => Self::Missing,
+        }
+    }
+}
+
+/// What is known of endpoints besides the handler tables of this process's.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// Endpoints of this process that cannot have messages, a bit each. Nothing else is published
+    /// with it (Relaxed).
+    mute: AtomicU32,
+    /// Endpoints of other processes that have said that they can.
+    open_there: RwLock<HashSet<(JobRank, u8)>>,
+}
+
+const _: () = assert!(MOST_ENDPOINTS <= u32::BITS);
+
+impl<C: Conduit> Engine<C> {
+    /// Tells those who ask that this process has an endpoint that cannot have messages.
+    pub fn mute_endpoint(&self, index: u32) {
+        if index < MOST_ENDPOINTS {
+            let mute = &self.tables.asked.mute;
+            mute.fetch_or(1 << index, Ordering::Relaxed);
+        }
+    }
+
+    /// What this process has under an index.
+    pub(crate) fn own_endpoint(&self, index: u32) -> EndpointState {
+        let mute = self.tables.asked.mute.load(Ordering::Relaxed);
+        match u8::try_from(index) {
+            Ok(index) if self.table(index).is_some() => EndpointState::Open,
+            _ if index < MOST_ENDPOINTS && mute >> index & 1 == 1 => EndpointState::Mute,
+            _ => EndpointState::Missing,
+        }
+    }
+
+    /// What a process has under an index. Unless that is this one, or it was asked before and
+    /// messages may go there, it is asked, and its polls answer; this waits for that.
+    ///
+    /// # Errors
+    /// As [`far_query`](Self::far_query).
+    pub fn endpoint_state(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        index: u8,
+    ) -> Result<EndpointState, OpError> {
+        self.permit_far(ctx, "a question about an endpoint", rank)?;
+        if rank == self.rank {
+            return Ok(self.own_endpoint(index.into()));
+        }
+        let open_there = &self.tables.asked.open_there;
+        // The first one is there from the start.
+        if index == 0 || open_there.read().contains(&(rank, index)) {
+            return Ok(EndpointState::Open);
+        }
+        let mut number = 0;
+        let answer = &raw mut number;
+        let (nowhere, wait) = (core::ptr::null_mut(), Injection::Blocking);
+        // SAFETY: the answer is waited for before the variable ends, and read through the pointer
+        // that it was written by.
+        let state = unsafe {
+            let asked = self.far_ask(
+                ctx,
+                rank,
+                (Subject::Messages, index.into()),
+                [answer, nowhere],
+                wait,
+            )?;
+            self.wait_or_end(ctx, asked);
+            EndpointState::of_number(answer.read())
+        };
+        if state == EndpointState::Open {
+            open_there.write().insert((rank, index));
+        }
+        Ok(state)
+    }
+}

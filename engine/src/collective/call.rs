@@ -1,0 +1,225 @@
+//! What a member calls, and what of that all members must call alike.
+#![allow(unsafe_code)]
+
+use super::label::{Label, Signature};
+use crate::datatype::{DataType, Operation, fold_before};
+
+/// Kinds of collective operations. A block is `unit * count` bytes.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
+)]
+#[repr(u8)]
+pub enum Kind {
+    /// Complete when all have called.
+    Barrier = 1,
+    /// The root's source, a block, to all targets.
+    Broadcast,
+    /// All sources, a block each, combined, to the root's target.
+    Reduce,
+    /// The same to all targets.
+    ReduceAll,
+    /// All sources, a block each, to the root's target in the order of ranks.
+    Gather,
+    /// The same to all targets.
+    GatherAll,
+    /// The root's source, a block for each rank, in pieces to the targets.
+    Scatter,
+    /// The source has a block for each rank, the target gets one from each.
+    Exchange,
+    /// The sources have a block for each rank, which gets its own combined.
+    ReduceScatter,
+    /// All sources up to this member's own, combined.
+    Scan,
+    /// All sources before this member's own, combined; the target of rank 0 is left as it is.
+    ExclusiveScan,
+    /// A barrier of the library's own, which keeps members from running ahead too far.
+    Window,
+}
+
+impl Kind {
+    /// Whether it has a root.
+    #[must_use]
+    pub fn is_rooted(self) -> bool {
+        matches!(
+            self,
+            Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter
+        )
+    }
+
+    /// Whether it combines values.
+    #[must_use]
+    pub fn folds(self) -> bool {
+        matches!(
+            self,
+            Self::Reduce | Self::ReduceAll | Self::ReduceScatter | Self::Scan | Self::ExclusiveScan
+        )
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce-to-one",
+            Self::ReduceAll => "reduce-to-all",
+            Self::Gather => "gather",
+            Self::GatherAll => "gather-all",
+            Self::Scatter => "scatter",
+            Self::Exchange => "exchange",
+            Self::ReduceScatter => "reduce-scatter",
+            Self::Scan => "scan",
+            Self::ExclusiveScan => "exclusive scan",
+            Self::Window => "barrier of the library's own",
+        }
+    }
+}
+
+/// Combines elements: each of the `count` at `right` becomes `left op right`. The two do not
+/// overlap. It is called by any thread that polls; it cannot communicate, and its panic ends the
+/// job.
+pub type FoldFn = unsafe fn(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize);
+
+/// How values are combined.
+#[derive(Clone, Copy)]
+pub struct Folding {
+    /// The function.
+    pub function: FoldFn,
+    /// What it is given besides.
+    pub context: [*const (); 2],
+    /// Whether the operands must stay in the order of ranks, because the operation does not
+    /// commute.
+    pub ordered: bool,
+    /// Whether the function is, or calls, the client's: it is called with no lock held that another
+    /// call waits for.
+    pub is_client_code: bool,
+    /// What members compare of it, so that those that combine differently end the job.
+    pub signature: Signature,
+}
+
+impl Folding {
+    /// An operation that is built in, on a type that has it ([`Operation::reduces`]).
+    #[must_use]
+    pub fn built_in(op: Operation, dt: DataType) -> Self {
+        let word = |word: u32| core::ptr::without_provenance(word as usize);
+        Self {
+            function: built_in,
+            context: [word(op.into()), word(dt.into())],
+            ordered: false,
+            is_client_code: false,
+            signature: Self::signature_of(op, dt),
+        }
+    }
+
+    /// What members that name operation and type alike agree about.
+    #[must_use]
+    pub fn signature_of(op: Operation, dt: DataType) -> Signature {
+        let (op, dt) = (op.bit().trailing_zeros(), u32::from(dt).trailing_zeros());
+        Signature {
+            operation: 1 << 8 | (dt << 5 | op) as u16,
+            element: 0,
+        }
+    }
+}
+
+/// [`FoldFn`] of what is built in.
+///
+/// # Safety
+/// As many elements of the type lie at both places, the second of which may be written.
+unsafe fn built_in(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize) {
+    let [op, dt] = context.map(|word| word.addr() as u32);
+    let (Ok(op), Ok(dt)) = (Operation::try_from(op), DataType::try_from(dt)) else {
+        return;
+    };
+    let bytes = dt.bytes().unwrap_or(0) * count;
+    // SAFETY: this function's contract; the two do not overlap.
+    let (left, right) = unsafe {
+        (
+            core::slice::from_raw_parts(left, bytes),
+            core::slice::from_raw_parts_mut(right, bytes),
+        )
+    };
+    fold_before(op, dt, right, left);
+}
+
+/// Whether all members meet in a call, beyond what its data makes them do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Meets {
+    /// No data moves before all have called.
+    pub before: bool,
+    /// It is complete nowhere before it is everywhere.
+    pub after: bool,
+}
+
+/// A call of one member.
+#[derive(Clone, Copy)]
+pub struct Call {
+    /// What.
+    pub kind: Kind,
+    /// Rank of the root; 0 where there is none.
+    pub root: u32,
+    /// Bytes of an element, which is never split.
+    pub unit: usize,
+    /// Elements of a block.
+    pub count: usize,
+    /// What the member gives, if it gives anything.
+    pub src: *const u8,
+    /// Where its result goes, if it gets one.
+    pub dst: *mut u8,
+    /// How values are combined; for the kinds that do.
+    pub folding: Option<Folding>,
+    /// The type of the elements, as [`Signature::element`] has it; 0 where only bytes count.
+    pub element: u16,
+    /// Whether all members meet.
+    pub meets: Meets,
+}
+
+// SAFETY: the memory and the folding's context are the call's until its event is complete,
+// whichever thread goes on with it (`collective_start` demands that), and only the thread that
+// holds the flight's lock touches them.
+unsafe impl Send for Call {}
+
+impl Call {
+    /// A call of no bytes, to be completed: all that a barrier needs.
+    #[must_use]
+    pub const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            root: 0,
+            unit: 1,
+            count: 0,
+            src: core::ptr::null(),
+            dst: core::ptr::null_mut(),
+            folding: None,
+            element: 0,
+            meets: Meets {
+                before: false,
+                after: false,
+            },
+        }
+    }
+
+    /// Whether it folds by code of the client's.
+    pub(super) fn runs_client_code(&self) -> bool {
+        self.folding.is_some_and(|folding| folding.is_client_code)
+    }
+
+    /// Bytes of a block.
+    #[must_use]
+    pub fn block(&self) -> usize {
+        self.unit * self.count
+    }
+
+    /// What all members call alike.
+    #[inline(always)]
+    pub(super) fn label(&self) -> Label {
+        let signature = self
+            .folding
+            .map_or_else(Signature::default, |f| f.signature);
+        let signature = Signature {
+            element: signature.element | self.element,
+            ..signature
+        };
+        Label::new(self.kind, self.root, self.block() as u64, signature).with(self.meets)
+    }
+}

@@ -1,0 +1,406 @@
+//! A call that is under way: executes its schedule as far as it goes without waiting.
+#![allow(unsafe_code)]
+
+use super::call::Call;
+use super::label::Label;
+use super::mailbox::{Coming, Slot};
+use super::mismatch_check::MismatchCheck;
+use super::near::Standing;
+use super::posted::Place;
+use super::pull::Lies;
+use super::schedule::{Area, Range, Schedule, Step};
+use super::scratch::Scratch;
+use super::teams::Member;
+use super::wire::{Form, Header};
+use crate::Team;
+use crate::background::Steps;
+use crate::client::ClientCode;
+use crate::core::Engine;
+use crate::thread::ThreadCtx;
+use argonet_am::{Message, Payload};
+use argonet_conduit::Conduit;
+use argonet_event::Event;
+use argonet_segment::SharedBytes;
+use core::ptr::NonNull;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What has become of a message of the current round.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// A send of which nothing has left, a receive that is not posted.
+    Begins,
+    /// A send that has been offered, a receive for which something must come.
+    Waits,
+    /// A send whose receiver waits for its pieces, from this offset on.
+    Flows(usize),
+    /// A receive that has been offered, to be answered.
+    Answers(Lies),
+    /// A receive whose bytes have been read where they lay, to be said.
+    Pulled,
+    /// Complete.
+    Over,
+}
+
+/// What the thread that goes on with a call needs.
+pub(super) struct Work {
+    pub(super) call: Call,
+    pub(super) schedule: Schedule,
+    scratch: Scratch,
+    pub(super) round: usize,
+    /// Of the messages of the round; empty before it begins.
+    pub(super) states: Vec<State>,
+    /// Those that are not over.
+    open: usize,
+    pub(super) check: MismatchCheck,
+    event: Option<Event>,
+    over: bool,
+}
+
+/// A call that is not complete.
+pub(super) struct Flight {
+    pub(super) member: Arc<Member>,
+    pub(super) number: u32,
+    pub(super) label: Label,
+    /// Its caller does nothing before it is complete.
+    pub(super) blocks: bool,
+    /// Where the team has lines.
+    pub(super) standing: Option<Standing>,
+    /// Held by the thread that goes on with it. Nobody waits for it, since that thread may be in a
+    /// function of the client's.
+    pub(super) work: Mutex<Work>,
+}
+
+// SAFETY: scratch and call are touched by the thread alone that holds the lock of `work`, and by
+// handlers under the mailbox's lock where a receive has been posted, which nobody else reads before
+// it is complete.
+unsafe impl Send for Flight {}
+// SAFETY: as above.
+unsafe impl Sync for Flight {}
+
+/// What belongs to a client's call; nothing of it to one of the library's own.
+#[derive(Default)]
+pub(super) struct Told {
+    pub(super) event: Option<Event>,
+    pub(super) standing: Option<Standing>,
+    pub(super) blocks: bool,
+}
+
+impl Flight {
+    /// A call that has its number, and its schedule.
+    pub(super) fn new(
+        member: Arc<Member>,
+        number: u32,
+        call: Call,
+        schedule: Schedule,
+        told: Told,
+    ) -> Self {
+        let Told {
+            event,
+            standing,
+            blocks,
+        } = told;
+        let scratch = member.spare.take(schedule.scratch_bytes());
+        let work = Work {
+            call,
+            schedule,
+            scratch,
+            round: 0,
+            states: Vec::new(),
+            open: 0,
+            check: MismatchCheck::None,
+            event,
+            over: false,
+        };
+        Self {
+            member,
+            number,
+            label: call.label(),
+            blocks,
+            standing,
+            work: Mutex::new(work),
+        }
+    }
+
+    /// Whether it is a client's call of a team that is not complete, as far as nobody goes on with
+    /// it at this moment.
+    pub(super) fn is_of(&self, team: &Team) -> bool {
+        let own = &self.member.team;
+        (own.key, own.rank) == (team.key, team.rank)
+            && self
+                .work
+                .try_lock()
+                .is_some_and(|work| !work.over && work.event.is_some())
+    }
+
+    pub(super) fn header(&self, to: u32, tag: u32, form: Form) -> Header {
+        let team = &self.member.team;
+        Header {
+            key: team.key,
+            number: self.number,
+            from: team.rank,
+            to,
+            tag,
+            form,
+            label: self.label,
+            at: 0,
+            len: 0,
+        }
+    }
+
+    fn slot(&self, from: u32, tag: u32, answer: bool) -> Slot {
+        Slot {
+            number: self.number,
+            from,
+            tag,
+            answer,
+        }
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let scratch = core::mem::take(&mut self.work.get_mut().scratch);
+        self.member.spare.give(scratch);
+    }
+}
+
+impl Work {
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Where a range lies.
+    fn place(&self, range: Range) -> *mut u8 {
+        let base = match range.area {
+            Area::Source => self.call.src.cast_mut(),
+            Area::Target => self.call.dst,
+            Area::Scratch => self.scratch.as_ptr(),
+        };
+        base.wrapping_add(range.at)
+    }
+
+    /// The bytes of a range that is sent.
+    ///
+    /// # Safety
+    /// The call's memory is as `collective_start` demands.
+    unsafe fn bytes(&self, range: Range) -> SharedBytes<'static> {
+        let start = NonNull::new(self.place(range)).unwrap_or(NonNull::dangling());
+        // SAFETY: the schedule's ranges lie in the areas, which are the call's until it is
+        // complete; the view is gone before that.
+        unsafe { SharedBytes::from_raw(start, range.len) }
+    }
+
+    /// Copies and folds.
+    fn do_local(&mut self) {
+        for at in 0..self.schedule.local(self.round).len() {
+            match self.schedule.local(self.round)[at] {
+                Step::Copy { from, into } => {
+                    let (from, to, len) = (self.place(from), self.place(into), into.len);
+                    if from != to {
+                        // SAFETY: both lie in areas of the call, the second writable; source and
+                        // target of the client may be the same memory.
+                        unsafe { core::ptr::copy(from, to, len) };
+                    }
+                }
+                Step::Fold { left, right } => {
+                    let Some(folding) = self.call.folding else {
+                        continue;
+                    };
+                    let count = right.len / self.call.unit.max(1);
+                    let (left, right) = (self.place(left), self.place(right));
+                    // SAFETY: as many whole elements lie at both, which do not overlap; the
+                    // function and its context are usable until the call is complete.
+                    unsafe { (folding.function)(folding.context, left, right, count) };
+                }
+                Step::Send { .. } | Step::Receive { .. } => {}
+            }
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Goes on with a call as far as it goes.
+    pub(super) fn advance_flight(
+        &self,
+        ctx: &ThreadCtx,
+        flight: &Flight,
+        work: &mut Work,
+        steps: &mut Steps,
+    ) {
+        if work.over || !flight.member.mailbox.lock().may_begin(flight.number) {
+            return;
+        }
+        while work.round < work.schedule.rounds() {
+            if work.states.is_empty() {
+                work.open = work.schedule.messages(work.round).len();
+                work.states.resize(work.open, State::Begins);
+                work.check = MismatchCheck::None;
+            }
+            for at in 0..work.states.len() {
+                if work.states[at] != State::Over {
+                    self.go_on(flight, work, at, steps);
+                    work.open -= usize::from(work.states[at] == State::Over);
+                }
+            }
+            if work.open > 0 {
+                self.ask_for_mismatch(flight, work, steps);
+                return;
+            }
+            if !work.schedule.local(work.round).is_empty() {
+                self.call_client(ctx, ClientCode::Combination, || work.do_local());
+            }
+            work.round += 1;
+            work.states.clear();
+        }
+        work.over = true;
+        flight.member.mailbox.lock().end(flight.number);
+        steps.taken += 1;
+        if let Some(event) = work.event.take() {
+            self.finish(event, steps);
+        }
+    }
+
+    /// Goes on with a message of the round.
+    fn go_on(&self, flight: &Flight, work: &mut Work, at: usize, steps: &mut Steps) {
+        let before = work.states[at];
+        let after = match work.schedule.messages(work.round)[at] {
+            Step::Send { to, from, tag } => {
+                self.go_on_sending(flight, work, (to, from, tag), before, steps)
+            }
+            Step::Receive { from, into, tag } => {
+                self.go_on_receiving(flight, work, (from, into, tag), before, steps)
+            }
+            Step::Copy { .. } | Step::Fold { .. } => State::Over,
+        };
+        if after != before {
+            work.states[at] = after;
+            work.check = MismatchCheck::None;
+        }
+    }
+
+    /// Whether there was room for a message.
+    pub(super) fn tell(
+        &self,
+        flight: &Flight,
+        header: &Header,
+        payload: Payload<'_>,
+        steps: &mut Steps,
+    ) -> bool {
+        let args = header.args();
+        let message = Message {
+            handler: crate::internal::COLLECTIVE,
+            args: args.as_slice(),
+            payload,
+        };
+        self.send_now(flight.member.team.job_rank(header.to), &message, steps)
+    }
+
+    fn go_on_sending(
+        &self,
+        flight: &Flight,
+        work: &mut Work,
+        (to, from, tag): (u32, Range, u32),
+        mut state: State,
+        steps: &mut Steps,
+    ) -> State {
+        let medium = self.conduit.limits().medium_request;
+        if state == State::Begins {
+            let eager = flight.member.eager_bytes(medium);
+            let mut header = flight.header(to, tag, Form::Whole);
+            // SAFETY: a range of the schedule.
+            let mut payload = unsafe { work.bytes(from) };
+            if from.len > eager {
+                (header.form, header.at) = self.lies(payload.as_ptr(), from.len).told();
+                header.len = from.len as u64;
+                payload = SharedBytes::from_slice(&[]);
+            }
+            let payload = match payload.is_empty() {
+                true => Payload::None,
+                false => Payload::Medium(payload),
+            };
+            if !self.tell(flight, &header, payload, steps) {
+                return state;
+            }
+            if header.form == Form::Whole {
+                return State::Over;
+            }
+            state = State::Waits;
+        }
+        if state == State::Waits {
+            match flight
+                .member
+                .mailbox
+                .lock()
+                .answer(flight.slot(to, tag, true))
+            {
+                Some(Form::Done) => return State::Over,
+                Some(_) => state = State::Flows(0),
+                None => {}
+            }
+        }
+        while let State::Flows(offset) = state {
+            let len = medium.max(1).min(from.len - offset);
+            let mut header = flight.header(to, tag, Form::Piece);
+            header.at = offset as u64;
+            // SAFETY: a range of the schedule.
+            let payload = unsafe { work.bytes(from.part(offset, len)) };
+            if !self.tell(flight, &header, Payload::Medium(payload), steps) {
+                return state;
+            }
+            state = match offset + len {
+                end if end == from.len => State::Over,
+                end => State::Flows(end),
+            };
+        }
+        state
+    }
+
+    fn go_on_receiving(
+        &self,
+        flight: &Flight,
+        work: &mut Work,
+        (from, into, tag): (u32, Range, u32),
+        mut state: State,
+        steps: &mut Steps,
+    ) -> State {
+        let slot = flight.slot(from, tag, false);
+        let place = work.place(into);
+        let coming =
+            match state {
+                State::Begins => Some(flight.member.mailbox.lock().post(
+                    slot,
+                    Place(place),
+                    into.len,
+                )),
+                State::Waits => Some(flight.member.mailbox.lock().look(slot)),
+                _ => None,
+            };
+        match coming {
+            Some(Err(message)) => self.fatal(&message),
+            Some(Ok(Coming::Waits)) => return State::Waits,
+            Some(Ok(Coming::Complete)) => return State::Over,
+            Some(Ok(Coming::Offer(lies))) => state = State::Answers(lies),
+            None => {}
+        }
+        if let State::Answers(lies) = state {
+            let source = flight.member.team.job_rank(from);
+            // SAFETY: the range is writable, and the sender has offered its bytes.
+            if unsafe { self.pull(source, lies, place, into.len) } {
+                flight.member.mailbox.lock().pulled(slot);
+                state = State::Pulled;
+            } else {
+                let header = flight.header(from, tag, Form::Ready);
+                let ready = self.tell(flight, &header, Payload::None, steps);
+                return if ready { State::Waits } else { state };
+            }
+        }
+        if state == State::Pulled {
+            let header = flight.header(from, tag, Form::Done);
+            if self.tell(flight, &header, Payload::None, steps) {
+                return State::Over;
+            }
+        }
+        state
+    }
+}

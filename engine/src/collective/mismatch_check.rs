@@ -1,0 +1,88 @@
+//! Whether those that a member waits for call the same.
+
+use super::call::Kind;
+use super::flight::{Flight, State, Work};
+use super::near::Standing;
+use super::schedule::Step;
+use super::wire::Form;
+use crate::background::Steps;
+use crate::core::Engine;
+use crate::mismatch::{Called, PATIENCE, Sequence};
+use argonet_am::Payload;
+use argonet_conduit::Conduit;
+use core::time::Duration;
+
+/// What a member to which nothing comes thinks of it.
+#[derive(Clone, Copy)]
+pub(super) enum MismatchCheck {
+    /// It has not looked twice.
+    None,
+    /// It looks again at this time, and asks then if it has not yet.
+    Looks { at: Duration, asked: bool },
+}
+
+impl Flight {
+    /// The call, as other ranks are told of it.
+    fn called(&self) -> Called {
+        let standing = self.standing.as_ref();
+        Called {
+            sequence: Sequence::Team(self.member.team.key),
+            number: standing.map_or(u64::from(self.number), Standing::before),
+            label: self.label,
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Asks those that this member waits for whether they call the same, if nothing comes in a
+    /// round for [`PATIENCE`], and looks from time to time what members of the neighborhood have
+    /// called, and what ranks say of other calls.
+    pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
+        // Whoever is late in one of the library's own is late in another, too.
+        if work.call.kind == Kind::Window {
+            return;
+        }
+        let now = (self.clock)();
+        let asked = match work.check {
+            MismatchCheck::Looks { at, .. } if now < at => return,
+            MismatchCheck::Looks { asked, .. } => {
+                if !asked {
+                    self.ask(flight, work, steps);
+                }
+                if let Some(standing) = &flight.standing {
+                    self.check_standing(work.call.label(), standing);
+                }
+                if flight.blocks {
+                    self.look_at_heard(&flight.called());
+                }
+                true
+            }
+            MismatchCheck::None => false,
+        };
+        work.check = MismatchCheck::Looks {
+            at: now + PATIENCE,
+            asked,
+        };
+    }
+
+    fn ask(&self, flight: &Flight, work: &Work, steps: &mut Steps) {
+        let messages = work.schedule.messages(work.round).iter();
+        for (step, state) in messages.zip(&work.states) {
+            let (Step::Send { to: other, tag, .. }
+            | Step::Receive {
+                from: other, tag, ..
+            }) = *step
+            else {
+                continue;
+            };
+            if *state == State::Waits {
+                let header = flight.header(other, tag, Form::Question);
+                // Whom there is no room for is not asked.
+                self.tell(flight, &header, Payload::None, steps);
+                if flight.blocks {
+                    self.question(&flight.called(), flight.member.team.job_rank(other));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Collective operations of teams, which go on while their callers do something else.
+//!
+//! Every operation is a [`Schedule`], made by a pure function ([`plan`]) of its kind, its lengths,
+//! the member's place and the neighborhoods: rounds of messages and of local steps. One machine
+//! executes them all (`flight`), driven by polls, since handlers cannot send. Handlers put what
+//! comes where it belongs, or keep it (`mailbox`).
+//!
+//! Messages say (team key, number of the call on that team, sender, receiver, tag), and what all
+//! members must call alike. A rank that differs from another ends the job with a message that names
+//! both; where nothing comes for long, a rank asks those that it waits for.
+//!
+//! Short calls of a team that has a slot of lines go without messages (`near`, `course`;
+//! [`lines`](super::lines)).
+//!
+//! Short sends go at once. Longer ones are offered, and go when the receiver has come to them.
+
+mod call;
+mod course;
+mod flight;
+mod label;
+mod mailbox;
+mod mismatch_check;
+mod near;
+mod plan;
+mod pool;
+mod posted;
+mod pull;
+mod queue;
+mod schedule;
+mod scratch;
+mod seats;
+mod start;
+mod teams;
+mod wire;
+
+pub use call::{Call, FoldFn, Folding, Kind, Meets};
+pub use label::Signature;
+pub(super) use label::{History, Label};
+pub use mailbox::Count;
+pub(super) use near::{Near, NearCalls};
+pub use plan::TREES;
+pub use plan::{Hoods, Situation, Task, Tuning, plan, radix_of, tree_of};
+pub use schedule::{Area, Range, Schedule, Step};
+pub(super) use seats::{Offer, Offered};
+pub use teams::HoodOf;
+pub(super) use teams::{Collectives, register};

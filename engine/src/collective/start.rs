@@ -1,0 +1,391 @@
+//! Begins collective operations, and goes on with those that are under way.
+#![allow(unsafe_code)]
+
+use super::call::{Call, Kind};
+use super::flight::{Flight, Told};
+use super::plan::{Hoods, Situation, Task, plan};
+use super::schedule::Schedule;
+use super::teams::Member;
+use crate::Team;
+use crate::background::{Steps, kind};
+use crate::core::{Engine, Injection};
+use crate::events::OpError;
+use crate::thread::ThreadCtx;
+use crate::traced::span;
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_conduit::smp::ThreadMode;
+use argonet_event::{Completions, Event};
+use argonet_trace::What;
+use core::sync::atomic::Ordering;
+use std::sync::Arc;
+
+/// What a trace calls a call.
+fn trace_kind(kind: Kind) -> argonet_trace::Kind {
+    match kind {
+        Kind::Barrier | Kind::Window => argonet_trace::Kind::BarrierStart,
+        Kind::Broadcast => argonet_trace::Kind::Broadcast,
+        _ => argonet_trace::Kind::Collective,
+    }
+}
+
+impl Member {
+    /// The steps of a call.
+    fn schedule(&self, call: &Call) -> Schedule {
+        let task = Task {
+            kind: call.kind,
+            root: call.root,
+            unit: call.unit,
+            count: call.count,
+            ordered: call.folding.is_some_and(|folding| folding.ordered),
+            meets: call.meets,
+        };
+        let mut schedule = Schedule::default();
+        let tuning = self.tuning();
+        let situation = |hoods| Situation {
+            rank: self.team.rank,
+            hoods,
+            tuning: &tuning,
+        };
+        if task.ordered && !self.hoods.are_contiguous() {
+            // Neighbors' values alone cannot be combined first.
+            plan(
+                &situation(&Hoods::one(self.team.size())),
+                &task,
+                &mut schedule,
+            );
+        } else {
+            plan(&situation(&self.hoods), &task, &mut schedule);
+        }
+        schedule
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Starts a collective operation of a team and returns the event of its completion at this
+    /// member. Does not wait, but for a free handle. The n-th call of a member on a team goes with
+    /// the n-th of the others, which call the same (kind, root, length, operation), or the job
+    /// ends. Any number may be under way on each team, and their events may be waited for in any
+    /// order.
+    ///
+    /// # Safety
+    /// Until the event is complete, all that the [`Kind`] of `call` says is given lies readable and
+    /// unchanged at `src`, and what it says is got may be written at `dst`; the two are the same or
+    /// do not overlap. `src` and `dst` are looked at nowhere else. The folding can be called by any
+    /// thread, with its context.
+    ///
+    /// # Errors
+    /// [`AmError::NoSuchRank`] for the root; [`AmError::Restricted`] inside a handler.
+    pub unsafe fn collective_start(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: Call,
+    ) -> Result<Event, OpError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.begin_call(ctx, team, call, false) }
+    }
+
+    /// As [`collective_start`](Self::collective_start); `blocks` says that the caller does nothing
+    /// before the event is complete.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn begin_call(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: Call,
+        blocks: bool,
+    ) -> Result<Event, OpError> {
+        ctx.permit("a collective operation", self.rank)?;
+        let mut span = span(ctx, trace_kind(call.kind));
+        if let Some(span) = &mut span {
+            span.tell(What::Bytes(call.block() as u64));
+        }
+        if call.root >= team.size() {
+            return Err(AmError::NoSuchRank {
+                to: JobRank(call.root),
+                size: team.size(),
+                from: self.rank,
+            }
+            .into());
+        }
+        let mut standing = None;
+        if let Some((lines, near)) = self.near(team) {
+            if call.fits_lines(team.size()) {
+                // SAFETY: the caller's promise.
+                return unsafe { self.start_near(ctx, (lines, near), call) };
+            }
+            if near.has_pool() && call.fits_pool() {
+                let scratch = self.tuning_of(team).scratch_bytes;
+                // SAFETY: the caller's promise.
+                return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
+            }
+            standing = Some(self.tell_near(lines, near));
+        }
+        let Some(member) = self.background.collectives.member(team) else {
+            self.fatal(&format!(
+                "rank {}: a collective operation of a team that has been closed",
+                self.rank
+            ));
+        };
+        let schedule = member.schedule(&call);
+        if team.size() == 1 && call.kind == Kind::Barrier {
+            return Ok(Event::DONE);
+        }
+        let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
+        let told = Told {
+            event: Some(event),
+            standing,
+            blocks,
+        };
+        let flight = self.take_off(&member, call, schedule, told);
+        let mut steps = Steps::default();
+        self.advance_one(ctx, &flight, &mut steps);
+        if steps.stuck {
+            self.background
+                .collectives
+                .stuck
+                .store(true, Ordering::Relaxed);
+        }
+        Ok(event)
+    }
+
+    /// Whether a call of a team goes by the messages of its schedule, and not through shared
+    /// memory.
+    pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
+        match self.near(team) {
+            Some(_) if call.fits_lines(team.size()) => false,
+            Some((_, near)) => !(near.has_pool() && call.fits_pool()),
+            None => true,
+        }
+    }
+
+    /// A collective operation of a team that is complete on return; polls.
+    ///
+    /// # Safety
+    /// As [`collective_start`](Self::collective_start), until this returns.
+    ///
+    /// # Errors
+    /// As [`collective_start`](Self::collective_start).
+    pub unsafe fn collective_wait(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: Call,
+    ) -> Result<(), OpError> {
+        if let Some((lines, near)) = self.near(team)
+            && ctx.is_free()
+            && call.root < team.size()
+            && self.may_fold_in_turn(&call)
+        {
+            if call.fits_lines(team.size()) {
+                // SAFETY: the caller's promise.
+                unsafe { self.wait_near(ctx, (lines, near), call) };
+                return Ok(());
+            }
+            if near.has_pool() && call.fits_pool() {
+                let scratch = self.tuning_of(team).scratch_bytes;
+                // SAFETY: the caller's promise.
+                unsafe { self.wait_pooled(ctx, (lines, near), call, scratch) };
+                return Ok(());
+            }
+        }
+        // SAFETY: the caller's promise; the wait ends without the operation's end with the job
+        // alone.
+        let event = unsafe { self.begin_call(ctx, team, call, true) }?;
+        self.wait_or_end(ctx, event);
+        Ok(())
+    }
+
+    /// Whether the call may be gone through in its team's turn, which threads wait for: not where
+    /// it runs client code, which may wait for them.
+    #[inline(always)]
+    pub(super) fn may_fold_in_turn(&self, call: &Call) -> bool {
+        self.mode != ThreadMode::Par || !call.runs_client_code()
+    }
+
+    /// Gives a call its number, after one of the library's own where that is due.
+    fn take_off(
+        &self,
+        member: &Arc<Member>,
+        call: Call,
+        schedule: Schedule,
+        told: Told,
+    ) -> Arc<Flight> {
+        let collectives = &self.background.collectives;
+        // Numbers and flights are in the same order.
+        let mut flights = collectives.flights.lock();
+        let mut mailbox = member.mailbox.lock();
+        let numbered = |call: &Call, mailbox: &mut super::mailbox::Mailbox| {
+            let is_window = call.kind == Kind::Window;
+            let outcome = mailbox.call(self.rank, call.label(), is_window);
+            outcome.unwrap_or_else(|message| self.fatal_for_several(&message))
+        };
+        if mailbox.is_window_due() {
+            let window = Call::of(Kind::Window);
+            let number = numbered(&window, &mut mailbox);
+            let steps = member.schedule(&window);
+            let flight = Flight::new(Arc::clone(member), number, window, steps, Told::default());
+            flights.push(Arc::new(flight));
+        }
+        let number = numbered(&call, &mut mailbox);
+        let flight = Flight::new(Arc::clone(member), number, call, schedule, told);
+        let flight = Arc::new(flight);
+        flights.push(Arc::clone(&flight));
+        self.background.begin(kind::COLLECTIVES);
+        flight
+    }
+
+    /// Goes on with one call, unless another thread does; whether it is complete.
+    fn advance_one(&self, ctx: &ThreadCtx, flight: &Arc<Flight>, all: &mut Steps) -> bool {
+        let collectives = &self.background.collectives;
+        let mut steps = Steps::default();
+        let over = match flight.work.try_lock() {
+            Some(mut work) => {
+                self.advance_flight(ctx, flight, &mut work, &mut steps);
+                work.is_over()
+            }
+            None => {
+                // It may complete what this thread waits for, and wakes nobody.
+                steps.stuck = true;
+                false
+            }
+        };
+        if steps.taken > 0 {
+            let mut flights = collectives.flights.lock();
+            if over {
+                flights.retain(|other| !Arc::ptr_eq(other, flight));
+            }
+            self.background.stepped();
+            if flights.is_empty() {
+                self.background.end(kind::COLLECTIVES);
+            }
+        }
+        if over {
+            collectives.forget(&flight.member);
+        }
+        all.taken += steps.taken;
+        all.stuck |= steps.stuck;
+        over
+    }
+
+    /// Goes on with all calls.
+    pub(crate) fn advance_collectives(&self, ctx: &ThreadCtx) -> usize {
+        let collectives = &self.background.collectives;
+        let mut steps = Steps::default();
+        let mut at = 0;
+        loop {
+            let Some(flight) = collectives.flights.lock().get(at).map(Arc::clone) else {
+                break;
+            };
+            at += usize::from(!self.advance_one(ctx, &flight, &mut steps));
+        }
+        // What another thread finds at the same time is as good: the next look says it again.
+        collectives.stuck.store(steps.stuck, Ordering::Relaxed);
+        steps.taken
+    }
+
+    /// Enters a barrier of all ranks and returns the event that completes when all have entered as
+    /// many. Collective; does not wait, but for a free handle. Events may be waited for in any
+    /// order.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn barrier_start(&self, ctx: &ThreadCtx) -> Result<Event, OpError> {
+        // SAFETY: a barrier touches no memory.
+        unsafe { self.collective_start(ctx, self.world_team(), Call::of(Kind::Barrier)) }
+    }
+
+    /// Starts a broadcast of the root's `len` bytes at `src` to all ranks' `dst` and returns the
+    /// event of its completion here, as [`collective_start`](Self::collective_start) does.
+    ///
+    /// # Safety
+    /// As there; `src` is not looked at elsewhere than at the root.
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn broadcast_start(
+        &self,
+        ctx: &ThreadCtx,
+        root: JobRank,
+        dst: *mut u8,
+        src: *const u8,
+        len: usize,
+    ) -> Result<Event, OpError> {
+        let call = Call {
+            root: root.0,
+            count: len,
+            src,
+            dst,
+            ..Call::of(Kind::Broadcast)
+        };
+        // SAFETY: this function's contract.
+        unsafe { self.collective_start(ctx, self.world_team(), call) }
+    }
+
+    /// Waits until all members of a team have called. Collective over the team; polls.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn team_barrier(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
+        // SAFETY: a barrier touches no memory.
+        unsafe { self.collective_wait(ctx, team, Call::of(Kind::Barrier)) }
+    }
+
+    /// Gives all members of a team the `src` of all, one behind the other in the order of ranks.
+    /// Collective over the team, all members with slices of the same lengths; polls.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    ///
+    /// # Panics
+    /// If `dst` is not as long as the `src` of all members together.
+    pub fn gather_all(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<(), OpError> {
+        assert_eq!(
+            src.len() * team.size() as usize,
+            dst.len(),
+            "gather_all gets a block of each member"
+        );
+        let call = Call {
+            count: src.len(),
+            src: src.as_ptr(),
+            dst: dst.as_mut_ptr(),
+            ..Call::of(Kind::GatherAll)
+        };
+        // SAFETY: both slices are borrowed until the call returns.
+        unsafe { self.collective_wait(ctx, team, call) }
+    }
+
+    /// Gives all members of a team the root's `bytes`. Collective over the team, all members with
+    /// slices of the same length; polls.
+    ///
+    /// # Errors
+    /// [`AmError::NoSuchRank`] for the root; [`AmError::Restricted`] inside a handler.
+    pub fn team_broadcast(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        root: u32,
+        bytes: &mut [u8],
+    ) -> Result<(), OpError> {
+        let dst = bytes.as_mut_ptr();
+        let call = Call {
+            root,
+            count: bytes.len(),
+            src: dst,
+            dst,
+            ..Call::of(Kind::Broadcast)
+        };
+        // SAFETY: as above; source and target are the same.
+        unsafe { self.collective_wait(ctx, team, call) }
+    }
+}

@@ -1,0 +1,380 @@
+//! The teams that are open, and what has come for those that are not yet.
+
+use super::call::Kind;
+use super::flight::Flight;
+use super::label::Label;
+use super::mailbox::{Count, Mailbox};
+use super::plan::{Hoods, Tuning};
+use super::pull::Near;
+use super::scratch::Spare;
+use super::wire::Header;
+use crate::background::Background;
+use crate::core::Engine;
+use crate::limits::internal;
+use crate::{Members, Team, TeamKey};
+use argonet_am::{AmError, Delivery, HandlerTable};
+use argonet_base::JobRank;
+use argonet_conduit::Conduit;
+use argonet_segment::SharedBytes;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Teams that messages may name and that nobody has opened, at most.
+const MOST_UNOPENED: usize = 1024;
+
+/// Bytes that messages for such teams take, at most, all together.
+const MOST_UNOPENED_BYTES: usize = 256 << 20;
+
+/// A team's member, and what belongs to its calls.
+pub(super) struct Member {
+    pub(super) team: Arc<Team>,
+    pub(super) hoods: Hoods,
+    tuning: Mutex<Tuning>,
+    pub(super) spare: Spare,
+    /// Taken for moments.
+    pub(super) mailbox: Arc<Mutex<Mailbox>>,
+    /// Set once, by whoever closes the team; Relaxed, as locks follow.
+    closed: AtomicBool,
+}
+
+impl Member {
+    pub(super) fn tuning(&self) -> Tuning {
+        *self.tuning.lock()
+    }
+
+    /// Bytes that are sent without asking, where a medium has at most `medium`.
+    pub(super) fn eager_bytes(&self, medium: usize) -> usize {
+        self.tuning().eager_bytes.min(medium)
+    }
+}
+
+/// Where the collective operations of teams find their state.
+#[derive(Default)]
+struct Registry {
+    /// By key, and rank of the member: a process may be member several times.
+    mailboxes: HashMap<(TeamKey, u32), Arc<Mutex<Mailbox>>>,
+    members: HashMap<(TeamKey, u32), Arc<Member>>,
+    unopened: usize,
+}
+
+/// Tells the neighborhood of a rank.
+pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
+
+/// State of the collective operations.
+#[derive(Default)]
+pub(crate) struct Collectives {
+    registry: Mutex<Registry>,
+    /// What messages for teams that are not open take. Changed under the lock of the mailbox that
+    /// they are in; Relaxed, as it is a sum that nothing else depends on.
+    early_bytes: AtomicUsize,
+    world: OnceLock<(Arc<Team>, Arc<Member>)>,
+    hood_of: OnceLock<HoodOf>,
+    tuning: OnceLock<Tuning>,
+    pub(super) near: Near,
+    /// Calls under way, in their order. Taken for moments.
+    pub(super) flights: Mutex<Vec<Arc<Flight>>>,
+    pub(crate) stuck: AtomicBool,
+}
+
+pub(crate) fn register(
+    background: &Arc<Background>,
+    handlers: &mut HandlerTable,
+) -> Result<(), AmError> {
+    let this = Arc::clone(background);
+    let run = move |delivery: &mut Delivery<'_>| {
+        if let Err(message) = this.collectives.arrive(delivery) {
+            this.complain(message);
+        }
+    };
+    handlers.register_internal(internal::COLLECTIVE, "argonet::collective", Box::new(run))
+}
+
+impl Collectives {
+    /// A message comes.
+    fn arrive(&self, delivery: &Delivery<'_>) -> Result<(), String> {
+        let source = delivery.source();
+        let Some(header) = Header::read(delivery) else {
+            return Err(format!(
+                "rank {source} sent a message of a collective operation that is none"
+            ));
+        };
+        self.take(source, &header, delivery.payload())
+    }
+
+    fn take(
+        &self,
+        source: JobRank,
+        header: &Header,
+        payload: SharedBytes<'_>,
+    ) -> Result<(), String> {
+        let mailbox = self.mailbox(header, source)?;
+        let mut mailbox = mailbox.lock();
+        if let Some(bytes) = mailbox.early(header.form, payload.len()) {
+            let before = self.early_bytes.fetch_add(bytes, Ordering::Relaxed);
+            if before + bytes > MOST_UNOPENED_BYTES {
+                return Err(format!(
+                    "rank {source} sent a message of team {:#x}, which this rank has not opened, and messages of such teams \
+                     take more than {MOST_UNOPENED_BYTES} bytes; make teams at about the same time on all ranks, or set \
+                     ARGONET_COLL_EAGER_SIZE to less",
+                    header.key.0
+                ));
+            }
+        }
+        mailbox.arrive(source, header, payload)
+    }
+
+    /// Where what comes for a member is kept.
+    fn mailbox(&self, header: &Header, source: JobRank) -> Result<Arc<Mutex<Mailbox>>, String> {
+        if header.key == TeamKey::WORLD
+            && let Some((team, member)) = self.world.get()
+            && team.rank == header.to
+        {
+            return Ok(Arc::clone(&member.mailbox));
+        }
+        let mut registry = self.registry.lock();
+        if let Some(mailbox) = registry.mailboxes.get(&(header.key, header.to)) {
+            return Ok(Arc::clone(mailbox));
+        }
+        if registry.unopened >= MOST_UNOPENED {
+            return Err(format!(
+                "rank {source} sent a message of team {:#x}, the {MOST_UNOPENED}th that this rank has not opened",
+                header.key.0
+            ));
+        }
+        registry.unopened += 1;
+        let mailbox = Arc::<Mutex<Mailbox>>::default();
+        let key = (header.key, header.to);
+        registry.mailboxes.insert(key, Arc::clone(&mailbox));
+        Ok(mailbox)
+    }
+
+    /// The state of a team that is open.
+    pub(super) fn member(&self, team: &Team) -> Option<Arc<Member>> {
+        if team.key == TeamKey::WORLD
+            && let Some((_, member)) = self.world.get()
+        {
+            return Some(Arc::clone(member));
+        }
+        let registry = self.registry.lock();
+        registry.members.get(&(team.key, team.rank)).map(Arc::clone)
+    }
+
+    /// The one member that this process is of a team that is open.
+    fn only_member(&self, key: TeamKey) -> Option<Arc<Member>> {
+        let registry = self.registry.lock();
+        let mut members = registry.members.values().filter(|m| m.team.key == key);
+        let first = members.next().map(Arc::clone);
+        first.filter(|_| members.next().is_none())
+    }
+
+    fn open(&self, team: &Arc<Team>, hoods: Hoods) -> Arc<Member> {
+        let key = (team.key, team.rank);
+        let mut registry = self.registry.lock();
+        let known = registry.mailboxes.remove(&key);
+        registry.unopened -= usize::from(known.is_some());
+        let mailbox = known.unwrap_or_default();
+        let early = mailbox.lock().open(team);
+        self.early_bytes.fetch_sub(early, Ordering::Relaxed);
+        let member = Arc::new(Member {
+            team: Arc::clone(team),
+            hoods,
+            tuning: Mutex::new(*self.tuning.get_or_init(|| Tuning::DEFAULT)),
+            spare: Spare::default(),
+            mailbox: Arc::clone(&mailbox),
+            closed: AtomicBool::new(false),
+        });
+        registry.mailboxes.insert(key, mailbox);
+        registry.members.insert(key, Arc::clone(&member));
+        member
+    }
+
+    /// Forgets a team that has been closed, if nothing of it is under way any more.
+    pub(super) fn forget(&self, member: &Member) {
+        if !member.closed.load(Ordering::Relaxed) || !member.mailbox.lock().is_idle() {
+            return;
+        }
+        let mut registry = self.registry.lock();
+        registry
+            .mailboxes
+            .remove(&(member.team.key, member.team.rank));
+    }
+
+    /// Whether nothing is kept of any team but the world.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        let registry = self.registry.lock();
+        let others = registry.mailboxes.keys();
+        others.filter(|(key, _)| *key != TeamKey::WORLD).count() == 0
+    }
+
+    /// Messages that are kept for the world.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.world
+            .get()
+            .map_or(0, |(_, member)| member.mailbox.lock().kept())
+    }
+
+    /// Questions about calls to come.
+    #[cfg(test)]
+    pub(crate) fn questions(&self) -> usize {
+        self.registry
+            .lock()
+            .mailboxes
+            .values()
+            .map(|mailbox| mailbox.lock().questions())
+            .sum()
+    }
+
+    /// Open teams that have a slot of lines, those included that this rank has begun to leave.
+    pub(crate) fn seated(&self) -> Vec<Arc<Team>> {
+        let registry = self.registry.lock();
+        let teams = registry.members.values().map(|member| &member.team);
+        let seated = teams.filter(|team| team.near.get().is_some());
+        seated.map(Arc::clone).collect()
+    }
+
+    /// How this rank chooses algorithms, if no team is open yet.
+    pub(super) fn tune(&self, tuning: Tuning) -> bool {
+        self.tuning.set(tuning).is_ok()
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Tells which ranks are neighbors, before the first collective operation: ranks of which
+    /// `hood_of` says the same. All ranks say the same. Without it all are neighbors if the
+    /// engine's directory has the segments of all, else none.
+    pub fn set_neighborhoods(&self, hood_of: HoodOf) -> bool {
+        self.background.collectives.hood_of.set(hood_of).is_ok()
+    }
+
+    /// Chooses how collective operations go, before the first of them; the same at all ranks. Says
+    /// whether it was early enough.
+    pub fn tune_collectives(&self, tuning: Tuning) -> bool {
+        self.background.collectives.tune(tuning)
+    }
+
+    /// The neighborhood of a rank: ranks of which this is the same are neighbors.
+    pub fn neighborhood_of(&self, rank: JobRank) -> u32 {
+        match self.background.collectives.hood_of.get() {
+            Some(hood_of) => hood_of(rank),
+            None if self.directory().are_all_near(self.size) => 0,
+            None => rank.0,
+        }
+    }
+
+    /// The neighborhoods of some members.
+    fn hoods_of(&self, members: &Members) -> Hoods {
+        let size = members.size();
+        match self.background.collectives.hood_of.get() {
+            Some(hood_of) => Hoods::new(size, |rank| hood_of(members.job_rank(rank))),
+            None if self.directory().are_all_near(self.size) => Hoods::one(size),
+            None => Hoods::new(size, |rank| members.job_rank(rank).0),
+        }
+    }
+
+    /// The team of all ranks.
+    pub fn world_team(&self) -> &Arc<Team> {
+        let collectives = &self.background.collectives;
+        let (team, _) = collectives.world.get_or_init(|| {
+            let team = Arc::new(Team::world(self.rank, self.size));
+            self.seat_world(&team);
+            let member = collectives.open(&team, self.hoods_of(&team.members));
+            (team, member)
+        });
+        team
+    }
+
+    /// Opens a team: from now on this member may call collective operations of it. Others may have
+    /// sent messages already. No other team of the same key is open anywhere.
+    pub fn open_team(&self, key: TeamKey, members: Arc<Members>, rank: u32) -> Arc<Team> {
+        let hoods = self.hoods_of(&members);
+        let team = Arc::new(Team::new(key, members, rank));
+        self.background.collectives.open(&team, hoods);
+        team
+    }
+
+    /// Calls of a team that this rank has made, the library's own included; `None` if it is not
+    /// open here.
+    pub(crate) fn team_calls(&self, key: TeamKey) -> Option<u64> {
+        if key == TeamKey::WORLD {
+            self.world_team();
+        }
+        let member = self.background.collectives.only_member(key)?;
+        Some(match member.team.near.get() {
+            Some(near) => near.calls(),
+            None => member.mailbox.lock().next().into(),
+        })
+    }
+
+    /// Whether a call of this rank in a team is not complete before a rank of the job has called
+    /// it.
+    pub(crate) fn team_needs(&self, key: TeamKey, label: &Label, rank: JobRank) -> bool {
+        let member = self.background.collectives.only_member(key);
+        let needs = |member: Arc<Member>| {
+            let other = member.team.members.rank_of(rank)?;
+            Some(label.waits_for(member.team.rank, other))
+        };
+        member.and_then(needs).unwrap_or(false)
+    }
+
+    /// How operations of a team go.
+    pub fn tuning_of(&self, team: &Team) -> Tuning {
+        let member = self.background.collectives.member(team);
+        member.map_or(Tuning::DEFAULT, |member| member.tuning())
+    }
+
+    /// Chooses how operations of a team go from now on; all members choose the same, between the
+    /// same calls.
+    pub fn retune(&self, team: &Team, tuning: Tuning) {
+        if let Some(member) = self.background.collectives.member(team) {
+            *member.tuning.lock() = tuning;
+        }
+    }
+
+    /// What this member has called of a team: calls and bytes of their blocks, by kind.
+    pub fn collective_counts(&self, team: &Team) -> Vec<(Kind, Count)> {
+        let member = self.background.collectives.member(team);
+        member.map_or_else(Vec::new, |member| member.mailbox.lock().counts())
+    }
+
+    /// Collective operations that this member has started on a team and that are not complete.
+    /// Those that another thread goes on with at this moment may be left out.
+    pub fn collectives_under_way(&self, team: &Team) -> usize {
+        let flights: Vec<_> = self.background.collectives.flights.lock().clone();
+        let of_team = |flight: &&Arc<Flight>| flight.is_of(team);
+        let by_messages = flights.iter().filter(of_team).count();
+        let Some(near) = team.near.get() else {
+            return by_messages;
+        };
+        // One of the courses of a call has its event.
+        let queue = near.queue.lock();
+        by_messages
+            + queue
+                .iter()
+                .filter(|pending| pending.event.is_some())
+                .count()
+    }
+
+    /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
+    /// complete. What others still wait for goes on.
+    pub fn close_team(&self, team: &Arc<Team>) {
+        let collectives = &self.background.collectives;
+        let member = {
+            let mut registry = collectives.registry.lock();
+            registry.members.remove(&(team.key, team.rank))
+        };
+        if let Some(near) = team.near.get().filter(|_| member.is_some()) {
+            self.background.near.seats.leave(Arc::clone(near));
+        }
+        if let Some(member) = member {
+            member.closed.store(true, Ordering::Relaxed);
+            collectives.forget(&member);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

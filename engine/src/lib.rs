@@ -1,0 +1,92 @@
+//! The engine: everything between the public faces and a conduit.
+//!
+//! It checks what clients ask for, sends it through a [`Conduit`](argonet_conduit::Conduit), runs
+//! handlers while it polls, waits politely, and knows the collective operations. It has no
+//! process-wide state: many engines can live in one process, and each call gets the calling
+//! thread's [`ThreadCtx`].
+//!
+//! The crate is not for programs, which have `argonet::World`, and promises no stability. The Rust
+//! API (`argonet`), the C API (`argonet-capi`), the simulator and measurements use it.
+//!
+//! # Contract
+//!
+//! To have an engine takes `unsafe` ([`Engine::new`], and what gives the engine of a process's job:
+//! `argonet::raw::Raw::engine`, `argonet_start::join`), and so does the context of a thread of the
+//! process (`argonet_start::with_thread`). Most calls of an engine are safe functions all the same;
+//! they rely on what its holder promises once:
+//!
+//! * **Threads.** An engine of [`ThreadMode::Seq`](argonet_conduit::smp::ThreadMode) is called by
+//!   one thread, the one that made its conduit, although the type is `Sync`; one of `Parsync` by
+//!   one thread at a time.
+//! * **Contexts.** Each call gets the context of the thread that makes it, the same for all calls
+//!   of this engine. What a context says ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`]) is
+//!   changed only as prepare, commit and cancel do, and a thread is [retired](ThreadCtx::retire)
+//!   when it ends and none of its operations uses memory that somebody else counts on.
+//! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalize`] and
+//!   [`Meeting::Segments`] are the library's: a rank that enters one lets others out of it, which
+//!   then hold slices of memory that this rank can still write.
+//! * **Slices.** Longs, puts and atomic operations go to no memory that its rank holds as a slice.
+//! * **Payloads.** What was prepared is committed or canceled at the engine that prepared it, by
+//!   the same thread, while that engine exists.
+//! * **Handlers.** Indices below [`CLIENT_BASE`](argonet_am::CLIENT_BASE) are the engine's own.
+//! * **Conduit.** It is not polled, and nothing is sent through it, but by the engine.
+#![deny(unsafe_code)]
+
+mod background;
+mod between;
+mod client;
+mod collective;
+mod core;
+mod datatype;
+mod events;
+mod far;
+mod heap;
+mod limits;
+mod lines;
+mod mismatch;
+mod named;
+mod near;
+mod quiescence;
+mod ratomic;
+mod regions;
+mod rma;
+mod team;
+mod thread;
+mod traced;
+mod tree;
+mod vis;
+mod wait;
+mod waiting;
+
+pub use self::core::{Engine, EngineConfig, Injection, Internals, SegmentBase};
+pub use argonet_settings::WaitMode;
+pub use between::EndpointState;
+pub use client::{PANIC_CODE, call_named};
+pub use collective::{
+    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Signature,
+    Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,
+};
+pub use datatype::{DataType, Operation, fold, fold_before};
+pub use events::{LocalCompletion, OpError, Transfer};
+pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
+pub use heap::{Heap, HeapError};
+pub use limits::internal;
+pub use mismatch::PATIENCE as MISMATCH_PATIENCE;
+pub use named::{Name, NamedError, Verdict};
+pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near_entry};
+pub use quiescence::Leaving;
+pub use ratomic::{Atomic, AtomicTarget, AtomicWord};
+pub use regions::{RegionError, Regions};
+pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
+pub use thread::{Context, Crowded, ThreadCtx};
+pub use traced::{Span, span, trace_handlers};
+pub use tree::{Fold, Meeting, Pass};
+pub use vis::{
+    Direction, Few, Notice, PeerMemory, Piece, Pieces, RowsAt, Shape, ShapePart, Strided, VisError,
+    VisTransfer,
+};
+pub use wait::WaitPolicy;
+pub use waiting::Wait;
+
+#[cfg(test)]
+mod tests;

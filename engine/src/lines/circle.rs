@@ -1,0 +1,113 @@
+//! Teams that have a slot.
+
+use argonet_base::JobRank;
+use argonet_conduit::smp::Lines;
+use core::sync::atomic::{AtomicU64, Ordering};
+use parking_lot::Mutex;
+
+/// Slots that no team gets: those of [`Circles`], and the world's.
+pub(crate) const KEPT_SLOTS: u32 = 4;
+
+/// The slot of the world as a team.
+pub(crate) const WORLD_SLOT: u32 = 3;
+
+/// Most members of a circle. In larger ones each rank would read more lines than a dissemination
+/// has rounds by far.
+pub(crate) const MOST_MEMBERS: u32 = 64;
+
+/// The circles of all ranks. Kinds of calls that do not count for each other have one each.
+pub(crate) struct Circles {
+    /// Barriers that wait.
+    pub(crate) barrier: Circle,
+    /// Other operations of the Rust API.
+    pub(crate) tree: Circle,
+    /// The barrier with names.
+    pub(crate) named: Circle,
+}
+
+impl Circles {
+    /// Those of a job of `size`, all of whose ranks share memory; `None` where there are too many,
+    /// or nobody to meet.
+    pub(crate) fn new(rank: JobRank, size: u32) -> Option<Self> {
+        let circle = |slot| Circle::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);
+        (2..=MOST_MEMBERS).contains(&size).then(|| Self {
+            barrier: circle(0),
+            tree: circle(1),
+            named: circle(2),
+        })
+    }
+}
+
+/// A team that has a slot, as one of its members sees it.
+///
+/// Numbers are changed by who has the turn; atomics only so that no lock is needed for memory
+/// safety. Relaxed throughout: the lock orders, and where threads take turns by themselves they
+/// order.
+pub(crate) struct Circle {
+    pub(crate) slot: u32,
+    /// This member.
+    pub(crate) rank: u32,
+    /// The process of each member.
+    pub(crate) members: Box<[JobRank]>,
+    /// One thread of the rank at a time, in PAR mode.
+    pub(crate) turn: Mutex<()>,
+    /// Number of the next call.
+    next: AtomicU64,
+    /// Calls that all members are known to have finished.
+    known: AtomicU64,
+}
+
+impl Circle {
+    /// A circle whose calls are numbered from `first` on, which is more than any member's last
+    /// number in the slot.
+    pub(crate) fn new(slot: u32, rank: u32, members: Box<[JobRank]>, first: u64) -> Self {
+        Self {
+            slot,
+            rank,
+            members,
+            turn: Mutex::default(),
+            next: AtomicU64::new(first),
+            known: AtomicU64::new(first),
+        }
+    }
+
+    /// Number of the next call.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// A call has been entered.
+    #[inline(always)]
+    pub(crate) fn entered(&self, call: u64) {
+        self.next.store(call + 1, Ordering::Relaxed);
+    }
+
+    /// Whether the call's cell may be written, by what is known.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, call: u64) -> bool {
+        self.known.load(Ordering::Relaxed) + Lines::DEPTH > call
+    }
+
+    /// All members have finished so many calls.
+    #[inline(always)]
+    pub(crate) fn knows(&self, finished: u64) {
+        self.known.store(finished, Ordering::Relaxed);
+    }
+
+    /// Looks what members have finished, and then whether the call's cell may be written.
+    #[cold]
+    pub(crate) fn look_for_room(&self, lines: Lines<'_>, call: u64) -> bool {
+        let done = self.members.iter().map(|&rank| lines.done(self.slot, rank));
+        self.knows(done.min().unwrap_or(0));
+        self.has_room(call)
+    }
+
+    /// The processes of the other members.
+    #[inline(always)]
+    pub(crate) fn others(&self) -> impl Iterator<Item = JobRank> + '_ {
+        let own = self.rank as usize;
+        let (before, after) = (&self.members[..own], &self.members[own + 1..]);
+        before.iter().chain(after).copied()
+    }
+}

@@ -1,0 +1,271 @@
+//! Calls by lines that wait: no event, no allocation, and in PAR mode one lock, the circle's turn.
+
+use super::circle::Circle;
+use crate::collective::Label;
+use crate::core::Engine;
+use crate::mismatch::{Called, MismatchCheck, Sequence};
+use crate::thread::ThreadCtx;
+use crate::tree::Meeting;
+use argonet_base::JobRank;
+use argonet_boot::{WaitFor, Waiting};
+use argonet_conduit::Conduit;
+use argonet_conduit::smp::{Entry, Lines, ThreadMode};
+use parking_lot::MutexGuard;
+
+/// Looks at a line before anything else is done. The line of a rank that runs comes within some
+/// hundred nanoseconds, and these take less.
+const LOOKS: u32 = 64;
+
+/// The same where ranks are more than processors, and the yields between such looks. Whom this rank
+/// waits for probably waits for this processor, so it comes the sooner the sooner this one yields;
+/// and nothing else is done, since with every rank on the way it all adds up.
+const LOOKS_BETWEEN_YIELDS: u32 = 16;
+const YIELDS: u32 = 4;
+
+/// Looks before such a yield where nobody that is waited for needs this processor: as long as some
+/// ranks take on another one.
+pub(crate) const LOOKS_AT_OTHERS: u32 = 400;
+
+/// Calls of which one polls in any case. The others poll when they have to wait.
+const POLL_EVERY: u64 = 8;
+
+/// A call that this rank has entered and not finished.
+#[must_use]
+pub(crate) struct Entered<'e, C: Conduit> {
+    pub(super) engine: &'e Engine<C>,
+    lines: Lines<'e>,
+    circle: &'e Circle,
+    call: u64,
+    label: Label,
+    /// What is in this rank's line.
+    what: u64,
+    _turn: Option<MutexGuard<'e, ()>>,
+}
+
+/// Where a line is.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) slot: u32,
+    pub(crate) rank: JobRank,
+    pub(crate) call: u64,
+}
+
+/// The line of one member in a call.
+pub(crate) struct Line<'e> {
+    lines: Lines<'e>,
+    slot: u32,
+    call: u64,
+    /// The member.
+    pub(crate) member: u32,
+    rank: JobRank,
+}
+
+impl Line<'_> {
+    /// Copies what the member contributed; it has been checked that it means the same operation, so
+    /// it contributes as much as that says.
+    #[inline(always)]
+    pub(crate) fn read(&self, data: &mut [u8]) {
+        self.lines.read(self.slot, self.rank, self.call, data);
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Enters the next call of a circle, the same operation on all members. Waits for cells only.
+    ///
+    /// The caller has asked for permission to wait.
+    #[inline(always)]
+    pub(super) fn enter<'e>(
+        &'e self,
+        ctx: &ThreadCtx,
+        (lines, circle): (Lines<'e>, &'e Circle),
+        label: Label,
+        data: &[u8],
+    ) -> Entered<'e, C> {
+        let what = self.world_history().mix(label.to_word());
+        let turn = (self.mode == ThreadMode::Par).then(|| circle.turn.lock());
+        let call = circle.next();
+        if !circle.has_room(call) && !circle.look_for_room(lines, call) {
+            self.wait_for_room(ctx, lines, circle, call);
+        }
+        let unfinished = 0;
+        lines.enter(circle.slot, call, Entry { unfinished, what }, data);
+        lines.ring(circle.others());
+        circle.entered(call);
+        Entered {
+            engine: self,
+            lines,
+            circle,
+            call,
+            label,
+            what,
+            _turn: turn,
+        }
+    }
+
+    /// What a rank says of a call, once it has entered it. The call needs the lines of all that are
+    /// `awaited`. `check` is called from time to time when that lasts.
+    pub(crate) fn wait_for_line(
+        &self,
+        ctx: &ThreadCtx,
+        lines: Lines<'_>,
+        place: Place,
+        awaited: &[JobRank],
+        waiting: Waiting,
+        mut check: impl FnMut(),
+    ) -> Entry {
+        let Place { slot, rank, call } = place;
+        let look = || lines.look(slot, rank, call);
+        // While the line is on its way here.
+        self.progress(ctx);
+        let mut wait = self.waiting_for_line(waiting);
+        let (yields, looks) = match wait.gives_way() {
+            false => (0, LOOKS),
+            true => (YIELDS, LOOKS_BETWEEN_YIELDS),
+        };
+        for turn in 0..=yields {
+            if turn > 0 {
+                if !lines.needs_processor(slot, awaited, call) {
+                    for _ in 0..LOOKS_AT_OTHERS {
+                        if let Some(entry) = look() {
+                            return entry;
+                        }
+                        argonet_base::cpu::relax();
+                    }
+                }
+                self.conduit.yield_now();
+            }
+            for _ in 0..looks {
+                if let Some(entry) = look() {
+                    return entry;
+                }
+            }
+        }
+        loop {
+            if wait.lasts() {
+                self.check_line(lines, place);
+                check();
+            }
+            wait.pause_unless(ctx, &|| look().is_some());
+            if let Some(entry) = look() {
+                return entry;
+            }
+        }
+    }
+
+    /// Polls in some calls: a rank that does nothing but meet takes its messages, even if others
+    /// always come first.
+    #[inline(always)]
+    pub(crate) fn poll_between(&self, ctx: &ThreadCtx, call: u64) {
+        if call.is_multiple_of(POLL_EVERY) {
+            self.progress(ctx);
+        }
+    }
+
+    /// Ends the job if a line can never come.
+    #[cold]
+    fn check_line(&self, lines: Lines<'_>, Place { slot, rank, call }: Place) {
+        if lines.is_past(slot, rank, call) {
+            self.fatal(&format!(
+                "rank {}: rank {rank} has gone on to a later call in slot {slot} of the neighborhood's lines than call \
+                 {call}, which this rank waits for: the shared memory is damaged",
+                self.rank
+            ));
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_for_room(&self, ctx: &ThreadCtx, lines: Lines<'_>, circle: &Circle, call: u64) {
+        let mut wait = self.waiting_unannounced(Waiting::new(WaitFor::Collective));
+        while !circle.look_for_room(lines, call) {
+            wait.pause(ctx);
+        }
+    }
+}
+
+impl<'e, C: Conduit> Entered<'e, C> {
+    /// The line of a member, once it has entered the call, and whether it means the same operation.
+    #[inline(always)]
+    fn await_line(&self, ctx: &ThreadCtx, member: u32, why: WaitFor) -> (Line<'e>, Entry) {
+        let &Self {
+            lines,
+            circle: &Circle {
+                slot, ref members, ..
+            },
+            call,
+            ..
+        } = self;
+        let rank = members[member as usize];
+        let entry = match lines.look(slot, rank, call) {
+            Some(entry) => entry,
+            None => self.wait_for_line(ctx, rank, why),
+        };
+        let line = Line {
+            lines,
+            slot,
+            call,
+            member,
+            rank,
+        };
+        (line, entry)
+    }
+
+    #[inline(never)]
+    fn wait_for_line(&self, ctx: &ThreadCtx, rank: JobRank, why: WaitFor) -> Entry {
+        let place = Place {
+            slot: self.circle.slot,
+            rank,
+            call: self.call,
+        };
+        let waiting = Waiting::on(why, rank);
+        let called = || match why {
+            WaitFor::Barrier => Called::meeting(Meeting::Barrier, self.call),
+            _ => Called {
+                sequence: Sequence::Passes,
+                number: self.call,
+                label: self.label,
+            },
+        };
+        let mut check = MismatchCheck::default();
+        self.engine.wait_for_line(
+            ctx,
+            self.lines,
+            place,
+            &self.circle.members,
+            waiting,
+            || {
+                self.engine.check_mismatch(&mut check, rank, &called);
+            },
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn differs(&self, rank: JobRank, theirs: u64) -> ! {
+        let place = Place {
+            slot: self.circle.slot,
+            rank,
+            call: self.call,
+        };
+        self.engine.world_lines_differ(self.label, place, theirs)
+    }
+
+    /// Waits for all members, calls `visit` with their lines in the order of ranks, with this
+    /// rank's too, and finishes the call. Ends the job if a member means another operation.
+    #[inline(always)]
+    pub(super) fn all(self, ctx: &ThreadCtx, why: WaitFor, mut visit: impl FnMut(&Line<'e>)) {
+        self.engine.poll_between(ctx, self.call);
+        let mut unfinished = 0;
+        for member in 0..self.circle.members.len() as u32 {
+            let (line, entry) = self.await_line(ctx, member, why);
+            if entry.what != self.what {
+                self.differs(line.rank, entry.what);
+            }
+            unfinished = unfinished.max(entry.unfinished);
+            visit(&line);
+        }
+        // Who has entered this call has finished those before.
+        self.circle.knows(self.call.saturating_sub(unfinished));
+        self.lines.finish(self.circle.slot, self.call + 1);
+    }
+}

@@ -1,0 +1,92 @@
+//! Calls of all ranks by lines, as the Rust API has them: each rank waits for all others.
+
+use super::circle::Circle;
+use crate::client::ClientCode;
+use crate::collective::{Kind, Label, Signature};
+use crate::core::Engine;
+use crate::thread::ThreadCtx;
+use crate::tree::{Fold, Pass};
+use argonet_boot::WaitFor;
+use argonet_conduit::Conduit;
+use argonet_conduit::smp::Lines;
+
+/// Words that are cleared for the contribution of another rank: enough for what fits its first
+/// cache line, and for all.
+const SHORT_WORDS: usize = 6;
+const ALL_WORDS: usize = Lines::MAX_BYTES / 8;
+
+impl<C: Conduit> Engine<C> {
+    /// A barrier of all ranks.
+    #[inline(always)]
+    pub(crate) fn barrier_by_lines(&self, ctx: &ThreadCtx, lines: Lines<'_>, circle: &Circle) {
+        let label = Label::new(Kind::Barrier, 0, 0, Signature::default());
+        let entered = self.enter(ctx, (lines, circle), label, &[]);
+        entered.all(ctx, WaitFor::Barrier, |_| {});
+    }
+
+    /// A pass of all ranks; says whether that was all. If not, because it is too long, all are
+    /// known to mean the same one.
+    pub(crate) fn pass_by_lines(
+        &self,
+        ctx: &ThreadCtx,
+        (lines, circle): (Lines<'_>, &Circle),
+        pass: &Pass<'_>,
+        bytes: &mut [u8],
+    ) -> bool {
+        let fits = bytes.len() <= Lines::MAX_BYTES;
+        let is_root = self.rank == pass.root;
+        let contributes = fits && (pass.fold.is_some() || (pass.down && is_root));
+        let mine = if contributes { &*bytes } else { &[] };
+        let entered = self.enter(ctx, (lines, circle), pass.label(bytes.len()), mine);
+        let why = WaitFor::Collective;
+        match pass.fold {
+            Some(fold) if fits && (pass.down || is_root) => {
+                if bytes.len() <= SHORT_WORDS * 8 {
+                    entered.fold::<SHORT_WORDS>(ctx, fold, bytes);
+                } else {
+                    entered.fold::<ALL_WORDS>(ctx, fold, bytes);
+                }
+            }
+            None if fits && pass.down && !is_root => entered.all(ctx, why, |line| {
+                if line.member == pass.root.0 {
+                    line.read(bytes);
+                }
+            }),
+            _ => entered.all(ctx, why, |_| {}),
+        }
+        fits
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// All ranks mean the same pass of `total` bytes, which is too long for lines.
+    pub(crate) fn agree_by_lines(
+        &self,
+        ctx: &ThreadCtx,
+        (lines, circle): (Lines<'_>, &Circle),
+        pass: &Pass<'_>,
+        total: usize,
+    ) {
+        let entered = self.enter(ctx, (lines, circle), pass.label(total), &[]);
+        entered.all(ctx, WaitFor::Collective, |_| {});
+    }
+}
+
+impl<C: Conduit> super::meet::Entered<'_, C> {
+    /// Folds what all members contribute, in the order of ranks, into `bytes`, which takes at most
+    /// `WORDS` words.
+    #[inline(always)]
+    fn fold<const WORDS: usize>(self, ctx: &ThreadCtx, fold: &Fold<'_>, bytes: &mut [u8]) {
+        let engine = self.engine;
+        self.all(ctx, WaitFor::Collective, |line| {
+            if line.member == 0 {
+                line.read(bytes);
+                return;
+            }
+            let mut words = [[0; 8]; WORDS];
+            let theirs = &mut words.as_flattened_mut()[..bytes.len()];
+            line.read(theirs);
+            engine.call_client(ctx, ClientCode::Combination, || fold(bytes, theirs));
+        });
+    }
+}

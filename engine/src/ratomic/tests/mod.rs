@@ -1,0 +1,37 @@
+//! Remote atomic operations over engines of one process, near and far.
+
+mod far;
+mod forged;
+mod model;
+
+use super::{Atomic, AtomicTarget, AtomicWord};
+use crate::datatype::Operation;
+use crate::far::tests::rig::Rig;
+use argonet_base::{JobRank, SegmentOffset};
+
+fn what<T: AtomicWord>(operation: Operation, operand1: T, operand2: T) -> Atomic<T> {
+    Atomic {
+        operation,
+        operand1,
+        operand2,
+    }
+}
+
+/// A word that rank 0 has mapped, of rank 1's segment.
+fn near(at: u64) -> AtomicTarget {
+    AtomicTarget::Segment {
+        rank: JobRank(1),
+        offset: SegmentOffset(at),
+    }
+}
+
+/// A word that only `rank` knows. The rig's memory begins at some place: this is a multiple of 8.
+fn far(rig: &Rig, rank: usize, word: usize) -> AtomicTarget {
+    let mut place = rig.place(rank, 8 * word);
+    place.address = place.address.next_multiple_of(8);
+    AtomicTarget::Far(place)
+}
+
+fn operations_of<T: AtomicWord>() -> impl Iterator<Item = Operation> {
+    Operation::all().filter(|op| op.is_atomic_on(T::TYPE))
+}

@@ -1,8 +1,0 @@
-//! Several ranks in one process that reach each other's memory by address.
-
-mod everything;
-mod forged;
-mod longs;
-mod refused;
-pub(in crate::engine) mod rig;
-mod transfers;
