@@ -15,7 +15,7 @@ use std::io;
 pub const MOST_RAILS: u16 = 32;
 
 /// Names a rail of this rank.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct RailId {
     /// The peer.
     pub peer: JobRank,

@@ -1,5 +1,8 @@
 //! Ranks that are connected over the loopback interface, in one process; some share memory besides with ranks next to them.
 
+#[path = "sockets.rs"]
+mod sockets;
+
 use argonet_base::JobRank;
 use argonet_conduit::channel::rail::{Made, NewRail, RailId};
 use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
@@ -12,6 +15,7 @@ use argonet_sim::Random;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::sockopt::{set_socket_linger, set_socket_send_buffer_size};
+use sockets::{GARBAGE, raise_descriptors, send_garbage};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -389,50 +393,6 @@ impl Hood {
     }
 }
 
-/// Cases run side by side, each with two descriptors for each socket.
-fn raise_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let most = Rlimit {
-        current: limit.maximum,
-        maximum: limit.maximum,
-    };
-    setrlimit(Resource::Nofile, most).expect("as many descriptors as may be");
-}
-
-/// Heads of frames that are not what they say: kind, handler, arguments, flags, length, position.
-const GARBAGE: [[u8; 12]; 8] = [
-    [0xff; 12],
-    [0; 12],
-    // More arguments than can be carried.
-    [
-        2,
-        128,
-        argonet_am::MAX_CARRIED as u8 + 1,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ],
-    // A short with a payload.
-    [2, 128, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-    // A medium that is too long.
-    [3, 128, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0],
-    // A flag that does not exist.
-    [2, 128, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0],
-    // Not the beginning of the stream.
-    [2, 128, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
-    // A put of a handler.
-    [8, 128, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-];
-
-impl TcpJob {}
-
 impl Job for TcpJob {
     type Conduit = Selector;
 
@@ -465,9 +425,6 @@ impl Job for TcpJob {
     fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
         let state = self.hub.state();
         let socket = &state.sockets[&(writer.0, reader.0, 0)];
-        let mut bytes = GARBAGE[kind].to_vec();
-        bytes.resize(200, 0xff);
-        let written = rustix::io::write(socket, &bytes).expect("the socket takes it");
-        assert_eq!(written, bytes.len());
+        send_garbage(socket, kind);
     }
 }
