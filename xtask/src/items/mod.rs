@@ -104,11 +104,10 @@ fn disagreements(items: &[Item], marks: &[Mark]) -> Vec<String> {
                 }
             }
             State::Waits(what) => {
-                let conduit = what
-                    .strip_prefix("the ")
-                    .and_then(|rest| rest.strip_suffix(" conduit"));
-                if conduit.is_some_and(|name| root().join("conduit/src").join(name).exists()) {
-                    complaints.push(format!("{id} is said to wait for {what}, which exists"));
+                if let Some(conduit) = waits_for(what) {
+                    complaints.push(format!(
+                        "{id} is said to wait for {what}, and the conduit {conduit} exists"
+                    ));
                 }
                 if let Some(mark) = marked(false) {
                     complaints.push(format!(
@@ -125,6 +124,18 @@ fn disagreements(items: &[Item], marks: &[Mark]) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// The conduit that exists and that a text names as what is waited for: one that a job can choose,
+/// in whatever words, or one that has a directory.
+fn waits_for(what: &str) -> Option<&str> {
+    let mut words = what.split(|c: char| !c.is_ascii_alphanumeric());
+    let chosen = words.find(|word| argonet_settings::CONDUITS.contains(word));
+    let begun = what
+        .strip_prefix("the ")
+        .and_then(|rest| rest.strip_suffix(" conduit"))
+        .filter(|name| root().join("conduit/src").join(name).exists());
+    chosen.or(begun)
 }
 
 fn table(items: &[Item], marks: &[Mark]) -> String {
@@ -213,12 +224,25 @@ mod tests {
 
     #[test]
     fn no_item_waits_for_a_conduit_that_exists() {
-        let waits = item(State::Waits("the tcp conduit"));
-        let complaints = disagreements(&waits, &[]);
-        assert_eq!(
-            complaints,
-            ["P1 is said to wait for the tcp conduit, which exists"]
-        );
+        let waits = |what| disagreements(&item(State::Waits(what)), &[]);
+        for conduit in ["smp", "tcp", "portals"] {
+            let of = |text: String| -> &'static str { text.leak() };
+            for what in [
+                of(format!("the {conduit} conduit")),
+                of(format!("{conduit}: its rails")),
+                of(format!("failover between rails of {conduit}")),
+            ] {
+                let due =
+                    format!("P1 is said to wait for {what}, and the conduit {conduit} exists");
+                assert_eq!(waits(what), [due]);
+            }
+        }
+        // Words of which the name of a conduit is a part.
+        for what in ["the usnic conduit", "failover of tcpdump and portals4"] {
+            assert!(waits(what).is_empty(), "{what}");
+        }
+        // What has a directory and cannot be chosen is half built.
+        assert_eq!(waits("the channel conduit").len(), 1);
     }
 
     #[test]
