@@ -8,7 +8,8 @@ const fn item(id: &'static str, title: &'static str, state: super::State) -> Ite
     Item { id, title, state }
 }
 
-/// All of them, in their order. An item that is built needs a mark in the code and one in a test.
+/// All of them, in their order. An item that is built needs a mark in the code and one in a test; the
+/// text of one that is in part names tests of what there is.
 pub(super) const ITEMS: [Item; 64] = [
     item(
         "P1",
@@ -88,7 +89,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P16",
         "Memory goals: at most 40 bytes a peer, 15 MiB for 4 credits a peer at 10,000 ranks",
-        Partly("credits and system queue keep to it; the rest of the state is that of the conduit"),
+        Partly(
+            "credits (`ten_thousand_ranks_need_what_the_text_says`) and system queue keep to it; the rest of the state is that of the conduit",
+        ),
     ),
     item(
         "U1",
@@ -303,7 +306,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T3",
         "Fragments over several connections; what is long waits for the first to be acknowledged",
-        Partly("payloads of long active messages go over one connection"),
+        Partly(
+            "puts and gets do (`a_large_transfer_asks_for_further_connections_and_uses_them`); payloads of long active messages go over one connection",
+        ),
     ),
     item("T4", "Data is received into its destination", Built),
     item(
@@ -314,7 +319,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T6",
         "Safe for threads, as fast as raw sockets",
-        Partly("a put of 64 KiB takes 1.21 times what raw sockets take"),
+        Partly(
+            "threads share a rank (`threads_share_a_class`); a put of 64 KiB takes 1.21 times what raw sockets take",
+        ),
     ),
     item(
         "T7",
@@ -324,6 +331,8 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T8",
         "Data with holes is packed once; the rest of a long waits for its destination",
-        Partly("there are no tagged messages yet"),
+        Partly(
+            "puts and gets do that (`random_shapes_in_all_forms`); there are no tagged messages yet",
+        ),
     ),
 ];

@@ -3,6 +3,7 @@
 
 mod list;
 mod marks;
+mod names;
 
 use crate::command::root;
 use crate::tidy::{self, File};
@@ -15,7 +16,7 @@ use std::fmt::Write as _;
 enum State {
     /// All of it.
     Built,
-    /// Some; what is missing.
+    /// Some; what there is, by the names of tests in backticks, and what is missing.
     Partly(&'static str),
     /// Nothing before this exists.
     Waits(&'static str),
@@ -68,6 +69,7 @@ fn check() -> Vec<String> {
     let files = tidy::files(&root());
     let marks = marks_of(&files);
     let mut complaints = disagreements(&list::ITEMS, &marks);
+    complaints.extend(nameless(&list::ITEMS, &names::of_tests(&files)));
     let held = files.iter().find(|file| file.path == TABLE);
     if held.is_none_or(|file| file.text != table(&list::ITEMS, &marks)) {
         complaints.push(format!(
@@ -121,6 +123,23 @@ fn disagreements(items: &[Item], marks: &[Mark]) -> Vec<String> {
     for mark in marks {
         if !known.contains(mark.id.as_str()) {
             complaints.push(format!("{}: there is no item {}", mark.place, mark.id));
+        }
+    }
+    complaints
+}
+
+/// What is wrong with the texts of items that are in part: each names a test that shows what there
+/// is, so that it changes when that does, and what a text quotes is the name of a test.
+fn nameless(items: &[Item], tests: &BTreeSet<String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for Item { id, state, .. } in items {
+        let State::Partly(text) = state else { continue };
+        let mut named = names::in_text(text).peekable();
+        if named.peek().is_none() {
+            complaints.push(format!("{id} is in part, and its text names no test"));
+        }
+        for name in named.filter(|name| !tests.contains(*name)) {
+            complaints.push(format!("{id} is in part, and there is no test `{name}`"));
         }
     }
     complaints
@@ -243,6 +262,21 @@ mod tests {
         }
         // What has a directory and cannot be chosen is half built.
         assert_eq!(waits("the channel conduit").len(), 1);
+    }
+
+    #[test]
+    fn an_item_in_part_names_tests_that_exist() {
+        let tests = ["shows_some", "shows_more"].map(str::to_owned).into();
+        let said = |text| nameless(&item(State::Partly(text)), &tests);
+        assert!(said("some (`shows_some`); not the rest").is_empty());
+        assert!(said("`shows_some`, `shows_more`; not the rest").is_empty());
+        let none = ["P1 is in part, and its text names no test"];
+        assert_eq!(said("the rest is missing: shows_some"), none);
+        let gone = ["P1 is in part, and there is no test `shows_all`"];
+        assert_eq!(said("some (`shows_some`, `shows_all`)"), gone);
+        for state in [State::Built, State::Waits("something")] {
+            assert!(nameless(&item(state), &tests).is_empty());
+        }
     }
 
     #[test]
