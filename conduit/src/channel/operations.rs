@@ -237,6 +237,7 @@ impl Operations {
             let before = send_stream.used();
             match &transfer.what {
                 What::Put { source, .. } => {
+                    // spec T3: the rest waits until the peer has acknowledged some.
                     if send_stream.user_extents() >= MOST_EXTENTS {
                         return;
                     }

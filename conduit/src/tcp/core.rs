@@ -252,6 +252,7 @@ impl Core {
 
     pub(super) fn wire_up(&self, connection: &Connection, rank: u32) -> io::Result<()> {
         let socket = connection.socket.as_fd();
+        // spec T2: no call waits for a socket.
         rustix::io::ioctl_fionbio(socket, true)?;
         // Other kinds of sockets have no delay to turn off.
         let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);

@@ -8,8 +8,8 @@ const fn item(id: &'static str, title: &'static str, state: super::State) -> Ite
     Item { id, title, state }
 }
 
-/// All of them, in their order. An item that is built needs a mark in the code and one in a test; the
-/// text of one that is in part names tests of what there is.
+/// All of them, in their order. An item that is built needs a mark in the code and one in a test;
+/// the text of one that is in part names tests of what there is.
 pub(super) const ITEMS: [Item; 64] = [
     item(
         "P1",
@@ -307,7 +307,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "T3",
         "Fragments over several connections; what is long waits for the first to be acknowledged",
         Partly(
-            "puts and gets do (`a_large_transfer_asks_for_further_connections_and_uses_them`); payloads of long active messages go over one connection",
+            "puts and gets go over several (`a_large_transfer_asks_for_further_connections_and_uses_them`), and wait after 32 fragments (`a_long_put_goes_on_when_the_peer_acknowledges`); payloads of long active messages go over one",
         ),
     ),
     item("T4", "Data is received into its destination", Built),
@@ -320,7 +320,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "T6",
         "Safe for threads, as fast as raw sockets",
         Partly(
-            "threads share a rank (`threads_share_a_class`); a put of 64 KiB takes 1.21 times what raw sockets take",
+            "threads share a rank (`threads_share_a_class`, `a_peer_that_is_held_holds_up_no_other`); a put of 64 KiB takes 1.21 times what raw sockets take",
         ),
     ),
     item(
@@ -332,7 +332,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "T8",
         "Data with holes is packed once; the rest of a long waits for its destination",
         Partly(
-            "puts and gets do that (`random_shapes_in_all_forms`); there are no tagged messages yet",
+            "data is packed once (`data_with_holes_travels_in_one_message`), the rest waits for receive space (`a_medium_waits_for_receive_space`); there are no tagged messages yet",
         ),
     ),
 ];

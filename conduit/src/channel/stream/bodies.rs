@@ -55,6 +55,7 @@ impl Bodies {
         Ok(None)
     }
 
+    // spec T7: payloads come in any order.
     /// A body begins for the head at `position`; heads have been taken up to `taken`.
     ///
     /// # Errors
