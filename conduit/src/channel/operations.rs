@@ -125,6 +125,7 @@ impl Operations {
         });
     }
 
+    // spec B10: local and remote completion wait for the acknowledgement of the peer.
     /// The peer has taken the stream so far.
     pub(crate) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Completion, u32)) {
         while let Some(first) = self.sent.front()

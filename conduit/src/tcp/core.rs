@@ -198,6 +198,7 @@ impl Core {
                     self.adopt_rail(connection);
                 }
                 Made::Connected(connection) => self.adopt(connection),
+                // spec B1: an error of a rail is no error of its peer.
                 // One can do without those.
                 Made::Unreachable(_, 1.., _) => {}
                 Made::Unreachable(peer, 0, error) => {
@@ -210,6 +211,7 @@ impl Core {
         self.gauge_doors();
     }
 
+    // spec B9: the connection before is fenced before what it lost is replayed.
     /// Uses a connection, the first or another. Nothing more is read from the one before it.
     pub(super) fn adopt(&self, connection: Connection) {
         let (peer, _) = self.meet(connection.peer);

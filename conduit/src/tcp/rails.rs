@@ -153,6 +153,7 @@ impl Core {
         self.flush(peer, &mut outbound);
     }
 
+    // spec B1: a failed rail is left out for its peer. spec B7: its payloads go over another.
     /// Gives up a further connection. What it carried waits for another.
     fn unwire_rail(&self, inbound: &mut Inbound, outbound: &mut Outbound, number: u16) -> bool {
         inbound.rails.retain(|rail| rail.number != number);

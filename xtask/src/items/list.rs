@@ -246,17 +246,23 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B1",
         "Traffic over several rails; a failed one is left out, for a peer or for all",
-        Waits("failover between rails"),
+        Partly(
+            "further connections of tcp, each for its peer (`connections_that_break_lose_nothing`, `without_further_connections_all_goes_over_the_first`); messages go over the first alone, rails are all of one conduit, and none is left out for all peers",
+        ),
     ),
     item(
         "B2",
         "Every kind of message recovers: small ones are resent, long ones start again",
-        Waits("failover between rails"),
+        Partly(
+            "frames of tcp, from the position that the peer names (`a_connection_that_breaks_anywhere_is_replayed`); nothing starts again over a rail of another conduit",
+        ),
     ),
     item(
         "B3",
         "What arrives twice is recognized, also when it had not failed",
-        Waits("failover between rails"),
+        Partly(
+            "positions of the stream of tcp, and of payloads beside it (`puts_are_there_once_whatever_breaks`); rails of other conduits have none",
+        ),
     ),
     item(
         "B4",
@@ -276,7 +282,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B7",
         "Messages queued in a failed rail are taken out and go over another",
-        Waits("failover between rails"),
+        Partly(
+            "payloads of puts and gets of tcp (`connections_that_break_lose_nothing`); messages are in the queue of one connection",
+        ),
     ),
     item(
         "B8",
@@ -286,12 +294,16 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B9",
         "Late completions are waited for, and a rail is fenced before what it lost is replayed",
-        Waits("failover between rails"),
+        Partly(
+            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for what is being written; no other conduit drains its rails",
+        ),
     ),
     item(
         "B10",
         "Only the peer's acknowledgement counts as delivery",
-        Waits("failover between rails"),
+        Partly(
+            "all that tcp completes (`what_only_the_host_has_acknowledged_is_not_delivered`); an error names one peer, and none names a whole rail",
+        ),
     ),
     item(
         "T1",

@@ -225,6 +225,7 @@ impl Extents {
         }
     }
 
+    // spec B7: payloads are taken out of a failed connection one by one.
     /// A connection is lost: what it carried waits for another one.
     pub(super) fn lose(&mut self, lost: u16) {
         for placed in &mut self.queue {
