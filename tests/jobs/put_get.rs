@@ -1,6 +1,6 @@
 //! Put and get: against a model of all segments, byte by byte.
 
-use argonet::raw::{Injection, MessageClass, PrepareRequest};
+use argonet::raw::{Category, Injection, MessageClass, PrepareRequest, Transfer};
 use argonet::{Error, JobRank, Rank, SharedArray, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::panic::AssertUnwindSafe;
@@ -40,6 +40,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("stopped", stopped),
     ("flag", flag),
     ("bounds", bounds),
+    ("sizes", sizes),
 ];
 
 const PART: usize = 100_000;
@@ -300,14 +301,85 @@ fn scope_of_thread() -> Done {
     Ok(world.finalize()?)
 }
 
-/// The same puts and gets, in other fragments and copied up to other lengths.
+/// Sizes of tcp as the settings have them, and in bytes: up to where a put is copied, and the
+/// fragments of longer ones.
+const OTHER_SIZES: [([&str; 2], [usize; 2]); 3] = [
+    (["64", "4 KB"], [64, 4 << 10]),
+    (["64 KB", "1 MB"], [64 << 10, 1 << 20]),
+    (["1000", "64 KB"], [1000, 64 << 10]),
+];
+
+/// The same puts and gets, in other fragments and copied up to other lengths, which are those of the
+/// settings.
 fn other_sizes() {
-    for (eager, fragment) in [("64", "4 KB"), ("64 KB", "1 MB"), ("1000", "64 KB")] {
-        let job = Job::launched(2, "model").env("ARGONET_CONDUIT", "tcp");
-        let job = job.env("GASNET_SUPERNODE_MAXSIZE", "1");
-        let job = job.env("ARGONET_TCP_EAGER_SIZE", eager);
-        job.env("ARGONET_TCP_FRAGMENT_SIZE", fragment).run().well();
+    for ([eager, fragment], _) in OTHER_SIZES {
+        for program in ["model", "sizes"] {
+            let job = Job::launched(2, program).env("ARGONET_CONDUIT", "tcp");
+            let job = job.env("GASNET_SUPERNODE_MAXSIZE", "1");
+            let job = job.env("ARGONET_TCP_EAGER_SIZE", eager);
+            job.env("ARGONET_TCP_FRAGMENT_SIZE", fragment).run().well();
+        }
     }
+}
+
+/// Puts to a rank that is stopped and acknowledges nothing. A put that is copied is locally complete
+/// all the same. Of one that is not copied, between 20 and 60 fragments may be in flight, and while
+/// it has more, another one is refused. Each of these fails with the sizes that tcp has without
+/// settings.
+#[allow(unsafe_code)]
+fn sizes() -> Done {
+    let eager = std::env::var("ARGONET_TCP_EAGER_SIZE")?;
+    let found = OTHER_SIZES.iter().find(|(names, _)| names[0] == eager);
+    let (_, [eager, fragment]) = *found.expect("sizes of this test");
+    let few = 20 * fragment;
+    // Of the longest fragments, even the few are more than may be in flight of the default's.
+    let many = Some(60 * fragment).filter(|len| *len <= 4 << 20);
+    let longest = few.max(many.unwrap_or(0));
+    let world = World::init()?;
+    let v = SharedArray::<u8>::alloc(&world, longest)?;
+    let pid = SharedArray::<u32>::alloc(&world, 1)?;
+    if world.rank() == Rank(1) {
+        world.put_value(pid.ptr(Rank(0), 0), std::process::id())?;
+    }
+    world.barrier()?;
+    if world.rank() == Rank(0) {
+        let other = Pid::from_raw(pid.read(&world, 0) as i32).expect("a process");
+        let (raw, source) = (world.raw(), vec![7; longest]);
+        let start = |len| {
+            let offset = v.ptr(Rank(1), 0).offset();
+            let (rank, src) = (JobRank(1), source.as_ptr());
+            let put = Transfer::Put {
+                rank,
+                offset,
+                src,
+                len,
+            };
+            // SAFETY: each put is waited for below, while the source is there.
+            unsafe { raw.start(put, Injection::Immediate) }
+        };
+        let is_copied = |put| -> argonet::Result<bool> {
+            let leaf = raw.leaf(put, Category::Lc)?;
+            Ok(leaf.is_done() || raw.test(leaf)?)
+        };
+        runs(other, false);
+        let short = start(eager)?;
+        assert!(is_copied(short)?, "{eager} bytes are not copied");
+        let mut puts = vec![short];
+        let lens = [eager + 1, few].into_iter().chain(many);
+        for len in lens {
+            let put = start(len)?;
+            assert!(!is_copied(put)?, "{len} bytes are copied");
+            puts.push(put);
+            let next = start(eager + 1);
+            let leaves_room = Some(len) != many;
+            assert_eq!(next.is_ok(), leaves_room, "behind {len} bytes");
+            puts.extend(next.ok());
+        }
+        runs(other, true);
+        raw.wait_all(&mut puts)?;
+    }
+    world.barrier()?;
+    Ok(world.finalize()?)
 }
 
 /// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets still write them.

@@ -125,6 +125,7 @@ impl Operations {
         });
     }
 
+    // spec B10: local and remote completion wait for the acknowledgement of the peer.
     /// The peer has taken the stream so far.
     pub(crate) fn taken(&mut self, taken: u64, mut report: impl FnMut(OpToken, Completion, u32)) {
         while let Some(first) = self.sent.front()
@@ -237,6 +238,7 @@ impl Operations {
             let before = send_stream.used();
             match &transfer.what {
                 What::Put { source, .. } => {
+                    // spec T3: the rest waits until the peer has acknowledged some.
                     if send_stream.user_extents() >= MOST_EXTENTS {
                         return;
                     }

@@ -24,6 +24,7 @@ impl Socket {
     }
 }
 
+#[inline]
 fn result(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error())
 }

@@ -84,6 +84,7 @@ impl Rails for Sockets {
 
     fn open(&self, id: RailId, rail: &Socket) -> io::Result<()> {
         let socket = rail.descriptor();
+        // spec T2: no call waits for a socket.
         rustix::io::ioctl_fionbio(socket, true)?;
         // Other kinds of sockets have no delay to turn off.
         let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);

@@ -8,7 +8,8 @@ const fn item(id: &'static str, title: &'static str, state: super::State) -> Ite
     Item { id, title, state }
 }
 
-/// All of them, in their order. An item that is built needs a mark in the code and one in a test.
+/// All of them, in their order. An item that is built needs a mark in the code and one in a test;
+/// the text of one that is in part names tests of what there is.
 pub(super) const ITEMS: [Item; 64] = [
     item(
         "P1",
@@ -88,7 +89,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "P16",
         "Memory goals: at most 40 bytes a peer, 15 MiB for 4 credits a peer at 10,000 ranks",
-        Partly("credits and system queue keep to it; the rest of the state is that of the conduit"),
+        Partly(
+            "credits (`ten_thousand_ranks_need_what_the_text_says`) and system queue keep to it; the rest of the state is that of the conduit",
+        ),
     ),
     item(
         "U1",
@@ -243,17 +246,23 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B1",
         "Traffic over several rails; a failed one is left out, for a peer or for all",
-        Waits("failover between rails"),
+        Partly(
+            "further connections of tcp, each for its peer (`connections_that_break_lose_nothing`, `without_further_connections_all_goes_over_the_first`); messages go over the first alone, rails are all of one conduit, and none is left out for all peers",
+        ),
     ),
     item(
         "B2",
         "Every kind of message recovers: small ones are resent, long ones start again",
-        Waits("failover between rails"),
+        Partly(
+            "frames of tcp, from the position that the peer names (`a_connection_that_breaks_anywhere_is_replayed`); nothing starts again over a rail of another conduit",
+        ),
     ),
     item(
         "B3",
         "What arrives twice is recognized, also when it had not failed",
-        Waits("failover between rails"),
+        Partly(
+            "positions of the stream of tcp, and of payloads beside it (`puts_are_there_once_whatever_breaks`); rails of other conduits have none",
+        ),
     ),
     item(
         "B4",
@@ -273,7 +282,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B7",
         "Messages queued in a failed rail are taken out and go over another",
-        Waits("failover between rails"),
+        Partly(
+            "payloads of puts and gets of tcp (`connections_that_break_lose_nothing`); messages are in the queue of one connection",
+        ),
     ),
     item(
         "B8",
@@ -283,12 +294,16 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B9",
         "Late completions are waited for, and a rail is fenced before what it lost is replayed",
-        Waits("failover between rails"),
+        Partly(
+            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for what is being written; no other conduit drains its rails",
+        ),
     ),
     item(
         "B10",
         "Only the peer's acknowledgement counts as delivery",
-        Waits("failover between rails"),
+        Partly(
+            "all that tcp completes (`what_only_the_host_has_acknowledged_is_not_delivered`); an error names one peer, and none names a whole rail",
+        ),
     ),
     item(
         "T1",
@@ -303,7 +318,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T3",
         "Fragments over several connections; what is long waits for the first to be acknowledged",
-        Partly("payloads of long active messages go over one connection"),
+        Partly(
+            "puts and gets go over several (`a_large_transfer_asks_for_further_connections_and_uses_them`), and wait after 32 fragments (`a_long_put_goes_on_when_the_peer_acknowledges`); payloads of long active messages go over one",
+        ),
     ),
     item("T4", "Data is received into its destination", Built),
     item(
@@ -314,7 +331,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T6",
         "Safe for threads, as fast as raw sockets",
-        Partly("a put of 64 KiB takes 1.21 times what raw sockets take"),
+        Partly(
+            "threads share a rank (`threads_share_a_class`, `a_peer_that_is_held_holds_up_no_other`); a put of 64 KiB takes 1.21 times what raw sockets take",
+        ),
     ),
     item(
         "T7",
@@ -324,6 +343,8 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "T8",
         "Data with holes is packed once; the rest of a long waits for its destination",
-        Partly("there are no tagged messages yet"),
+        Partly(
+            "data is packed once (`data_with_holes_travels_in_one_message`), the rest waits for receive space (`a_medium_waits_for_receive_space`); there are no tagged messages yet",
+        ),
     ),
 ];

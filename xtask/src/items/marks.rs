@@ -20,11 +20,12 @@ pub(super) fn of(file: &File) -> Vec<Mark> {
     let tests_from = file.tests_from();
     let lines: Vec<&str> = file.text.lines().collect();
     for (number, line) in lines.iter().enumerate() {
-        let Some((_, comment)) = line.split_once("//") else {
+        let Some(comment) = comment_of(line) else {
             continue;
         };
+        let next = lines.get(number + 1).copied();
         let in_test = tests_from.is_some_and(|from| number >= from);
-        for id in ids(comment) {
+        for id in ids(&with_the_rest(comment, next)) {
             let place = match test_after(&lines, number) {
                 Some(name) if in_test => format!("{}: `{name}`", file.path),
                 _ => file.path.clone(),
@@ -35,6 +36,30 @@ pub(super) fn of(file: &File) -> Vec<Mark> {
     marks.sort();
     marks.dedup();
     marks
+}
+
+/// What stands behind the slashes of a line.
+fn comment_of(line: &str) -> Option<&str> {
+    line.split_once("//").map(|(_, comment)| comment)
+}
+
+/// A comment, with the beginning of the next line where a mark is split over both: the word ends
+/// the one, the item begins the other.
+fn with_the_rest(comment: &str, next: Option<&str>) -> String {
+    let begun = comment.trim_end();
+    let before = begun.strip_suffix("spec");
+    let is_split = before.is_some_and(|before| !before.ends_with(char::is_alphanumeric));
+    let next = next
+        .map(str::trim_start)
+        .filter(|line| line.starts_with("//"));
+    match next.and_then(comment_of) {
+        Some(rest) if is_split => {
+            let rest = rest.trim_start_matches(['/', '!', ' ']);
+            let id = rest.split(' ').next().unwrap_or_default();
+            format!("{begun} {id}")
+        }
+        _ => comment.to_owned(),
+    }
 }
 
 /// The items that a comment names: a letter of a protocol and a number after the word.
@@ -93,6 +118,35 @@ mod tests {
                 ("U12".to_owned(), false, place())
             ]
         );
+    }
+
+    #[test]
+    fn marks_split_over_two_lines_are_found() {
+        for (first, second) in [
+            ("    // Its reply has room; see there (spec", "    // P6)."),
+            ("/// As spec", "/// P6 says."),
+            ("//! spec ", "//!   P6"),
+            ("let x = 1; // spec", "// P6"),
+        ] {
+            let found = marks("am/src/a.rs", &format!("{first}\n{second}\nfn f() {{}}\n"));
+            let due = ("P6".to_owned(), false, "am/src/a.rs".to_owned());
+            assert_eq!(found, [due], "{first}");
+        }
+        // Another word, what is no comment, and a line between.
+        for text in [
+            "// inspec\n// P6\n",
+            "// spec\nlet p = P6;\n",
+            "// spec\n\"P6\"; // P6\n",
+            "// spec\n\n// P6\n",
+            "// spec",
+        ] {
+            assert_eq!(marks("am/src/a.rs", text), [], "{text}");
+        }
+        // The test after it has its name.
+        let text = "    /// That it works (spec\n    /// B2).\n    #[test]\n    fn works() {}\n";
+        let found = marks("am/tests/a.rs", text);
+        let place = "am/tests/a.rs: `works`".to_owned();
+        assert_eq!(found, [("B2".to_owned(), true, place)]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod list;
 mod marks;
+mod names;
 
 use crate::command::root;
 use crate::tidy::{self, File};
@@ -15,7 +16,7 @@ use std::fmt::Write as _;
 enum State {
     /// All of it.
     Built,
-    /// Some; what is missing.
+    /// Some; what there is, by the names of tests in backticks, and what is missing.
     Partly(&'static str),
     /// Nothing before this exists.
     Waits(&'static str),
@@ -68,6 +69,7 @@ fn check() -> Vec<String> {
     let files = tidy::files(&root());
     let marks = marks_of(&files);
     let mut complaints = disagreements(&list::ITEMS, &marks);
+    complaints.extend(nameless(&list::ITEMS, &names::of_tests(&files)));
     let held = files.iter().find(|file| file.path == TABLE);
     if held.is_none_or(|file| file.text != table(&list::ITEMS, &marks)) {
         complaints.push(format!(
@@ -104,11 +106,10 @@ fn disagreements(items: &[Item], marks: &[Mark]) -> Vec<String> {
                 }
             }
             State::Waits(what) => {
-                let conduit = what
-                    .strip_prefix("the ")
-                    .and_then(|rest| rest.strip_suffix(" conduit"));
-                if conduit.is_some_and(|name| root().join("conduit/src").join(name).exists()) {
-                    complaints.push(format!("{id} is said to wait for {what}, which exists"));
+                if let Some(conduit) = waits_for(what) {
+                    complaints.push(format!(
+                        "{id} is said to wait for {what}, and the conduit {conduit} exists"
+                    ));
                 }
                 if let Some(mark) = marked(false) {
                     complaints.push(format!(
@@ -125,6 +126,35 @@ fn disagreements(items: &[Item], marks: &[Mark]) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// What is wrong with the texts of items that are in part: each names a test that shows what there
+/// is, so that it changes when that does, and what a text quotes is the name of a test.
+fn nameless(items: &[Item], tests: &BTreeSet<String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for Item { id, state, .. } in items {
+        let State::Partly(text) = state else { continue };
+        let mut named = names::in_text(text).peekable();
+        if named.peek().is_none() {
+            complaints.push(format!("{id} is in part, and its text names no test"));
+        }
+        for name in named.filter(|name| !tests.contains(*name)) {
+            complaints.push(format!("{id} is in part, and there is no test `{name}`"));
+        }
+    }
+    complaints
+}
+
+/// The conduit that exists and that a text names as what is waited for: one that a job can choose,
+/// in whatever words, or one that has a directory.
+fn waits_for(what: &str) -> Option<&str> {
+    let mut words = what.split(|c: char| !c.is_ascii_alphanumeric());
+    let chosen = words.find(|word| argonet_settings::CONDUITS.contains(word));
+    let begun = what
+        .strip_prefix("the ")
+        .and_then(|rest| rest.strip_suffix(" conduit"))
+        .filter(|name| root().join("conduit/src").join(name).exists());
+    chosen.or(begun)
 }
 
 fn table(items: &[Item], marks: &[Mark]) -> String {
@@ -213,12 +243,40 @@ mod tests {
 
     #[test]
     fn no_item_waits_for_a_conduit_that_exists() {
-        let waits = item(State::Waits("the tcp conduit"));
-        let complaints = disagreements(&waits, &[]);
-        assert_eq!(
-            complaints,
-            ["P1 is said to wait for the tcp conduit, which exists"]
-        );
+        let waits = |what| disagreements(&item(State::Waits(what)), &[]);
+        for conduit in ["smp", "tcp", "portals"] {
+            let of = |text: String| -> &'static str { text.leak() };
+            for what in [
+                of(format!("the {conduit} conduit")),
+                of(format!("{conduit}: its rails")),
+                of(format!("failover between rails of {conduit}")),
+            ] {
+                let due =
+                    format!("P1 is said to wait for {what}, and the conduit {conduit} exists");
+                assert_eq!(waits(what), [due]);
+            }
+        }
+        // Words of which the name of a conduit is a part.
+        for what in ["the usnic conduit", "failover of tcpdump and portals4"] {
+            assert!(waits(what).is_empty(), "{what}");
+        }
+        // What has a directory and cannot be chosen is half built.
+        assert_eq!(waits("the channel conduit").len(), 1);
+    }
+
+    #[test]
+    fn an_item_in_part_names_tests_that_exist() {
+        let tests = ["shows_some", "shows_more"].map(str::to_owned).into();
+        let said = |text| nameless(&item(State::Partly(text)), &tests);
+        assert!(said("some (`shows_some`); not the rest").is_empty());
+        assert!(said("`shows_some`, `shows_more`; not the rest").is_empty());
+        let none = ["P1 is in part, and its text names no test"];
+        assert_eq!(said("the rest is missing: shows_some"), none);
+        let gone = ["P1 is in part, and there is no test `shows_all`"];
+        assert_eq!(said("some (`shows_some`, `shows_all`)"), gone);
+        for state in [State::Built, State::Waits("something")] {
+            assert!(nameless(&item(state), &tests).is_empty());
+        }
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl<R: Rails> Core<R> {
             match made {
                 Made::Rail(rail) if rail.id.number > 0 => self.adopt_further(rail),
                 Made::Rail(rail) => self.adopt(rail),
-                // One can do without those.
+                // spec B1: an error of a rail is no error of its peer. One can do without those.
                 Made::Unreachable(RailId { number: 1.., .. }, _) => {}
                 Made::Unreachable(id, error) => {
                     let (peer, _) = self.meet(id.peer);
@@ -207,6 +207,7 @@ impl<R: Rails> Core<R> {
         self.gauge_doors();
     }
 
+    // spec B9: the rail before is fenced before what it lost is replayed.
     /// Uses a first rail, or another in its place. Nothing more is read from the one before it.
     pub(super) fn adopt(&self, new: NewRail<R::Rail>) {
         let (peer, _) = self.meet(new.id.peer);

@@ -162,6 +162,7 @@ impl<R: Rails> Core<R> {
         self.flush(peer, &mut outbound);
     }
 
+    // spec B1: a failed rail is left out for its peer. spec B7: its payloads go over another.
     /// Gives up a further rail. What it carried waits for another.
     fn unwire_rail(
         &self,

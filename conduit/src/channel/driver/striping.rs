@@ -327,6 +327,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
         Ok(())
     }
 
+    // spec B9: a late payload must not be written after newer data.
     /// Ends all connections but one that are about to place such a body.
     fn cut(&mut self, inbound: &mut Inbound<R>, but: u16, such: impl Fn(&Frame) -> bool) {
         let such = |receive_stream: &ReceiveStream| receive_stream.placing().is_some_and(&such);

@@ -31,6 +31,7 @@ impl Grant {
         }
     }
 
+    // spec T8: the rest waits for receive space of the peer.
     /// Whether a request of that charge may be sent, besides those for which `reserved` is kept.
     #[inline]
     pub(crate) fn allows(&self, charge: usize, reserved: usize) -> bool {

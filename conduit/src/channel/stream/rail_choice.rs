@@ -330,6 +330,7 @@ mod tests {
         count
     }
 
+    // spec T7: several connections are used only when they are better than one.
     #[test]
     fn the_better_is_used_and_the_other_tried_now_and_then() {
         assert!((290..=305).contains(&windows_with_all(1, 2)));

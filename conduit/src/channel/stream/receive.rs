@@ -282,6 +282,7 @@ impl ReceiveStream {
         }
     }
 
+    // spec B3: positions show what arrives twice.
     /// Passes over a frame that was taken before.
     ///
     /// # Errors

@@ -391,3 +391,44 @@ fn a_full_peer_refuses_the_first_message_and_nothing_has_happened() {
             .all(|(a, b)| a == [b[0], 0xee])
     );
 }
+
+/// spec T8: data with holes is packed once and travels in one message, not in one for each element.
+#[test]
+fn data_with_holes_travels_in_one_message() {
+    const COUNT: usize = 100;
+    let rig = Rig::pair(4 * COUNT);
+    let (ctx, engine) = (context(), &rig.ranks[0].engine);
+    let peer_ctx = context();
+    let source = pattern(9, 2 * COUNT);
+    let mut back = vec![0u8; 2 * COUNT];
+    let far = rig.memory[1].address() as usize;
+    for direction in [Direction::Put, Direction::Get] {
+        let (to, to_strides, from, from_strides) = match direction {
+            Direction::Put => (far, [4], source.as_ptr().expose_provenance(), [2]),
+            Direction::Get => (back.as_mut_ptr().expose_provenance(), [2], far, [4]),
+        };
+        let transfer = VisTransfer {
+            direction,
+            rank: JobRank(1),
+            memory: PeerMemory::Bound(ENDPOINT),
+            shape: Shape::Strided(crate::engine::Strided {
+                to,
+                to_strides: &to_strides,
+                from,
+                from_strides: &from_strides,
+                element: 2,
+                counts: &[COUNT],
+            }),
+            notice: None,
+        };
+        // SAFETY: both sides are there to the end; strides are read during the call.
+        let event = unsafe { engine.vis_start(&ctx, &transfer, Injection::Blocking) };
+        // The request, and what comes back.
+        let (peer, polls) = (&rig.ranks[1].engine, 0..10);
+        let there: usize = polls.clone().map(|_| peer.poll(&peer_ctx).unwrap()).sum();
+        let here: usize = polls.map(|_| engine.poll(&ctx).unwrap()).sum();
+        assert_eq!((there, here), (1, 1), "{direction:?}");
+        assert!(engine.peek(&ctx, event.unwrap()).unwrap());
+    }
+    assert!(back == source);
+}

@@ -24,6 +24,7 @@ fn one_that_ends_is_asked_for_again() {
     assert_eq!(wanted(&ranks[0]), [1]);
 }
 
+// spec B1: a rail without an error of its own is left out when its host is silent.
 #[test]
 fn one_whose_host_is_silent_is_given_up_and_asked_for_again() {
     let limited = ChannelSizes {
@@ -45,6 +46,7 @@ fn one_whose_host_is_silent_is_given_up_and_asked_for_again() {
     assert!(ranks.iter().all(|rank| rank.seen.broken.is_empty()));
 }
 
+// spec B9: a rail that was given up is not read.
 #[test]
 fn one_of_the_past_is_not_read() {
     let mut ranks = two(sizes());

@@ -27,6 +27,7 @@ mod hostile;
 mod lost_rails;
 mod polls;
 mod progress;
+mod promises;
 mod rails;
 mod silent;
 

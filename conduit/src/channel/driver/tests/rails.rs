@@ -147,6 +147,7 @@ fn a_large_transfer_asks_for_further_connections_and_uses_them() {
     assert_eq!(ranks[0].queue.wanted_rails.lock().len(), 2);
 }
 
+// spec B1, with rails that fail at any time. spec B7: nothing is lost with them.
 /// Each connection ends now and then, in the middle of transfers, and is made again later or not at
 /// all.
 #[test]
@@ -196,6 +197,7 @@ fn connections_that_break_lose_nothing() {
     transfers(&mut ranks, 3);
 }
 
+// spec B10: a put with a fragment that the peer has not taken is not complete.
 /// Messages do not wait for payloads that are under way elsewhere, and only what is whole is
 /// acknowledged.
 #[test]
@@ -273,6 +275,7 @@ fn what_a_further_connection_cannot_carry_ends_all() {
     }
 }
 
+// spec B1: the error of a rail leaves the peer as it was.
 #[test]
 fn without_further_connections_all_goes_over_the_first() {
     let mut ranks = two(sizes());
@@ -293,6 +296,7 @@ fn without_further_connections_all_goes_over_the_first() {
     assert!(ranks[0].seen.broken.is_empty());
 }
 
+// spec B9: the late rail is fenced. spec B3: what it brings has come before.
 /// A connection has a body in the middle that comes whole over another one: what is left of it
 /// comes late, when the put is complete and its place has been used again.
 #[test]

@@ -101,6 +101,7 @@ impl Control {
         }
     }
 
+    #[inline]
     fn make(&mut self, taken: u64) {
         let ack = self.next_ack(taken);
         self.is_urgent = false;
@@ -117,6 +118,7 @@ impl Control {
         }
     }
 
+    #[inline]
     fn next_ack(&mut self, taken: u64) -> Ack {
         if self.held.is_some_and(|(_, until)| taken >= until) {
             self.held = None;
@@ -125,6 +127,7 @@ impl Control {
         (self.ack.0.min(held).max(self.acked.0), self.ack.1)
     }
 
+    #[inline]
     fn add(&mut self, head: &HeadBytes) {
         let (begin, bytes) = (self.end, head.as_bytes());
         self.end += bytes.len();

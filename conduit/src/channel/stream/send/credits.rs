@@ -67,11 +67,13 @@ impl Credits {
         self.asks = self.open.is_some();
     }
 
+    #[inline]
     pub(super) fn has_news(&self) -> bool {
         self.lent != self.reported_lent || self.wanted > 0
     }
 
     /// The control frame.
+    #[inline]
     pub(super) fn control(&mut self, (taken, handled): (u64, u64)) -> HeadBytes {
         let fields = Fields {
             offset: taken,
@@ -91,6 +93,7 @@ impl Credits {
     }
 
     /// The next of the frames behind it.
+    #[inline]
     pub(super) fn system(&mut self) -> Option<HeadBytes> {
         let word = if self.asks {
             self.asks = false;

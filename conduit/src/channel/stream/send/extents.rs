@@ -44,6 +44,7 @@ impl Placed {
     }
 
     /// Whether it may leave the stream, as its head is not among what must be written next.
+    #[inline]
     pub(super) fn may_leave(&self, boundary: u64, stays_until: u64) -> bool {
         self.is_in_stream()
             && self.movable.is_some()
@@ -122,6 +123,7 @@ impl Extents {
     }
 
     /// Those from the next one on.
+    #[inline]
     pub(super) fn rest(&self) -> impl Iterator<Item = &Placed> {
         self.queue.range(self.next..)
     }
@@ -225,6 +227,7 @@ impl Extents {
         }
     }
 
+    // spec B7: payloads are taken out of a failed connection one by one.
     /// A connection is lost: what it carried waits for another one.
     pub(super) fn lose(&mut self, lost: u16) {
         for placed in &mut self.queue {

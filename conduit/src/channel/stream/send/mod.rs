@@ -248,6 +248,7 @@ impl SendStream {
     }
 
     /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
+    #[inline]
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
             // It would lie before what is left of a payload that has begun.
@@ -289,6 +290,7 @@ impl SendStream {
     }
 
     /// A burst ends with a frame.
+    #[inline]
     fn burst_end(&self) -> u64 {
         let mut bytes = 0;
         for (count, placed) in self.extents.rest().enumerate() {
@@ -349,6 +351,7 @@ impl SendStream {
         self.sent += bytes;
     }
 
+    // spec B10: the peer itself acknowledges; what its host has acknowledged counts for nothing.
     /// The peer has taken everything before `taken`. What is old is passed over.
     ///
     /// # Errors
@@ -381,11 +384,13 @@ impl SendStream {
             self.boundary = self.taken;
             self.extents.go_to(self.sent);
         }
+        // spec B9: a payload is kept until no connection is writing it.
         let taken = self.taken.min(self.extents.being_written());
         self.ring.release(self.extents.release(taken));
         self.released = taken;
     }
 
+    // spec B2: frames of every kind are sent again from the position that the peer names.
     /// Another connection was made; the peer says that it has taken everything before `received`.
     ///
     /// # Errors

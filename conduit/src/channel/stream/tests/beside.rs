@@ -439,6 +439,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
+    // spec B3: nothing comes twice. spec B9: nothing is written late, and no source is given back
+    // while it is read. spec T7: fragments come in any order.
     #[test]
     fn puts_are_there_once_whatever_breaks(steps in proptest::collection::vec(step(), 1..150)) {
         let mut world = World::new();

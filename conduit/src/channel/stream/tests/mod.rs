@@ -380,6 +380,7 @@ fn every_size_of_writes_and_reads_will_do() {
     }
 }
 
+// spec B2: frames of every kind are sent again. spec B3: also those that had arrived.
 /// The connection breaks at each byte, after the peer has read each number of bytes before it; what
 /// the peer says it has received is as of then, or of the beginning.
 #[test]

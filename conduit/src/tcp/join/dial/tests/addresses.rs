@@ -42,6 +42,7 @@ fn addresses_take_turns_and_pauses_grow() {
     );
 }
 
+// spec T1: a peer is given up when each of its addresses has had its tries.
 #[test]
 fn each_address_has_its_tries() {
     let config = DialConfig {
@@ -119,6 +120,7 @@ fn a_peer_without_addresses_is_given_up_at_once() {
     assert!(peer.tried(0, &[]).is_empty());
 }
 
+// spec T1: over several interfaces.
 #[test]
 fn further_connections_begin_at_further_addresses() {
     let mut peer = Peer::default();
