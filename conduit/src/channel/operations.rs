@@ -273,7 +273,7 @@ impl Operations {
     pub(crate) fn data(&mut self, frame: &Frame) -> Result<Data, RecordError> {
         let unasked = RecordError::Kind(Kind::Got.into());
         let get = find(&mut self.gets, frame.fields.op).ok_or(unasked)?;
-        // Completions come in any order where there are several connections; none comes twice.
+        // Completions come in any order where there are several rails; none comes twice.
         let (at, len) = (frame.fields.offset.checked_sub(get.offset), frame.length);
         let at = at.map_or(usize::MAX, |at| usize::try_from(at).unwrap_or(usize::MAX));
         if len == 0

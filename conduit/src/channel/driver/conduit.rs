@@ -389,7 +389,7 @@ impl<R: Rails> Conduit for Channel<R> {
     }
 
     fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
-        // Threads of the library's own serve connections in every mode, so everything here locks.
+        // Threads of the library's own serve rails in every mode, so everything here locks.
         self.core.exits.report(exit, &*self.core);
         true
     }

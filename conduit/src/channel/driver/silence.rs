@@ -1,14 +1,14 @@
-//! Connections over which nothing comes any more, although the system takes them for whole.
+//! Rails over which nothing comes any more, although the system takes them for whole.
 //!
 //! A host that is switched off, a cable that is pulled out, a firewall that begins to drop packets:
-//! nothing of that ends a connection for the 15 minutes or so in which the system repeats what was
+//! nothing of that ends a rail for the 15 minutes or so in which the system repeats what was
 //! not acknowledged. A peer that computes and does not call the library is silent, too, and must be
 //! left alone; its *host* acknowledges what arrives. So it is the host that is looked at: whether
 //! something that was sent to it waits to be acknowledged, and when it was heard last.
 
 use crate::channel::rail::Vital;
 
-/// How many looks there are at least in the time after which a connection is given up.
+/// How many looks there are at least in the time after which a rail is given up.
 pub(super) const LOOKS: u32 = 8;
 
 /// What is to be done.
@@ -18,15 +18,15 @@ pub(super) enum Verdict {
     Alive,
     /// Nothing is on its way: send something that the host acknowledges.
     Probe,
-    /// The connection is of no more use.
+    /// The rail is of no more use.
     GiveUp,
 }
 
-/// The machine of one connection.
+/// The machine of one rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Silence {
     /// The first look at which the host owed an acknowledgement; nothing has been heard since. What
-    /// the system says of the time before counts for nothing: a connection may have been idle for
+    /// the system says of the time before counts for nothing: a rail may have been idle for
     /// hours when it is used again.
     owed_ns: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Payloads beside the stream: which connection writes them, and where they go when they have come.
+//! Payloads beside the stream: which rail writes them, and where they go when they have come.
 
 use super::core::Core;
 use super::further_rails::InboundRail;
@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use std::io;
 
-/// Reads of a further connection in one visit.
+/// Reads of a further rail in one visit.
 const READS: usize = 4;
 
 impl<R: Rails> Core<R> {
@@ -30,8 +30,8 @@ impl<R: Rails> Core<R> {
         choice.look(now_ns, moved, part_bytes, under_way);
     }
 
-    // spec T3: fragments of a long payload over several connections.
-    /// Hands payloads out to the connections that have them there first, as far as these take them.
+    // spec T3: fragments of a long payload over several rails.
+    /// Hands payloads out to the rails that have them there first, as far as these take them.
     #[cold]
     pub(super) fn stripe(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
         self.look_at_choice(outbound);
@@ -65,7 +65,7 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// The connection that takes the next payload: the stream's, or one of the others; `None` if
+    /// The rail that takes the next payload: the stream's, or one of the others; `None` if
     /// none takes it now.
     fn best(&self, outbound: &mut Outbound<R>, len: usize, all: u64) -> Option<Option<usize>> {
         let now_ns = self.vitals.now_ns();
@@ -93,13 +93,13 @@ impl<R: Rails> Core<R> {
         Some((best < rails).then_some(best))
     }
 
-    /// Writes what a further connection takes of its payload.
+    /// Writes what a further rail takes of its payload.
     fn write_claim(&self, outbound: &mut Outbound<R>, at: usize) {
         let rail = &mut outbound.striping.rails[at];
         while let Some(claim) = &mut rail.claim {
             let mut pieces = Pieces::new();
             claim.pieces(&mut pieces);
-            // SAFETY: the send stream keeps the payload until it is written or the connection is
+            // SAFETY: the send stream keeps the payload until it is written or the rail is
             // given up.
             match unsafe { rail.rail.write(&pieces) } {
                 Ok(bytes) => {
@@ -123,7 +123,7 @@ impl<R: Rails> Core<R> {
 }
 
 impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
-    /// Reads further connections that have something.
+    /// Reads further rails that have something.
     #[cold]
     pub(super) fn rails(&mut self, inbound: &mut Inbound<R>) -> Result<Went, RecordError> {
         let ready = self.peer.ready_rails.swap(0, Ordering::Relaxed);
@@ -183,7 +183,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
         Ok(Took::All)
     }
 
-    /// Takes the bodies that have come over a further connection, which carries nothing else.
+    /// Takes the bodies that have come over a further rail, which carries nothing else.
     fn bodies(
         &mut self,
         inbound: &mut Inbound<R>,
@@ -204,7 +204,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
                     match self.body_begins(inbound, rail.number, &body)? {
                         // SAFETY: a place in this rank's segment, which stays mapped as long as the
                         // conduit, or of a get, which is writable until its completion is reported:
-                        // before that, or before another connection brings the same, this one is
+                        // before that, or before another rail brings the same, this one is
                         // cut.
                         Some(place) => unsafe { rail.receive_stream.place(body, place) },
                         None => rail.receive_stream.skip(body),
@@ -229,7 +229,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
             .ok_or(RecordError::Kind(frame.kind.into()))
     }
 
-    /// A body begins on some connection: where it goes; `None` if it is thrown away.
+    /// A body begins on some rail: where it goes; `None` if it is thrown away.
     pub(super) fn body_begins(
         &mut self,
         inbound: &mut Inbound<R>,
@@ -241,7 +241,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
         if inbound.bodies.wants(position, taken, &head)? == Wanted::No {
             return Ok(None);
         }
-        // Its sender has given up the connection over which it was on its way.
+        // Its sender has given up the rail over which it was on its way.
         self.cut(inbound, number, |other| other.fields.position == position);
         self.place_of(&head)
     }
@@ -265,7 +265,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
         }
     }
 
-    /// A body that is here with all its bytes, on the first connection.
+    /// A body that is here with all its bytes, on the first rail.
     pub(super) fn whole_body(
         &mut self,
         inbound: &mut Inbound<R>,
@@ -328,7 +328,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
     }
 
     // spec B9: a late payload must not be written after newer data.
-    /// Ends all connections but one that are about to place such a body.
+    /// Ends all rails but one that are about to place such a body.
     fn cut(&mut self, inbound: &mut Inbound<R>, but: u16, such: impl Fn(&Frame) -> bool) {
         let such = |receive_stream: &ReceiveStream| receive_stream.placing().is_some_and(&such);
         if but != 0 && such(&inbound.receive_stream) {
@@ -344,7 +344,7 @@ impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
     }
 }
 
-/// How far a connection was read.
+/// How far a rail was read.
 enum Took {
     /// There may be more.
     All,

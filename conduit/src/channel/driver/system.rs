@@ -1,4 +1,4 @@
-//! The system queue over connections: frames of one word beside the stream. Credits called back and
+//! The system queue over rails: frames of one word beside the stream. Credits called back and
 //! the end of the job ride on it.
 
 use super::core::Core;
@@ -30,7 +30,7 @@ impl<R: Rails> Core<R> {
         let unknown = RecordError::Kind(Kind::System.into());
         let mut guard = peer.outbound.lock();
         let outbound = &mut *guard;
-        // Streams lose nothing but with their connection, after which questions are written again:
+        // Streams lose nothing but with their rail, after which questions are written again:
         // the queue keeps none.
         let mut queue = SystemQueue::new(Duration::ZERO);
         let heard = queue.handle_recv(Duration::ZERO, peer.rank.0, &mut outbound.slot, Frame(word));
@@ -84,7 +84,7 @@ impl<R: Rails> Core<R> {
     }
 }
 
-/// Over tcp an exit is reported to connected peers: no connection is made for it.
+/// Over tcp an exit is reported to connected peers: no rail is made for it.
 // spec P13
 impl<R: Rails> Way for Core<R> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
@@ -121,7 +121,7 @@ impl<R: Rails> Way for Core<R> {
         outbound.is_some_and(|outbound| !outbound.slot.has_exit_waiting() && !outbound.is_unsent())
     }
 
-    /// Its connection has ended.
+    /// Its rail has ended.
     fn is_gone(&self, rank: JobRank) -> bool {
         let outbound = self.used(rank.0).and_then(|peer| peer.outbound.try_lock());
         outbound.is_some_and(|outbound| outbound.wire.is_none() || outbound.failed.is_some())

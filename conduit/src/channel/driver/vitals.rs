@@ -60,7 +60,7 @@ impl Vitals {
 }
 
 impl<R: Rails> Core<R> {
-    /// Gives up connections whose hosts do not answer. A look when it is time; else it reads the
+    /// Gives up rails whose hosts do not answer. A look when it is time; else it reads the
     /// clock.
     pub(super) fn look_for_silent(&self) {
         if let Some(now_ns) = self.vitals.is_due() {

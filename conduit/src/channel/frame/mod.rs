@@ -1,4 +1,4 @@
-//! What travels on a connection: a stream of frames.
+//! What travels on a rail: a stream of frames.
 //!
 //! ```text
 //! byte 0     1        2      3      4         8          12
@@ -16,9 +16,9 @@
 //! ```
 //!
 //! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to
-//! another, which goes on over all connections between the two: its bytes are counted from 0, and
+//! another, which goes on over all rails between the two: its bytes are counted from 0, and
 //! `position` holds the low 32 bits of the number of the frame's first byte. So what arrives a
-//! second time after a connection was made again is recognized, and what is missing too. Control
+//! second time after a rail was made again is recognized, and what is missing too. Control
 //! frames are outside of the stream and never repeated: `taken` says up to which byte the stream of
 //! the frame's receiver has been taken, `handled` how many bytes of its requests, as [`charge`]
 //! counts them, have been handled since the beginning, `lent` the low bits of how many credits it
@@ -27,7 +27,7 @@
 //! queue](argonet_am::system_queue).
 //!
 //! The head of a put or of data may say that its payload is *away*: it does not follow the head,
-//! although positions go on as if it did, but comes as a *body* on any connection between the two,
+//! although positions go on as if it did, but comes as a *body* on any rail between the two,
 //! before the head or after it. A body is outside of the stream, and says itself what its head
 //! says: the position, the fields, and the kind.
 
@@ -370,7 +370,7 @@ impl Frame {
         self.head_len() + self.length
     }
 
-    /// Its bytes on the connection.
+    /// Its bytes on the rail.
     #[inline]
     pub(crate) fn here(&self) -> usize {
         if self.away {

@@ -55,7 +55,7 @@ impl Bodies {
         Ok(None)
     }
 
-    // spec B3: a payload that has come over another connection is not taken again.
+    // spec B3: a payload that has come over another rail is not taken again.
     // spec T7: payloads come in any order.
     /// A body begins for the head at `position`; heads have been taken up to `taken`.
     ///

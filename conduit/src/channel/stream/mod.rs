@@ -2,7 +2,7 @@
 //!
 //! A [`SendStream`] takes frames and yields the bytes to write; a [`ReceiveStream`] takes the bytes
 //! that were read and yields frames. Both know their place in their stream, which goes on when
-//! another connection is made: what the peer has not taken is written again
+//! another rail is made: what the peer has not taken is written again
 //! ([`SendStream::resume`]), what was taken before is passed over.
 //!
 //! * **Replay.** Frames, and payloads that are copied, lie in a ring until the peer has taken them;
@@ -10,7 +10,7 @@
 //!   it is needed, up to its limit.
 //! * **Room.** Requests leave the room of the largest reply in the ring, and a request is taken
 //!   only while that room is there: a reply never waits. A peer sends no more requests than it has
-//!   been lent room for ([`Grant`]), so what arrives is always taken from the connection, and
+//!   been lent room for ([`Grant`]), so what arrives is always taken from the rail, and
 //!   replies never wait behind requests.
 
 mod bodies;

@@ -1,24 +1,24 @@
-//! Which connection takes the next part of a large transfer, and whether several are better than
+//! Which rail takes the next part of a large transfer, and whether several are better than
 //! one.
 
-// spec T7: further connections are used only when they pay.
+// spec T7: further rails are used only when they pay.
 
-/// Parts of large transfers after which one connection or several have shown what they do.
+/// Parts of large transfers after which one rail or several have shown what they do.
 const WINDOW_PARTS: u64 = 16;
 
 /// After so many windows the one that is not used is tried again.
 const WINDOWS_A_TRIAL: u32 = 16;
 
-/// Several connections must be so much better than one.
+/// Several rails must be so much better than one.
 const BETTER: f64 = 1.05;
 
-/// What a connection moves in so long lies with the system before no further part is given to it: a
+/// What a rail moves in so long lies with the system before no further part is given to it: a
 /// rank that does not get its core for a moment must not leave the network without work. At least
 /// and at most so many bytes.
 const AHEAD_NS: f64 = 8e6;
 const AHEAD_BYTES: core::ops::RangeInclusive<u64> = 256 << 10..=4 << 20;
 
-/// Bytes a ns of a connection of which nothing is known, while nothing is known of any.
+/// Bytes a ns of a rail of which nothing is known, while nothing is known of any.
 const SOME_SPEED: f64 = 1.0;
 
 /// What the speed of the last time counts beside that of the times before.
@@ -28,7 +28,7 @@ const FRESH: f64 = 0.3;
 const LEAST_NS: u64 = 200_000;
 const LEAST_BYTES: u64 = 64 << 10;
 
-/// How fast a connection is: bytes that the peer's host has acknowledged, over the time in which
+/// How fast a rail is: bytes that the peer's host has acknowledged, over the time in which
 /// there were some to send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Speed {
@@ -70,7 +70,7 @@ impl Speed {
         // The end of a stream, which nobody wrote, counts as a byte of what is queued.
         let bytes = acknowledged.saturating_sub(from);
         let ns = now_ns - since_ns;
-        // A connection on which nothing moves is slow, too.
+        // A rail on which nothing moves is slow, too.
         if ns == 0 || (ns < LEAST_NS && !at_least) || (bytes < LEAST_BYTES && ns < 100 * LEAST_NS) {
             return;
         }
@@ -91,7 +91,7 @@ impl Speed {
     }
 }
 
-/// A connection that could take the next part.
+/// A rail that could take the next part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) speed: Speed,
@@ -131,7 +131,7 @@ pub(crate) fn best(links: &[Link], len: u64, all: u64) -> Option<usize> {
     (there(&able, len) <= there(&best, all)).then_some(able)
 }
 
-/// Whether large transfers use one connection or all.
+/// Whether large transfers use one rail or all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Choice {
     /// Bytes a ns, with one and with all; 0 while it is not known.
@@ -330,7 +330,7 @@ mod tests {
         count
     }
 
-    // spec T7: several connections are used only when they are better than one.
+    // spec T7: several rails are used only when they are better than one.
     #[test]
     fn the_better_is_used_and_the_other_tried_now_and_then() {
         assert!((290..=305).contains(&windows_with_all(1, 2)));

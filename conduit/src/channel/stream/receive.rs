@@ -383,7 +383,7 @@ impl ReceiveStream {
         self.skipping = Some(frame);
     }
 
-    /// Takes bytes that did not come by a connection, as far as there is room: how many.
+    /// Takes bytes that did not come by a rail, as far as there is room: how many.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> usize {
         let mut pieces = Pieces::new();
         self.room(&mut pieces);
@@ -394,7 +394,7 @@ impl ReceiveStream {
         len
     }
 
-    /// Another connection was made: what was not taken comes again.
+    /// Another rail was made: what was not taken comes again.
     pub(crate) fn reset(&mut self) {
         self.start = 0;
         self.end = 0;

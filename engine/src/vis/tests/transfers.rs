@@ -411,7 +411,7 @@ fn data_with_holes_travels_in_one_message() {
             direction,
             rank: JobRank(1),
             memory: PeerMemory::Bound(ENDPOINT),
-            shape: Shape::Strided(crate::engine::Strided {
+            shape: Shape::Strided(crate::Strided {
                 to,
                 to_strides: &to_strides,
                 from,

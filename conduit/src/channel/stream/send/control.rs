@@ -148,7 +148,7 @@ impl Control {
         own
     }
 
-    /// Another connection was made: what is half written is not gone on with.
+    /// Another rail was made: what is half written is not gone on with.
     pub(super) fn drop_rest(&mut self) {
         self.at = self.end;
     }

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 pub(super) enum Way {
     /// In the stream.
     Stream,
-    /// Beside it, over no connection yet.
+    /// Beside it, over no rail yet.
     Waits,
-    /// Over this connection; and whether it is in the middle of being written.
+    /// Over this rail; and whether it is in the middle of being written.
     With(u16, bool),
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Extents {
     owned_bytes: usize,
     /// Those that lie with the user.
     of_user: usize,
-    /// Those beside the stream that wait for a connection, and that are being written.
+    /// Those beside the stream that wait for a rail, and that are being written.
     waiting: usize,
     writing: usize,
 }
@@ -189,7 +189,7 @@ impl Extents {
         end - self.released
     }
 
-    /// Where the first payload lies that another connection is in the middle of writing.
+    /// Where the first payload lies that another rail is in the middle of writing.
     pub(super) fn being_written(&self) -> u64 {
         if self.writing == 0 {
             return u64::MAX;
@@ -199,14 +199,14 @@ impl Extents {
         first.map_or(u64::MAX, |placed| placed.begin)
     }
 
-    /// The first that waits for a connection.
+    /// The first that waits for a rail.
     pub(super) fn first_waiting(&self) -> Option<usize> {
         self.queue
             .iter()
             .position(|placed| placed.way == Way::Waits)
     }
 
-    /// One leaves over a connection, which is in the middle of writing it from now on.
+    /// One leaves over a rail, which is in the middle of writing it from now on.
     pub(super) fn leave(&mut self, index: usize, rail: u16) {
         let placed = &mut self.queue[index];
         if placed.way == Way::Waits {
@@ -227,8 +227,8 @@ impl Extents {
         }
     }
 
-    // spec B7: payloads are taken out of a failed connection one by one.
-    /// A connection is lost: what it carried waits for another one.
+    // spec B7: payloads are taken out of a failed rail one by one.
+    /// A rail is lost: what it carried waits for another one.
     pub(super) fn lose(&mut self, lost: u16) {
         for placed in &mut self.queue {
             if let Way::With(rail, writes) = placed.way

@@ -26,7 +26,7 @@ const BURST_EXTENTS: usize = 8;
 /// Bytes of extents of one burst, about: what the peer waits for is not held up for longer.
 const BURST_BYTES: u64 = 1 << 20;
 
-/// The stream to one peer. Positions count its bytes from the beginning, over all connections.
+/// The stream to one peer. Positions count its bytes from the beginning, over all rails.
 #[derive(Debug)]
 pub(crate) struct SendStream {
     ring: Ring,
@@ -375,7 +375,7 @@ impl SendStream {
     /// Gives up what the peer has taken.
     fn release(&mut self) {
         if self.taken > self.sent {
-            // It had taken that from an earlier connection. In the middle of a burst the rest must
+            // It had taken that from an earlier rail. In the middle of a burst the rest must
             // be written all the same.
             if self.sent != self.boundary {
                 return;
@@ -384,14 +384,14 @@ impl SendStream {
             self.boundary = self.taken;
             self.extents.go_to(self.sent);
         }
-        // spec B9: a payload is kept until no connection is writing it.
+        // spec B9: a payload is kept until no rail is writing it.
         let taken = self.taken.min(self.extents.being_written());
         self.ring.release(self.extents.release(taken));
         self.released = taken;
     }
 
     // spec B2: frames of every kind are sent again from the position that the peer names.
-    /// Another connection was made; the peer says that it has taken everything before `received`.
+    /// Another rail was made; the peer says that it has taken everything before `received`.
     ///
     /// # Errors
     /// That was never written, or given up.
@@ -400,7 +400,7 @@ impl SendStream {
             self.own = None;
             self.lose_rail(0);
             self.control.drop_rest();
-            // It may have said more on the old connection since.
+            // It may have said more on the old rail since.
             self.sent = received.max(self.taken);
             self.boundary = self.sent;
         }

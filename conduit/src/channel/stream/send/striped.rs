@@ -6,7 +6,7 @@ use super::extents::Way;
 use crate::channel::frame::{AWAY_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
 use crate::channel::stream::pieces::Pieces;
 
-/// A payload that travels beside the stream, over some connection.
+/// A payload that travels beside the stream, over some rail.
 #[derive(Debug)]
 pub(crate) struct Claim {
     /// Where its frame begins in the stream.
@@ -49,20 +49,20 @@ impl Claim {
 }
 
 impl SendStream {
-    /// How many connections there are besides the stream's, and whether payloads leave the stream
+    /// How many rails there are besides the stream's, and whether payloads leave the stream
     /// for them.
     pub(crate) fn set_rails(&mut self, rails: usize, stripes: bool) {
         self.rails = rails;
         self.stripes = stripes && rails > 0;
     }
 
-    /// Whether a payload that has left the stream waits for a connection.
+    /// Whether a payload that has left the stream waits for a rail.
     #[inline]
     pub(crate) fn waits_for_rail(&self) -> bool {
         self.extents.waiting() > 0 || self.own.is_some()
     }
 
-    /// The next payload that some connection must carry: its length, and that of all from there on.
+    /// The next payload that some rail must carry: its length, and that of all from there on.
     pub(crate) fn next_to_stripe(&self) -> Option<(usize, u64)> {
         let index = self.next_striped()?;
         let (first, last) = (self.extents.get(index)?, self.extents.last()?);
@@ -94,8 +94,8 @@ impl SendStream {
         }
     }
 
-    /// Gives the next payload to a connection. Until it is written
-    /// ([`wrote_body`](Self::wrote_body)) or the connection is lost
+    /// Gives the next payload to a rail. Until it is written
+    /// ([`wrote_body`](Self::wrote_body)) or the rail is lost
     /// ([`lose_rail`](Self::lose_rail)), it stays where it is.
     pub(crate) fn claim(&mut self, rail: u16) -> Option<Claim> {
         let index = self.next_striped()?;
@@ -130,7 +130,7 @@ impl SendStream {
         }
     }
 
-    /// A connection is lost: what it carried and the peer has not taken waits for another one.
+    /// A rail is lost: what it carried and the peer has not taken waits for another one.
     pub(crate) fn lose_rail(&mut self, lost: u16) {
         self.extents.lose(lost);
         if self.taken > self.released {
