@@ -129,11 +129,7 @@ impl<R: Rails> Core<R> {
     #[cold]
     fn first_use(&self, rank: JobRank) -> &Peer<R> {
         let (peer, is_new) = self.meet(rank);
-        if is_new && rank == self.rank {
-            let wire = Wire::own();
-            peer.inbound.lock().wire = Some(wire.clone());
-            peer.outbound.lock().wire = Some(wire);
-        } else if is_new {
+        if is_new && rank != self.rank {
             self.want(rank, 0);
         }
         peer
@@ -151,7 +147,15 @@ impl<R: Rails> Core<R> {
             is_new = true;
             // What a rank sends to itself needs nobody's leave but its own.
             let bank = self.bank.as_ref().filter(|_| rank != self.rank);
-            Box::new(Peer::new(rank, &self.sizes, bank))
+            let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
+            if rank == self.rank {
+                // Before another thread sees the peer: what that gathered for a rank without a
+                // wire would wait for a rail.
+                let wire = Wire::own();
+                peer.inbound.get_mut().wire = Some(wire.clone());
+                peer.outbound.get_mut().wire = Some(wire);
+            }
+            peer
         });
         if is_new {
             self.used.fetch_add(1, Ordering::Relaxed);

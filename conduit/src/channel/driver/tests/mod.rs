@@ -620,3 +620,17 @@ fn connections_of_the_past_are_dropped() {
     assert!(a.note(1));
     until(&mut b, "over the later one", |seen| seen.messages == 1);
 }
+
+/// Two threads may use a peer for the first time at once. The second finds what the first has made,
+/// and what it sends to its own rank arrives.
+#[test]
+fn what_a_rank_sends_to_itself_arrives_whichever_thread_was_first() {
+    let mut a = Rank::new(1, ChannelSizes::default(), None);
+    // The first thread has come as far as this.
+    a.tcp.core.meet(JobRank(1));
+    assert!(a.note(7));
+    for _ in 0..100 {
+        a.poll();
+    }
+    assert_eq!(a.seen.firsts, [7]);
+}
