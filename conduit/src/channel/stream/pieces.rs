@@ -36,7 +36,7 @@ impl Pieces {
     /// None.
     #[inline]
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             all: [const { MaybeUninit::uninit() }; MAX_PIECES],
             count: 0,
@@ -49,7 +49,7 @@ impl Pieces {
     /// # Panics
     /// If there are too many.
     #[inline]
-    pub fn add(&mut self, at: *mut u8, len: usize) {
+    pub(crate) fn add(&mut self, at: *mut u8, len: usize) {
         if len > 0 {
             self.all[self.count].write(Piece { at, len });
             self.count += 1;
