@@ -14,7 +14,7 @@ const PATIENCE: u32 = 32;
 
 impl<R: Rails> Core<R> {
     /// Something was added for a peer: it leaves now, or is gathered with what follows at once.
-    #[inline]
+    #[inline(always)]
     pub(super) fn depart(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, unsent_before: u64) {
         let unsent = outbound.send_stream.unsent();
         if unsent_before > 0 && unsent < self.sizes.gather_bytes as u64 {

@@ -136,7 +136,7 @@ impl<R: Rails> Core<R> {
 
     /// Adds a message for which there is room; where it begins. The caller adds one that has a
     /// payload through [`Lending`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn add(
         &self,
         outbound: &mut Outbound<R>,

@@ -228,7 +228,7 @@ pub(crate) struct HeadBytes {
 
 impl HeadBytes {
     /// Writes them; the position is 0 until [`set_position`](Self::set_position).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(
         kind: Kind,
         handler: u8,

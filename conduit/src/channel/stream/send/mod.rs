@@ -140,7 +140,7 @@ impl SendStream {
 
     /// Adds a frame. `is_short`: the peer should acknowledge it soon, as room is short.
     /// Returns where the frame begins; it ends at [`head`](Self::head).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, mut head: HeadBytes, body: Body<'_>, is_short: bool) -> u64 {
         let begin = self.head;
         head.set_position(begin);
