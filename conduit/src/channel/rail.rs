@@ -31,6 +31,13 @@ impl RailId {
         u64::from(self.number) << 32 | u64::from(self.peer.0)
     }
 
+    /// A bit for its number; 0 if that is none of a rail.
+    #[inline]
+    #[must_use]
+    pub fn bit(self) -> u32 {
+        1u32.checked_shl(self.number.into()).unwrap_or(0)
+    }
+
     /// The reverse of [`to_word`](Self::to_word).
     #[must_use]
     pub fn from_word(word: u64) -> Self {
@@ -43,11 +50,16 @@ impl RailId {
 
 /// One way to a peer, which carries bytes in order. Clones are the same rail. Both directions may
 /// be used at once, each by one thread at a time.
-pub trait Rail: Clone + Send + Sync + 'static {
+///
+/// # Safety
+/// What [`write`](Self::write) and [`read`](Self::read) return is at most what the pieces have
+/// together, and they use no piece after they have returned: the channel gives out places of the
+/// client's memory, which the client frees when the operation is complete.
+pub unsafe trait Rail: Clone + Send + Sync + 'static {
     /// Writes what it takes at once; how much, and at least one byte.
     ///
     /// # Safety
-    /// All pieces can be read. They are not read any more when this returns.
+    /// All pieces can be read.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where it takes nothing now, [`io::ErrorKind::Interrupted`], or
@@ -57,7 +69,7 @@ pub trait Rail: Clone + Send + Sync + 'static {
     /// Reads what is there; how much. 0 is the end of the rail.
     ///
     /// # Safety
-    /// All pieces can be written. They are not written any more when this returns.
+    /// All pieces can be written.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -182,7 +194,8 @@ impl Default for Ready {
 }
 
 /// The rails of one kind that a rank has: makes them, and says which have something. All calls but
-/// the two that sleep return at once; any thread may call.
+/// [`sleep`](Self::sleep) and [`Server::wait`] return at once; any thread may call. The channel
+/// passes over ids that are of no rank or of no rail.
 pub trait Rails: Send + Sync + 'static {
     /// One of them.
     type Rail: Rail;

@@ -29,7 +29,8 @@ fn result(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error())
 }
 
-impl Rail for Socket {
+// SAFETY: the system reads and writes during the call alone, and says how much.
+unsafe impl Rail for Socket {
     #[inline]
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
         let (socket, pieces_in) = (self.0.as_raw_fd(), pieces.as_slice());

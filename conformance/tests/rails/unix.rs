@@ -32,7 +32,8 @@ fn message(pieces: &Pieces) -> libc::msghdr {
     message
 }
 
-impl Rail for Pipe {
+// SAFETY: the system reads and writes during the call alone, and says how much.
+unsafe impl Rail for Pipe {
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
         let message = message(pieces);
         // SAFETY: the caller promises that all pieces can be read.

@@ -197,6 +197,8 @@ impl<R: Rails> Core<R> {
         };
         while let Some(made) = self.rails.next(&received) {
             match made {
+                Made::Rail(NewRail { id, .. }) | Made::Unreachable(id, _)
+                    if id.peer.0 >= self.ranks => {}
                 Made::Rail(rail) if rail.id.number > 0 => self.adopt_further(rail),
                 Made::Rail(rail) => self.adopt(rail),
                 // spec B1: an error of a rail is no error of its peer. One can do without those.

@@ -52,7 +52,7 @@ impl<R: Rails> Core<R> {
                 continue;
             };
             if id.number > 0 {
-                peer.ready_rails.fetch_or(1 << id.number, Ordering::Relaxed);
+                peer.ready_rails.fetch_or(id.bit(), Ordering::Relaxed);
                 self.work.set(rank);
             }
             if Some(rank) != visited {

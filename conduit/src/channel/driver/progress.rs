@@ -205,7 +205,7 @@ impl<R: Rails> Serving<'_, R> {
             return true;
         };
         if id.number > 0 {
-            peer.ready_rails.fetch_or(1 << id.number, Ordering::Relaxed);
+            peer.ready_rails.fetch_or(id.bit(), Ordering::Relaxed);
         }
         loop {
             match self.core.serve(peer) {

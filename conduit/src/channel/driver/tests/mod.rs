@@ -634,3 +634,29 @@ fn what_a_rank_sends_to_itself_arrives_whichever_thread_was_first() {
     }
     assert_eq!(a.seen.firsts, [7]);
 }
+
+/// A connector is code of others.
+#[test]
+fn rails_of_no_rank_and_of_no_number_are_passed_over() {
+    let mut a = Rank::new(0, ChannelSizes::default(), None);
+    let [here, there] = pair();
+    a.queue.push(connection(3, here, 1));
+    let [further, beyond] = pair();
+    a.queue.push(rails::rail(1, 32, further, 1));
+    let id = RailId {
+        peer: JobRank(u32::MAX),
+        number: 0,
+    };
+    let (at, peer, why) = (JobRank(0), id.peer, String::new());
+    let error = AmError::Unreachable { at, peer, why };
+    a.queue.push(Made::Unreachable(id, error));
+    for _ in 0..10 {
+        a.poll();
+    }
+    assert!(a.seen.broken.is_empty());
+    // They were closed.
+    for mut socket in [there, beyond] {
+        let read = std::io::Read::read(&mut socket, &mut [0]);
+        assert_eq!(read.unwrap(), 0);
+    }
+}
