@@ -8,8 +8,8 @@ const MAX_LINES: usize = 800;
 /// Lines between an unsafe block and its argument at most.
 const SAFETY_REACH: usize = 12;
 
-/// The files that may have process-wide state, each with its reason. docs/ARCHITECTURE.md lists the
-/// same. Binaries, tests and examples may have it anyway.
+/// The files that may have process-wide state, each with its reason.
+/// docs/process-wide-state.md lists the same. Binaries, tests and examples may have it anyway.
 const GLOBALS: &[&str] = &[
     // The calling thread's context, and whether the process has joined a job.
     "start/src/process.rs",
@@ -87,8 +87,8 @@ const READERS: [&str; 4] = [
     "boot/src/selflaunch.rs",
 ];
 
-/// Where the list of globals is told to readers.
-const ARCHITECTURE: &str = "docs/ARCHITECTURE.md";
+/// The page that lists the globals for readers.
+const GLOBALS_PAGE: &str = "docs/process-wide-state.md";
 
 pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
     let path = file.path.as_str();
@@ -124,7 +124,7 @@ pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
     }
 }
 
-/// The exceptions are all needed, and the architecture's text names them.
+/// The exceptions are all needed, and the page of globals names them.
 pub(crate) fn check_exceptions(files: &[File], complaints: &mut Vec<String>) {
     let text_of = |path: &str| {
         files
@@ -137,11 +137,11 @@ pub(crate) fn check_exceptions(files: &[File], complaints: &mut Vec<String>) {
             complaints.push(format!("{path}: is an exception and does not exist"));
         }
     }
-    let architecture = text_of(ARCHITECTURE).unwrap_or_default();
+    let page = text_of(GLOBALS_PAGE).unwrap_or_default();
     for path in GLOBALS {
-        if !architecture.contains(path) {
+        if !page.contains(path) {
             complaints.push(format!(
-                "{ARCHITECTURE}: does not list {path} among the globals"
+                "{GLOBALS_PAGE}: does not list {path} among the globals"
             ));
         }
     }
@@ -329,7 +329,7 @@ mod tests {
         let mut complaints = Vec::new();
         check_exceptions(&files, &mut complaints);
         assert_eq!(complaints.len(), GLOBALS.len());
-        files.push(file(ARCHITECTURE, &GLOBALS.join("\n")));
+        files.push(file(GLOBALS_PAGE, &GLOBALS.join("\n")));
         complaints.clear();
         check_exceptions(&files, &mut complaints);
         assert_eq!(complaints.len(), 0);
