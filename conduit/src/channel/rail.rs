@@ -1,8 +1,11 @@
 //! What carries the stream of a channel: [`Rail`], one way to one peer, and [`Rails`], those of one
 //! kind that a rank has.
 //!
-//! Rails never call into the channel. They say which of them have something ([`Rails::ready`]), and
-//! the channel reads and writes them.
+//! Rails say which of them have something ([`Rails::ready`]), and the channel reads and writes them.
+//! It calls [`Rails::want`], [`Rails::open`], [`Rails::close`], [`Rails::heard`],
+//! [`Rails::wait_for_room`] and [`Server::again`] under locks of its own, and the function that it
+//! gives to [`Rails::next`] takes one. So a rail holds no lock around that function that these calls
+//! take.
 
 use super::stream::Pieces;
 use crate::connections::GateCounts;
@@ -100,7 +103,8 @@ pub struct Vital {
     pub silent_ns: u64,
 }
 
-/// A rail whose peer has proved who it is, and over which no frame has passed.
+/// A rail whose peer has proved who it is, and over which no frame has passed. The channel
+/// [shuts](Rail::shut) one that it does not use.
 #[derive(Debug)]
 pub struct NewRail<R> {
     /// Which it is.
@@ -128,23 +132,23 @@ pub enum Made<R> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Look {
     /// The peer whose first rail is read without asking whether it has something.
-    pub first: Option<u32>,
+    pub first: Option<JobRank>,
     /// Whether [`Rails::ready`] is asked.
     pub all: bool,
 }
 
-/// Rails that are found at a time.
-const FOUND: usize = 16;
-
 /// Rails that have something to read.
 #[derive(Debug)]
 pub struct Ready {
-    found: [RailId; FOUND],
+    found: [RailId; Self::ROOM],
     count: usize,
     made: bool,
 }
 
 impl Ready {
+    /// Rails that are found at a time.
+    pub const ROOM: usize = 16;
+
     /// None.
     #[must_use]
     pub const fn new() -> Self {
@@ -153,7 +157,7 @@ impl Ready {
             number: 0,
         };
         Self {
-            found: [NONE; FOUND],
+            found: [NONE; Self::ROOM],
             count: 0,
             made: false,
         }
@@ -203,9 +207,15 @@ pub trait Rails: Send + Sync + 'static {
     /// Name of the conduit, as in `--conduit`.
     fn name(&self) -> &'static str;
 
-    /// Asks for a rail: the first to a peer, a further one, or another after it was lost. To ask
+    /// Rails to one peer, at most.
+    fn most(&self) -> u16 {
+        MOST_RAILS
+    }
+
+    /// Asks for a rail to another rank: the first, a further one (below
+    /// [`ChannelSizes::rails`](super::ChannelSizes::rails)), or another after it was lost. To ask
     /// again changes nothing.
-    fn connect(&self, id: RailId);
+    fn want(&self, id: RailId);
 
     /// Takes one that was made since. `received` says up to which byte this rank has taken a peer's
     /// stream; the peer learns that when the rail is made. What there is of the rail before it
@@ -213,19 +223,21 @@ pub trait Rails: Send + Sync + 'static {
     /// and nothing is read from it once the next is here.
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<Self::Rail>>;
 
-    /// The channel uses a rail from now on: [`ready`](Self::ready) finds it.
+    /// The channel uses a rail from now on: [`ready`](Self::ready) finds it, and a thread that is in
+    /// [`sleep`](Self::sleep) already wakes for it, too.
     ///
     /// # Errors
     /// It cannot be used, as if it had been lost at once.
     fn open(&self, id: RailId, rail: &Self::Rail) -> io::Result<()>;
 
-    /// The channel has given up a rail: ends it, and does not find it any more.
+    /// The channel has given up a rail: ends it, and does not find it any more. A channel that is
+    /// dropped drops its rails instead.
     fn close(&self, id: RailId, rail: &Self::Rail);
 
     /// Begins a poll. `alone`: there is one rail at most.
     fn begin_poll(&self, alone: bool) -> Look;
 
-    /// Polls that have begun. A hint; wraps around.
+    /// A number that changes with each poll: threads that serve see by it whether the rank polls.
     fn polls(&self) -> u32;
 
     /// A read of a peer's first rail has found something. `asleep` says whether a thread sleeps in
@@ -234,7 +246,8 @@ pub trait Rails: Send + Sync + 'static {
         let _ = (peer, rail, asleep);
     }
 
-    /// Which have something to read now.
+    /// Which have something to read now. Where there are more than [`Ready::ROOM`], each has its
+    /// turn.
     fn ready(&self, found: &mut Ready);
 
     /// Whether any rail has something to read, or was made; if so, the next poll asks for all.
@@ -243,7 +256,8 @@ pub trait Rails: Send + Sync + 'static {
     /// Before a sleep: whatever [`heard`](Self::heard) has left out ends it, too.
     fn arm(&self) {}
 
-    /// A sleep ends, or does not any more, when a peer's first rail takes more.
+    /// A sleep ends, or does not any more, when a peer's first rail takes more; one that a thread is
+    /// in already, too.
     fn wait_for_room(&self, peer: JobRank, rail: &Self::Rail, waits: bool);
 
     /// Sleeps until a rail has something, one was made, [`wake`](Self::wake) is called, or the time
@@ -253,7 +267,7 @@ pub trait Rails: Send + Sync + 'static {
     /// Ends the sleep of a thread, or the next one.
     fn wake(&self);
 
-    /// Forgets wakeups of the past.
+    /// Forgets wakeups of the past, but no rail that was made.
     fn forget_wakeups(&self);
 
     /// For a thread that serves rails while its rank makes no call; `None` where there is none.
@@ -278,12 +292,12 @@ pub trait Server<R> {
     /// Waits until some have something: which. False at the end.
     fn wait(&self, found: &mut Ready) -> bool;
 
-    /// Waits at a rail once more. One that was given up meanwhile is not known any more.
+    /// Waits at a rail once more.
     fn again(&self, id: RailId, rail: &R);
 
     /// Waits for rails that are made once more.
     fn again_made(&self);
 
-    /// Ends the waits.
+    /// Ends the waits of now and from now on.
     fn end(&self);
 }

@@ -2,14 +2,14 @@
 //!
 //! A [`Socket`] carries the stream of a [`channel`](crate::channel) to one peer. [`Sockets`] are
 //! those of a rank: they say which have something (`readiness`), and let a thread wait at them
-//! (`serve`). A [`Connector`] makes connections and proves ranks; that of a job is in [`join`].
+//! (`watch`). A [`Connector`] makes connections and proves ranks; that of a job is in [`join`].
 
 mod connector;
 pub mod join;
 mod readiness;
-mod serve;
 mod socket;
 mod sockets;
+mod watch;
 
 pub use connector::Connector;
 pub use socket::Socket;

@@ -7,7 +7,7 @@
 //! wakeup. Everything is watched again before this rank sleeps or another peer becomes hot.
 
 use super::socket::Socket;
-use crate::channel::rail::RailId;
+use crate::channel::rail::{RailId, Ready};
 use argonet_base::JobRank;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -23,9 +23,6 @@ pub(super) const CONNECTOR: u64 = u64::MAX - 1;
 
 /// No rank.
 const NOBODY: u32 = u32::MAX;
-
-/// Sockets with something to read that are found at a time.
-const EVENTS: usize = 16;
 
 /// Reads of the hot peer with something after which its socket is not watched any more.
 const HITS: u32 = 64;
@@ -47,13 +44,13 @@ fn mark(rank: u32) -> u64 {
 }
 
 /// Room for what [`Readiness::wait`] finds.
-pub(super) type Found = [MaybeUninit<epoll::Event>; EVENTS];
+pub(super) type Found = [MaybeUninit<epoll::Event>; Ready::ROOM];
 
 /// What differs from all sockets being watched for something to read.
 #[derive(Debug, Default)]
-struct Watched {
+struct Exceptions {
     /// The socket of the hot peer, while it is not watched.
-    not: Option<(u32, Socket)>,
+    unwatched: Option<(u32, Socket)>,
     /// Peers whose first connections are watched for room to write, too.
     for_room: BTreeSet<u32>,
 }
@@ -64,7 +61,7 @@ pub(super) struct Readiness {
     /// The hot peer, and reads of it that found something. Hints.
     hot: AtomicU32,
     hits: AtomicU32,
-    watched: Mutex<Watched>,
+    exceptions: Mutex<Exceptions>,
     /// Counts polls.
     turn: AtomicU32,
 }
@@ -76,7 +73,7 @@ impl Readiness {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             hot: AtomicU32::new(NOBODY),
             hits: AtomicU32::new(0),
-            watched: Mutex::default(),
+            exceptions: Mutex::default(),
             turn: AtomicU32::new(0),
         };
         own.add(wake, WAKE)?;
@@ -86,7 +83,7 @@ impl Readiness {
 
     /// Room for [`wait`](Self::wait).
     pub(super) fn found() -> Found {
-        [const { MaybeUninit::uninit() }; EVENTS]
+        [const { MaybeUninit::uninit() }; Ready::ROOM]
     }
 
     /// Marks of descriptors with something; waits for the first so long, for ever if not given.
@@ -114,10 +111,10 @@ impl Readiness {
 
     /// The socket of a peer's first connection is watched for room to write, too, or not.
     pub(super) fn watch_room(&self, socket: BorrowedFd<'_>, rank: u32, is_watched: bool) {
-        let mut watched = self.watched.lock();
+        let mut exceptions = self.exceptions.lock();
         match is_watched {
-            true => watched.for_room.insert(rank),
-            false => watched.for_room.remove(&rank),
+            true => exceptions.for_room.insert(rank),
+            false => exceptions.for_room.remove(&rank),
         };
         let data = epoll::EventData::new_u64(mark(rank));
         // The end of a connection, the only reason to fail, is found by the thread that reads.
@@ -165,11 +162,10 @@ impl Readiness {
         if rank == hot {
             return;
         }
-        if hot != NOBODY {
-            self.watch_all();
-        }
         self.hits.store(0, Ordering::Relaxed);
         self.hot.store(rank, Ordering::Relaxed);
+        // After that: another thread that has found the last hot one steady leaves it watched now.
+        self.watch_all();
     }
 
     /// A read of a peer has found something; whether its socket needs to be watched no more.
@@ -188,25 +184,28 @@ impl Readiness {
     /// The socket of the hot peer is not watched, unless `asleep` says that it must be.
     #[cold]
     pub(super) fn unwatch(&self, socket: &Socket, rank: u32, asleep: &dyn Fn() -> bool) {
-        let mut watched = self.watched.lock();
-        if watched.not.is_none()
+        let mut exceptions = self.exceptions.lock();
+        if exceptions.unwatched.is_none()
             && !asleep()
+            && self.hot.load(Ordering::Relaxed) == rank
             && epoll::delete(&self.epoll, socket.descriptor()).is_ok()
         {
-            watched.not = Some((rank, socket.clone()));
+            exceptions.unwatched = Some((rank, socket.clone()));
         }
     }
 
     /// All sockets are watched again.
     pub(super) fn watch_all(&self) {
-        let mut watched = self.watched.lock();
-        if let Some((rank, socket)) = watched.not.take() {
+        let mut exceptions = self.exceptions.lock();
+        if let Some((rank, socket)) = exceptions.unwatched.take() {
             self.hits.store(0, Ordering::Relaxed);
             let data = epoll::EventData::new_u64(mark(rank));
-            let events = input(watched.for_room.contains(&rank));
-            // Under the lock, so that a connection that is given up meanwhile is not added. It
-            // can fail only where the system has no memory.
-            let _ = epoll::add(&self.epoll, socket.descriptor(), data, events);
+            let events = input(exceptions.for_room.contains(&rank));
+            // Under the lock, so that a connection that is given up meanwhile is not added. Where
+            // the system has no memory, the next call tries again.
+            if epoll::add(&self.epoll, socket.descriptor(), data, events).is_err() {
+                exceptions.unwatched = Some((rank, socket));
+            }
         }
     }
 
@@ -215,10 +214,14 @@ impl Readiness {
         if self.hot.load(Ordering::Relaxed) == rank {
             self.hot.store(NOBODY, Ordering::Relaxed);
         }
-        let mut watched = self.watched.lock();
-        watched.for_room.remove(&rank);
-        if watched.not.as_ref().is_some_and(|(its, _)| *its == rank) {
-            watched.not = None;
+        let mut exceptions = self.exceptions.lock();
+        exceptions.for_room.remove(&rank);
+        if exceptions
+            .unwatched
+            .as_ref()
+            .is_some_and(|(its, _)| *its == rank)
+        {
+            exceptions.unwatched = None;
         }
     }
 }

@@ -1,10 +1,11 @@
 //! The sockets of a rank as its rails: which have something, and where they come from.
 
 use super::connector::Connector;
+use super::join::dial::MAX_CONNECTIONS;
 use super::readiness::{CONNECTOR, Readiness, WAKE};
-use super::serve::Watch;
 use super::socket::Socket;
-use crate::channel::rail::{Look, Made, NewRail, RailId, Rails, Ready, Server};
+use super::watch::Watch;
+use crate::channel::rail::{Look, MOST_RAILS, Made, NewRail, RailId, Rails, Ready, Server};
 use crate::connections::GateCounts;
 use argonet_base::JobRank;
 use core::time::Duration;
@@ -12,6 +13,9 @@ use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
+
+// Connections are numbered as rails.
+static_assertions::const_assert!(MAX_CONNECTIONS <= MOST_RAILS);
 
 /// The sockets of a rank.
 pub struct Sockets {
@@ -38,19 +42,21 @@ impl Sockets {
         })
     }
 
-    /// Adds what the system has found.
+    /// Adds what the system has found. The peer from which something came last is read first from
+    /// now on.
     fn add(&self, marks: impl Iterator<Item = u64>, found: &mut Ready) {
         for mark in marks {
             match mark {
                 WAKE => {}
                 CONNECTOR => found.add_made(),
                 mark => {
-                    let id = RailId::from_word(mark);
-                    self.readiness.turn_to(id.peer.0);
                     // As many as the system finds at a time have room.
-                    found.add(id);
+                    found.add(RailId::from_word(mark));
                 }
             }
+        }
+        if let Some(last) = found.rails().last() {
+            self.readiness.turn_to(last.peer.0);
         }
         if self.connector.descriptor().is_none() {
             found.add_made();
@@ -65,7 +71,11 @@ impl Rails for Sockets {
         super::NAME
     }
 
-    fn connect(&self, id: RailId) {
+    fn most(&self) -> u16 {
+        MAX_CONNECTIONS
+    }
+
+    fn want(&self, id: RailId) {
         self.connector.want(id.peer, id.number);
     }
 
@@ -90,7 +100,11 @@ impl Rails for Sockets {
         let _ = rustix::net::sockopt::set_tcp_nodelay(socket, true);
         self.readiness.add(socket, id.to_word())?;
         let watch = self.watch.as_ref();
-        watch.map_or(Ok(()), |watch| watch.add(socket, id.to_word()))
+        let added = watch.map_or(Ok(()), |watch| watch.add(socket, id.to_word()));
+        if added.is_err() {
+            self.readiness.remove(socket);
+        }
+        added
     }
 
     fn close(&self, id: RailId, rail: &Socket) {
@@ -108,6 +122,7 @@ impl Rails for Sockets {
     fn begin_poll(&self, alone: bool) -> Look {
         let (first, every) = self.readiness.first(alone);
         let all = self.readiness.next_turn().is_multiple_of(every);
+        let first = first.map(JobRank);
         Look { first, all }
     }
 

@@ -188,7 +188,7 @@ impl Rails for Pipes {
         "unix"
     }
 
-    fn connect(&self, id: RailId) {
+    fn want(&self, id: RailId) {
         self.hub.join(self.rank, id);
     }
 
@@ -199,6 +199,8 @@ impl Rails for Pipes {
 
     fn open(&self, id: RailId, rail: &Pipe) -> io::Result<()> {
         self.open().insert(id.to_word(), (rail.clone(), false));
+        // A thread that sleeps already waits at those that were open.
+        self.wake();
         Ok(())
     }
 
@@ -220,10 +222,14 @@ impl Rails for Pipes {
     }
 
     fn ready(&self, found: &mut Ready) {
-        // Those without room are found by the next poll.
-        self.wait(Some(Duration::ZERO), |id| {
+        let mut all = Vec::new();
+        self.wait(Some(Duration::ZERO), |id| all.push(id));
+        // Each has its turn where there are more than `found` has room for.
+        let turn = self.polls() as usize % all.len().max(1);
+        all.rotate_left(turn);
+        for id in all {
             found.add(id);
-        });
+        }
         if self.has_made() {
             found.add_made();
         }
@@ -240,6 +246,7 @@ impl Rails for Pipes {
         if let Some((_, for_room)) = self.open().get_mut(&id.to_word()) {
             *for_room = waits;
         }
+        self.wake();
     }
 
     fn sleep(&self, timeout: Option<Duration>) {

@@ -126,18 +126,12 @@ impl Hub {
 
     /// The next connection of a rank.
     fn next(&self, rank: u32, received: &dyn Fn(RailId) -> u64) -> Option<NewRail<OwnedFd>> {
+        let unsaid = self.state().unsaid(rank);
+        // The channel takes a lock for that, under which it may dial.
+        let said: Vec<_> = unsaid.into_iter().map(|id| (id, received(id))).collect();
         let mut state = self.state();
-        state.break_one();
-        for dial in &mut state.dials {
-            let number = dial.number;
-            let [a, b] = &mut dial.sides;
-            let (rank_a, rank_b) = (a.0, b.0);
-            for (mine, other) in [(a, rank_b), (b, rank_a)] {
-                if mine.0 == rank && mine.2.is_none() {
-                    let peer = JobRank(other);
-                    mine.2 = Some(received(RailId { peer, number }));
-                }
-            }
+        for (id, received) in said {
+            state.say(rank, id, received);
         }
         state.connect();
         let new = state.made[rank as usize].pop_front()?;
@@ -148,6 +142,33 @@ impl Hub {
 }
 
 impl State {
+    /// Dials to peers to which a rank has not said what it has received.
+    fn unsaid(&mut self, rank: u32) -> Vec<RailId> {
+        self.break_one();
+        let mut unsaid = Vec::new();
+        for Dial { number, sides, .. } in &self.dials {
+            for (mine, other) in [(&sides[0], &sides[1]), (&sides[1], &sides[0])] {
+                if mine.0 == rank && mine.2.is_none() {
+                    let (peer, number) = (JobRank(other.0), *number);
+                    unsaid.push(RailId { peer, number });
+                }
+            }
+        }
+        unsaid
+    }
+
+    fn say(&mut self, rank: u32, id: RailId, received: u64) {
+        let of = |dial: &&mut Dial| {
+            let ranks = dial.sides.each_ref().map(|side| side.0);
+            dial.number == id.number && ranks.contains(&rank) && ranks.contains(&id.peer.0)
+        };
+        for dial in self.dials.iter_mut().filter(of) {
+            for side in dial.sides.iter_mut().filter(|side| side.0 == rank) {
+                side.2 = side.2.or(Some(received));
+            }
+        }
+    }
+
     /// Hands connections out of which both ranks have said what they have received.
     fn connect(&mut self) {
         let complete = |dial: &mut Dial| dial.sides.iter().all(|side| side.2.is_some());

@@ -47,10 +47,16 @@ impl<R: Rails> Channel<R> {
     ///
     /// # Errors
     /// A size that cannot be, or a rank that is none of the ranks, as
-    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the descriptors that it needs.
+    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the memory and the thread that it
+    /// needs.
     pub fn over(rails: R, config: ChannelConfig) -> io::Result<Self> {
         let checked = config.sizes.check();
         checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        if config.sizes.rails > rails.most() {
+            let (given, most) = (config.sizes.rails, rails.most());
+            let what = format!("{given} rails to a peer, of {most} that can be");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
         let (rank, ranks) = (config.rank, config.ranks);
         if rank.0 >= ranks {
             let what = format!("rank {rank} is none of the {ranks} ranks of the job");
@@ -59,9 +65,11 @@ impl<R: Rails> Channel<R> {
         let core = Arc::new(Core::new(config, rails)?);
         core.helper.attach(&core);
         // Those that are there already can be sent to without a poll.
-        core.connect();
-        core.begin_serving()?;
-        Ok(Self { core })
+        core.take_made();
+        // Its threads end also where one more cannot be had.
+        let channel = Self { core };
+        channel.core.begin_serving()?;
+        Ok(channel)
     }
 
     /// Sends what was gathered now, to all peers; what their rails do not take stays.

@@ -9,7 +9,7 @@ use super::silence::Silence;
 use super::sleepers::Sleepers;
 use super::vitals::Vitals;
 use super::wire::Wire;
-use crate::channel::rail::{Made, NewRail, RailId, Rails};
+use crate::channel::rail::{Made, NewRail, Rail, RailId, Rails};
 use crate::channel::stream::Speed;
 use crate::connections::Doors;
 use crate::exit::Exits;
@@ -137,7 +137,7 @@ impl<R: Rails> Core<R> {
 
     /// Asks for a rail.
     pub(super) fn want(&self, peer: JobRank, number: u16) {
-        self.rails.connect(RailId { peer, number });
+        self.rails.want(RailId { peer, number });
     }
 
     /// What is kept about a peer, and whether that was not so before.
@@ -190,15 +190,15 @@ impl<R: Rails> Core<R> {
     }
 
     /// Takes rails that were made.
-    pub(crate) fn connect(&self) {
+    pub(crate) fn take_made(&self) {
         let received = |id: RailId| {
             let peer = self.used(id.peer.0).filter(|_| id.number == 0);
             peer.map_or(0, |peer| peer.inbound.lock().complete())
         };
         while let Some(made) = self.rails.next(&received) {
             match made {
-                Made::Rail(NewRail { id, .. }) | Made::Unreachable(id, _)
-                    if id.peer.0 >= self.ranks => {}
+                Made::Rail(new) if !self.is_of_another(new.id.peer) => new.rail.shut(),
+                Made::Unreachable(id, _) if id.peer.0 >= self.ranks => {}
                 Made::Rail(rail) if rail.id.number > 0 => self.adopt_further(rail),
                 Made::Rail(rail) => self.adopt(rail),
                 // spec B1: an error of a rail is no error of its peer. One can do without those.
@@ -213,6 +213,10 @@ impl<R: Rails> Core<R> {
         self.gauge_doors();
     }
 
+    fn is_of_another(&self, peer: JobRank) -> bool {
+        peer.0 < self.ranks && peer != self.rank
+    }
+
     // spec B9: the rail before is fenced before what it lost is replayed.
     /// Uses a first rail, or another in its place. Nothing more is read from the one before it.
     pub(super) fn adopt(&self, new: NewRail<R::Rail>) {
@@ -220,12 +224,14 @@ impl<R: Rails> Core<R> {
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
         if outbound.failed.is_some() || new.incarnation <= outbound.incarnation {
+            new.rail.shut();
             return;
         }
         self.unwire(peer, &mut inbound, &mut outbound);
         inbound.receive_stream.reset();
         let resumed = outbound.send_stream.resume(new.received);
         if let Err(cause) = resumed {
+            new.rail.shut();
             drop(outbound);
             let error = self.broken(peer.rank, cause);
             self.fail_later(peer, &mut inbound, error);
@@ -235,6 +241,7 @@ impl<R: Rails> Core<R> {
         outbound.incarnation = new.incarnation;
         if let Err(error) = self.rails.open(new.id, &new.rail) {
             // As if it had been lost at once.
+            new.rail.shut();
             drop((error, outbound, inbound));
             self.want(peer.rank, 0);
             return;

@@ -139,10 +139,12 @@ impl<R: Rails> Core<R> {
             || outbound.failed.is_some()
             || !outbound.striping.is_next(number, new.incarnation)
         {
+            new.rail.shut();
             return;
         }
         self.unwire_rail(peer, &mut inbound, &mut outbound, number);
         if self.rails.open(new.id, &new.rail).is_err() {
+            new.rail.shut();
             return;
         }
         inbound.rails.push(InboundRail {

@@ -134,7 +134,7 @@ impl Connecting {
         let polls = core.rails.polls();
         let rank_polls = core::mem::replace(&mut self.polls, polls) != polls;
         if !rank_polls {
-            core.connect();
+            core.take_made();
         }
         core.unconnected.each(|rank| {
             let Some(peer) = core.used(rank) else { return };

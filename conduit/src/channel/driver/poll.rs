@@ -14,7 +14,7 @@ impl<R: Rails> Core<R> {
         let is_held_up = self.dirty.any();
         let alone = self.connected.load(Ordering::Relaxed) <= 1;
         let look = self.rails.begin_poll(alone);
-        let first = look.first;
+        let first = look.first.map(|peer| peer.0);
         let mut taken = first
             .and_then(|rank| self.used(rank))
             .map_or(0, |peer| self.visit(peer, sink));
@@ -44,7 +44,7 @@ impl<R: Rails> Core<R> {
         let mut found = Ready::new();
         self.rails.ready(&mut found);
         if found.has_made() {
-            self.connect();
+            self.take_made();
         }
         for id in found.rails() {
             let rank = id.peer.0;

@@ -151,7 +151,7 @@ impl<R: Rails> Serving<'_, R> {
                 return true;
             }
             if found.has_made() {
-                self.core.connect();
+                self.core.take_made();
             }
             for id in found.rails() {
                 if !self.serve(*id) {

@@ -97,7 +97,7 @@ mod tests {
 
     /// The last thing was heard an hour ago, and something is sent now.
     #[test]
-    fn an_idle_connection_that_is_used_again_has_its_time() {
+    fn an_idle_rail_that_is_used_again_has_its_time() {
         let mut silence = Silence::default();
         let now = 3_600_000;
         assert_eq!(silence.look(now, LIMIT, true, owed(now)), Verdict::Alive);

@@ -102,6 +102,7 @@ impl<R: Rails> Core<R> {
             // SAFETY: the send stream keeps the payload until it is written or the rail is
             // given up.
             match unsafe { rail.rail.write(&pieces) } {
+                Ok(0) => return,
                 Ok(bytes) => {
                     rail.speed.wrote(bytes);
                     if claim.wrote(bytes) {

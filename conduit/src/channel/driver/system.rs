@@ -84,7 +84,7 @@ impl<R: Rails> Core<R> {
     }
 }
 
-/// Over tcp an exit is reported to connected peers: no rail is made for it.
+/// An exit is reported to peers to which there is a rail: none is made for it.
 // spec P13
 impl<R: Rails> Way for Core<R> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {

@@ -140,3 +140,18 @@ fn further_connections_count_with_their_buffers() {
         );
     }
 }
+
+/// The joiner numbers fewer connections than a channel has bits for.
+#[test]
+fn more_rails_than_the_joiner_can_make_are_refused() {
+    let begin = |rails| {
+        let sizes = ChannelSizes {
+            rails,
+            ..ChannelSizes::default()
+        };
+        Rank::try_begin(0, sizes, None, false)
+    };
+    assert!(begin(16).is_ok());
+    let error = begin(17).err().expect("too many");
+    assert_eq!(error.to_string(), "17 rails to a peer, of 16 that can be");
+}

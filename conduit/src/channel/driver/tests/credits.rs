@@ -73,8 +73,8 @@ impl Job {
         // Adopted at once: nothing more is taken from the old connection.
         a.queue.push(with(other, here, taken[1]));
         b.queue.push(with(one, there, taken[0]));
-        a.tcp.core.connect();
-        b.tcp.core.connect();
+        a.tcp.core.take_made();
+        b.tcp.core.take_made();
     }
 
     fn send(&mut self, from: u32, to: u32, len: usize) -> bool {

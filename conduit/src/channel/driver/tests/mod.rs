@@ -161,6 +161,15 @@ impl Rank {
     }
 
     fn begin(rank: u32, sizes: ChannelSizes, made: Option<Made>, progress: bool) -> Self {
+        Self::try_begin(rank, sizes, made, progress).unwrap()
+    }
+
+    fn try_begin(
+        rank: u32,
+        sizes: ChannelSizes,
+        made: Option<Made>,
+        progress: bool,
+    ) -> std::io::Result<Self> {
         let file = SegmentFile::create(1, SEGMENT, PageKind::Normal).unwrap();
         let directory = Directory::new(file, JobRank(0)).unwrap();
         let segment = OwnSegment::attach(&directory, SEGMENT).unwrap();
@@ -181,12 +190,12 @@ impl Rank {
             connector: Arc::clone(&queue) as Arc<dyn Connector>,
             progress,
         };
-        Self {
-            tcp: Tcp::new(config).unwrap(),
+        Ok(Self {
+            tcp: Tcp::new(config)?,
             queue,
             segment,
             seen: Seen::default(),
-        }
+        })
     }
 
     fn poll(&mut self) -> usize {

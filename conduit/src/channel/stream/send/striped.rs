@@ -18,7 +18,8 @@ pub(crate) struct Claim {
     at: usize,
 }
 
-// SAFETY: the payload is read through the kernel alone, and kept as long as the claim is under way.
+// SAFETY: a rail reads the payload as pieces are read, and it is kept as long as the claim is under
+// way.
 unsafe impl Send for Claim {}
 
 impl Claim {

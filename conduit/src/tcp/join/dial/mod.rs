@@ -41,8 +41,8 @@ mod tests;
 pub use error::{Failure, Tried, Unreachable};
 pub use peer::{Action, Attempt, Decision, Pair, Peer};
 
-/// Connections between two ranks at most.
-pub const MAX_CONNECTIONS: u16 = 16;
+/// Connections between two ranks at most: as many as can be set.
+pub const MAX_CONNECTIONS: u16 = argonet_settings::MAX_TCP_CONNECTIONS as u16;
 
 /// Times and numbers of the dialling machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,9 +11,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 
-/// Events that are taken at once.
-const EVENTS: usize = 16;
-
+/// Those sockets.
 pub(super) struct Watch {
     epoll: OwnedFd,
     /// Can be read when the waits are to end.
@@ -59,7 +57,7 @@ impl Watch {
 
 impl Server<Socket> for Watch {
     fn wait(&self, found: &mut Ready) -> bool {
-        let mut events = [const { MaybeUninit::uninit() }; EVENTS];
+        let mut events = [const { MaybeUninit::uninit() }; Ready::ROOM];
         let events = epoll::wait(&self.epoll, &mut events, None);
         for event in events.map_or(&[][..], |(events, _)| &*events) {
             match event.data.u64() {
