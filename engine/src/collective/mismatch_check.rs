@@ -12,11 +12,17 @@ use argonet_am::Payload;
 use argonet_conduit::Conduit;
 use core::time::Duration;
 
+/// When a member looks at those of its neighborhood for the first time.
+const EARLIER: Duration = Duration::from_millis(50);
+
 /// What a member to which nothing comes thinks of it.
 #[derive(Clone, Copy)]
 pub(super) enum MismatchCheck {
     /// It has not looked twice.
     None,
+    /// It looks at members of the neighborhood at this time: sooner than they give up waiting for
+    /// it, since it can name both calls.
+    Near(Duration),
     /// It looks again at this time, and asks then if it has not yet.
     Looks { at: Duration, asked: bool },
 }
@@ -56,6 +62,19 @@ impl<C: Conduit> Engine<C> {
                     self.look_at_heard(&flight.called());
                 }
                 true
+            }
+            MismatchCheck::Near(at) if now < at => return,
+            MismatchCheck::Near(_) => {
+                if let Some(standing) = &flight.standing {
+                    self.check_standing(work.call.label(), standing);
+                }
+                let (at, asked) = (now + PATIENCE - EARLIER, false);
+                work.check = MismatchCheck::Looks { at, asked };
+                return;
+            }
+            MismatchCheck::None if flight.standing.is_some() => {
+                work.check = MismatchCheck::Near(now + EARLIER);
+                return;
             }
             MismatchCheck::None => false,
         };
