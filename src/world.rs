@@ -392,7 +392,7 @@ impl<M: Threading> World<M> {
         argonet_trace::close();
         let boot = self.engine().boot();
         boot.finalized();
-        self.engine().conduit().exit_grace(boot.time_to_linger());
+        self.engine().conduit().exit_grace(boot.exit_grace());
         Ok(())
     }
 

@@ -118,7 +118,7 @@ pub trait Bootstrap: Send + Sync {
     /// For how long this process, which ends, may wait at most until others have what they need of
     /// it: without a limit while the job is not ending, else so that it is not killed while it
     /// waits. Lock-free.
-    fn time_to_linger(&self) -> Duration {
+    fn exit_grace(&self) -> Duration {
         Duration::MAX
     }
 

@@ -173,8 +173,8 @@ impl Bootstrap for LocalJob {
         self.control.job().is_ending() && process::attend(&self.control)
     }
 
-    fn time_to_linger(&self) -> Duration {
-        process::time_to_linger(&self.control)
+    fn exit_grace(&self) -> Duration {
+        process::exit_grace(&self.control)
     }
 
     fn exit_mark(&self) -> ExitMark {

@@ -752,7 +752,7 @@ impl RankProcess {
 /// For how long a process that ends in the job of `control` may wait for what others need of it,
 /// such as acknowledgements: no longer than half of the time that is left until it is killed, since
 /// the rest of its end needs time, too. Without a limit while nobody has ended the job.
-pub(crate) fn time_to_linger(control: &Control) -> Duration {
+pub(crate) fn exit_grace(control: &Control) -> Duration {
     let left = control.job().time_until_forced(now_ms());
     left.map_or(Duration::MAX, |left| left / LINGER_PART)
 }

@@ -130,7 +130,7 @@ impl Network {
             // its connection.
             if let Some(network) = last.upgrade() {
                 let job = boot.upgrade();
-                let limit = job.map_or(Duration::MAX, |job| job.time_to_linger());
+                let limit = job.map_or(Duration::MAX, |job| job.exit_grace());
                 network.exit_grace(limit);
             }
             if let Some(path) = &statistics {

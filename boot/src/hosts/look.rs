@@ -64,26 +64,26 @@ pub(crate) fn answer(job: &Description, key: &Secret, up: Edge, look: Look) -> u
         key: key.clone(),
         settings,
     };
-    let (bell, ring) = match pipe() {
+    let (wakeup, wake) = match pipe() {
         Ok(ends) => ends,
         Err(error) => return desk.give_up(1, &format!("making a pipe: {error}")),
     };
     let (ask, asked) = channel();
     let (give, given) = channel();
-    std::thread::spawn(move || work(look(post), &asked, &give, ring));
-    desk.serve(&ask, &given, bell)
+    std::thread::spawn(move || work(look(post), &asked, &give, wake));
+    desk.serve(&ask, &given, wakeup)
 }
 
-/// What the thread that answers does. When it ends, for whatever reason, the bell does.
+/// What the thread that answers does. When it ends, for whatever reason, the wakeup does.
 fn work(
     mut answer: Answers,
     asked: &Receiver<Vec<u8>>,
     give: &Sender<Vec<u8>>,
-    mut ring: PipeWriter,
+    mut wake: PipeWriter,
 ) {
     while let Ok(question) = asked.recv() {
         let given = give.send(answer(&question));
-        if given.is_err() || ring.write_all(&[1]).is_err() {
+        if given.is_err() || wake.write_all(&[1]).is_err() {
             return;
         }
     }
@@ -96,7 +96,7 @@ struct Desk<'a> {
 }
 
 impl Desk<'_> {
-    fn serve(&mut self, ask: &Sender<Vec<u8>>, given: &Receiver<Vec<u8>>, bell: impl AsFd) -> u8 {
+    fn serve(&mut self, ask: &Sender<Vec<u8>>, given: &Receiver<Vec<u8>>, wakeup: impl AsFd) -> u8 {
         let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         loop {
             // What was read with the description comes first.
@@ -105,7 +105,7 @@ impl Desk<'_> {
             }
             let mut fds = vec![
                 PollFd::from_borrowed_fd(stdin, PollFlags::IN),
-                PollFd::new(&bell, PollFlags::IN),
+                PollFd::new(&wakeup, PollFlags::IN),
             ];
             let mut events = vec![Event::FromAbove, Event::Answered];
             if !self.up.to_send().is_empty() {
@@ -115,7 +115,7 @@ impl Desk<'_> {
             for event in fired(&mut fds, events, self.up.deadline()) {
                 match event {
                     Event::ToAbove => {}
-                    Event::Answered => match rustix::io::read(&bell, &mut [0; 1]) {
+                    Event::Answered => match rustix::io::read(&wakeup, &mut [0; 1]) {
                         Ok(1) => {
                             let answers = given.try_iter().map(Message::Answer);
                             answers.for_each(|answer| self.up.send(Instant::now(), &answer));
@@ -139,7 +139,7 @@ impl Desk<'_> {
     fn listen(&mut self, ask: &Sender<Vec<u8>>) -> Result<(), String> {
         while let Some(message) = self.up.next().map_err(|garbled| garbled.to_string())? {
             match message {
-                // Who cannot be asked any more has rung.
+                // A thread that cannot be asked any more has written that.
                 Message::Ask(question) => drop(ask.send(question)),
                 other => return Err(format!("a {:?} for an agent without ranks", other.kind())),
             }

@@ -29,7 +29,7 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 
 /// The longest that a process which ends waits for peers that do not confirm what it sent: that may
 /// take a datagram that is sent again.
-const LINGER: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
 
 /// The same where others were told that the job ends and have not confirmed it: they may have gone
 /// without a word.
@@ -123,7 +123,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         let exits = self.exits.counts();
         let most = match exits.reported > exits.confirmed {
             true => LINGER_FOR_THE_GONE,
-            false => LINGER,
+            false => GRACE,
         };
         self.nic.exit_grace(limit.min(most))
     }

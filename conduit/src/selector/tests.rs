@@ -23,7 +23,7 @@ struct Noted {
     epoch: AtomicU32,
     /// Something is there, which polls take.
     arrived: Mutex<bool>,
-    bell: Condvar,
+    wakeup: Condvar,
     /// Calls of sleep that are under way.
     sleepers: AtomicU32,
     yields: AtomicU32,
@@ -32,7 +32,7 @@ struct Noted {
 impl Noted {
     fn arrive(&self) {
         *self.arrived.lock() = true;
-        self.bell.notify_all();
+        self.wakeup.notify_all();
     }
 }
 
@@ -115,8 +115,8 @@ impl Conduit for Noted {
         let end = timeout.map(|time| Instant::now() + time);
         while !*arrived && self.epoch() == seen {
             match end {
-                None => self.bell.wait(&mut arrived),
-                Some(end) if self.bell.wait_until(&mut arrived, end).timed_out() => break,
+                None => self.wakeup.wait(&mut arrived),
+                Some(end) if self.wakeup.wait_until(&mut arrived, end).timed_out() => break,
                 Some(_) => {}
             }
         }
@@ -126,7 +126,7 @@ impl Conduit for Noted {
     fn wake(&self) {
         let arrived = self.arrived.lock();
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        self.bell.notify_all();
+        self.wakeup.notify_all();
         drop(arrived);
     }
 }

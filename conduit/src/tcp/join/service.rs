@@ -36,9 +36,9 @@ pub struct JoinService {
     /// fence takes.
     wishes: Mutex<VecDeque<Wish>>,
     /// Readable while there are wishes: written and read under their lock.
-    bell: OwnedFd,
+    wakeup: OwnedFd,
     state: Mutex<State>,
-    /// Has the joiner's descriptor, the bell and the timer.
+    /// Has the joiner's descriptor, the wakeup and the timer.
     waiting: OwnedFd,
     timer: OwnedFd,
     begun: Instant,
@@ -75,8 +75,8 @@ impl JoinService {
         let waiting = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        for descriptor in [joiner.as_fd(), timer.as_fd(), bell.as_fd()] {
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        for descriptor in [joiner.as_fd(), timer.as_fd(), wakeup.as_fd()] {
             let data = epoll::EventData::new_u64(0);
             epoll::add(&waiting, descriptor, data, epoll::EventFlags::IN)?;
         }
@@ -88,7 +88,7 @@ impl JoinService {
         };
         Ok(Self {
             wishes: Mutex::default(),
-            bell,
+            wakeup,
             state: Mutex::new(state),
             waiting,
             timer,
@@ -117,8 +117,8 @@ impl JoinService {
         if !wishes.contains(&wish) {
             wishes.push_back(wish);
         }
-        // It fails only if it has been rung 2^64 times.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+        // It fails only after 2^64 wakeups.
+        let _ = rustix::io::write(&self.wakeup, &1u64.to_ne_bytes());
     }
 
     /// What was wished since.
@@ -127,9 +127,9 @@ impl JoinService {
         if wishes.is_empty() {
             return VecDeque::new();
         }
-        // Under the lock, as it is rung: else one that is rung in between stays so with nothing to
+        // Under the lock, as it is written: else one that is written in between stays so with nothing to
         // wish, and the rank neither sleeps nor counts as settled until the next wish.
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
         core::mem::take(&mut *wishes)
     }
 

@@ -76,11 +76,11 @@ pub(super) struct Core {
     hosts: HostNames,
     begun: Instant,
     /// When the thread will look at its timers, in nanoseconds; `u64::MAX`: not by itself. Written
-    /// by the thread under the lock before it sleeps, and by who rings for an earlier time; 0 while
+    /// by the thread under the lock before it sleeps, and by one that wakes it earlier; 0 while
     /// it is awake and will look anyway.
     pub(super) sleeps_until: AtomicU64,
     /// Rouses the thread.
-    pub(super) bell: OwnedFd,
+    pub(super) wakeup: OwnedFd,
     /// Publishes what is dropped. Set once by the owner, read under the lock.
     pub(super) on_dropped: OnceLock<ReportDropped>,
 }
@@ -99,7 +99,7 @@ impl Core {
         state: State,
         config: &super::NetworkedConfig,
         atomic_bytes: u64,
-        bell: OwnedFd,
+        wakeup: OwnedFd,
     ) -> Self {
         Self {
             software,
@@ -113,7 +113,7 @@ impl Core {
             hosts: config.hosts.clone(),
             begun: Instant::now(),
             sleeps_until: AtomicU64::new(0),
-            bell,
+            wakeup,
             on_dropped: OnceLock::new(),
         }
     }
@@ -148,9 +148,9 @@ impl Core {
         self.begun.elapsed()
     }
 
-    pub(super) fn ring(&self) {
-        // It fails only where it has rung for 2^64 times.
-        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    pub(super) fn wake(&self) {
+        // It fails only after 2^64 wakeups.
+        let _ = rustix::io::write(&self.wakeup, &1_u64.to_ne_bytes());
     }
 
     /// Begins an operation that the software interface has prepared.
@@ -172,7 +172,7 @@ impl Core {
         if due < self.sleeps_until.load(Ordering::Relaxed) {
             self.sleeps_until.store(due, Ordering::Relaxed);
             drop(turn);
-            self.ring();
+            self.wake();
         }
     }
 }

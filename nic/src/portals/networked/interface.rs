@@ -100,13 +100,13 @@ impl Networked {
         };
         let os = |action| move |source: std::io::Error| NicError::Os { action, source };
         let wire = Wire::new(port, peers, Faults::new(config.faults))?;
-        let bell = |action| {
-            let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-            bell.map_err(|error| os(action)(error.into()))
+        let wakeup = |action| {
+            let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+            wakeup.map_err(|error| os(action)(error.into()))
         };
         software.reach(ranks);
-        software.hang_bell(bell("make a bell for threads that sleep")?);
-        let own = bell("make a bell for the thread of the interface")?;
+        software.set_wakeup(wakeup("make an eventfd for threads that sleep")?);
+        let own = wakeup("make an eventfd for the thread of the interface")?;
         let core = Core::new(software, wire, state, config, atomic_bytes, own);
         let core = Arc::new(core);
         let served = core.clone();
@@ -191,7 +191,7 @@ impl Drop for Networked {
             self.leave(self.core.exit_grace);
         }
         self.core.turn().state.stopping = true;
-        self.core.ring();
+        self.core.wake();
         if let Some(thread) = self.thread.take() {
             // It does not panic, and if it had there would be nothing to do.
             let _ = thread.join();

@@ -88,8 +88,8 @@ impl Portals for Networked {
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError> {
         let core = &*self.core;
-        let asleep = core.software.bell().and_then(|bell| {
-            let sleep = &mut || service::sleep(bell, Some(core.wire.socket.as_fd()), timeout);
+        let asleep = core.software.wakeup().and_then(|wakeup| {
+            let sleep = &mut || service::sleep(wakeup, Some(core.wire.socket.as_fd()), timeout);
             core.read_asleep(|| core.software.wait(queues, Rest::Bell(sleep), come))
         });
         asleep.unwrap_or_else(|| core.software.queue_wait(queues, timeout, come))

@@ -28,7 +28,7 @@ pub(super) fn run(core: &Core) {
         let left = due.map(|due| due.saturating_sub(turn.now));
         drop(turn);
         let socket = (leave == Leave::No).then(|| core.wire.socket.as_fd());
-        sleep(core.bell.as_fd(), socket, left);
+        sleep(core.wakeup.as_fd(), socket, left);
         core.sleeps_until.store(0, Ordering::Relaxed);
         if leave == Leave::No {
             core.read_unless_callers_do();
@@ -36,9 +36,9 @@ pub(super) fn run(core: &Core) {
     }
 }
 
-/// Sleeps until a bell rings, something has come at the socket, or for so long.
+/// Sleeps until a wakeup comes, something has come at the socket, or for so long.
 pub(super) fn sleep(
-    bell: BorrowedFd<'_>,
+    wakeup: BorrowedFd<'_>,
     socket: Option<BorrowedFd<'_>>,
     timeout: Option<Duration>,
 ) {
@@ -47,11 +47,11 @@ pub(super) fn sleep(
         tv_nsec: left.subsec_nanos().into(),
     });
     let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-    let mut wakes = [on(bell), on(socket.unwrap_or(bell))];
+    let mut wakes = [on(wakeup), on(socket.unwrap_or(wakeup))];
     // Whatever it says, everything is looked at again.
     let _ = poll(&mut wakes, timeout.as_ref());
-    let [rings, _] = &wakes;
-    if rings.revents().contains(PollFlags::IN) {
-        let _ = rustix::io::read(bell, &mut [0_u8; 8]);
+    let [woken, _] = &wakes;
+    if woken.revents().contains(PollFlags::IN) {
+        let _ = rustix::io::read(wakeup, &mut [0_u8; 8]);
     }
 }

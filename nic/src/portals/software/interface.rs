@@ -79,7 +79,7 @@ impl Software {
             memory: Memory { segments },
             place: rank.0.wrapping_sub(config.first.0),
             reach: 0,
-            bell: None,
+            wakeup: None,
             faults: Faults::new(faults),
             slots: AtomicU64::new(0),
             direct: AtomicU64::new(0),

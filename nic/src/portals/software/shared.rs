@@ -21,7 +21,7 @@ pub(super) struct Shared {
     /// How many ranks the job has, if operations of other hosts come, too; else 0.
     pub(super) reach: u32,
     /// Rung when threads of this rank are woken; of a rank that shares its file with nobody.
-    pub(super) bell: Option<OwnedFd>,
+    pub(super) wakeup: Option<OwnedFd>,
     pub(super) faults: Faults,
     /// Which places for operations under way are taken by threads of this process, a bit each.
     pub(super) slots: AtomicU64,

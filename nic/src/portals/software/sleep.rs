@@ -6,7 +6,7 @@
 //! anybody leaves the word as it is, for the next.
 //!
 //! Threads sleep on the word, as a futex; one of a rank that shares its file with nobody may sleep
-//! on file descriptors instead, of which one is a bell. Who wakes the rank rings that, too.
+//! on file descriptors instead, of which one is an eventfd. A thread that wakes the rank writes that, too.
 
 use super::interface::Software;
 use super::shared::Shared;
@@ -23,7 +23,7 @@ const SLEEPS: u32 = 1;
 pub(in crate::portals) enum Rest<'a> {
     /// On the word, up to a time.
     Word(Option<Duration>),
-    /// By a call that returns when the bell rings; one thread at a time.
+    /// By a call that returns when the eventfd is written; one thread at a time.
     Bell(&'a mut dyn FnMut()),
 }
 
@@ -40,10 +40,10 @@ impl Shared {
     pub(super) fn wake(&self, place: u32) {
         if self.wake_those_on_word(place)
             && place == self.place
-            && let Some(bell) = &self.bell
+            && let Some(wakeup) = &self.wakeup
         {
-            // It fails only where it has rung for 2^64 times.
-            let _ = rustix::io::write(bell, &1_u64.to_ne_bytes());
+            // It fails only after 2^64 wakeups.
+            let _ = rustix::io::write(wakeup, &1_u64.to_ne_bytes());
         }
     }
 
@@ -100,17 +100,17 @@ impl Shared {
 }
 
 impl Software {
-    /// Has a thread of this rank rung for that sleeps on file descriptors, if no other rank could
+    /// Has a thread of this rank woken that sleeps on file descriptors, if no other rank could
     /// have to.
-    pub(in crate::portals) fn hang_bell(&mut self, bell: OwnedFd) {
+    pub(in crate::portals) fn set_wakeup(&mut self, wakeup: OwnedFd) {
         if self.shared.ranks() == 1 {
-            self.shared.bell = Some(bell);
+            self.shared.wakeup = Some(wakeup);
         }
     }
 
-    /// What rings when threads of this rank are woken, if anything does.
-    pub(in crate::portals) fn bell(&self) -> Option<BorrowedFd<'_>> {
-        self.shared.bell.as_ref().map(AsFd::as_fd)
+    /// What is written when threads of this rank are woken, if anything does.
+    pub(in crate::portals) fn wakeup(&self) -> Option<BorrowedFd<'_>> {
+        self.shared.wakeup.as_ref().map(AsFd::as_fd)
     }
 
     /// Whether a thread of this rank sleeps or is about to.

@@ -51,7 +51,7 @@ struct Queue {
     /// Further connections.
     wanted_rails: Mutex<Vec<u16>>,
     /// Can be read when something was made, after the beginning.
-    bell: OwnedFd,
+    wakeup: OwnedFd,
 }
 
 impl Queue {
@@ -60,13 +60,13 @@ impl Queue {
             made: Mutex::default(),
             wanted: Mutex::default(),
             wanted_rails: Mutex::default(),
-            bell: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
+            wakeup: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
         }
     }
 
     fn push(&self, made: Made) {
         self.made.lock().push_back(made);
-        rustix::io::write(&self.bell, &1u64.to_ne_bytes()).unwrap();
+        rustix::io::write(&self.wakeup, &1u64.to_ne_bytes()).unwrap();
     }
 }
 
@@ -81,13 +81,13 @@ impl Connector for Queue {
     fn next(&self, _received: &dyn Fn(RailId) -> u64) -> Option<Made> {
         let made = self.made.lock().pop_front();
         if made.is_none() {
-            let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+            let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
         }
         made
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.bell.as_fd())
+        Some(self.wakeup.as_fd())
     }
 }
 

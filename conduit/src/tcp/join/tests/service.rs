@@ -181,7 +181,7 @@ fn wishes_may_be_made_while_a_fence_waits() {
     });
 }
 
-/// The bell: who sleeps on the descriptor wakes for a wish of another thread.
+/// The wakeup: a thread that sleeps on the descriptor wakes for a wish of another thread.
 #[test]
 fn a_wish_makes_the_descriptor_readable() {
     let [a, _b] = pair();
@@ -197,5 +197,5 @@ fn a_wish_makes_the_descriptor_readable() {
     a.close(JobRank(1), 0);
     assert!(ready());
     assert!(a.next(&|_, _| 0).unwrap().is_none());
-    assert!(!ready(), "the bell still rings");
+    assert!(!ready(), "the wakeup is still there");
 }
