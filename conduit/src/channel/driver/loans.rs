@@ -201,7 +201,7 @@ impl<R: Rails> Core<R> {
         Ok(window)
     }
 
-    /// At the end of a visit: the end of an epoch is reported to the peer with the next
+    /// At the end of a poll of a peer: the end of an epoch is reported to the peer with the next
     /// acknowledgement; others can see what is lent.
     #[inline]
     pub(super) fn look_at_credits(

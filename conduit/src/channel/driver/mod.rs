@@ -17,6 +17,7 @@ mod further_rails;
 mod helper;
 mod loans;
 mod peer;
+mod peer_poll;
 mod poll;
 mod progress;
 mod quick;
@@ -29,7 +30,6 @@ mod striping;
 mod system;
 #[cfg(test)]
 mod tests;
-mod visit;
 mod vitals;
 mod wire;
 

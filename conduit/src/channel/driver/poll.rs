@@ -17,13 +17,13 @@ impl<R: Rails> Core<R> {
         let first = look.first.map(|peer| peer.0);
         let mut taken = first
             .and_then(|rank| self.used(rank))
-            .map_or(0, |peer| self.visit(peer, sink));
+            .map_or(0, |peer| self.poll_peer(peer, sink));
         if self.work.any() {
             self.work.each(|rank| {
                 if Some(rank) != first
                     && let Some(peer) = self.used(rank)
                 {
-                    taken += self.visit(peer, sink);
+                    taken += self.poll_peer(peer, sink);
                 }
             });
         }
@@ -38,7 +38,7 @@ impl<R: Rails> Core<R> {
     }
 
     /// Looks at all rails.
-    fn poll_others<S: Sink + ?Sized>(&self, visited: Option<u32>, sink: &mut S) -> usize {
+    fn poll_others<S: Sink + ?Sized>(&self, polled: Option<u32>, sink: &mut S) -> usize {
         let mut taken = 0;
         self.look_for_silent();
         let mut found = Ready::new();
@@ -55,8 +55,8 @@ impl<R: Rails> Core<R> {
                 peer.ready_rails.fetch_or(id.bit(), Ordering::Relaxed);
                 self.work.set(rank);
             }
-            if Some(rank) != visited {
-                taken += self.visit(peer, sink);
+            if Some(rank) != polled {
+                taken += self.poll_peer(peer, sink);
             }
         }
         taken

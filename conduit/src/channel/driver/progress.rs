@@ -7,7 +7,7 @@
 //! comes, it waits at the rails, each of which wakes it once. While the rank sleeps, it does, too.
 
 use super::core::Core;
-use super::visit::Served;
+use super::peer_poll::Served;
 use crate::channel::rail::{RailId, Rails, Ready};
 use core::sync::atomic::{AtomicBool, Ordering, fence};
 use core::time::Duration;

@@ -1,7 +1,7 @@
 //! Frames that are served without a look at everything that they could be.
 
 use super::peer::Inbound;
-use super::visit::Visit;
+use super::peer_poll::PeerPoll;
 use crate::channel::frame::{Kind, WholePut, WholeShort};
 use crate::channel::rail::Rails;
 use crate::conduit::Sink;
@@ -10,7 +10,7 @@ use argonet_am::{Category, Delivery, MAX_CARRIED, MessageClass};
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::bulk;
 
-impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
+impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
     /// Serves the next frame if it is here with all its bytes and nothing about it is out of the
     /// ordinary; whether it was.
     #[inline]

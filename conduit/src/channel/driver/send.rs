@@ -274,7 +274,7 @@ impl<R: Rails> ReplyPort for Core<R> {
         if let Payload::Long(_, offset) = message.payload {
             self.check_place(to, offset, len)?;
         }
-        // The request was taken only because there is room. It leaves at the end of the visit, or
+        // The request was taken only because there is room. It leaves at the end of the poll, or
         // at once where copying takes as long as a call of the system.
         let peer = self.peer(to);
         // SAFETY: the payload is the caller's, who waits for this call.

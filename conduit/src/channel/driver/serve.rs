@@ -1,7 +1,7 @@
 //! What is done with a frame that has come.
 
 use super::peer::Inbound;
-use super::visit::Visit;
+use super::peer_poll::PeerPoll;
 use crate::channel::frame::{Fields, Frame, HEADER_BYTES, HeadBytes, Kind, LONGEST_HEAD};
 use crate::channel::operations::Data;
 use crate::channel::rail::Rails;
@@ -32,7 +32,7 @@ fn aligned(bytes: &mut [u8], head_len: usize) -> &mut [u8] {
 // A head has the bytes over which its payload is moved.
 static_assertions::const_assert!(HEADER_BYTES >= PAYLOAD_ALIGN);
 
-impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
+impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
     /// Whether the largest reply has room.
     pub(super) fn accepts(&mut self) -> bool {
         match self.accepts {

@@ -3,7 +3,7 @@
 use super::core::Core;
 use super::further_rails::InboundRail;
 use super::peer::{Inbound, Outbound, Peer};
-use super::visit::{Visit, Went};
+use super::peer_poll::{PeerPoll, Went};
 use crate::channel::frame::{Frame, Kind};
 use crate::channel::rail::{Rail, Rails};
 use crate::channel::stream::{Claim, Link, Next, Pieces, ReceiveStream, Wanted, best};
@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use std::io;
 
-/// Reads of a further rail in one visit.
+/// Reads of a further rail in one poll.
 const READS: usize = 4;
 
 impl<R: Rails> Core<R> {
@@ -123,7 +123,7 @@ impl<R: Rails> Core<R> {
     }
 }
 
-impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
+impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
     /// Reads further rails that have something.
     #[cold]
     pub(super) fn rails(&mut self, inbound: &mut Inbound<R>) -> Result<Went, RecordError> {

@@ -3,7 +3,7 @@
 
 use super::core::Core;
 use super::peer::Peer;
-use super::visit::Served;
+use super::peer_poll::Served;
 use crate::channel::frame::Kind;
 use crate::channel::rail::Rails;
 use crate::channel::stream::{Credits, Parked};

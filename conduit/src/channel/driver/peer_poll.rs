@@ -29,7 +29,7 @@ pub(super) enum Went {
     Held,
 }
 
-pub(super) struct Visit<'a, R: Rails, S: ?Sized> {
+pub(super) struct PeerPoll<'a, R: Rails, S: ?Sized> {
     pub(super) core: &'a Core<R>,
     pub(super) peer: &'a Peer<R>,
     pub(super) sink: &'a mut S,
@@ -66,7 +66,7 @@ struct Later<'a, R: Rails>(&'a Peer<R>);
 
 impl<R: Rails> Sink for Later<'_, R> {
     fn deliver(&mut self, _delivery: &mut argonet_am::Delivery<'_>) {
-        unreachable!("a visit that only serves sets messages aside");
+        unreachable!("a poll that only serves sets messages aside");
     }
 
     fn completed(&mut self, op: OpToken, completion: Completion) {
@@ -83,11 +83,11 @@ impl<R: Rails> Sink for Later<'_, R> {
 impl<R: Rails> Core<R> {
     /// Looks at a peer. Says how many messages and completions were taken.
     #[inline]
-    pub(super) fn visit<S: Sink + ?Sized>(&self, peer: &Peer<R>, sink: &mut S) -> usize {
+    pub(super) fn poll_peer<S: Sink + ?Sized>(&self, peer: &Peer<R>, sink: &mut S) -> usize {
         match peer.inbound.try_lock() {
             Some(inbound) => {
                 let reports = self.work.take(peer.rank.0);
-                self.visit_locked(peer, inbound, sink, reports, false).0
+                self.poll_locked(peer, inbound, sink, reports, false).0
             }
             None => 0,
         }
@@ -98,7 +98,7 @@ impl<R: Rails> Core<R> {
     pub(super) fn serve(&self, peer: &Peer<R>) -> Served {
         match peer.inbound.try_lock() {
             Some(inbound) => {
-                let (_, went) = self.visit_locked(peer, inbound, &mut Later(peer), false, true);
+                let (_, went) = self.poll_locked(peer, inbound, &mut Later(peer), false, true);
                 match went {
                     Went::Dry => Served::All,
                     Went::Bound => Served::Some,
@@ -110,7 +110,7 @@ impl<R: Rails> Core<R> {
     }
 
     #[inline]
-    fn visit_locked<S: Sink + ?Sized>(
+    fn poll_locked<S: Sink + ?Sized>(
         &self,
         peer: &Peer<R>,
         mut guard: MutexGuard<'_, Inbound<R>>,
@@ -119,7 +119,7 @@ impl<R: Rails> Core<R> {
         serves_only: bool,
     ) -> (usize, Went) {
         let inbound = &mut *guard;
-        let mut visit = Visit {
+        let mut poll = PeerPoll {
             core: self,
             peer,
             sink,
@@ -131,8 +131,8 @@ impl<R: Rails> Core<R> {
             serves_only,
             went: Went::Dry,
         };
-        visit.run(inbound);
-        let (taken, moved, went) = (visit.taken, visit.moved, visit.went);
+        poll.run(inbound);
+        let (taken, moved, went) = (poll.taken, poll.moved, poll.went);
         let lost = core::mem::take(&mut inbound.lost);
         let lost_rails = core::mem::take(&mut inbound.lost_rails);
         drop(guard);
@@ -151,7 +151,7 @@ impl<R: Rails> Core<R> {
     }
 }
 
-impl<R: Rails, S: Sink + ?Sized> Visit<'_, R, S> {
+impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
     fn run(&mut self, inbound: &mut Inbound<R>) {
         let mut went = self.look(inbound);
         if matches!(went, Ok(Went::Dry)) && self.read(inbound) {
