@@ -105,7 +105,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
                 });
                 return Ok(());
             }
-            _ if frame.away => return self.away(inbound, frame),
+            _ if frame.beside => return self.beside(inbound, frame),
             Kind::Body => return self.whole_body(inbound, frame),
             kind if kind.is_placed() => {
                 let Some(place) = self.place_of(frame)? else {

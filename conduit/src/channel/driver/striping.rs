@@ -278,7 +278,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
     }
 
     /// A head whose payload comes as a body.
-    pub(super) fn away(
+    pub(super) fn beside(
         &mut self,
         inbound: &mut Inbound<R>,
         frame: &Frame,

@@ -26,9 +26,9 @@
 //! be lent. A *system* frame is outside of the stream, too: a question or an answer of the [system
 //! queue](argonet_am::system_queue).
 //!
-//! The head of a put or of data may say that its payload is *away*: it does not follow the head,
-//! although positions go on as if it did, but comes as a *body* on any rail between the two,
-//! before the head or after it. A body is outside of the stream, and says itself what its head
+//! The head of a put or of data may say that its payload is *beside* the stream: it does not follow
+//! the head, although positions go on as if it did, but comes as a *body* on any rail between the
+//! two, before the head or after it. A body is outside of the stream, and says itself what its head
 //! says: the position, the fields, and the kind.
 
 mod quick;
@@ -56,14 +56,14 @@ pub(crate) const MAX_FRAGMENT: usize = 1 << 20;
 const WANTS_ACK: u8 = 1;
 
 /// The payload comes as a body.
-const AWAY: u8 = 2;
+const BESIDE: u8 = 2;
 
 /// The sender has ended an epoch of its credits.
 const EPOCH: u8 = 4;
 
 /// Where in a head that is.
 pub(crate) const FLAGS_AT: u64 = 3;
-pub(crate) const AWAY_FLAG: u8 = AWAY;
+pub(crate) const BESIDE_FLAG: u8 = BESIDE;
 
 /// What a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
@@ -91,7 +91,7 @@ pub(crate) enum Kind {
     Got = 10,
     /// A request, put or get does not lie in the segment.
     Refused = 11,
-    /// The payload of a put or of data whose head says that it is away.
+    /// The payload of a put or of data whose head says that it is beside the stream.
     Body = 12,
     /// A message of the system queue.
     System = 13,
@@ -141,8 +141,8 @@ impl Kind {
         matches!(self, Kind::Control | Kind::Body | Kind::System)
     }
 
-    /// Whether its payload may be away.
-    pub(crate) const fn may_be_away(self) -> bool {
+    /// Whether its payload may be beside the stream.
+    pub(crate) const fn may_be_beside(self) -> bool {
         matches!(self, Kind::Put | Kind::Got)
     }
 
@@ -344,7 +344,7 @@ pub(crate) struct Frame {
     /// The sender has ended an epoch.
     pub(crate) epoch: bool,
     /// The payload comes as a body.
-    pub(crate) away: bool,
+    pub(crate) beside: bool,
     /// Bytes of the payload.
     pub(crate) length: usize,
     /// Low bits of its place in the stream.
@@ -373,7 +373,7 @@ impl Frame {
     /// Its bytes on the rail.
     #[inline]
     pub(crate) fn here(&self) -> usize {
-        if self.away {
+        if self.beside {
             self.head_len()
         } else {
             self.len()
@@ -387,7 +387,7 @@ impl Frame {
     pub(crate) fn of_body(&self) -> Result<Self, RecordError> {
         let of = u8::try_from(self.fields.wanted).ok();
         let kind = of.and_then(|kind| Kind::try_from(kind).ok());
-        let kind = kind.filter(|kind| kind.may_be_away() && self.length > 0);
+        let kind = kind.filter(|kind| kind.may_be_beside() && self.length > 0);
         let kind = kind.ok_or(RecordError::Kind(Kind::Body.into()))?;
         let fields = Fields {
             position: 0,
@@ -397,7 +397,7 @@ impl Frame {
         Ok(Self {
             kind,
             fields,
-            away: true,
+            beside: true,
             position: self.fields.position as u32,
             ..*self
         })
@@ -441,11 +441,11 @@ impl Frame {
             return Err(RecordError::Payload { len, max });
         }
         let is_message = kind.message().is_some();
-        let away = wire.flags & AWAY != 0;
+        let beside = wire.flags & BESIDE != 0;
         let epoch = wire.flags & EPOCH != 0;
-        if wire.flags & !(WANTS_ACK | AWAY | EPOCH) != 0
+        if wire.flags & !(WANTS_ACK | BESIDE | EPOCH) != 0
             || (epoch && kind != Kind::Control)
-            || (away && (!kind.may_be_away() || length == 0))
+            || (beside && (!kind.may_be_beside() || length == 0))
             || (kind == Kind::Body && length == 0)
             || (!is_message && (nargs != 0 || wire.handler != 0))
         {
@@ -465,7 +465,7 @@ impl Frame {
             nargs,
             wants_ack: wire.flags & WANTS_ACK != 0,
             epoch,
-            away,
+            beside,
             length,
             position: wire.position.get(),
             fields,

@@ -92,7 +92,7 @@ fn what_cannot_be_is_refused() {
     };
     assert_eq!(refused(0, 0, Kind::Put), RecordError::Kind(0));
     assert_eq!(refused(0, 14, Kind::Put), RecordError::Kind(14));
-    // A body of nothing, and a payload that is away where there is none, or none that may be.
+    // A body of nothing, and a payload beside the stream where there is none, or none that may be.
     assert_eq!(refused(0, 12, Kind::Put), RecordError::Kind(12));
     assert_eq!(refused(3, 2, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(3, 2, Kind::LongRequest), RecordError::Kind(4));
@@ -139,7 +139,7 @@ proptest! {
         }
         bytes.truncate(cut.max(1));
         let frame = Frame::read(&bytes, 0).ok().flatten();
-        let frame = frame.filter(|f| f.kind == Kind::Put && !f.away && f.here() <= bytes.len());
+        let frame = frame.filter(|f| f.kind == Kind::Put && !f.beside && f.here() <= bytes.len());
         let frame = frame.filter(|f| f.position == position as u32 && f.length > 0);
         let frame = frame.filter(|f| f.length as u64 <= f.fields.rest);
         let expected = frame.map(|f| WholePut {

@@ -37,7 +37,8 @@ impl Bodies {
         self.missing.is_empty() && self.early.is_empty()
     }
 
-    /// A head was taken whose payload is away. Whether its body has come, and was placed.
+    /// A head was taken whose payload is beside the stream. Whether its body has come, and was
+    /// placed.
     ///
     /// # Errors
     /// The body was of another one, or there are too many.

@@ -11,7 +11,7 @@ const LEN: usize = 400;
 const OP: u32 = 1 << 16;
 
 /// The payload of a head comes as a body.
-const AWAY: u8 = 2;
+const BESIDE: u8 = 2;
 
 /// The head of data for the get, which is at this position of the stream.
 fn head(flags: u8, offset: u64, len: usize, position: u64) -> Vec<u8> {
@@ -122,7 +122,7 @@ impl Case {
 #[test]
 fn a_second_head_in_the_stream_does_not_write_after_the_get() {
     let mut case = Case::new();
-    let first = head(AWAY, 0, LEN, 0);
+    let first = head(BESIDE, 0, LEN, 0);
     let second = head(0, 0, LEN / 2, (first.len() + LEN) as u64);
     case.send(0, &[first, second, vec![0x66; 10]].concat());
     case.begins(0);
@@ -137,8 +137,8 @@ fn ranges_that_overlap_do_not_write_after_the_get() {
     let mut case = Case::new();
     let half = LEN / 2;
     let heads = [
-        head(AWAY, 0, half, 0),
-        head(AWAY, 0, half, (28 + half) as u64),
+        head(BESIDE, 0, half, 0),
+        head(BESIDE, 0, half, (28 + half) as u64),
     ];
     let third = head(0, half as u64, half, (2 * (28 + half)) as u64);
     case.send(0, &[heads.concat(), third, vec![0x66; 10]].concat());
@@ -155,7 +155,7 @@ fn a_second_body_on_another_connection_does_not_write_after_the_get() {
     let early = body(0, LEN, 5000);
     case.send(2, &early[..early.len() / 2]);
     case.begins(2);
-    case.send(0, &head(AWAY, 0, LEN, 0));
+    case.send(0, &head(BESIDE, 0, LEN, 0));
     case.send(1, &body(0, LEN, 0));
     case.ends("two bodies", 2, early.len() - early.len() / 2, false);
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 /// The payload of a head comes as a body.
-const AWAY: u8 = 2;
+const BESIDE: u8 = 2;
 
 /// Shuts a connection down if a test lasts too long, so that a call which waits for it returns.
 fn guard(socket: &TcpStream) -> Sender<()> {
@@ -248,7 +248,7 @@ fn fragments_in_any_order_are_put_together_in_place() {
                 let mut head = HeadBytes::new(Kind::Put, 0, &[], LEN, &fields(n));
                 head.set_position(position(n));
                 let mut bytes = head.as_bytes().to_vec();
-                bytes[3] = AWAY;
+                bytes[3] = BESIDE;
                 bytes
             })
             .collect();

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// Where a payload travels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum Route {
     /// In the stream.
     Stream,
     /// Beside it, over no rail yet.
@@ -23,7 +23,7 @@ pub(super) struct Placed {
     /// Bytes of extents before it, since the stream began.
     pub(super) before: u64,
     pub(super) extent: Extent,
-    way: Way,
+    route: Route,
     /// The kind and the fields of its head, if it may leave the stream.
     pub(super) movable: Option<(Kind, Fields)>,
 }
@@ -36,11 +36,11 @@ impl Placed {
 
     #[inline]
     pub(super) fn is_in_stream(&self) -> bool {
-        self.way == Way::Stream
+        self.route == Route::Stream
     }
 
-    pub(super) fn way(&self) -> Way {
-        self.way
+    pub(super) fn route(&self) -> Route {
+        self.route
     }
 
     /// Whether it may leave the stream, as its head is not among what must be written next.
@@ -147,7 +147,7 @@ impl Extents {
             at,
             before: self.total,
             extent,
-            way: Way::Stream,
+            route: Route::Stream,
             movable,
         });
         self.total += len;
@@ -172,7 +172,7 @@ impl Extents {
         while let Some(first) = self.queue.front()
             && first.end() <= taken
         {
-            if first.way == Way::Waits {
+            if first.route == Route::Waits {
                 self.waiting -= 1;
             }
             self.released = first.before + first.extent.len() as u64;
@@ -194,7 +194,7 @@ impl Extents {
         if self.writing == 0 {
             return u64::MAX;
         }
-        let writes = |placed: &&Placed| matches!(placed.way, Way::With(_, true));
+        let writes = |placed: &&Placed| matches!(placed.route, Route::With(_, true));
         let first = self.queue.iter().find(writes);
         first.map_or(u64::MAX, |placed| placed.begin)
     }
@@ -203,16 +203,16 @@ impl Extents {
     pub(super) fn first_waiting(&self) -> Option<usize> {
         self.queue
             .iter()
-            .position(|placed| placed.way == Way::Waits)
+            .position(|placed| placed.route == Route::Waits)
     }
 
     /// One leaves over a rail, which is in the middle of writing it from now on.
     pub(super) fn leave(&mut self, index: usize, rail: u16) {
         let placed = &mut self.queue[index];
-        if placed.way == Way::Waits {
+        if placed.route == Route::Waits {
             self.waiting -= 1;
         }
-        placed.way = Way::With(rail, true);
+        placed.route = Route::With(rail, true);
         self.writing += 1;
     }
 
@@ -220,9 +220,9 @@ impl Extents {
     pub(super) fn wrote(&mut self, position: u64) {
         let at = self.queue.partition_point(|p| p.begin < position);
         if let Some(placed) = self.queue.get_mut(at)
-            && let Way::With(rail, true) = placed.way
+            && let Route::With(rail, true) = placed.route
         {
-            placed.way = Way::With(rail, false);
+            placed.route = Route::With(rail, false);
             self.writing -= 1;
         }
     }
@@ -231,10 +231,10 @@ impl Extents {
     /// A rail is lost: what it carried waits for another one.
     pub(super) fn lose(&mut self, lost: u16) {
         for placed in &mut self.queue {
-            if let Way::With(rail, writes) = placed.way
+            if let Route::With(rail, writes) = placed.route
                 && rail == lost
             {
-                placed.way = Way::Waits;
+                placed.route = Route::Waits;
                 self.waiting += 1;
                 self.writing -= usize::from(writes);
             }

@@ -47,7 +47,7 @@ pub(crate) struct SendStream {
     /// Up to where an acknowledgement was last requested.
     asked: u64,
     /// Movable payloads go to further rails, except those that end at or before `stays_until`.
-    stripes: bool,
+    is_striping: bool,
     stays_until: u64,
     /// Further rails. Where there is none, bodies are written on the first one, one at a time
     /// (`own`).
@@ -70,7 +70,7 @@ impl SendStream {
             written: 0,
             control: Control::new(),
             asked: 0,
-            stripes: false,
+            is_striping: false,
             stays_until: 0,
             rails: 0,
             own: None,
@@ -294,7 +294,7 @@ impl SendStream {
     fn burst_end(&self) -> u64 {
         let mut bytes = 0;
         for (count, placed) in self.extents.rest().enumerate() {
-            if self.stripes && placed.may_leave(self.sent, self.stays_until) {
+            if self.is_striping && placed.may_leave(self.sent, self.stays_until) {
                 return placed.begin;
             }
             if placed.is_in_stream() {

@@ -2,8 +2,8 @@
 //! is lost.
 
 use super::SendStream;
-use super::extents::Way;
-use crate::channel::frame::{AWAY_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
+use super::extents::Route;
+use crate::channel::frame::{BESIDE_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
 use crate::channel::stream::pieces::Pieces;
 
 /// A payload that travels beside the stream, over some rail.
@@ -52,9 +52,9 @@ impl Claim {
 impl SendStream {
     /// How many rails there are besides the stream's, and whether payloads leave the stream
     /// for them.
-    pub(crate) fn set_rails(&mut self, rails: usize, stripes: bool) {
+    pub(crate) fn set_rails(&mut self, rails: usize, is_striping: bool) {
         self.rails = rails;
-        self.stripes = stripes && rails > 0;
+        self.is_striping = is_striping && rails > 0;
     }
 
     /// Whether a payload that has left the stream waits for a rail.
@@ -75,7 +75,7 @@ impl SendStream {
         if self.extents.waiting() > 0 {
             return self.extents.first_waiting();
         }
-        if !self.stripes {
+        if !self.is_striping {
             return None;
         }
         let mut free = self.extents.rest();
@@ -102,9 +102,9 @@ impl SendStream {
         let index = self.next_striped()?;
         let placed = self.extents.get(index)?;
         let (kind, fields) = placed.movable?;
-        if placed.way() != Way::Waits {
+        if placed.route() != Route::Waits {
             let head = placed.begin - placed.before;
-            *self.ring.byte_mut(head + FLAGS_AT) |= AWAY_FLAG;
+            *self.ring.byte_mut(head + FLAGS_AT) |= BESIDE_FLAG;
         }
         let len = placed.extent.len();
         let fields = Fields {

@@ -239,7 +239,7 @@ impl World {
             match receive_stream.next().expect("what is sent can be used") {
                 Next::More => return,
                 Next::Whole(frame) => {
-                    let payload: Vec<u8> = if frame.away {
+                    let payload: Vec<u8> = if frame.beside {
                         Vec::new()
                     } else {
                         receive_stream.bytes()[frame.head_len()..frame.len()].to_vec()
@@ -250,7 +250,7 @@ impl World {
                         .to_vec();
                     let place = match frame.kind {
                         Kind::Body => self.begins(at, &frame),
-                        Kind::Put if !frame.away => Some(self.place(&frame)),
+                        Kind::Put if !frame.beside => Some(self.place(&frame)),
                         _ => None,
                     };
                     if let Some(place) = place {
@@ -268,7 +268,7 @@ impl World {
                     unsafe { &mut *of(self) }.pass(&frame);
                     match frame.kind {
                         Kind::Body => self.here(&frame),
-                        Kind::Put if frame.away => {
+                        Kind::Put if frame.beside => {
                             let early = self.bodies.head(position, &frame).unwrap();
                             early.into_iter().for_each(|_| self.done(&frame));
                         }
