@@ -172,7 +172,7 @@ impl<R: Rails> Conduit for Channel<R> {
         let start = buffer.as_ptr().cast::<u8>();
         let position = start.addr();
         core.prepared.lock().insert(position, buffer);
-        // SAFETY: the buffer is kept, and touched by nobody else, until commit or cancel.
+        // SAFETY: the buffer is kept, and touched by the client alone, until commit or cancel.
         Ok(unsafe { Prepared::new(*want, start, capacity, position, 0) })
     }
 

@@ -145,7 +145,7 @@ impl<R: Rails> Core<R> {
         let mut is_new = false;
         let peer = self.peers[rank.index()].get_or_init(|| {
             is_new = true;
-            // What a rank sends to itself needs nobody's leave but its own.
+            // What a rank sends to itself needs no credits.
             let bank = self.bank.as_ref().filter(|_| rank != self.rank);
             let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
             if rank == self.rank {

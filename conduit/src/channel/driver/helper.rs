@@ -154,7 +154,7 @@ impl<R: Rails> Core<R> {
     fn send_gathered(&self) -> bool {
         let mut some = false;
         self.dirty.each(|rank| {
-            // Whoever holds it sends.
+            // The thread that holds it sends.
             let Some(peer) = self.used(rank) else { return };
             let Some(mut outbound) = peer.outbound.try_lock() else {
                 some = true;

@@ -273,7 +273,7 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Asks peers to give credits back, if somebody lacks some. Nobody's lock may be held.
+    /// Asks peers to give credits back, if a peer lacks some. The caller holds no lock of a peer.
     #[inline]
     pub(super) fn scavenge(&self) {
         if let Some(bank) = &self.bank

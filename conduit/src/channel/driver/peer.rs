@@ -23,12 +23,12 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 
 // spec T6: a lock for each peer and direction, none over all peers.
-/// A peer. Whoever needs both locks takes that of `inbound` first.
+/// A peer. Of both locks that of `inbound` is taken first.
 pub(crate) struct Peer<R: Rails> {
     pub(super) rank: JobRank,
     /// Held by the thread that reads and runs handlers.
     pub(crate) inbound: Mutex<Inbound<R>>,
-    /// Held for short, by whoever sends; never while a handler runs.
+    /// Held for short, by a thread that sends; never while a handler runs.
     pub(crate) outbound: Mutex<Outbound<R>>,
     /// Further rails that have something to read, a bit each.
     pub(super) ready_rails: AtomicU32,
@@ -38,7 +38,7 @@ pub(crate) struct Peer<R: Rails> {
 pub(crate) struct Inbound<R: Rails> {
     pub(super) receive_stream: ReceiveStream,
     pub(super) parked: Parked,
-    /// Replies that came while nobody was there to handle them.
+    /// Replies that came while the rank made no call.
     pub(super) replies: Aside,
     pub(super) wire: Option<Wire<R::Rail>>,
     /// The peer waits for an acknowledgement.

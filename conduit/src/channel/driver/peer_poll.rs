@@ -1,4 +1,4 @@
-//! A look at one peer: what has come from it is taken, served and reported.
+//! A poll of one peer: what has come from it is taken, served and reported.
 
 use super::core::Core;
 use super::peer::{Inbound, Outbound, Peer};
@@ -25,7 +25,7 @@ pub(super) enum Went {
     Dry,
     /// To the bound of a poll.
     Bound,
-    /// To a reply for which there is no room while nobody handles any.
+    /// To a reply for which there is no room until the rank handles some.
     Held,
 }
 
@@ -298,7 +298,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         Ok(Went::Bound)
     }
 
-    /// Whether a reply must stay where it is until somebody handles those before it.
+    /// Whether a reply must stay where it is until the rank handles those before it.
     #[cold]
     fn has_no_room_for(&self, inbound: &Inbound<R>, next: &Next) -> bool {
         match next {
@@ -331,7 +331,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
                     .look_at_credits(self.peer, &mut outbound, bank, &inbound.parked);
             }
             let due = outbound.send_stream.ack_due();
-            // Nobody will be patient for a rank that makes no call.
+            // A rank that makes no call counts no polls until an acknowledgement is due.
             if ((inbound.ack_requested || self.serves_only) && !more) || due > ACK_BYTES {
                 outbound.send_stream.ack_now();
                 inbound.ack_requested = false;

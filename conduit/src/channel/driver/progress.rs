@@ -22,7 +22,7 @@ const PERIOD: Duration = Duration::from_micros(60);
 /// Looks at a rank that polls and takes nothing, after which the thread waits at the rails.
 const IDLE_LOOKS: u32 = 16;
 
-/// Whether a rank should have the thread that serves while it computes, if nobody has said so: when
+/// Whether a rank should have the thread that serves while it computes, if no setting says: when
 /// the host has cores that its `ranks` do not use.
 #[must_use]
 pub fn progress_by_default(ranks: u32) -> bool {

@@ -212,7 +212,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
                     .answered(frame.fields.op, frame.length)?;
                 return Ok(());
             }
-            // Whoever asked for the reply said where it should go.
+            // The request said where the reply should go.
             Kind::LongReply => {
                 let len = frame.fields.offset.saturating_add(frame.length as u64);
                 return Err(RecordError::Payload { len, max: segment });

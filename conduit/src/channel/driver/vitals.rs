@@ -15,10 +15,10 @@ const LONGEST: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) struct Vitals {
     begun: Instant,
-    /// 0 where nobody is given up.
+    /// 0 where no peer is given up.
     pub(super) limit_ns: u64,
     interval_ns: u64,
-    /// ns since the beginning. Whoever sets it on looks.
+    /// ns since the beginning. The thread that sets it on looks.
     next_ns: AtomicU64,
 }
 
@@ -37,12 +37,12 @@ impl Vitals {
         self.begun.elapsed().as_nanos() as u64
     }
 
-    /// How long nobody may look.
+    /// The longest time between two looks.
     pub(super) fn interval(&self) -> Option<Duration> {
         (self.limit_ns > 0).then(|| Duration::from_nanos(self.interval_ns))
     }
 
-    /// The time, if somebody must look now.
+    /// The time, if a look is due.
     fn is_due(&self) -> Option<u64> {
         if self.limit_ns == 0 {
             return None;
@@ -70,7 +70,7 @@ impl<R: Rails> Core<R> {
     }
 
     fn look_after(&self, peer: &Peer<R>, now_ns: u64) {
-        // Whoever holds it hears from the peer.
+        // The thread that holds it hears from the peer.
         let Some(mut inbound) = peer.inbound.try_lock() else {
             return;
         };

@@ -141,7 +141,7 @@ impl Aside {
 }
 
 /// The receiver's account, and requests that had to be set aside, because their reply had no room
-/// or nobody was there to handle them.
+/// or the rank made no call.
 #[derive(Debug)]
 pub(crate) struct Parked {
     window: u64,

@@ -1,4 +1,4 @@
-//! Addresses as ranks tell them to each other when the job starts.
+//! Addresses as ranks publish them when the job starts.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

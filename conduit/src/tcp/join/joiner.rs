@@ -45,7 +45,7 @@ pub struct Joiner {
     busy: BTreeSet<u32>,
     /// When the next of them has.
     next_ns: Option<u64>,
-    /// When somebody polled last.
+    /// The time of the last poll.
     polled_ns: u64,
 }
 
@@ -92,7 +92,7 @@ impl Joiner {
         Ok(this)
     }
 
-    /// Where this rank listens; what it tells its peers.
+    /// Where this rank listens, as it publishes that to its peers.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.listener.addresses()
@@ -121,7 +121,7 @@ impl Joiner {
         self.listener.know(hosts);
     }
 
-    /// Somebody wants connection `connection` to `peer`. It comes through [`JoinUser::joined`], at
+    /// Asks for connection `connection` to `peer`. It comes through [`JoinUser::joined`], at
     /// once if the peer's kernel is quick, else in a later [`poll`](Self::poll).
     ///
     /// # Panics

@@ -165,7 +165,7 @@ impl JobKey {
         &self.0
     }
 
-    /// The key for one purpose. Keys of different purposes tell nothing about each other.
+    /// The key for one purpose. Keys of different purposes say nothing about each other.
     pub(super) fn derive(&self, purpose: &str) -> PurposeKey {
         let mut hasher = blake3::Hasher::new_derive_key(purpose);
         hasher.update(&self.0[..]);
@@ -176,7 +176,7 @@ impl JobKey {
         key
     }
 
-    /// What tells this job from others. It is no secret, and does not lead to the key.
+    /// What distinguishes this job from others. It is no secret, and does not lead to the key.
     pub(super) fn identity(&self) -> [u8; IDENTITY_BYTES] {
         let key = self.derive("argonet tcp 1: identity of the job");
         let mut identity = [0; IDENTITY_BYTES];

@@ -236,17 +236,17 @@ impl Listener {
 }
 
 impl Proven {
-    /// Tells the peer that its connection is used; nothing if it cannot be told.
+    /// Reports to the peer that its connection is used, if the socket takes that.
     pub(super) fn answer(mut self, incarnation: u64, received: u64) -> Option<OwnedFd> {
         self.exchange.handshake.answer_as(incarnation, received);
         let flushed = self.exchange.flush();
         flushed.ok().map(|()| self.exchange.socket)
     }
 
-    /// Tells the peer why not, if it can be told.
+    /// Reports to the peer why not, if the socket takes that.
     pub(super) fn refuse(mut self, verdict: Verdict, incarnation: u64) {
         self.exchange.handshake.refuse(verdict, incarnation);
-        // Who cannot be told finds the connection closed, and tries again.
+        // Else the peer finds the connection closed, and tries again.
         let _ = self.exchange.flush();
     }
 }

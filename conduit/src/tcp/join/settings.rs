@@ -21,7 +21,7 @@ pub enum JoinSettingsError {
     Ports(#[from] PortsError),
 }
 
-/// Reads what a [`Joiner`](super::Joiner) is told, and which interfaces the user wants.
+/// Reads how a [`Joiner`](super::Joiner) is set up, and which interfaces the user wants.
 ///
 /// # Errors
 /// [`JoinSettingsError`] names the variable, its value and what is allowed.

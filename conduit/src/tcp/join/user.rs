@@ -1,4 +1,4 @@
-//! What the driver is told, and what it needs from its user.
+//! How the driver is set up, and what it needs from its user.
 
 use super::dial::{DialConfig, Unreachable};
 use super::gate::GateLimits;
@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 use rustix::fd::OwnedFd;
 
-/// What a [`Joiner`](super::Joiner) is told once.
+/// How a [`Joiner`](super::Joiner) is set up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct JoinConfig {
     /// For strangers.

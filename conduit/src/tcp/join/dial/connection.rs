@@ -17,7 +17,7 @@ pub(super) struct Tries {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nobody has asked.
+    /// It was not asked for.
     Closed,
     /// The next attempt is due then.
     Due {
@@ -59,9 +59,9 @@ pub(super) struct Connection {
     rounds: u32,
     /// The peer takes no connection of this number.
     declined: bool,
-    /// Since when it has failed, not counting the time for which nobody looked.
+    /// Since when it has failed, not counting the time without a look.
     failing_ns: Option<u64>,
-    /// When somebody looked last.
+    /// The time of the last look.
     looked_ns: u64,
     /// Where the chance comes from.
     random: u64,

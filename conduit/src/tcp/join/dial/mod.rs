@@ -6,7 +6,7 @@
 //!
 //! | verb | |
 //! | --- | --- |
-//! | [`Peer::ask`] | somebody wants a connection |
+//! | [`Peer::ask`] | a connection is wanted |
 //! | [`Peer::poll_action`] | yields what to do: connect, abandon, give up |
 //! | [`Peer::poll_timeout`] | yields when `poll_action` must be called next |
 //! | [`Peer::reached`], [`Peer::joined`], [`Peer::failed`] | what became of an attempt |
@@ -57,7 +57,7 @@ pub struct DialConfig {
     pub connect_ns: u64,
     /// How long one attempt waits for the peer's answer, ns.
     pub answer_ns: u64,
-    /// How long a rank that has been told of a crossing, or the lower one of two that have lost
+    /// How long a rank that has learned of a crossing, or the lower one of two that have lost
     /// their connection, waits for the other to connect, ns.
     pub courtesy_ns: u64,
     /// How long a peer may be unreachable, ns.

@@ -96,7 +96,7 @@ impl Peer {
         self.0.is_some()
     }
 
-    /// Somebody wants the connection of this number. Nothing changes if it is there or under way,
+    /// The connection of this number is wanted. Nothing changes if it is there or under way,
     /// or was given up.
     ///
     /// # Panics

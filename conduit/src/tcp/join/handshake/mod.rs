@@ -190,7 +190,7 @@ impl Handshake {
     }
 
     /// The acceptor takes the connection, after [`Progress::Peer`], under the incarnation that the
-    /// peer has said. `received` is what it tells the peer.
+    /// peer has said. `received` is what it reports to the peer.
     ///
     /// # Panics
     /// If it does not stand at [`Progress::Peer`].
