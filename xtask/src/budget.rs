@@ -29,12 +29,12 @@ pub(crate) const BUILD: Budget = minutes("build", 9, 0);
 /// a library of Portals 4 is left out where there is none, as no package has one.
 pub(crate) const UNIT: Budget = minutes("unit", 6, 1);
 /// The conduit conformance suite over every conduit.
-pub(crate) const CONFORMANCE: Budget = minutes("conformance", 5, 0);
+pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
 /// Jobs of real processes, and installations, with what they make of examples. Some need the right
 /// to mount and to make network namespaces, and tools for it; `.ci/run` has all of these.
 pub(crate) const JOBS: Budget = minutes("jobs", 9, 0);
 /// Jobs whose ranks reach each other over networks.
-pub(crate) const NETWORKS: Budget = minutes("networks", 4, 0);
+pub(crate) const NETWORKS: Budget = minutes("networks", 3, 0);
 /// What C sees of headers, and programs in C for what GASNet's texts promise.
 pub(crate) const C: Budget = minutes("c", 9, 0);
 /// Seeds of the simulator.
