@@ -9,6 +9,7 @@ mod counts_c;
 mod fuzz;
 mod install;
 mod items;
+mod lines;
 mod man;
 mod numbers;
 mod outside;
@@ -40,7 +41,7 @@ struct Xtask {
 enum Task {
     /// Run all tests, stage by stage; those that want what this machine lacks are skipped, and named
     Test {
-        /// Run only this stage (build, unit, seeds, conformance, jobs, c, asan); may be given several times
+        /// Run only this stage (build, unit, seeds, conformance, jobs, networks, c, asan); may be given several times
         #[arg(long, value_name = "STAGE")]
         only: Vec<String>,
     },
@@ -98,6 +99,8 @@ enum Task {
     Man,
     /// Write the constants of the headers from the table of GASNet's numbers, base/gasnet.tsv
     Numbers(numbers::Options),
+    /// Count lines of code, without comments and tests, by crate and by part of the conduits
+    Lines(lines::Options),
     /// Check the rules of the house: lengths, layers, unsafe code, globals
     Tidy,
 }
@@ -137,6 +140,7 @@ fn main() -> ExitCode {
         Task::Uninstall(options) => install::uninstall(&options),
         Task::Man => man::write(),
         Task::Numbers(options) => numbers::numbers(&options),
+        Task::Lines(options) => lines::lines(&options),
         Task::Tidy => {
             let complaints = tidy::check(&command::root());
             complaints.iter().for_each(|c| println!("{c}"));
