@@ -1,10 +1,15 @@
 //! What the threads of a process have had of the processors, as the scheduler of Linux counts it.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Pid;
+
+/// Further lists of the threads of a process, at most, until one has nothing new.
+const LISTS: usize = 4;
 
 /// Times of one thread since it began, and whether it runs or could run now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +28,22 @@ impl ThreadTime {
     /// Those of all threads that the process has now; none of a process that has ended. Times are
     /// zero where the system does not count.
     pub(crate) fn of_all(pid: Pid) -> Vec<Self> {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task"));
-        let tasks = tasks.into_iter().flatten().flatten();
-        tasks.filter_map(|task| Self::of(&task.path())).collect()
+        let tasks = PathBuf::from(format!("/proc/{pid}/task"));
+        let list = || -> BTreeSet<OsString> {
+            let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
+            tasks.map(|task| task.file_name()).collect()
+        };
+        // The system leaves some out if one ends meanwhile.
+        let mut names = list();
+        for _ in 0..LISTS {
+            let before = names.len();
+            names.append(&mut list());
+            if names.len() == before {
+                break;
+            }
+        }
+        let times = names.iter().map(|name| Self::of(&tasks.join(name)));
+        times.flatten().collect()
     }
 
     /// That of the thread with this directory; `None` once it has ended.
@@ -53,15 +71,18 @@ fn is_ready(stat: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::channel;
     use std::thread;
 
     use super::*;
 
+    const ROUNDS: usize = 300;
+
     fn of_thread(thread: u32) -> ThreadTime {
-        let all = ThreadTime::of_all(rustix::process::getpid());
-        let found = all.into_iter().find(|time| time.thread == thread);
-        found.expect("a thread that has not ended")
+        let task = PathBuf::from(format!("/proc/self/task/{thread}"));
+        ThreadTime::of(&task).expect("a thread that has not ended")
     }
 
     fn own_id() -> u32 {
@@ -89,6 +110,39 @@ mod tests {
         assert!(other.ran < Duration::from_millis(20), "{other:?}");
         drop(go_on);
         idle.join().unwrap();
+    }
+
+    /// Those that began before it end while the system lists them.
+    #[test]
+    fn a_thread_is_found_while_others_end() {
+        let pid = rustix::process::getpid();
+        for _ in 0..ROUNDS {
+            let go = Arc::new(AtomicBool::new(false));
+            let few = [(); 16].map(|()| {
+                let go = Arc::clone(&go);
+                thread::spawn(move || {
+                    while !go.load(Ordering::Relaxed) {
+                        thread::yield_now();
+                    }
+                })
+            });
+            let (last, rest) = channel::<()>();
+            let (say, said) = channel();
+            let idle = thread::spawn(move || {
+                say.send(own_id()).unwrap();
+                rest.recv().unwrap_err();
+            });
+            let thread = said.recv().unwrap();
+            go.store(true, Ordering::Relaxed);
+            for _ in 0..4 {
+                let all = ThreadTime::of_all(pid);
+                let is_found = all.iter().any(|time| time.thread == thread);
+                assert!(is_found, "{thread} of {all:?}");
+            }
+            drop(last);
+            few.map(|one| one.join().unwrap());
+            idle.join().unwrap();
+        }
     }
 
     #[test]
