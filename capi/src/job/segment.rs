@@ -133,8 +133,8 @@ pub(crate) fn attach(
     if job.is_everything() {
         return everything::attach(job, ctx).map(|()| null());
     }
-    let told = |error: argonet_start::StartError| error.to_string();
-    let own = job.joined.attach(ctx, size as u64).map_err(told)?;
+    let text = |error: argonet_start::StartError| error.to_string();
+    let own = job.joined.attach(ctx, size as u64).map_err(text)?;
     let deltas = job
         .joined
         .engine

@@ -1,11 +1,11 @@
 //! What carries the stream of a channel: [`Rail`], one way to one peer, and [`Rails`], those of one
 //! kind that a rank has.
 //!
-//! Rails say which of them have something ([`Rails::ready`]), and the channel reads and writes them.
-//! It calls [`Rails::want`], [`Rails::open`], [`Rails::close`], [`Rails::heard`],
+//! Rails say which of them have something ([`Rails::ready`]), and the channel reads and writes
+//! them. It calls [`Rails::want`], [`Rails::open`], [`Rails::close`], [`Rails::heard`],
 //! [`Rails::wait_for_room`] and [`Server::again`] under locks of its own, and the function that it
-//! gives to [`Rails::next`] takes one. So a rail holds no lock around that function that these calls
-//! take.
+//! gives to [`Rails::next`] takes one. So a rail holds no lock around that function that these
+//! calls take.
 
 use super::stream::Pieces;
 use crate::connections::GateCounts;
@@ -223,8 +223,8 @@ pub trait Rails: Send + Sync + 'static {
     /// and nothing is read from it once the next is here.
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<Self::Rail>>;
 
-    /// The channel uses a rail from now on: [`ready`](Self::ready) finds it, and a thread that is in
-    /// [`sleep`](Self::sleep) already wakes for it, too.
+    /// The channel uses a rail from now on: [`ready`](Self::ready) finds it, and a thread that is
+    /// in [`sleep`](Self::sleep) already wakes for it, too.
     ///
     /// # Errors
     /// It cannot be used, as if it had been lost at once.
@@ -256,8 +256,8 @@ pub trait Rails: Send + Sync + 'static {
     /// Before a sleep: whatever [`heard`](Self::heard) has left out ends it, too.
     fn arm(&self) {}
 
-    /// A sleep ends, or does not any more, when a peer's first rail takes more; one that a thread is
-    /// in already, too.
+    /// A sleep ends, or does not any more, when a peer's first rail takes more; one that a thread
+    /// is in already, too.
     fn wait_for_room(&self, peer: JobRank, rail: &Self::Rail, waits: bool);
 
     /// Sleeps until a rail has something, one was made, [`wake`](Self::wake) is called, or the time

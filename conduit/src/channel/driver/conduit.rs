@@ -47,8 +47,8 @@ impl<R: Rails> Channel<R> {
     ///
     /// # Errors
     /// A size that cannot be, or a rank that is none of the ranks, as
-    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the memory and the thread that it
-    /// needs.
+    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the memory and the thread that
+    /// it needs.
     pub fn over(rails: R, config: ChannelConfig) -> io::Result<Self> {
         let checked = config.sizes.check();
         checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;

@@ -151,7 +151,8 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Before a sleep everything leaves and is acknowledged. What has no room ends sleeps when it has.
+    /// Before a sleep everything leaves and is acknowledged. What has no room ends sleeps when it
+    /// has.
     pub(super) fn flush_all(&self) {
         self.each_of(&self.ack_due, |peer, outbound| {
             self.acknowledge_after(peer, outbound, 0)

@@ -127,8 +127,8 @@ impl JoinService {
         if wishes.is_empty() {
             return VecDeque::new();
         }
-        // Under the lock, as it is written: else one that is written in between stays so with nothing to
-        // wish, and the rank neither sleeps nor counts as settled until the next wish.
+        // Under the lock, as it is written: else one that is written in between stays so with
+        // nothing to wish, and the rank neither sleeps nor counts as quiescent until the next wish.
         let _ = rustix::io::read(&self.wakeup, &mut [0; 8]);
         core::mem::take(&mut *wishes)
     }

@@ -79,7 +79,7 @@ pub(super) struct Core {
     /// by the thread under the lock before it sleeps, and by one that wakes it earlier; 0 while
     /// it is awake and will look anyway.
     pub(super) sleeps_until: AtomicU64,
-    /// Rouses the thread.
+    /// Wakes the thread.
     pub(super) wakeup: OwnedFd,
     /// Publishes what is dropped. Set once by the owner, read under the lock.
     pub(super) on_dropped: OnceLock<ReportDropped>,

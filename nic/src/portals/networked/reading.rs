@@ -26,7 +26,7 @@ pub(super) struct Reading {
     leased_until: AtomicU64,
     /// How often a caller began or ended to sleep on the socket: odd while one does. Written by the
     /// caller that holds `inbox`; the thread reads it under the lock of the interface,
-    /// which a caller takes after its sleep to see whether the thread must be told.
+    /// which a caller takes after its sleep to see whether the thread must wake.
     sleeps: AtomicU64,
     /// Batches that callers have read.
     by_callers: AtomicU64,

@@ -6,7 +6,8 @@
 //! anybody leaves the word as it is, for the next.
 //!
 //! Threads sleep on the word, as a futex; one of a rank that shares its file with nobody may sleep
-//! on file descriptors instead, of which one is an eventfd. A thread that wakes the rank writes that, too.
+//! on file descriptors instead, of which one is an eventfd. A thread that wakes the rank
+//! writes that, too.
 
 use super::interface::Software;
 use super::shared::Shared;
