@@ -140,7 +140,7 @@ mod tests {
                 assert!(is_found, "{thread} of {all:?}");
             }
             drop(last);
-            few.map(|one| one.join().unwrap());
+            few.into_iter().for_each(|one| one.join().unwrap());
             idle.join().unwrap();
         }
     }

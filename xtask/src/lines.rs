@@ -62,7 +62,7 @@ fn product(file: &File) -> Option<usize> {
     let is_source = parts.first() == Some(&"src") || parts.get(1) == Some(&"src");
     let is_test =
         |part: &&str| *part == "tests" || *part == "tests.rs" || part.starts_with("loom_");
-    if !is_source || !file.path.ends_with(".rs") || parts.iter().any(|part| is_test(&part)) {
+    if !is_source || !file.path.ends_with(".rs") || parts.iter().any(is_test) {
         return None;
     }
     Some(code(&file.text))
