@@ -256,9 +256,9 @@ pub trait Rails: Send + Sync + 'static {
     /// Before a sleep: whatever [`heard`](Self::heard) has left out ends it, too.
     fn arm(&self) {}
 
-    /// A sleep ends, or does not any more, when a peer's first rail takes more; one that a thread
-    /// is in already, too.
-    fn wait_for_room(&self, peer: JobRank, rail: &Self::Rail, waits: bool);
+    /// A sleep ends, or does not any more, when a rail takes more; one that a thread is in already,
+    /// too.
+    fn wait_for_room(&self, id: RailId, rail: &Self::Rail, waits: bool);
 
     /// Sleeps until a rail has something, one was made, [`wake`](Self::wake) is called, or the time
     /// is over. The next poll asks for all.
@@ -269,6 +269,14 @@ pub trait Rails: Send + Sync + 'static {
 
     /// Forgets wakeups of the past, but no rail that was made.
     fn forget_wakeups(&self);
+
+    /// The time by which the rails live, in ns since some beginning; `None` is the system's. Where
+    /// they have a time of their own, the channel has no threads: what was gathered leaves with the
+    /// rank's next poll.
+    #[inline]
+    fn virtual_ns(&self) -> Option<u64> {
+        None
+    }
 
     /// For a thread that serves rails while its rank makes no call; `None` where there is none.
     fn server(&self) -> Option<&dyn Server<Self::Rail>> {

@@ -109,14 +109,16 @@ impl Readiness {
         let _ = epoll::delete(&self.epoll, socket);
     }
 
-    /// The socket of a peer's first connection is watched for room to write, too, or not.
-    pub(super) fn watch_room(&self, socket: BorrowedFd<'_>, rank: u32, is_watched: bool) {
+    /// A socket is watched for room to write, too, or not.
+    pub(super) fn watch_room(&self, socket: BorrowedFd<'_>, id: RailId, is_watched: bool) {
         let mut exceptions = self.exceptions.lock();
-        match is_watched {
-            true => exceptions.for_room.insert(rank),
-            false => exceptions.for_room.remove(&rank),
-        };
-        let data = epoll::EventData::new_u64(mark(rank));
+        if id.number == 0 {
+            match is_watched {
+                true => exceptions.for_room.insert(id.peer.0),
+                false => exceptions.for_room.remove(&id.peer.0),
+            };
+        }
+        let data = epoll::EventData::new_u64(id.to_word());
         // The end of a connection, the only reason to fail, is found by the thread that reads.
         let _ = epoll::modify(&self.epoll, socket, data, input(is_watched));
     }

@@ -159,8 +159,8 @@ impl Rails for Sockets {
         self.readiness.watch_all();
     }
 
-    fn wait_for_room(&self, peer: JobRank, rail: &Socket, waits: bool) {
-        self.readiness.watch_room(rail.descriptor(), peer.0, waits);
+    fn wait_for_room(&self, id: RailId, rail: &Socket, waits: bool) {
+        self.readiness.watch_room(rail.descriptor(), id, waits);
     }
 
     fn sleep(&self, timeout: Option<Duration>) {

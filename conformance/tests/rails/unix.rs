@@ -241,8 +241,7 @@ impl Rails for Pipes {
         found.has_made() || !found.rails().is_empty()
     }
 
-    fn wait_for_room(&self, peer: JobRank, _rail: &Pipe, waits: bool) {
-        let id = RailId { peer, number: 0 };
+    fn wait_for_room(&self, id: RailId, _rail: &Pipe, waits: bool) {
         if let Some((_, for_room)) = self.open().get_mut(&id.to_word()) {
             *for_room = waits;
         }

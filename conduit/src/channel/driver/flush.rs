@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::core::Core;
 use super::peer::{Inbound, Outbound, Peer};
-use crate::channel::rail::Rails;
+use crate::channel::rail::{RailId, Rails};
 use crate::channel::stream::Pieces;
 use argonet_base::cpu::ticks;
 use core::sync::atomic::Ordering;
@@ -161,6 +161,7 @@ impl<R: Rails> Core<R> {
             self.flush(peer, outbound);
             if outbound.is_unsent() {
                 self.wait_for_room(peer, outbound, true);
+                self.wait_for_claims(peer, outbound);
             }
         });
     }
@@ -179,7 +180,9 @@ impl<R: Rails> Core<R> {
         if let Some(rail) = outbound.wire.as_ref().and_then(|wire| wire.rail())
             && outbound.waits_for_room != waits
         {
-            self.rails.wait_for_room(peer.rank, rail, waits);
+            let (peer, number) = (peer.rank, 0);
+            self.rails
+                .wait_for_room(RailId { peer, number }, rail, waits);
             outbound.waits_for_room = waits;
         }
     }

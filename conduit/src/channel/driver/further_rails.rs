@@ -7,6 +7,7 @@ use super::silence::{Silence, Verdict};
 use super::wire::Wire;
 use crate::channel::rail::{MOST_RAILS, NewRail, Rail, RailId, Rails};
 use crate::channel::stream::{Choice, Claim, ReceiveStream, Speed};
+use argonet_base::JobRank;
 use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 
@@ -28,7 +29,16 @@ pub(super) struct OutboundRail<W> {
     pub(super) rail: W,
     /// The payload that is being written.
     pub(super) claim: Option<Claim>,
+    /// A sleep ends when it takes more of that.
+    pub(super) waits_for_room: bool,
     pub(super) speed: Speed,
+}
+
+impl<W> OutboundRail<W> {
+    pub(super) fn id(&self, peer: JobRank) -> RailId {
+        let number = self.number;
+        RailId { peer, number }
+    }
 }
 
 /// The rails over which large transfers go.
@@ -157,6 +167,7 @@ impl<R: Rails> Core<R> {
             number,
             rail: new.rail,
             claim: None,
+            waits_for_room: false,
             speed: Speed::default(),
         });
         self.connected.fetch_add(1, Ordering::Relaxed);

@@ -251,6 +251,7 @@ impl<R: Rails> Outbound<R> {
     #[inline]
     pub(super) fn is_unsent(&self) -> bool {
         self.send_stream.unsent() > 0
+            || self.send_stream.is_writing_control()
             || self.striping.is_writing()
             || self.send_stream.waits_for_rail()
     }

@@ -20,7 +20,7 @@ const READS: usize = 4;
 impl<R: Rails> Core<R> {
     /// One or all: what large transfers have moved shows which is better.
     pub(super) fn look_at_choice(&self, outbound: &mut Outbound<R>) {
-        let now_ns = self.vitals.now_ns();
+        let now_ns = self.now_ns();
         let (moved, under_way) = (
             outbound.send_stream.moved(),
             outbound.send_stream.extents() > 0,
@@ -41,7 +41,7 @@ impl<R: Rails> Core<R> {
         );
         outbound.send_stream.set_rails(rails, all);
         for at in 0..rails {
-            self.write_claim(outbound, at);
+            self.write_claim(peer, outbound, at);
         }
         while let Some((len, all)) = outbound.send_stream.next_to_stripe() {
             let Some(best) = self.best(outbound, len, all) else {
@@ -59,8 +59,20 @@ impl<R: Rails> Core<R> {
                 Some(at) => {
                     let rail = &mut outbound.striping.rails[at];
                     rail.claim = outbound.send_stream.claim(rail.number);
-                    self.write_claim(outbound, at);
+                    self.write_claim(peer, outbound, at);
                 }
+            }
+        }
+    }
+
+    /// Lets sleeps end when a further rail takes more of the payload that it has begun.
+    #[cold]
+    pub(super) fn wait_for_claims(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
+        for rail in &mut outbound.striping.rails {
+            if rail.claim.is_some() && !rail.waits_for_room {
+                rail.waits_for_room = true;
+                self.rails
+                    .wait_for_room(rail.id(peer.rank), &rail.rail, true);
             }
         }
     }
@@ -68,7 +80,7 @@ impl<R: Rails> Core<R> {
     /// The rail that takes the next payload: the stream's, or one of the others; `None` if
     /// none takes it now.
     fn best(&self, outbound: &mut Outbound<R>, len: usize, all: u64) -> Option<Option<usize>> {
-        let now_ns = self.vitals.now_ns();
+        let now_ns = self.now_ns();
         // What has left the stream cannot go back to it.
         let with_main = !outbound.send_stream.waits_for_rail();
         let main_queued = outbound.wire.as_ref().map_or(0, |wire| wire.queued());
@@ -94,7 +106,7 @@ impl<R: Rails> Core<R> {
     }
 
     /// Writes what a further rail takes of its payload.
-    fn write_claim(&self, outbound: &mut Outbound<R>, at: usize) {
+    fn write_claim(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, at: usize) {
         let rail = &mut outbound.striping.rails[at];
         while let Some(claim) = &mut rail.claim {
             let mut pieces = Pieces::new();
@@ -119,6 +131,10 @@ impl<R: Rails> Core<R> {
                     return;
                 }
             }
+        }
+        if core::mem::take(&mut rail.waits_for_room) {
+            self.rails
+                .wait_for_room(rail.id(peer.rank), &rail.rail, false);
         }
     }
 }

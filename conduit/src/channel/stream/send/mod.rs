@@ -129,6 +129,12 @@ impl SendStream {
         self.head - self.sent
     }
 
+    /// Whether a rail has taken a part of a control frame, and the rest is to be written.
+    #[inline]
+    pub(crate) fn is_writing_control(&self) -> bool {
+        self.control.left() > 0
+    }
+
     /// Whether there is something to write now.
     #[inline]
     pub(crate) fn wants_to_write(&self) -> bool {
