@@ -1,15 +1,16 @@
 //! Virtual time: what happens next, in one order for everybody.
 
+use crate::config::SimConfig;
 use crate::fiber::Fiber;
-use crate::wire::{FaultPlan, Net};
+use crate::wire::{FaultPlan, Later, Streams};
 use core::fmt;
 use core::hash::Hasher;
 use parking_lot::Mutex;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 use std::hash::DefaultHasher;
 use std::sync::Arc;
 
-/// From a frame's arrival to the waking of a rank that sleeps.
+/// From an arrival to the waking of a rank that sleeps.
 const WAKE_NS: u64 = 300;
 
 /// Receives one line for each thing that happens.
@@ -17,11 +18,7 @@ pub type Trace = Box<dyn FnMut(fmt::Arguments<'_>) + Send>;
 
 #[derive(Debug)]
 enum What {
-    Frame {
-        from: u32,
-        to: u32,
-        bytes: Vec<u8>,
-    },
+    Wire(Later),
     /// Valid as long as the rank waits for the same thing.
     Wake {
         rank: u32,
@@ -58,15 +55,10 @@ impl Ord for Event {
 /// One rank as the cluster sees it.
 #[derive(Debug, Default)]
 struct Node {
-    /// Frames that have arrived.
-    nic: VecDeque<Vec<u8>>,
-    /// Sleeps until a frame arrives or its time comes.
+    /// Sleeps until something comes for it or its time is over.
     parked: bool,
     /// Counts what the rank has waited for, so that old alarms are known.
     wait: u64,
-    /// When its links need a poll.
-    timer_ns: Option<u64>,
-    overflows: u64,
 }
 
 /// The state that all ranks share.
@@ -76,13 +68,12 @@ pub(crate) struct State {
     order: u64,
     nodes: Vec<Node>,
     pub(crate) plan: FaultPlan,
-    net: Net,
+    streams: Streams,
     digest: DefaultHasher,
     pub(crate) events: u64,
-    /// Ranks that slept until their time was over although a frame had arrived.
+    /// Ranks that slept until their time was over although something had come.
     pub(crate) overslept: Vec<u32>,
     trace: Option<Trace>,
-    nic_frames: usize,
     /// No rank runs beyond this time.
     pub(crate) horizon_ns: u64,
     /// Events, and times that a rank has used its processor, that are still allowed: a rank that never
@@ -106,22 +97,27 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    pub(crate) fn new(seed: u64, ranks: u32, plan: FaultPlan, nic_frames: usize) -> Self {
-        let state = State {
+    pub(crate) fn new(config: &SimConfig) -> Self {
+        let SimConfig {
+            ranks, seed, sizes, ..
+        } = *config;
+        let mut state = State {
             now_ns: 0,
             heap: BinaryHeap::new(),
             order: 0,
             nodes: (0..ranks).map(|_| Node::default()).collect(),
-            plan,
-            net: Net::new(seed, ranks),
+            plan: config.faults.clone(),
+            streams: Streams::new(seed, ranks, sizes.pipe_bytes, sizes.dead_after_ns),
             digest: DefaultHasher::new(),
             events: 0,
             overslept: Vec::new(),
             trace: None,
-            nic_frames,
             horizon_ns: u64::MAX,
             left: u64::MAX,
         };
+        for (rank, at_ns) in &config.faults.deaths {
+            state.push(*at_ns, What::Wire(Later::Die(*rank)));
+        }
         Self {
             state: Mutex::new(state),
         }
@@ -169,17 +165,18 @@ impl Clock {
         }
     }
 
-    /// Sleeps until a frame arrives or `until_ns` is reached; returns at once if a frame is there.
+    /// Sleeps until something comes for the rank or `until_ns` is reached; returns at once if
+    /// something is there.
     pub(crate) fn park(&self, rank: u32, fiber: Option<&Fiber>, until_ns: Option<u64>) {
         let suspends = self.with(|state| {
             if fiber.is_none() {
-                state.run_to_frame(rank, until_ns);
+                state.run_to_arrival(rank, until_ns);
+                return false;
+            }
+            if state.streams.is_awake(rank) {
                 return false;
             }
             let node = &mut state.nodes[rank as usize];
-            if !node.nic.is_empty() {
-                return false;
-            }
             node.parked = true;
             node.wait += 1;
             if let Some(at_ns) = until_ns {
@@ -240,27 +237,17 @@ impl State {
         }
     }
 
-    /// Sends a frame.
-    pub(crate) fn send(&mut self, from: u32, to: u32, frame: &[u8]) {
-        if self.plan.is_dead(from, self.now_ns) {
-            return;
+    /// Calls `f` with all connections, and sees to what it brings about.
+    pub(crate) fn wire<R>(&mut self, f: impl FnOnce(&mut Streams, &FaultPlan, u64) -> R) -> R {
+        let result = f(&mut self.streams, &self.plan, self.now_ns);
+        let (later, woken) = self.streams.take_news();
+        for (at_ns, what) in later {
+            self.push(at_ns, What::Wire(what));
         }
-        let mut hasher = DefaultHasher::new();
-        hasher.write(frame);
-        let words = [
-            u64::from(from) << 32 | u64::from(to),
-            self.now_ns,
-            1,
-            hasher.finish(),
-        ];
-        self.note(
-            words,
-            format_args!("send {from} -> {to}, {} bytes{}", frame.len(), Told(frame)),
-        );
-        let arrivals = self.net.send(&self.plan, self.now_ns, from, to, frame);
-        for (at_ns, bytes) in arrivals.into_iter().flatten() {
-            self.push(at_ns, What::Frame { from, to, bytes });
+        for rank in woken {
+            self.wake(rank);
         }
+        result
     }
 
     /// Does what comes next, if it comes before `limit_ns`.
@@ -277,8 +264,13 @@ impl State {
         };
         self.now_ns = self.now_ns.max(event.at_ns);
         match event.what {
-            What::Frame { from, to, bytes } => {
-                self.arrive(from, to, bytes);
+            What::Wire(what) => {
+                let mut hasher = DefaultHasher::new();
+                if let Later::Arrive(_, bytes) = &what {
+                    hasher.write(bytes);
+                }
+                self.note([self.now_ns, 1, hasher.finish(), 0], format_args!("{what}"));
+                self.wire(|streams, plan, now_ns| streams.happen(plan, now_ns, what));
                 Step::Other
             }
             What::Wake { rank, wait } => {
@@ -291,7 +283,7 @@ impl State {
                     return Step::Other;
                 }
                 let node = &mut self.nodes[rank as usize];
-                let overslept = node.parked && !node.nic.is_empty();
+                let overslept = node.parked && self.streams.has_ready(rank);
                 node.parked = false;
                 if overslept {
                     self.overslept.push(rank);
@@ -305,38 +297,15 @@ impl State {
         }
     }
 
-    fn arrive(&mut self, from: u32, to: u32, bytes: Vec<u8>) {
-        if self.plan.is_dead(to, self.now_ns) {
-            return;
-        }
-        let room = self.nic_frames;
-        let node = &mut self.nodes[to as usize];
-        let taken = node.nic.len() < room;
-        if taken {
-            node.nic.push_back(bytes);
-        } else {
-            node.overflows += 1;
-        }
-        let words = [
-            u64::from(from) << 32 | u64::from(to),
-            self.now_ns,
-            3,
-            taken.into(),
-        ];
-        let fate = if taken { "arrives" } else { "finds no room" };
-        self.note(words, format_args!("frame {from} -> {to} {fate}"));
-        self.wake(to);
-    }
-
     /// Everything up to a time, without ranks that run by themselves.
     pub(crate) fn run_until(&mut self, until_ns: u64) {
         while !matches!(self.step(until_ns), Step::Nothing) {}
         self.now_ns = self.now_ns.max(until_ns);
     }
 
-    fn run_to_frame(&mut self, rank: u32, until_ns: Option<u64>) {
+    fn run_to_arrival(&mut self, rank: u32, until_ns: Option<u64>) {
         let limit_ns = until_ns.unwrap_or(u64::MAX);
-        while self.nodes[rank as usize].nic.is_empty() {
+        while !self.streams.is_awake(rank) {
             if matches!(self.step(limit_ns), Step::Nothing) {
                 self.now_ns = self.now_ns.max(until_ns.unwrap_or(0));
                 return;
@@ -346,60 +315,23 @@ impl State {
 
     /// Time goes on until some rank has something to poll for; false if that never comes.
     pub(crate) fn run_to_work(&mut self) -> bool {
-        loop {
-            let is_due = |node: &Node| {
-                !node.nic.is_empty() || node.timer_ns.is_some_and(|at| at <= self.now_ns)
-            };
-            if self.nodes.iter().any(is_due) {
-                return true;
-            }
-            let timer_ns = self.nodes.iter().filter_map(|node| node.timer_ns).min();
-            if matches!(self.step(timer_ns.unwrap_or(u64::MAX)), Step::Nothing) {
-                let Some(at_ns) = timer_ns else {
-                    return false;
-                };
-                self.now_ns = self.now_ns.max(at_ns);
+        let ranks = 0..self.nodes.len() as u32;
+        while !ranks.clone().any(|rank| self.streams.is_awake(rank)) {
+            if matches!(self.step(u64::MAX), Step::Nothing) {
+                return false;
             }
         }
+        true
     }
 
-    /// Takes a frame that has arrived at a rank.
-    pub(crate) fn receive(&mut self, rank: u32) -> Option<Vec<u8>> {
-        self.nodes[rank as usize].nic.pop_front()
+    /// Connections that were made, and those that broke.
+    pub(crate) fn connections(&self) -> (u64, u64) {
+        (self.streams.made, self.streams.broken)
     }
 
-    pub(crate) fn has_frames(&self, rank: u32) -> bool {
-        !self.nodes[rank as usize].nic.is_empty()
-    }
-
-    /// When a rank's links need a poll.
-    pub(crate) fn set_timer(&mut self, rank: u32, timer_ns: Option<u64>) {
-        self.nodes[rank as usize].timer_ns = timer_ns;
-    }
-
-    /// Frames that a rank has lost because it did not poll.
-    pub(crate) fn overflows(&self, rank: u32) -> u64 {
-        self.nodes[rank as usize].overflows
-    }
-}
-
-/// What a trace says of a frame; read only when a trace is written.
-struct Told<'a>(&'a [u8]);
-
-impl fmt::Display for Told<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match crate::link::parse(self.0) {
-            Ok((header, _)) => {
-                let class = header.address.class;
-                let (flags, seq, ack) = (header.flags, header.seq, header.ack);
-                let (sack, window) = (header.sack, header.window);
-                write!(
-                    f,
-                    ", class {class} flags {flags:x} seq {seq} ack {ack} sack {sack:x} window {window}"
-                )
-            }
-            Err(error) => write!(f, ", {error}"),
-        }
+    /// Whether two ranks have ever tried to connect.
+    pub(crate) fn knows(&self, rank: u32, peer: u32) -> bool {
+        self.streams.knows(rank, peer)
     }
 }
 
@@ -408,11 +340,16 @@ impl fmt::Display for Told<'_> {
 pub(crate) struct Place {
     pub(crate) clock: Arc<Clock>,
     pub(crate) rank: u32,
-    /// Where the rank's code is suspended; `None` where whoever calls drives the cluster.
+    /// Where the rank's code is suspended; `None` where the caller drives the cluster.
     pub(crate) fiber: Option<Arc<Fiber>>,
 }
 
 impl Place {
+    /// Calls `f` with all connections, what goes wrong, and the time.
+    pub(crate) fn wire<R>(&self, f: impl FnOnce(&mut Streams, &FaultPlan, u64) -> R) -> R {
+        self.clock.with(|state| state.wire(f))
+    }
+
     pub(crate) fn spend(&self, cost_ns: u64) {
         self.clock.spend(self.rank, self.fiber.as_deref(), cost_ns);
     }

@@ -1,19 +1,49 @@
 //! A cluster without engines: conduits that a test drives itself.
 
 use crate::clock::{Clock, Place, Trace};
-use crate::conduit::SimConduit;
 use crate::config::SimConfig;
 use crate::fiber::Fiber;
+use crate::job::{Simulated, StartError};
+use crate::rails::SimRails;
+use crate::timed::Timed;
 use argonet_am::Registered;
 use argonet_base::JobRank;
-use argonet_segment::{Directory, OwnSegment, PageKind, SegmentError, SegmentFile};
+use argonet_conduit::Conduit;
+use argonet_conduit::channel::{Channel, ChannelConfig};
+use argonet_conduit::smp::ThreadMode;
+use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use core::time::Duration;
 use std::sync::Arc;
+
+/// The conduit of one rank: the channel over connections of the simulated wire.
+pub type ChannelNode = Timed<Channel<SimRails>>;
+
+impl Simulated for ChannelNode {
+    const IS_ORDERED: bool = true;
+
+    fn compute(&self, time: Duration) {
+        self.spend(time);
+    }
+
+    fn is_delivered(&self) -> bool {
+        // All that was sent is acknowledged.
+        self.is_quiescent()
+    }
+
+    /// One line for each peer.
+    fn under_way(&self) -> Vec<String> {
+        let ranks = self.connections().map_or(0, |all| all.ranks);
+        let ledgers = (0..ranks).map(|peer| (peer, self.ledger(JobRank(peer))));
+        let used = ledgers.filter_map(|(peer, ledger)| Some((peer, ledger?)));
+        used.map(|(peer, ledger)| format!("rank {peer}: {ledger:?}"))
+            .collect()
+    }
+}
 
 /// One rank of a cluster: its conduit and its segment.
 pub struct Node {
     /// The conduit.
-    pub conduit: SimConduit,
+    pub conduit: ChannelNode,
     /// The rank's segment; the conduit serves puts and gets from it. Its directory knows no other
     /// rank's.
     pub segment: OwnSegment,
@@ -67,9 +97,7 @@ impl Cluster {
     pub fn new(config: SimConfig) -> Self {
         config.sizes.check();
         assert!(config.ranks > 0, "a cluster has ranks");
-        let faults = config.faults.clone();
-        let nic_frames = config.sizes.nic_frames;
-        let clock = Clock::new(config.seed, config.ranks, faults, nic_frames);
+        let clock = Clock::new(&config);
         Self {
             config,
             clock: Arc::new(clock),
@@ -82,11 +110,14 @@ impl Cluster {
         &self.config
     }
 
-    /// Conduits and segments of all ranks, for handlers at these indices. Called once.
+    /// Conduits and segments of all ranks, for handlers at these indices; each rank is connected
+    /// with each. Called once.
     ///
     /// # Errors
     /// What the system says of the segments' memory.
-    pub fn nodes(&self, registered: Registered) -> Result<Vec<Node>, SegmentError> {
+    pub fn nodes(&self, registered: Registered) -> Result<Vec<Node>, StartError> {
+        self.clock
+            .with(|state| state.wire(|streams, _, now_ns| streams.join_all(now_ns)));
         (0..self.config.ranks)
             .map(|rank| self.node(rank, registered, None))
             .collect()
@@ -97,7 +128,7 @@ impl Cluster {
         rank: u32,
         registered: Registered,
         fiber: Option<Arc<Fiber>>,
-    ) -> Result<Node, SegmentError> {
+    ) -> Result<Node, StartError> {
         let SimConfig {
             ranks,
             segment_bytes,
@@ -113,15 +144,25 @@ impl Cluster {
             rank,
             fiber,
         };
-        let epoch = self.config.seed ^ 0x6172_676f_6e65_7431;
         let sizes = self.config.sizes;
-        let conduit = SimConduit::new(place, ranks, epoch, sizes, directory, registered);
+        let config = ChannelConfig {
+            rank: JobRank(rank),
+            ranks,
+            mode: ThreadMode::Seq,
+            sizes: sizes.channel,
+            directory,
+            registered,
+            segment_len: Arc::new(move |_| segment_bytes),
+        };
+        let channel = Channel::over(SimRails::new(place.clone()), config);
+        let channel = channel.map_err(|error| StartError::Interface(error.into()))?;
+        let times = [sizes.poll_ns, sizes.inject_ns];
+        let conduit = Timed::new(channel, place, times, None);
         Ok(Node { conduit, segment })
     }
 
-    /// Lets time pass until a frame or a timer waits for some rank's poll; at once if that is so
-    /// already. False if nothing is under way and nothing ever comes. (Links that have been used
-    /// are probed now and then, so that is so only before the first message.)
+    /// Lets time pass until something waits for some rank's poll; at once if that is so already.
+    /// False if nothing is under way and nothing ever comes.
     pub fn step(&self) -> bool {
         self.clock.with(|state| state.run_to_work())
     }
@@ -138,10 +179,10 @@ impl Cluster {
         self.clock.digest()
     }
 
-    /// Frames that a rank has lost because it did not poll in time.
+    /// Connections that were made, and those that broke.
     #[must_use]
-    pub fn overflows(&self, rank: JobRank) -> u64 {
-        self.clock.with(|state| state.overflows(rank.0))
+    pub fn connections(&self) -> (u64, u64) {
+        self.clock.with(|state| state.connections())
     }
 
     /// Writes a line for each thing that happens from now on.

@@ -1,37 +1,18 @@
 //! Sizes and times of a simulated cluster.
 
-use crate::link::LinkConfig;
 use crate::wire::FaultPlan;
-use argonet_am::{MAX_CARRIED, MAX_MEDIUM};
-use argonet_conduit::SMALL_PUT;
+use argonet_conduit::channel::ChannelSizes;
+use core::time::Duration;
 
-/// Sizes and times of the simulated conduit. Every size can be at its smallest.
+/// Sizes and times of a rank's conduit and its connections. Every size can be at its smallest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Both classes' links; [`LinkConfig::message_bytes`] follows from the other sizes.
-    pub link: LinkConfig,
-    /// Requests, puts and gets to one peer that are not handled yet, at most. For each the landing
-    /// room of the largest reply is kept.
-    pub request_credits: u32,
-    /// Longest medium payload.
-    pub medium_bytes: usize,
-    /// Longest payload of a long.
-    pub long_bytes: usize,
-    /// Puts and gets go in chunks of this many bytes.
-    pub chunk_bytes: usize,
-    /// Puts and gets under way, at most.
-    pub operations: usize,
-    /// Payloads up to this length are copied and locally complete at once; longer ones when the
-    /// peer has acknowledged them.
-    pub copy_bytes: usize,
-    /// Bytes of requests and puts that are copied and not acknowledged, at most.
-    pub replay_bytes: usize,
-    /// Frames that have arrived and were not polled, at most; more are lost.
-    pub nic_frames: usize,
-    /// Frames that one poll takes.
-    pub poll_frames: usize,
-    /// Messages that one poll takes from one class of one peer.
-    pub poll_messages: usize,
+    /// The channel.
+    pub channel: ChannelSizes,
+    /// Bytes that were written to a connection and not read, at most.
+    pub pipe_bytes: usize,
+    /// A rank that does not answer so long is given up.
+    pub dead_after_ns: u64,
     /// Processor time of a poll.
     pub poll_ns: u64,
     /// Processor time of an injection.
@@ -41,17 +22,14 @@ pub struct Sizes {
 impl Default for Sizes {
     fn default() -> Self {
         Self {
-            link: LinkConfig::default(),
-            request_credits: 16,
-            medium_bytes: 16 * 1024,
-            long_bytes: 64 * 1024,
-            chunk_bytes: 16 * 1024,
-            operations: 64,
-            copy_bytes: 4096,
-            replay_bytes: 256 * 1024,
-            nic_frames: 4096,
-            poll_frames: 64,
-            poll_messages: 16,
+            channel: ChannelSizes {
+                // What is added leaves at once.
+                gather_time: Duration::ZERO,
+                silent_time: Duration::from_millis(50),
+                ..ChannelSizes::default()
+            },
+            pipe_bytes: 256 << 10,
+            dead_after_ns: 1_000_000_000,
             poll_ns: 100,
             inject_ns: 100,
         }
@@ -62,33 +40,28 @@ impl Sizes {
     /// Every buffer at the smallest that still has to work.
     #[must_use]
     pub fn smallest() -> Self {
+        let usual = Self::default();
         Self {
-            link: LinkConfig::smallest(),
-            request_credits: 1,
-            medium_bytes: 512,
-            long_bytes: 1024,
-            chunk_bytes: 64,
-            operations: 1,
-            copy_bytes: 64,
-            replay_bytes: 1024,
-            nic_frames: 4,
-            poll_frames: 1,
-            poll_messages: 1,
-            ..Self::default()
+            channel: ChannelSizes {
+                gather_time: usual.channel.gather_time,
+                silent_time: usual.channel.silent_time,
+                ..ChannelSizes::smallest()
+            },
+            pipe_bytes: 200,
+            ..usual
         }
     }
 
-    /// The links' configuration: messages as long as the longest of this conduit.
-    pub(crate) fn link(&self) -> LinkConfig {
-        assert!(
-            self.copy_bytes >= SMALL_PUT,
-            "copy_bytes below {SMALL_PUT}, which small puts have"
-        );
-        let payload = self.medium_bytes.max(self.long_bytes).max(self.chunk_bytes);
-        LinkConfig {
-            message_bytes: crate::conduit::HEADER_BYTES + MAX_CARRIED * 4 + payload,
-            ..self.link
-        }
+    /// Messages gather until there are enough, or until the rank polls. The processor's clock
+    /// decides nothing here either.
+    #[must_use]
+    pub fn gathering(self) -> Self {
+        let channel = ChannelSizes {
+            gather_time: Duration::from_secs(1),
+            burst_ticks: u64::MAX,
+            ..self.channel
+        };
+        Self { channel, ..self }
     }
 
     /// Checks that every size is possible.
@@ -96,30 +69,17 @@ impl Sizes {
     /// # Panics
     /// If one is not; it is named.
     pub(crate) fn check(&self) {
-        if let Err(error) = self.link().check() {
+        if let Err(error) = self.channel.check() {
             panic!("{error}");
         }
         let least = [
-            ("request_credits", u64::from(self.request_credits)),
-            ("chunk_bytes", self.chunk_bytes as u64),
-            ("operations", self.operations as u64),
-            ("nic_frames", self.nic_frames as u64),
-            ("poll_frames", self.poll_frames as u64),
-            ("poll_messages", self.poll_messages as u64),
+            ("pipe_bytes", self.pipe_bytes as u64),
+            ("dead_after_ns", self.dead_after_ns),
             ("poll_ns", self.poll_ns),
         ];
         for (name, value) in least {
             assert!(value > 0, "{name} is 0");
         }
-        assert!(
-            self.medium_bytes <= MAX_MEDIUM,
-            "medium_bytes over {MAX_MEDIUM}"
-        );
-        let payload = self.medium_bytes.max(self.long_bytes).max(self.copy_bytes);
-        assert!(
-            self.replay_bytes >= payload,
-            "replay_bytes below the longest payload"
-        );
     }
 }
 

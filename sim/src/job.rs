@@ -2,8 +2,7 @@
 
 use crate::boot::{Abort, Job, SimBoot};
 use crate::clock::{Place, Step, Trace};
-use crate::cluster::{Cluster, Node};
-use crate::conduit::SimConduit;
+use crate::cluster::{ChannelNode, Cluster, Node};
 use crate::config::SimConfig;
 use crate::fiber::{End, Fiber, Order, Strand};
 use crate::random::Random;
@@ -63,7 +62,8 @@ pub trait Simulated: Conduit {
     /// Computes for a while without calling the library, in virtual time.
     fn compute(&self, time: Duration);
 
-    /// Whether everything that this rank sent has reached its target, and nothing is kept for it any more.
+    /// Whether everything that this rank sent has reached its target, and nothing is kept for it
+    /// any more.
     fn is_delivered(&self) -> bool;
 
     /// What is under way, for reports.
@@ -71,7 +71,7 @@ pub trait Simulated: Conduit {
 }
 
 /// One rank, as its program sees it.
-pub struct Rank<C: Conduit = SimConduit> {
+pub struct Rank<C: Conduit = ChannelNode> {
     /// Its engine.
     pub engine: Engine<C>,
     /// Its one thread.
@@ -167,9 +167,9 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// How a rank ended the job, if one did.
     pub abort: Option<Abort>,
-    /// Ranks that slept until their time was over although a frame had arrived.
+    /// Ranks that slept until their time was over although something had come.
     pub overslept: Vec<u32>,
-    /// A rank died with which no survivor had exchanged anything: no link could notice.
+    /// A rank died with which no survivor had tried to connect: none could notice.
     pub died_unknown: bool,
     /// The same number for the same course of events.
     pub digest: u64,
@@ -177,8 +177,8 @@ pub struct Outcome {
     pub events: u64,
     /// Virtual time that it took.
     pub took: Duration,
-    /// Payloads sent again, arrived twice, frames that could not be used.
-    pub totals: (u64, u64, u64),
+    /// Connections that were made, and those that broke.
+    pub connections: (u64, u64),
 }
 
 /// Runs a job: `register` puts each rank's handlers into its table, and its result goes to the
@@ -194,7 +194,7 @@ pub fn run<T: 'static>(
 ) -> Result<Outcome, StartError> {
     let nodes = |cluster: &Cluster, rank, registered, fiber| {
         let Node { conduit, segment } = cluster.node(rank, registered, Some(fiber))?;
-        let place = conduit.place();
+        let place = conduit.place().clone();
         Ok(Seat {
             conduit,
             segment,
@@ -207,20 +207,16 @@ pub fn run<T: 'static>(
         failure,
         abort,
     } = run_over(config, trace, nodes, register, body)?;
-    let totals = ranks.iter().map(|rank| rank.engine.conduit().totals());
-    let totals = totals.fold((0, 0, 0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
     let deaths = config.sim.faults.deaths.iter();
-    let dead: Vec<JobRank> = deaths.map(|(rank, _)| JobRank(*rank)).collect();
-    let survivors = || {
-        ranks
-            .iter()
-            .filter(|rank| !dead.contains(&rank.engine.rank()))
-    };
-    let is_unknown = |peer: &JobRank| !survivors().any(|rank| rank.engine.conduit().knows(*peer));
-    let died_unknown = dead.iter().any(is_unknown);
+    let dead: Vec<u32> = deaths.map(|(rank, _)| *rank).collect();
+    let survivors = (0..config.sim.ranks).filter(|rank| !dead.contains(rank));
+    let died_unknown = cluster.clock().with(|state| {
+        let is_known = |peer: u32| survivors.clone().any(|rank| state.knows(rank, peer));
+        dead.iter().any(|peer| !is_known(*peer))
+    });
+    drop(ranks);
     Ok(Outcome {
         died_unknown,
-        totals,
         ..outcome(&cluster, failure, abort)
     })
 }
@@ -254,7 +250,7 @@ pub(crate) fn outcome(
         digest: cluster.digest(),
         events: cluster.clock().with(|state| state.events),
         took: cluster.now(),
-        totals: (0, 0, 0),
+        connections: cluster.connections(),
     }
 }
 

@@ -1,45 +1,46 @@
-//! A cluster in one process: virtual time, a wire that loses, repeats, reorders, delays and damages
-//! frames, partitions, slow, paused and dead ranks. One seed is one run.
+//! A cluster in one process: virtual time, connections that are slow, take parts and break
+//! anywhere, partitions, slow, paused and dead ranks. One seed is one run.
 //!
-//! It links the same crates as every job: the ranks are whole engines over a conduit that
-//! implements the [`Conduit`](argonet_conduit::Conduit) trait. Nothing in those crates knows of the
+//! It links the same crates as every job: the ranks are whole engines over the same channel, which
+//! has rails of the simulated wire in place of sockets. Nothing in those crates knows of the
 //! simulator.
 //!
 //! | part | |
 //! | --- | --- |
 //! | [`Random`] | the one source of chance of a run |
 //! | [`FaultPlan`], [`Quality`] | what goes wrong, and when it stops |
-//! | [`link`] | the protocol of the simulated conduit, without I/O |
-//! | [`SimConduit`] | the conduit over it |
+//! | [`SimRails`], [`SimRail`] | connections of the simulated wire as rails |
+//! | [`ChannelNode`] | the channel over them, whose calls take virtual time |
 //! | [`Cluster`] | conduits without engines, which a test drives itself |
 //! | [`run`] | a job: whole engines, each rank a coroutine |
 //! | [`workload`] | what a seed makes them do, and what is checked |
 //! | [`flow`] | flow control alone, among thousands of ranks |
 //! | [`portals`] | the same workload over the portals conduit and interfaces in software |
 //!
-//! Whoever wants conduits alone makes a [`Cluster`], takes its [`nodes`](Cluster::nodes), and calls their
-//! conduits in turn; [`Cluster::step`] lets time pass. See the example there.
+//! For conduits alone make a [`Cluster`], take its [`nodes`](Cluster::nodes), and call their conduits
+//! in turn; [`Cluster::step`] lets time pass. See the example there.
 #![deny(unsafe_code)]
 
 mod boot;
 mod clock;
 mod cluster;
-mod conduit;
 mod config;
 mod fiber;
 pub mod flow;
 mod job;
-pub mod link;
 pub mod portals;
+mod rails;
 mod random;
+mod timed;
 mod wire;
 pub mod workload;
 
 pub use boot::Abort;
 pub use clock::Trace;
-pub use cluster::{Cluster, Node};
-pub use conduit::SimConduit;
+pub use cluster::{ChannelNode, Cluster, Node};
 pub use config::{SimConfig, Sizes};
 pub use job::{Failure, JobConfig, Outcome, Rank, Simulated, StartError, run};
+pub use rails::{SimRail, SimRails};
 pub use random::Random;
+pub use timed::Timed;
 pub use wire::{FaultPlan, Partition, Pause, Quality};

@@ -1,4 +1,4 @@
-//! Ranks on a simulated wire, in virtual time.
+//! Ranks over connections of a simulated wire, in virtual time.
 
 use argonet_base::JobRank;
 use argonet_conduit::Capabilities;
@@ -6,7 +6,7 @@ use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_segment::OwnSegment;
 use argonet_sim::{
-    Cluster, FaultPlan, Node, Quality, Random, SimConduit, SimConfig, Simulated, Sizes,
+    ChannelNode, Cluster, FaultPlan, Node, Quality, Random, SimConfig, Simulated, Sizes,
 };
 use std::time::Duration;
 
@@ -36,8 +36,9 @@ impl SimRig {
             .collect()
     }
 
-    /// Odd seeds: some of everything for ever. Even ones: what the seed draws, with partitions and
-    /// slow ranks, for a while.
+    /// Odd seeds: what is held back and comes in parts, for ever. Even ones: what the seed draws,
+    /// with breaks, partitions and slow ranks, for a while. A rank that is never polled makes no
+    /// other connection.
     fn faults(&self, ranks: u32) -> FaultPlan {
         let Some(seed) = self.seed else {
             return FaultPlan::none();
@@ -47,11 +48,9 @@ impl SimRig {
         }
         let bad = Quality {
             jitter_ns: 1_000,
-            loss_ppm: 30_000,
-            duplicate_ppm: 30_000,
             hold_ppm: 100_000,
             hold_ns: 20_000,
-            damage_ppm: 5_000,
+            short_ppm: 200_000,
             ..Quality::CLEAN
         };
         FaultPlan {
@@ -74,30 +73,23 @@ impl Rig for SimRig {
 
     fn promises(&self) -> Promises {
         let sizes = Sizes::default();
-        let part = sizes.link.part_bytes;
         Promises {
             capabilities: Capabilities::default(),
             remote: true,
-            knows_segments: false,
-            // Within the first congestion window of 16 parts.
-            alone_bytes: 8 * part,
+            knows_segments: true,
+            // What a connection takes from a sender that has nothing else under way.
+            alone_bytes: 64 << 10,
             ordered: true,
             quiescent_is_handled: true,
-            // Its mutex makes several threads safe; they take turns.
-            threads: ThreadMode::Parsync,
+            // A rank is a coroutine of one thread.
+            threads: ThreadMode::Seq,
             sleeps: false,
             outlives_sender: false,
             garbage: 0,
             most_ranks: 64,
-            // Of each class, and what is reported of operations.
-            poll_per_peer: 2 * sizes.poll_messages + 2 * sizes.operations,
-            thresholds: vec![
-                part,
-                part / 2,
-                sizes.copy_bytes,
-                sizes.chunk_bytes,
-                sizes.medium_bytes,
-            ],
+            // Messages, fragments of operations, completions.
+            poll_per_peer: 4 * 512,
+            thresholds: vec![64, 4096, 16 << 10, sizes.channel.eager_bytes, 128 << 10],
             idle_rounds: 4000,
             patience: Duration::ZERO,
         }
@@ -108,7 +100,9 @@ impl Rig for SimRig {
             Buffers::Default => Sizes::default(),
             Buffers::Minimum => Sizes::smallest(),
         };
-        sizes.link.dead_after_ns = NEVER_NS;
+        // The suite is about buffers, and its largest messages go through.
+        sizes.pipe_bytes = sizes.pipe_bytes.max(16 << 10);
+        sizes.dead_after_ns = NEVER_NS;
         let faults = if setup.calm {
             FaultPlan::none()
         } else {
@@ -137,9 +131,9 @@ impl SimJob {
 }
 
 impl Job for SimJob {
-    type Conduit = SimConduit;
+    type Conduit = ChannelNode;
 
-    fn endpoint(&self, rank: JobRank) -> &SimConduit {
+    fn endpoint(&self, rank: JobRank) -> &ChannelNode {
         &self.node(rank).conduit
     }
 

@@ -11,11 +11,11 @@ pub(super) fn violations(ranks: &[Rc<Rank<PortalsNode>>]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, rank) in (0..).zip(ranks) {
         let own = rank.engine.conduit();
-        let in_use = own.portals().in_use();
+        let in_use = own.in_use();
         if !in_use.is_nothing() {
             found.push(format!("rank {number} has in use: {in_use}"));
         }
-        if let Some(lent) = own.portals().lent()
+        if let Some(lent) = own.lent()
             && lent.banked + lent.untouched + lent.lent != lent.total
         {
             found.push(format!("credits of rank {number} are missing: {lent:?}"));
@@ -29,8 +29,8 @@ pub(super) fn violations(ranks: &[Rc<Rank<PortalsNode>>]) -> Vec<String> {
 
 /// What one rank knows of another must be what that knows of it.
 fn between(rank: u32, own: &PortalsNode, peer: u32, other: &PortalsNode) -> Option<String> {
-    let mine = own.portals().credit(JobRank(peer));
-    let its = other.portals().credit(JobRank(rank));
+    let mine = own.credit(JobRank(peer));
+    let its = other.credit(JobRank(rank));
     // Who has not used the other counts the share, as the other does that has.
     if let Some((mine, its)) = mine.zip(its)
         && mine.loan != its.held

@@ -1,19 +1,15 @@
-//! The conduit of a rank, whose calls take virtual time and whose sleep lets others run.
-#![allow(unsafe_code)]
+//! The conduit of a rank over its interface in software.
 
 use crate::clock::Place;
 use crate::cluster::Cluster;
 use crate::config::SimConfig;
 use crate::fiber::Fiber;
 use crate::job::{Seat, Simulated, StartError};
-use argonet_am::{Message, Registered};
-use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use crate::timed::Timed;
+use argonet_am::Registered;
+use argonet_base::JobRank;
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};
 use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, PeerLedger, PrepareRequest, Prepared,
-    SendError, Sink,
-};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile};
 use core::time::Duration;
@@ -27,11 +23,8 @@ const CALL_NS: u64 = 100;
 /// The longest sleep: interfaces that hold something back go on with calls alone.
 const NAP: Duration = Duration::from_micros(5);
 
-/// One rank's way to the others.
-pub struct PortalsNode {
-    conduit: Portals<Software>,
-    place: Place,
-}
+/// The conduit of one rank.
+pub type PortalsNode = Timed<Portals<Software>>;
 
 /// What all ranks of a job have in common.
 pub(super) struct Host {
@@ -120,21 +113,15 @@ impl Host {
             fiber: Some(fiber),
         };
         Ok(Seat {
-            conduit: PortalsNode {
-                conduit: conduit.map_err(refused)?,
-                place: place.clone(),
-            },
+            conduit: Timed::new(
+                conduit.map_err(refused)?,
+                place.clone(),
+                [CALL_NS; 2],
+                Some(NAP),
+            ),
             segment,
             place,
         })
-    }
-}
-
-impl PortalsNode {
-    /// The conduit itself.
-    #[must_use]
-    pub fn portals(&self) -> &Portals<Software> {
-        &self.conduit
     }
 }
 
@@ -143,117 +130,14 @@ impl Simulated for PortalsNode {
     const IS_ORDERED: bool = false;
 
     fn compute(&self, time: Duration) {
-        self.place.spend(time.as_nanos() as u64);
+        self.spend(time);
     }
 
     fn is_delivered(&self) -> bool {
-        self.conduit.in_use().is_nothing()
+        self.in_use().is_nothing()
     }
 
     fn under_way(&self) -> Vec<String> {
-        vec![format!("in use: {}", self.conduit.in_use())]
-    }
-}
-
-impl Conduit for PortalsNode {
-    fn name(&self) -> &'static str {
-        self.conduit.name()
-    }
-
-    fn limits(&self) -> Limits {
-        self.conduit.limits()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.conduit.capabilities()
-    }
-
-    fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError> {
-        self.place.spend(CALL_NS);
-        self.conduit.request(to, message)
-    }
-
-    unsafe fn request_in_place(
-        &self,
-        to: JobRank,
-        message: &Message<'_>,
-        op: OpToken,
-    ) -> Result<Injected, SendError> {
-        self.place.spend(CALL_NS);
-        // SAFETY: the caller's promise.
-        unsafe { self.conduit.request_in_place(to, message, op) }
-    }
-
-    fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
-        self.conduit.prepare(want)
-    }
-
-    fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
-        self.place.spend(CALL_NS);
-        self.conduit.commit(prepared, handler, args, len);
-    }
-
-    fn cancel(&self, prepared: Prepared) {
-        self.conduit.cancel(prepared);
-    }
-
-    unsafe fn put(
-        &self,
-        to: JobRank,
-        offset: SegmentOffset,
-        src: *const u8,
-        len: usize,
-        op: OpToken,
-    ) -> Result<Injected, SendError> {
-        self.place.spend(CALL_NS);
-        // SAFETY: the caller's promise.
-        unsafe { self.conduit.put(to, offset, src, len, op) }
-    }
-
-    unsafe fn get(
-        &self,
-        from: JobRank,
-        offset: SegmentOffset,
-        dst: *mut u8,
-        len: usize,
-        op: OpToken,
-    ) -> Result<Injected, SendError> {
-        self.place.spend(CALL_NS);
-        // SAFETY: the caller's promise.
-        unsafe { self.conduit.get(from, offset, dst, len, op) }
-    }
-
-    fn poll(&self, sink: &mut dyn Sink) -> usize {
-        self.place.spend(CALL_NS);
-        self.conduit.poll(sink)
-    }
-
-    fn has_work(&self) -> bool {
-        self.conduit.has_work()
-    }
-
-    fn is_quiescent(&self) -> bool {
-        self.conduit.is_quiescent()
-    }
-
-    fn yield_now(&self) {
-        self.place.spend(CALL_NS);
-    }
-
-    fn epoch(&self) -> u32 {
-        self.conduit.epoch()
-    }
-
-    fn sleep(&self, timeout: Option<Duration>, seen: u32) {
-        if self.epoch() != seen || self.has_work() {
-            return;
-        }
-        let time = timeout.map_or(NAP, |timeout| timeout.min(NAP));
-        let now_ns = self.place.clock.now_ns();
-        self.place.park(Some(now_ns + time.as_nanos() as u64));
-    }
-
-    fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
-        self.conduit.ledger(peer)
+        vec![format!("in use: {}", self.in_use())]
     }
 }

@@ -2,27 +2,24 @@
 
 use crate::random::Random;
 
-/// How the wire treats frames. Chances are in a million.
+/// How the wire treats what ranks write. Chances are in a million.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quality {
     /// Shortest time from one rank to another.
     pub delay_ns: u64,
     /// Mean of what is added to it.
     pub jitter_ns: u64,
-    /// Frames that vanish.
-    pub loss_ppm: u32,
-    /// Frames that arrive twice.
-    pub duplicate_ppm: u32,
-    /// Frames that are held back, so that others overtake them.
+    /// Writes that are held back, as by a loss that the system repairs; all that is written later
+    /// waits for them.
     pub hold_ppm: u32,
     /// Mean of how long.
     pub hold_ns: u64,
-    /// Frames in which a bit changes.
-    pub damage_ppm: u32,
+    /// Writes at which the connection breaks.
+    pub break_ppm: u32,
+    /// Reads and writes that take a part only.
+    pub short_ppm: u32,
     /// Time that a rank's outgoing wire is busy with a byte, in ps.
     pub byte_ps: u64,
-    /// Frames that wait longer for the outgoing wire are dropped.
-    pub queue_ns: u64,
 }
 
 impl Quality {
@@ -30,13 +27,11 @@ impl Quality {
     pub const CLEAN: Self = Self {
         delay_ns: 2_000,
         jitter_ns: 0,
-        loss_ppm: 0,
-        duplicate_ppm: 0,
         hold_ppm: 0,
         hold_ns: 0,
-        damage_ppm: 0,
+        break_ppm: 0,
+        short_ppm: 0,
         byte_ps: 100,
-        queue_ns: 10_000_000,
     };
 }
 
@@ -49,7 +44,7 @@ pub struct Partition {
     pub until_ns: u64,
     /// The ranks on one side; all others are on the other.
     pub side: Vec<u32>,
-    /// Whether frames of this side still reach the other.
+    /// Whether what this side writes still reaches the other.
     pub one_way: bool,
 }
 
@@ -112,23 +107,20 @@ impl FaultPlan {
                 0
             }
         };
-        let loss_ppm = often(&[1_000, 20_000, 100_000, 300_000]);
-        let duplicate_ppm = often(&[10_000, 100_000, 300_000]);
         let hold_ppm = often(&[10_000, 100_000, 500_000]);
-        let damage_ppm = often(&[1_000, 20_000]);
+        let break_ppm = often(&[1_000, 10_000, 50_000]);
+        let short_ppm = often(&[10_000, 100_000, 500_000]);
         let healed = Quality {
             delay_ns,
             jitter_ns: random.pick(&[0, delay_ns / 10, delay_ns]),
+            short_ppm,
             byte_ps,
             ..Quality::CLEAN
         };
         let faulty = Quality {
-            loss_ppm,
-            duplicate_ppm,
             hold_ppm,
             hold_ns: delay_ns * random.range(1, 20),
-            damage_ppm,
-            queue_ns: random.pick(&[100_000, 10_000_000]),
+            break_ppm,
             ..healed
         };
         let mut plan = Self {
@@ -205,6 +197,19 @@ impl FaultPlan {
         })
     }
 
+    /// When a partition that stands between two ranks heals; the time itself where there is none.
+    #[must_use]
+    pub fn heals_at(&self, from: u32, to: u32, now_ns: u64) -> u64 {
+        let mut at_ns = now_ns;
+        // Partitions may follow each other without a gap.
+        while self.is_cut(from, to, at_ns) {
+            let lasting = self.partitions.iter();
+            let ends = lasting.map(|p| p.until_ns).filter(|until| *until > at_ns);
+            at_ns = ends.min().unwrap_or(u64::MAX);
+        }
+        at_ns
+    }
+
     /// Whether a rank is dead.
     #[must_use]
     pub fn is_dead(&self, rank: u32, now_ns: u64) -> bool {
@@ -248,6 +253,10 @@ mod tests {
         });
         assert!(!plan.is_cut(0, 1, 15) && plan.is_cut(1, 0, 15));
         assert!(!plan.is_cut(1, 2, 15) && !plan.is_cut(1, 0, 20));
+        assert_eq!(
+            [(0, 1), (1, 0)].map(|(a, b)| plan.heals_at(a, b, 15)),
+            [15, 20]
+        );
     }
 
     #[test]
@@ -257,10 +266,7 @@ mod tests {
             assert!(plan.partitions.iter().all(|p| p.until_ns <= plan.stop_ns));
             assert!(plan.pauses.iter().all(|p| p.until_ns <= plan.stop_ns));
             let healed = plan.quality(plan.stop_ns);
-            assert_eq!(
-                healed.loss_ppm + healed.duplicate_ppm + healed.damage_ppm,
-                0
-            );
+            assert_eq!(healed.hold_ppm + healed.break_ppm, 0);
         }
     }
 }

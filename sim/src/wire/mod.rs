@@ -1,7 +1,9 @@
-//! The wire between ranks, and everything that can go wrong with it and with them.
+//! Connections between ranks, and everything that can go wrong with them and with ranks.
 
 mod faults;
-mod net;
+mod joining;
+mod streams;
 
 pub use faults::{FaultPlan, Partition, Pause, Quality};
-pub(crate) use net::Net;
+pub(crate) use joining::Task;
+pub(crate) use streams::{End, Later, Nothing, Streams};

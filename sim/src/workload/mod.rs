@@ -13,7 +13,7 @@ mod program;
 mod shape;
 
 use crate::Trace;
-use crate::conduit::SimConduit;
+use crate::cluster::ChannelNode;
 use crate::job::{Failure, JobConfig, Outcome, Rank, Simulated, StartError, run};
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::JobRank;
@@ -43,11 +43,11 @@ pub struct SeedReport {
 
 impl fmt::Display for SeedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (resent, duplicates, refused) = self.outcome.totals;
+        let (made, broken) = self.outcome.connections;
         write!(
             f,
-            "seed {:#x}: {}; {} handled, {} events in {:?}, {resent} parts resent, {duplicates} \
-             duplicates, {refused} frames refused, digest {:016x}",
+            "seed {:#x}: {}; {} handled, {} events in {:?}, {made} connections made, {broken} broke, \
+             digest {:016x}",
             self.seed,
             self.shape,
             self.handled,
@@ -135,10 +135,10 @@ pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartErro
 pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, StartError> {
     let config: &JobConfig = &shape.job;
     let ranks = config.sim.ranks;
-    let work = Work::new(&shape, SimConduit::IS_ORDERED);
+    let work = Work::new(&shape, ChannelNode::IS_ORDERED);
     let outcome = run(config, trace, work.register(), work.body())?;
     let mut violations = work.seen();
-    // Who has never heard of a rank cannot notice its death: that is the launcher's business.
+    // A rank that no other has connected to dies unnoticed: that is the launcher's business.
     let stalled = matches!(outcome.failure, Some(Failure::Stalled(_)));
     if let Some(failure) = &outcome.failure
         && !(stalled && outcome.died_unknown)
@@ -146,7 +146,7 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
         violations.push(failure.to_string());
     }
     for rank in &outcome.overslept {
-        violations.push(format!("rank {rank} slept on although a frame had arrived"));
+        violations.push(format!("rank {rank} slept on although something had come"));
     }
     match shape.job.sim.faults.deaths.first() {
         None => {
@@ -168,20 +168,18 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
     })
 }
 
-/// A rank died: the job ends in time, and whoever ends it names the dead.
+/// A rank died: the job ends in time, and the rank that ends it names the dead.
 fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Option<String> {
     // Where nobody ended the job, the others have done all that they had to, or have stalled, which is
     // a failure already: ranks that are done need not notice.
     let abort = outcome.abort.as_ref()?;
-    let link = &shape.job.sim.sizes.link;
-    // Its last word may have come a little later, and a probe is sent after a while. Ranks that have had nothing from it, and
-    // have sent it nothing, begin with the question that follows a long wait in a collective call.
+    let (sim, wait) = (&shape.job.sim, shape.job.sim.sizes.dead_after_ns);
+    // The connection ends when its host has asked in vain, and then another is asked for. Ranks
+    // that have had nothing from it, and have sent it nothing, begin with the question that follows
+    // a long wait in a collective call.
     let asked_ns = MISMATCH_PATIENCE.as_nanos() as u64;
-    let slack_ns =
-        2 * link.keepalive_ns + link.most_rto_ns + shape.job.sim.faults.stop_ns + asked_ns;
-    let limit = Duration::from_nanos(
-        at_ns.max(shape.job.sim.faults.stop_ns) + link.dead_after_ns + slack_ns,
-    );
+    let stop_ns = sim.faults.stop_ns;
+    let limit = Duration::from_nanos(at_ns.max(stop_ns) + 3 * wait + stop_ns + asked_ns);
     if !abort
         .message
         .contains(&format!("rank {dead} is taken for dead"))

@@ -72,7 +72,7 @@ impl<'r, C: Simulated> Program<'r, C> {
             explicit: Vec::new(),
             implicit: Vec::new(),
             busy: vec![false; ranks as usize * PUT_SLOTS],
-            medium: limits.medium_request,
+            medium: limits.medium_request.min(shape.medium_bytes),
             long: limits.long.min(layout.long_bytes()),
             fills: 0,
         }
@@ -114,12 +114,18 @@ impl<'r, C: Simulated> Program<'r, C> {
         check_memory(&mut self.observed.lock(), self.layout, self.me, &segment);
     }
 
-    /// The operation must not fail.
+    /// The operation must not fail, but where a rank dies: then the error ends the job, as in a
+    /// program that returns it.
     fn must<T, E: core::fmt::Display>(&self, outcome: Result<T, E>) -> T {
-        match outcome {
-            Ok(value) => value,
-            Err(error) => panic!("an operation of rank {} is refused: {error}", self.me),
+        let error = match outcome {
+            Ok(value) => return value,
+            Err(error) => error,
+        };
+        let said = format!("an operation of rank {} is refused: {error}", self.me);
+        if self.shape.job.sim.faults.deaths.is_empty() {
+            panic!("{said}");
         }
+        self.rank.engine.boot().abort(1, &said)
     }
 
     fn wait(&self, done: impl FnMut() -> bool) {

@@ -2,12 +2,12 @@
 
 use crate::config::{SimConfig, Sizes};
 use crate::job::JobConfig;
-use crate::link::LinkConfig;
 use crate::random::Random;
 use crate::wire::FaultPlan;
-use argonet_conduit::SMALL_PUT;
+use argonet_conduit::channel::{ChannelCredits, ChannelSizes};
 use argonet_engine::WaitPolicy;
 use core::fmt;
+use core::time::Duration;
 
 /// A workload.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub struct Shape {
     pub background: bool,
     /// Bytes of a rank's segment that belong to one writer.
     pub area_bytes: u64,
+    /// Longest payload of a medium. What goes through a small connection is short, too.
+    pub medium_bytes: usize,
 }
 
 impl Shape {
@@ -38,16 +40,22 @@ impl Shape {
         let mut sizes = match random.range(0, 3) {
             0 => Sizes::default(),
             1 => Sizes::smallest(),
-            _ => draw_sizes(&mut random),
+            _ => draw_sizes(&mut random, ranks),
         };
+        if random.chance(400_000) {
+            sizes = sizes.gathering();
+        }
         let mut faults = FaultPlan::draw(&mut random, ranks);
+        // A payload goes through the smallest in a time that ends.
+        let least = faults.healed.delay_ns as usize / 100;
+        sizes.pipe_bytes = sizes.pipe_bytes.max(least);
         if random.chance(60_000) {
             let dead = random.index(ranks as usize) as u32;
             faults.deaths.push((dead, random.range(0, 5_000_000)));
         } else if random.chance(500_000) {
-            // Probes repair much; without them everything else has to.
-            sizes.link.keepalive_ns = 3_600_000_000_000;
-            sizes.link.dead_after_ns = 7_200_000_000_000;
+            // Connections that are given up repair much; without that all else has to.
+            sizes.channel.silent_time = Duration::ZERO;
+            sizes.dead_after_ns = 7_200_000_000_000;
         }
         Self::new(seed, ranks, sizes, faults)
     }
@@ -78,36 +86,39 @@ impl Shape {
             job,
             phases: random.range(1, 3) as u32,
             operations: random.range(2, most) as u32,
+            medium_bytes: random
+                .pick(&[1000, 4 << 10, 16 << 10, 64 << 10])
+                .min(16 * sizes.pipe_bytes),
             background: Random::fork(seed, 5).chance(500_000),
             area_bytes,
         }
     }
 }
 
-fn draw_sizes(random: &mut Random) -> Sizes {
+fn draw_sizes(random: &mut Random, ranks: u32) -> Sizes {
     let small = Sizes::smallest();
-    let medium_bytes = random.pick(&[512, 2000, 16 * 1024]);
-    let long_bytes = random.pick(&[1024, 4096]);
-    let copy_bytes = random.pick(&[SMALL_PUT, 100, 1000, 8192]);
+    let least = small.channel;
+    let credits = ChannelCredits {
+        dynamic: random.chance(800_000),
+        mended: random.chance(500_000),
+        epoch_requests: random.pick(&[1, 4, 64, 1024]),
+        ..ChannelCredits::default()
+    };
+    let credits = random.pick(&[None, Some(credits), least.credits]);
+    let channel = ChannelSizes {
+        eager_bytes: random.pick(&[least.eager_bytes, 100, 1000, 16 << 10]),
+        replay_bytes: least.replay_bytes * random.pick(&[1, 2, 8]),
+        window_bytes: least.window_bytes * random.pick(&[1, 4]),
+        credits: credits.filter(|credits| credits.plan(ranks).is_ok()),
+        fragment_bytes: random.pick(&[64, 512, 4096, 64 << 10]),
+        gets: random.pick(&[1, 3, 64]),
+        gather_bytes: random.pick(&[0, 200, 16 << 10]),
+        rails: random.pick(&[1, 1, 2, 3]),
+        ..least
+    };
     Sizes {
-        link: LinkConfig {
-            part_bytes: random.pick(&[64, 100, 1024, 8192]),
-            send_messages: random.pick(&[1, 2, 8, 64]),
-            send_parts: random.pick(&[1, 2, 16, 64]),
-            recv_parts: random.pick(&[1, 2, 8, 64]),
-            resends_per_pass: random.pick(&[1, 4, 64]),
-            ..LinkConfig::default()
-        },
-        request_credits: random.pick(&[1, 2, 16]),
-        medium_bytes,
-        long_bytes,
-        chunk_bytes: random.pick(&[64, 1000, 4096]),
-        operations: random.pick(&[1, 3, 64]),
-        copy_bytes,
-        replay_bytes: medium_bytes.max(long_bytes).max(copy_bytes) * random.pick(&[1, 4]),
-        nic_frames: random.pick(&[4, 64, 4096]),
-        poll_frames: random.pick(&[1, 8, 64]),
-        poll_messages: random.pick(&[1, 4, 16]),
+        channel,
+        pipe_bytes: random.pick(&[100, 1000, 4096, 256 << 10]),
         ..small
     }
 }
@@ -118,13 +129,14 @@ impl fmt::Display for Shape {
         let quality = &faults.faulty;
         write!(
             f,
-            "{} ranks, {} phases of {} operations, loss {} % duplicates {} % until {} us, {} \
+            "{} ranks, {} phases of {} operations, {} % held {} % break {} % short until {} us, {} \
              partitions, {} pauses, {} slow, {} dead",
             self.job.sim.ranks,
             self.phases,
             self.operations,
-            f64::from(quality.loss_ppm) / 10_000.0,
-            f64::from(quality.duplicate_ppm) / 10_000.0,
+            f64::from(quality.hold_ppm) / 10_000.0,
+            f64::from(quality.break_ppm) / 10_000.0,
+            f64::from(quality.short_ppm) / 10_000.0,
             faults.stop_ns / 1000,
             faults.partitions.len(),
             faults.pauses.len(),

@@ -1,4 +1,4 @@
-//! Conduits alone, driven by polling: more links than engines could be run for.
+//! Conduits alone, driven by polling: more connections than engines could be run for.
 #![forbid(unsafe_code)]
 
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
@@ -33,7 +33,7 @@ impl Sink for Log {
     }
 }
 
-/// All ranks ask all others at once; there are two links for each pair.
+/// All ranks ask all others at once.
 fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
     let mut config = SimConfig::new(ranks, 5);
     config.sizes = sizes;
@@ -52,6 +52,7 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
     let pairs = (ranks * ranks) as usize;
     let mut sent = vec![0; pairs];
     let total = pairs * each as usize * 2;
+    let mut idle = 0;
     while logs.iter().map(|log| log.0.len()).sum::<usize>() < total {
         for (rank, node) in nodes.iter().enumerate() {
             for to in 0..ranks {
@@ -63,20 +64,17 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
                     payload: Payload::Medium(SharedBytes::from_slice(&payload)),
                 };
                 if *number < each {
-                    let before = cluster.now();
                     match node.conduit.request(JobRank(to), &message) {
                         Ok(()) => *number += 1,
-                        Err(error) => {
-                            assert_eq!(error, SendError::Full);
-                            // An engine asks again for all that it keeps, each time that anything has come.
-                            assert_eq!(cluster.now(), before, "a refusal takes no time");
-                        }
+                        Err(error) => assert_eq!(error, SendError::Full),
                     }
                 }
             }
             node.conduit.poll(&mut logs[rank]);
         }
-        assert!(cluster.step(), "nothing is under way");
+        // Acknowledgements are due after some polls that find nothing.
+        idle = if cluster.step() { 0 } else { idle + 1 };
+        assert!(idle < 1000, "nothing is under way");
         assert!(cluster.now().as_secs() < 100, "it takes for ever");
     }
     for (rank, log) in logs.iter().enumerate() {
@@ -101,22 +99,24 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
 }
 
 #[test]
-fn three_thousand_links() {
-    let lossy = Quality {
-        loss_ppm: 50_000,
-        duplicate_ppm: 50_000,
+fn eight_hundred_connections() {
+    let bad = Quality {
+        hold_ppm: 50_000,
+        hold_ns: 100_000,
+        break_ppm: 20_000,
+        short_ppm: 50_000,
         jitter_ns: 10_000,
         ..Quality::CLEAN
     };
-    all_to_all(40, 2, Sizes::default(), lossy);
+    all_to_all(40, 2, Sizes::default(), bad);
 }
 
 #[test]
 fn all_to_all_with_every_buffer_at_its_smallest() {
     all_to_all(6, 20, Sizes::smallest(), Quality::CLEAN);
-    let lossy = Quality {
-        loss_ppm: 100_000,
+    let bad = Quality {
+        break_ppm: 10_000,
         ..Quality::CLEAN
     };
-    all_to_all(4, 20, Sizes::smallest(), lossy);
+    all_to_all(4, 20, Sizes::smallest(), bad);
 }

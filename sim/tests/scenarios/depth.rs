@@ -9,12 +9,15 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+/// What a message takes of a grant, at most: a head, arguments and eight bytes.
+const MESSAGE_BYTES: u64 = 64;
+
 const KINDS: [Kind; 3] = [Kind::Barrier, Kind::Broadcast, Kind::ReduceAll];
 
 /// One operation, by all ranks.
 #[derive(Clone, Copy)]
 struct Seen {
-    /// Requests of all ranks, and of the one that sent most.
+    /// Bytes of requests of all ranks, and of the one that sent most.
     sent: u64,
     most: u64,
     /// From when the first rank called until the last was done.
@@ -37,7 +40,7 @@ impl Seen {
 
 type Shared = Arc<Mutex<[Seen; KINDS.len()]>>;
 
-/// Requests that a rank has sent, each of which carries a part of an operation.
+/// Bytes of the requests that a rank has sent, each of which carries a part of an operation.
 fn sent(rank: &Rank) -> u64 {
     let peers = (0..rank.engine.size()).map(JobRank);
     let ledgers = peers.filter_map(|peer| rank.engine.conduit().ledger(peer));
@@ -109,19 +112,20 @@ fn rounds_grow_as_the_logarithm_of_hosts() {
     for (at, kind) in KINDS.into_iter().enumerate() {
         let (few, many) = (few[at], many[at]);
         let said = format!(
-            "{kind:?}: {} messages, {} of one rank, {:?}; with few {:?}",
+            "{kind:?}: {} bytes, {} of one rank, {:?}; with few {:?}",
             many.sent,
             many.most,
             many.took(),
             few.took()
         );
         println!("{said}");
-        let most = match kind {
+        let messages = match kind {
             Kind::Broadcast => [MANY - 1, 10],
             _ => [MANY * 10, 2 * 10],
         };
+        let most = messages.map(|count| count * MESSAGE_BYTES);
         assert!(many.sent <= most[0] && many.most <= most[1], "{said}");
-        assert!(many.sent >= MANY - 1, "{said}");
+        assert!(many.sent >= (MANY - 1) * MESSAGE_BYTES / 2, "{said}");
         assert!(many.took() <= 3 * few.took(), "{said}");
     }
 }

@@ -63,8 +63,12 @@ impl<R: Rails> Helper<R> {
         let mut thread = self.thread.lock();
         if thread.is_none()
             && !*stop
-            && let Some(core) = self.core.get().cloned()
+            && let Some(core) = self.core.get()
+            && core
+                .upgrade()
+                .is_some_and(|core| core.rails.virtual_ns().is_none())
         {
+            let core = Weak::clone(core);
             // Without a thread what was gathered leaves with the rank's next poll.
             *thread = argonet_base::threads::spawn("argonet-gather", move || run(&core)).ok();
         }

@@ -32,38 +32,38 @@ impl Vitals {
         }
     }
 
-    /// ns since the conduit began.
-    pub(super) fn now_ns(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
-    }
-
     /// The longest time between two looks.
     pub(super) fn interval(&self) -> Option<Duration> {
         (self.limit_ns > 0).then(|| Duration::from_nanos(self.interval_ns))
     }
 
-    /// The time, if a look is due.
-    fn is_due(&self) -> Option<u64> {
-        if self.limit_ns == 0 {
-            return None;
-        }
-        let now_ns = self.now_ns();
+    /// Whether a look is due at this time.
+    fn is_due(&self, now_ns: u64) -> bool {
         let next_ns = self.next_ns.load(Ordering::Relaxed);
         let order = Ordering::Relaxed;
-        (now_ns >= next_ns
+        now_ns >= next_ns
             && self
                 .next_ns
                 .compare_exchange(next_ns, now_ns + self.interval_ns, order, order)
-                .is_ok())
-        .then_some(now_ns)
+                .is_ok()
     }
 }
 
 impl<R: Rails> Core<R> {
+    /// ns since the channel began, or as its rails say.
+    pub(super) fn now_ns(&self) -> u64 {
+        let begun = || self.vitals.begun.elapsed().as_nanos() as u64;
+        self.rails.virtual_ns().unwrap_or_else(begun)
+    }
+
     /// Gives up rails whose hosts do not answer. A look when it is time; else it reads the
     /// clock.
     pub(super) fn look_for_silent(&self) {
-        if let Some(now_ns) = self.vitals.is_due() {
+        if self.vitals.limit_ns == 0 {
+            return;
+        }
+        let now_ns = self.now_ns();
+        if self.vitals.is_due(now_ns) {
             let peers = self.all_used().filter(|peer| peer.rank != self.rank);
             peers.for_each(|peer| self.look_after(peer, now_ns));
         }

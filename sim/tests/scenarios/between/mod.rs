@@ -15,7 +15,7 @@ use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_conduit::{Conduit, PrepareRequest};
 use argonet_engine::{Engine, FarPlace, Injection, Meeting, OpError, ReplyPlace};
 use argonet_segment::SharedBytes;
-use argonet_sim::{JobConfig, Outcome, Rank, SimConduit, StartError};
+use argonet_sim::{ChannelNode, JobConfig, Outcome, Rank, StartError};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use parking_lot::Mutex;
@@ -48,7 +48,7 @@ struct Shared {
     /// Addresses that ranks have bound at each endpoint.
     bound: OnceLock<Vec<Vec<u64>>>,
     /// Good while the program runs.
-    engine: AtomicPtr<Engine<SimConduit>>,
+    engine: AtomicPtr<Engine<ChannelNode>>,
     /// How often each message has come.
     seen: Mutex<HashMap<Name, u32>>,
     answers: Mutex<u32>,

@@ -6,20 +6,20 @@ use argonet_sim::{FaultPlan, JobConfig, Outcome, Quality, SimConfig, Sizes, Star
 /// A program that every rank runs under a configuration.
 type Job<'j> = &'j dyn Fn(&JobConfig) -> Result<Outcome, StartError>;
 
-/// Each frame comes once, in order and whole.
+/// Nothing is late, and no connection breaks.
 pub(crate) fn nothing_goes_wrong(ranks: u32, job: Job<'_>) {
     well(ranks, Quality::CLEAN, job);
 }
 
-/// Frames are lost, repeated, delayed, overtaken and damaged.
+/// What is written is held back, taken in parts, and lost with its connection.
 pub(crate) fn all_faults_at_once(ranks: u32, job: Job<'_>) {
     let quality = Quality {
         jitter_ns: 5_000,
-        loss_ppm: 100_000,
-        duplicate_ppm: 100_000,
         hold_ppm: 200_000,
         hold_ns: 50_000,
-        damage_ppm: 20_000,
+        // The longest frame goes through the smallest connection before that breaks.
+        break_ppm: 100,
+        short_ppm: 300_000,
         ..Quality::CLEAN
     };
     well(ranks, quality, job);
