@@ -238,7 +238,8 @@ fn bad_files() {
     let genome = fs::read(lambda()).unwrap();
     let packed = gzip(&genome);
     let letters = String::from_utf8(genome).unwrap();
-    // Lines of 70 letters; one far from the start of the file, so that it is not rank 0 that finds it.
+    // Lines of 70 letters; one far from the start of the file, so that it is not rank 0 that finds
+    // it.
     let at = letters.match_indices('\n').nth(600).unwrap().0 + 10;
     let bad_letter = format!("{}!{}", &letters[..at], &letters[at + 1..]);
     let reads = reads();

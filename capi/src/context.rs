@@ -8,8 +8,8 @@ use crate::am::failed;
 use crate::hsl;
 use crate::job::{Job, fatal, with_job};
 
-/// Ends the job if the calling thread must not communicate now: inside a handler, between prepare and commit, or, as
-/// far as a debug build can tell, while it holds handler-safe locks.
+/// Ends the job if the calling thread must not communicate now: inside a handler, between prepare
+/// and commit, or, as far as a debug build can tell, while it holds handler-safe locks.
 #[inline]
 pub(crate) fn may_communicate(function: &str, job: &Job, ctx: &ThreadCtx) {
     if let Err(error) = ctx.permit("it", job.joined.engine.rank()) {
@@ -54,8 +54,9 @@ pub(crate) fn communicating<R>(function: &str, f: impl FnOnce(&'static Job, &Thr
     })
 }
 
-/// Calls `f` with the job and the calling thread, which may communicate, or is in a handler and has nothing to wait for, as
-/// `is_over` finds: there a release build gives `over`. Clients rely on that; a debug build reports it.
+/// Calls `f` with the job and the calling thread, which may communicate, or is in a handler and has
+/// nothing to wait for, as `is_over` finds: there a release build gives `over`. Clients rely on
+/// that; a debug build reports it.
 pub(crate) fn waiting<R>(
     function: &str,
     over: R,

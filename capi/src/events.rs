@@ -25,7 +25,8 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 /// What a call on several events does.
 type Several<R> = fn(&Engine<Selector>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
 
-/// Does `call` with the array of events that C gave; `over` is what it gives if all are over already.
+/// Does `call` with the array of events that C gave; `over` is what it gives if all are over
+/// already.
 ///
 /// # Safety
 /// Null, or `count` events that nobody else uses meanwhile.
@@ -63,7 +64,8 @@ pub(crate) fn code(is_done: bool) -> c_int {
     if is_done { OK } else { NOT_READY.number() }
 }
 
-/// `GEX_EC_*`. A put has a bit of its own and that of local completion; that of messages is nothing else.
+/// `GEX_EC_*`. A put has a bit of its own and that of local completion; that of messages is nothing
+/// else.
 const GET: u32 = number32("GEX_EC_GET");
 const PUT: u32 = number32("GEX_EC_PUT");
 const LC: u32 = number32("GEX_EC_LC");

@@ -1,4 +1,5 @@
-//! Functions for C, and their prototypes in C's words, which a test has the C compiler compare with the headers.
+//! Functions for C, and their prototypes in C's words, which a test has the C compiler compare with
+//! the headers.
 
 use core::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::AtomicI32;
@@ -40,8 +41,8 @@ names! {
     Option<extern "C" fn(c_int)> = "gasnett_sighandlerfn_t",
 }
 
-/// Defines functions under their C names, and the list of their prototypes, `PROTOTYPES`. Functions that never return
-/// have no result here; the header says so.
+/// Defines functions under their C names, and the list of their prototypes, `PROTOTYPES`. Functions
+/// that never return have no result here; the header says so.
 macro_rules! export {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
         $(

@@ -66,7 +66,8 @@ export! {
     fn argonet_wait_begin(room: *mut Room) {
         // The condition may be of memory that a put changes, of which nobody tells.
         let wait = job(BLOCKUNTIL).joined.engine.waiting_unannounced(Waiting::new(WaitFor::Condition));
-        // SAFETY: the header's macro gives its own room, which is large enough and aligned as asserted above.
+        // SAFETY: the header's macro gives its own room, which is large enough and aligned as
+        // asserted above.
         unsafe { (*room.cast::<MaybeUninit<Step>>()).write(wait) };
     }
 

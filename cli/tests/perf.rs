@@ -191,7 +191,8 @@ fn a_tuning_file_is_written_and_read() {
         let mut lines = of.lines().filter_map(|line| line.strip_prefix(&start));
         lines.next().map(str::to_owned)
     };
-    // A job that has read a file begins with what it says, unless the environment says something else.
+    // A job that has read a file begins with what it says, unless the environment says something
+    // else.
     fs::write(
         &file,
         "ARGONET_COLL_TREE_LIMIT = 3 KB\nGASNET_COLL_SCRATCH_SIZE=7777\n",

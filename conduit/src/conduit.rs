@@ -86,7 +86,8 @@ impl Limits {
     /// Whether a message from `from` to `to` is within them.
     ///
     /// # Errors
-    /// [`AmError::TooManyArgs`], [`AmError::TooLong`]. A medium is measured by the limit of requests.
+    /// [`AmError::TooManyArgs`], [`AmError::TooLong`]. A medium is measured by the limit of
+    /// requests.
     pub fn check(
         &self,
         from: JobRank,

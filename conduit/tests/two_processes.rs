@@ -1,5 +1,5 @@
-//! The sleeper's barrier between two real processes, for messages and for lines. A wake-up that is lost shows as a sleep
-//! that only its time-out ends.
+//! The sleeper's barrier between two real processes, for messages and for lines. A wake-up that is
+//! lost shows as a sleep that only its time-out ends.
 //!
 //! loom models the form in which the sender executes the fence; this covers the other one.
 
@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 const ROUNDS: u32 = 200_000;
 const TOO_LONG: Duration = Duration::from_secs(1);
 
-/// Every so many rounds rank 1 takes its time, longer than until the sleeper's second look: who does not ring then is not helped by
-/// that.
+/// Every so many rounds rank 1 takes its time, longer than until the sleeper's second look: who
+/// does not ring then is not helped by that.
 const LATE: u32 = 10_000;
 const SECOND_LOOK: Duration = Duration::from_millis(1);
 
@@ -87,8 +87,8 @@ fn play(smp: &Smp, me: u32) -> Duration {
     longest
 }
 
-/// The same with lines: both enter a call after the other, and rank 0 sleeps for the answer. The data of each call says its
-/// number, in a length that changes.
+/// The same with lines: both enter a call after the other, and rank 0 sleeps for the answer. The
+/// data of each call says its number, in a length that changes.
 fn exchange(smp: &Smp, me: u32) -> Duration {
     const SLOT: u32 = 5;
     let lines = smp.lines().expect("ranks share memory");

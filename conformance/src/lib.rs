@@ -1,8 +1,8 @@
 //! What every conduit must do, as test cases that are generic over the
 //! [`Conduit`](argonet_conduit::Conduit) trait.
 //!
-//! A conduit joins by a [`Rig`]: a way to make a job of connected endpoints in one process. Its test
-//! program hands the rig to [`trials`] and runs them:
+//! A conduit joins by a [`Rig`]: a way to make a job of connected endpoints in one process. Its
+//! test program hands the rig to [`trials`] and runs them:
 //!
 //! ```text
 //! let rigs = [...];                                  // one for each way to set the conduit up

@@ -67,7 +67,8 @@ pub struct Setup {
     pub segment_bytes: u64,
     /// Sizes of buffers.
     pub buffers: Buffers,
-    /// No faults of the wire, whatever the rig's are: for cases in which a sender does nothing more.
+    /// No faults of the wire, whatever the rig's are: for cases in which a sender does nothing
+    /// more.
     pub calm: bool,
     /// Handlers that a reply may name.
     pub registered: Registered,
@@ -80,16 +81,17 @@ pub struct Promises {
     pub capabilities: Capabilities,
     /// There are puts and gets, with the target's help or without.
     pub remote: bool,
-    /// The sender knows all segments: what lies outside is refused when it is sent, not by its target.
+    /// The sender knows all segments: what lies outside is refused when it is sent, not by its
+    /// target.
     pub knows_segments: bool,
     /// Bytes of payload that arrive although their sender does nothing more once it has handed them
-    /// over, if nothing else is under way and buffers have their default size. `usize::MAX`: whatever
-    /// was taken arrives, in any case.
+    /// over, if nothing else is under way and buffers have their default size. `usize::MAX`:
+    /// whatever was taken arrives, in any case.
     pub alone_bytes: usize,
     /// Messages of one class from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,
-    /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it may
-    /// be that they only see it.
+    /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it
+    /// may be that they only see it.
     pub quiescent_is_handled: bool,
     /// Threads that may call.
     pub threads: ThreadMode,
@@ -108,6 +110,7 @@ pub struct Promises {
     /// After so many rounds in which every endpoint is polled, takes nothing, and time is let pass,
     /// whatever was sent has arrived.
     pub idle_rounds: u32,
-    /// And after so long, where another thread of the conduit may hold what a poll wants, and wait for its processor.
+    /// And after so long, where another thread of the conduit may hold what a poll wants, and wait
+    /// for its processor.
     pub patience: Duration,
 }

@@ -1,5 +1,6 @@
-//! The portals conduit through the suite, over the software interface, and over the same with no more than the binding of Portals 4 has, with
-//! long and with short messages: each thread mode, then with faults for several seeds, of which `CONFORMANCE_SEEDS` says how many.
+//! The portals conduit through the suite, over the software interface, and over the same with no
+//! more than the binding of Portals 4 has, with long and with short messages: each thread mode,
+//! then with faults for several seeds, of which `CONFORMANCE_SEEDS` says how many.
 
 #[path = "rigs/portals.rs"]
 mod rig;
@@ -17,7 +18,8 @@ fn main() {
     });
     let software = PortalsRig::all(Whole, seeds).into_iter();
     let long = PortalsRig::all(LONG, seeds).into_iter();
-    // Threads make no difference to parts, which take their time: what differs in payment and packing only where much is asked for.
+    // Threads make no difference to parts, which take their time: what differs in payment and
+    // packing only where much is asked for.
     let mut short = PortalsRig::all(SHORT, seeds);
     short.retain(|rig| rig.is_par() && (seeds > FEW || rig.is_usual() || rig.is_faulty(1)));
     let trials = software

@@ -1,5 +1,6 @@
-//! The tcp conduit through the suite: each thread mode, over connected loopback sockets in one process; then over connections
-//! that break and are made again, for several seeds, of which `CONFORMANCE_SEEDS` says how many.
+//! The tcp conduit through the suite: each thread mode, over connected loopback sockets in one
+//! process; then over connections that break and are made again, for several seeds, of which
+//! `CONFORMANCE_SEEDS` says how many.
 
 #[path = "rigs/tcp.rs"]
 mod rig;

@@ -1,11 +1,11 @@
 //! Lets the colors of a picture flow into each other like heat in a plate, on one rank or on many.
 //!
-//! Every rank has some rows. To compute the next step of a row it needs the rows above and below, so before each step the
-//! ranks put the rows at their edges into each other's memory: a *halo exchange*, in [`plate`], which is the file to read.
-//! [`picture`] is PNG in and out.
+//! Every rank has some rows. To compute the next step of a row it needs the rows above and below,
+//! so before each step the ranks put the rows at their edges into each other's memory: a *halo
+//! exchange*, in [`plate`], which is the file to read. [`picture`] is PNG in and out.
 //!
-//! The result has the same bytes however many ranks there are: each value is computed by the same operations on 64-bit
-//! floats in the same order, whoever computes it.
+//! The result has the same bytes however many ranks there are: each value is computed by the same
+//! operations on 64-bit floats in the same order, whoever computes it.
 #![forbid(unsafe_code)]
 #![allow(
     unreachable_pub,
@@ -104,7 +104,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to print. Collective.
+/// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to print.
+/// Collective.
 fn agree<T>(world: &World, result: Result<T, impl Into<Box<dyn Error>>>) -> Result<T, Failure> {
     let me = world.rank().0;
     let mut failed = [if result.is_err() { me } else { u32::MAX }];

@@ -1,9 +1,10 @@
 //! Pictures: any PNG in, a PNG of the same size and color layout out.
 //!
-//! Gray stays gray, colors stay colors, an alpha channel stays, and so does a depth of 16 bits. What could not hold the
-//! values between is widened to 8 bits a channel: depths of 1, 2 and 4 bits, and palettes. A color that is marked as
-//! transparent, or a palette with transparency, becomes an alpha channel. The result is not interlaced; of an animation the
-//! first picture is taken. Resolution, gamma and color profile are kept.
+//! Gray stays gray, colors stay colors, an alpha channel stays, and so does a depth of 16 bits.
+//! What could not hold the values between is widened to 8 bits a channel: depths of 1, 2 and 4
+//! bits, and palettes. A color that is marked as transparent, or a palette with transparency,
+//! becomes an alpha channel. The result is not interlaced; of an animation the first picture is
+//! taken. Resolution, gamma and color profile are kept.
 //!
 //! Color channels diffuse. The alpha channel is kept as it is.
 
@@ -186,7 +187,8 @@ fn target(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// A file of no lasting name in the directory of `target`. It goes away unless it is given that name.
+/// A file of no lasting name in the directory of `target`. It goes away unless it is given that
+/// name.
 fn scratch_beside(target: &Path) -> Result<NamedTempFile> {
     let directory = match target.parent() {
         Some(parent) if parent != Path::new("") => parent,

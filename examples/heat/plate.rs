@@ -10,13 +10,15 @@
 //!            +------------+      +------------+      +------------+
 //! ```
 //!
-//! The rows themselves are private memory. The halos are shared memory, into which the *neighbors* put: a put is complete
-//! when it returns, the target does nothing for it. What remains to be known is when a halo has arrived and when it has been
-//! used, and a barrier tells both:
+//! The rows themselves are private memory. The halos are shared memory, into which the *neighbors*
+//! put: a put is complete when it returns, the target does nothing for it. What remains to be known
+//! is when a halo has arrived and when it has been used, and a barrier tells both:
 //!
-//! * A rank puts its edges, then enters the barrier. Behind the barrier all halos of this step have arrived.
-//! * There are two sets of halos, used in turn. Whoever puts into a set in step t + 2 has passed the barrier of step t + 1,
-//!   which its neighbor entered after it had used the set in step t. So no second barrier is needed.
+//! * A rank puts its edges, then enters the barrier. Behind the barrier all halos of this step have
+//!   arrived.
+//! * There are two sets of halos, used in turn. Whoever puts into a set in step t + 2 has passed
+//!   the barrier of step t + 1, which its neighbor entered after it had used the set in step t. So
+//!   no second barrier is needed.
 
 use argonet::{Rank, Result, SharedArray, World};
 use clap::ValueEnum;
@@ -61,8 +63,9 @@ impl Shape {
         }
     }
 
-    /// First row of a rank; that of the rank after it is the end. The first ranks have one row more where the rows do not
-    /// divide evenly, and where there are more ranks than rows the last ranks have none.
+    /// First row of a rank; that of the rank after it is the end. The first ranks have one row more
+    /// where the rows do not divide evenly, and where there are more ranks than rows the last ranks
+    /// have none.
     pub fn first_row(self, rank: u32, ranks: u32) -> usize {
         let (rank, ranks) = (rank as usize, ranks as usize);
         self.height / ranks * rank + rank.min(self.height % ranks)
@@ -98,7 +101,8 @@ pub struct Plate {
 }
 
 impl Plate {
-    /// Takes memory. Collective; all ranks get an error or none, but for private memory, about which ranks must agree.
+    /// Takes memory. Collective; all ranks get an error or none, but for private memory, about
+    /// which ranks must agree.
     pub fn new(
         world: &World,
         shape: Shape,
@@ -201,8 +205,9 @@ impl Plate {
         Ok(())
     }
 
-    /// Puts this rank's first row below the rows of the rank above, and its last row above those of the rank below. At the
-    /// edge of an insulated plate a row is its own neighbor: nothing flows between equal values.
+    /// Puts this rank's first row below the rows of the rank above, and its last row above those of
+    /// the rank below. At the edge of an insulated plate a row is its own neighbor: nothing flows
+    /// between equal values.
     fn put_edges(&self, world: &World) -> Result<()> {
         let row = self.shape.row();
         let (top, bottom) = (&self.now[..row], &self.now[self.now.len() - row..]);
@@ -247,7 +252,8 @@ impl Plate {
     }
 }
 
-/// The next step of one row. A pixel's neighbors in a row are as many values away as it has channels.
+/// The next step of one row. A pixel's neighbors in a row are as many values away as it has
+/// channels.
 fn compute_row(
     channels: usize,
     boundary: Boundary,

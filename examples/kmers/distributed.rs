@@ -1,9 +1,10 @@
 //! Ranks that count together: each k-mer goes, in a batch with others, to the rank that owns it.
 //!
-//! A batch is a long active message: it is written into a slot of the owner's memory, and its handler there adds it to the
-//! table. The owner gives its slots out to the senders at the start, and each again by the reply to the batch that was in
-//! it. So a rank can be ahead of a slower one, or one that the system has stopped for a moment, by as many batches as it
-//! has slots there; after that it waits, and counts what was sent to itself meanwhile.
+//! A batch is a long active message: it is written into a slot of the owner's memory, and its
+//! handler there adds it to the table. The owner gives its slots out to the senders at the start,
+//! and each again by the reply to the batch that was in it. So a rank can be ahead of a slower one,
+//! or one that the system has stopped for a moment, by as many batches as it has slots there; after
+//! that it waits, and counts what was sent to itself meanwhile.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use crate::table::{Table, TableError};
 
 /// K-mers of a message: 8 KiB, so that the buffers for many ranks stay in the cache.
 const BATCH: usize = 1024;
-/// Slots of a rank for all that send to it: 8 MiB, which is what it counts in some ten milliseconds.
+/// Slots of a rank for all that send to it: 8 MiB, which is what it counts in some ten
+/// milliseconds.
 const SLOTS: u32 = 1024;
 /// Slots for each that sends, however many they are.
 const MIN_SLOTS: u32 = 8;
@@ -32,8 +34,8 @@ pub struct Distributed<'w> {
     grant: Arc<Am<u32>>,
     done: Am<u64>,
     counter: Arc<Mutex<Counter>>,
-    /// By rank, the slots that it has granted and that are not in use. Last in, first out: what is in the cache is used
-    /// again.
+    /// By rank, the slots that it has granted and that are not in use. Last in, first out: what is
+    /// in the cache is used again.
     granted: Arc<Mutex<Vec<Vec<u32>>>>,
     /// Codes that are done on all ranks. Rank 0 alone is told.
     codes_done: Arc<AtomicU64>,
@@ -268,7 +270,8 @@ impl Ranks for Distributed<'_> {
     ) -> Result<Table, Failure> {
         let codes = self.sum(share.codes.len() as u64)?;
         let letters = self.sum(share.letters)?;
-        // Owners are even, so each rank's table takes its share of all letters, whoever has read them.
+        // Owners are even, so each rank's table takes its share of all letters, whoever has read
+        // them.
         let table = Table::new(letters.div_ceil(self.world.size().into()));
         let table = self.agree(table)?;
         self.counter.lock().table = Some(table);

@@ -1,8 +1,8 @@
 //! Makes sequence to measure with: one seed and size, one file, on every machine.
 //!
-//! Random bases alone would make nearly every 31-mer occur once. As in a genome, some of this sequence repeats: families
-//! of transposons in soft-masked, diverged copies on either strand, duplications of the last megabases, microsatellites,
-//! and gaps of `N`.
+//! Random bases alone would make nearly every 31-mer occur once. As in a genome, some of this
+//! sequence repeats: families of transposons in soft-masked, diverged copies on either strand,
+//! duplications of the last megabases, microsatellites, and gaps of `N`.
 
 use std::io::{self, Write};
 use std::str::FromStr;

@@ -1,4 +1,5 @@
-//! Opens a FASTA or FASTQ file, plain or gzip, and reads one rank's share of it. Says what is wrong with a bad file.
+//! Opens a FASTA or FASTQ file, plain or gzip, and reads one rank's share of it. Says what is wrong
+//! with a bad file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -91,8 +92,8 @@ fn in_record(record: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// Reads the share of `part`. All parts together have every window of the file once; a file with a fault gives the same
-/// error whatever the number of ranks, though not on each of them.
+/// Reads the share of `part`. All parts together have every window of the file once; a file with a
+/// fault gives the same error whatever the number of ranks, though not on each of them.
 pub fn load(path: &Path, k: K, part: Part) -> Result<Share, InputError> {
     let io_error = |source| InputError::Io {
         path: path.to_owned(),
@@ -126,7 +127,8 @@ pub fn load(path: &Path, k: K, part: Part) -> Result<Share, InputError> {
     }
 }
 
-/// The first fault of a file in which some rank found one: a rank knows its bytes, but not the number of their line.
+/// The first fault of a file in which some rank found one: a rank knows its bytes, but not the
+/// number of their line.
 fn diagnose(path: &Path, mut file: File) -> InputError {
     if let Err(source) = file.rewind() {
         return InputError::Io {

@@ -1,14 +1,15 @@
 //! K-mers packed at two bits a base, the rolling window over them, and their hash.
 //!
-//! `A C G T` are 0 to 3, so that the order of packed k-mers of one length is the order of their letters, and the
-//! complement of a base is `3 - base`.
+//! `A C G T` are 0 to 3, so that the order of packed k-mers of one length is the order of their
+//! letters, and the complement of a base is `3 - base`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Stands between codes 0 to 3 where no window may pass: a letter other than `ACGT`, or the end of a record.
+/// Stands between codes 0 to 3 where no window may pass: a letter other than `ACGT`, or the end of
+/// a record.
 pub const BREAK: u8 = 4;
 
 /// The length of a k-mer: 1 to 31, so that it fits 62 bits.
@@ -51,7 +52,8 @@ impl FromStr for K {
     }
 }
 
-/// A canonical k-mer: the lesser of a window and its reverse complement, first base in the highest bits.
+/// A canonical k-mer: the lesser of a window and its reverse complement, first base in the highest
+/// bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Kmer(pub u64);
 
@@ -74,8 +76,9 @@ const SECOND_FACTOR: u64 = 0xc4ce_b9fe_1a85_ec53;
 /// Low bits of a hash that choose the rank; the table takes its bits from the other end.
 const OWNER_BITS: u32 = 24;
 
-/// A k-mer scrambled by a bijection of 62-bit numbers. Messages and tables hold the hash, and the k-mer is recovered
-/// when it is printed: whoever receives a hash need not compute it again, and a table may keep only a part of it.
+/// A k-mer scrambled by a bijection of 62-bit numbers. Messages and tables hold the hash, and the
+/// k-mer is recovered when it is printed: whoever receives a hash need not compute it again, and a
+/// table may keep only a part of it.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -126,7 +129,8 @@ impl Hash {
 
 /// The number that times `odd` is 1 modulo 2^64.
 const fn inverse(odd: u64) -> u64 {
-    // Newton's iteration: each step doubles the number of correct low bits, and `odd` itself has three.
+    // Newton's iteration: each step doubles the number of correct low bits, and `odd` itself has
+    // three.
     let mut x = odd;
     let mut step = 0;
     while step < 5 {

@@ -1,7 +1,8 @@
 //! Counts the k-mers of a FASTA or FASTQ file, on one rank or on many.
 //!
-//! A k-mer and its reverse complement are one; windows with a letter other than `ACGT` are left out. Standard output has
-//! the histogram of counts and the most frequent k-mers, standard error the progress and the times.
+//! A k-mer and its reverse complement are one; windows with a letter other than `ACGT` are left
+//! out. Standard output has the histogram of counts and the most frequent k-mers, standard error
+//! the progress and the times.
 #![forbid(unsafe_code)]
 #![allow(
     unreachable_pub,

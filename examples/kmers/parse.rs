@@ -1,4 +1,5 @@
-//! FASTA and FASTQ, line by line and free of I/O: bytes go in by pieces of any size, codes of bases come out.
+//! FASTA and FASTQ, line by line and free of I/O: bytes go in by pieces of any size, codes of bases
+//! come out.
 
 use std::fmt;
 
@@ -265,7 +266,8 @@ impl Scanner {
                 self.codes.clear();
                 self.codes
                     .extend(part.iter().map(|&letter| CODES[usize::from(letter)]));
-                // No early end: the search over good text is one that the compiler turns into vector code.
+                // No early end: the search over good text is one that the compiler turns into
+                // vector code.
                 if self.codes.iter().fold(0, |most, &code| most.max(code)) > BREAK {
                     let bad = part
                         .iter()

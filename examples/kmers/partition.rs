@@ -1,10 +1,11 @@
 //! Which rank counts which window, such that each is counted once.
 //!
-//! * A FASTA file is cut into ranges of bytes, and a window belongs to the range in which its first base lies. So a rank
-//!   reads on past its range for the `k - 1` bases that complete the last windows.
+//! * A FASTA file is cut into ranges of bytes, and a window belongs to the range in which its first
+//!   base lies. So a rank reads on past its range for the `k - 1` bases that complete the last
+//!   windows.
 //! * A FASTQ file is cut into ranges too, moved to the next start of a record.
-//! * Compressed data can only be read from its start: each rank reads all of it and keeps every `ranks`-th stripe of
-//!   bases, again with `k - 1` more.
+//! * Compressed data can only be read from its start: each rank reads all of it and keeps every
+//!   `ranks`-th stripe of bases, again with `k - 1` more.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
@@ -141,7 +142,8 @@ fn read_fasta(
     Ok(sink.share)
 }
 
-/// A cut between CR and LF is moved past them, or else neither side would see that they belong together.
+/// A cut between CR and LF is moved past them, or else neither side would see that they belong
+/// together.
 fn line_end_kept(text: &mut (impl Read + Seek), cut: u64, length: u64) -> io::Result<u64> {
     let moves = cut > 0 && cut < length && byte_at(text, cut - 1)? == b'\r';
     Ok(if moves { cut + 1 } else { cut })
@@ -205,8 +207,8 @@ fn read_fastq(
 
 /// The start of the first record at or behind `cut`; the end of the text when there is none.
 ///
-/// A line that starts with `@` may also be a quality line. But the second line after that one is a sequence, which
-/// cannot start with `+`, while the second line after a `@` line always does.
+/// A line that starts with `@` may also be a quality line. But the second line after that one is a
+/// sequence, which cannot start with `+`, while the second line after a `@` line always does.
 fn fastq_record(text: &mut (impl Read + Seek), cut: u64, length: u64) -> io::Result<u64> {
     if cut == 0 {
         return Ok(0);
@@ -346,7 +348,8 @@ impl Sink for StripeSink {
                 .min(usize::try_from(stripe_left).unwrap_or(usize::MAX));
             let (piece, rest) = codes.split_at(length);
             if self.mine() {
-                // Windows that begin in the other ranks' stripes end here, even when the overlap reached up to this one.
+                // Windows that begin in the other ranks' stripes end here, even when the overlap
+                // reached up to this one.
                 if self.part.ranks > 1 && self.seen.is_multiple_of(self.stripe_letters) {
                     self.share.add_break();
                 }
@@ -419,7 +422,8 @@ mod tests {
         (0..ranks).map(keep).collect()
     }
 
-    /// Few different bases, so that a window that is missed for another would not go unnoticed by chance.
+    /// Few different bases, so that a window that is missed for another would not go unnoticed by
+    /// chance.
     fn sequence(most: usize) -> impl Strategy<Value = String> {
         let letter = prop_oneof![30 => prop::char::range('A', 'A'), 30 => Just('C'), 30 => Just('t'), 30 => Just('G'), 2 => Just('N')];
         prop::collection::vec(letter, 0..most).prop_map(String::from_iter)

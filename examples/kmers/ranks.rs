@@ -35,10 +35,11 @@ pub trait Ranks {
     fn part(&self) -> Part;
     /// Waits for all ranks.
     fn barrier(&mut self) -> Result<(), Failure>;
-    /// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to print.
+    /// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to
+    /// print.
     fn agree<T>(&mut self, result: Result<T, impl Into<Box<dyn Error>>>) -> Result<T, Failure>;
-    /// Counts the windows of all shares. Each rank gets the table of the k-mers that it owns. On rank 0 `progress` is called
-    /// with numbers of codes, of all shares, as they are done.
+    /// Counts the windows of all shares. Each rank gets the table of the k-mers that it owns. On
+    /// rank 0 `progress` is called with numbers of codes, of all shares, as they are done.
     fn count(
         &mut self,
         share: &Share,
@@ -126,7 +127,8 @@ mod tests {
         table.for_each(|kmer, count| tally.add(kmer, count));
     }
 
-    /// What so many ranks would find, one after the other: each share is read, and its k-mers go to their owners.
+    /// What so many ranks would find, one after the other: each share is read, and its k-mers go to
+    /// their owners.
     fn tally_by(path: &Path, k: K, ranks: u32) -> Tally {
         let mut tables: Vec<_> = (0..ranks).map(|_| Table::new(0).unwrap()).collect();
         for rank in 0..ranks {

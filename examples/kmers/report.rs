@@ -1,4 +1,5 @@
-//! The result: sums over a table that can be merged with those of other ranks, and how they are printed.
+//! The result: sums over a table that can be merged with those of other ranks, and how they are
+//! printed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,9 +26,11 @@ pub struct Tally {
     pub distinct: u64,
     /// Sum of a hash over all k-mers with their counts, whatever their order.
     pub checksum: u64,
-    /// Number of k-mers by count: `histogram[0]` occur once, the last entry is for all that have no own.
+    /// Number of k-mers by count: `histogram[0]` occur once, the last entry is for all that have no
+    /// own.
     pub histogram: Vec<u64>,
-    /// The most frequent k-mers, the least of them on top of the heap: by falling count, then by letters.
+    /// The most frequent k-mers, the least of them on top of the heap: by falling count, then by
+    /// letters.
     top: BinaryHeap<(Reverse<u32>, Kmer)>,
     top_limit: usize,
 }

@@ -1,8 +1,9 @@
 //! The hash table of one rank.
 //!
-//! Counting is bound by memory, so a k-mer takes eight bytes: one array of words, in which an entry leaves out the bits
-//! that its place already tells (Knuth's "quotienting", TAOCP 6.4, exercise 13). Probing goes round the eight slots of
-//! the home's cache line, then round those of the next line, so that nearly every k-mer costs one cache miss.
+//! Counting is bound by memory, so a k-mer takes eight bytes: one array of words, in which an entry
+//! leaves out the bits that its place already tells (Knuth's "quotienting", TAOCP 6.4, exercise
+//! 13). Probing goes round the eight slots of the home's cache line, then round those of the next
+//! line, so that nearly every k-mer costs one cache miss.
 //!
 //! ```text
 //!   63                                                              0
@@ -12,11 +13,13 @@
 //!  hash = home << (62 - bits) | remainder,    displacement = 8 * lines + slots further round the line
 //! ```
 //!
-//! An empty slot is 0, which no entry is, since its count is at least 1. A count that fills its field moves half of it
-//! to a side map, and so does the rare k-mer that finds no slot within the displacement's reach.
+//! An empty slot is 0, which no entry is, since its count is at least 1. A count that fills its
+//! field moves half of it to a side map, and so does the rare k-mer that finds no slot within the
+//! displacement's reach.
 //!
-//! The high bits of the hash choose the home. Doubling the table therefore sends the entries of a line to two adjacent
-//! ones at twice its place, which is done in place, streaming from the end. The address space is reserved at the start and touched as the table grows.
+//! The high bits of the hash choose the home. Doubling the table therefore sends the entries of a
+//! line to two adjacent ones at twice its place, which is done in place, streaming from the end.
+//! The address space is reserved at the start and touched as the table grows.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -27,7 +30,8 @@ use zerocopy::FromBytes;
 use crate::kmer::{HASH_BITS, Hash, Kmer};
 
 const DISPLACEMENT_BITS: u32 = 10;
-/// Slots that one k-mer may probe. As many follow the last home, so that probing need not wrap round the table.
+/// Slots that one k-mer may probe. As many follow the last home, so that probing need not wrap
+/// round the table.
 const REACH: usize = 1 << DISPLACEMENT_BITS;
 /// Slots of a cache line.
 const LINE: usize = 8;
@@ -117,7 +121,8 @@ impl Layout {
 impl Table {
     /// An empty table for a share of `windows` windows. It may come to hold more.
     pub fn new(windows: u64) -> Result<Self, TableError> {
-        // In reads each k-mer is seen many times, in a genome few: start small, reserve for the worst.
+        // In reads each k-mer is seen many times, in a genome few: start small, reserve for the
+        // worst.
         let bits = bits_for(windows / 8);
         Ok(Self {
             memory: map(bits_for(windows))?,
@@ -142,7 +147,8 @@ impl Table {
     fn add_block(&mut self, block: &[Hash]) {
         let layout = Layout::new(self.bits);
         let slots = slots(&mut self.memory, self.bits);
-        // Loads that nothing waits for overlap; one pass that loaded and then decided would take the misses in turn.
+        // Loads that nothing waits for overlap; one pass that loaded and then decided would take
+        // the misses in turn.
         let touched = block
             .iter()
             .fold(0, |touched, &hash| touched | slots[layout.home(hash)]);
@@ -198,9 +204,9 @@ impl Table {
         let half = 1usize << self.bits;
         let slots = slots(&mut self.memory, bits);
 
-        // Entries behind the last home, then ever lower halves: what lies in `low..high` goes to `high..2 * high`, which
-        // is empty by then. Entries whose home is before `low` would land in slots not yet moved, and wait. All these
-        // bounds are bounds of lines.
+        // Entries behind the last home, then ever lower halves: what lies in `low..high` goes to
+        // `high..2 * high`, which is empty by then. Entries whose home is before `low` would land
+        // in slots not yet moved, and wait. All these bounds are bounds of lines.
         take(&mut slots[half..half + REACH], half, old, |hash, count| {
             strays.push((hash, count))
         });
@@ -328,7 +334,8 @@ fn map(bits: u32) -> Result<MmapMut, TableError> {
             mebibytes: bytes >> 20,
             source,
         })?;
-    // With small pages nearly every k-mer would miss the TLB too. Where there are no huge pages it works without.
+    // With small pages nearly every k-mer would miss the TLB too. Where there are no huge pages it
+    // works without.
     #[cfg(target_os = "linux")]
     let _ = memory.advise(memmap2::Advice::HugePage);
     Ok(memory)
@@ -410,7 +417,8 @@ mod tests {
 
     #[test]
     fn crowded_homes_spill() {
-        // More k-mers of one home than it may reach, before and after doublings that part them only in the end.
+        // More k-mers of one home than it may reach, before and after doublings that part them only
+        // in the end.
         let crowd: Vec<_> = (0..3000).map(Hash::from_bits).collect();
         let last = (0..3000).map(|i| Hash::from_bits((1 << HASH_BITS) - 1 - i));
         let other = (0..100_000).map(|i| Hash::of(Kmer(i)));
@@ -430,7 +438,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
-        /// Hashes crowd about some homes, those at both ends and at the seams of doubling among them.
+        /// Hashes crowd about some homes, those at both ends and at the seams of doubling among
+        /// them.
         #[test]
         fn counts_as_a_map_does(
             near in prop::collection::vec((0u64..9, 0u64..(1 << 52)), 1..200),

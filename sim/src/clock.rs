@@ -76,8 +76,8 @@ pub(crate) struct State {
     trace: Option<Trace>,
     /// No rank runs beyond this time.
     pub(crate) horizon_ns: u64,
-    /// Events, and times that a rank has used its processor, that are still allowed: a rank that never
-    /// stops polling ends a run as one that never polls does.
+    /// Events, and times that a rank has used its processor, that are still allowed: a rank that
+    /// never stops polling ends a run as one that never polls does.
     pub(crate) left: u64,
 }
 

@@ -25,8 +25,8 @@ pub(crate) struct Ended;
 /// Where a rank's code suspends itself. Shared by everything that waits on the rank's behalf.
 #[derive(Debug, Default)]
 pub(crate) struct Fiber {
-    /// The coroutine's yielder; null as long as it does not run. Written when the coroutine begins and
-    /// ends, by itself; read by itself.
+    /// The coroutine's yielder; null as long as it does not run. Written when the coroutine begins
+    /// and ends, by itself; read by itself.
     yielder: AtomicPtr<Yielder<Order, ()>>,
 }
 

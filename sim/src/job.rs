@@ -360,8 +360,9 @@ fn rank_of<C: Simulated>(
             move || Duration::from_nanos(clock.now_ns())
         }),
     };
-    // SAFETY: this rank is a coroutine of one thread, with one context. Programs of the simulator are those of this project's tests, which
-    // keep the contract; none of them holds a slice of a segment.
+    // SAFETY: this rank is a coroutine of one thread, with one context. Programs of the simulator
+    // are those of this project's tests, which keep the contract; none of them holds a slice of a
+    // segment.
     #[allow(unsafe_code)]
     let engine = unsafe { Engine::new(config) };
     Rank {

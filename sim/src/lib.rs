@@ -17,8 +17,8 @@
 //! | [`flow`] | flow control alone, among thousands of ranks |
 //! | [`portals`] | the same workload over the portals conduit and interfaces in software |
 //!
-//! For conduits alone make a [`Cluster`], take its [`nodes`](Cluster::nodes), and call their conduits
-//! in turn; [`Cluster::step`] lets time pass. See the example there.
+//! For conduits alone make a [`Cluster`], take its [`nodes`](Cluster::nodes), and call their
+//! conduits in turn; [`Cluster::step`] lets time pass. See the example there.
 #![deny(unsafe_code)]
 
 mod boot;

@@ -1,4 +1,5 @@
-//! Replays seeds: `cargo run -p argonet-sim -- --seed 0x1234 [--trace]`, with `--portals` over the portals conduit.
+//! Replays seeds: `cargo run -p argonet-sim -- --seed 0x1234 [--trace]`, with `--portals` over the
+//! portals conduit.
 #![forbid(unsafe_code)]
 
 use argonet_sim::portals::run_portals_seed;

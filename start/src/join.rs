@@ -56,8 +56,8 @@ pub struct Joining<'a> {
 /// ```
 ///
 /// # Safety
-/// What `f` does with the context keeps the [contract of the engine](argonet_engine#contract); it is
-/// given to calls of the engine of this process's job only.
+/// What `f` does with the context keeps the [contract of the engine](argonet_engine#contract); it
+/// is given to calls of the engine of this process's job only.
 #[inline(always)]
 pub unsafe fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
     process::with(f)

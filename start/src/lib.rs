@@ -5,8 +5,8 @@
 //! API (`argonet`), the C API (`argonet-capi`) and the `argonet` command use it.
 //!
 //! An engine is a value over any conduit, and a process may have many. A rank has one, over the
-//! conduits that its settings name, and a process is a rank once. This crate holds that state of the
-//! process, above the engine and below both APIs.
+//! conduits that its settings name, and a process is a rank once. This crate holds that state of
+//! the process, above the engine and below both APIs.
 //!
 //! Joining takes `unsafe`: the caller keeps the [contract of the engine](argonet_engine#contract).
 #![deny(unsafe_code)]

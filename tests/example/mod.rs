@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 pub(crate) const RANKS: [u32; 4] = [1, 2, 4, 7];
 /// And over portals.
 pub(crate) const PORTALS_RANKS: [u32; 3] = [2, 4, 8];
-/// How long a job may take. It normally takes a fraction of a second; this is for the slowest machine.
+/// How long a job may take. It normally takes a fraction of a second; this is for the slowest
+/// machine.
 const LIMIT: Duration = Duration::from_secs(120);
 /// In the environment of every process of a job.
 const MARK: &str = "ARGONET_TEST_MARK";

@@ -102,7 +102,8 @@ impl Drop for Tuned {
     }
 }
 
-/// Wrong lines are told with file and line, and files that differ from rank to rank with the setting that differs.
+/// Wrong lines are told with file and line, and files that differ from rank to rank with the
+/// setting that differs.
 fn tuning_files() {
     const NAME: &str = "GASNET_COLL_TUNING_FILE";
     let good = Tuned::new("good", "# small\nGASNET_COLL_PIPE_SEG_SIZE=128\n");
@@ -300,7 +301,8 @@ fn dropped() -> Done {
     Ok(world.finalize()?)
 }
 
-/// More short calls than there is room for, with long ones between: a rank that waits for room differs from nobody.
+/// More short calls than there is room for, with long ones between: a rank that waits for room
+/// differs from nobody.
 fn queued() -> Done {
     let world: World<Seq> = World::init()?;
     let (me, size) = (world.rank().0, world.size());

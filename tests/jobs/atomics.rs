@@ -243,7 +243,8 @@ fn threads() -> Done {
     world.barrier()?;
     let all = THREADS * each * u64::from(world.size());
     assert_eq!(world.atomic_load(count)?, all);
-    // 5000 is 8 more than a multiple of 64: the first 8 bits once more, by an even number of threads.
+    // 5000 is 8 more than a multiple of 64: the first 8 bits once more, by an even number of
+    // threads.
     assert_eq!(world.atomic_load(bits)?, 0);
     let power = (0..all).fold(1u64, |power, _| power.wrapping_mul(3));
     assert_eq!(world.atomic_load(product)?, power);

@@ -261,7 +261,8 @@ fn mixed() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Each rank in turn asks for something else than the others, in calls that ranks agree about before anything is done.
+/// Each rank in turn asks for something else than the others, in calls that ranks agree about
+/// before anything is done.
 fn different() -> Done {
     let world = World::init()?;
     for odd in world.ranks() {

@@ -1,4 +1,5 @@
-//! What a rank tells of its connections: to `argonet info`, in the report of a job that hangs, in its statistics.
+//! What a rank tells of its connections: to `argonet info`, in the report of a job that hangs, in
+//! its statistics.
 
 use std::collections::HashSet;
 use std::fs;
@@ -141,7 +142,8 @@ fn live() {
             number(&before, " proved"),
             "{after}"
         );
-        // What is kept: a pointer for each rank, more for the two that were used, and both are told.
+        // What is kept: a pointer for each rank, more for the two that were used, and both are
+        // told.
         let (each, used) = (
             number(&after, "for each rank"),
             number(&after, "more for each peer used"),

@@ -1,4 +1,5 @@
-//! Flow control over networks, as users see it: what a live job says, the file of statistics, settings that do not fit.
+//! Flow control over networks, as users see it: what a live job says, the file of statistics,
+//! settings that do not fit.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -104,7 +105,8 @@ impl Network {
     }
 }
 
-/// A report of a rank: credits in all, banked, with unused peers; for each peer held, in use, stalls, lent, owed.
+/// A report of a rank: credits in all, banked, with unused peers; for each peer held, in use,
+/// stalls, lent, owed.
 struct Report {
     head: [u64; 3],
     peers: Vec<Vec<u64>>,

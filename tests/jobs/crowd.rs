@@ -1,4 +1,5 @@
-//! What ranks have open that reach each other by connections alone: none to those that they have nothing to do with.
+//! What ranks have open that reach each other by connections alone: none to those that they have
+//! nothing to do with.
 
 use std::collections::HashSet;
 use std::fs;

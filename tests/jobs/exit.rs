@@ -1,8 +1,9 @@
-//! How a job ends when a rank asks for its end: the cases that GASNet's own exit test lists, and more of them.
+//! How a job ends when a rank asks for its end: the cases that GASNet's own exit test lists, and
+//! more of them.
 //!
 //! Every case runs launched and self-started, with 1, 2 and 4 ranks, and with the ranks' parts
-//! reversed. The time-outs are short where
-//! they have to pass, and long where the ranks end together, so that a slow machine changes nothing.
+//! reversed. The time-outs are short where they have to pass, and long where the ranks end
+//! together, so that a slow machine changes nothing.
 #![allow(unsafe_code)]
 
 use std::hint::black_box;
@@ -283,7 +284,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
     }),
 ];
 
-/// Makes rank 0 do what else the last rank does: in a job that started itself it is the one with a special part.
+/// Makes rank 0 do what else the last rank does: in a job that started itself it is the one with a
+/// special part.
 const REVERSED: &str = "ARGONET_TEST_REVERSED";
 
 const LAST_WORDS: &str = "last words";

@@ -1,6 +1,8 @@
-//! The end of a job as ranks tell it each other over a network's system queue, or in memory that they share.
+//! The end of a job as ranks tell it each other over a network's system queue, or in memory that
+//! they share.
 //!
-//! The exit time-outs are so long that the guardian comes too late for these tests, except where ranks compute.
+//! The exit time-outs are so long that the guardian comes too late for these tests, except where
+//! ranks compute.
 
 use std::time::{Duration, Instant};
 
@@ -189,7 +191,8 @@ enum Ways {
 }
 
 impl Ways {
-    /// Runs a program with each rank in a neighborhood of its own, over each network; what came of it, what each rank has counted, and how long it took.
+    /// Runs a program with each rank in a neighborhood of its own, over each network; what came of
+    /// it, what each rank has counted, and how long it took.
     fn run(
         self,
         ranks: u32,
@@ -337,7 +340,8 @@ fn computing_and_0() {
     });
 }
 
-/// Ranks of a host hear of an exit on another before their launcher does anything about it; of one with 0 those of host c by passing on.
+/// Ranks of a host hear of an exit on another before their launcher does anything about it; of one
+/// with 0 those of host c by passing on.
 fn over_hosts(program: &str, code: i32) {
     let network = Network::new(&["a", "b", "c", "d"]);
     for hosts in ["a:2,b:2", "a,b,c,d"] {
@@ -387,8 +391,9 @@ fn by_memory() {
     }
 }
 
-/// Rank 2 stops and confirms nothing any more; then rank 0 sends to it and exits with 0, and rank 1 does the same when rank 0 has ended. So the time-out
-/// of rank 1 by itself would be later than the job's.
+/// Rank 2 stops and confirms nothing any more; then rank 0 sends to it and exits with 0, and rank 1
+/// does the same when rank 0 has ended. So the time-out of rank 1 by itself would be later than the
+/// job's.
 fn exit_before_a_stopped_rank() -> Done {
     let mut builder = World::builder();
     let greet = builder.am("greet", |_, _: u32| {});
@@ -419,7 +424,8 @@ fn exit_before_a_stopped_rank() -> Done {
     argonet::exit(0)
 }
 
-/// A rank that waits for one which confirms nothing is not killed for it: it comes to its own end, as its statistics tell, and the job's code is that of the exit.
+/// A rank that waits for one which confirms nothing is not killed for it: it comes to its own end,
+/// as its statistics tell, and the job's code is that of the exit.
 fn stopped() {
     for (conduit, interface) in [("tcp", "software"), ("portals", "udp")] {
         let job = Job::launched(3, "exit-before-a-stopped-rank")

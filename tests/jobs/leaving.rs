@@ -300,7 +300,8 @@ fn leaving_par_with_a_thread() -> Done {
 /// Answers the other rank once; whether the game is over.
 type Play<'a> = Box<dyn FnMut() -> bool + 'a>;
 
-/// Two ranks play with puts alone, each in one wait: they handle no message and end no wait, and go on all the same.
+/// Two ranks play with puts alone, each in one wait: they handle no message and end no wait, and go
+/// on all the same.
 fn leave_puts(wait: fn(&World, Play<'_>) -> Result<()>) -> Done {
     const LAST: u64 = u64::MAX;
     let world = World::init()?;

@@ -136,7 +136,8 @@ fn main() {
     let tests = tests.filter(|(i, (name, _))| path.has(name) && part.has(*i));
     let tests = tests.map(|(_, test)| test);
     let mut trials: Vec<Trial> = tests.map(trial).collect();
-    // They need hosts, which are network namespaces, and choose how ranks reach each other themselves.
+    // They need hosts, which are network namespaces, and choose how ranks reach each other
+    // themselves.
     let over_hosts = match path {
         support::Path::Memory => [
             doctor::TESTS,

@@ -84,7 +84,8 @@ fn reduce_in_team<M: Threading>(world: &World<M>, which: usize) -> Done {
     Ok(())
 }
 
-/// A broadcast in a team whose ranks call nothing else of it, and which is still there when the world ends.
+/// A broadcast in a team whose ranks call nothing else of it, and which is still there when the
+/// world ends.
 fn broadcast_in_team<M: Threading>(world: &World<M>, root: u32) -> Done {
     let team = world.team().split(world, Some(0), 0)?.expect("a team");
     team.among(world).broadcast(Rank(root), &mut [1u64])?;
@@ -309,8 +310,9 @@ fn run<M: Threading>(name: &str, build: fn(Builder) -> argonet::Result<World<M>>
         _ => (case.one)(&world)?,
     }
     world.barrier()?;
-    // Calls of a team are compared by the next that all its ranks read of all, at the end of the job at the latest; barriers
-    // of the world compare those of its own team where one thread calls.
+    // Calls of a team are compared by the next that all its ranks read of all, at the end of the
+    // job at the latest; barriers of the world compare those of its own team where one thread
+    // calls.
     let is_late = match name {
         "mismatch-root-in-team" => true,
         "mismatch-among-root" => TypeId::of::<M>() == TypeId::of::<Par>(),

@@ -271,7 +271,8 @@ fn left_open_unheard() -> Done {
     Ok(world.finalize()?)
 }
 
-/// A commit with another number of arguments, or more bytes, than were prepared panics; what was prepared is given back.
+/// A commit with another number of arguments, or more bytes, than were prepared panics; what was
+/// prepared is given back.
 fn broken() -> Done {
     let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
     let mut builder = World::builder();
@@ -302,8 +303,8 @@ fn broken() -> Done {
     Ok(world.finalize()?)
 }
 
-/// A condition prepares. Polls between prepare and commit would run handlers, which could give the room back and then
-/// communicate, so the wait ends before the next poll.
+/// A condition prepares. Polls between prepare and commit would run handlers, which could give the
+/// room back and then communicate, so the wait ends before the next poll.
 fn in_condition<M: Threading>(build: fn(argonet::Builder) -> argonet::Result<World<M>>) -> Done {
     let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
     let mut builder = World::builder();

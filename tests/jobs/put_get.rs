@@ -214,8 +214,8 @@ fn runs(process: Pid, wanted: bool) {
     }
 }
 
-/// What is started is not waited for: its target does not even run. Whoever waits, or gives up a buffer, does so until
-/// it is complete.
+/// What is started is not waited for: its target does not even run. Whoever waits, or gives up a
+/// buffer, does so until it is complete.
 fn stopped() -> Done {
     const LONG: usize = 100_000;
     let world = World::init()?;
@@ -271,7 +271,8 @@ fn stopped() -> Done {
     }));
     assert!(left.is_err() && *there == *twice);
 
-    // In an access region there is nothing to wait for afterwards, and nothing counts for the region.
+    // In an access region there is nothing to wait for afterwards, and nothing counts for the
+    // region.
     let raw = world.raw();
     raw.begin_region()?;
     world.scope(|s| s.put(at(2), &ones))?;
@@ -309,8 +310,8 @@ const OTHER_SIZES: [([&str; 2], [usize; 2]); 3] = [
     (["1000", "64 KB"], [1000, 64 << 10]),
 ];
 
-/// The same puts and gets, in other fragments and copied up to other lengths, which are those of the
-/// settings.
+/// The same puts and gets, in other fragments and copied up to other lengths, which are those of
+/// the settings.
 fn other_sizes() {
     for ([eager, fragment], _) in OTHER_SIZES {
         for program in ["model", "sizes"] {
@@ -322,10 +323,10 @@ fn other_sizes() {
     }
 }
 
-/// Puts to a rank that is stopped and acknowledges nothing. A put that is copied is locally complete
-/// all the same. Of one that is not copied, between 20 and 60 fragments may be in flight, and while
-/// it has more, another one is refused. Each of these fails with the sizes that tcp has without
-/// settings.
+/// Puts to a rank that is stopped and acknowledges nothing. A put that is copied is locally
+/// complete all the same. Of one that is not copied, between 20 and 60 fragments may be in flight,
+/// and while it has more, another one is refused. Each of these fails with the sizes that tcp has
+/// without settings.
 #[allow(unsafe_code)]
 fn sizes() -> Done {
     let eager = std::env::var("ARGONET_TCP_EAGER_SIZE")?;
@@ -382,7 +383,8 @@ fn sizes() -> Done {
     Ok(world.finalize()?)
 }
 
-/// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets still write them.
+/// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets
+/// still write them.
 fn scope_that_cannot_wait() {
     for conduit in ["tcp", "portals"] {
         for program in ["scope-with-room", "scope-with-room-panics"] {

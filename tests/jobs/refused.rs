@@ -392,7 +392,8 @@ fn bad_addresses() -> Done {
 }
 
 #[allow(unsafe_code)]
-/// The library's own handlers can be sent to by nobody: a barrier that nobody called would let a rank out of a quiet phase.
+/// The library's own handlers can be sent to by nobody: a barrier that nobody called would let a
+/// rank out of a quiet phase.
 fn library_names() -> Done {
     let world = World::init()?;
     let me = world.rank();

@@ -28,8 +28,9 @@ pub(crate) const PROGRAM: &str = "ARGONET_TEST_PROGRAM";
 /// The numbers of ranks that most tests run with.
 pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
 
-/// What holds in shared memory alone: that a rank which computes is written to, how full rings become, who finds a mistake first, that ranks leave
-/// a barrier at once before they exit, and the settings of such a job.
+/// What holds in shared memory alone: that a rank which computes is written to, how full rings
+/// become, who finds a mistake first, that ranks leave a barrier at once before they exit, and the
+/// settings of such a job.
 const OF_MEMORY: [&str; 7] = [
     "exit_cases_of_one_thread",
     "exit_cases_of_many_threads",
@@ -50,7 +51,8 @@ pub(crate) enum Path {
 }
 
 impl Path {
-    /// Names the path: "tcp 2" or "portals 1" for instance; "udp 1" is portals with every other rank over UDP, "portals4 1" portals over a library of Portals 4.
+    /// Names the path: "tcp 2" or "portals 1" for instance; "udp 1" is portals with every other
+    /// rank over UDP, "portals4 1" portals over a library of Portals 4.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
     /// As whoever started the tests says.
@@ -84,8 +86,8 @@ impl Path {
         }
     }
 
-    /// How many operations a program waits for, one by one, where it would be `count` in memory: over a connection each takes
-    /// both ranks' turns.
+    /// How many operations a program waits for, one by one, where it would be `count` in memory:
+    /// over a connection each takes both ranks' turns.
     pub(crate) fn many(self, count: u64) -> u64 {
         match self {
             Self::Memory => count,
@@ -98,7 +100,8 @@ impl Path {
         self == Self::Memory || case.is_multiple_of(19)
     }
 
-    /// Between two looks at what other ranks write. In memory they need nothing of this rank for that.
+    /// Between two looks at what other ranks write. In memory they need nothing of this rank for
+    /// that.
     pub(crate) fn look_again<M: argonet::Threading>(self, world: &argonet::World<M>) {
         match self {
             Self::Memory => thread::yield_now(),
@@ -252,7 +255,8 @@ impl Job {
         Self::new(ranks, command, program)
     }
 
-    /// As [`launched`](Self::launched), for a job that does not end by itself: the launcher ends it.
+    /// As [`launched`](Self::launched), for a job that does not end by itself: the launcher ends
+    /// it.
     pub(crate) fn launched_for(seconds: u32, ranks: u32, program: &str) -> Self {
         let mut command = Command::new(built::command());
         command.args(["run", "-n", &ranks.to_string()]);
@@ -290,8 +294,8 @@ impl Job {
         Self::new(ranks, command, program)
     }
 
-    /// `program` as a process that is told by its arguments how many ranks it is to start, and what these are given. It is by the
-    /// environment that it uses them so.
+    /// `program` as a process that is told by its arguments how many ranks it is to start, and what
+    /// these are given. It is by the environment that it uses them so.
     pub(crate) fn spreading(ranks: u32, arguments: &[&str], program: &str) -> Self {
         let mut command = Command::new(this());
         command.args(arguments);

@@ -41,7 +41,8 @@ pub(crate) const PROGRAMS: &[Program] = &[
 /// Elements of each rank's array for every rank.
 const PART: usize = 900;
 
-/// A section of `PART` elements with these counts: dimensions lie in each other in a random order, and some run backwards.
+/// A section of `PART` elements with these counts: dimensions lie in each other in a random order,
+/// and some run backwards.
 fn section(random: &mut Random, counts: &[usize]) -> Section {
     let mut order: Vec<usize> = (0..counts.len()).collect();
     for last in (1..order.len()).rev() {
@@ -337,7 +338,8 @@ fn refused() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Slices whose makers say that they are longer than any memory: an offset that is too large for a number reaches no other place.
+/// Slices whose makers say that they are longer than any memory: an offset that is too large for a
+/// number reaches no other place.
 fn beyond() -> Done {
     let world = World::init()?;
     let v = SharedArray::<u64>::alloc(&world, 32)?;

@@ -89,8 +89,8 @@ fn cost(f: impl FnOnce() -> Done) -> Result<(Duration, Duration), Box<dyn std::e
     Ok((busy() - busy_before, begun.elapsed()))
 }
 
-/// A rank that waits costs less than 1 % of a processor, after a phase of spinning that a short wait
-/// has too.
+/// A rank that waits costs less than 1 % of a processor, after a phase of spinning that a short
+/// wait has too.
 fn idle() -> Done {
     let world = World::init()?;
     world.barrier()?;

@@ -6,11 +6,13 @@
 //!     eth1 10.71.1.1 ---- a1 = bridge br1 = b1 ---- eth1 10.71.1.2       (if there are two networks)
 //! ```
 //!
-//! Nothing of it is in the machine's own namespace. A guardian, a shell that waits for the end of a pipe, takes all of it away, with
-//! the processes that are left in it, when the [`Network`] is dropped or the test's process ends in whatever way, and after ten
-//! minutes at the latest. What a guardian that was killed has left behind goes when the next network is made.
+//! Nothing of it is in the machine's own namespace. A guardian, a shell that waits for the end of a
+//! pipe, takes all of it away, with the processes that are left in it, when the [`Network`] is
+//! dropped or the test's process ends in whatever way, and after ten minutes at the latest. What a
+//! guardian that was killed has left behind goes when the next network is made.
 //!
-//! Needs the right to make namespaces, `ip` and `tc` (Debian's iproute2) and `nft` (nftables); [`missing`] says what is not there.
+//! Needs the right to make namespaces, `ip` and `tc` (Debian's iproute2) and `nft` (nftables);
+//! [`missing`] says what is not there.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -165,7 +167,8 @@ impl Network {
         );
     }
 
-    /// Filters what comes to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`. Added to those before.
+    /// Filters what comes to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`.
+    /// Added to those before.
     #[track_caller]
     pub(crate) fn filter(&self, host: &str, rule: &str) {
         let chain = "{ type filter hook input priority 0; }";
@@ -182,7 +185,8 @@ impl Network {
         assert!(nft.wait().expect("nft").success(), "{host}: {rule}");
     }
 
-    /// Connections of a host end in the moment in which something comes for it, until [`heal`](Self::heal).
+    /// Connections of a host end in the moment in which something comes for it, until
+    /// [`heal`](Self::heal).
     pub(crate) fn cut(&self, host: &str) {
         self.filter(host, "meta l4proto tcp counter reject with tcp reset");
     }
@@ -192,8 +196,8 @@ impl Network {
         self.filter(host, "iifname \"eth*\" meta l4proto tcp counter drop");
     }
 
-    /// Waits until what [`cut`](Self::cut) or [`swallow`](Self::swallow) does has hit so many packets. The caller's time limit bounds
-    /// it.
+    /// Waits until what [`cut`](Self::cut) or [`swallow`](Self::swallow) does has hit so many
+    /// packets. The caller's time limit bounds it.
     pub(crate) fn wait_until_struck(&self, host: &str, packets: u64) {
         let struck = || {
             let rules = self.on(host, "nft list table inet t");

@@ -1,5 +1,5 @@
-//! What each stage may take in `cargo xtask ci`, and how many tests may be left out there and in `cargo xtask full`. This is
-//! the one place for these numbers.
+//! What each stage may take in `cargo xtask ci`, and how many tests may be left out there and in
+//! `cargo xtask full`. This is the one place for these numbers.
 
 use std::time::Duration;
 
@@ -22,11 +22,12 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
     }
 }
 
-/// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have nothing to say. From an
-/// empty target directory on two processors.
+/// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have
+/// nothing to say. From an empty target directory on two processors.
 pub(crate) const BUILD: Budget = minutes("build", 9, 0);
-/// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of fast paths, which need valgrind. What runs over
-/// a library of Portals 4 is left out where there is none, as no package has one.
+/// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
+/// fast paths, which need valgrind. What runs over a library of Portals 4 is left out where there
+/// is none, as no package has one.
 pub(crate) const UNIT: Budget = minutes("unit", 6, 1);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
@@ -45,7 +46,8 @@ pub(crate) const ASAN: Budget = minutes("asan", 3, 0);
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
 
-/// Only in `cargo xtask full`: tests of threads under ThreadSanitizer. Programs in C need a compiler that knows it.
+/// Only in `cargo xtask full`: tests of threads under ThreadSanitizer. Programs in C need a
+/// compiler that knows it.
 pub(crate) const TSAN: Budget = minutes("tsan", 10, 1);
 /// Only in `cargo xtask full`: each fuzz target for [`FUZZ_SECONDS_FULL`], and building them.
 pub(crate) const FUZZ: Budget = minutes("fuzz", 15, 0);
@@ -76,7 +78,8 @@ pub(crate) const PORTALS_SEEDS: u64 = 1_000;
 pub(crate) const PORTALS_SEEDS_FULL: u64 = 100_000;
 /// Small jobs of flow control with faults in `cargo xtask full`; 400 otherwise.
 pub(crate) const FLOW_SEEDS_FULL: u32 = 100_000;
-/// Seeds of connections that are made, and cases of classes and frames, in `cargo xtask full`; 3,000 and 256 otherwise.
+/// Seeds of connections that are made, and cases of classes and frames, in `cargo xtask full`;
+/// 3,000 and 256 otherwise.
 pub(crate) const CONNECTION_SEEDS_FULL: u32 = 100_000;
 /// How often `cargo xtask full` runs the whole jobs.
 pub(crate) const JOB_REPEATS_FULL: u32 = 3;

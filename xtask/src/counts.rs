@@ -13,7 +13,8 @@ const RECORDED: &str = "benches/counts.toml";
 /// become smaller is to be recorded too, or the next that grows is not noticed.
 const TOLERANCE: f64 = 0.03;
 
-/// And by so many instructions: the compiler places a move or two elsewhere when code nearby changes.
+/// And by so many instructions: the compiler places a move or two elsewhere when code nearby
+/// changes.
 const SLACK: f64 = 3.0;
 
 /// Operations of the two runs whose difference is counted.

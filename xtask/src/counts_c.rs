@@ -1,5 +1,5 @@
-//! Instructions of operations from C: a job of two ranks under callgrind, which collects what rank 0
-//! does in one function of `benches/c/counts.c`.
+//! Instructions of operations from C: a job of two ranks under callgrind, which collects what rank
+//! 0 does in one function of `benches/c/counts.c`.
 
 use crate::command::{cargo, output, root, target};
 use crate::counts::{CALLGRIND, collected};

@@ -39,14 +39,16 @@ struct Xtask {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Run all tests, stage by stage; those that want what this machine lacks are skipped, and named
+    /// Run all tests, stage by stage; those that want what this machine lacks are skipped, and
+    /// named
     Test {
-        /// Run only this stage (build, unit, seeds, conformance, jobs, networks, c, asan); may be given several times
+        /// Run only this stage (build, unit, seeds, conformance, jobs, networks, c, asan); may be
+        /// given several times
         #[arg(long, value_name = "STAGE")]
         only: Vec<String>,
     },
-    /// Run all tests as .ci/run does: as `test`, but each stage and the whole run have a time limit, and only so many tests may
-    /// be skipped
+    /// Run all tests as .ci/run does: as `test`, but each stage and the whole run have a time
+    /// limit, and only so many tests may be skipped
     Ci,
     /// Install the Debian packages of programs that tests want and this machine lacks (as root)
     Setup {
@@ -54,8 +56,8 @@ enum Task {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Run all tests at full counts, ThreadSanitizer and libFuzzer, and record each stage's result in
-    /// docs/test-results.md
+    /// Run all tests at full counts, ThreadSanitizer and libFuzzer, and record each stage's result
+    /// in docs/test-results.md
     Full {
         /// Run only this stage (those of `test`, tsan, fuzz); may be given several times
         #[arg(long, value_name = "STAGE")]
@@ -73,7 +75,8 @@ enum Task {
     },
     /// Compare the bytes of an installed release, and of a program for C, with their limits
     Sizes,
-    /// Measure with a release build, from Rust and from C, and print the tables of docs/performance.md
+    /// Measure with a release build, from Rust and from C, and print the tables of
+    /// docs/performance.md
     Perf(perf::Options),
     /// Run tests of threads under ThreadSanitizer
     Tsan,

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 /// How much is done, and what is a failure beside tests that fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effort {
-    /// As on any machine, before every commit: nothing else is a failure, neither time nor what the machine lacks.
+    /// As on any machine, before every commit: nothing else is a failure, neither time nor what the
+    /// machine lacks.
     Usual,
-    /// The same on a machine that is there for it: a stage that takes too long fails, and is ended at twice its time;
-    /// so does one that skips too much.
+    /// The same on a machine that is there for it: a stage that takes too long fails, and is ended
+    /// at twice its time; so does one that skips too much.
     Ci,
-    /// As before a release: more cases, more preemptions, more repetitions; nothing may be skipped unnoticed, and no
-    /// stage is ended for its time.
+    /// As before a release: more cases, more preemptions, more repetitions; nothing may be skipped
+    /// unnoticed, and no stage is ended for its time.
     Full,
 }
 
@@ -203,7 +204,8 @@ impl Suite {
     }
 }
 
-/// The stages that `only` names, or all; `None`, after a message, if it names one that does not exist.
+/// The stages that `only` names, or all; `None`, after a message, if it names one that does not
+/// exist.
 fn chosen(stages: Vec<(Budget, Stage)>, only: &[String]) -> Option<Vec<(Budget, Stage)>> {
     let is = |name: &String, (budget, _): &(Budget, Stage)| name == budget.stage;
     if let Some(unknown) = only

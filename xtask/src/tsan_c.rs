@@ -1,5 +1,6 @@
-//! C programs under ThreadSanitizer: those of `tests/c` with several threads, compiled for it and linked with a library
-//! that is, so that what C does inline and what the library does are seen as one.
+//! C programs under ThreadSanitizer: those of `tests/c` with several threads, compiled for it and
+//! linked with a library that is, so that what C does inline and what the library does are seen as
+//! one.
 
 use crate::command::{output, root};
 use crate::stages::TRIPLE;
@@ -8,7 +9,8 @@ use crate::tsan::{built_in, options, sanitized};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs, and the thread modes as `GASNET_*` names them. Not those that end the job in the middle of what its threads do.
+/// Programs, and the thread modes as `GASNET_*` names them. Not those that end the job in the
+/// middle of what its threads do.
 const PROGRAMS: &[(&str, &str)] = &[
     ("threads_am", "PAR"),
     ("threads_rma", "PAR"),
@@ -141,7 +143,8 @@ impl Kit {
         let mut cc = Command::new("cc");
         cc.args(objects)
             .arg(&self.library)
-            // All of it: it stands in for functions of the system, which nobody asks it for by name.
+            // All of it: it stands in for functions of the system, which nobody asks it for by
+            // name.
             .arg("-Wl,--whole-archive")
             .arg(&self.runtime)
             .args(["-Wl,--no-whole-archive", "-Wl,--export-dynamic"])

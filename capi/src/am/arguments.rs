@@ -9,7 +9,8 @@ use crate::context::holds_nothing;
 use crate::flags::{COPY, IMMEDIATE, PEER_DISPOSITION, SELF_DISPOSITION};
 use crate::job::{Job, fatal, job};
 
-/// An index in the low eight bits, and a number of arguments above them: `ARGONET_AM_WHAT` of the header.
+/// An index in the low eight bits, and a number of arguments above them: `ARGONET_AM_WHAT` of the
+/// header.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct What(u32);
@@ -59,8 +60,8 @@ fn too_many(nargs: usize, function: &str) -> ! {
     )
 }
 
-/// Ends the job if a message cannot be for this index of an endpoint. Which handler stands there is known at the target alone; in debug
-/// builds a sender that has one too compares.
+/// Ends the job if a message cannot be for this index of an endpoint. Which handler stands there is
+/// known at the target alone; in debug builds a sender that has one too compares.
 #[inline]
 pub(crate) fn check_handler(
     job: &Job,
@@ -110,7 +111,8 @@ pub(crate) const LEAST_ALLOC: u32 = number32("GEX_FLAG_AM_PREPARE_LEAST_ALLOC");
 
 const _: () = assert!(LEAST & KNOWN == 0);
 
-/// In debug builds, ends the job if the thread holds locks, or the flags are not those of a message or exclude each other.
+/// In debug builds, ends the job if the thread holds locks, or the flags are not those of a message
+/// or exclude each other.
 #[inline]
 pub(crate) fn check_flags(job: &Job, flags: u32, ignored: u32, function: &str) {
     if !job.debug {

@@ -13,8 +13,8 @@ use crate::flags::IMMEDIATE;
 use crate::hsl;
 use crate::job::{Job, Receiver, fatal};
 
-/// Sends a message whose handler has been checked; what C returns. A long for a further endpoint has in place of an offset what
-/// its sender gave as its destination.
+/// Sends a message whose handler has been checked; what C returns. A long for a further endpoint
+/// has in place of an offset what its sender gave as its destination.
 #[cold]
 #[inline(never)]
 pub(crate) fn send(
@@ -61,8 +61,9 @@ fn to_primordial(
     }
 }
 
-/// In debug builds, ends the job if the endpoint that `to` names does not exist, or cannot have messages. A process that was not asked
-/// before is; where that is not allowed nothing is checked, and a message is refused where it comes to.
+/// In debug builds, ends the job if the endpoint that `to` names does not exist, or cannot have
+/// messages. A process that was not asked before is; where that is not allowed nothing is checked,
+/// and a message is refused where it comes to.
 pub(crate) fn check_there(job: &Job, ctx: &ThreadCtx, to: Receiver, function: &str) {
     if let Some(state) = state_there(job, ctx, to, function)
         && state != EndpointState::Open
@@ -71,7 +72,8 @@ pub(crate) fn check_there(job: &Job, ctx: &ThreadCtx, to: Receiver, function: &s
     }
 }
 
-/// The same for who is told of a put, which needs no such capability: handlers of the primordial endpoint serve the others too.
+/// The same for who is told of a put, which needs no such capability: handlers of the primordial
+/// endpoint serve the others too.
 pub(crate) fn check_exists(job: &Job, ctx: &ThreadCtx, to: Receiver, function: &str) {
     if state_there(job, ctx, to, function) == Some(EndpointState::Missing) {
         refuse(job, to, EndpointState::Missing, function);

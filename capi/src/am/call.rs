@@ -97,7 +97,8 @@ fn payload(delivery: &mut Delivery<'_>) -> (*mut c_void, usize) {
     }
 }
 
-/// The address in this process of an offset in its segment, which may be outside: the inverse of what senders do.
+/// The address in this process of an offset in its segment, which may be outside: the inverse of
+/// what senders do.
 fn address(offset: SegmentOffset) -> *mut c_void {
     let Some(job) = find() else {
         return core::ptr::null_mut();

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use argonet_am::{Category, MessageClass};
 use argonet_base::gasnet::number32;
 
-/// `GEX_FLAG_AM_SHORT` and its kin: one of the first three bits or `MEDLONG`, and one or both of the others.
+/// `GEX_FLAG_AM_SHORT` and its kin: one of the first three bits or `MEDLONG`, and one or both of
+/// the others.
 pub(crate) const SHORT: u32 = number32("GEX_FLAG_AM_SHORT");
 pub(crate) const MEDIUM: u32 = number32("GEX_FLAG_AM_MEDIUM");
 pub(crate) const LONG: u32 = number32("GEX_FLAG_AM_LONG");
@@ -16,7 +17,8 @@ pub(crate) const REPLY: u32 = number32("GEX_FLAG_AM_REPLY");
 pub(crate) const CATEGORIES: u32 = SHORT | MEDIUM | LONG;
 pub(crate) const KINDS: u32 = REQUEST | REPLY;
 
-/// As a number of arguments: any number. `gasnet_attach` registers such handlers, of all categories and kinds.
+/// As a number of arguments: any number. `gasnet_attach` registers such handlers, of all categories
+/// and kinds.
 const ANY_COUNT: u32 = u32::MAX;
 
 /// `gex_AM_Entry_t`.
@@ -32,8 +34,8 @@ pub(crate) struct Entry {
     pub(crate) name: *const c_char,
 }
 
-// SAFETY: the pointers are the client's, handed back to it and not followed, but for the name, which the client keeps
-// as long as the job.
+// SAFETY: the pointers are the client's, handed back to it and not followed, but for the name,
+// which the client keeps as long as the job.
 unsafe impl Send for Entry {}
 // SAFETY: as for Send; nothing changes here.
 unsafe impl Sync for Entry {}

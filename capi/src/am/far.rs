@@ -1,6 +1,7 @@
-//! Longs to memory that their target has bound without attaching it: to its primordial endpoint, where the engine refuses them as it
-//! refuses what lies outside of an attached segment, so that they come here, and to further ones. A network would leave the refusal to the
-//! target, who cannot hand them on.
+//! Longs to memory that their target has bound without attaching it: to its primordial endpoint,
+//! where the engine refuses them as it refuses what lies outside of an attached segment, so that
+//! they come here, and to further ones. A network would leave the refusal to the target, who cannot
+//! hand them on.
 
 use argonet_am::{AmError, Delivery, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
@@ -15,7 +16,8 @@ use crate::job::{Job, Receiver, far_base};
 /// The endpoint whose segment others have mapped, if it was attached.
 const PRIMORDIAL: u32 = 0;
 
-/// Payload and destination of a refused message whose target has attached nothing, so that something else may be bound.
+/// Payload and destination of a refused message whose target has attached nothing, so that
+/// something else may be bound.
 fn far<'a>(
     job: &Job,
     to: JobRank,
@@ -33,8 +35,8 @@ fn far<'a>(
     }
 }
 
-/// Why a long cannot go the way of those to attached segments, as far as this rank can know before it sends it: its
-/// target has attached nothing that this rank knows of.
+/// Why a long cannot go the way of those to attached segments, as far as this rank can know before
+/// it sends it: its target has attached nothing that this rank knows of.
 #[inline]
 pub(crate) fn refusal(job: &Job, to: JobRank, message: &Message<'_>) -> Option<AmError> {
     let Payload::Long(bytes, offset) = &message.payload else {
@@ -86,8 +88,8 @@ pub(crate) fn request(
     send(job, ctx, receiver, message, bytes, address, flags)
 }
 
-/// Sends a request to a further endpoint, into what is bound there: bytes and, in place of an offset, what the caller gave as their
-/// destination.
+/// Sends a request to a further endpoint, into what is bound there: bytes and, in place of an
+/// offset, what the caller gave as their destination.
 pub(crate) fn to_further(
     job: &Job,
     ctx: &ThreadCtx,

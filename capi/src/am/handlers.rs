@@ -16,7 +16,8 @@ const COUNT: usize = HANDLERS - CLIENT_BASE.0 as usize;
 
 /// Handlers by index.
 pub(crate) struct Handlers {
-    /// Null where there is none. An entry is complete before it gets here (Release and Acquire), and stays for good.
+    /// Null where there is none. An entry is complete before it gets here (Release and Acquire),
+    /// and stays for good.
     entries: [AtomicPtr<Entry>; COUNT],
     /// Held by whoever registers.
     registering: Mutex<()>,
@@ -60,8 +61,9 @@ impl Handlers {
         Ok(())
     }
 
-    /// The same for a further endpoint, which takes messages from now on. Where nothing is registered with it, the primordial
-    /// endpoint's handlers run: the specification leaves that open, and clients have relied on it.
+    /// The same for a further endpoint, which takes messages from now on. Where nothing is
+    /// registered with it, the primordial endpoint's handlers run: the specification leaves that
+    /// open, and clients have relied on it.
     pub(crate) fn open(&'static self, job: &'static Job, index: u32) -> Result<(), AmError> {
         let mut table = HandlerTable::default();
         for index in CLIENT_BASE.0..=u8::MAX {
@@ -75,7 +77,8 @@ impl Handlers {
         job.joined.engine.open_endpoint(index, table)
     }
 
-    /// The entry of an index here or, where there is none, among others, for as long as the process lives.
+    /// The entry of an index here or, where there is none, among others, for as long as the process
+    /// lives.
     pub(crate) fn entry_or(&self, others: &Self, index: u8) -> Option<&'static Entry> {
         self.entry(index).or_else(|| others.entry(index))
     }

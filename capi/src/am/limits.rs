@@ -39,7 +39,8 @@ pub(crate) fn longest(job: &Job) -> usize {
     job.joined.engine.conduit().limits().long.min(LONGEST)
 }
 
-/// What holds for every message of the job, or, before there is one, for those of every conduit that it may have.
+/// What holds for every message of the job, or, before there is one, for those of every conduit
+/// that it may have.
 fn limits() -> Limits {
     match find() {
         Some(job) => job.joined.engine.conduit().limits(),
@@ -113,8 +114,8 @@ unsafe fn check_peer(
     job
 }
 
-/// In debug builds: the endpoint at the other side has messages, or, where all are meant, one at least does (GASNet-EX,
-/// `gex_AM_Max*`, 2c and 3d).
+/// In debug builds: the endpoint at the other side has messages, or, where all are meant, one at
+/// least does (GASNet-EX, `gex_AM_Max*`, 2c and 3d).
 #[cold]
 fn check_capable(team: &Team, other: u32, function: &str) {
     with_job(function, |job, ctx| {

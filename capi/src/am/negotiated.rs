@@ -137,8 +137,8 @@ unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const
         if wanted.category == Category::Medium && wanted.client.is_null() {
             return prepare_in_place(job, ctx, to, size, wanted);
         }
-        // A long's destination must not change if the payload is canceled, or is shorter in the end: it is sent at
-        // commit.
+        // A long's destination must not change if the payload is canceled, or is shorter in the
+        // end: it is sent at commit.
         if let Err(error) = ctx.permit("a prepare", engine.rank()) {
             failed(function, &error);
         }
@@ -177,8 +177,8 @@ fn prepare_in_place(
     room::open(open)
 }
 
-/// Prepares a reply. There is room for any that is sent; what is canceled must not take it, so that the payload is
-/// written elsewhere.
+/// Prepares a reply. There is room for any that is sent; what is canceled must not take it, so that
+/// the payload is written elsewhere.
 ///
 /// # Safety
 /// The token of a handler that runs, or null.
@@ -400,25 +400,29 @@ export! {
 
     fn argonet_commit_request_medium(handle: *const Room, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitRequestMedium", category: Category::Medium, what, bytes, destination: null_mut(), flags, args };
-        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
+        // commit.
         unsafe { commit_request(handle, &commit) }
     }
 
     fn argonet_commit_request_long(handle: *const Room, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitRequestLong", category: Category::Long, what, bytes, destination, flags, args };
-        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
+        // commit.
         unsafe { commit_request(handle, &commit) }
     }
 
     fn argonet_commit_reply_medium(handle: *const Room, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitReplyMedium", category: Category::Medium, what, bytes, destination: null_mut(), flags, args };
-        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
+        // commit.
         unsafe { commit_reply(handle, &commit) }
     }
 
     fn argonet_commit_reply_long(handle: *const Room, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitReplyLong", category: Category::Long, what, bytes, destination, flags, args };
-        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the commit.
+        // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
+        // commit.
         unsafe { commit_reply(handle, &commit) }
     }
 

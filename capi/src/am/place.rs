@@ -15,7 +15,8 @@ use crate::job::{Endpoint, Job, Receiver, fatal, job};
 /// The payload that a caller names.
 ///
 /// # Safety
-/// Unless the flags say that `source` is an offset, `bytes` bytes there are readable until the result is gone.
+/// Unless the flags say that `source` is an offset, `bytes` bytes there are readable until the
+/// result is gone.
 #[inline]
 pub(crate) unsafe fn source<'a>(
     endpoint: &Endpoint,
@@ -67,8 +68,9 @@ fn in_own_segment(endpoint: &Endpoint, offset: usize, bytes: usize, function: &s
     segment.base().wrapping_add(offset)
 }
 
-/// Where a long goes: an offset in the attached segment of its target, or beyond it where it is an address of no
-/// segment. The engine refuses those unless there are no bytes: see [`far`](crate::am::far).
+/// Where a long goes: an offset in the attached segment of its target, or beyond it where it is an
+/// address of no segment. The engine refuses those unless there are no bytes: see
+/// [`far`](crate::am::far).
 #[inline]
 pub(crate) fn destination(
     job: &Job,
@@ -99,8 +101,8 @@ pub(crate) fn destination(
     engine.offset_of(to, address.addr() as u64)
 }
 
-/// The same for an endpoint of the target. What is bound to a further one is known there alone, so that what the caller has given
-/// stays as it is.
+/// The same for an endpoint of the target. What is bound to a further one is known there alone, so
+/// that what the caller has given stays as it is.
 #[inline]
 pub(crate) fn destination_at(
     job: &Job,

@@ -63,7 +63,8 @@ pub(crate) fn requester(delivery: &Delivery<'_>) -> Receiver {
     }
 }
 
-/// A reply as C asks for it, under the name that C has for the call; the payload comes with the method.
+/// A reply as C asks for it, under the name that C has for the call; the payload comes with the
+/// method.
 pub(crate) struct Reply {
     pub(crate) function: &'static str,
     /// That of a handler that runs, or null.
@@ -109,8 +110,8 @@ impl Reply {
     }
 
     /// # Safety
-    /// `src` is the caller's to read, and what `lc_opt` leads to, to write, as the header asks. The handler's own payload
-    /// may be among the source.
+    /// `src` is the caller's to read, and what `lc_opt` leads to, to write, as the header asks. The
+    /// handler's own payload may be among the source.
     #[inline(always)]
     pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
         // SAFETY: as the field says; the reply is the only use of it here.

@@ -27,7 +27,8 @@ pub(crate) fn injection(flags: u32) -> Injection {
     }
 }
 
-/// The endpoint that a message comes from, and the process that it goes to, which is known to exist unless the team is the world.
+/// The endpoint that a message comes from, and the process that it goes to, which is known to exist
+/// unless the team is the world.
 ///
 /// # Safety
 /// A team of ours, or null.
@@ -87,8 +88,9 @@ pub(crate) fn send(
     }
 }
 
-/// A request has been sent; what C returns. One to the own rank is handled at once, which clients of other implementations
-/// rely on: a thread may tell those beside it by a message to itself, and then wait outside of the library.
+/// A request has been sent; what C returns. One to the own rank is handled at once, which clients
+/// of other implementations rely on: a thread may tell those beside it by a message to itself, and
+/// then wait outside of the library.
 #[inline(always)]
 pub(crate) fn sent(job: &Job, ctx: &ThreadCtx, to: JobRank, function: &str) -> c_int {
     if to == job.joined.engine.rank() {
@@ -104,7 +106,8 @@ fn to_itself(job: &Job, ctx: &ThreadCtx, function: &str) {
     }
 }
 
-/// A short that is not sent at once: because it may not wait, is checked, or there is no room or something wrong.
+/// A short that is not sent at once: because it may not wait, is checked, or there is no room or
+/// something wrong.
 #[cold]
 #[inline(never)]
 fn with_care(
@@ -160,7 +163,8 @@ fn packed_between(to: Receiver, short: Short, flags: u32, function: &str) -> c_i
     })
 }
 
-/// A request as C asks for it, under the name that C has for the call; the payload comes with the method.
+/// A request as C asks for it, under the name that C has for the call; the payload comes with the
+/// method.
 pub(crate) struct Request<'a> {
     pub(crate) function: &'static str,
     /// The endpoint that it comes from.

@@ -43,7 +43,8 @@ pub(crate) struct Open {
 }
 
 thread_local! {
-    /// Without drop code, as destructors of the client's may call when a thread ends: see [`thread_ends`].
+    /// Without drop code, as destructors of the client's may call when a thread ends: see
+    /// [`thread_ends`].
     static ROOM: RefCell<ManuallyDrop<Room>> = const {
         RefCell::new(ManuallyDrop::new(Room {
             open: None,
@@ -52,8 +53,9 @@ thread_local! {
     };
 }
 
-/// Gives back what a thread that ends has. A payload that it has prepared and neither committed nor canceled is an error,
-/// told in debug builds; what it takes of the ring to its target would hold up all messages after it, so it is canceled.
+/// Gives back what a thread that ends has. A payload that it has prepared and neither committed nor
+/// canceled is an error, told in debug builds; what it takes of the ring to its target would hold
+/// up all messages after it, so it is canceled.
 pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
     let room = ROOM.with_borrow_mut(core::mem::take);
     let Room { open, own: _ } = ManuallyDrop::into_inner(room);
@@ -90,8 +92,8 @@ pub(crate) fn check_closed(function: &str) {
     }
 }
 
-/// A buffer of the library's of at least so many bytes, good for any type. It is the payload's until [`done`]: a commit
-/// may wait and run handlers, which may prepare replies.
+/// A buffer of the library's of at least so many bytes, good for any type. It is the payload's
+/// until [`done`]: a commit may wait and run handlers, which may prepare replies.
 pub(crate) fn buffer(bytes: usize) -> Vec<u128> {
     let mut buffer = ROOM.with_borrow_mut(|room| core::mem::take(&mut room.own));
     // One more, so that there is an address for nothing too.

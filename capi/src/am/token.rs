@@ -32,18 +32,20 @@ pub(crate) fn leave() {
 }
 
 impl Token {
-    /// The token of a message. The client uses it for as long as the handler runs, which is for as long as the message
-    /// lives.
+    /// The token of a message. The client uses it for as long as the handler runs, which is for as
+    /// long as the message lives.
     #[inline(always)]
     pub(crate) fn of(delivery: &mut Delivery<'_>) -> *mut Self {
         std::ptr::from_mut(delivery).cast()
     }
 }
 
-/// The message of a token. Ends the job if there is none, or, in debug builds, if another handler runs or none.
+/// The message of a token. Ends the job if there is none, or, in debug builds, if another handler
+/// runs or none.
 ///
 /// # Safety
-/// Null, or the token of a handler that runs, which does nothing else with it until the result is gone.
+/// Null, or the token of a handler that runs, which does nothing else with it until the result is
+/// gone.
 #[inline]
 pub(crate) unsafe fn delivery<'a>(token: *mut Token, function: &str) -> &'a mut Delivery<'static> {
     if token.is_null() {
@@ -56,7 +58,8 @@ pub(crate) unsafe fn delivery<'a>(token: *mut Token, function: &str) -> &'a mut 
             "the token is not that of the handler that runs in this thread: a token is good until its handler returns",
         );
     }
-    // SAFETY: this function's contract. What borrows from the message is gone before the handler returns.
+    // SAFETY: this function's contract. What borrows from the message is gone before the handler
+    // returns.
     let token = unsafe { &mut *token };
     &mut token.0
 }

@@ -15,7 +15,8 @@ export! {
     fn argonet_Coll_GatherNB(tm: *const Team, root: u32, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: u32) -> Event {
         const FUNCTION: &str = "argonet_Coll_GatherNB";
         no_flags(FUNCTION, flags);
-        // SAFETY: a team of ours, or null; the caller keeps the memory until the event is complete, as the header asks.
+        // SAFETY: a team of ours, or null; the caller keeps the memory until the event is complete,
+        // as the header asks.
         unsafe {
             let asked = Asked::new(FUNCTION, tm).rooted("root", root);
             let taken = if asked.is_root() { asked.size() } else { 0 };

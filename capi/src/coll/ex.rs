@@ -46,7 +46,8 @@ export! {
     fn argonet_broadcast(tm: *const Team, root: u32, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: u32) -> Event {
         const FUNCTION: &str = "gex_Coll_BroadcastNB";
         no_flags(FUNCTION, flags);
-        // SAFETY: a team of ours, or null; the caller keeps the memory until the event is complete, as the specification asks.
+        // SAFETY: a team of ours, or null; the caller keeps the memory until the event is complete,
+        // as the specification asks.
         unsafe {
             let asked = Asked::new(FUNCTION, tm).rooted("root", root);
             let given = usize::from(asked.is_root());

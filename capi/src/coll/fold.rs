@@ -7,8 +7,8 @@ use argonet_engine::{DataType, Folding, Operation};
 use crate::export::names;
 use crate::job::fatal;
 
-/// `gex_Coll_ReduceFn_t`: each of the `count` values at `inout` becomes the one at `other` combined with it, `other` on the left.
-/// An exception of C++ ends the process where the engine calls it.
+/// `gex_Coll_ReduceFn_t`: each of the `count` values at `inout` becomes the one at `other` combined
+/// with it, `other` on the left. An exception of C++ ends the process where the engine calls it.
 pub(super) type ReduceFn =
     Option<unsafe extern "C-unwind" fn(*const c_void, *mut c_void, usize, *const c_void)>;
 
@@ -30,7 +30,8 @@ pub(super) struct Arguments {
 /// [`FoldFn`](argonet_engine::FoldFn) of a client's function.
 ///
 /// # Safety
-/// The first word is a function of the type above, the second what it is given; as many elements lie at both places.
+/// The first word is a function of the type above, the second what it is given; as many elements
+/// lie at both places.
 unsafe fn call_client(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize) {
     // SAFETY: `folding` puts a function there that is not null.
     let function: ReduceFn = unsafe { core::mem::transmute(context[0]) };

@@ -29,8 +29,8 @@ const OUT: [c_int; 3] = [
     number32("GASNET_COLL_OUT_ALLSYNC") as c_int,
 ];
 const LOCAL: c_int = number32("GASNET_COLL_LOCAL") as c_int;
-/// What is known besides, and changes nothing: where memory lies is found out, there are no images but ranks, and nothing
-/// searches while a program runs.
+/// What is known besides, and changes nothing: where memory lies is found out, there are no images
+/// but ranks, and nothing searches while a program runs.
 const HINTS: c_int = (number32("GASNET_COLL_FIXED_THREADS_PER_NODE")
     | number32("GASNET_COLL_DST_IN_SEGMENT")
     | number32("GASNET_COLL_SRC_IN_SEGMENT")

@@ -1,4 +1,5 @@
-//! Collective operations of teams: those of GASNet-EX, those beyond, and the `gasnet_coll_*` of GASNet-1's days.
+//! Collective operations of teams: those of GASNet-EX, those beyond, and the `gasnet_coll_*` of
+//! GASNet-1's days.
 
 mod beyond;
 mod ex;

@@ -84,7 +84,8 @@ export! {
     fn argonet_debug_strndup(from: *const c_char, most: usize, place: *const c_char) -> *mut c_char {
         let call = Call::new("gasnett_debug_strndup", place);
         given(from, call);
-        // SAFETY: a string or at least `most` bytes, as the header says; the count is of bytes that are there.
+        // SAFETY: a string or at least `most` bytes, as the header says; the count is of bytes that
+        // are there.
         unsafe { copy(from, libc::strnlen(from, most), call) }
     }
 

@@ -5,8 +5,8 @@
 pub(super) struct Fill([u8; 8]);
 
 impl Fill {
-    /// A number of 0 to 255 is one byte; any other, decimal or with `0x`, is a word; `NAN`, `qNAN` and `sNAN` are the words
-    /// that these are as a `double`.
+    /// A number of 0 to 255 is one byte; any other, decimal or with `0x`, is a word; `NAN`, `qNAN`
+    /// and `sNAN` are the words that these are as a `double`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let word = match text.to_ascii_lowercase().as_str() {

@@ -1,4 +1,5 @@
-//! What is told of the heap: at the end of the process where `GASNET_MALLOCFILE` asks for it, and on demand.
+//! What is told of the heap: at the end of the process where `GASNET_MALLOCFILE` asks for it, and
+//! on demand.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -50,7 +51,8 @@ fn text(table: &Table, lists: bool) -> String {
     text
 }
 
-/// Writes to a file, in whose name `%` is the rank, or to `stdout`, `stderr` or `-`, which is the latter.
+/// Writes to a file, in whose name `%` is the rank, or to `stdout`, `stderr` or `-`, which is the
+/// latter.
 pub(super) fn write(table: &Table, file: &str, lists: bool) {
     let text = text(table, lists);
     let rank = job::rank().unwrap_or(0).to_string();

@@ -63,7 +63,8 @@ impl Call {
 
 static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
 
-/// How long the end of the process waits for who has the table: that may be the thread that ends it, with an error.
+/// How long the end of the process waits for who has the table: that may be the thread that ends
+/// it, with an error.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The table, if anything was ever allocated or asked, and nobody keeps it.
@@ -114,7 +115,8 @@ impl Table {
         address
     }
 
-    /// The block that the client means, which is whole and not freed; the program ends if there is none.
+    /// The block that the client means, which is whole and not freed; the program ends if there is
+    /// none.
     pub(super) fn known(&self, address: *const u8, call: Call) -> Block {
         let Some(&block) = self.blocks.get(&(address as usize)) else {
             self.unknown(address, call);

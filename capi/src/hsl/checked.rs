@@ -17,7 +17,8 @@ struct Held {
 }
 
 thread_local! {
-    /// Without drop code, as destructors of the client's may lock when a thread ends. Without memory when it is empty.
+    /// Without drop code, as destructors of the client's may lock when a thread ends. Without
+    /// memory when it is empty.
     static HELD: RefCell<ManuallyDrop<Vec<Held>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }

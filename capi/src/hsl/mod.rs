@@ -1,5 +1,5 @@
-//! Handler-safe locks: the waiting of those who find one held, and the checks of debug builds. A wait never polls: a
-//! handler on the same thread might want the same lock.
+//! Handler-safe locks: the waiting of those who find one held, and the checks of debug builds. A
+//! wait never polls: a handler on the same thread might want the same lock.
 
 mod checked;
 

@@ -103,7 +103,8 @@ fn init(
     argonet_boot::report_as_gasnet();
     let handlers: &'static Handlers = Box::leak(Box::default());
     let register = |table: &mut HandlerTable| Ok(handlers.register(table)?);
-    // SAFETY: the functions of this crate keep the engine's contract, or ask C for it (see `with_job`). They hold no quiet phases.
+    // SAFETY: the functions of this crate keep the engine's contract, or ask C for it (see
+    // `with_job`). They hold no quiet phases.
     let joined = unsafe { join(how, register) }?;
     if segments == SegmentMode::Everything {
         everything::bind(&joined);
@@ -172,8 +173,8 @@ fn launch(variant: &Variant) -> Result<Option<u8>, String> {
     launched.map_err(|error| error.to_string())
 }
 
-/// Joins the job as C asks for it, or gives the code of what is wrong. The arguments of the program stay as they are:
-/// nothing of the launcher's is among them.
+/// Joins the job as C asks for it, or gives the code of what is wrong. The arguments of the program
+/// stay as they are: nothing of the launcher's is among them.
 pub(crate) fn start(
     start: Start<'_>,
     argc: *mut c_int,
@@ -211,7 +212,8 @@ pub(crate) fn is_second(function: &str) -> Option<c_int> {
 }
 
 export! {
-    /// Joins the job: what `gex_Client_Init` calls, with the variant that the program was linked with.
+    /// Joins the job: what `gex_Client_Init` calls, with the variant that the program was linked
+    /// with.
     fn argonet_client_init(variant: *const Variant, client: *mut *const Client, ep: *mut *const Endpoint, tm: *mut *const Team, name: *const c_char, argc: *mut c_int, argv: *mut *mut *mut c_char, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_Client_Init";
         if let Some(code) = is_second(FUNCTION) {

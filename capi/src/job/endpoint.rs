@@ -33,7 +33,8 @@ pub(crate) struct Location {
     pub(crate) endpoint: u16,
 }
 
-/// What a `gex_EP_t` leads to. Lives as long as the process: the interface has no way to destroy one.
+/// What a `gex_EP_t` leads to. Lives as long as the process: the interface has no way to destroy
+/// one.
 pub(crate) struct Endpoint {
     index: u32,
     flags: u32,
@@ -132,7 +133,8 @@ export! {
         let mut handlers = None;
         if capabilities & AM != 0 {
             let own: &'static Handlers = Box::leak(Box::default());
-            // A handler that runs at once and asks which endpoint this is waits for the lock, and so for what is below.
+            // A handler that runs at once and asks which endpoint this is waits for the lock, and
+            // so for what is below.
             if let Err(error) = own.open(job, index) {
                 return refuse(FUNCTION, RESOURCE, &error.to_string());
             }

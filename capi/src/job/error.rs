@@ -50,7 +50,8 @@ fn place() -> String {
     )
 }
 
-/// Says why a call returns an error, unless the client does not want to know; returns the number of the code.
+/// Says why a call returns an error, unless the client does not want to know; returns the number of
+/// the code.
 #[cold]
 pub(crate) fn refuse(function: &str, code: Code, why: &str) -> c_int {
     if VERBOSE.load(Ordering::Relaxed) {

@@ -1,4 +1,5 @@
-//! What of a process's memory others reach, and `GASNET_SEGMENT_EVERYTHING`: all of it, from the start.
+//! What of a process's memory others reach, and `GASNET_SEGMENT_EVERYTHING`: all of it, from the
+//! start.
 
 use core::sync::atomic::Ordering;
 use std::sync::Arc;

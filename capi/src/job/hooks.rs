@@ -9,8 +9,9 @@ use argonet_settings::SegmentLimit;
 
 use crate::job::fatal;
 
-// The variables are in the small library of the conduit and mode, or the program's own. These are weak references, so that
-// the shared library finds what the program has, which it could not if it had variables of these names itself.
+// The variables are in the small library of the conduit and mode, or the program's own. These are
+// weak references, so that the shared library finds what the program has, which it could not if it
+// had variables of these names itself.
 global_asm!(
     ".pushsection .data.rel.argonet_hooks,\"aw\",%progbits",
     ".balign 8",

@@ -1,4 +1,5 @@
-//! What this process was linked with: the library of a conduit and a thread mode, which says so before `main`.
+//! What this process was linked with: the library of a conduit and a thread mode, which says so
+//! before `main`.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::offset_of;
@@ -29,7 +30,8 @@ const VERSION: u32 = 3;
 /// How many codes there are beside `GASNET_OK`.
 const CODES: usize = 5;
 
-/// What a call returns that fails. Which number that is depends on the conduit that a program was linked for.
+/// What a call returns that fails. Which number that is depends on the conduit that a program was
+/// linked for.
 #[repr(usize)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Code {
@@ -107,7 +109,8 @@ static LINKED: AtomicPtr<Variant> = AtomicPtr::new(null_mut());
 
 /// The library of a conduit that this process was linked with, if it has said so.
 pub(crate) fn linked() -> Option<&'static Variant> {
-    // SAFETY: null, or a static of the variant's library, complete before it was stored (Release there, Acquire here).
+    // SAFETY: null, or a static of the variant's library, complete before it was stored (Release
+    // there, Acquire here).
     unsafe { LINKED.load(Ordering::Acquire).as_ref() }
 }
 

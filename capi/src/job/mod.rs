@@ -1,4 +1,5 @@
-//! The job of this process, and the objects that `gasnetex.h` has: clients, endpoints, segments, teams.
+//! The job of this process, and the objects that `gasnetex.h` has: clients, endpoints, segments,
+//! teams.
 
 mod client;
 mod ctypes;

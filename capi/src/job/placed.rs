@@ -17,8 +17,8 @@ const _: () = assert!(size_of::<Team>() <= NEAR_TABLE && NEAR_TABLE.is_multiple_
 
 /// A team, followed by as many entries as it says.
 ///
-/// Invariant: `block` was allocated with `layout`, zeroed; `team` lies in it with `near_len` entries from `NEAR_TABLE` on, which
-/// are only accessed as atomics here, and only read by C.
+/// Invariant: `block` was allocated with `layout`, zeroed; `team` lies in it with `near_len`
+/// entries from `NEAR_TABLE` on, which are only accessed as atomics here, and only read by C.
 pub(crate) struct Placed {
     team: NonNull<Team>,
     block: *mut u8,
@@ -34,7 +34,8 @@ impl Placed {
     /// All entries say that there is no way yet.
     pub(crate) fn new(team: Team) -> Self {
         let entries = team.near_len() as usize * size_of::<AtomicIsize>();
-        // A line more, to begin at one: asked for a line's alignment, the allocator would touch all of the table.
+        // A line more, to begin at one: asked for a line's alignment, the allocator would touch all
+        // of the table.
         let bytes = LINE + NEAR_TABLE + entries;
         #[allow(clippy::expect_used, reason = "2^32 entries are far below the limit")]
         let layout =
@@ -61,8 +62,9 @@ impl Placed {
         self.team.as_ptr()
     }
 
-    /// Says where the memory of ranks is, for good: what has to be added to an address of each rank from 0 on, or that it cannot be
-    /// reached. Who synchronizes with the caller may use it; others find it or make a call.
+    /// Says where the memory of ranks is, for good: what has to be added to an address of each rank
+    /// from 0 on, or that it cannot be reached. Who synchronizes with the caller may use it; others
+    /// find it or make a call.
     pub(crate) fn set_deltas(&self, deltas: &[Option<isize>]) {
         if argonet_trace::is_on() {
             // Every put and get comes to the library, which reports it.

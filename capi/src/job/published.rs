@@ -80,7 +80,8 @@ impl Found {
     }
 }
 
-/// The segment bound at an endpoint of a rank; as an error the process that has to be asked, and for which endpoint.
+/// The segment bound at an endpoint of a rank; as an error the process that has to be asked, and
+/// for which endpoint.
 fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, (JobRank, u32)> {
     let engine = &job.joined.engine;
     let (to, index) = (known(team, rank, function), team.remote_endpoint(rank));
@@ -118,7 +119,8 @@ fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str)
     unsafe { answer.read() }
 }
 
-/// Where what a rank has bound at an endpoint begins, in that rank's process; 0 if nothing is bound.
+/// Where what a rank has bound at an endpoint begins, in that rank's process; 0 if nothing is
+/// bound.
 pub(crate) fn far_base(
     job: &Job,
     ctx: &ThreadCtx,
@@ -146,8 +148,8 @@ export! {
         if !endpoint.bind(segment) {
             return refuse(FUNCTION, BAD_ARG, "the endpoint has a segment already");
         }
-        // SAFETY: the client leaves the memory to communication as long as the segment is bound, as the specification
-        // says.
+        // SAFETY: the client leaves the memory to communication as long as the segment is bound, as
+        // the specification says.
         match unsafe { regions.bind(endpoint.index(), given.base(), given.bytes()) } {
             Ok(()) => OK,
             Err(error) => {
@@ -168,14 +170,16 @@ export! {
             return refuse(FUNCTION, BAD_ARG, &format!("the endpoints are null, and there are {count}"));
         }
         for place in 0..count {
-            // SAFETY: the caller says that there are `count` endpoints; each is one of ours, or null.
+            // SAFETY: the caller says that there are `count` endpoints; each is one of ours, or
+            // null.
             unsafe { given(*eps.add(place), FUNCTION, "one of the endpoints") };
         }
-        // Whoever uses a bound segment asks its owner, who knows it since it was bound: what is left to do is to be sure
-        // that it was, everywhere, and to forget what was bound before.
+        // Whoever uses a bound segment asks its owner, who knows it since it was bound: what is
+        // left to do is to be sure that it was, everywhere, and to forget what was bound before.
         with_job(FUNCTION, |job, ctx| {
             let engine = &job.joined.engine;
-            // Before, for the handlers of those who are past it; after, for what other threads have asked meanwhile.
+            // Before, for the handlers of those who are past it; after, for what other threads have
+            // asked meanwhile.
             engine.far_forget();
             let met = match team.as_made() {
                 None => engine.barrier(ctx, Meeting::Segments).map_err(OpError::from),
@@ -207,8 +211,8 @@ export! {
             Err(asked) => asked,
         };
         communicating(FUNCTION, |job, ctx| {
-            // SAFETY: null or the caller's until the event is complete, as the header asks; pointers and sizes have 64
-            // bits, as is checked below.
+            // SAFETY: null or the caller's until the event is complete, as the header asks;
+            // pointers and sizes have 64 bits, as is checked below.
             unsafe {
                 // What has to be asked for is not mapped here.
                 Found::default().tell(null_mut(), local, null_mut());

@@ -123,8 +123,8 @@ pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Attaches the segment of the primordial endpoint, with all other ranks; a barrier. Gives null where all memory
-/// is reached, and nothing is attached.
+/// Attaches the segment of the primordial endpoint, with all other ranks; a barrier. Gives null
+/// where all memory is reached, and nothing is attached.
 pub(crate) fn attach(
     job: &'static Job,
     ctx: &ThreadCtx,
@@ -230,7 +230,8 @@ export! {
                 job(FUNCTION).joined.engine.regions().unbind(endpoint.index());
             }
         }
-        // SAFETY: `gex_Segment_Create` made it by `into_raw`; the client says that nobody uses it any more.
+        // SAFETY: `gex_Segment_Create` made it by `into_raw`; the client says that nobody uses it
+        // any more.
         let gone = unsafe { Box::from_raw(segment.cast_mut()) };
         note_with(Letter::Object, || format!("{FUNCTION}: {} bytes at {:p}", gone.bytes, gone.base));
         if let Memory::Own(layout) = gone.memory {

@@ -91,8 +91,9 @@ fn too_early(function: &str) -> ! {
 pub(crate) fn with_job<R>(function: &str, f: impl FnOnce(&'static Job, &ThreadCtx) -> R) -> R {
     let job = job(function);
     let _inside = job.threads.enter(function);
-    // SAFETY: the functions of this crate keep the engine's contract, or ask C for it: which threads call, and that what was prepared is
-    // committed by its thread. They give the context to calls of this job's engine alone, and retire no thread.
+    // SAFETY: the functions of this crate keep the engine's contract, or ask C for it: which
+    // threads call, and that what was prepared is committed by its thread. They give the context to
+    // calls of this job's engine alone, and retire no thread.
     unsafe { with_thread(|ctx| f(job, ctx)) }
 }
 

@@ -22,7 +22,8 @@ struct Inner {
     gone: VecDeque<Placed>,
     /// Whether the client was warned.
     warned: bool,
-    /// What has to be added to addresses of each rank of the job; empty as long as no segment is attached.
+    /// What has to be added to addresses of each rank of the job; empty as long as no segment is
+    /// attached.
     deltas: Box<[Option<isize>]>,
 }
 
@@ -33,7 +34,8 @@ fn place(team: &Team) -> Option<(TeamKey, u32)> {
 }
 
 impl Teams {
-    /// Gives the handle of a team. Where several threads make one team together, they all get the handle of the first.
+    /// Gives the handle of a team. Where several threads make one team together, they all get the
+    /// handle of the first.
     pub(crate) fn add(&self, team: Team) -> *const Team {
         let mut inner = self.0.lock();
         let inner = &mut *inner;
@@ -49,7 +51,8 @@ impl Teams {
         placed.handle()
     }
 
-    /// Ends the life of a handle. Where `keep` says so its memory stays for a while, so that who uses it is told.
+    /// Ends the life of a handle. Where `keep` says so its memory stays for a while, so that who
+    /// uses it is told.
     pub(crate) fn remove(&self, place: (TeamKey, u32), keep: bool) {
         let mut inner = self.0.lock();
         let Some(placed) = inner.live.remove(&place) else {

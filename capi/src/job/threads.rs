@@ -1,5 +1,5 @@
-//! Which threads of the client call: how many may be live, and in debug builds whether they exclude each other where they
-//! have promised it.
+//! Which threads of the client call: how many may be live, and in debug builds whether they exclude
+//! each other where they have promised it.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,8 +37,8 @@ impl Threads {
         self.most
     }
 
-    /// Counts threads from now on, up to the limit. Not in a release build for `GASNET_SEQ`: a program whose threads call
-    /// one after the other worked with other implementations, too.
+    /// Counts threads from now on, up to the limit. Not in a release build for `GASNET_SEQ`: a
+    /// program whose threads call one after the other worked with other implementations, too.
     pub(crate) fn expect(&self, debug: bool) {
         let counted = debug || self.mode != ThreadMode::Seq;
         let most = if counted { self.most } else { u64::MAX };
@@ -59,7 +59,8 @@ impl Threads {
         }
     }
 
-    /// The calling thread is in the library until the result is dropped. Ends the job if another one is, too, and must not.
+    /// The calling thread is in the library until the result is dropped. Ends the job if another
+    /// one is, too, and must not.
     #[inline(always)]
     pub(crate) fn enter(&self, function: &str) -> Option<Inside<'_>> {
         match &self.serial {
@@ -118,8 +119,8 @@ impl Serial {
     #[inline(never)]
     fn enter(&self, function: &str) -> Option<Inside<'_>> {
         let me = me();
-        // Relaxed: threads that exclude each other are ordered by what excludes them, and of those that do not a number
-        // is all that is wanted.
+        // Relaxed: threads that exclude each other are ordered by what excludes them, and of those
+        // that do not a number is all that is wanted.
         match self
             .0
             .compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed)

@@ -18,8 +18,9 @@ pub(crate) struct Piece {
     pub(crate) bytes: usize,
 }
 
-/// `argonet_memveclist_stats_t`: of the pieces that are not empty. With none the least is the greatest number and the bounds
-/// are the last address and NULL, so that any piece would change them.
+/// `argonet_memveclist_stats_t`: of the pieces that are not empty. With none the least is the
+/// greatest number and the bounds are the last address and NULL, so that any piece would change
+/// them.
 #[repr(C)]
 struct PieceStats {
     least: usize,
@@ -81,14 +82,16 @@ impl Display for Bounds {
 
 /// What a word takes at most: an address with its `0x`, or a number with its sign.
 pub(super) const WORD_BYTES: usize = 20;
-/// What one entry of a list takes beside its words: brackets, commas, blanks, and its share of a new line.
+/// What one entry of a list takes beside its words: brackets, commas, blanks, and its share of a
+/// new line.
 const ENTRY_BYTES: usize = 8;
 /// What stands around a list: four words, or five for addresses, among other text and a 0.
 const AROUND_BYTES: usize = 64 + 5 * WORD_BYTES;
 /// Entries in one line.
 const LINE_ENTRIES: usize = 4;
 
-/// The most bytes that a list takes, of entries with so many words each; far more than memory for an absurd count.
+/// The most bytes that a list takes, of entries with so many words each; far more than memory for
+/// an absurd count.
 fn room(count: usize, words: usize) -> usize {
     let entry = words * WORD_BYTES + ENTRY_BYTES;
     count.saturating_mul(entry).saturating_add(AROUND_BYTES)

@@ -45,7 +45,8 @@ unsafe fn put(to: *mut c_char, text: &str) -> usize {
 /// The slice that C passes as an address and a count.
 ///
 /// # Safety
-/// `from` leads to `count` values that do not change while the result is used; with `count` 0 it may be anything.
+/// `from` leads to `count` values that do not change while the result is used; with `count` 0 it
+/// may be anything.
 unsafe fn slice<'a, T>(from: *const T, count: usize) -> &'a [T] {
     if count == 0 {
         return &[];

@@ -1,4 +1,5 @@
-//! `gasnet_memset` where the header does not do it by itself: as puts of pieces, which are complete when the call returns.
+//! `gasnet_memset` where the header does not do it by itself: as puts of pieces, which are complete
+//! when the call returns.
 
 use core::ffi::{c_int, c_void};
 

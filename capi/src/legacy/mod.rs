@@ -1,5 +1,5 @@
-//! GASNet-1, as far as `gasnet.h` cannot do it by itself: the same engine and objects as those of `gasnetex.h`, by calls
-//! without an object, whose messages have the names that the program used.
+//! GASNet-1, as far as `gasnet.h` cannot do it by itself: the same engine and objects as those of
+//! `gasnetex.h`, by calls without an object, whose messages have the names that the program used.
 
 mod am;
 mod ctypes;

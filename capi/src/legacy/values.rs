@@ -1,4 +1,5 @@
-//! Gets of values that go on after the call. Each has a place of its own for its value, until it is waited for.
+//! Gets of values that go on after the call. Each has a place of its own for its value, until it is
+//! waited for.
 
 use core::ffi::c_void;
 use std::collections::BTreeSet;
@@ -41,7 +42,8 @@ export! {
         const FUNCTION: &str = "gasnet_get_nb_val";
         value_size(FUNCTION, bytes);
         let place = Box::into_raw(Box::new(ValueGet { value: 0, event: Event::DONE }));
-        // SAFETY: just allocated; it stays until the operation has been waited for. The value is zero beyond its bytes.
+        // SAFETY: just allocated; it stays until the operation has been waited for. The value is
+        // zero beyond its bytes.
         let to = unsafe { &raw mut (*place).value };
         let event = get(FUNCTION, to.cast(), rank, src, bytes).explicit(&LocalOption::Later);
         // SAFETY: as above; the operation writes the value alone.

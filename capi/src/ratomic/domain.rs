@@ -27,7 +27,8 @@ pub(crate) struct Domain {
 
 impl Domain {
     pub(super) fn team(&self) -> &Team {
-        // SAFETY: checked when the domain was made; `gex_TM_Destroy` refuses a team that has domains.
+        // SAFETY: checked when the domain was made; `gex_TM_Destroy` refuses a team that has
+        // domains.
         unsafe { &*self.team }
     }
 }
@@ -113,8 +114,8 @@ export! {
         let given = unsafe { domain(ad, FUNCTION) };
         communicating(FUNCTION, |_, _| ());
         given.team().remove_domain();
-        // SAFETY: leaked by `gex_AD_Create`, and the client says that nobody uses it any more. Operations that are under
-        // way do not refer to it.
+        // SAFETY: leaked by `gex_AD_Create`, and the client says that nobody uses it any more.
+        // Operations that are under way do not refer to it.
         drop(unsafe { Box::from_raw(ad.cast_mut()) });
     }
 

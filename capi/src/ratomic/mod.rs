@@ -1,4 +1,5 @@
-//! Remote atomic operations, where a header does not do them by itself: words that are not mapped here, and debug builds.
+//! Remote atomic operations, where a header does not do them by itself: words that are not mapped
+//! here, and debug builds.
 
 mod calls;
 mod checks;

@@ -59,7 +59,8 @@ impl<'a> Operation<'a> {
     pub(super) fn explicit<T: AtomicWord>(&self, result: *mut T, op1: T, op2: T) -> Event {
         self.checked(result, op1, op2, |job, ctx, target, what, result| {
             let (engine, injection) = (&job.joined.engine, self.injection());
-            // SAFETY: the caller's result, which it leaves alone until the completion that it asked for.
+            // SAFETY: the caller's result, which it leaves alone until the completion that it asked
+            // for.
             let outcome = unsafe { engine.atomic_start(ctx, target, what, result, injection) };
             started(self.function, injection, outcome).unwrap_or(Event::NO_OP)
         })
@@ -111,7 +112,8 @@ impl<'a> Operation<'a> {
                 operand1,
                 operand2,
             };
-            // The processor's operations order all else by themselves, but for a load after stores and a store before loads.
+            // The processor's operations order all else by themselves, but for a load after stores
+            // and a store before loads.
             if self.flags & RELEASE != 0 && operation == argonet_engine::Operation::Get {
                 fence(Ordering::SeqCst);
             }

@@ -1,4 +1,5 @@
-//! How operations complete: before the call returns, by an event, or with the thread's implicit ones.
+//! How operations complete: before the call returns, by an event, or with the thread's implicit
+//! ones.
 
 use argonet_am::AmError;
 use argonet_engine::{Injection, LocalCompletion, OpError, Span};
@@ -100,7 +101,8 @@ impl Operation<'_> {
             let Some(place) = place else {
                 return true;
             };
-            // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
+            // SAFETY: the caller's memory, which it leaves alone until the completion that it asked
+            // for.
             let outcome = unsafe { self.start_implicit(job, ctx, place) };
             match started(self.function, self.injection(), outcome) {
                 None => not_started(&mut span),
@@ -120,7 +122,8 @@ impl Operation<'_> {
             let engine = &job.joined.engine;
             let outcome = match place {
                 None => Ok(Event::DONE),
-                // SAFETY: the caller's memory, which it leaves alone until the completion that it asked for.
+                // SAFETY: the caller's memory, which it leaves alone until the completion that it
+                // asked for.
                 Some(place) => unsafe { self.start(job, ctx, place) },
             };
             let Some(root) = started(self.function, self.injection(), outcome) else {

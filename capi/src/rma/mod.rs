@@ -1,5 +1,5 @@
-//! Put and get, where a header does not do them by itself: memory that is not mapped here or not checked yet, and debug
-//! builds.
+//! Put and get, where a header does not do them by itself: memory that is not mapped here or not
+//! checked yet, and debug builds.
 
 mod checks;
 mod complete;

@@ -39,7 +39,8 @@ export! {
     /// Copies, and says how many bytes are zero.
     fn argonett_count0s_copy(to: *mut c_void, from: *const c_void, count: usize) -> usize {
         if count > 0 {
-            // SAFETY: the header asks for `count` readable and as many writable bytes that do not overlap.
+            // SAFETY: the header asks for `count` readable and as many writable bytes that do not
+            // overlap.
             unsafe { ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), count) };
         }
         // SAFETY: as above.

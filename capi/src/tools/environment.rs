@@ -1,4 +1,5 @@
-//! The environment, for programs that read variables of their own. The library's own are in the table of settings.
+//! The environment, for programs that read variables of their own. The library's own are in the
+//! table of settings.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::{CString, OsStr};
@@ -20,8 +21,8 @@ fn raw(name: &str) -> *mut c_char {
 
 /// What a variable holds, unless that is blank.
 fn given(name: &str) -> Option<String> {
-    // SAFETY: null or the environment's string, which is copied at once; the header forbids changing the environment
-    // meanwhile.
+    // SAFETY: null or the environment's string, which is copied at once; the header forbids
+    // changing the environment meanwhile.
     let value = unsafe { text(raw(name)) };
     let value = value.trim();
     (!value.is_empty()).then(|| value.to_owned())
@@ -81,7 +82,8 @@ pub(crate) fn yes_or(name: &str, otherwise: bool) -> bool {
     yes
 }
 
-/// Reads a number. With a unit, in bytes, it may have a fraction and a suffix, which replaces the unit.
+/// Reads a number. With a unit, in bytes, it may have a fraction and a suffix, which replaces the
+/// unit.
 fn number(value: &str, unit: u64) -> Option<i64> {
     let (negative, digits) = match value.trim().strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -262,7 +264,8 @@ export! {
         show(&name, &value, is_default != 0);
     }
 
-    /// Writes a number so that [`argonett_parse_int`] reads it back; what does not fit is cut. The buffer.
+    /// Writes a number so that [`argonett_parse_int`] reads it back; what does not fit is cut. The
+    /// buffer.
     fn argonett_format_number(value: i64, to: *mut c_char, bytes: usize, is_size: c_int) -> *mut c_char {
         if to.is_null() || bytes == 0 {
             return to;

@@ -1,4 +1,5 @@
-//! Fatal errors, backtraces, stopping for a debugger. What prints and what waits is in `argonet_boot`.
+//! Fatal errors, backtraces, stopping for a debugger. What prints and what waits is in
+//! `argonet_boot`.
 
 use core::arch::global_asm;
 use core::ffi::{c_char, c_int};
@@ -24,8 +25,8 @@ pub(crate) struct UserMechanism {
     threads: c_int,
 }
 
-// The program may define `gasnett_backtrace_user`: a weak reference is null where it does not, in the static
-// library and in the shared one.
+// The program may define `gasnett_backtrace_user`: a weak reference is null where it does not, in
+// the static library and in the shared one.
 global_asm!(
     ".weak gasnett_backtrace_user",
     ".section .data.rel.argonett_backtrace_user,\"aw\",%progbits",
@@ -47,8 +48,8 @@ unsafe extern "C" {
 #[repr(transparent)]
 struct UserAt(*const UserMechanism);
 
-// SAFETY: the pointer is written by the linker alone. What it points to is the program's, which sets it before it asks
-// for a backtrace (the header's contract).
+// SAFETY: the pointer is written by the linker alone. What it points to is the program's, which
+// sets it before it asks for a backtrace (the header's contract).
 unsafe impl Sync for UserAt {}
 
 /// What prints a backtrace.
@@ -68,7 +69,8 @@ impl Mechanism {
                 if fd < 0 {
                     return false;
                 }
-                // SAFETY: the caller of the C function says that the descriptor is open; it is used during this call only.
+                // SAFETY: the caller of the C function says that the descriptor is open; it is used
+                // during this call only.
                 print_backtrace_by(kind, unsafe { BorrowedFd::borrow_raw(fd) })
             }
         }
@@ -147,7 +149,8 @@ pub(crate) fn warn(what: &str) {
     eprintln!("argonet: {what}");
 }
 
-/// Tells what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts. A job ends with that.
+/// Tells what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts.
+/// A job ends with that.
 pub(crate) fn fatal(at: &str, what: &str) -> ! {
     let who = crate::job::rank().map_or_else(
         || format!("pid {}", std::process::id()),
@@ -201,7 +204,8 @@ export! {
 
     /// Waits for a debugger, until it makes the flag 0 or a SIGCONT comes.
     fn argonett_freeze(flag: *const AtomicI32, symbol: *const c_char) {
-        // SAFETY: the header asks for an int that lives; a null pointer is none. The symbol is a string or null.
+        // SAFETY: the header asks for an int that lives; a null pointer is none. The symbol is a
+        // string or null.
         let (flag, symbol) = unsafe { (flag.as_ref(), text(symbol)) };
         match flag {
             Some(flag) => {
@@ -218,7 +222,8 @@ export! {
         freeze_on_error();
     }
 
-    /// Finds the mechanisms for backtraces by the environment as it is now. The program's name is not needed.
+    /// Finds the mechanisms for backtraces by the environment as it is now. The program's name is
+    /// not needed.
     fn argonett_backtrace_init(_program: *const c_char) {
         state::keep_mechanisms(choose());
     }

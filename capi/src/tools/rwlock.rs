@@ -1,5 +1,5 @@
-//! Locks for reading and writing: the C library's, in storage that the header declares, as that library's own type is
-//! hidden in strict C.
+//! Locks for reading and writing: the C library's, in storage that the header declares, as that
+//! library's own type is hidden in strict C.
 
 use core::ffi::c_int;
 
@@ -48,8 +48,9 @@ fn take(
         fatal("", "a thread takes a lock that it holds already");
     }
     let result = loop {
-        // SAFETY: `lock` points to storage that was all zeros or was locked before, by the header's contract, and
-        // that is at least as large and as aligned as the C library's type (asserted above).
+        // SAFETY: `lock` points to storage that was all zeros or was locked before, by the header's
+        // contract, and that is at least as large and as aligned as the C library's type (asserted
+        // above).
         let result = unsafe { take(lock.cast()) };
         // Too many readers: one of them leaves some time.
         if wait == 0 || result != libc::EAGAIN {
@@ -104,7 +105,8 @@ export! {
         }
     }
 
-    /// What this thread holds of it: nothing (0), for reading (1), for writing (2). Knows checked locks only.
+    /// What this thread holds of it: nothing (0), for reading (1), for writing (2). Knows checked
+    /// locks only.
     fn argonett_rwlock_held(lock: *mut RwLock) -> c_int {
         held(lock)
     }

@@ -16,7 +16,8 @@ use crate::tools::trace::{Callback, Line};
 #[unsafe(no_mangle)]
 static argonett_version_1: c_char = 1;
 
-/// The function that fatal errors call for a backtrace; C programs may store another. Any thread reads it.
+/// The function that fatal errors call for a backtrace; C programs may store another. Any thread
+/// reads it.
 #[unsafe(no_mangle)]
 static gasnett_print_backtrace_ifenabled: AtomicPtr<()> =
     AtomicPtr::new(errors::print_if_enabled as *mut ());
@@ -27,11 +28,13 @@ pub(crate) fn backtrace_function() -> extern "C" fn(c_int) -> c_int {
     if stored.is_null() {
         return errors::print_if_enabled;
     }
-    // SAFETY: the header declares the variable as a pointer to a function of this type, so C stores nothing else.
+    // SAFETY: the header declares the variable as a pointer to a function of this type, so C stores
+    // nothing else.
     unsafe { std::mem::transmute::<*mut (), extern "C" fn(c_int) -> c_int>(stored) }
 }
 
-/// The mechanisms that `gasnett_backtrace_init` has found; null before. Stored whole and never changed.
+/// The mechanisms that `gasnett_backtrace_init` has found; null before. Stored whole and never
+/// changed.
 static MECHANISMS: AtomicPtr<Vec<Mechanism>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Keeps `chosen` for the rest of the process, as signal handlers may be reading what was before.
@@ -40,7 +43,8 @@ pub(crate) fn keep_mechanisms(chosen: Vec<Mechanism>) {
 }
 
 pub(crate) fn mechanisms() -> Option<&'static [Mechanism]> {
-    // SAFETY: null, or what `keep_mechanisms` leaked, which nobody changes; the Acquire pairs with its Release.
+    // SAFETY: null, or what `keep_mechanisms` leaked, which nobody changes; the Acquire pairs with
+    // its Release.
     unsafe { MECHANISMS.load(Ordering::Acquire).as_ref() }.map(Vec::as_slice)
 }
 

@@ -63,7 +63,8 @@ export! {
         cpu_count()
     }
 
-    /// The bytes of memory of this host. If that is unknown, ends the program where `fatal_if_unknown`, else 0.
+    /// The bytes of memory of this host. If that is unknown, ends the program where
+    /// `fatal_if_unknown`, else 0.
     fn argonett_physical_memory(fatal_if_unknown: c_int) -> u64 {
         // SAFETY: takes numbers.
         let (pages, bytes) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -126,14 +127,16 @@ export! {
 
     /// Handles a signal by another function; the one before.
     fn argonett_reghandler(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> Option<extern "C" fn(c_int)> {
-        // SAFETY: no handler is SIG_DFL, and SIG_IGN is a value that the C library knows and nobody calls here.
+        // SAFETY: no handler is SIG_DFL, and SIG_IGN is a value that the C library knows and nobody
+        // calls here.
         let before = unsafe {
             libc::signal(signal, std::mem::transmute::<Option<extern "C" fn(c_int)>, libc::sighandler_t>(handler))
         };
         if before == libc::SIG_ERR {
             fatal("gasnett_reghandler", &format!("signal {signal} cannot be handled"));
         }
-        // SAFETY: what the C library keeps is SIG_DFL, which is no handler, SIG_IGN, or a function of this type.
+        // SAFETY: what the C library keeps is SIG_DFL, which is no handler, SIG_IGN, or a function
+        // of this type.
         unsafe { std::mem::transmute::<libc::sighandler_t, Option<extern "C" fn(c_int)>>(before) }
     }
 }

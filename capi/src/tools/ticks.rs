@@ -113,7 +113,8 @@ fn measure(begin: Reading) -> Measured {
     })
 }
 
-/// The rate as the kernel describes the first processor. Where it gives none, the user's choice cannot be kept.
+/// The rate as the kernel describes the first processor. Where it gives none, the user's choice
+/// cannot be kept.
 fn described() -> f64 {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("cpu MHz"));

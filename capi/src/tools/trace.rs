@@ -10,7 +10,8 @@ use crate::tools::errors::fatal;
 use crate::tools::state;
 use crate::tools::text;
 
-/// A function of the client's that tells lines by the function that it gets, which formats as printf does.
+/// A function of the client's that tells lines by the function that it gets, which formats as
+/// printf does.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Line)>;
 /// What it gets: a function of the header's, which C alone can call.
 pub(crate) type Line = Option<unsafe extern "C" fn(*const c_void)>;
@@ -60,7 +61,8 @@ export! {
         }
     }
 
-    /// The letters that are traced or counted; none where that is off. Good until this thread asks again.
+    /// The letters that are traced or counted; none where that is off. Good until this thread asks
+    /// again.
     fn argonett_trace_mask(statistics: c_int) -> *const c_char {
         let letters = argonet_trace::letters(which(statistics));
         state::keep_letters(letters.map(|letters| letters.to_string()).unwrap_or_default())
@@ -93,7 +95,8 @@ export! {
         argonet_trace::set_local(local != 0);
     }
 
-    /// Where the thread is in the client's source. The file is a string that stays, or null for the same.
+    /// Where the thread is in the client's source. The file is a string that stays, or null for the
+    /// same.
     fn argonett_trace_set_source(file: *const c_char, line: u32) {
         // SAFETY: as the header asks.
         unsafe { argonet_trace::set_source(file, line) };

@@ -33,8 +33,8 @@ pub(crate) trait Described {
     /// The shape; `None` if nothing moves and nothing else is to be looked at.
     ///
     /// # Safety
-    /// Lists have as many entries as C says, and stay as they are until the operation is complete, strides and
-    /// counts until the call returns.
+    /// Lists have as many entries as C says, and stay as they are until the operation is complete,
+    /// strides and counts until the call returns.
     unsafe fn shape(&self, function: &str) -> Option<Shape<'_>>;
 }
 
@@ -189,7 +189,8 @@ impl Call {
     pub(crate) fn implicit(&self, what: &impl Described) -> c_int {
         self.with(what, Form::Implicit, |job, ctx, transfer| {
             let engine = &job.joined.engine;
-            // SAFETY: the caller's memory and lists, which it leaves alone until the completion that it asked for.
+            // SAFETY: the caller's memory and lists, which it leaves alone until the completion
+            // that it asked for.
             let outcome = unsafe { engine.vis_start_implicit(ctx, transfer, self.injection()) };
             code(started(self.function, self.injection(), outcome).is_some())
         })

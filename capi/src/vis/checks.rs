@@ -1,4 +1,5 @@
-//! What C may get wrong and debug builds look for. Totals, and ranges outside of segments, are found in all builds.
+//! What C may get wrong and debug builds look for. Totals, and ranges outside of segments, are
+//! found in all builds.
 
 use argonet_engine::{Direction, Piece, Pieces, Shape, VisTransfer};
 

@@ -69,7 +69,8 @@ impl Compiler {
         self.speaks(false) && self.speaks(true)
     }
 
-    /// Whether its program for C, or for C++, is there. The system's for C is, as Rust links with it.
+    /// Whether its program for C, or for C++, is there. The system's for C is, as Rust links with
+    /// it.
     pub(crate) fn speaks(self, cpp: bool) -> bool {
         static FOUND: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
         let name = if cpp { self.cpp } else { self.c };
@@ -79,7 +80,8 @@ impl Compiler {
             .or_insert_with(|| name == Self::OWN.c || runs(name))
     }
 
-    /// Runs the compiler for `files`, with all warnings as errors; `after` comes last, for the linker.
+    /// Runs the compiler for `files`, with all warnings as errors; `after` comes last, for the
+    /// linker.
     pub(crate) fn compile(
         self,
         dialect: Dialect,

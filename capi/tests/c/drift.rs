@@ -1,4 +1,5 @@
-//! Header and library say the same: the C compiler compares the header's prototypes with those of the Rust functions.
+//! Header and library say the same: the C compiler compares the header's prototypes with those of
+//! the Rust functions.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,6 @@
-//! `early.c` as a job, for each conduit that a program can be linked for: what is asked before the start, what calls return, names of
-//! clients, indices that do not exist, waits in handlers. All with one library.
+//! `early.c` as a job, for each conduit that a program can be linked for: what is asked before the
+//! start, what calls return, names of clients, indices that do not exist, waits in handlers. All
+//! with one library.
 
 use std::path::PathBuf;
 use std::process::Output;

@@ -1,4 +1,5 @@
-//! Bad input and misuse end a program with one line that says what; backtraces; waiting for a debugger.
+//! Bad input and misuse end a program with one line that says what; backtraces; waiting for a
+//! debugger.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;

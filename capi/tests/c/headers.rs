@@ -1,4 +1,5 @@
-//! The public headers compile clean in every language and mode, in any order and alone, and bring no names but theirs.
+//! The public headers compile clean in every language and mode, in any order and alone, and bring
+//! no names but theirs.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -163,7 +164,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// What an older header of the same names defines, and a newer one: each as one of another library would.
+/// What an older header of the same names defines, and a newer one: each as one of another library
+/// would.
 const OLDER: &str = "\
 #define _PORTABLE_PLATFORM_H PLATFORM_HEADER_VERSION
 #define PLATFORM_HEADER_VERSION 5

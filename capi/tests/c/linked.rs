@@ -1,4 +1,5 @@
-//! Programs linked in each way that there is, what a linked program says of itself, and what the shared library exports.
+//! Programs linked in each way that there is, what a linked program says of itself, and what the
+//! shared library exports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! The headers from C's side: they compile in every language and mode and say the same as the library, and `gasnet_tools.h`
-//! does what it says in programs that never start a job. The programs are in `programs/`.
+//! The headers from C's side: they compile in every language and mode and say the same as the
+//! library, and `gasnet_tools.h` does what it says in programs that never start a job. The programs
+//! are in `programs/`.
 
 mod compiler;
 mod drift;
@@ -21,7 +22,8 @@ use compiler::{Compiler, Dialect};
 use files::source;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// Programs for each way in which a client may choose the thread mode, with the options that say so.
+/// Programs for each way in which a client may choose the thread mode, with the options that say
+/// so.
 const MODES: [(&str, &[&str], &[&str]); 6] = [
     ("safe", &["-DGASNETT_THREAD_SAFE=1"], &THREADED),
     (
@@ -52,7 +54,8 @@ const THREADED: [&str; 8] = [
     "endings",
     "second",
 ];
-/// Those that ask the C library for nothing that strict C hides, so that its headers may come first.
+/// Those that ask the C library for nothing that strict C hides, so that its headers may come
+/// first.
 const PORTABLE: [&str; 5] = ["annotations", "atomics", "threads", "environment", "second"];
 const SINGLE: [&str; 8] = [
     "annotations",

@@ -1,5 +1,5 @@
-//! A client that was compiled for one thread mode, debugged or not, and the library of another one do not link, and the
-//! linker names what does not fit.
+//! A client that was compiled for one thread mode, debugged or not, and the library of another one
+//! do not link, and the linker names what does not fit.
 
 use libtest_mimic::{Failed, Trial};
 
@@ -7,7 +7,8 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::source;
 use crate::linked::{link, object, variant_named};
 
-/// All thread modes, each debugged and not: as the compiler takes them, and the symbols that tell them apart.
+/// All thread modes, each debugged and not: as the compiler takes them, and the symbols that tell
+/// them apart.
 const MODES: [([&str; 4], [&str; 2]); 6] = [
     (["-DGASNET_SEQ", RELEASE, "-O1", "-c"], ["SEQ", "nodebug"]),
     (
@@ -47,7 +48,8 @@ fn pairs() -> Result<(), Failed> {
     }
     for (client, (_, [threads, debug])) in clients.iter().zip(MODES) {
         for (variant, (_, [its_threads, its_debug])) in variants.iter().zip(MODES) {
-            // Without the library itself, whose names are missing in any case: only what differs counts.
+            // Without the library itself, whose names are missing in any case: only what differs
+            // counts.
             let said = match link(&place, "program", &[client.clone(), variant.clone()]) {
                 Ok(_) => return Err("a program links without the library".into()),
                 Err(said) => said,
@@ -74,7 +76,8 @@ fn pairs() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Whether the linker says that a symbol is undefined; `*` at the end of its name stands for anything.
+/// Whether the linker says that a symbol is undefined; `*` at the end of its name stands for
+/// anything.
 fn names(said: &str, symbol: &str) -> bool {
     let undefined = said.lines().filter_map(|line| line.split_once("undefined"));
     let mut words = undefined

@@ -1,5 +1,5 @@
-//! The names of `names.txt` and `names_gasnet1.txt` are there and are what these say: a unit for each that uses all of
-//! them, for C and C++.
+//! The names of `names.txt` and `names_gasnet1.txt` are there and are what these say: a unit for
+//! each that uses all of them, for C and C++.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,7 +37,8 @@ pub(crate) const LISTS: [List; 2] = [
     },
 ];
 
-/// What comes before the names. Types are the same if the compiler says so, but for qualifiers of the whole.
+/// What comes before the names. Types are the same if the compiler says so, but for qualifiers of
+/// the whole.
 const BEFORE: &str = "\
 #ifdef __cplusplus
 #include <type_traits>
@@ -93,8 +94,8 @@ pub(crate) fn unit(list: &List) -> Result<(String, BTreeMap<String, usize>), Str
     Ok((text, counts))
 }
 
-/// Names that are not for C: environment variables, and variables of the fragments for make, by which a test of xtask's
-/// builds programs.
+/// Names that are not for C: environment variables, and variables of the fragments for make, by
+/// which a test of xtask's builds programs.
 fn outside(kind: &str, name: &str) -> Result<String, String> {
     let found = match kind {
         "setting" => Index::new().find(name).is_some(),

@@ -1,5 +1,5 @@
-//! The table of GASNet-EX's numbers and types, compared by the compilers with the headers: row by row, in all modes, as C and
-//! as C++, for every conduit.
+//! The table of GASNet-EX's numbers and types, compared by the compilers with the headers: row by
+//! row, in all modes, as C and as C++, for every conduit.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

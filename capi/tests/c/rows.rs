@@ -1,5 +1,5 @@
-//! The measuring program `benches/c/rows.c`: it compiles without a warning, and every row of it can be
-//! measured over every conduit.
+//! The measuring program `benches/c/rows.c`: it compiles without a warning, and every row of it can
+//! be measured over every conduit.
 
 use libtest_mimic::{Failed, Trial};
 

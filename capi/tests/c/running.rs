@@ -8,7 +8,8 @@ use libtest_mimic::{Failed, Trial};
 use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::{Library, source};
 
-/// How programs are built. With all of them every function is called through both libraries, checked and not.
+/// How programs are built. With all of them every function is called through both libraries,
+/// checked and not.
 const WAYS: [(&str, Compiler, Dialect, Library, &[&str]); 4] = [
     (
         "static",

@@ -1,4 +1,5 @@
-//! Bad input: a documented code, or the end of the job by one line that names function and argument.
+//! Bad input: a documented code, or the end of the job by one line that names function and
+//! argument.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ pub(crate) enum Expected {
 const RANKS: u32 = 2;
 /// A pair of two is all of them.
 const NETWORKS: [Network; 3] = [Network::Memory, Network::Wire, Network::Interfaces];
-/// What a shell has for a process that died of touching wrong memory, and for one that `timeout` had to end.
+/// What a shell has for a process that died of touching wrong memory, and for one that `timeout`
+/// had to end.
 const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
 pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {

@@ -18,7 +18,8 @@ pub(crate) struct Way {
     pub(crate) standard: &'static str,
     pub(crate) library: Library,
     pub(crate) debug: bool,
-    /// Whether `argonet run` starts the ranks, so that each has addresses of its own; forked ones have the same.
+    /// Whether `argonet run` starts the ranks, so that each has addresses of its own; forked ones
+    /// have the same.
     pub(crate) launched: bool,
     /// As `GASNET_*` names the mode.
     pub(crate) threads: &'static str,

@@ -1,5 +1,6 @@
-//! Which combinations of a program, a way to build it and a number of ranks are run. All of them take long, so that
-//! usually some are, in which all ways and all numbers occur as often; other ones with another base.
+//! Which combinations of a program, a way to build it and a number of ranks are run. All of them
+//! take long, so that usually some are, in which all ways and all numbers occur as often; other
+//! ones with another base.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +33,8 @@ impl Chosen {
         Self::From((base % 10_000) as usize)
     }
 
-    /// Whether a program, given by its place in the list, is run in this way of `ways` with this number of `numbers`.
+    /// Whether a program, given by its place in the list, is run in this way of `ways` with this
+    /// number of `numbers`.
     pub(crate) fn has(
         self,
         program: usize,

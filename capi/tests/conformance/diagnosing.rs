@@ -1,5 +1,5 @@
-//! `gasnett_run_diagnostics`: that it finds nothing where nothing is wrong, and each mechanism of `tests/c/broken.h` that
-//! does not work.
+//! `gasnett_run_diagnostics`: that it finds nothing where nothing is wrong, and each mechanism of
+//! `tests/c/broken.h` that does not work.
 
 use std::sync::Arc;
 

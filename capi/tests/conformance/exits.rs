@@ -11,7 +11,8 @@ use crate::chosen::Chosen;
 use crate::network::Network;
 use crate::running::Run;
 
-/// The cases of `exits.c`, and whether functions given to `atexit` run: by all ranks, or by the one that returns.
+/// The cases of `exits.c`, and whether functions given to `atexit` run: by all ranks, or by the one
+/// that returns.
 const CASES: [(&str, Atexit); 20] = [
     ("before-attach", Atexit::Never),
     ("collective", Atexit::Never),
@@ -42,7 +43,8 @@ enum Atexit {
     All,
 }
 
-/// Ends that are told in words that users of GASNet, and scripts of theirs, look for; and their codes.
+/// Ends that are told in words that users of GASNet, and scripts of theirs, look for; and their
+/// codes.
 const TOLD: [(&str, &str, i32); 2] = [
     (
         "fault-polling",

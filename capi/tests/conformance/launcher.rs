@@ -1,4 +1,5 @@
-//! The `argonet` command, whose package is another one: cargo builds it when the first launched job wants it.
+//! The `argonet` command, whose package is another one: cargo builds it when the first launched job
+//! wants it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,8 +12,8 @@ use crate::compiler::root;
 use crate::network::Network;
 use crate::running::Run;
 
-/// What the launched ways are for: a segment lies at one address in its rank and at another here, so that no difference between them
-/// is 0.
+/// What the launched ways are for: a segment lies at one address in its rank and at another here,
+/// so that no difference between them is 0.
 pub(crate) fn trials() -> Vec<Trial> {
     let forked = Trial::test(
         "what ranks have that are forked is at the same addresses",

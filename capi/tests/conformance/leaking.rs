@@ -1,4 +1,5 @@
-//! The report of checked memory that `GASNET_MALLOCFILE` asks for: one of each rank that wants it, however the program ends.
+//! The report of checked memory that `GASNET_MALLOCFILE` asks for: one of each rank that wants it,
+//! however the program ends.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Programs with several threads: those that check what they call, the ends of a job, and threads where none may be.
+//! Programs with several threads: those that check what they call, the ends of a job, and threads
+//! where none may be.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! A C program that is traced without being built anew: every operation is there once, and its own messages are.
+//! A C program that is traced without being built anew: every operation is there once, and its own
+//! messages are.
 
 use std::sync::Arc;
 

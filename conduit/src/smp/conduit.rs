@@ -138,8 +138,8 @@ impl Smp {
     /// Maps the shared region in `file`, which all ranks of the neighborhood share.
     ///
     /// # Errors
-    /// [`SmpConfigError`] as [`InvalidInput`](std::io::ErrorKind::InvalidInput) if the rank is none of the ranks, or those are too
-    /// many; or what the system says of the mapping.
+    /// [`SmpConfigError`] as [`InvalidInput`](std::io::ErrorKind::InvalidInput) if the rank is none
+    /// of the ranks, or those are too many; or what the system says of the mapping.
     pub fn new(file: BorrowedFd<'_>, config: SmpConfig) -> std::io::Result<Self> {
         let invalid = |error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error);
         config.check().map_err(invalid)?;

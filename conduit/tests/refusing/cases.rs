@@ -221,7 +221,8 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
     seen
 }
 
-/// The conduit makes none of the calls that are left out above, so that none is forgotten when it does.
+/// The conduit makes none of the calls that are left out above, so that none is forgotten when it
+/// does.
 #[test]
 fn calls_that_are_left_out_are_not_made() {
     for way in WAYS {
@@ -243,7 +244,8 @@ fn calls_that_are_left_out_are_not_made() {
     }
 }
 
-/// A peer that has no room for long is asked less and less often where each try moves the data again; nothing is lost by that.
+/// A peer that has no room for long is asked less and less often where each try moves the data
+/// again; nothing is lost by that.
 #[test]
 fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
     let orders = Arc::new(Mutex::new(Orders::default()));
@@ -261,7 +263,8 @@ fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
     assert_eq!(job.compare(), 0);
 }
 
-/// Who has sent something to itself knows when it has come about, also where the interface takes its time.
+/// Who has sent something to itself knows when it has come about, also where the interface takes
+/// its time.
 #[test]
 fn what_a_rank_sends_to_itself_is_owed_until_it_has_come() {
     for (way, owes) in [(Way::AtOnce, false), (Way::Far, true)] {

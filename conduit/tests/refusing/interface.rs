@@ -28,7 +28,8 @@ pub(crate) struct Rule {
 /// What tells a put or a get from others, so that one that is tried again is known.
 type Same = (Part, Target, u64);
 
-/// A call that was refused, and is when it is tried again. Without what tells puts and gets: the next of its name.
+/// A call that was refused, and is when it is tried again. Without what tells puts and gets: the
+/// next of its name.
 pub(crate) struct Retry {
     rule: Rule,
     same: Option<Same>,

@@ -140,7 +140,8 @@ impl Job {
                 far: way == Way::Far,
                 orders: Arc::clone(&orders),
             };
-            // SAFETY: the buffers are mapped as long as the interface, which the conduit owns; nobody else knows them.
+            // SAFETY: the buffers are mapped as long as the interface, which the conduit owns;
+            // nobody else knows them.
             let conduit = unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }?;
             job.ranks.push(conduit);
             job.segments.push(segment);
@@ -344,7 +345,8 @@ impl Job {
         self.ranks[0].owes_itself()
     }
 
-    /// More large mediums than rank 1 has buffers for, of which rank 0 alone takes note for a while: how long that was.
+    /// More large mediums than rank 1 has buffers for, of which rank 0 alone takes note for a
+    /// while: how long that was.
     pub(crate) fn knock(&mut self, time: Duration) -> Duration {
         let begun = Instant::now();
         while begun.elapsed() < time {
@@ -379,7 +381,8 @@ impl Job {
             if self.ranks.iter().all(idle) || over > STILL_ROUNDS {
                 return;
             }
-            // What is held back goes on with calls; what waits for room is tried again after some microseconds.
+            // What is held back goes on with calls; what waits for room is tried again after some
+            // microseconds.
             for rank in &self.ranks {
                 rank.sleep(Some(Duration::ZERO), rank.epoch());
             }
@@ -387,7 +390,8 @@ impl Job {
         panic!("something stays in use: {}", self.state());
     }
 
-    /// Whether nothing goes on any more in a job that would have ended: who waits for what was refused twice waits for ever.
+    /// Whether nothing goes on any more in a job that would have ended: who waits for what was
+    /// refused twice waits for ever.
     fn is_over(&self) -> bool {
         let waits = |rank: &Portals<Refusing>| {
             let InUse {
@@ -412,7 +416,8 @@ impl Job {
             && self.ranks.iter().all(|rank| own(rank).is_nothing())
     }
 
-    /// What was told to who polled, where calls are refused that are made again: a job ends by that.
+    /// What was told to who polled, where calls are refused that are made again: a job ends by
+    /// that.
     pub(crate) fn fatal(&self) -> usize {
         let ends = |rank: &Portals<Refusing>| rank.interface().orders.lock().unwrap().ends;
         let told = self.logs.iter().map(|log| log.told.len()).sum();

@@ -99,7 +99,8 @@ impl Over for Limited {
         let buffers = argonet_conduit::portals::Buffers { start, len_bytes };
         // More often than a rank has buffers.
         let nic = Narrow::new(nic, self.0 as u64).reluctant(100);
-        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and nobody else uses them.
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and
+        // nobody else uses them.
         unsafe { Portals::new(nic, buffers, config) }.expect("endpoint")
     }
 }
@@ -202,7 +203,8 @@ impl<N: Over> Rig for PortalsRig<N> {
             capabilities: CAPABILITIES,
             remote: true,
             knows_segments: true,
-            // Credits come back with replies, which the sender must take; parts behind the first wait for its polls, too.
+            // Credits come back with replies, which the sender must take; parts behind the first
+            // wait for its polls, too.
             alone_bytes: match self.over.message_bytes() {
                 Some(bytes) if bytes < CHUNK_BYTES => bytes - ARGUMENT_BYTES,
                 _ => 64 << 10,
@@ -286,7 +288,8 @@ const ARGUMENT_BYTES: usize = 72;
 
 /// Portal, match bits and immediate data of messages without bytes that nobody sends.
 const GARBAGE: [(u32, u64, u64); 10] = [
-    // A request of no kind, one with 31 arguments, a medium and a short that are longer than what came.
+    // A request of no kind, one with 31 arguments, a medium and a short that are longer than what
+    // came.
     (1, 0, 0),
     (1, 0x3f00, 0),
     (1, 2 << 13 | 0x80, 100),
@@ -294,7 +297,8 @@ const GARBAGE: [(u32, u64, u64); 10] = [
     // One that is no request; a medium of more than there can be.
     (1, 6 << 13, 0),
     (1, 3 << 13 | 0x80, 1 << 20),
-    // More credits than were lent are given back by a reply that nobody waits for; a reply of no kind.
+    // More credits than were lent are given back by a reply that nobody waits for; a reply of no
+    // kind.
     (4, 6 << 13 | 15 << 56, 0),
     (4, 0, 0),
     // No system message; an answer without a question that gives 9 back.

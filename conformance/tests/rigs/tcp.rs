@@ -1,4 +1,5 @@
-//! Ranks that are connected over the loopback interface, in one process; some share memory besides with ranks next to them.
+//! Ranks that are connected over the loopback interface, in one process; some share memory besides
+//! with ranks next to them.
 
 #[path = "sockets.rs"]
 mod sockets;
@@ -21,7 +22,8 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Thread mode, whether a thread serves beside the ranks' own, and where chance comes from, by which connections break.
+/// Thread mode, whether a thread serves beside the ranks' own, and where chance comes from, by
+/// which connections break.
 pub(crate) struct TcpRig {
     mode: ThreadMode,
     progress: bool,
@@ -54,7 +56,8 @@ struct State {
     dials: Vec<Dial>,
     /// Connections for each rank that it has not taken.
     made: Vec<VecDeque<NewRail<OwnedFd>>>,
-    /// The last connection of each pair, by its lower rank and its number, and the one that a rank has of them.
+    /// The last connection of each pair, by its lower rank and its number, and the one that a rank
+    /// has of them.
     last: BTreeMap<(u32, u32, u16), u64>,
     taken: BTreeMap<(u32, u32, u16), u64>,
     /// A second descriptor of each rank's socket to a peer, by its number.

@@ -1,5 +1,5 @@
-//! Datagrams between two endpoints of the reliable layer, on a wire that does whatever the input says. They are not sealed: who invents bytes
-//! could not go on otherwise.
+//! Datagrams between two endpoints of the reliable layer, on a wire that does whatever the input
+//! says. They are not sealed: who invents bytes could not go on otherwise.
 
 use argonet_base::JobRank;
 use argonet_nic::reliable::{Endpoint, ReliableConfig};

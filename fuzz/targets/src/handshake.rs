@@ -1,4 +1,5 @@
-//! The handshake of a TCP connection: what strangers send, and what becomes of genuine messages on the way.
+//! The handshake of a TCP connection: what strangers send, and what becomes of genuine messages on
+//! the way.
 
 use argonet_base::JobRank;
 use argonet_conduit::tcp::join::{Handshake, Hello, JobKey, Progress};
@@ -38,7 +39,8 @@ fn genuine() -> [Vec<u8>; 2] {
     }
 }
 
-/// Which end is spoken to, how long the genuine beginning is, in which pieces the rest comes, and the rest.
+/// Which end is spoken to, how long the genuine beginning is, in which pieces the rest comes, and
+/// the rest.
 pub(crate) fn run(data: &[u8]) {
     let [end, keep, piece, rest @ ..] = data else {
         return;

@@ -29,7 +29,8 @@ static TREE: Rpc<Tree, Tree> = Rpc::new("tree", |args| args);
 pub(crate) fn run(data: &[u8]) {
     for function in [&PLAIN as &dyn RpcEntry, &NESTED, &MAP, &NOTHINGS, &TREE] {
         let run = function.runner();
-        // What cannot be decoded is refused. What can comes back as an encoding that means the same.
+        // What cannot be decoded is refused. What can comes back as an encoding that means the
+        // same.
         if let Ok(encoded) = run(data) {
             assert_eq!(run(&encoded), Ok(encoded), "{}", function.name());
         }

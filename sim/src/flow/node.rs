@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 
 /// Time of a message under way.
 const WIRE_NS: u64 = 5_000;
-/// Time that a rank takes for sending a request, handling one and replying, handling a reply, a system message.
+/// Time that a rank takes for sending a request, handling one and replying, handling a reply, a
+/// system message.
 const SEND_NS: u64 = 1_000;
 const HANDLE_NS: u64 = 1_000;
 const REPLY_NS: u64 = 200;

@@ -13,9 +13,11 @@ const COMPUTE_NS: u64 = 5_000_000;
 pub enum Pattern {
     /// All compute, and send one message to a neighbor now and then.
     Idle,
-    /// Faces of a box to six neighbors on a torus, as in the text: 160 full messages each, which would take 640 credits.
+    /// Faces of a box to six neighbors on a torus, as in the text: 160 full messages each, which
+    /// would take 640 credits.
     GhostZones,
-    /// The same neighbors, in bursts of 32 messages: every round, every 3rd, 6th, 16th, 40th and every 100th.
+    /// The same neighbors, in bursts of 32 messages: every round, every 3rd, 6th, 16th, 40th and
+    /// every 100th.
     Rates,
     /// Reduction and broadcast on a binary tree, 16 full messages a hop.
     Tree,

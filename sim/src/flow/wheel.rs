@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Times are rounded up to this many nanoseconds; events of one slot happen in the order in which they were planned.
+/// Times are rounded up to this many nanoseconds; events of one slot happen in the order in which
+/// they were planned.
 const SLOT_NS: u64 = 100;
 const SLOTS: u64 = 1 << 16;
 

@@ -6,7 +6,8 @@ use argonet_base::JobRank;
 use argonet_conduit::{Conduit as _, PeerLedger};
 use std::rc::Rc;
 
-/// What is wrong: something is in use, credits are not where they must be, or ledgers contradict each other.
+/// What is wrong: something is in use, credits are not where they must be, or ledgers contradict
+/// each other.
 pub(super) fn violations(ranks: &[Rc<Rank<PortalsNode>>]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, rank) in (0..).zip(ranks) {

@@ -38,7 +38,8 @@ impl Hello {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     Hello(Hello),
-    /// The connection was made; with the attempt that it answers and the end of the rank that asked.
+    /// The connection was made; with the attempt that it answers and the end of the rank that
+    /// asked.
     Answer(Hello, End),
 }
 

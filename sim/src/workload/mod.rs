@@ -3,8 +3,9 @@
 //! Every rank runs phases of random operations: requests of all categories whose handlers are not
 //! idempotent, with and without replies; puts and gets, explicit and implicit, in access regions
 //! and blocking; negotiated payloads; bursts; computing without polling. In half of the seeds split
-//! barriers and broadcasts go on meanwhile. Ranks meet in collectives between phases. Whatever a rank sends is noted before it leaves, so that handlers can compare while faults
-//! last; races are excluded by construction, so that memory has a model.
+//! barriers and broadcasts go on meanwhile. Ranks meet in collectives between phases. Whatever a
+//! rank sends is noted before it leaves, so that handlers can compare while faults last; races are
+//! excluded by construction, so that memory has a model.
 
 mod background;
 mod memory;
@@ -170,8 +171,8 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
 
 /// A rank died: the job ends in time, and the rank that ends it names the dead.
 fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Option<String> {
-    // Where nobody ended the job, the others have done all that they had to, or have stalled, which is
-    // a failure already: ranks that are done need not notice.
+    // Where nobody ended the job, the others have done all that they had to, or have stalled, which
+    // is a failure already: ranks that are done need not notice.
     let abort = outcome.abort.as_ref()?;
     let (sim, wait) = (&shape.job.sim, shape.job.sim.sizes.dead_after_ns);
     // The connection ends when its host has asked in vain, and then another is asked for. Ranks

@@ -53,7 +53,8 @@ impl Entry {
 /// Everything that a run has done, by all ranks.
 pub(super) struct Observed {
     ranks: u32,
-    /// Whether requests, and replies, of a rank to another must come in the order in which they were sent.
+    /// Whether requests, and replies, of a rank to another must come in the order in which they
+    /// were sent.
     is_ordered: bool,
     /// Requests by sender and target, in the order in which they were sent.
     sent: Vec<Vec<Entry>>,

@@ -1,4 +1,5 @@
-//! How deep collective operations on short data are among many hosts: by what every rank sends, and by virtual time.
+//! How deep collective operations on short data are among many hosts: by what every rank sends, and
+//! by virtual time.
 #![allow(unsafe_code)]
 
 use argonet_base::JobRank;
@@ -104,7 +105,8 @@ fn seen(ranks: u32) -> [Seen; KINDS.len()] {
     *shared.lock()
 }
 
-/// From 32 hosts to 1,024, twice as many rounds; with messages in a row it would be 32 times as long.
+/// From 32 hosts to 1,024, twice as many rounds; with messages in a row it would be 32 times as
+/// long.
 #[test]
 fn rounds_grow_as_the_logarithm_of_hosts() {
     const MANY: u64 = 1024;

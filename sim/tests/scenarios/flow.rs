@@ -82,7 +82,8 @@ fn partners_of_different_rates_settle() {
     // Among more ranks, the one that settles last does so later.
     let many = rates(125, Mends::ALL, Form::BYTE);
     assert!(many.is_quiescent() <= 20, "{many}");
-    // With a wide field a question takes much at once. Asked again by all that stall before the answer, it took what others need.
+    // With a wide field a question takes much at once. Asked again by all that stall before the
+    // answer, it took what others need.
     let again = Mends {
         one_question: false,
         ..Mends::ALL
@@ -177,7 +178,8 @@ fn trees_and_random_partners_go_on() {
     assert!(random.stalls_per_hundred() < 5.0, "{random}");
 }
 
-// spec P7: halves in any order. spec P8: buffers at any fill level. spec P9: exactly once, minimum credits, one chunk, one ticket.
+// spec P7: halves in any order. spec P8: buffers at any fill level. spec P9: exactly once, minimum
+// credits, one chunk, one ticket.
 // spec P12: system messages lost and repeated.
 #[test]
 fn small_jobs_with_faults() {

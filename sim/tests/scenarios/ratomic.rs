@@ -1,4 +1,5 @@
-//! Remote atomic operations over a wire that loses, repeats, delays and damages frames: each is done once, whoever asks for it.
+//! Remote atomic operations over a wire that loses, repeats, delays and damages frames: each is
+//! done once, whoever asks for it.
 #![allow(unsafe_code)]
 
 use crate::harness;
@@ -51,7 +52,8 @@ fn program(rank: &Rank, befores: &Befores) {
     let (me, size) = (engine.rank().0, engine.size());
     let memory: &'static mut [u64] = vec![0; 8].leak();
     let base = memory.as_mut_ptr().cast::<u8>();
-    // SAFETY: the memory is there to the end of the process, and accessed by atomic operations alone.
+    // SAFETY: the memory is there to the end of the process, and accessed by atomic operations
+    // alone.
     unsafe { engine.regions().bind(ENDPOINT, base, 64) }.unwrap();
     let boot = engine.boot();
     let address = base.expose_provenance() as u64;

@@ -1,5 +1,6 @@
-//! Teams over a wire that loses, repeats, delays and damages frames: splits and lists that all ranks can foretell, teams of
-//! teams, and their ends, in which ranks are not behind each other's backs.
+//! Teams over a wire that loses, repeats, delays and damages frames: splits and lists that all
+//! ranks can foretell, teams of teams, and their ends, in which ranks are not behind each other's
+//! backs.
 
 use crate::harness;
 

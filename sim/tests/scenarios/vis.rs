@@ -1,4 +1,5 @@
-//! Non-contiguous transfers over a wire that loses, repeats, delays and damages frames, where nobody's memory is mapped.
+//! Non-contiguous transfers over a wire that loses, repeats, delays and damages frames, where
+//! nobody's memory is mapped.
 #![allow(unsafe_code)]
 
 use crate::harness;
@@ -63,7 +64,8 @@ const SHAPES: [([usize; 3], Strides, Strides, usize); 4] = [
     ([16, 16, 4], [4, 64, 1024], [4, 64, 1024], 4),
 ];
 
-/// Every rank puts to and gets from every other, into its segment and into memory that it has bound.
+/// Every rank puts to and gets from every other, into its segment and into memory that it has
+/// bound.
 fn program(rank: &Rank, notes: Notes) {
     let (engine, ctx) = (&rank.engine, &rank.ctx);
     let (me, size) = (engine.rank().0, engine.size());

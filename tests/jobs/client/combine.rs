@@ -1,4 +1,5 @@
-//! Combinations of reductions: by lines, through pools, by messages, through the tree; blocking or started.
+//! Combinations of reductions: by lines, through pools, by messages, through the tree; blocking or
+//! started.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
@@ -177,7 +178,8 @@ fn panics(way: Way) -> Done {
     Ok(world.finalize()?)
 }
 
-/// The other rank comes to the reduction while this one waits in a broadcast into a buffer that it has borrowed.
+/// The other rank comes to the reduction while this one waits in a broadcast into a buffer that it
+/// has borrowed.
 fn panic_in_an_unrelated_call() -> Done {
     let world = World::init()?;
     let all = world.among();
@@ -228,7 +230,8 @@ fn calls<M: Threading>(world: World<M>) -> Done {
     Ok(take_back(world).finalize()?)
 }
 
-/// A combination of a started reduction waits for another thread, which starts something of the same team meanwhile.
+/// A combination of a started reduction waits for another thread, which starts something of the
+/// same team meanwhile.
 fn waits(count: usize) -> Done {
     let world = World::builder().build_par()?;
     let all = world.among();

@@ -1,8 +1,9 @@
-//! Client code that the library calls: what becomes of its panics, and of the calls that it makes into the library.
+//! Client code that the library calls: what becomes of its panics, and of the calls that it makes
+//! into the library.
 //!
-//! In the midst of the library's work (handlers, remote procedures with their arguments and results, combinations) a panic ends
-//! the job and a call is refused. What runs in the client's own call (conditions, wakers, arguments and results at the caller)
-//! may panic and may call.
+//! In the midst of the library's work (handlers, remote procedures with their arguments and
+//! results, combinations) a panic ends the job and a call is refused. What runs in the client's own
+//! call (conditions, wakers, arguments and results at the caller) may panic and may call.
 
 mod combine;
 mod own_call;
@@ -31,7 +32,8 @@ fn ends_well(ranks: u32, program: &str) {
     Job::launched_for(LIMIT_S, ranks, program).run().well();
 }
 
-/// Runs a program that a panic of client code ends, with a message that has these parts. No rank goes on after the panic.
+/// Runs a program that a panic of client code ends, with a message that has these parts. No rank
+/// goes on after the panic.
 fn ends_by_panic(ranks: u32, program: &str, parts: &[&str]) {
     let outcome = Job::launched_for(LIMIT_S, ranks, program).run();
     let outcome = outcome.failed(parts);

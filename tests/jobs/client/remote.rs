@@ -181,7 +181,8 @@ fn falls(act: impl Fn(&World) -> Result<(), Error>) -> Done {
     Ok(world.finalize()?)
 }
 
-/// Arguments are encoded, and results decoded, in the client's own call: it may catch its panics and go on.
+/// Arguments are encoded, and results decoded, in the client's own call: it may catch its panics
+/// and go on.
 fn falls_here() -> Done {
     fn caught<R>(f: impl FnOnce() -> R, text: &str) {
         let hook = std::panic::take_hook();
@@ -242,8 +243,8 @@ fn calls<M: argonet::Threading>(world: World<M>) -> Done {
     Ok(take_back(world).finalize()?)
 }
 
-/// What a handler has captured is dropped with the world, after the job has no more to do: its panic goes to who finalizes, and
-/// nobody can join another job there.
+/// What a handler has captured is dropped with the world, after the job has no more to do: its
+/// panic goes to who finalizes, and nobody can join another job there.
 fn handler_dropped() -> Done {
     struct Falls;
     impl Drop for Falls {

@@ -1,4 +1,5 @@
-//! A job over hosts that loses one of its processes in the middle of its work ends, says which, and leaves nothing.
+//! A job over hosts that loses one of its processes in the middle of its work ends, says which, and
+//! leaves nothing.
 
 use rustix::process::{Pid, Signal, kill_process};
 

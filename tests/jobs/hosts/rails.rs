@@ -1,4 +1,5 @@
-//! Hosts with two networks between them: large transfers use both, and go on over one when the other fails.
+//! Hosts with two networks between them: large transfers use both, and go on over one when the
+//! other fails.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,8 @@ const BYTES: usize = 4 << 20;
 /// Of what a network brings to a host, so much is no chance.
 const MUCH: u64 = 2 << 20;
 
-/// Rounds until rank 0's standard input ends: everybody puts to the next rank, overwrites the source, and counts there.
+/// Rounds until rank 0's standard input ends: everybody puts to the next rank, overwrites the
+/// source, and counts there.
 pub(super) fn rails() -> Done {
     let world = World::init()?;
     let (me, next) = (u64::from(world.rank().0), world.rank_offset(1));
@@ -79,7 +81,8 @@ pub(super) fn one_of_two_fails() {
     let outcome = job.run_with(|talk| {
         rounds(talk, 2);
         until_both_are_used(&network, talk);
-        // What was lost is made anew over the network that is left, at last the one that was healed.
+        // What was lost is made anew over the network that is left, at last the one that was
+        // healed.
         for (cut, left) in [("eth1", "eth0"), ("eth0", "eth1")] {
             let rule = format!("iifname \"{cut}\" meta l4proto tcp counter reject with tcp reset");
             let (begun, before) = (Instant::now(), come(&network, "b", left));

@@ -1,4 +1,5 @@
-//! Everything at once and at random, byte by byte against a model, while connections are cut at random.
+//! Everything at once and at random, byte by byte against a model, while connections are cut at
+//! random.
 #![allow(unsafe_code)]
 
 use std::sync::Mutex;
@@ -71,7 +72,8 @@ pub(super) fn stress() -> Done {
     let counters = SharedArray::<u64>::alloc(&world, COUNTERS)?;
     let mut models = vec![vec![0u8; STRIPE]; size];
     let mut random = Random::new(0x57e55 + me as u64);
-    // What this rank has done to each: requests, the sum of their keys, and what was added to the counters.
+    // What this rank has done to each: requests, the sum of their keys, and what was added to the
+    // counters.
     let mut told = vec![[0u64; 2 + COUNTERS]; size];
     world.barrier()?;
     for round in 0u64.. {

@@ -1,4 +1,5 @@
-//! Building what is installed: the one library, its variants by the C compiler, and the shared form of both.
+//! Building what is installed: the one library, its variants by the C compiler, and the shared form
+//! of both.
 
 use super::archive;
 use super::sources::Sources;
@@ -42,7 +43,8 @@ impl Found {
     }
 }
 
-/// The number of the shared libraries' interface. Clients are compiled for a release and refuse others by their symbols.
+/// The number of the shared libraries' interface. Clients are compiled for a release and refuse
+/// others by their symbols.
 const NUMBER: &str = "0";
 
 /// Puts the library and its shared form into the tree.
@@ -108,7 +110,8 @@ pub(super) fn variant(
     shared(tree, &name, words, found).map(drop)
 }
 
-/// A shared library in the tree, and the link by which linkers find it; where the library is for now.
+/// A shared library in the tree, and the link by which linkers find it; where the library is for
+/// now.
 fn shared<I>(tree: &mut Tree, library: &str, words: I, found: &Found) -> Result<PathBuf, String>
 where
     I: IntoIterator<Item: AsRef<std::ffi::OsStr>>,

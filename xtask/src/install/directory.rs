@@ -1,4 +1,5 @@
-//! The form of a build directory, which some clients want in place of an installed tree: `lib/argonet/build`.
+//! The form of a build directory, which some clients want in place of an installed tree:
+//! `lib/argonet/build`.
 
 use super::build::Found;
 use super::tree::{LAST, Tree};

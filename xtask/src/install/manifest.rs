@@ -17,7 +17,8 @@ const FORMAT: &str = "argonet installation 1";
 /// What is in a tree. Names are paths from its root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
-    /// False from before the first change until after the last: files may be of either installation, or missing.
+    /// False from before the first change until after the last: files may be of either
+    /// installation, or missing.
     pub(super) complete: bool,
     /// Whose files they are.
     pub(super) build: String,
@@ -106,7 +107,8 @@ fn inside(name: &str) -> bool {
     name == "." || !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// FNV-1a over words of eight bytes: finds changes by accident, and is quick enough for large libraries.
+/// FNV-1a over words of eight bytes: finds changes by accident, and is quick enough for large
+/// libraries.
 struct Fnv(u64);
 
 impl Hasher for Fnv {
@@ -116,7 +118,8 @@ impl Hasher for Fnv {
             for (to, from) in word.iter_mut().zip(chunk) {
                 *to = *from;
             }
-            // The multiplication carries upwards only, so the upper half is folded in before the next.
+            // The multiplication carries upwards only, so the upper half is folded in before the
+            // next.
             self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3);
             self.0 ^= self.0 >> 32;
         }

@@ -1,4 +1,5 @@
-//! `cargo xtask install`: the tree in which C runtimes look for GASNet; `uninstall` takes it away again.
+//! `cargo xtask install`: the tree in which C runtimes look for GASNet; `uninstall` takes it away
+//! again.
 
 mod archive;
 mod build;

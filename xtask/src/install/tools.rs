@@ -1,4 +1,5 @@
-//! The programs that the installation is made with: the C compiler, which links too, and those that know objects and archives.
+//! The programs that the installation is made with: the C compiler, which links too, and those that
+//! know objects and archives.
 
 use super::words;
 use std::ffi::OsStr;
@@ -28,7 +29,8 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// By a variable, or by the usual name. The whole path, so that others can compare it with theirs.
+    /// By a variable, or by the usual name. The whole path, so that others can compare it with
+    /// theirs.
     fn find(variable: &str, name: &str) -> Result<Self, String> {
         let wanted = std::env::var_os(variable).filter(|value| !value.is_empty());
         let wanted = wanted.as_deref().unwrap_or(OsStr::new(name));
@@ -127,9 +129,9 @@ impl Tools {
         [self.cc.family("c"), self.cxx.family("c++")]
     }
 
-    /// What a program must be linked with because Rust's standard library wants it, as options. What every compiler adds by
-    /// itself is left out: other tools look for a file for each.
-    /// For a moment there is an empty library at `empty`.
+    /// What a program must be linked with because Rust's standard library wants it, as options.
+    /// What every compiler adds by itself is left out: other tools look for a file for each. For a
+    /// moment there is an empty library at `empty`.
     pub(super) fn system_libraries(empty: &Path) -> Result<Vec<String>, String> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let (_, notes) = said(
@@ -170,7 +172,8 @@ impl Tools {
         command
             .args(["-shared", &format!("-Wl,-soname,{name}"), "-o"])
             .arg(to);
-        // A name that nobody defines is an error here, not when a program starts. Its lines are long and of no use.
+        // A name that nobody defines is an error here, not when a program starts. Its lines are
+        // long and of no use.
         command.args(["-Wl,-z,defs", "-Wl,--strip-debug"]);
         said(command.args(words)).map(drop)
     }

@@ -1,8 +1,9 @@
 //! A tree that is made aside and then put where it belongs, file by file.
 //!
-//! All that can fail for reasons of the outside, building first of all, happens in a directory within the prefix. Until
-//! [`Tree::put`] begins to rename, the prefix is as it was. From then on the manifest says that it is
-//! unfinished, and `gasnet_config.h` is missing, without which nothing compiles, so that nobody uses a mixture.
+//! All that can fail for reasons of the outside, building first of all, happens in a directory
+//! within the prefix. Until [`Tree::put`] begins to rename, the prefix is as it was. From then on
+//! the manifest says that it is unfinished, and `gasnet_config.h` is missing, without which nothing
+//! compiles, so that nobody uses a mixture.
 
 use super::at;
 use super::manifest::{MANIFEST, Manifest, fingerprint};
@@ -12,8 +13,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// How the directory begins in which files lie until all are there. The process's number follows: a compiler whose
-/// installation was killed may still write.
+/// How the directory begins in which files lie until all are there. The process's number follows: a
+/// compiler whose installation was killed may still write.
 const ASIDE: &str = ".argonet-install-";
 
 /// The file that is put last and taken first.
@@ -254,7 +255,8 @@ impl Drop for Tree {
     }
 }
 
-/// Renames, also where a directory of the prefix lies in another file system: then the last step is a renaming, too.
+/// Renames, also where a directory of the prefix lies in another file system: then the last step is
+/// a renaming, too.
 fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
     match std::fs::rename(from, to) {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {

@@ -1,4 +1,5 @@
-//! `cargo xtask uninstall`: takes out of a tree what an installation has put there, and nothing else.
+//! `cargo xtask uninstall`: takes out of a tree what an installation has put there, and nothing
+//! else.
 
 use super::at;
 use super::manifest::{MANIFEST, Manifest};

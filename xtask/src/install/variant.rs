@@ -9,7 +9,8 @@ pub(super) struct Conduit {
     pub(super) name: &'static str,
     /// As `ARGONET_CONDUIT` names what its programs run over where nothing else is said.
     pub(super) word: &'static str,
-    /// The script that starts its programs, `gasnetrun_NAME`; [`Conduit::launcher`] has it with the conduit filled in.
+    /// The script that starts its programs, `gasnetrun_NAME`; [`Conduit::launcher`] has it with the
+    /// conduit filled in.
     script: &'static str,
     /// Whether releases of GASNet have one of this name, so that build systems of clients know it.
     pub(super) is_gasnets: bool,
@@ -20,8 +21,9 @@ pub(super) struct Conduit {
     is_within_another: bool,
 }
 
-/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`: what clients ask for that know the networks of GASNet alone and want the one for Ethernet. Here that
-/// is tcp by the other name.
+/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`: what clients
+/// ask for that know the networks of GASNet alone and want the one for Ethernet. Here that is tcp
+/// by the other name.
 pub(super) const CONDUITS: [Conduit; 4] = [
     Conduit {
         name: "smp",
@@ -161,7 +163,8 @@ impl Variant {
         if self.debug { "-g" } else { "-O2" }
     }
 
-    /// All variables, without their common `GASNET_`. No value refers to another: not only make reads them.
+    /// All variables, without their common `GASNET_`. No value refers to another: not only make
+    /// reads them.
     pub(super) fn variables(&self, linking: Linking, found: &Found) -> Vec<(&'static str, String)> {
         let prefix = &found.prefix;
         let (cc, cxx) = (found.tools.cc.words(), found.tools.cxx.words());

@@ -35,7 +35,8 @@ const TABLE: &str = "docs/spec-items.md";
 /// What the command line asks for.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Fail if the list and the marks disagree, or if docs/spec-items.md is not what would be written
+    /// Fail if the list and the marks disagree, or if docs/spec-items.md is not what would be
+    /// written
     #[arg(long)]
     check: bool,
     /// Write docs/spec-items.md

@@ -11,7 +11,8 @@ const KEPT: &str = "gasnet_config.h";
 /// The part that has the digest of the table.
 const FIRST: &str = "argonet/numbers.h";
 
-/// All parts of `include/` that the table makes, with their texts. `old` reads one that has other lines too.
+/// All parts of `include/` that the table makes, with their texts. `old` reads one that has other
+/// lines too.
 pub(super) fn parts(
     table: &str,
     old: impl Fn(&str) -> Result<String, String>,
@@ -41,7 +42,8 @@ pub(super) fn parts(
     parts.into_iter().map(text).collect()
 }
 
-/// What tells one layout of types and constants from another: FNV-1a of the rows that say what argonet has.
+/// What tells one layout of types and constants from another: FNV-1a of the rows that say what
+/// argonet has.
 pub(super) fn digest(table: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for line in lines(table) {

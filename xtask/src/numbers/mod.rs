@@ -1,5 +1,6 @@
-//! `cargo xtask numbers`: constants of the headers, from the table that Rust's are from too, `base/gasnet.tsv`; and the
-//! values in that table, from the headers of an installed release of GASNet-EX.
+//! `cargo xtask numbers`: constants of the headers, from the table that Rust's are from too,
+//! `base/gasnet.tsv`; and the values in that table, from the headers of an installed release of
+//! GASNet-EX.
 
 mod headers;
 mod probe;

@@ -11,7 +11,8 @@ const CONDUITS: [&str; 2] = ["smp", "udp"];
 /// How names begin that programs use.
 const PUBLIC: [&str; 3] = ["GEX_", "GASNET_", "GASNETT_"];
 
-/// The table with the values of the release in `directory`, and at its end what the release has and the table has not.
+/// The table with the values of the release in `directory`, and at its end what the release has and
+/// the table has not.
 pub(super) fn refresh(table: &str, directory: &Path) -> Result<String, String> {
     let rows: Vec<Row<'_>> = lines(table)
         .filter_map(|line| match line {

@@ -1,5 +1,5 @@
-//! Programs of suites that live outside of this repository: built by somebody, found in a directory,
-//! run, and reported. Nothing here knows any of their names.
+//! Programs of suites that live outside of this repository: built by somebody, found in a
+//! directory, run, and reported. Nothing here knows any of their names.
 
 mod one;
 mod report;
@@ -24,7 +24,8 @@ pub(crate) struct Options {
     #[arg(long, value_delimiter = ',', default_value = "1,2,4",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) ranks: Vec<u32>,
-    /// Command before each program; an n in braces stands for the number of ranks (docs/conformance.md)
+    /// Command before each program; an n in braces stands for the number of ranks
+    /// (docs/conformance.md)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) launcher: Option<String>,
     /// A variable for each program, with braces as above; may be given several times. Without this

@@ -204,8 +204,8 @@ fn tail(log: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The processes that have not ended and have this variable, `NAME=VALUE`. Who is about to become another program has none for
-/// a moment: nobody is there if nobody is found twice.
+/// The processes that have not ended and have this variable, `NAME=VALUE`. Who is about to become
+/// another program has none for a moment: nobody is there if nobody is found twice.
 pub(crate) fn marked(by: &str) -> Vec<u32> {
     let found = seen_marked(by);
     if !found.is_empty() {

@@ -18,8 +18,8 @@ impl Scratch {
         Self(path.canonicalize().unwrap())
     }
 
-    /// Another process writes it: a file that is open for writing here is so in what other tests start at that time, and nobody
-    /// may run it.
+    /// Another process writes it: a file that is open for writing here is so in what other tests
+    /// start at that time, and nobody may run it.
     fn script(&self, name: &str, body: &str) {
         let mut writer = Command::new("install");
         writer.args(["-m", "755", "/dev/stdin"]);

@@ -15,7 +15,8 @@ pub(crate) struct Options {
     /// Put the tables into docs/performance.md
     #[arg(long)]
     write: bool,
-    /// A release of GASNet-EX, installed outside of this repository, to measure the rows of C beside
+    /// A release of GASNet-EX, installed outside of this repository, to measure the rows of C
+    /// beside
     #[arg(long, value_name = "PREFIX")]
     peer: Option<PathBuf>,
     /// Runs of the program in C, each of the peer's in turn with one of ours
@@ -52,8 +53,8 @@ fn begin(options: &Options) -> String {
     format!("<!-- begin of what `cargo xtask perf {only_c}--write{rest}` writes -->")
 }
 
-/// Builds for release, measures, and prints the tables, or puts them into the page; whether all went
-/// well.
+/// Builds for release, measures, and prints the tables, or puts them into the page; whether all
+/// went well.
 pub(crate) fn perf(options: &Options) -> bool {
     match all(options).and_then(|tables| {
         if options.write {

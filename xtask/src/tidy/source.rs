@@ -29,7 +29,8 @@ const GLOBALS: &[&str] = &[
     "boot/src/sys.rs",
     // Whether output of this process has been lost, for exit and signal handlers.
     "boot/src/streams.rs",
-    // What the process traces, which one file and signal handlers make process-wide; the calling thread's part of it.
+    // What the process traces, which one file and signal handlers make process-wide; the calling
+    // thread's part of it.
     "trace/src/process.rs",
     "trace/src/source.rs",
     // The locks that the calling thread holds, in debug builds.
@@ -76,7 +77,8 @@ const LEFT_FOR_LATER: [&str; 3] = [
     concat!("XX", "X"),
 ];
 
-/// Who reads the environment; all others ask the table of settings. Binaries, tests and examples may.
+/// Who reads the environment; all others ask the table of settings. Binaries, tests and examples
+/// may.
 const READERS: [&str; 4] = [
     // The table itself.
     "settings/src/environment.rs",

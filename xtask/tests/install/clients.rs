@@ -1,4 +1,5 @@
-//! Clients with build systems of their own: the examples, by every means that an installation offers.
+//! Clients with build systems of their own: the examples, by every means that an installation
+//! offers.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -72,7 +73,8 @@ fn right(place: &Place, program: &Path, ranks: &str, wanted: &str) -> Result<(),
     let mut alone = Command::new(program);
     launcher.args(["-n", ranks]).arg(program);
     alone.env("GASNET_PSHM_NODES", ranks);
-    // By the conduit tcp, every message over a connection: on one host, and with the program as the agent of several.
+    // By the conduit tcp, every message over a connection: on one host, and with the program as the
+    // agent of several.
     let mut over_tcp = Command::new(place.prefix().join("bin/amudprun"));
     over_tcp.args(["-np", ranks]).arg(program);
     over_tcp.env("GASNET_SUPERNODE_MAXSIZE", "1");

@@ -55,7 +55,8 @@ impl Place {
         std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// What lies in the tree: files with a hash of their bytes, links of their targets, directories of nothing.
+    /// What lies in the tree: files with a hash of their bytes, links of their targets, directories
+    /// of nothing.
     pub(crate) fn content(&self) -> Result<BTreeMap<PathBuf, u64>, String> {
         let mut all = BTreeMap::new();
         let mut left = vec![self.prefix()];
@@ -107,8 +108,8 @@ pub(crate) fn library() -> Result<PathBuf, String> {
     Ok(own.with_file_name("libargonet_capi.a"))
 }
 
-/// An object and an archive that have every function of the library, all but one empty: for tests of how files are put and of
-/// what links, not of what runs.
+/// An object and an archive that have every function of the library, all but one empty: for tests
+/// of how files are put and of what links, not of what runs.
 fn small() -> Result<&'static Place, String> {
     let place = TREES[2].get_or_init(|| {
         let place = Place::empty("small library")?;

@@ -1,4 +1,5 @@
-//! What is no place for an installation, and no tool for one: an error that says why, and nothing changed.
+//! What is no place for an installation, and no tool for one: an error that says why, and nothing
+//! changed.
 
 use std::path::Path;
 use std::process::Command;

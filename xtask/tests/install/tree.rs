@@ -89,7 +89,8 @@ fn complete() -> Result<(), Failed> {
         let bytes = prefix.join(&name).metadata().map_or(0, |file| file.len());
         assert!(bytes > 0, "{name} is missing or empty");
     }
-    // The linker would take shared libraries, and no program could say where they are. Nothing is left of the work.
+    // The linker would take shared libraries, and no program could say where they are. Nothing is
+    // left of the work.
     for (directory, ending) in [
         ("lib", "a"),
         ("include/smp-conduit", "mak"),

@@ -61,7 +61,8 @@ pub(crate) fn has_all(conduit: &str) -> Result<(), Failed> {
             assert!(theirs.contains(&chosen), "{theirs}");
         }
     }
-    // Three modes, static and shared: for make, for pkg-config, and the static ones for make in the build directory.
+    // Three modes, static and shared: for make, for pkg-config, and the static ones for make in the
+    // build directory.
     assert_eq!(files, 15);
     Ok(())
 }
@@ -97,7 +98,8 @@ fn built() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The program sees its own arguments alone from the beginning; and no option names the conduit, but a directory.
+/// The program sees its own arguments alone from the beginning; and no option names the conduit,
+/// but a directory.
 fn as_given() -> Result<(), Failed> {
     let place = Place::installed("udp as given", false)?;
     let with = ("udp-par", "INCLUDES", "-DGASNET_PAR -D_REENTRANT");
@@ -126,7 +128,8 @@ fn over_tcp() -> Result<(), Failed> {
     started_alike(&place, "udp", &launchers).map(|_| ())
 }
 
-/// The example of that name, linked with a conduit, says its line for each rank however it is started. Where it is.
+/// The example of that name, linked with a conduit, says its line for each rank however it is
+/// started. Where it is.
 pub(crate) fn started_alike(
     place: &Place,
     conduit: &str,

@@ -167,8 +167,9 @@ impl List<'_> {
     }
 }
 
-/// Ends the job if something of the client's still uses a team that it destroys: a domain, which would lead to memory that is given
-/// back, or, in debug builds, a collective operation, which would go on all the same.
+/// Ends the job if something of the client's still uses a team that it destroys: a domain, which
+/// would lead to memory that is given back, or, in debug builds, a collective operation, which
+/// would go on all the same.
 fn unused(job: &Job, team: &Team, made: &Made, function: &str) {
     let domains = team.domains.load(Ordering::Relaxed);
     if domains > 0 {
@@ -221,7 +222,8 @@ export! {
             let outcome = engine.team_split(ctx, parent.of_engine(job), choice, terms);
             if let Some(team) = made(FUNCTION, outcome) {
                 let handle = handle(job, parent.endpoint(), team, flags, memory, FUNCTION);
-                // SAFETY: not null, as there is a color, and the caller's to write, as the header asks.
+                // SAFETY: not null, as there is a color, and the caller's to write, as the header
+                // asks.
                 unsafe { *new = handle };
             }
             0
@@ -267,7 +269,8 @@ export! {
             let teams = made(FUNCTION, engine.team_create(ctx, parent.of_engine(job), &members, terms));
             for (place, ((team, (_, endpoint)), memory)) in teams.into_iter().zip(local).zip(memories).enumerate() {
                 let handle = handle(job, endpoint, team, flags, memory, FUNCTION);
-                // SAFETY: there is a place for each, as was just checked, and the caller's to write, as the header asks.
+                // SAFETY: there is a place for each, as was just checked, and the caller's to
+                // write, as the header asks.
                 unsafe { *new.add(place) = handle };
             }
             0

@@ -58,7 +58,8 @@ pub(crate) struct Made {
 }
 
 impl Team {
-    /// The team of all ranks. Ranks whose memory is reached by loads and stores are below `near_end`.
+    /// The team of all ranks. Ranks whose memory is reached by loads and stores are below
+    /// `near_end`.
     pub(crate) fn world(endpoint: &'static Endpoint, rank: u32, size: u32, near_end: u32) -> Self {
         let prefix = NearPrefix::new(rank, size, near_end);
         Self::new(Kind::World, endpoint, prefix)
@@ -69,7 +70,8 @@ impl Team {
         Self::new(Kind::Pair(remote), endpoint, prefix)
     }
 
-    /// A team in which `endpoint` is a member. `near` tells whether memory of a process is reached by loads and stores.
+    /// A team in which `endpoint` is a member. `near` tells whether memory of a process is reached
+    /// by loads and stores.
     pub(crate) fn made(
         endpoint: &'static Endpoint,
         made: Made,
@@ -167,8 +169,8 @@ impl Team {
         }
     }
 
-    /// What has to be added to addresses of its ranks' processes, of those in its table, from what has to be added to those of the
-    /// job's ranks.
+    /// What has to be added to addresses of its ranks' processes, of those in its table, from what
+    /// has to be added to those of the job's ranks.
     pub(crate) fn deltas(&self, of_job: &[Option<isize>]) -> Box<[Option<isize>]> {
         let delta = |rank| match self.remote_endpoint(rank) {
             0 => of_job.get(self.job_rank(rank) as usize).copied().flatten(),
@@ -204,7 +206,8 @@ impl Team {
         self.destroyed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the job if it was destroyed, as far as that is known: in a debug build, which keeps such teams a while.
+    /// Ends the job if it was destroyed, as far as that is known: in a debug build, which keeps
+    /// such teams a while.
     #[inline]
     fn exists(&self, function: &str) {
         if self.destroyed.load(Ordering::Relaxed) {

@@ -10,15 +10,16 @@ use crate::job::endpoint::{Location, MAX_ENDPOINTS};
 use crate::job::team::{Team, known, team};
 use crate::job::{Client, Endpoint, fatal, given, job};
 
-/// In debug builds, ends the job where translations are not allowed, as they are free to communicate: ours do not, so that
-/// other builds need not ask.
+/// In debug builds, ends the job where translations are not allowed, as they are free to
+/// communicate: ours do not, so that other builds need not ask.
 fn may_translate(function: &str) {
     if job(function).debug {
         communicating(function, |_, _| ());
     }
 }
 
-/// The pair of an endpoint and the remote ones of an index, or the end of the job if there can be none of that index.
+/// The pair of an endpoint and the remote ones of an index, or the end of the job if there can be
+/// none of that index.
 ///
 /// # Safety
 /// As [`given`].

@@ -25,8 +25,9 @@ impl Receiver {
 }
 
 impl Team {
-    /// Who gets a message to a rank. As it is the engine that checks ranks of the job, those of the world may not exist. Ends the
-    /// job where the local endpoint cannot have messages; of the other one its process knows.
+    /// Who gets a message to a rank. As it is the engine that checks ranks of the job, those of the
+    /// world may not exist. Ends the job where the local endpoint cannot have messages; of the
+    /// other one its process knows.
     #[inline(always)]
     pub(crate) fn receiver(&self, rank: u32, function: &str) -> Receiver {
         match &self.kind {

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// Processor time of the thread that ran it, and the most memory that the process had meanwhile. Time by the clock says more about what
-/// else the machine did.
+/// Processor time of the thread that ran it, and the most memory that the process had meanwhile.
+/// Time by the clock says more about what else the machine did.
 pub(crate) struct Cost {
     processor_s: Option<f64>,
     most_mib: Option<u64>,
@@ -12,7 +12,8 @@ pub(crate) struct Cost {
 impl Cost {
     /// Runs something.
     pub(crate) fn of<T>(run: impl FnOnce() -> T) -> (T, Self) {
-        // From here on the system counts the most memory anew. Where it does not, that of the runs before counts, too.
+        // From here on the system counts the most memory anew. Where it does not, that of the runs
+        // before counts, too.
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let before = processor_ns();
         let result = run();

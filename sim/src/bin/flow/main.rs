@@ -1,4 +1,5 @@
-//! Flow control at scale: runs the cases of docs/flow-control.md, prints its table and draws its plots.
+//! Flow control at scale: runs the cases of docs/flow-control.md, prints its table and draws its
+//! plots.
 //!
 //! `cargo run --release -p argonet-sim --bin flow -- --out docs/flow-control.svg`
 #![forbid(unsafe_code)]
@@ -24,7 +25,8 @@ struct Arguments {
     /// Where the plots go (SVG)
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Only cases whose name, rule and most credits have this in it, such as "ghost zones, mended, 400"
+    /// Only cases whose name, rule and most credits have this in it, such as "ghost zones, mended,
+    /// 400"
     #[arg(long, default_value = "")]
     only: String,
     /// Ranks of the cases with epochs of 64 requests
@@ -36,7 +38,8 @@ struct Arguments {
     /// Threads that run cases
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Where outcomes are kept; cases that have one there are not run again. Empty it when the machine has changed
+    /// Where outcomes are kept; cases that have one there are not run again. Empty it when the
+    /// machine has changed
     #[arg(long)]
     keep: Option<PathBuf>,
     /// Print the table of shares and banks and end

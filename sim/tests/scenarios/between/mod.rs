@@ -1,6 +1,7 @@
-//! Messages between endpoints of several indices over a wire that loses, repeats, delays and damages frames: requests and replies of
-//! all categories and numbers of arguments. Each comes once, to the handler that its endpoint has under that index, and tells
-//! from which endpoint it comes.
+//! Messages between endpoints of several indices over a wire that loses, repeats, delays and
+//! damages frames: requests and replies of all categories and numbers of arguments. Each comes
+//! once, to the handler that its endpoint has under that index, and tells from which endpoint it
+//! comes.
 #![allow(unsafe_code)]
 
 mod plan;
@@ -137,7 +138,8 @@ impl Shared {
                     address: base + at,
                     is_offset: plan.by_offset,
                 };
-                // SAFETY: handlers run while the program does, or after it, when no request is under way.
+                // SAFETY: handlers run while the program does, or after it, when no request is
+                // under way.
                 let engine = unsafe { &*self.engine.load(Ordering::Acquire) };
                 let sent =
                     engine.far_long_reply(delivery, place, TOLD, &content.args, view(content));

@@ -1,4 +1,5 @@
-//! What goes in each message of the scenario: worked out by sender and receiver alike from the sender and a number.
+//! What goes in each message of the scenario: worked out by sender and receiver alike from the
+//! sender and a number.
 
 use argonet_am::{Category, Endpoints, MAX_ARGS};
 
@@ -102,7 +103,8 @@ impl Plan {
             from: numbers.one_of(&ENDPOINTS),
             to: numbers.one_of(&ENDPOINTS),
         };
-        // What goes into attached segments is the conduit's; into other memory as much as there is room for.
+        // What goes into attached segments is the conduit's; into other memory as much as there is
+        // room for.
         let longest = |endpoint| if endpoint == 0 { scene.long } else { PLACE };
         let request = numbers.content(number, scene.medium, longest(ends.to));
         let reply = numbers.content(number, scene.medium, longest(ends.from));

@@ -19,8 +19,8 @@
 //! * an old challenge or verdict does not fit the connector's new nonce;
 //! * a message sent back to its sender is of the wrong kind, hence keyed otherwise.
 //!
-//! [`Handshake`] owns no socket and no source of chance: nonces are passed in, and must never be used twice. It takes no
-//! byte that comes after the handshake. [ADR
+//! [`Handshake`] owns no socket and no source of chance: nonces are passed in, and must never be
+//! used twice. It takes no byte that comes after the handshake. [ADR
 //! 0019](../../../../../docs/adr/0019-a-handshake-of-our-own.md) has the reasons.
 
 mod outcome;
