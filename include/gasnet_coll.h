@@ -9,7 +9,7 @@
 
 GASNETT_BEGIN_EXTERNC
 
-/* Gives every rank's dst the bytes that src has at the root. Collective; the event tells that this rank is done. */
+/* Gives every rank's dst the bytes that src has at the root. Collective; the event completes when this rank is done. */
 static inline gex_Event_t gex_Coll_BroadcastNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src, size_t nbytes,
                                                gex_Flags_t flags)
 {

@@ -8,7 +8,7 @@
  * The other side lies in the bound segment, this one anywhere; no byte of a destination is written twice. Lists of pieces stay
  * as they are until the operation is complete; strides and counts until the call returns. Flags: GEX_FLAG_IMMEDIATE, and for puts
  * with NB and NBI GEX_FLAG_ENABLE_LEAF_LC, by which gex_Event_QueryLeaf(event, GEX_EC_LC), or GEX_EC_LC of the implicit
- * operations, tells when the source may be overwritten. */
+ * operations, reports when the source may be overwritten. */
 #ifndef _GASNET_VIS_H
 #define _GASNET_VIS_H
 

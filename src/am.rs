@@ -49,7 +49,7 @@ impl Placed {
 /// See the examples of [`World::send`] and [`Builder::am`](crate::Builder::am).
 pub struct Am<A: Global> {
     name: &'static str,
-    /// Handler index once looked up; the same value whoever stores it.
+    /// Handler index once looked up; the same value whichever thread stores it.
     index: AtomicU32,
     /// Where the builder that made it puts the index; a macro's is stored in `index` itself.
     placed: Option<Placed>,
@@ -270,8 +270,8 @@ impl<A: Global> Am<A> {
         run: impl Fn(&mut AmContext<'_, '_>, A) + Send + Sync + 'static,
     ) -> Box<HandlerFn> {
         Box::new(move |delivery| {
-            // All ranks have the same table, so a sender cannot give fewer arguments than the
-            // type needs, unless it used the raw layer; then the message is nobody's.
+            // All ranks have the same table, so a sender cannot give fewer arguments than the type
+            // needs, unless it used the raw layer; then the message is dropped.
             if let Some(args) = unpack::<A>(delivery.args()) {
                 run(&mut AmContext { delivery }, args);
             }

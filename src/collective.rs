@@ -94,7 +94,7 @@ reducible!(int: u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 reducible!(float: f32 f64);
 
 /// Folds `theirs` into `mine` element by element. Where the lengths differ the rest is left out;
-/// the engine tells all ranks of that.
+/// the engine reports that to all ranks.
 pub(crate) fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]) {
     move |mine, theirs| {
         let size = size_of::<T>();

@@ -55,7 +55,7 @@ pub struct GlobalRef<'a, T: Global> {
 }
 
 // SAFETY: it is an address in a shared mapping, which every thread of the process has, and is used
-// by calls of a world alone: those of a `World<Seq>` stay on its thread whoever holds the
+// by calls of a world alone: those of a `World<Seq>` stay on its thread whichever thread holds the
 // reference.
 unsafe impl<T: Global> Send for GlobalRef<'_, T> {}
 // SAFETY: as above; it has nothing that changes.

@@ -184,7 +184,7 @@ impl<M: Threading, K> Drop for Started<'_, M, K> {
     fn drop(&mut self) {
         let engine = self.world.engine();
         if !self.event.is_done() && process::with(|ctx| engine.wait(ctx, self.event)).is_err() {
-            // Nobody knows when the last byte comes: it needs somewhere to go.
+            // This call cannot learn when the last byte comes, which needs somewhere to go.
             core::mem::forget(self.kept.take());
         }
     }

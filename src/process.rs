@@ -29,7 +29,7 @@ pub(crate) fn join(
     how: Joining<'_>,
     register: impl FnOnce(&mut HandlerTable) -> Result<(), StartError>,
 ) -> Result<Joined> {
-    // SAFETY: a world keeps the contract of the engine, as it gives the engine to nobody without
+    // SAFETY: a world keeps the contract of the engine, as it gives the engine to no caller without
     // `unsafe`.
     Ok(unsafe { argonet_start::join(how, register) }?)
 }

@@ -68,8 +68,8 @@ impl<M: Threading> World<M> {
     }
 }
 
-/// Dropped when `f` panics. Whoever catches the panic has the world again, while other ranks may
-/// still hold slices; so it ends the job.
+/// Dropped when `f` panics. The code that catches the panic has the world again, while other ranks
+/// may still hold slices; so it ends the job.
 struct Unfinished<'w, M: Threading>(&'w World<M>);
 
 impl<M: Threading> Drop for Unfinished<'_, M> {

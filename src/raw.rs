@@ -81,7 +81,7 @@ pub const fn global_slice<T: Global>(first: GlobalPtr<T>, len: usize) -> GlobalS
 ///     src: (&raw const value).cast(),
 ///     len: 8,
 /// };
-/// // SAFETY: the value is readable for 8 bytes, and nobody holds a slice of the array.
+/// // SAFETY: the value is readable for 8 bytes, and no rank holds a slice of the array.
 /// unsafe { raw.transfer(put).unwrap() };
 /// assert_eq!(v.read(&world, 0), 42);
 /// ```
@@ -177,7 +177,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
-    /// // SAFETY: nothing is called but what tells of the job.
+    /// // SAFETY: the only calls are those that describe the job.
     /// let engine = unsafe { world.raw().engine() };
     /// assert_eq!(engine.size(), world.size());
     /// ```
@@ -241,7 +241,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// See the example of [`Raw`].
     ///
     /// # Safety
-    /// The transfer's memory is readable or writable for its length, and nobody holds a slice of
+    /// The transfer's memory is readable or writable for its length, and no rank holds a slice of
     /// the segment's side.
     ///
     /// # Errors
@@ -264,8 +264,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// let (source, mut target) = (*b"data", [0u8; 4]);
     /// let put = Transfer::Put { rank, offset, src: source.as_ptr(), len: 4 };
     /// let get = Transfer::Get { rank, offset, dst: target.as_mut_ptr(), len: 4 };
-    /// // SAFETY: source and target live until the events are complete, and nobody holds a slice of
-    /// // the array.
+    /// // SAFETY: source and target live until the events are complete, and no rank holds a slice
+    /// // of the array.
     /// unsafe {
     ///     let written = raw.start(put, Injection::Blocking).unwrap();
     ///     let source_free = raw.leaf(written, Category::Lc).unwrap();
@@ -312,7 +312,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///     src: source.as_ptr(),
     ///     len: 4,
     /// };
-    /// // SAFETY: the source lives until all is complete, and nobody holds a slice of the array.
+    /// // SAFETY: the source lives until all is complete, and no rank holds a slice of the array.
     /// unsafe {
     ///     raw.start_implicit(put, Injection::Blocking).unwrap();
     ///     raw.wait_implicit(CategoryMask::ALL).unwrap();

@@ -170,7 +170,7 @@ const UNRESOLVED: u32 = u32::MAX;
 /// ```
 pub struct Rpc<A, R> {
     name: &'static str,
-    /// Place in the sorted table once looked up; the same value whoever stores it.
+    /// Place in the sorted table once looked up; the same value whichever thread stores it.
     index: AtomicU32,
     function: fn(A) -> R,
 }
@@ -320,12 +320,12 @@ impl Calls {
             args: &args,
             payload,
         };
-        // The message is well-formed and its room reserved; a failure means that the sender was
-        // no request, which only the raw layer can produce and which nobody waits for.
+        // The message is well-formed and its room reserved; a failure means that the sender was no
+        // request, which only the raw layer can produce and which no caller waits for.
         let _ = delivery.reply(&reply);
     }
 
-    /// Handler of a result. A ticket that nobody waits for is dropped: its operation is gone.
+    /// Handler of a result. A ticket that no caller waits for is dropped: its operation is gone.
     fn finish(&self, delivery: &mut Delivery<'_>) {
         let ticket = u64::from(delivery.arg(1)) | u64::from(delivery.arg(2)) << 32;
         let Some(cell) = self.waiting.lock().remove(&ticket) else {
@@ -346,9 +346,9 @@ impl<M: Threading> World<M> {
     /// and decode only up to a depth of [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to
     /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, whatever a message claims. The
     /// function runs as a handler, and so do decoding its arguments, encoding and dropping its
-    /// result: they cannot communicate, they should be short, and if they panic the job ends. Who
-    /// called is told by [`caller`]. At the caller, arguments are encoded in this call and the
-    /// result is decoded in that which waits for it, as code of the caller's own.
+    /// result: they cannot communicate, they should be short, and if they panic the job ends.
+    /// [`caller`] names the rank that called. At the caller, arguments are encoded in this call and
+    /// the result is decoded in that which waits for it, as code of the caller's own.
     ///
     /// ```
     /// argonet::rpc! {

@@ -22,7 +22,7 @@ impl<M: Threading> World<M> {
     /// Runs `f`, which may start puts and gets on borrowed buffers; all are complete when this
     /// returns.
     ///
-    /// A scope whose end cannot wait for those under way ends the job, as nobody knows when the
+    /// A scope whose end cannot wait for those under way ends the job, as it cannot know when the
     /// buffers are free: one that ends while the thread holds a [`Room`](crate::raw::Room), be it
     /// by a panic.
     ///
@@ -127,8 +127,8 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
             dst: values.as_mut_ptr().cast(),
             len: size_of_val(values),
         };
-        // SAFETY: the slice is writable for its own size and nobody else's until the scope has
-        // ended; any bytes are valid values of a `Global` type.
+        // SAFETY: the slice is writable for its own size, and no other code uses it until the scope
+        // has ended; any bytes are valid values of a `Global` type.
         unsafe { self.start(transfer) }
     }
 

@@ -31,7 +31,7 @@ pub enum SectionError {
         count: usize,
         /// From one to the next, in elements.
         stride: isize,
-        /// An element that it leads to, as far as a number can tell.
+        /// An element that it leads to, as far as an `i128` can hold it.
         element: i128,
         /// Elements of the array.
         len: usize,

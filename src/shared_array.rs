@@ -190,7 +190,7 @@ impl<T: Global> SharedArray<T> {
 
     /// This rank's part as a slice.
     ///
-    /// There is no slice while other ranks may write, as nobody can make a [`Quiet`]:
+    /// There is no slice while other ranks may write, as no program can make a [`Quiet`]:
     ///
     /// ```compile_fail,E0451
     /// # use argonet::{Quiet, SharedArray, World};
@@ -221,7 +221,7 @@ impl<T: Global> SharedArray<T> {
         T: Sync,
     {
         // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialized as files
-        // are, valid whatever their bytes (Global). Nobody writes while `Quiet` lives: it exists
+        // are, valid whatever their bytes (Global). No rank writes while `Quiet` lives: it exists
         // only inside `World::quiet`, on all ranks at once. Other threads may have the same slice,
         // which `Sync` allows.
         unsafe { core::slice::from_raw_parts(self.place(0, self.len), self.len) }
@@ -242,7 +242,7 @@ impl<T: Global> SharedArray<T> {
     /// See the example of [`World::quiet`].
     #[must_use]
     pub fn local_mut<'q>(&'q mut self, _quiet: &'q Quiet) -> &'q mut [T] {
-        // SAFETY: as for `local`, and nobody reads either; `&mut self` keeps other slices of this
+        // SAFETY: as for `local`, and no rank reads either; `&mut self` keeps other slices of this
         // array away, and no other array shares its memory (Heap's test `pieces_never_overlap`).
         unsafe { core::slice::from_raw_parts_mut(self.place(0, self.len), self.len) }
     }

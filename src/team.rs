@@ -168,13 +168,13 @@ impl Team {
     ///
     /// # Errors
     /// [`Error::Team`] for a list that names a rank twice or one that does not exist, or that is
-    /// not what all ranks it names give. A rank whose own list can be is told of others' where
-    /// these name it, or it names them.
+    /// not what all ranks it names give. A rank whose own list is valid gets the error of another's
+    /// where that names it, or its own names that rank.
     ///
     /// Source: GASNet-EX, `gex_TM_Create`.
     pub fn create<M: Threading>(&self, world: &World<M>, ranks: &[Rank]) -> Result<Option<Team>> {
         // A rank that this team does not have becomes one that the job does not have, so that
-        // others are told.
+        // others get the error.
         let missing = ranks.iter().find(|rank| rank.0 >= self.size());
         let place = |rank: &Rank| match missing {
             None => (self.team.job_rank(rank.0), 0),

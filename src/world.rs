@@ -82,9 +82,9 @@ pub(crate) struct Inner {
 /// There is one world a process. [`run`](crate::run()) makes it and ends the job when the program
 /// fails. Dropping it finalizes: it waits until all ranks have dropped theirs and everything sent
 /// has been handled. It does not end the process. If others wait meanwhile in something else that
-/// nobody can bring any more, the job ends with a message that names both. A panic that leaves the
+/// no rank can bring any more, the job ends with a message that names both. A panic that leaves the
 /// world of several ranks does not finalize: it ends the process and its job, with code 101, even
-/// if somebody would have caught it. So does [`exit`](crate::exit), with any code.
+/// if the caller would have caught it. So does [`exit`](crate::exit), with any code.
 ///
 /// ```
 /// use argonet::World;
@@ -409,8 +409,8 @@ impl<M: Threading> Drop for World<M> {
         }
         if std::thread::panicking() {
             if self.size() > 1 {
-                // Whoever catches the panic has no world any more, and the other ranks would wait
-                // for this one for ever.
+                // The code that catches the panic has no world any more, and the other ranks would
+                // wait for this one for ever.
                 let why = "a panic left its world without finalizing";
                 self.engine().boot().abort(PANIC_CODE, why);
             }

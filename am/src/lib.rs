@@ -5,7 +5,7 @@
 //!   what a handler sees, and its token.
 //! * [`HandlerTable`] has 256 entries, the client's from 128 on, the same on all ranks.
 //! * [`credit`] says who may send how much where receive space is bounded, [`recycling`] how that
-//!   space is used again, [`system_queue`] what ranks tell each other beside requests and replies,
+//!   space is used again, [`system_queue`] what ranks send each other beside requests and replies,
 //!   and [`lid_cache`] puts longs of two messages together.
 //! * A request's handler may reply once, a reply's handler not at all; neither may start anything
 //!   else. Room for the reply is reserved before the request is accepted, so [`ReplyPort::reply`]

@@ -5,7 +5,7 @@ use argonet_base::HandlerIndex;
 /// Arguments a message can carry, 32 bits each (GASNet-EX 0.19, `gex_AM_MaxArgs`).
 pub const MAX_ARGS: usize = 16;
 
-/// Arguments that records and frames can carry: a client's, and the word that tells endpoints
+/// Arguments that records and frames can carry: a client's, and the word that names endpoints
 /// ([`Endpoints`](crate::Endpoints)).
 pub const MAX_CARRIED: usize = MAX_ARGS + 1;
 

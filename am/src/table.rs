@@ -15,7 +15,7 @@ pub struct HandlerTable {
     /// Apart from the names, as each message looks here.
     run: [Option<Box<HandlerFn>>; HANDLERS],
     names: [String; HANDLERS],
-    /// Indices whose messages are served by whoever calls [`dispatch`](Self::dispatch).
+    /// Indices whose messages the caller of [`dispatch`](Self::dispatch) serves.
     reserved: Registered,
 }
 
@@ -54,7 +54,7 @@ impl HandlerTable {
         self.place(index, name, run)
     }
 
-    /// Registers a client's handler at the highest free index and tells which.
+    /// Registers a client's handler at the highest free index and returns that index.
     ///
     /// The highest, so that fixed indices, which clients count up from the base, stay free.
     ///
@@ -199,7 +199,7 @@ impl HandlerTable {
 pub struct Registered([u64; HANDLERS / 64]);
 
 impl Registered {
-    /// All indices, where nobody but the receiver knows which it has.
+    /// All indices, where only the receiver knows which it has.
     pub const ALL: Self = Self([u64::MAX; HANDLERS / 64]);
 
     /// Whether the index has one.

@@ -1,6 +1,6 @@
 //! Code that depends on the processor, one version an architecture.
 
-/// Tells the processor that this is a spin loop.
+/// Hints to the processor that this is a spin loop.
 #[inline(always)]
 pub fn relax() {
     core::hint::spin_loop();

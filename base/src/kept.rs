@@ -33,7 +33,7 @@ impl<T> Kept<T> {
     #[must_use]
     pub fn give(self) -> Box<[T]> {
         let values = ManuallyDrop::new(self).0;
-        // SAFETY: leaked by `new`, and nobody else has it any more.
+        // SAFETY: leaked by `new`, and no other code has it any more.
         unsafe { Box::from_raw(values.as_ptr()) }
     }
 }

@@ -2,8 +2,9 @@
  * implementation and any conduit. Rank 0 prints a line for each row, with tabs between its fields: the name,
  * bytes, and the best and the median of many chunks in microseconds an operation. Names are GASNet's:
  * Blocking, NB and NBI calls as they are, "flood" for messages one way, "echo" for a round trip.
- * The first row is no operation but the machine: a cache line to the other processor and back, which tells
- * runs apart in which it was slower. It is there where ranks share memory.
+ * The first row measures the machine and no operation: a cache line goes to the other processor and
+ * back, which distinguishes runs in which the machine was slower. It is printed where ranks share
+ * memory.
  *
  *   rows [CHUNKS [ROW]]      (21 chunks of all rows; or of the first one, and those whose names begin with ROW)
  */

@@ -47,7 +47,7 @@ impl AttachOptions {
     }
 
     /// Makes a program that was started alone become `ranks` ranks, whatever `GASNET_PSHM_NODES`
-    /// says; 0 is 1. A program that `argonet run` started has as many ranks as that was told.
+    /// says; 0 is 1. A program that `argonet run` started has as many ranks as that was asked for.
     #[must_use]
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.ranks = Some(ranks);
@@ -121,7 +121,7 @@ pub(crate) fn check_count(given: u64) -> Result<u32, BootError> {
         .ok_or(BootError::BadRankCount { given })
 }
 
-/// A random number to tell this job from others.
+/// A random number to distinguish this job from others.
 pub(crate) fn new_job_id() -> Result<u64, BootError> {
     getrandom::u64().map_err(|e| {
         BootError::system(

@@ -82,7 +82,7 @@ pub fn print_by(kind: BacktraceType, to: BorrowedFd<'_>) -> bool {
         1.. => {}
         _ => return false,
     }
-    // SAFETY: the kernel made this descriptor for this call, and nobody else knows it.
+    // SAFETY: the kernel made this descriptor for this call, and no other code owns it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     let limit = Timespec {
         tv_sec: LIMIT_S,
@@ -231,7 +231,7 @@ fn is_own(name: &str) -> bool {
     parts.iter().any(|part| name.starts_with(part))
 }
 
-/// Whether the signal handler at `address` is the one with which Rust's standard library tells of
+/// Whether the signal handler at `address` is the one with which Rust's standard library reports
 /// overflows of the stack.
 pub(crate) fn is_of_std(address: usize) -> bool {
     let mut is = false;

@@ -1,4 +1,4 @@
-//! Which core a rank runs on when the launcher is told to pin ranks.
+//! Which core a rank runs on when the launcher is asked to pin ranks.
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 

@@ -1,5 +1,5 @@
-//! The board: what the ranks of a host wait for, as each tells on its page, for reports of a job
-//! that hangs.
+//! The board: what the ranks of a host wait for, as each publishes on its page, for reports of a
+//! job that hangs.
 //!
 //! A rank writes there when a wait has lasted some microseconds, so nothing is written on a fast
 //! path; every process that can map the control file can read it, even if the rank hangs or is
@@ -180,7 +180,7 @@ impl<'a> Board<'a> {
         self.reports().load(Ordering::Relaxed)
     }
 
-    /// Asks all ranks to report, unless somebody has since `seen`; whether this call did.
+    /// Asks all ranks to report, unless they have been asked since `seen`; whether this call did.
     /// Async-signal-safe.
     pub fn ask_for_reports(&self, seen: u32) -> bool {
         self.reports()

@@ -1,4 +1,4 @@
-//! What the engine needs from whoever started the job, whatever that is.
+//! What the engine needs from the starter of the job, whatever that is.
 
 use std::time::Duration;
 
@@ -93,24 +93,24 @@ pub trait Bootstrap: Send + Sync {
     /// [`BootError::NotPublished`], [`BootError::NoSuchRank`].
     fn lookup(&self, rank: JobRank, key: Key) -> Result<Vec<u8>, BootError>;
 
-    /// Tells that this rank has started up: from now on a fence waits for slow ranks without a
+    /// Records that this rank has started up: from now on a fence waits for slow ranks without a
     /// limit.
     fn started(&self);
 
-    /// Tells that this rank does not need the others any more: from now on its end does not end the
-    /// job, except that an exit code other than 0 remains a failure of the job. Local; any number
-    /// of times.
+    /// Records that this rank does not need the others any more: from now on its end does not end
+    /// the job, except that an exit code other than 0 remains a failure of the job. Local; any
+    /// number of times.
     fn finalized(&self);
 
-    /// Tells that this program never finalizes, as programs in C do not: leaving by `exit` or by
+    /// Records that this program never finalizes, as programs in C do not: leaving by `exit` or by
     /// return from `main` is [`exit`](crate::exit()) from now on, unless `GASNET_CATCH_EXIT` is 0,
     /// and a rank that another makes end runs no exit handlers. Local; any number of times.
     fn leaves_by_exit(&self) {}
 
     /// Ends this process if another rank, or a signal, has ended the job and it is time for it;
-    /// else tells whether the job is ending. For a thread that waits and is about to rest, and for
-    /// polls that find nothing and see [`exit_mark`](Self::exit_mark); not for every poll: it costs
-    /// a load and a call.
+    /// else returns whether the job is ending. For a thread that waits and is about to rest, and
+    /// for polls that find nothing and see [`exit_mark`](Self::exit_mark); not for every poll: it
+    /// costs a load and a call.
     fn attend(&self) -> bool {
         false
     }
@@ -122,7 +122,8 @@ pub trait Bootstrap: Send + Sync {
         Duration::MAX
     }
 
-    /// Where polls see that ranks have been told of the job's end; never set where nobody tells.
+    /// Where polls see that the job's end has been reported to the ranks; never set where ends are
+    /// not reported.
     fn exit_mark(&self) -> ExitMark {
         ExitMark::default()
     }
@@ -134,12 +135,12 @@ pub trait Bootstrap: Send + Sync {
         let _ = (from, code);
     }
 
-    /// Tells the user something, in one piece: prints the lines on standard error.
+    /// Prints the lines for the user on standard error, in one piece.
     fn say(&self, lines: &str) {
         let _ = lines;
     }
 
-    /// Where the ranks tell what they wait for; `None` where nobody could read it.
+    /// Where the ranks publish what they wait for; `None` where no process could read it.
     fn board(&self) -> Option<Board<'_>> {
         None
     }

@@ -30,7 +30,7 @@ const FAULTS: [c_int; 5] = [
 static BEFORE: OnceLock<[Option<Action>; FAULTS.len()]> = OnceLock::new();
 /// The thread that crashes; 0 before.
 static CRASHING: AtomicI32 = AtomicI32::new(0);
-/// The thread whose crash the user has been told of; 0 before.
+/// The thread whose crash has been reported to the user; 0 before.
 static REPORTED: AtomicI32 = AtomicI32::new(0);
 /// Whether a rank that waits for a debugger goes on waiting. Known to debuggers by this name.
 #[unsafe(no_mangle)]
@@ -146,7 +146,7 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
     match before {
         Some(before) => {
             before.install(signal);
-            // A fault happens again when this returns; what somebody sent does not.
+            // A fault happens again when this returns; a signal that was sent does not.
             if arrival.code <= 0 {
                 sigact::raise(signal);
             }
@@ -158,8 +158,8 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
     }
 }
 
-/// Aborts, of which the job ends as it does when a rank crashes. The caller has told the user why,
-/// and has stopped for a debugger and shown a backtrace where that is wanted: neither is done
+/// Aborts, which ends the job as a crash of a rank does. The caller has reported the reason to the
+/// user, and has stopped for a debugger and shown a backtrace where that is wanted: neither is done
 /// again.
 pub fn abort_reported() -> ! {
     REPORTED.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);

@@ -188,7 +188,7 @@ pub enum BootError {
         /// How the hosts would be reached.
         letter: &'static str,
     },
-    /// A program that starts its own ranks was not told how many.
+    /// A program that starts its own ranks was not given their number.
     #[error(
         "the number of ranks is {given}: with the conduit {conduit} this program starts its ranks itself, and their number is \
          the first argument, as in `{program} 4 ARGUMENTS`; or use `argonet run -n 4 {program} ARGUMENTS`"

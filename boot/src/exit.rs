@@ -15,7 +15,7 @@ pub(crate) enum ProcessEnd {
     Code(u8),
     /// By this signal.
     Signal(u8),
-    /// Somebody else reaped it.
+    /// It was reaped elsewhere.
     Unknown,
 }
 
@@ -115,7 +115,7 @@ impl Verdict {
     pub(crate) fn code(&self) -> u8 {
         match self.kind {
             ExitKind::Exit => self.word_code,
-            // Nobody may take a job that was cut short for one that went well.
+            // A job that was cut short must not look like one that went well.
             ExitKind::Left if self.others_ended => self.word_code.max(1),
             ExitKind::Left => self.word_code,
             ExitKind::Signal | ExitKind::Crashed => 128 + (self.word_code & 0x7f),
@@ -142,7 +142,7 @@ impl Verdict {
 pub(crate) struct LostGuardian(pub(crate) u32, pub(crate) ProcessEnd);
 
 impl LostGuardian {
-    /// What whoever watches the ranks beside it says.
+    /// The warning of the launcher or agent that watches the ranks beside it.
     pub(crate) fn warning(&self) -> String {
         format!(
             "warning: {self}; if this launcher is killed too, processes that ranks started may be left behind"

@@ -1,11 +1,12 @@
-//! The mark by which ranks that share memory tell each other that the job ends, as polls read it.
+//! The mark by which ranks that share memory report to each other that the job ends, as polls read
+//! it.
 
 use std::sync::Arc;
 
 use crate::page::Control;
 
-/// Whether the end of the job has been told to the ranks of this host. One load of a line that
-/// nobody writes before the end.
+/// Whether the end of the job has been reported to the ranks of this host. One load of a cache line
+/// that no rank writes before the end.
 // spec P13: the system queue of ranks that share memory.
 #[derive(Debug, Clone, Default)]
 pub struct ExitMark(Option<Arc<Control>>);

@@ -11,7 +11,7 @@ use num_enum::{IntoPrimitive, TryFromPrimitive};
 pub(crate) enum ExitStage {
     /// Nothing, or ranks may still come to their end by themselves.
     Open = 0,
-    /// The ranks that have not are told.
+    /// The ranks that have not are signaled.
     Notice = 1,
     /// They are killed, rank 0 of a job that started itself is asked first.
     Kill = 2,
@@ -24,7 +24,7 @@ pub(crate) enum ExitStage {
 pub enum ExitKind {
     /// A rank gave up ([`Bootstrap::abort`](crate::Bootstrap::abort)).
     Abort = 1,
-    /// A rank ended before it finalized; the code is not known to whoever stored this.
+    /// A rank ended before it finalized; the process that stored this does not know the code.
     Died = 2,
     /// A rank ended with a code other than 0.
     Failed = 3,

@@ -1,11 +1,11 @@
 //! The fence: all ranks of a host wait for each other on two words of shared memory (spec P14: also
-//! before the first operation). In a job over several hosts the last rank of a host tells the
+//! before the first operation). In a job over several hosts the last rank of a host reports to the
 //! host's agent, and the agents let the ranks go when all hosts are there ([`crate::hosts`]).
 //!
 //! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes
 //! the others, who wait for the generation to move: first spinning, then yielding, then asleep on a
-//! futex. They sleep in short stretches and look between them whether the job is ending or somebody
-//! who is missing cannot come any more.
+//! futex. They sleep in short stretches and look between them whether the job is ending or a
+//! missing rank cannot come any more.
 
 use core::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -278,7 +278,7 @@ mod tests {
             complete(fence, 1);
         });
         assert_eq!(told.load(Ordering::Relaxed), 1);
-        // A rank of another host that will not come is told of by the agents.
+        // The agents report a rank of another host that will not come.
         control.rank_page(JobRank(5)).advance(RankState::Finalized);
         let error = wait(&control, JobRank(2), None, || ()).unwrap_err();
         assert!(

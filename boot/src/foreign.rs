@@ -63,8 +63,8 @@ fn judge(variable: impl Fn(&str) -> Option<OsString>) -> Option<BootError> {
         .filter(|_| !special_step)
         .and_then(|_| sized(STEP_SIZE, SRUN));
     let pmi = sized(PMI_SIZE, "a PMI launcher");
-    // srun speaks PMI, too. Where they differ, one is left from what started the other, and which
-    // one that is nobody can see: no process of several may count as alone.
+    // srun speaks PMI, too. Where they differ, one is left from what started the other, and it is
+    // unknown which one: no process of several may count as alone.
     let larger = match (srun, pmi) {
         (Some(srun), Some(pmi)) if pmi.2 > srun.2 => Some(pmi),
         (srun, pmi) => srun.or(pmi),

@@ -13,8 +13,8 @@
 //! * A rank's pidfd fires while the rank is a member (joined, not finalized): the first failure is
 //!   stored in the exit word, and every rank's process group is killed.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word
-//!   set so: for a quarter of the exit time-out the others may do the same; those that have not are
-//!   told by a signal; when the time-out is over, whatever is left is killed.
+//!   set so: for a quarter of the exit time-out the others may do the same; those that have not get
+//!   a signal; when the time-out is over, whatever is left is killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
 //! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
@@ -64,8 +64,8 @@ pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 /// How long the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a process that misses the guardian waits until the system can tell how it ended, which
-/// it can once init has reaped it.
+/// How long a process that misses the guardian waits until the system can report how it ended,
+/// which it can once init has reaped it.
 const REAPED: Duration = Duration::from_millis(200);
 
 /// What launcher and guardian send each other, beside a pidfd: one of the `MESSAGE` words, rank,
@@ -80,7 +80,7 @@ const MESSAGE_KILL: u32 = 5;
 const MESSAGE_WATCHING: u32 = 6;
 
 /// The part of the exit time-out in which ranks may come to their end by themselves, before they
-/// are told.
+/// are signaled.
 pub(crate) const WINDOW_PART: u32 = 4;
 
 /// The launcher's end: while it is open, the launcher lives.
@@ -133,9 +133,9 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
     let launcher = pidfd_open(launcher_pid, PidfdFlags::empty())
         .map_err(failed("no pidfd (Linux 5.3 or newer)"))?;
 
-    // Twice forked: the guardian is nobody's child here, so that a program that waits for all of
-    // its children does not wait for it, and not the leader of its session, so that it never gets a
-    // terminal.
+    // Twice forked: the guardian is no child of this process, so that a program that waits for all
+    // of its children does not wait for it, and not the leader of its session, so that it never
+    // gets a terminal.
     let fork_failed = |e: std::io::Error| BootError::NoGuardian {
         reason: format!("no process: {e} (see `ulimit -u`)"),
     };
@@ -188,7 +188,8 @@ impl Link {
         self.farewell();
     }
 
-    /// Tells the guardian that the job is over, and waits (at most [`FAREWELL`]) until it has gone.
+    /// Reports to the guardian that the job is over, and waits (at most [`FAREWELL`]) until it has
+    /// gone.
     pub(crate) fn farewell(&self) {
         let _ = shutdown(&self.socket, Shutdown::Write);
         let mut end = [PollFd::new(&self.socket, PollFlags::IN)];
@@ -206,7 +207,7 @@ impl Link {
         end[0].revents().contains(PollFlags::HUP)
     }
 
-    /// The guardian's process id, and how it ended if the system can tell. Once it has gone.
+    /// The guardian's process id, and how it ended if the system can report that. Once it has gone.
     /// Async-signal-safe.
     pub(crate) fn guardian_end(&self) -> (u32, ProcessEnd) {
         let step = Duration::from_millis(10);
@@ -699,10 +700,10 @@ impl<'a> Guardian<'a> {
         )
     }
 
-    /// Tells the ranks that have not come to their end by themselves.
+    /// Signals the ranks that have not come to their end by themselves.
     fn notify(&mut self) {
-        // From now, not from the beginning: what the ranks are told to do takes them part of the
-        // time-out, however late this process, or the whole host, has come to telling them.
+        // From now, not from the beginning: what the signal makes the ranks do takes part of the
+        // time-out, however late this process, or the whole host, has come to send it.
         let timeout = self.control.job().exit_timeout();
         let rest = timeout - timeout / WINDOW_PART;
         self.ending = Some(Ending {

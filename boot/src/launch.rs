@@ -66,7 +66,7 @@ pub struct LaunchOptions {
 /// standard error as one line beginning `argonet run: `.
 ///
 /// The calling process must have one thread. When this returns, all ranks and their process groups
-/// have ended; on other hosts they have been told to, and the agents there see to it, if their
+/// have ended; on other hosts they have been asked to end, and the agents there see to it, if their
 /// connections were lost.
 ///
 /// # Errors
@@ -204,7 +204,7 @@ struct Launched<'a> {
     deadline: Option<Instant>,
     /// Whether an interrupt or termination signal has been passed on.
     asked_to_end: bool,
-    /// Whether to tell of processes that start and end.
+    /// Whether to report processes that start and end.
     verbose: bool,
     /// The code and reason of a job that this launcher decided to end.
     canceled: Option<(u8, String)>,

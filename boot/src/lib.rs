@@ -33,8 +33,8 @@
 //! blamed.
 //!
 //! A rank that *asks* for the end ([`exit()`], return from main, a signal) leaves the others
-//! `GASNET_EXITTIMEOUT`: they are told, end the next time they wait, and are killed when the time
-//! is over.
+//! `GASNET_EXITTIMEOUT`: they learn of it, end the next time they wait, and are killed when the
+//! time is over.
 //!
 //! # Unsafe code
 //!

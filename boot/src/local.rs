@@ -58,8 +58,8 @@ impl LocalJob {
         self.control.part().around(self.rank)
     }
 
-    /// The key that the ranks of this job share with nobody else, for proving to each other that
-    /// they belong to it.
+    /// The key that only the ranks of this job share, for proving to each other that they belong to
+    /// it.
     #[must_use]
     pub fn job_key(&self) -> &Secret {
         &self.key
@@ -88,7 +88,7 @@ impl LocalJob {
         self.control.job()
     }
 
-    /// What `rank` tells the others.
+    /// What `rank` publishes to the others.
     ///
     /// # Panics
     /// If there is no such rank.

@@ -67,7 +67,7 @@ impl Tagger {
             self.line.extend_from_slice(now);
             self.write_line(out);
             if self.tag.is_empty() {
-                out.pop(); // No piece can be told from a line then.
+                out.pop(); // A piece cannot be distinguished from a line then.
             }
             self.continued = true;
             bytes = later;

@@ -71,11 +71,11 @@ const REPORT_PAUSE: Duration = Duration::from_micros(50);
 /// themselves.
 const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
 
-/// The same for an exit with 0: all ranks end so, and nobody is in a hurry.
+/// The same for an exit with 0: all ranks end so, and no rank is in a hurry.
 const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(20)];
 
-/// The longest that reporting an exit with 0 takes: nobody confirms it, so nothing but what
-/// cannot leave at once is waited for.
+/// The longest that reporting an exit with 0 takes: no rank confirms it, so the only wait is for
+/// what cannot leave at once.
 const REPORTING_OF_0: Duration = Duration::from_millis(2);
 
 /// The part of the time-out in which a rank that computes is looked at once more.
@@ -128,7 +128,7 @@ pub(crate) struct RankProcess {
     asked: AtomicU32,
     /// The signal by which this process ends, if it is one.
     signal: AtomicI32,
-    /// Whether C's streams have been tried, so that nobody waits for them twice.
+    /// Whether C's streams have been tried, so that no thread waits for them twice.
     flushed: AtomicBool,
     /// When a resting thread first saw the exit word, in milliseconds; 0 before.
     seen_ms: AtomicU64,
@@ -148,12 +148,12 @@ pub(crate) struct RankProcess {
     passes_on: AtomicBool,
 }
 
-/// Whom this process tells of its end.
+/// The ways by which this process reports its end.
 #[derive(Debug)]
 pub(crate) struct Ways {
     /// The way to the guardian, if there is one.
     pub(crate) link: Option<OwnedFd>,
-    /// The way to the agent of this host, which tells the others.
+    /// The way to the agent of this host, which forwards the end to the other hosts.
     pub(crate) line: Line,
 }
 
@@ -236,7 +236,7 @@ pub(crate) fn about_to_end(orderly: bool) {
 
 /// Has `report` called when this process exits and no other rank of its host has done so before, or
 /// when it has heard of an exit with 0 over a network: never in a signal handler, but inside
-/// handlers of messages. Once, unless the thread that exits cannot tell; then once more, by the
+/// handlers of messages. Once, unless the thread that exits cannot report; then once more, by the
 /// next thread that rests, for which the one that exits waits a bounded time. The first function
 /// that is given counts.
 pub fn report_exits_by(report: ReportExit) {
@@ -248,12 +248,12 @@ pub fn report_exits_by(report: ReportExit) {
 /// signal handler, while other ranks do the same. The code of the first caller is the job's.
 ///
 /// Where all ranks call this, or have finalized and end, within a quarter of the exit time-out
-/// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not are told then, by a signal
-/// that makes a `SIGQUIT` handler of the program run and the next wait in this library end the
-/// process. Half of the time-out after the first exit they end wherever they are, but for ranks
-/// that compute in a job that ends with 0: those have most of it, and a return of all from `main`
-/// says nothing. Ranks are killed when the time-out is over; one line on standard error names the
-/// rank that ended the job.
+/// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not then get a signal, which
+/// makes a `SIGQUIT` handler of the program run and the next wait in this library end the process.
+/// Half of the time-out after the first exit they end wherever they are, but for ranks that compute
+/// in a job that ends with 0: those have most of it, and a return of all from `main` says nothing.
+/// Ranks are killed when the time-out is over; one line on standard error names the rank that ended
+/// the job.
 ///
 /// Exit handlers run and streams are written, except in a signal handler: there only C's streams
 /// are, and no exit handler runs. A process that is not a rank just exits.
@@ -364,8 +364,8 @@ impl RankProcess {
         }
     }
 
-    /// Stores why the job ends, unless somebody has; what counts. Tells the guardian.
-    /// Async-signal-safe.
+    /// Stores why the job ends, unless a process has done so, and reports the end to the guardian;
+    /// returns the reason that counts. Async-signal-safe.
     fn begin(&self, kind: ExitKind, code: u8) -> ExitWord {
         let own = ExitWord {
             kind,
@@ -376,7 +376,7 @@ impl RankProcess {
         // Who leaves with another code than the one that did so first leaves because of it.
         let follows = kind == ExitKind::Left && word.kind == ExitKind::Left && word.code != code;
         if kind != ExitKind::Signal && !follows {
-            // Not if this rank has been told.
+            // Changes nothing if this rank has been asked to end before.
             self.page().advance(RankState::Exiting);
             self.note_own_end(code);
         }
@@ -635,7 +635,7 @@ impl RankProcess {
             .seen_ms
             .compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed)
             .unwrap_or_else(|first| first);
-        // Without a guardian nobody tells this rank.
+        // Without a guardian no signal reports the end to this rank.
         let late =
             first != 0 && now_ms.saturating_sub(first) * 2 >= self.timeout().as_millis() as u64;
         if self.control.job().is_exit_reported() {
@@ -697,7 +697,7 @@ impl RankProcess {
             self.end_now();
         }
         if !self.page().state().is_member() {
-            // Nobody waits for this process any more.
+            // No rank waits for this process any more.
             sigact::die_by(signal);
         }
         self.arm(self.timeout() / 2);
@@ -727,8 +727,8 @@ impl RankProcess {
         }
     }
 
-    /// Runs the program's own handler of SIGQUIT, if it has one: GASNet's way to tell a program
-    /// that another rank ends the job.
+    /// Runs the program's own handler of SIGQUIT, if it has one: GASNet's way to report to a
+    /// program that another rank ends the job.
     fn call_quit_handler(&self) {
         let action = Action::of(libc::SIGQUIT);
         if action.function().is_some() && !is_ours(&action) {
@@ -751,7 +751,7 @@ impl RankProcess {
 
 /// For how long a process that ends in the job of `control` may wait for what others need of it,
 /// such as acknowledgements: no longer than half of the time that is left until it is killed, since
-/// the rest of its end needs time, too. Without a limit while nobody has ended the job.
+/// the rest of its end needs time, too. Without a limit while the job is not ending.
 pub(crate) fn exit_grace(control: &Control) -> Duration {
     let left = control.job().time_until_forced(now_ms());
     left.map_or(Duration::MAX, |left| left / LINGER_PART)
@@ -778,7 +778,7 @@ mod tests {
     use crate::attach::make_job;
     use argonet_settings::Settings;
 
-    // spec P13: who is told ends with the code of the first that told its host.
+    // spec P13: a rank ends with the code of the first exit that was reported to its host.
     #[test]
     fn the_first_exit_heard_is_the_hosts_and_marks_it() {
         let heard = |codes: &[(u32, u8)]| {

@@ -178,8 +178,8 @@ impl<'a> HostRanks<'a> {
             let timeout = self.control.job().exit_timeout();
             let limit = match self.guardian_gone {
                 true => timeout,
-                // It gives the ranks most of the time-out from the moment that it has told them,
-                // which may be late.
+                // The guardian gives the ranks most of the time-out from the moment that it signals
+                // them, which may be late.
                 false => 2 * timeout + SLACK,
             };
             if now < *self.end_by.get_or_insert(now + limit) {

@@ -27,7 +27,7 @@ impl Secret {
         Self(bytes)
     }
 
-    /// The key itself. Whoever copies it forgets the copy.
+    /// The key itself. The caller wipes every copy that it makes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; SECRET_BYTES] {
         &self.0

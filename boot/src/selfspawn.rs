@@ -53,7 +53,8 @@ struct Children {
     owner: Pid,
     /// Whether the exit handler has begun.
     exiting: AtomicBool,
-    /// Open as long as rank 0 lives; its end tells the guardian, and the guardian's end rank 0.
+    /// Open as long as rank 0 lives; from it the guardian learns of rank 0's end, and rank 0 of the
+    /// guardian's.
     link: Link,
 }
 
@@ -252,7 +253,7 @@ fn fork_rank(
         become_rank(rank, control, link, owner);
         return Ok(None);
     };
-    // Both sides do this, so that it is done whoever runs first.
+    // Both sides do this, so that it is done whichever runs first.
     let _ = setpgid(Some(pid), Some(pid));
     Ok(Some(pid))
 }
@@ -284,8 +285,8 @@ fn with_children(act: impl FnOnce(&'static Children)) {
     }
 }
 
-/// From now on the end of the guardian ends the job: nobody else would see another rank go. After
-/// the signal's handler has been installed.
+/// From now on the end of the guardian ends the job: no other process would see another rank go.
+/// After the signal's handler has been installed.
 pub(crate) fn watch_guardian() {
     with_children(|c| {
         sigact::signal_on_hang_up(c.link.as_fd(), sys::job_signal());
@@ -425,8 +426,7 @@ impl Children {
             return; // The descriptor has other news, as that there is room again.
         }
         if self.exiting.load(Ordering::Relaxed) {
-            // The exit handler waits for the others, and nobody but this would end those that do
-            // not come.
+            // The exit handler waits for the others, and only this ends those that do not come.
             if self.control.job().is_ending() {
                 self.pids.iter().for_each(|&pid| kill_child_group(pid));
             }

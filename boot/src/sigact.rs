@@ -106,8 +106,8 @@ impl Action {
     pub(crate) fn install(&self, signal: c_int) -> Self {
         let mut before = Self::default_one();
         // SAFETY: both point to live `sigaction`s; the function in `self`, if any, is `enter` of a
-        // `Handle`, which is async-signal-safe by that trait's contract, or was somebody's handler
-        // for this signal before.
+        // `Handle`, which is async-signal-safe by that trait's contract, or was this signal's
+        // handler before.
         unsafe { libc::sigaction(signal, &self.0, &mut before.0) };
         before
     }
@@ -119,7 +119,7 @@ pub(crate) fn raise(signal: c_int) {
     unsafe { libc::raise(signal) };
 }
 
-/// Ends this process by `signal` as if nobody had caught it.
+/// Ends this process by `signal` as if it were not caught.
 pub(crate) fn die_by(signal: c_int) -> ! {
     Action::default_one().install(signal);
     sys::SignalSet::of(&[signal]).unblock();

@@ -18,9 +18,9 @@ pub(crate) struct Sink {
     written: usize,
     /// How much may be written at once without blocking when `to` is writable.
     chunk: usize,
-    /// Nobody takes the output any more.
+    /// The output cannot be written any more.
     closed: bool,
-    /// Why not, unless the reader has gone, which is nobody's fault.
+    /// Why not; `None` if the reader has gone, which is no error.
     error: Option<Errno>,
 }
 

@@ -142,7 +142,7 @@ pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     status_of_zombie(pid)
 }
 
-/// The exit status of a process that has ended and that nobody has reaped. Async-signal-safe.
+/// The exit status of a process that has ended and has not been reaped. Async-signal-safe.
 fn status_of_zombie(pid: u32) -> Option<c_int> {
     let mut path = Fixed::<32>::default();
     fmt::Write::write_fmt(&mut path, format_args!("/proc/{pid}/stat")).ok()?;
@@ -230,7 +230,7 @@ impl SignalSet {
 
     /// A descriptor from which these signals, once blocked, can be read.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
-        // SAFETY: the set is initialized; -1 asks for a new descriptor, which nobody else owns.
+        // SAFETY: the set is initialized; -1 asks for a new descriptor, which no other code owns.
         unsafe {
             match libc::signalfd(-1, &self.0, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
                 -1 => Err(io::Error::last_os_error()),
@@ -244,9 +244,9 @@ impl SignalSet {
 /// signal's number.
 pub(crate) const SIGNAL_RECORD_BYTES: usize = mem::size_of::<libc::signalfd_siginfo>();
 
-/// The signal by which the guardian tells a rank that the job is ending, and by which a rank's own
-/// timer and the end of the guardian are told. A real-time signal near the top, where other
-/// libraries do not look for one.
+/// The signal by which the guardian reports to a rank that the job is ending; a rank's own timer
+/// and the end of the guardian send it, too. A real-time signal near the top, where other libraries
+/// do not look for one.
 pub(crate) fn job_signal() -> c_int {
     libc::SIGRTMAX() - 3
 }
@@ -265,7 +265,7 @@ pub(crate) fn send_job_signal(pidfd: BorrowedFd<'_>) {
     }
 }
 
-/// Whether [`on_exit`] tells the exit code; without it the handler is told 0.
+/// What gives [`on_exit`] the exit code; without it the handler gets 0.
 #[cfg(target_env = "gnu")]
 mod exit_hook {
     use core::ffi::{c_int, c_void};
@@ -283,7 +283,7 @@ mod exit_hook {
 }
 
 /// Calls `handler` with the exit code when the process exits by `exit` or by returning from main.
-/// Where the C library cannot tell the code, the handler gets 0.
+/// Where the C library does not pass the code, the handler gets 0.
 pub(crate) fn on_exit(handler: fn(c_int)) -> io::Result<()> {
     static HANDLER: std::sync::OnceLock<fn(c_int)> = std::sync::OnceLock::new();
     HANDLER
@@ -317,7 +317,7 @@ pub(crate) fn on_exit(handler: fn(c_int)) -> io::Result<()> {
     }
 }
 
-/// A descriptor that somebody says is open, for examining it: its number, if it is open.
+/// The descriptor with this number, for examining it, if it is open.
 pub(crate) fn examine_fd(raw: RawFd) -> Option<BorrowedFd<'static>> {
     if raw < 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Whether other threads of this process can do anything, as the system tells of them.
+//! Whether other threads of this process can do anything, as the system reports.
 //!
 //! A thread that sleeps on a futex without a time-out, as in a join, on a mutex or a condition
 //! variable, does nothing before another thread wakes it. The library's own threads, which

@@ -9,7 +9,7 @@ use crate::hsl;
 use crate::job::{Job, fatal, with_job};
 
 /// Ends the job if the calling thread must not communicate now: inside a handler, between prepare
-/// and commit, or, as far as a debug build can tell, while it holds handler-safe locks.
+/// and commit, or, as far as a debug build knows, while it holds handler-safe locks.
 #[inline]
 pub(crate) fn may_communicate(function: &str, job: &Job, ctx: &ThreadCtx) {
     if let Err(error) = ctx.permit("it", job.joined.engine.rank()) {

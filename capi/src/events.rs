@@ -29,7 +29,7 @@ type Several<R> = fn(&Engine<Selector>, &ThreadCtx, &mut [Event]) -> Result<R, O
 /// already.
 ///
 /// # Safety
-/// Null, or `count` events that nobody else uses meanwhile.
+/// Null, or `count` events that no other thread uses meanwhile.
 pub(crate) unsafe fn several<R>(
     function: &str,
     events: *mut Event,

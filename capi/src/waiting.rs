@@ -64,7 +64,7 @@ export! {
     }
 
     fn argonet_wait_begin(room: *mut Room) {
-        // The condition may be of memory that a put changes, of which nobody tells.
+        // The condition may be of memory that a put changes, and a put wakes no thread.
         let wait = job(BLOCKUNTIL).joined.engine.waiting_unannounced(Waiting::new(WaitFor::Condition));
         // SAFETY: the header's macro gives its own room, which is large enough and aligned as
         // asserted above.

@@ -26,7 +26,7 @@ struct Pair {
 
 impl Pair {
     fn new(sizes: ChannelSizes) -> Self {
-        // Nobody touches a segment.
+        // The benchmark touches no segment.
         let (ranks, _) = ranks(sizes);
         Self {
             ranks,

@@ -54,7 +54,7 @@ pub enum Injected {
 }
 
 /// Puts of up to so many bytes have read their source when [`Conduit::put`] returns, on every
-/// conduit, so that nobody waits or counts for their local completion.
+/// conduit, so that no caller waits or counts for their local completion.
 pub const SMALL_PUT: usize = 64;
 
 /// Why an injection did not happen. Nothing was sent.
@@ -273,8 +273,8 @@ pub trait Conduit: Send + Sync {
     /// [`SendError::Full`] when there is no room, or what is wrong with the message.
     fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError>;
 
-    /// Sends a short request of one unit, if that is possible at once and without ado. Whoever is
-    /// told no calls [`request`](Self::request), which says why.
+    /// Sends a short request of one unit, if that is possible at once and without ado. A caller
+    /// that gets `false` calls [`request`](Self::request), which says why.
     #[inline]
     fn request_short(&self, to: JobRank, short: Short) -> bool {
         let message = Message {
@@ -348,8 +348,9 @@ pub trait Conduit: Send + Sync {
         op: OpToken,
     ) -> Result<Injected, SendError>;
 
-    /// More of this rank's segment is attached: called before peers are told of it, and once a
-    /// segment is attached. A conduit whose interface must know what peers may reach tells it.
+    /// More of this rank's segment is attached: called before that is published to peers, and once
+    /// a segment is attached. A conduit whose interface must know what peers may reach passes it
+    /// on.
     ///
     /// # Errors
     /// Why it cannot be reached.
@@ -380,7 +381,7 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Whether something that this rank has sent to itself is still under way, so that
-    /// [`poll_own`](Self::poll_own) did not give it to anybody.
+    /// [`poll_own`](Self::poll_own) did not give it to any sink.
     fn owes_itself(&self) -> bool {
         false
     }
@@ -414,9 +415,9 @@ pub trait Conduit: Send + Sync {
         std::thread::yield_now();
     }
 
-    /// In PAR mode another number after each poll that took something: what a thread waits for may
-    /// have come by another thread's poll, after the thread looked. A conduit whose polls can make
-    /// room, or settle it, without telling the sink of anything counts those in every mode.
+    /// In PAR mode another number after each poll that took something: another thread's poll may
+    /// have taken what a thread waits for, after the thread looked. A conduit whose polls can make
+    /// room, or settle it, without reporting anything to the sink counts those in every mode.
     fn epoch(&self) -> u32 {
         0
     }

@@ -85,7 +85,7 @@ pub(crate) trait Way {
 #[derive(Default)]
 struct Hearing {
     act: Option<Arc<HearExit>>,
-    /// What came before there was anybody.
+    /// The exit that came before `act` was set.
     early: Option<(JobRank, u8)>,
 }
 
@@ -133,7 +133,7 @@ impl Exits {
         if !is_of_exit {
             return;
         }
-        // Whoever answers has done so already: there is one answer.
+        // The conduit has answered the frame already: there is one answer.
         let _ = self.end.lock().heard(from.0, heard);
         let Heard::Question(Question::Exit(code)) = heard else {
             return;
@@ -151,7 +151,7 @@ impl Exits {
     /// Reports to others that this rank ends the job, and waits until they have confirmed, with
     /// code 0 until the reports have left, or until the time is over. A rank that has heard of an
     /// exit reports to none, but forwards a 0; nor does one that has reported already.
-    // spec P13: the first rank that exits tells the others, and waits for a bounded time.
+    // spec P13: the first rank that exits reports to the others, and waits for a bounded time.
     pub(crate) fn report(&self, exit: &ExitReport<'_>, way: &impl Way) {
         let begun = Instant::now();
         let until = begun + exit.limit;

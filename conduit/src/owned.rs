@@ -48,14 +48,14 @@ impl<T> Owned<T> {
         Using(self, PhantomData)
     }
 
-    /// The value, if nobody uses it.
+    /// The value, if no thread uses it.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Using<'_, T>> {
         // A plain load first: looking does not take the line from who has it.
         (self.held.load(Ordering::Relaxed) == 0 && self.take()).then(|| Using(self, PhantomData))
     }
 
-    /// The value, if whoever uses it is done by that time.
+    /// The value, if the thread that uses it is done by that time.
     pub(crate) fn try_lock_until(&self, until: Instant) -> Option<Using<'_, T>> {
         let backoff = Backoff::new();
         loop {

@@ -273,7 +273,7 @@ impl<R: Rig> Bench<R> {
         });
     }
 
-    /// Sends without polling anybody until there is no room; says how many went out.
+    /// Sends without polling any endpoint until there is no room; says how many went out.
     pub(crate) fn fill(&mut self, from: u32, to: u32, mail: impl Fn(u32) -> Mail) -> u32 {
         const ENDLESS: u32 = 1 << 20;
         for n in 0..ENDLESS {

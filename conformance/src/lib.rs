@@ -13,7 +13,7 @@
 //! One thread drives all endpoints, by polls; cases of waiting and of threads use more. Nothing
 //! sleeps to wait: a case that waits for something polls until it is there, and fails when nothing
 //! has moved for as many rounds as the rig says that a message may take. Should a call hang, a
-//! watchdog prints what each endpoint has seen and ends the process. `docs/conduits.md` tells what
+//! watchdog prints what each endpoint has seen and ends the process. `docs/conduits.md` says what
 //! each case checks, and how to write a rig.
 
 mod bench;

@@ -1,4 +1,4 @@
-//! Bytes that tell their place: a payload that is shifted, cut, repeated or another one's shows.
+//! Bytes that show their place: a payload that is shifted, cut, repeated or another one's is found.
 
 use argonet_am::Delivery;
 

@@ -16,7 +16,7 @@ pub(crate) struct Board {
     ranks: Box<[Counts]>,
 }
 
-/// Counts of one endpoint. Written by whoever drives it, read for reports only: Relaxed.
+/// Counts of one endpoint. Written by the thread that drives it, read for reports only: Relaxed.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) sent: AtomicU64,
@@ -86,7 +86,7 @@ impl Watchdog {
     }
 }
 
-/// Tells threads that wait for each other that one of them has failed.
+/// Reports to threads that wait for each other that one of them has failed.
 #[derive(Default)]
 pub(crate) struct Stop(AtomicBool);
 

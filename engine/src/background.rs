@@ -20,21 +20,21 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// The longest sleep of a thread while something of its rank waits for room at a peer: nobody
-/// rings for that.
+/// The longest sleep of a thread while something of its rank waits for room at a peer: the peer
+/// sends no wakeup for that.
 pub(super) const STUCK_SLEEP: Duration = Duration::from_millis(1);
 
 /// Kinds of operations, as bits.
 pub(super) mod kind {
     /// The barrier with names.
     pub(in super::super) const NAMED: u32 = 2;
-    /// A handler has been told something that ends the job.
+    /// A handler has recorded a complaint that ends the job.
     pub(in super::super) const COMPLAINT: u32 = 8;
     /// Replies that handlers have given and that are not all sent.
     pub(in super::super) const REPLIES: u32 = 16;
     /// Collective operations of teams.
     pub(in super::super) const COLLECTIVES: u32 = 32;
-    /// Peers that are to be told of non-contiguous puts.
+    /// Notices of non-contiguous puts that are to be sent to peers.
     pub(in super::super) const VIS: u32 = 128;
     /// Those of them that go by lines.
     pub(in super::super) const LINES: u32 = 256;
@@ -80,7 +80,7 @@ impl Background {
     /// The last operation of that kind is over. The caller holds the kind's lock, and has
     /// [`stepped`](Self::stepped).
     pub(super) fn end(&self, kind: u32) {
-        // Release: whoever sees that nothing is pending sees the step that ended it.
+        // Release: a thread that sees that nothing is pending sees the step that ended it.
         self.pending.fetch_and(!kind, Ordering::Release);
     }
 
@@ -210,7 +210,7 @@ impl<C: Conduit> Engine<C> {
         (u32::BITS - self.size.saturating_sub(1).leading_zeros()) as usize
     }
 
-    /// Whom this rank tells in a round of a dissemination.
+    /// The rank to which this one sends in a round of a dissemination.
     pub(super) fn told_in(&self, round: usize) -> JobRank {
         JobRank(self.wrap(u64::from(self.rank.0) + (1 << round)))
     }

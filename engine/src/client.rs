@@ -8,9 +8,9 @@
 //! [`Context::Handler`] meanwhile, in which every call that communicates is refused.
 //!
 //! No lock is held here that another call waits for. Conduits run handlers with a lock of the
-//! sender's messages, and flights fold with the lock of their work, but whoever finds those held
-//! passes by. A blocking reduction holds the turn of its team, for which only those wait whose call
-//! has to follow this one anyway.
+//! sender's messages, and flights fold with the lock of their work, but a thread that finds those
+//! held passes by. A blocking reduction holds the turn of its team; only threads whose call has to
+//! follow this one anyway wait for it.
 //!
 //! What the library calls in the client's own call, on top of nothing of its own, is called
 //! directly: conditions of waits, futures and wakers, what encodes arguments and decodes results,

@@ -62,7 +62,7 @@ pub struct EngineConfig<C> {
     pub clock: Box<dyn Fn() -> Duration + Send + Sync>,
 }
 
-/// Tells where a rank's segment begins, or will begin, in that rank's process.
+/// Returns where a rank's segment begins, or will begin, in that rank's process.
 pub type SegmentBase = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
 
 /// State of the engine's own handlers.
@@ -74,7 +74,7 @@ pub struct Internals {
 }
 
 impl Internals {
-    /// Puts the engine's own handlers into the table, before the conduit is told which exist.
+    /// Puts the engine's own handlers into the table, before the conduit learns which exist.
     ///
     /// # Errors
     /// [`AmError::Taken`] if one of the engine's own indices is taken.
@@ -175,9 +175,9 @@ impl<C: Conduit> Engine<C> {
     /// Puts the parts together.
     ///
     /// # Safety
-    /// The caller keeps the [contract of the engine](crate#contract), and so does everybody
-    /// to whom it gives the engine. The handlers are those that the conduit was told of, and the
-    /// conduit is used by nothing else.
+    /// The caller keeps the [contract of the engine](crate#contract), and so does all code to which
+    /// it gives the engine. The handlers are those that the conduit knows, and nothing else uses
+    /// the conduit.
     #[allow(unsafe_code)]
     pub unsafe fn new(config: EngineConfig<C>) -> Self {
         let EngineConfig {
@@ -634,7 +634,7 @@ impl<C: Conduit> Engine<C> {
         taken
     }
 
-    /// Polls until `done`, politely. `what` is told to others when it lasts.
+    /// Polls until `done`, politely. `what` is published when the wait lasts.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.

@@ -21,7 +21,7 @@
 //! * **Contexts.** Each call gets the context of the thread that makes it, the same for all calls
 //!   of this engine. What a context says ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`]) is
 //!   changed only as prepare, commit and cancel do, and a thread is [retired](ThreadCtx::retire)
-//!   when it ends and none of its operations uses memory that somebody else counts on.
+//!   when it ends and none of its operations uses memory that other code relies on.
 //! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalize`] and
 //!   [`Meeting::Segments`] are the library's: a rank that enters one lets others out of it, which
 //!   then hold slices of memory that this rank can still write.

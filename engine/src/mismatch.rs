@@ -251,9 +251,10 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Tells a rank that this one waits for it in a call; whether there was room.
+    /// Reports to a rank that this one waits for it in a call; returns whether there was room.
     pub(super) fn question(&self, mine: &Called, awaited: JobRank) -> bool {
-        // Who ends waits for nobody who has called anything else, and may be waited for by nobody.
+        // A rank that finalizes waits for no rank that has called anything else, and perhaps no
+        // rank waits for it.
         if mine.sequence == Sequence::Meetings(Meeting::Finalize) || awaited == self.rank {
             return true;
         }
@@ -329,7 +330,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Whether this rank has made the call of that number, or one that cannot be told from it.
+    /// Whether this rank has made the call of that number, or one that cannot be distinguished from
+    /// it.
     fn has_called(&self, theirs: &Called) -> bool {
         let calls = match theirs.sequence {
             Sequence::Meetings(meeting) => Some(self.meetings(meeting)),

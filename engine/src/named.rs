@@ -46,8 +46,8 @@ pub enum Name {
 pub enum Verdict {
     /// The names of all ranks did, and the one that this rank waited with.
     Match,
-    /// Two ranks gave different names or one gave [`Name::Mismatch`], which all ranks are told; or
-    /// this rank waited with another name than the barrier has.
+    /// Two ranks gave different names or one gave [`Name::Mismatch`], which is reported to all
+    /// ranks; or this rank waited with another name than the barrier has.
     Mismatch,
 }
 
@@ -107,7 +107,7 @@ impl Agreed {
         }
     }
 
-    /// What a rank is told that waits with a name.
+    /// The verdict for a rank that waits with a name.
     fn verdict(self, name: Name) -> Verdict {
         match self.with(name.into()) {
             Self::Mismatch => Verdict::Mismatch,
@@ -156,7 +156,8 @@ impl Slot {
 /// State of the barrier with names.
 #[derive(Default)]
 pub(super) struct Named {
-    /// By parity of the barrier and round. Handlers fill, whoever advances takes.
+    /// By parity of the barrier and round. Handlers fill them, and the thread that advances the
+    /// barrier empties them.
     slots: [[Slot; ROUNDS]; 2],
     turn: Mutex<Turn>,
     /// Whether the barrier that this rank has entered is complete; written under the lock.
@@ -306,8 +307,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// The name that ranks gave the barrier that this one has left last; `None` if nobody gave one,
-    /// if names did not match, and before the first barrier.
+    /// The name that ranks gave the barrier that this one has left last; `None` if no rank gave
+    /// one, if names did not match, and before the first barrier.
     pub fn named_result(&self) -> Option<i32> {
         self.background.named.turn.lock().last
     }

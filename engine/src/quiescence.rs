@@ -3,13 +3,13 @@
 //!
 //! A rank that finalizes waits in a barrier of its own kind, and answers messages there. A rank
 //! that waits meanwhile in another collective call, or for a message, may still be satisfied by a
-//! third one. So nobody is blamed before all ranks have been seen blocked, with nothing in flight
+//! third one. So no rank is blamed before all ranks have been seen blocked, with nothing in flight
 //! ([ADR 0035](../../docs/adr/0035-a-rank-that-leaves.md)).
 //!
 //! A rank that has waited for [`SUSPECT`] to leave asks the others in two *rounds*, each a
 //! dissemination of short messages. A rank enters a round when it is blocked: it waits for what
 //! only other ranks can bring, its last poll found nothing, and all that it sent has been handled.
-//! A rank that computes does not enter, so the round waits for it, and nobody is sent more. A rank
+//! A rank that computes does not enter, so the round waits for it, and no rank is sent more. A rank
 //! completes the first round when all ranks have entered it, and only then enters the second.
 //!
 //! ```text
@@ -160,7 +160,7 @@ struct State {
     /// When this rank asks, if it leaves, and how long it waits after that.
     ask_at: Duration,
     pause: Duration,
-    /// All ranks leave: nobody has to ask any more.
+    /// All ranks leave: no rank has to ask any more.
     is_over: bool,
 }
 

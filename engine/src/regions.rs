@@ -259,7 +259,7 @@ mod tests {
         let at = base.addr() as u64;
         assert_eq!(regions.lookup(3), None);
         assert_eq!(regions.check(3, at, 1, Read), Err(Outside::Nothing));
-        // SAFETY: the array lives to the end, and nobody accesses it.
+        // SAFETY: the array lives to the end, and no code accesses it.
         unsafe { regions.bind(3, base, 100) }.unwrap();
         assert_eq!(regions.lookup(3), Some((at, 100)));
         assert_eq!(regions.lookup(2), None);
@@ -282,7 +282,7 @@ mod tests {
         let mut memory = [0u8; 8];
         let base = memory.as_mut_ptr();
         let bind = |endpoint, base, len| {
-            // SAFETY: the array lives to the end, and nobody accesses anything through it.
+            // SAFETY: the array lives to the end, and no code accesses anything through it.
             unsafe { regions.bind(endpoint, base, len) }
         };
         let last = Regions::ENDPOINTS - 1;
@@ -314,7 +314,7 @@ mod tests {
         static CONSTANT: [u8; 64] = [3; 64];
         static mut VARIABLE: [u8; 64] = [3; 64];
         let regions = Regions::default();
-        // SAFETY: nobody accesses anything through it.
+        // SAFETY: no code accesses anything through it.
         unsafe { regions.bind_everything() };
         assert!(regions.is_everything(0) && !regions.is_everything(1));
         let check = |address: usize, len, access| regions.check(0, address as u64, len, access);
@@ -345,7 +345,7 @@ mod tests {
     fn memory_that_changes_is_looked_at_anew() {
         use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
         let regions = Regions::default();
-        // SAFETY: nobody accesses anything through it.
+        // SAFETY: no code accesses anything through it.
         unsafe { regions.bind_everything() };
         let page = PageKind::Normal.page_bytes() as usize;
         // Far from where the system maps what other tests ask for meanwhile, so that the hole below

@@ -65,7 +65,7 @@ struct Pending {
     copy: Option<(usize, u64, usize, bool)>,
 }
 
-/// Completes parts when it is told to, in the order that `pick` says.
+/// Completes parts when `allow` permits it, in the order of its `picks`.
 struct Late {
     memory: Mutex<Vec<u8>>,
     pending: Mutex<Vec<Pending>>,

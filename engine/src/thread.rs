@@ -38,7 +38,7 @@ pub struct Crowded {
 }
 
 /// One thread's state. Its owner keeps it, usually in thread-local storage, and passes it to every
-/// call. It has no drop code, so that reaching it costs one instruction: whoever keeps it calls
+/// call. It has no drop code, so that reaching it costs one instruction: its owner calls
 /// [`retire`](Self::retire) when the thread ends.
 pub struct ThreadCtx {
     context: Cell<Context>,
@@ -47,7 +47,7 @@ pub struct ThreadCtx {
     /// Whether it is traced where the process traces or counts.
     may_be_traced: bool,
     handles: RefCell<Option<ManuallyDrop<ThreadHandles>>>,
-    /// What the peer of the thread's next non-contiguous put is told.
+    /// The notice for the peer of the thread's next non-contiguous put.
     armed: Cell<Option<Notice>>,
     /// Whether it has communicated while it was deciding.
     acted: Cell<bool>,
@@ -139,16 +139,16 @@ impl ThreadCtx {
         }
     }
 
-    /// A thread that nobody counts, whose owner knows when it ends.
+    /// A thread that is not counted, whose owner knows when it ends.
     #[must_use]
     pub const fn uncounted() -> Self {
         Self::new(|| Ok(()))
     }
 
     /// The thread ends, or at least calls no more for now: gives back what it keeps of the handle
-    /// table. Its implicit operations that are still outstanding go on and are nobody's from then
-    /// on, those of an access region that is open too; their handle is free when the last one is
-    /// complete.
+    /// table. Its implicit operations that are still outstanding go on and belong to no thread from
+    /// then on, those of an access region that is open too; their handle is free when the last one
+    /// is complete.
     pub fn retire(&self) {
         self.context.set(Context::Absent);
         self.armed.set(None);
@@ -158,7 +158,7 @@ impl ThreadCtx {
         }
     }
 
-    /// Keeps what the peer of a later non-contiguous put is told, or that it is told nothing. The
+    /// Keeps the notice for the peer of a later non-contiguous put, or that there is none. The
     /// caller passes it on with [`VisTransfer::notice`](super::VisTransfer::notice), and keeps its
     /// payload readable until then.
     pub fn arm(&self, notice: Option<Notice>) {
@@ -293,7 +293,7 @@ impl ThreadCtx {
     ) -> R {
         let mut handles = self.handles.borrow_mut();
         let handles = handles.get_or_insert_with(|| {
-            // Else nobody would retire it.
+            // Else no call would retire it.
             debug_assert_ne!(self.context.get(), Context::Absent);
             ManuallyDrop::new(ThreadHandles {
                 table: Arc::clone(table),

@@ -77,8 +77,8 @@ const MEETINGS: usize = Meeting::ALL.len();
 struct Rounds {
     /// One thread of the rank at a time; holds the parity of the next barrier.
     turn: Mutex<u32>,
-    /// Barriers that this rank has entered. Written by who has the turn, read by who is told of
-    /// others' calls; Relaxed, as both are calls of this rank.
+    /// Barriers that this rank has entered. Written by the thread that has the turn, read by a
+    /// thread that learns of others' calls; Relaxed, as both are calls of this rank.
     calls: AtomicU64,
     /// Messages of each round, by parity. Handlers add (Release), the waiting thread takes away.
     arrived: [[AtomicU32; ROUNDS]; 2],
@@ -260,7 +260,7 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
     pub fn drain(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
-        // After the first barrier nobody sends requests; when all that was sent has been handled,
+        // After the first barrier no rank sends requests; when all that was sent has been handled,
         // all replies are sent, which the second barrier makes certain.
         ctx.permit("draining", self.rank)?;
         let mut span = span(ctx, Kind::Drain);
@@ -271,7 +271,7 @@ impl<C: Conduit> Engine<C> {
             self.barrier(ctx, meeting)?;
             if turn == 0 && meeting == Meeting::Finalize {
                 self.all_leave();
-                // Nobody calls anything any more, so what ranks have called is whole.
+                // No rank calls anything any more, so what ranks have called is whole.
                 self.leave_seated_teams(ctx)?;
             }
             self.wait_until(ctx, Waiting::new(meeting.into()), || {

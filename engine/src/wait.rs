@@ -11,8 +11,8 @@ pub struct WaitPolicy {
     pub spins: u32,
     /// Yields before the first sleep; [`ENDLESS`](Self::ENDLESS) for no sleep ever.
     pub yields: u32,
-    /// Threads of this rank that may spin at once without keeping anybody from running; where more
-    /// wait, they wait as [`CROWDED`](Self::CROWDED) says.
+    /// Threads of this rank that may spin at once without keeping other threads from running; where
+    /// more wait, they wait as [`CROWDED`](Self::CROWDED) says.
     pub room: u32,
     /// Whether a wait begins with yields instead of spinning: where polls are system calls, which
     /// take longer than a rank that shares the processor needs to be waited for no more.
@@ -34,8 +34,8 @@ impl WaitPolicy {
 
     /// The policy for `ranks` ranks that share `processors` processors.
     ///
-    /// With a processor for each rank, spinning costs nobody anything; with fewer it is nearly left
-    /// out.
+    /// With a processor for each rank, spinning costs other ranks nothing; with fewer it is nearly
+    /// left out.
     #[must_use]
     pub const fn for_host(ranks: u32, processors: u32) -> Self {
         if ranks <= processors {
@@ -143,8 +143,8 @@ impl Patience {
         Self::new(policy, PATIENCE, Duration::from_millis(500))
     }
 
-    /// Waiting for room at a peer: nobody rings when it frees some, so the waiting thread looks
-    /// itself, less and less often.
+    /// Waiting for room at a peer: the peer sends no wakeup when it frees some, so the waiting
+    /// thread looks itself, less and less often.
     #[must_use]
     pub(super) fn for_room(policy: WaitPolicy) -> Self {
         Self::new(policy, Duration::from_micros(50), Duration::from_millis(5))
@@ -163,8 +163,8 @@ impl Patience {
         }
     }
 
-    /// Makes it begin with yields, before it tells anybody: the rank that is waited for probably
-    /// waits for this processor.
+    /// Makes it begin with yields, before its first [`Step::Look`]: the awaited rank probably waits
+    /// for this processor.
     #[inline]
     pub(super) fn give_way(&mut self) {
         self.gives_way = true;
@@ -182,7 +182,8 @@ impl Patience {
         self.seen = epoch;
     }
 
-    /// What [`saw`](Self::saw) was told. A sleep follows some pauses, so it is never asked before.
+    /// The last epoch that [`saw`](Self::saw) got. A sleep follows some pauses, so `seen` is never
+    /// called before `saw`.
     #[must_use]
     pub(super) fn seen(&self) -> u32 {
         self.seen

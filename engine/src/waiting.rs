@@ -1,4 +1,4 @@
-//! One wait of one thread: polls, patience, and telling others what it waits for when it lasts.
+//! One wait of one thread: polls, patience, and publishing what it waits for when it lasts.
 
 use super::WaitMode;
 use super::background::{STUCK_SLEEP, kind};
@@ -53,7 +53,7 @@ impl Waits {
         MODES[usize::from(self.mode.load(Ordering::Relaxed)) % MODES.len()]
     }
 
-    /// Whether ranks that wait keep others from running, unless they are told to spin.
+    /// Whether ranks that wait keep others from running, unless they are set to spin.
     #[inline]
     pub(super) fn are_crowded(&self) -> bool {
         self.automatic.room == 0 && self.mode() != WaitMode::Spin
@@ -65,8 +65,8 @@ impl Waits {
     }
 }
 
-/// A wait that is under way. Whoever waits calls [`idle`](Self::idle) until what it waits for is
-/// there, and drops it.
+/// A wait that is under way. The waiting thread calls [`idle`](Self::idle) until what it waits for
+/// is there, and drops it.
 pub struct Wait<'e, C: Conduit> {
     engine: &'e Engine<C>,
     what: Waiting,
@@ -96,7 +96,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
         }
     }
 
-    /// One poll, and what follows an empty one. Whoever waits looks for it afterwards.
+    /// One poll, and what follows an empty one. The waiting thread looks afterwards for what it
+    /// waits for.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -176,7 +177,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
                     return;
                 }
                 let left = deadline.map_or(time, |end| end.saturating_sub((self.engine.clock)()));
-                // Nobody rings when it is time for this process to end.
+                // No wakeup comes when it is time for this process to end.
                 let most = if ending {
                     ENDING_SLEEP
                 } else if self.engine.background.is_stuck() {
@@ -221,7 +222,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
         }
     }
 
-    /// Tells others what this thread waits for, and looks whether they want to know more.
+    /// Publishes what this thread waits for, and reports more if other ranks have asked for it.
     fn look(&mut self) {
         let Self { engine, what, .. } = self;
         let now = (engine.clock)();
@@ -289,8 +290,8 @@ impl<C: Conduit> Engine<C> {
         wait
     }
 
-    /// A wait for something that nobody announces, such as room at a peer, or a word of memory that
-    /// a peer's put changes: it sleeps for short times only.
+    /// A wait for something that no rank announces, such as room at a peer, or a word of memory
+    /// that a peer's put changes: it sleeps for short times only.
     #[inline]
     pub fn waiting_unannounced(&self, what: Waiting) -> Wait<'_, C> {
         Wait::new(self, what, Patience::for_room)

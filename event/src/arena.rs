@@ -18,7 +18,7 @@ const BLOCK: u32 = 4096;
 /// Slots in the first block. Blocks double from there until they have `BLOCK` slots, because a
 /// simulator has 10,000 tables with few operations each.
 ///
-/// A slot's *place* is its index plus `FIRST`: then the highest bit of a place below `BLOCK` tells
+/// A slot's *place* is its index plus `FIRST`: then the highest bit of a place below `BLOCK` gives
 /// its block and the lower bits where it lies in there.
 const FIRST: u32 = if cfg!(loom) { 4 } else { 64 };
 /// Blocks of fewer than `BLOCK` slots.

@@ -1,4 +1,4 @@
-//! The categories that implicit operations and leaf events are told apart by (GASNet's `GEX_EC_*`).
+//! The categories that distinguish implicit operations and leaf events (GASNet's `GEX_EC_*`).
 
 use core::ops::BitOr;
 

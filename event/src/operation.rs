@@ -122,8 +122,9 @@ impl Operation {
     /// the generation.
     #[inline]
     pub(crate) fn begin(&self, parts: Completions) -> u64 {
-        // Relaxed: who freed the slot handed it over through this thread or the arena's lock, and
-        // whoever completes the event got it from this thread by some means that synchronizes.
+        // Relaxed: the thread that freed the slot handed it over through this thread or the arena's
+        // lock, and a thread that completes the event got it from this thread by some means that
+        // synchronizes.
         let state = next_generation(self.state.load(Ordering::Relaxed)) | parts.word();
         self.state.store(state, Ordering::Relaxed);
         state
@@ -138,7 +139,7 @@ impl Operation {
         count: u32,
     ) -> Result<bool, EventError> {
         let count64 = u64::from(count);
-        // Acquire on success as well: whoever is told that it was last may act on all parts.
+        // Acquire on success as well: a caller that learns that it was last may act on all parts.
         let now = self.update(event, Ordering::AcqRel, |state| {
             let (pending, step) = match completion {
                 Completion::Local => (local(state), 1 << REMOTE_BITS),

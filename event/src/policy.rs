@@ -12,7 +12,7 @@ use crate::Exhausted;
 /// How many threads of the process use the library, as the client promised when it was built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ThreadMode {
-    /// One thread only: nobody else can free a handle.
+    /// One thread only: no other thread can free a handle.
     Seq,
     /// Several threads, one at a time.
     ParSync,
@@ -25,7 +25,7 @@ pub enum ThreadMode {
 pub enum Decision {
     /// Poll, then try again.
     Retry,
-    /// Tell the client that the operation was not started.
+    /// Report to the client that the operation was not started.
     SayImmediate,
     /// End the job with this error.
     Fatal(FatalExhaustion),
@@ -48,7 +48,7 @@ pub struct FatalExhaustion {
     pub waited: Duration,
 }
 
-/// Decides between telling the client, trying again and giving up.
+/// Decides between reporting to the client, trying again and giving up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExhaustionPolicy {
     /// Whether another thread could free a handle.

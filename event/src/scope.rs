@@ -38,7 +38,7 @@ const DRAINING_MASK: u64 = 0xf;
 pub(crate) enum Closing {
     /// The event of a region, reaped by a test.
     Event,
-    /// Nobody's: the last completion frees it.
+    /// Without an owner: the last completion frees it.
     Orphan,
 }
 
@@ -56,8 +56,8 @@ pub(crate) enum Counted {
 /// A slot for a scope; one cache line.
 pub(crate) struct Scope {
     /// Stored by the owning thread when the scope begins and when it is closed; from then on
-    /// decremented by whoever drains a category (acquire and release) and replaced by the tester
-    /// that reaps it. Testers load it with acquire, which pairs with those releases.
+    /// decremented by the thread that drains a category (acquire and release) and replaced by the
+    /// tester that reaps it. Testers load it with acquire, which pairs with those releases.
     life: AtomicU64,
     /// Incremented by the owning thread alone (relaxed), decremented by completers (acquire and
     /// release), loaded by the owner's tests and by tests of leaves (acquire).
@@ -104,7 +104,7 @@ impl Scope {
                 limit: Self::MAX_OUTSTANDING,
             });
         }
-        // Nobody else adds, so the count can only have fallen since. Relaxed, as it publishes
+        // No other thread adds, so the count can only have fallen since. Relaxed, as it publishes
         // nothing; being a read-modify-write it keeps completers' release sequences whole.
         pending.fetch_add(u64::from(count), Ordering::Relaxed);
         Ok(())
@@ -188,7 +188,7 @@ impl Scope {
     #[inline]
     pub(crate) fn reap(&self, event: Event) -> Result<bool, EventError> {
         let life = self.life.load(Ordering::Acquire);
-        // A scope that is open, or nobody's, has no event; one that names it is invented.
+        // A scope that is open, or an orphan, has no event; one that names it is invented.
         if !same_generation(life, event.raw()) || life & (CLOSED | ORPHAN) != CLOSED {
             return Err(EventError::Stale(event));
         }

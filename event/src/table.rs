@@ -104,8 +104,8 @@ impl HandleTable {
     }
 
     /// Takes back the cache of a thread that ends. Implicit operations of the thread that are still
-    /// outstanding, those of an open access region too, are nobody's from now on; their completions
-    /// are absorbed.
+    /// outstanding, those of an open access region too, have no owner from now on; their
+    /// completions are absorbed.
     pub fn retire(&self, cache: ThreadCache) {
         self.check(&cache);
         self.abandon(&cache);
@@ -166,8 +166,8 @@ impl HandleTable {
     }
 
     /// Counts `count` parts of an operation as complete; returns whether nothing is pending now.
-    /// Any thread may call it. What the thread did before is visible to whoever sees the event
-    /// complete.
+    /// Any thread may call it. The thread's earlier writes are visible to a thread that sees the
+    /// event complete.
     ///
     /// A completion that is stale, repeated or invented is refused as far as generation and count
     /// show it, and changes nothing.

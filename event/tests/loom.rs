@@ -296,7 +296,7 @@ fn a_leaf_of_a_region_against_its_completion() {
     });
 }
 
-/// A thread ends while its operations complete: whoever is last frees the scope, once.
+/// A thread ends while its operations complete: the last thread frees the scope, once.
 #[test]
 fn a_thread_ends_against_its_completions() {
     check(|| {

@@ -5,7 +5,7 @@
 //! exchange*, in [`plate`], which is the file to read. [`picture`] is PNG in and out.
 //!
 //! The result has the same bytes however many ranks there are: each value is computed by the same
-//! operations on 64-bit floats in the same order, whoever computes it.
+//! operations on 64-bit floats in the same order, whichever rank computes it.
 #![forbid(unsafe_code)]
 #![allow(
     unreachable_pub,
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
             Ok(arguments) => arguments,
             Err(error) => {
                 if world.rank() == Rank(0) {
-                    // There is nowhere left to tell when this fails.
+                    // A failure here cannot be reported any more.
                     let _ = error.print();
                 }
                 return Ok(ExitCode::from(error.exit_code() as u8));

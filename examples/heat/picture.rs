@@ -168,7 +168,7 @@ fn named<T>(path: &Path, result: Result<T>) -> Result<T> {
     result.map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-/// Tells before the work begins whether a file can be written there.
+/// Checks before the work begins that a file can be written there.
 pub fn check_target(path: &Path) -> Result<()> {
     named(
         path,

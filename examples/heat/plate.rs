@@ -11,14 +11,14 @@
 //! ```
 //!
 //! The rows themselves are private memory. The halos are shared memory, into which the *neighbors*
-//! put: a put is complete when it returns, the target does nothing for it. What remains to be known
-//! is when a halo has arrived and when it has been used, and a barrier tells both:
+//! put: a put is complete when it returns, the target does nothing for it. A rank must still know
+//! when a halo has arrived and when it has been used, and a barrier shows both:
 //!
 //! * A rank puts its edges, then enters the barrier. Behind the barrier all halos of this step have
 //!   arrived.
-//! * There are two sets of halos, used in turn. Whoever puts into a set in step t + 2 has passed
-//!   the barrier of step t + 1, which its neighbor entered after it had used the set in step t. So
-//!   no second barrier is needed.
+//! * There are two sets of halos, used in turn. A rank that puts into a set in step t + 2 has
+//!   passed the barrier of step t + 1, which its neighbor entered after it had used the set in step
+//!   t. So no second barrier is needed.
 
 use argonet::{Rank, Result, SharedArray, World};
 use clap::ValueEnum;

@@ -37,7 +37,7 @@ pub struct Distributed<'w> {
     /// By rank, the slots that it has granted and that are not in use. Last in, first out: what is
     /// in the cache is used again.
     granted: Arc<Mutex<Vec<Vec<u32>>>>,
-    /// Codes that are done on all ranks. Rank 0 alone is told.
+    /// Codes that are done on all ranks; ranks report theirs to rank 0 alone.
     codes_done: Arc<AtomicU64>,
 }
 
@@ -270,8 +270,8 @@ impl Ranks for Distributed<'_> {
     ) -> Result<Table, Failure> {
         let codes = self.sum(share.codes.len() as u64)?;
         let letters = self.sum(share.letters)?;
-        // Owners are even, so each rank's table takes its share of all letters, whoever has read
-        // them.
+        // Owners are even, so each rank's table takes its share of all letters, whichever rank has
+        // read them.
         let table = Table::new(letters.div_ceil(self.world.size().into()));
         let table = self.agree(table)?;
         self.counter.lock().table = Some(table);

@@ -197,7 +197,7 @@ fn scan_file(
     })
 }
 
-/// The format, told from the first line that is not blank, and the number of blank lines before it.
+/// The format, by the first line that is not blank, and the number of blank lines before it.
 fn detect(
     path: &Path,
     text: &mut impl BufRead,

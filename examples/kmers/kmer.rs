@@ -77,7 +77,7 @@ const SECOND_FACTOR: u64 = 0xc4ce_b9fe_1a85_ec53;
 const OWNER_BITS: u32 = 24;
 
 /// A k-mer scrambled by a bijection of 62-bit numbers. Messages and tables hold the hash, and the
-/// k-mer is recovered when it is printed: whoever receives a hash need not compute it again, and a
+/// k-mer is recovered when it is printed: the receiver of a hash need not compute it again, and a
 /// table may keep only a part of it.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,

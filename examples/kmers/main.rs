@@ -91,7 +91,7 @@ fn main() -> ExitCode {
 }
 
 fn complain(error: &dyn Error) -> ExitCode {
-    // There is nowhere left to tell when this fails.
+    // A failure here cannot be reported any more.
     let _ = io::stderr().write_all(format!("kmers: {error}\n").as_bytes());
     ExitCode::FAILURE
 }

@@ -1,4 +1,4 @@
-//! What the program asks of the ranks that count together, and the one rank that asks nobody.
+//! What the program asks of the ranks that count together, and the one rank that asks no other.
 
 use std::error::Error;
 

@@ -17,7 +17,7 @@ pub struct Limits {
     pub top: usize,
 }
 
-/// What is told of a set of counts. Merging the tallies of disjoint sets gives that of their union.
+/// The summary of a set of counts. Merging the tallies of disjoint sets gives that of their union.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Windows counted.

@@ -1,7 +1,7 @@
 //! The hash table of one rank.
 //!
 //! Counting is bound by memory, so a k-mer takes eight bytes: one array of words, in which an entry
-//! leaves out the bits that its place already tells (Knuth's "quotienting", TAOCP 6.4, exercise
+//! leaves out the bits that its place already gives (Knuth's "quotienting", TAOCP 6.4, exercise
 //! 13). Probing goes round the eight slots of the home's cache line, then round those of the next
 //! line, so that nearly every k-mer costs one cache miss.
 //!
@@ -243,7 +243,7 @@ impl Table {
 /// This much of a count belongs in the side map.
 struct Spilled(u64);
 
-/// Counts once, and tells whether this took a free slot.
+/// Counts once, and returns whether this took a free slot.
 #[inline]
 fn add(slots: &mut [u64], layout: Layout, hash: Hash) -> Result<bool, Spilled> {
     let home = layout.home(hash);

@@ -36,7 +36,7 @@ void gasnett_spinloop_hint(void)
 
 #if !GASNETT_LITE_MODE
 
-/* The processor's operations that read and write are full barriers on x86-64: only the compiler needs to be told. */
+/* The processor's operations that read and write are full barriers on x86-64: only the compiler needs a fence. */
 #if PLATFORM_ARCH_X86_64
 #define ARGONETT_FENCE_OF_UPDATE(order) __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #else

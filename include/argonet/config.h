@@ -187,7 +187,7 @@
 #define GASNETI_MAX_THREADS 256
 #endif
 
-/* The version of GASNet-1 that programs of that interface find, and how large segments may be where nobody says. */
+/* The version of GASNet-1 that programs of that interface find, and how large segments may be where no setting says. */
 #define ARGONET_GASNET1_VERSION "1"
 #define ARGONET_SEGMENT_LIMIT "0.85/H"
 

@@ -13,7 +13,7 @@
  * by one thread and then, in GASNET_PAR, by so many threads in each rank. All ranks of tm call it, one thread each, with the
  * same numbers; `segment` and `peer_segment` are in the bound segments of this rank and of the peer, whose memory from there
  * on is used. `sections` are letters, A to Y; NULL or nothing for all of them. Rank 0 prints what is done on standard
- * output; faults are told on standard error, and their number is returned, 0 for none. Wrong arguments end the job.
+ * output; faults are reported on standard error, and their number is returned, 0 for none. Wrong arguments end the job.
  * Messages are diagnosed where the handlers of gasnett_diagnostic_gethandlers, whose indices are 128 and on, were asked for
  * and registered before. */
 #define gasnett_run_diagnostics argonet_run_diagnostics
@@ -27,7 +27,7 @@ extern void argonet_diagnostic_gethandlers(gex_AM_Entry_t **table, int *count);
 GASNETT_END_EXTERNC
 
 #if GASNET_DEBUGMALLOC
-/* Memory that is checked, in debug builds. What is wrong ends the job and is told with the places where the block was
+/* Memory that is checked, in debug builds. An error ends the job and is reported with the places where the block was
  * allocated and freed: writes beside a block, a block freed twice or never allocated, and, by GASNET_MALLOC_SCANFREED, writes
  * after it was freed. Without memory the job ends too, so that no result is NULL; a block of no bytes is a block.
  * memcheck looks at one block of the caller's, memcheck_one at one of all, memcheck_all at each. All threads may call
@@ -54,7 +54,7 @@ GASNETT_END_EXTERNC
 #define gasnett_format_ti(to, set) argonet_format_ti(to, set)
 
 /* Lists of memory, strides, and transfers of them, written out with a 0 at the end. The caller's buffer has at least the
- * bytes that the name with _bufsz tells for as many entries. Transfers return their bytes; lists of memory return what the
+ * bytes that the name with _bufsz returns for as many entries. Transfers return their bytes; lists of memory return what the
  * pieces are together. The second argument of gasnett_format_putsgets means nothing: pass NULL. */
 #define gasnett_format_memveclist_bufsz argonet_format_memveclist_bufsz
 #define gasnett_format_memveclist argonet_format_memveclist

@@ -13,7 +13,7 @@
 GASNETT_BEGIN_EXTERNC
 extern int ARGONET_LEGACY_INIT(int *argc, char ***argv);
 
-/* The team of all ranks; before there is one, a team that reaches nobody's memory. */
+/* The team of all ranks; before there is one, a team that reaches no rank's memory. */
 extern gex_TM_t argonet_legacy_team;
 GASNETT_END_EXTERNC
 

@@ -16,7 +16,7 @@ typedef gex_HSL_t gasnet_hsl_t;
 /* An operation that goes on, for any thread to wait for. */
 typedef gex_Event_t gasnet_handle_t;
 #define GASNET_INVALID_HANDLE GEX_EVENT_INVALID
-/* A get of a value that goes on. Whoever waits for it ends its life. */
+/* A get of a value that goes on. The wait for it ends its life. */
 typedef struct argonet_value_get_s *gasnet_valget_handle_t;
 
 /* A handler. An index of 0 stands for any; gasnet_attach writes which one it was. */

@@ -1,5 +1,5 @@
 /* The last part of gasnetex.h: every object file that includes it refers
- * to what it was compiled for. The table is data that nobody reads; no code is made. */
+ * to what it was compiled for. The table is data that no code reads; no code is made. */
 #ifndef ARGONET_LINK_H
 #define ARGONET_LINK_H
 

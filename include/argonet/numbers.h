@@ -44,7 +44,7 @@
 #define GEX_TI_EP 0x10U
 #define GEX_TI_ALL 0x1fU
 
-/* What implicit operations and leaves are told apart by. A put has its local completion, too; messages have no other. */
+/* What distinguishes implicit operations and leaves. A put has its local completion, too; messages have no other. */
 #define GEX_EC_GET 4U
 #define GEX_EC_PUT 3U
 #define GEX_EC_AM 2U
@@ -56,7 +56,7 @@
 #define GEX_THREAD_ROLE_RCV 1U
 #define GEX_THREAD_ROLE_SND 2U
 
-/* Barriers of GASNet-1: the id counts for nothing; the barrier is a mismatch; nobody gives an id. */
+/* Barriers of GASNet-1: the id counts for nothing; the barrier is a mismatch; no id is given. */
 #define GASNET_BARRIERFLAG_ANONYMOUS 1
 #define GASNET_BARRIERFLAG_MISMATCH 2
 #define GASNET_BARRIERFLAG_UNNAMED 9

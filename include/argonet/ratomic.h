@@ -18,7 +18,7 @@ struct argonet_domain_s {
 ARGONET_RMA_INLINE ptrdiff_t argonet_ad_way(gex_AD_t ad, gex_Rank_t rank, gex_Flags_t flags)
 {
   if (ARGONET_DEBUG || (flags & ARGONET_RMA_CALLED)) return ARGONET_NEAR_NONE;
-  /* Compilers would warn of what lies behind it; the call tells of it at run time. */
+  /* Compilers would warn of what lies behind it; the call reports it at run time. */
   if (__builtin_constant_p(ad == GEX_AD_INVALID) && ad == GEX_AD_INVALID) return ARGONET_NEAR_NONE;
   if ((flags & GEX_FLAG_RANK_IS_JOBRANK) && !ad->is_world) return ARGONET_NEAR_NONE;
   return argonet_near_entry(ad->team, rank);

@@ -20,7 +20,7 @@
 ARGONET_RMA_INLINE ptrdiff_t argonet_rma_way(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
 {
   if (ARGONET_DEBUG || (flags & ARGONET_RMA_CALLED)) return ARGONET_NEAR_NONE;
-  /* Compilers would warn of what lies behind it; the call tells of it at run time. */
+  /* Compilers would warn of what lies behind it; the call reports it at run time. */
   if (__builtin_constant_p(tm == GEX_TM_INVALID) && tm == GEX_TM_INVALID) return ARGONET_NEAR_NONE;
   return argonet_near_entry(tm, rank);
 }

@@ -17,7 +17,7 @@ extern double argonett_tick_overhead_us(void);
 extern uint64_t argonett_gettimeofday_us(void);
 extern int argonett_nsleep(uint64_t ns);
 
-/* Locks for reading and writing. All zeros is one that nobody holds. With checked != 0 the thread's own locks are listed. */
+/* Locks for reading and writing. All zeros is one that is free. With checked != 0 the thread's own locks are listed. */
 typedef struct {
     uint64_t argonett_opaque[8];
 } gasnett_rwlock_t;
@@ -71,7 +71,7 @@ extern uint64_t argonett_checksum(const void *from, int bytes);
 extern size_t argonett_count0s(const void *from, size_t bytes);
 extern size_t argonett_count0s_copy(void *to, const void *from, size_t bytes);
 
-/* Whoever includes the headers of one version refers to the library of the same. */
+/* Code that includes the headers of one version refers to the library of the same. */
 extern const char argonett_version_1;
 
 #ifdef __cplusplus

@@ -56,7 +56,7 @@ typedef struct {
   size_t gex_len;
 } gex_Memvec_t;
 
-/* What implicit operations and leaves are told apart by. */
+/* What distinguishes implicit operations and leaves. */
 typedef unsigned int gex_EC_t;
 
 /* A rank of a neighborhood or host. The name of a const type is none for C++'s linker, so that the struct has its own. */
@@ -72,7 +72,7 @@ typedef struct {
   void *gex_progress_arg;
 } gex_ProgressThreadInfo_t;
 
-/* The segment of a rank, as gasnet_getSegmentInfo tells it. */
+/* The segment of a rank, as gasnet_getSegmentInfo reports it. */
 typedef struct {
   void *addr;
   uintptr_t size;

@@ -111,7 +111,7 @@ fn operations(datagram_bytes: usize, sealed: bool, short: f64, long: f64) {
         source: None,
     };
     let memory = b.software().buffers().0;
-    // SAFETY: the buffers live as long as the interface and nobody reads them.
+    // SAFETY: the buffers live as long as the interface and the benchmark does not read them.
     let attached = unsafe {
         b.attach(
             portal,

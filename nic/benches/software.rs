@@ -54,7 +54,7 @@ fn main() {
         queue: Some(told),
         ..Entry::OPEN
     };
-    // SAFETY: the buffers live as long as the interface and nobody reads them.
+    // SAFETY: the buffers live as long as the interface and the benchmark does not read them.
     unsafe {
         b.attach(
             portal,

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const SPIN: Duration = Duration::from_secs(5);
 /// Seconds after which a test that hangs ends.
 const TOO_LONG: u32 = 120;
-/// What the child is told by.
+/// The argument that makes the child the target.
 const FLAG: &str = "--target";
 
 const CONFIG: SoftwareConfig = SoftwareConfig {
@@ -40,8 +40,8 @@ const END: Events = Events {
     end: true,
 };
 const PORTAL: PortalIndex = PortalIndex(0);
-/// Match bits: an entry that tells nobody, one that tells its owner, and how many messages that
-/// gets.
+/// Match bits: an entry that reports nothing, one that reports to its owner, and how many messages
+/// that gets.
 const PLAIN: u64 = 1;
 const TELLING: u64 = 2;
 const MESSAGES: u64 = 8;

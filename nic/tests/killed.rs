@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 /// Seconds after which a test that hangs ends.
 const TOO_LONG: u32 = 240;
-/// Depth of the target's queue: what a run tells, and some.
+/// Depth of the target's queue: the events of a run, and some.
 const DEPTH: u64 = 64;
 /// The most steps that mending takes after which rank 2 is killed, too.
 const MENDING: u64 = 24;
@@ -78,8 +78,8 @@ struct Target1 {
     nic: Software,
     told: Queue,
     portal: PortalIndex,
-    /// Two receive buffers of three messages each, an entry over plain memory, one that tells, one
-    /// for one long message.
+    /// Two receive buffers of three messages each, an entry over plain memory, one that reports
+    /// ends, one for one long message.
     entries: [EntryHandle; 5],
 }
 
@@ -264,7 +264,7 @@ fn check(target: &Target1, context: &str) {
         match nic.carried(*entry) {
             Ok(carried) => {
                 let counted = carried.puts + carried.gets + carried.atomics;
-                // The plain entry tells and counts nothing.
+                // The plain entry reports and counts nothing.
                 assert_eq!(ended, counted, "{context}");
                 assert_eq!(left.get(&object), None, "{context}");
                 nic.unlink(*entry)
@@ -305,7 +305,7 @@ fn check(target: &Target1, context: &str) {
     assert_eq!(nic.status(Register::EventsDropped), 0, "{context}");
 }
 
-/// How many of one operation on an entry that tells nobody went the short way.
+/// How many of one operation on an entry that reports nothing went the short way.
 fn put_plain(nic: &Software, portal: PortalIndex, from: DescriptorHandle) -> u64 {
     let to = to(1, portal, 2);
     let before = nic.status(Register::Direct);
@@ -324,7 +324,8 @@ fn die(step: u64, second: Option<u64>) -> bool {
     };
     let first = child(|| operate(&open(&file, 0, rules(step))));
     if second.is_none() && step.is_multiple_of(2) {
-        // It is met while it lives and after its death, which nobody has asked for yet.
+        // `contend` meets the child while it lives and after its death, before the test has waited
+        // for it.
         contend(&target.nic, first);
     }
     let killed = was_killed(first);
@@ -355,8 +356,8 @@ fn die(step: u64, second: Option<u64>) -> bool {
     killed
 }
 
-/// Takes the target's lock again and again until the child has ended, and then once more before
-/// anybody waits for the child.
+/// Takes the target's lock again and again until the child has ended, and then once more before the
+/// test waits for the child.
 fn contend(nic: &Software, child: Pid) {
     let pidfd = pidfd_open(child, PidfdFlags::empty()).expect("pidfd");
     let at_once = Timespec {

@@ -236,7 +236,7 @@ fn find_group(root: &Path, version: Version, path: &str, mounts: &str) -> Group 
         Version::V2 => ("/", "/sys/fs/cgroup"),
     });
     let mount = under(root, mount_point);
-    // In a container the mount shows a part of the hierarchy, and the path may be told from its
+    // In a container the mount shows a part of the hierarchy, and the path may be given from its
     // true root, or from another group's view ("/../.."). What cannot be followed is the mount.
     let directory = Path::new(path)
         .strip_prefix(mounted_part)

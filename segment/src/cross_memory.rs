@@ -133,7 +133,7 @@ mod tests {
         let page = rustix::param::page_size();
         let mut map = memmap2::MmapMut::map_anon(3 * page).unwrap();
         let base = map.as_mut_ptr();
-        // SAFETY: the last page of the map, which nobody uses after this.
+        // SAFETY: the last page of the map, which nothing uses after this.
         unsafe { rustix::mm::munmap(base.add(2 * page).cast(), page) }.unwrap();
         let source = vec![7u8; 3 * page];
         let address = base.expose_provenance() as u64;
@@ -141,7 +141,7 @@ mod tests {
         let written = unsafe { write_process(own, address, source.as_ptr(), 3 * page) };
         match written {
             Err(CrossMemoryError::Missing { copied, .. }) => assert_eq!(copied, 2 * page),
-            // Some containers let nobody do this.
+            // Some containers let no process do this.
             Err(CrossMemoryError::NotPermitted { .. }) => return core::mem::forget(map),
             other => panic!("{other:?}"),
         }

@@ -25,8 +25,8 @@ const MAX_TOTAL_BYTES: u64 = 1 << 62;
 /// The file that holds the segments of all ranks of a host, one span of `stride` bytes each.
 ///
 /// A memfd: it has no name in `/dev/shm` or anywhere, and the kernel frees it when the last process
-/// that holds or maps it has ended, however it ended. It is as long as all spans together from
-/// the start and sparse: memory is taken only by pages that somebody touches.
+/// that holds or maps it has ended, however it ended. It is as long as all spans together from the
+/// start and sparse: memory is taken only by pages that a process touches.
 ///
 /// The process that starts the job creates it; ranks receive the descriptor over fork and exec and
 /// open it with [`from_fd`](Self::from_fd).

@@ -241,9 +241,9 @@ impl Drop for Reservation {
             // A part may belong to someone else by now: leave the addresses to the process.
             return;
         }
-        // SAFETY: the range was reserved by `new`, all of it still belongs to `self`, and whoever
-        // holds addresses into it borrows from the directory that owns `self`, or has promised
-        // (in `unsafe` code) not to use them after it.
+        // SAFETY: the range was reserved by `new`, all of it still belongs to `self`, and a holder
+        // of addresses into it borrows from the directory that owns `self`, or has promised (in
+        // `unsafe` code) not to use them after it.
         let _ = unsafe { munmap(self.raw.as_ptr().cast(), self.raw_len) };
     }
 }

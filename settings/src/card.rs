@@ -1,4 +1,4 @@
-//! What a rank tells the others about its single-valued settings, in the few bytes of a published
+//! What a rank shows the others of its single-valued settings, in the few bytes of a published
 //! value.
 //!
 //! ```text

@@ -24,7 +24,7 @@ pub enum Letter {
     Message,
     /// `X`: polls.
     Poll,
-    /// `I`: what the library has to tell.
+    /// `I`: what the library reports.
     Info,
     /// `O`: objects that are made or changed.
     Object,

@@ -9,7 +9,7 @@ use crate::table::{Section, table};
 /// How to bring `docs/man/argonet-settings.7` up to date.
 pub const REGENERATE: &str = "cargo xtask man";
 
-/// The rows that are told to users.
+/// The rows that are shown to users.
 fn rows(section: &Section) -> impl Iterator<Item = &'static Row> + use<> {
     section.rows().filter(|row| row.effect != Effect::Internal)
 }

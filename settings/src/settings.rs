@@ -212,7 +212,7 @@ impl Settings {
         self.log().open(Box::new(write));
     }
 
-    /// Forgets what has been read, and keeps no further list of it: for whoever does not
+    /// Forgets what has been read, and keeps no further list of it: for a caller that does not
     /// [`announce`](Self::announce).
     pub fn keep_quiet(&self) {
         self.log().close();

@@ -1,4 +1,4 @@
-//! What users should be told although the job can start.
+//! Warnings to users in a job that can start all the same.
 
 use std::fmt;
 
@@ -38,7 +38,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Prefixes of names that nobody else uses.
+/// Prefixes of names that no other program uses.
 const OURS: [&str; 4] = ["GASNET_", "ARGONET_", "AMUDP_", "AMMPI_"];
 
 /// Prefixes that tests and tools of GASNet and argonet use as they like.

@@ -40,8 +40,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A rank that has finalized tells whether it has anything under way; says whether no rank
-    /// has, so that all may go.
+    /// Records whether a rank that has finalized has anything under way; says whether no rank has,
+    /// so that all may go.
     pub(crate) fn rests(&mut self, rank: u32, quiet: bool, size: u32) -> bool {
         self.quiet.retain(|other| *other != rank);
         if quiet {
@@ -103,7 +103,7 @@ impl Bootstrap for SimBoot {
             awaited
         };
         while self.job.lock().fences < awaited {
-            // Frames may be there already, for which nobody polls yet; time goes on nevertheless.
+            // Frames may be there already, for which no rank polls yet; time goes on nevertheless.
             self.place.spend(1_000);
             if self.job.lock().fences < awaited {
                 self.place.park(Some(self.place.clock.now_ns() + 100_000));

@@ -49,7 +49,7 @@ pub struct Node {
     pub segment: OwnSegment,
 }
 
-/// A cluster whose ranks are driven by whoever made it.
+/// A cluster whose ranks are driven by the code that made it.
 ///
 /// Everything happens inside calls: a poll takes what has arrived at its rank, and
 /// [`step`](Self::step) lets time pass until some rank has something to poll for. A conduit's

@@ -85,7 +85,7 @@ pub struct Rank<C: Conduit = ChannelNode> {
 }
 
 impl<C: Simulated> Rank<C> {
-    /// Notes what the program does from now on; a report of a run that hangs tells it.
+    /// Notes what the program does from now on; a report of a run that hangs names it.
     pub fn doing(&self, what: fmt::Arguments<'_>) {
         let mut doing = self.doing.borrow_mut();
         doing.0.clear();
@@ -347,7 +347,7 @@ fn rank_of<C: Simulated>(
         handlers,
         internals,
         directory: Arc::clone(segment.directory()),
-        // Nobody else's segment can be mapped here.
+        // No other rank's segment can be mapped here.
         segment_len: Arc::new(|_| 0),
         segment_base: Arc::new(|_| 0),
         policy: config.policy,

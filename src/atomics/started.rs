@@ -26,7 +26,7 @@ impl<T> Landing<T> {
         }
     }
 
-    /// Nobody writes there any more.
+    /// No operation writes there any more.
     fn close(&mut self) {
         self.complete = true;
     }
@@ -35,7 +35,7 @@ impl<T> Landing<T> {
 impl<T> Drop for Landing<T> {
     fn drop(&mut self) {
         if self.complete {
-            // SAFETY: leaked by `new`, and nobody writes there any more.
+            // SAFETY: leaked by `new`, and no operation writes there any more.
             drop(unsafe { Box::from_raw(self.place.as_ptr()) });
         }
     }

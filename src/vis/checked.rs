@@ -246,7 +246,7 @@ impl<M: Threading> World<M> {
 
     /// # Safety
     /// The addresses of this side are those of memory that `buffers` own, wherever they are moved
-    /// to, and nobody else uses.
+    /// to, and that no other code uses.
     pub(super) unsafe fn start_checked<'w, K: 'w, B: 'w>(
         &'w self,
         checked: Checked,

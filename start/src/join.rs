@@ -87,7 +87,7 @@ pub struct Joined {
     pub limit: u64,
     /// Where the ranks are.
     pub places: Arc<Places>,
-    /// What ranks tell of their segments.
+    /// What ranks publish of their segments.
     pub published: Arc<Published>,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Connecting<'a> {
     pub(crate) processor_to_spare: bool,
 }
 
-/// Tells a network that more of this rank's segment may be reached.
+/// Makes the call that reports to a network that more of this rank's segment may be reached.
 pub(crate) fn reaches(network: &selector::Network, rank: Rank) -> Reaches {
     let network = Arc::downgrade(network);
     Box::new(move || {
@@ -65,7 +65,7 @@ pub(crate) fn reaches(network: &selector::Network, rank: Rank) -> Reaches {
 pub(crate) struct Open {
     joiner: Joiner,
     sizes: ChannelSizes,
-    /// Whether a thread serves others; where nobody says, if there is a processor to spare.
+    /// Whether a thread serves others; where no setting says, if there is a processor to spare.
     progress: Option<bool>,
     /// Where statistics of credits go when the rank ends.
     statistics: Option<PathBuf>,
@@ -295,7 +295,7 @@ pub(crate) fn host_of(boot: &LocalJob, peer: JobRank) -> String {
 
 /// Where a rank can be reached, as it has published.
 fn whereabouts(boot: &LocalJob, peer: JobRank) -> Whereabouts {
-    // What a rank has not published leaves the place empty, which is told when the peer is wanted.
+    // The address of a rank that has published none is empty, an error when the peer is wanted.
     let address = boot.lookup(peer, Key::Address).unwrap_or_default();
     Whereabouts {
         host: host_of(boot, peer),

@@ -140,8 +140,7 @@ fn together(masks: &[Vec<u8>], own: &[u8], allowed: u32) -> u32 {
     count(&all)
 }
 
-/// What a segment of this host may become, in bytes; `preset` where neither the user nor anybody
-/// else says.
+/// What a segment of this host may become, in bytes; `preset` where the settings give no limit.
 pub(crate) fn segment_limit(
     host: &HostMemory,
     ranks: u32,

@@ -1,5 +1,4 @@
-//! What ranks tell each other of their segments: where each begins in its process, and how long it
-//! is.
+//! What ranks publish of their segments: where each begins in its process, and how long it is.
 
 use crate::error::Result;
 use argonet_base::JobRank;
@@ -20,7 +19,7 @@ pub struct Published {
     lens: Box<[AtomicU64]>,
     /// How long all segments are at least, where all ranks attach the same.
     all: AtomicU64,
-    /// Called before others are told how long this rank's segment is.
+    /// Called before this rank publishes how long its segment is.
     reaches: OnceLock<Reaches>,
 }
 
@@ -42,12 +41,13 @@ impl Published {
         }
     }
 
-    /// Whether ranks elsewhere have to be told what neighbors see.
+    /// Whether there are ranks elsewhere, for which this rank publishes what neighbors see.
     pub(crate) fn has_others(&self) -> bool {
         !self.lens.is_empty()
     }
 
-    /// Tells where this rank's segment begins, or will begin; the others know after the next fence.
+    /// Publishes where this rank's segment begins, or will begin; the others know after the next
+    /// fence.
     pub(crate) fn tell_base(&self, base: u64) -> Result<()> {
         let page = self.boot.rank_page(self.boot.rank());
         page.segment_base.store(base, Ordering::Relaxed);
@@ -57,7 +57,7 @@ impl Published {
         Ok(())
     }
 
-    /// Tells neighbors how long this rank's segment is.
+    /// Publishes to neighbors how long this rank's segment is.
     ///
     /// # Errors
     /// What keeps it from being reached.
@@ -70,7 +70,7 @@ impl Published {
         Ok(())
     }
 
-    /// From now on `reaches` is called before others are told of a length.
+    /// From now on `reaches` is called before a length is published.
     pub(crate) fn before_telling(&self, reaches: Reaches) {
         // There is one network, which is joined once.
         let _ = self.reaches.set(reaches);

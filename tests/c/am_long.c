@@ -66,7 +66,7 @@ static void sized(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t size
   CHECK_EQ(bytes, size);
   CHECK_SAME(data, request_slot(me, from) + at);
   CHECK_FILLED(data, bytes, (uint32_t)key);
-  /* The slot was cleaned by nobody else since the last message. */
+  /* Only this handler has cleaned the slot since the last message. */
   CHECK_ALL((char *)data - 8, 8, 0);
   CHECK_ALL((char *)data + bytes, 8, 0);
   /* The next message may come as soon as the reply has left: the slot is cleaned before. */

@@ -96,7 +96,7 @@ static void mismatches(int name) {
   }
 }
 
-/* Nobody leaves before all have come. */
+/* No rank leaves before all have come. */
 static void not_before_all(void) {
   gex_Rank_t late;
   char *base = check_base(me);

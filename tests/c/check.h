@@ -63,7 +63,7 @@ static inline void check_start(int *argc, char ***argv, const char *name) {
   check_start_with(argc, argv, name, 0);
 }
 
-/* The bound segment of a rank, as the endpoint tells it; any output may be NULL. */
+/* The bound segment of a rank, as the endpoint reports it; any output may be NULL. */
 static inline void check_bound(gex_TM_t of, gex_Rank_t rank, char **owner, char **local, uintptr_t *size) {
   void *owner_address = NULL;
   void *local_address = NULL;

@@ -1,7 +1,8 @@
-/* Messages between endpoints of which one at least is a further one: each has handlers of its own under the same indices; what
- * tokens tell; 0 to 16 arguments; mediums and longs of all sizes, into what the endpoint has bound, by address and by offset;
- * negotiated payloads; replies of all kinds, to the endpoint that asked; teams of such endpoints; floods. Handlers that are
- * registered with the first endpoint alone serve all of a process's endpoints. */
+/* Messages between endpoints of which one at least is a further one: each has handlers of its own
+ * under the same indices; what tokens say; 0 to 16 arguments; mediums and longs of all sizes, into
+ * what the endpoint has bound, by address and by offset; negotiated payloads; replies of all kinds,
+ * to the endpoint that asked; teams of such endpoints; floods. Handlers that are registered with
+ * the first endpoint alone serve all of a process's endpoints. */
 #include "check.h"
 #include "check_args.h"
 #include <gasnet_mk.h>
@@ -36,7 +37,7 @@ static void on_short(int mine, gex_Token_t token, gex_AM_Arg_t from) {
   gex_Rank_t source;
   check_token(token, mine, 1, 0, &source);
   got[mine] = got[mine] + 1;
-  /* A handler may ask, and nobody can be asked for it. */
+  /* A handler may query the limit, and the query cannot ask the peer there. */
   CHECK(gex_AM_MaxReplyMedium(gex_TM_Pair(eps[mine], (gex_EP_Index_t)from), source, GEX_EVENT_NOW, 0, 2) >= gex_AM_LUBReplyMedium());
   CHECK_EQ(gex_AM_ReplyShort2(token, SHORT_BACK, 0, from, mine), 0);
 }
@@ -310,7 +311,7 @@ static void with_gaps(void) {
   CHECK_EQ(gex_AM_MaxRequestMedium(one, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 3), gex_AM_MaxRequestMedium(one, ranks - 1, GEX_EVENT_NOW, 0, 3));
   one = gex_TM_Pair(ep, EPS + 1);
   CHECK_EQ(gex_AM_MaxReplyLong(one, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 0), gex_AM_MaxReplyLong(one, ranks - 1, GEX_EVENT_NOW, 0, 0));
-  /* Nor can anybody be asked by who holds a lock. */
+  /* Nor can the query ask the peer while this thread holds a lock. */
   gex_HSL_Lock(&lock);
   CHECK(gex_AM_MaxRequestLong(gex_TM_Pair(eps[2], 1), me, GEX_EVENT_NOW, 0, 3) >= gex_AM_LUBRequestLong());
   gex_HSL_Unlock(&lock);

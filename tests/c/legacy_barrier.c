@@ -38,7 +38,7 @@ static void barriers(void) {
   CHECK_OK(gasnet_barrier(99, (int)me == last ? 0 : GASNET_BARRIERFLAG_ANONYMOUS));
   CHECK_OK(gasnet_barrier_result(&id));
   CHECK_EQ(id, 99);
-  /* Two names, or somebody's wish, are a mismatch for all. */
+  /* Two names, or one rank's GASNET_BARRIERFLAG_MISMATCH, are a mismatch for all. */
   if (ranks > 1) CHECK_EQ(gasnet_barrier((int)me == last ? 1 : 2, 0), GASNET_ERR_BARRIER_MISMATCH);
   CHECK_EQ(gasnet_barrier(1, (int)me == last ? GASNET_BARRIERFLAG_MISMATCH : 0), GASNET_ERR_BARRIER_MISMATCH);
   gasnet_barrier_notify(1, (int)me == last ? GASNET_BARRIERFLAG_MISMATCH : 0);

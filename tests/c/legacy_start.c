@@ -74,7 +74,7 @@ int main(void) {
   gex_System_SetVerboseErrors(0);
   CHECK_EQ(gasnet_attach(NULL, 0, 0, 0), GASNET_ERR_NOT_INIT);
   gex_System_SetVerboseErrors(1);
-  /* Nobody has to give arguments; the others do. */
+  /* No program has to give arguments; the others do. */
   legacy_init(NULL, NULL, "legacy_start");
   before_attach();
   refused();

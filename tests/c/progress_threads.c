@@ -1,4 +1,5 @@
-/* GEX_FLAG_DEFER_THREADS: all works before the client has started the library's threads, which are told of once. */
+/* GEX_FLAG_DEFER_THREADS: all works before the client has started the library's threads, which
+ * gex_System_QueryProgressThreads reports once. */
 #include "check.h"
 
 #include <pthread.h>

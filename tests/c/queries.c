@@ -109,7 +109,8 @@ static void threads(void) {
 #endif
   CHECK(hidden >= 0 && hidden <= GASNET_HIDDEN_AM_CONCURRENCY_LEVEL);
   CHECK_EQ(gex_System_QueryHiddenAMConcurrencyLevel(), hidden);
-  /* The threads were not left to the client. Errors like these are told on stderr unless that is turned off. */
+  /* The threads were not left to the client. The library reports errors like these on stderr unless
+   * that is turned off. */
   gex_System_SetVerboseErrors(0);
   CHECK_EQ(gex_System_QueryProgressThreads(client, &count, &info, 0), GASNET_ERR_RESOURCE);
   gex_System_SetVerboseErrors(1);

@@ -1,5 +1,5 @@
-/* Remote atomic operations on attached segments: domains and what they tell, all operations of all types against a model, and
- * words that all ranks change at once. */
+/* Remote atomic operations on attached segments: domains and what their queries return, all
+ * operations of all types against a model, and words that all ranks change at once. */
 #include "ratomic.h"
 
 /* So many that ranks are at it at the same time, however they are scheduled; a call is slower than an instruction. Over a

@@ -14,7 +14,7 @@ static char *slot(gex_Rank_t at, gex_Rank_t from) { return bases[at] + (from + 1
 
 static void medium(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t flags) {
   CHECK_FILLED(data, bytes, 5);
-  /* A handler's buffer lies in no segment; nobody says more. */
+  /* A handler's buffer lies in no segment; the flag of the reply says no more. */
   (void)flags;
   CHECK_EQ(gex_AM_ReplyMedium1(token, MEDIUM_ANSWER, data, bytes, GEX_EVENT_NOW, GEX_FLAG_SELF_SEG_UNKNOWN, 1), 0);
 }

@@ -4,7 +4,7 @@
 
 static uintptr_t size_of(gex_Rank_t rank) { return (uintptr_t)GASNET_PAGESIZE * (1 + 3 * (rank % 5)); }
 
-/* Nobody has one yet. */
+/* No rank has a segment yet. */
 static void before(void) {
   gex_Rank_t rank;
   CHECK_SAME(gex_EP_QuerySegment(ep), GEX_SEGMENT_INVALID);

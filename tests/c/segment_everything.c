@@ -25,7 +25,7 @@ static const char constant[] = "a constant, which lies in pages that are not wri
 static char static_area[RANKS * MOST], initialized_area[RANKS * MOST] = {1};
 static volatile char waited_for;
 
-/* What others are told of a rank. */
+/* What a rank publishes to the others. */
 typedef struct {
   char *area[AREAS];
   const char *constant;
@@ -62,7 +62,7 @@ static void questions(void) {
     CHECK_EQ(table[rank].size, (uintptr_t)-1);
     CHECK_EQ(nodes[rank].supernode, rank);
     CHECK_EQ(nodes[rank].host, 0);
-    /* There is no segment that could be told. */
+    /* There is no segment that a query could report. */
     check_bound(team, rank, NULL, NULL, &size);
     CHECK_EQ(size, 0);
     CHECK(gex_Segment_QueryBound(team, rank, &owner, NULL, NULL) != 0);

@@ -76,7 +76,7 @@ static gex_TM_t split(gex_TM_t parent, const gex_Rank_t *of, gex_Rank_t size, ui
   CHECK_SAME(made, parent);
   CHECK_EQ(bytes > 0, place != NULL);
   CHECK(bytes <= SCRATCH / 2);
-  /* Sizes that nobody recommends will do. */
+  /* Sizes other than the recommended one will do. */
   if (check_below(2)) bytes = 1 + check_below(SCRATCH / 2);
   gex_TM_Split(place, parent, all[own].color, all[own].key, scratch, bytes, flags);
   if (!place) {
@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
   check_attach(SCRATCH);
   scratch = (char *)gex_Segment_QueryAddr(segment);
   for (rank = 0; rank < ranks; ++rank) world[rank] = rank;
-  /* Nobody joins. */
+  /* No rank joins. */
   CHECK_EQ(gex_TM_Split(NULL, team, -1, 0, NULL, 0, 0), 0);
   for (round = 0; round < ROUNDS; ++round) {
     gex_TM_t first = split(team, world, ranks, (uint64_t)round, 0, scratch);

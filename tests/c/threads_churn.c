@@ -1,5 +1,6 @@
-/* Thousands of threads that live shortly and leave things behind: operations under way, an access region that is open, a
- * payload that nobody has committed. None of it stays: not the slot of a thread, not memory. The driver allows few threads. */
+/* Thousands of threads that live shortly and leave things behind: operations under way, an access
+ * region that is open, a payload that no thread has committed. None of it stays: not the slot of a
+ * thread, not memory. The driver allows few threads. */
 #include "check_threads.h"
 
 enum { LIVES = 1600, WARM = 100, BYTES = 512, PING = 200, PONG };
@@ -17,7 +18,7 @@ static void pong(gex_Token_t token, gex_AM_Arg_t thread) {
   check_more(&pongs[thread]);
 }
 
-/* Memory of this process that is nobody else's. */
+/* Memory of this process that no other process shares. */
 static long private_kb(void) {
   char line[200];
   long found = 0, value;
@@ -37,7 +38,7 @@ static void *live(void *argument) {
   gex_Rank_t rank = (gex_Rank_t)(draw % ranks);
   char *to = bases[rank] + ((uintptr_t)me * CHECK_MOST_THREADS + (unsigned)self->index) * BYTES;
   int before = check_count(&pongs[self->index]);
-  /* Operations under way, which nobody waits for: their memory is static. */
+  /* Operations under way, for which no thread waits: their memory is static. */
   CHECK_EQ(gex_RMA_PutNBI(far_team, rank, to, source, BYTES, GEX_EVENT_DEFER, 0), 0);
   if (draw & 0x100) gex_NBI_Wait(GEX_EC_PUT, 0);
   if (draw & 0x200) {

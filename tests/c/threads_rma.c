@@ -71,7 +71,8 @@ static void own_operations(int thread, unsigned char *out) {
   }
   pthread_barrier_wait(&stand);
   if (thread % 2) {
-    /* Nobody polls here, so that what the others have started is under way, unless their targets are this rank. */
+    /* No thread polls here, so that operations that the others have started are under way, unless
+     * their targets are this rank. */
     CHECK_EQ(gex_NBI_Test(GEX_EC_ALL, 0), GASNET_OK);
     gex_NBI_BeginAccessRegion(0);
     CHECK_SAME(gex_NBI_EndAccessRegion(0), GEX_EVENT_INVALID);

@@ -1,7 +1,8 @@
-/* Non-contiguous puts and gets of random shapes by all threads at once, in all forms, some under way together, compared byte by
- * byte with a model, with the bytes between the pieces; what peers are told when it is there. In attached segments and by pairs
- * whose memory is not; with GASNET_SEGMENT_EVERYTHING in static memory, and with the further argument "messages" without copies by
- * the kernel. */
+/* Non-contiguous puts and gets of random shapes by all threads at once, in all forms, some under
+ * way together, compared byte by byte with a model, with the bytes between the pieces; what is
+ * reported to peers when the data are there. In attached segments and by pairs whose memory is not;
+ * with GASNET_SEGMENT_EVERYTHING in static memory, and with the further argument "messages" without
+ * copies by the kernel. */
 #include "check_threads.h"
 #include "vis.h"
 
@@ -9,7 +10,7 @@
 
 enum { TURNS = 60, SLOTS = 3, TELLS = 4, ROOMS = SLOTS + TELLS, TOLD = 201, COUNTED = 202, MOST_RANKS = 4, MOST_USERS = 8 };
 
-/* What a peer is told: whose transfer it was, and the sum of all bytes of its room. */
+/* What is reported to a peer: whose transfer it was, and the sum of all bytes of its room. */
 typedef struct {
   uint32_t giver, thread, room, sum;
 } telling;
@@ -124,7 +125,7 @@ static void *work(void *argument) {
     for (slot = 0; slot < SLOTS; ++slot)
       check_over(&slots[slot], bases[slots[slot].rank] + room_at(me, thread->index, slot));
     if (tells < TELLS && check_draw(thread) % 4 == 0) {
-      /* A room of its own each time: its owner looks at it when it is told. */
+      /* A room of its own each time: its owner looks at it when the put is reported. */
       transfer *one = &slots[SLOTS];
       telling what;
       char *room;

@@ -15,7 +15,7 @@ static void on_turn(gex_Token_t token, gex_AM_Arg_t thread) {
   check_more(&turns[thread]);
 }
 
-/* The first thread enters barriers of both kinds; what the others do keeps nobody waiting. */
+/* The first thread enters barriers of both kinds; the other threads keep no rank waiting. */
 static void barriers(struct check_thread *self) {
   int i;
   if (self->index == 0) {

@@ -1,5 +1,5 @@
 /* Non-contiguous puts and gets of random shapes, in all forms, by the team and by a pair whose memory is not attached,
- * compared byte by byte with a model; what their peers are told. */
+ * compared byte by byte with a model; what is reported to their peers. */
 #include "vis.h"
 
 enum { TURNS = 300, TOLD = 201, COUNT = 202 };
@@ -7,7 +7,7 @@ static volatile int told, announced;
 static gex_Rank_t before;
 static gex_TM_t pair;
 
-/* The first byte tells how long the payload is, and what follows. */
+/* The first byte gives the length of the payload, and what follows. */
 static void tell(gex_Token_t token, void *data, size_t bytes) {
   gex_Token_Info_t info;
   gex_TI_t known = gex_Token_Info(token, &info, GEX_TI_ALL);
@@ -58,7 +58,8 @@ static void put(gex_TM_t by, gex_Rank_t rank, char *dst, char *src) {
     gex_Event_Wait(gex_NBI_EndAccessRegion(0));
     break;
   default:
-    /* Refused once, or not; never half done. A peer is not told of what may be refused. */
+    /* The call is refused once, or not; it is never half done. A put that may be refused is not
+     * reported to its peer. */
     gex_VIS_SetPeerCompletionHandler(0, NULL, 0, 0);
     event = LISTS(PutNB, by, rank, flags | GEX_FLAG_IMMEDIATE, dst, src);
     if (event == GEX_EVENT_NO_OP) event = LISTS(PutNB, by, rank, flags, dst, src);

@@ -1,5 +1,6 @@
-/* What peers of non-contiguous puts are told between further endpoints: the handler of the endpoint whose memory was put to runs, where it has
- * none of that index, or cannot have messages, the primordial one's; its token names the endpoint; all bytes are there. */
+/* Non-contiguous puts between further endpoints are reported to their peers: the handler of the
+ * endpoint whose memory was put to runs, where it has none of that index, or cannot have messages,
+ * the primordial one's; its token names the endpoint; all bytes are there. */
 #include "check.h"
 
 #include <gasnet_mk.h>
@@ -68,7 +69,7 @@ static void start(void) {
   CHECK_OK(gex_EP_PublishBoundSegment(team, eps + 1, EPS - 1, 0));
 }
 
-/* Puts lines at distances, of whose being there the peer is told. */
+/* Puts lines at distances; the peer learns when they are there. */
 static void put(gex_TM_t tm, gex_Rank_t rank, char *base, uint32_t from, uint32_t to, uint32_t key, gex_AM_Index_t handler) {
   static char source[LINES * LINE];
   static const ptrdiff_t there[] = {STEP}, here[] = {LINE};
@@ -92,7 +93,8 @@ static void put(gex_TM_t tm, gex_Rank_t rank, char *base, uint32_t from, uint32_
   }
 }
 
-/* All ranks put once to each rank's endpoint; nobody goes on before all were told. */
+/* All ranks put once to each rank's endpoint; no rank goes on before all puts were reported to all
+ * ranks. */
 static void round_of(uint32_t from, uint32_t to, uint32_t key) {
   gex_TM_t tm = gex_TM_Pair(eps[from], to);
   int before = told[to], before_shared = shared[to];

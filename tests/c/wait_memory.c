@@ -1,5 +1,6 @@
-/* GASNET_BLOCKUNTIL on a word that a neighbor's put changes, of which no message tells: a token goes around all ranks many
- * times, each time after a while in which all sleep; it takes minutes if a wait sleeps for long without looking. */
+/* GASNET_BLOCKUNTIL on a word that a neighbor's put changes, without a message that reports it: a
+ * token goes around all ranks many times, each time after a while in which all sleep; it takes
+ * minutes if a wait sleeps for long without looking. */
 #include "check.h"
 
 #include <gasnet_tools.h>

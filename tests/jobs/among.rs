@@ -102,8 +102,8 @@ impl Drop for Tuned {
     }
 }
 
-/// Wrong lines are told with file and line, and files that differ from rank to rank with the
-/// setting that differs.
+/// Errors name the file and number of a wrong line, and the setting in which the files of two ranks
+/// differ.
 fn tuning_files() {
     const NAME: &str = "GASNET_COLL_TUNING_FILE";
     let good = Tuned::new("good", "# small\nGASNET_COLL_PIPE_SEG_SIZE=128\n");
@@ -302,7 +302,7 @@ fn dropped() -> Done {
 }
 
 /// More short calls than there is room for, with long ones between: a rank that waits for room
-/// differs from nobody.
+/// differs from no other rank.
 fn queued() -> Done {
     let world: World<Seq> = World::init()?;
     let (me, size) = (world.rank().0, world.size());

@@ -1,4 +1,4 @@
-//! What a rank tells of its connections: to `argonet info`, in the report of a job that hangs, in
+//! What a rank reports of its connections: to `argonet info`, in the report of a job that hangs, in
 //! its statistics.
 
 use std::collections::HashSet;
@@ -142,8 +142,8 @@ fn live() {
             number(&before, " proved"),
             "{after}"
         );
-        // What is kept: a pointer for each rank, more for the two that were used, and both are
-        // told.
+        // A rank keeps a pointer for each rank, and more for the two that were used; it reports
+        // both.
         let (each, used) = (
             number(&after, "for each rank"),
             number(&after, "more for each peer used"),
@@ -220,7 +220,7 @@ fn datagrams() {
 }
 
 fn elsewhere() {
-    // Nobody's parent: other tests' jobs descend from most processes that there are.
+    // `cat` has no children: other tests' jobs descend from most processes that there are.
     let mut stranger = Command::new("cat")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

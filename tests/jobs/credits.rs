@@ -137,7 +137,7 @@ impl Report {
     }
 }
 
-/// What is told at different times may not agree yet.
+/// Reports that ranks make at different times may not agree yet.
 fn agrees(texts: &[String; 3]) -> bool {
     let [rank0, others @ ..] = texts;
     let rank0 = Report::read(rank0, 0);

@@ -580,7 +580,7 @@ fn streams() {
     };
     check(Job::launched(4, "exit-streams-all"), 4, "60");
     check(Job::self_started(4, "exit-streams-all"), 4, "60");
-    // Told after a second, they have three more.
+    // The others get the signal after a second, and have three more.
     check(Job::launched(3, "exit-streams-one"), 3, "4");
     check(Job::self_started(3, "exit-streams-one"), 3, "4");
 }

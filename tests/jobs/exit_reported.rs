@@ -1,5 +1,5 @@
-//! The end of a job as ranks tell it each other over a network's system queue, or in memory that
-//! they share.
+//! The end of a job as ranks report it to each other over a network's system queue, or in memory
+//! that they share.
 //!
 //! The exit time-outs are so long that the guardian comes too late for these tests, except where
 //! ranks compute.
@@ -125,7 +125,7 @@ const SUMMARY: &str = "Total application run time";
 
 const LAST_WORDS: &str = "last words";
 
-/// Less than the guardian waits before it tells anybody: a quarter of [`TIMEOUT`].
+/// Less than the guardian waits before it signals any rank: a quarter of [`TIMEOUT`].
 const LIMIT: Duration = Duration::from_secs(45);
 
 /// Seconds.
@@ -232,7 +232,8 @@ fn counted(job: Job, ranks: u32, timeout: &str, check: impl Fn(&Outcome, &[Strin
     check(&outcome, &stats, took);
 }
 
-/// What a rank has counted: ranks that it told, those that confirmed, those that told it.
+/// What a rank has counted: ranks to which it reported the exit, those that confirmed, those that
+/// reported it.
 fn counts(stats: &str) -> Option<[u32; 3]> {
     let (_, line) = stats.split_once("exits: ")?;
     let line = line.lines().next()?;
@@ -257,7 +258,7 @@ fn told(program: &str, ways: Ways) {
         assert!(outcome.err.lines().any(told), "{outcome:#?}");
         let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
         let heard = Some([0, 0, 1]);
-        // The hook at the end of the process closes the statistics before it tells.
+        // The hook at the end of the process closes the statistics before it reports.
         let told = (program != "told-thread-leaves").then_some([3, 3, 0]);
         let due = [heard, heard, heard, told];
         assert_eq!(found, due, "{program}: {outcome:#?} {stats:#?}");
@@ -294,14 +295,15 @@ fn together(code: i32) {
         assert!(took < LIMIT, "{took:?}: {outcome:#?}");
         let told = stats.iter().filter_map(|stats| counts(stats));
         let told: u32 = told.map(|[told, ..]| told).sum();
-        // The first tells; who has heard of it passes it on.
+        // The first rank reports the exit; a rank that has heard of it forwards it.
         if code == 0 {
             assert!(told <= ranks * ranks.ilog2(), "{told}: {stats:#?}");
         }
     });
 }
 
-/// All end soon that wait or poll, whoever told them, and none sends more than a few messages.
+/// All ranks that wait or poll end soon, whichever rank reported the exit, and none sends more than
+/// a few messages.
 fn passed_on(program: &str) {
     for ranks in [3, 5, 7] {
         Ways::All.run(ranks, program, TIMEOUT, |outcome, stats, took| {
@@ -320,7 +322,7 @@ fn passed_on(program: &str) {
                     "rank {rank} of {ranks}: {found:?} {outcome:#?} {stats:#?}"
                 );
             }
-            // Rank 2 of 7 is none of those that the last one tells.
+            // Rank 2 of 7 is none of those to which the last one reports.
             if ranks == 7 {
                 let told: u32 = found.iter().flatten().map(|[told, ..]| told).sum();
                 assert!(told > most, "{found:?}");
@@ -425,7 +427,7 @@ fn exit_before_a_stopped_rank() -> Done {
 }
 
 /// A rank that waits for one which confirms nothing is not killed for it: it comes to its own end,
-/// as its statistics tell, and the job's code is that of the exit.
+/// as its statistics show, and the job's code is that of the exit.
 fn stopped() {
     for (conduit, interface) in [("tcp", "software"), ("portals", "udp")] {
         let job = Job::launched(3, "exit-before-a-stopped-rank")

@@ -100,7 +100,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     }),
     ("drop-load", || {
         leaving(|world| {
-            // A word that nobody writes.
+            // A word that no rank writes.
             let word = raw::global_ptr::<u64>(world.rank(), SegmentOffset(0));
             let get = || world.get_value(word).expect("a get");
             let load = || world.atomic_load(word).expect("a load");
@@ -170,7 +170,7 @@ fn spin() -> ! {
     }
 }
 
-/// Long enough that ranks which leave have asked several times whether anybody can go on.
+/// Long enough that ranks which leave have asked several times whether any rank can go on.
 fn compute() {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(900) {

@@ -212,7 +212,7 @@ fn send_raw(
     args: &[u32],
     payload: Option<(&[u8], Option<SegmentOffset>)>,
 ) -> argonet::Result<()> {
-    // SAFETY: nobody holds a slice of shared memory in these programs while messages are sent.
+    // SAFETY: no thread holds a slice of shared memory in these programs while messages are sent.
     unsafe {
         world
             .raw()

@@ -126,7 +126,7 @@ fn negotiate() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Nobody takes the canceled records: after some there is no room, until they are taken.
+/// No rank takes the canceled records: after some there is no room, until they are taken.
 fn cancels() -> Done {
     let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
     let mut builder = World::builder();

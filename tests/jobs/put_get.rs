@@ -102,7 +102,7 @@ fn model() -> Done {
         assert!(*got == **model, "stripe on rank {target}");
     }
     world.barrier()?;
-    // What lies behind the last stripe belongs to nobody.
+    // Elements behind the last stripe belong to no rank.
     for i in size * stripe..PART {
         assert_eq!(v.read(&world, i), 0);
     }
@@ -214,8 +214,8 @@ fn runs(process: Pid, wanted: bool) {
     }
 }
 
-/// What is started is not waited for: its target does not even run. Whoever waits, or gives up a
-/// buffer, does so until it is complete.
+/// Starting an operation waits for nothing: its target does not even run. A caller that waits, or
+/// gives up a buffer, does so until the operation is complete.
 fn stopped() -> Done {
     const LONG: usize = 100_000;
     let world = World::init()?;
@@ -252,7 +252,7 @@ fn stopped() -> Done {
     assert_eq!((&*short.wait()?, back.wait()?.len()), (&[7][..], 1));
     assert_eq!(*world.get(at(1))?.wait()?, *twice);
 
-    // Nobody waits, and what is dropped belongs to the operation until its end.
+    // No caller waits, and a dropped buffer belongs to the operation until its end.
     let puts: Vec<_> = (0..4)
         .map(|_| world.put(at(2), twice.clone()))
         .collect::<Result<_, _>>()?;
@@ -514,7 +514,7 @@ fn flag() -> Done {
         let mut here = [0; 64];
         data.read_into(&world, 0, &mut here);
         assert_eq!(here, [round; 64]);
-        // Tell the writer that its data were read.
+        // Acknowledge to the writer that its data were read.
         world.atomic_store(flags.ptr(world.rank_offset(-1), 1), round)?;
         while world.atomic_load(flags.ptr(before, 1))? < round {
             path.look_again(&world);

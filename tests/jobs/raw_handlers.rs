@@ -79,7 +79,7 @@ fn replies() -> Done {
             1 => Some((&bytes[..], None)),
             _ => Some((&bytes[..], Some(to))),
         };
-        // SAFETY: nobody is in a quiet phase.
+        // SAFETY: no rank is in a quiet phase.
         unsafe { token.reply(ANSWER, &[category], payload) }.expect("a good reply");
     });
     builder.handler_at(ANSWER, "answer", {
@@ -102,7 +102,7 @@ fn replies() -> Done {
         for category in 0..3u32 {
             let at = landing.ptr(world.rank(), 90_000 + rank.index() * 100);
             let offset = u32::try_from(at.offset().0)?;
-            // SAFETY: nobody is in a quiet phase.
+            // SAFETY: no rank is in a quiet phase.
             unsafe {
                 let payload = Some((&bytes[..], None));
                 world.raw().request(

@@ -307,7 +307,7 @@ fn bad_messages() -> Done {
         let index = format!("handler index {free} is not registered");
         says(raw(free, &[]), &[&index, &pair]);
     }
-    // The library's own handlers are not for clients: nobody can forge a barrier.
+    // The library's own handlers are not for clients: no client can forge a barrier.
     for internal in [internal::BARRIER, internal::TREE_DOWN, internal::RPC_RESULT] {
         says(raw(internal.0, &[0; 3]), &["is the library's own", &pair]);
     }
@@ -392,8 +392,8 @@ fn bad_addresses() -> Done {
 }
 
 #[allow(unsafe_code)]
-/// The library's own handlers can be sent to by nobody: a barrier that nobody called would let a
-/// rank out of a quiet phase.
+/// No client can send to the library's own handlers: a barrier that no rank called would let a rank
+/// out of a quiet phase.
 fn library_names() -> Done {
     let world = World::init()?;
     let me = world.rank();

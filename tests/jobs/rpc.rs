@@ -194,7 +194,7 @@ fn futures() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Results that come when nobody waits for them are let go.
+/// The library drops results for which no caller waits.
 fn dropped() -> Done {
     let world = World::init()?;
     for i in 0..3000u64 {

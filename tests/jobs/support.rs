@@ -55,7 +55,7 @@ impl Path {
     /// rank over UDP, "portals4 1" portals over a library of Portals 4.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
-    /// As whoever started the tests says.
+    /// As the environment of the tests says.
     pub(crate) fn of_this_run() -> Self {
         let Ok(text) = std::env::var(Self::VARIABLE) else {
             return Self::Memory;
@@ -129,7 +129,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// As whoever started the tests says, "1/4" for instance; else all.
+    /// As the environment of the tests says, "1/4" for instance; else all.
     pub(crate) fn of_this_run() -> Self {
         const VARIABLE: &str = "ARGONET_TEST_PART";
         let text = std::env::var(VARIABLE).unwrap_or_else(|_| "0/1".into());
@@ -294,8 +294,8 @@ impl Job {
         Self::new(ranks, command, program)
     }
 
-    /// `program` as a process that is told by its arguments how many ranks it is to start, and what
-    /// these are given. It is by the environment that it uses them so.
+    /// `program` as a process whose arguments say how many ranks it is to start, and what these are
+    /// given. Its environment makes it use them so.
     pub(crate) fn spreading(ranks: u32, arguments: &[&str], program: &str) -> Self {
         let mut command = Command::new(this());
         command.args(arguments);

@@ -162,7 +162,7 @@ fn refused() -> Done {
     let world = World::init()?;
     let (team, me) = (world.team(), world.rank());
     let (one, two) = (Rank(0), Rank(1));
-    // A list that cannot be; who names its rank is told, and nobody else.
+    // A list that cannot be: rank 1, and rank 0, which names rank 1, get an error, and no other.
     let list = match me.0 {
         0 => vec![one, two],
         1 => vec![one, two, Rank(world.size())],

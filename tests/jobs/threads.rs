@@ -177,7 +177,7 @@ fn order() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Each thread waits for its own results, which whoever polls takes.
+/// Each thread waits for its own results, which any thread that polls takes.
 fn calls() -> Done {
     let world = World::builder().build_par()?;
     in_threads(4, |thread| {

@@ -1,4 +1,4 @@
-//! How ranks wait: what it costs, what the modes do, and what is told of those who wait long.
+//! How ranks wait: what it costs, what the modes do, and the reports on ranks that wait long.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -226,7 +226,7 @@ fn stuck() -> Done {
     let mut builder = World::builder();
     let hello = builder.am("hello", |_, _: u32| {});
     let world = builder.build()?;
-    // Something that ranks can tell of each other.
+    // The message gives ranks something to report of each other.
     world.send(world.rank_offset(1), &hello, 0)?;
     world.barrier()?;
     if world.rank().0 == 0 {
@@ -305,7 +305,7 @@ fn fatal_while_others_wait() -> Done {
     let hello = builder.am("hello", |_, _: u32| {});
     let world = builder.build()?;
     if world.rank().0 == 0 {
-        // Something that it can tell of rank 1.
+        // The message gives this rank something to report of rank 1.
         world.send(Rank(1), &hello, 0)?;
         // Meanwhile rank 1 begins to wait.
         let end = Instant::now() + Duration::from_millis(300);

@@ -191,7 +191,7 @@ impl Network {
         self.filter(host, "meta l4proto tcp counter reject with tcp reset");
     }
 
-    /// Nothing comes to a host any more, and nobody is told, until [`heal`](Self::heal).
+    /// Drops all that comes to a host, without a report to the sender, until [`heal`](Self::heal).
     pub(crate) fn swallow(&self, host: &str) {
         self.filter(host, "iifname \"eth*\" meta l4proto tcp counter drop");
     }

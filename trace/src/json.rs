@@ -171,7 +171,7 @@ pub(crate) fn note(
     message: &str,
 ) -> fmt::Result {
     let message = message.trim_end_matches('\n');
-    // Viewers show the name; the rest is for whoever opens the event.
+    // Viewers show the name, and the rest where an event is opened.
     let first = message.lines().next().unwrap_or_default();
     let short = first
         .char_indices()

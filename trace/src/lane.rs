@@ -17,14 +17,14 @@ pub(crate) const RECORD_BYTES: usize = 32 << 10;
 /// A record does not wait longer than this for being written, if its thread makes another.
 const AGE_NS: u64 = 250_000_000;
 
-/// How often somebody who wants to write a lane looks whether its thread has finished a record,
-/// giving the processor away in between.
+/// How often a thread that wants to write a lane looks whether the lane's own thread has finished a
+/// record, giving the processor away in between.
 const LOOKS: u32 = 1000;
 
 const FREE: u32 = 0;
 /// The thread adds a record.
 const FILLING: u32 = 1;
-/// Somebody writes the lane out.
+/// A thread writes the lane out.
 const WRITING: u32 = 2;
 
 pub(crate) struct Lane {
@@ -36,15 +36,15 @@ pub(crate) struct Lane {
     pub(super) thread: AtomicU32,
     /// Who may touch `text` behind `filled`, or change `filled`.
     state: AtomicU32,
-    /// Bytes of whole records: written by whoever holds `state`, with Release; read with Acquire.
+    /// Bytes of whole records: written by the holder of `state`, with Release; read with Acquire.
     filled: AtomicUsize,
     /// When the first of them was made.
     oldest_ns: AtomicU64,
     text: UnsafeCell<[u8; BYTES]>,
 }
 
-// SAFETY: `text` is touched by whoever has moved `state` away from FREE, and up to `filled` by
-// readers while it does not change; both are argued where it is done.
+// SAFETY: `text` is touched by the thread that has moved `state` away from FREE, and up to `filled`
+// by readers while it does not change; both are argued where it is done.
 unsafe impl Sync for Lane {}
 
 /// What became of a record.
@@ -119,7 +119,7 @@ impl Lane {
         if filled == 0 {
             self.oldest_ns.store(at_ns, Ordering::Relaxed);
         }
-        // SAFETY: `state` is FILLING by this thread, so nobody else touches the bytes behind
+        // SAFETY: `state` is FILLING by this thread, so no other thread touches the bytes behind
         // `filled`; there are at least RECORD_BYTES, as was just made sure.
         let room = unsafe {
             let start = self.text.get().cast::<u8>().add(filled);
@@ -139,7 +139,7 @@ impl Lane {
         if whole { Kept::Whole } else { Kept::TooLong }
     }
 
-    /// Writes what is there, if nobody else uses the lane. By any thread.
+    /// Writes what is there, if no other thread uses the lane. By any thread.
     pub(crate) fn flush(&self, sink: &Sink) {
         if self.filled.load(Ordering::Relaxed) > 0 && self.take(WRITING) {
             self.write_out(sink);
@@ -157,8 +157,8 @@ impl Lane {
             }
             std::thread::yield_now();
         }
-        // Whoever is writing has the bytes with the system, or is about to; a thread that adds a
-        // record and does not go on has left whole records before it.
+        // A thread that writes has handed the bytes to the system, or is about to; a thread that
+        // adds a record and does not go on has left whole records before it.
         if self.state.load(Ordering::Acquire) == FILLING {
             sink.write(self.whole());
         }
@@ -170,7 +170,7 @@ impl Lane {
             .is_ok()
     }
 
-    /// Hands the whole records to the system. By whoever holds the lane.
+    /// Hands the whole records to the system. By the holder of the lane.
     fn write_out(&self, sink: &Sink) {
         let before = self.state.swap(WRITING, Ordering::Relaxed);
         sink.write(self.whole());
@@ -178,7 +178,7 @@ impl Lane {
         self.state.store(before, Ordering::Relaxed);
     }
 
-    /// The whole records, for whoever holds the lane, or when its thread does not go on.
+    /// The whole records, for the holder of the lane, or when its thread does not go on.
     fn whole(&self) -> &[u8] {
         let filled = self.filled.load(Ordering::Acquire);
         // SAFETY: the bytes up to `filled` were written before it was stored with Release, and do

@@ -15,7 +15,7 @@ use crate::lane::Lane;
 use crate::options::{Options, TraceError};
 use crate::tracer::{self, Part, Tracer};
 
-/// Whether anything is traced or counted: stored once, before anybody communicates.
+/// Whether anything is traced or counted: stored once, before this rank communicates.
 static ON: AtomicBool = AtomicBool::new(false);
 static TRACER: OnceLock<Tracer> = OnceLock::new();
 /// What the library adds to the statistics.
@@ -173,7 +173,7 @@ pub fn event(event: &Event<'_>) {
     with(|tracer, lane| tracer.event(lane, event, Part::Whole));
 }
 
-/// Reports a handler, of which `event` tells, and runs it. It ends at the time that `event` gets
+/// Reports the handler that `event` describes, and runs it. It ends at the time that `event` gets
 /// after `run`.
 pub fn received(event: &Event<'_>, run: impl FnOnce()) {
     with(|tracer, lane| tracer.event(lane, event, Part::Begin));

@@ -134,7 +134,7 @@ impl Sink {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Tells on standard error what could not be written. Async-signal-safe.
+    /// Reports on standard error what could not be written. Async-signal-safe.
     pub(crate) fn tell_of_loss(&self, rank: u32, setting: &str) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost == 0 {

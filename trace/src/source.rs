@@ -1,11 +1,11 @@
-//! The line of the client's source that a thread is in, as the client tells.
+//! The line of the client's source that a thread is in, as the client records it.
 #![allow(unsafe_code)]
 
 use core::cell::Cell;
 use core::ffi::{CStr, c_char};
 use core::ptr::null;
 
-/// A file and a line. No file as long as nobody has named one.
+/// A file and a line. No file until the client has named one.
 #[derive(Clone, Copy)]
 struct Place {
     file: *const c_char,
@@ -18,7 +18,7 @@ thread_local! {
     static PLACE: Cell<Place> = const { Cell::new(Place { file: null(), line: 0, frozen: 0 }) };
 }
 
-/// Tells where the calling thread is, unless it is frozen. Null for the same file as before.
+/// Records where the calling thread is, unless it is frozen. Null for the same file as before.
 ///
 /// # Safety
 /// `file` is null or a string that lives as long as the process.
@@ -34,14 +34,14 @@ pub unsafe fn set_source(file: *const c_char, line: u32) {
     }
 }
 
-/// Where the calling thread is; null where it has not told.
+/// Where the calling thread is; null where it has recorded nothing.
 #[must_use]
 pub fn source() -> (*const c_char, u32) {
     let place = PLACE.get();
     (place.file, place.line)
 }
 
-/// What the calling thread tells from now on does not count, until it has thawed as often.
+/// Ignores what the calling thread records from now on, until it has thawed as often.
 pub fn freeze_source() {
     let place = PLACE.get();
     let frozen = place.frozen.saturating_add(1);
@@ -61,7 +61,7 @@ pub(crate) fn told() -> Option<(&'static str, u32)> {
     if file.is_null() {
         return None;
     }
-    // SAFETY: the promise of whoever told.
+    // SAFETY: the promise of the caller of `set_source`.
     let file: &'static CStr = unsafe { CStr::from_ptr(file) };
     Some((file.to_str().unwrap_or("?"), line))
 }

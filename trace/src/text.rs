@@ -6,7 +6,7 @@
 //! |  |    |           |          |  |       bytes come first: summarizing tools take the first number
 //! |  |    |           |          |  name
 //! |  |    |           |          letter
-//! |  |    |           the client's source, if it has told
+//! |  |    |           the client's source, if it is recorded
 //! |  |    seconds since the job began
 //! |  thread
 //! rank
@@ -128,7 +128,7 @@ pub(crate) fn note(
     letter: Letter,
     message: &str,
 ) -> fmt::Result {
-    // Each line tells who wrote it.
+    // Each line names its writer.
     for line in message.trim_end_matches('\n').split('\n') {
         head(to, by, at_ns, letter)?;
         writeln!(to, "{line}")?;

@@ -55,7 +55,7 @@ pub(crate) const FUZZ: Budget = minutes("fuzz", 15, 0);
 /// What `cargo xtask ci` may take as a whole. The stages that it runs add up to no more.
 pub(crate) const WHOLE: Duration = Duration::from_secs(49 * 60);
 
-/// Seconds for which `cargo xtask fuzz` runs each target, unless told otherwise.
+/// Seconds for which `cargo xtask fuzz` runs each target, unless `--seconds` says otherwise.
 pub(crate) const FUZZ_SECONDS: u64 = 30;
 /// The same in `cargo xtask full`.
 pub(crate) const FUZZ_SECONDS_FULL: u64 = 120;

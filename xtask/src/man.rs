@@ -8,7 +8,7 @@ const PAGES: [(&[&str], &str); 1] = [(
     "docs/man/argonet-settings.7",
 )];
 
-/// Writes all pages; false if one could not be made, which has been told.
+/// Writes all pages; false if one could not be made, which has been reported.
 pub(crate) fn write() -> bool {
     PAGES.iter().all(|(args, path)| {
         let mut command = cargo(&["run", "--quiet", "--package", "argonet-cli", "--"]);

@@ -26,7 +26,7 @@ const C_TESTS: [(&str, &str); 2] = [("argonet-capi", "c"), ("argonet-capi", "con
 /// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
 pub(crate) const CONFORMANCE: &str = "argonet-conformance";
 
-/// Where loom models are: the package, and how cargo is told of them.
+/// Where loom models are: the package, and cargo's options for them.
 const LOOM_TESTS: [(&str, &[&str]); 3] = [
     ("argonet-conduit", &["--lib"]),
     ("argonet-segment", &["--lib"]),

@@ -143,7 +143,7 @@ impl Kit {
         let mut cc = Command::new("cc");
         cc.args(objects)
             .arg(&self.library)
-            // All of it: it stands in for functions of the system, which nobody asks it for by
+            // All of it: it stands in for functions of the system, which no object asks it for by
             // name.
             .arg("-Wl,--whole-archive")
             .arg(&self.runtime)

@@ -26,7 +26,7 @@ pub struct Bank {
     epoch: AtomicU32,
     /// Credits that were asked for and not there.
     missing: AtomicU32,
-    /// The epoch after the one whose last walk found nobody to ask; 0 is none.
+    /// The epoch after the one whose last walk found no peer to ask; 0 is none.
     barren: AtomicU32,
     lent: AtomicU64,
     returned: AtomicU64,
@@ -204,7 +204,7 @@ impl Bank {
         }
         if self.rules.mends.on_demand {
             let missing = self.missing.load(Relaxed);
-            // Not again in an epoch in which nobody could be asked.
+            // Not again in an epoch in which no peer could be asked.
             if missing == 0 || self.barren.load(Relaxed) == self.epoch().wrapping_add(1).max(1) {
                 return 0;
             }
@@ -216,7 +216,7 @@ impl Bank {
         }
     }
 
-    /// A walk has asked nobody.
+    /// A walk has asked no peer.
     pub(super) fn found_none(&self) {
         self.barren
             .store(self.epoch().wrapping_add(1).max(1), Relaxed);

@@ -1,6 +1,6 @@
 //! Credits as something that is moved, never copied.
 
-/// Credits of a lender. They are in the bank, in the pot of shares that nobody has touched yet, or
+/// Credits of a lender. They are in the bank, in the pot of shares that no peer has touched yet, or
 /// lent to one peer.
 ///
 /// Only [`Bank::new`](super::Bank::new) makes them, from receive space that exists; all else splits

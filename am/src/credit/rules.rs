@@ -7,9 +7,8 @@ use super::form::Form;
 /// Where we leave the Portals text, one by one; docs/flow-control.md has curves with and without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mends {
-    /// Credits are called back when somebody has asked for some that the bank did not have. The
-    /// text calls them back with every reply while the bank is low, whether anybody wants them or
-    /// not.
+    /// Credits are called back when a peer has asked for some that the bank did not have. The text
+    /// calls them back with every reply while the bank is low, whether any peer wants them or not.
     pub on_demand: bool,
     /// Peers are asked for all that they can spare, but no more peers than could give what is
     /// missing. The text asks as many as a walk may.
@@ -20,9 +19,9 @@ pub struct Mends {
     /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many
     /// requests as the field needs. The text asks for what the one message lacked.
     pub ask_ahead: bool,
-    /// What a borrower used in the last epochs in which it sent anything is kept for
+    /// The use by a borrower in the last epochs in which it sent anything is kept for
     /// [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and epochs
-    /// are short where somebody else is busy.
+    /// are short where another peer is busy.
     pub patience: bool,
     /// Who asked for credits, or stalled, gives none in the same epoch. By the text each time
     /// counts, and many times take several epochs to decay.
@@ -62,8 +61,8 @@ impl Mends {
     };
 }
 
-/// Everything that the machine can be told. The same on all ranks, as each works out alone what the
-/// others hold at the start.
+/// All settings of the machine. The same on all ranks, as each works out alone what the others hold
+/// at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// What requests cost.

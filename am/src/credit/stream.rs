@@ -1,8 +1,9 @@
-//! For conduits that count requests themselves, as bytes of a stream: the machine is told now and
-//! then what is in use, and says how much either side may use. Nothing is done for each message.
+//! For conduits that count requests themselves, as bytes of a stream: the conduit reports now and
+//! then what is in use, and the machine says how much either side may use. Nothing is done for each
+//! message.
 //!
-//! What is in use only grows until the lender says what it has handled; so the conduit tells the
-//! use just before it takes such word, and the peak is exact.
+//! The use only grows until the lender says what it has handled; so the conduit reports the use
+//! just before it takes such word, and the peak is exact.
 
 use super::bank::Bank;
 use super::borrower::Attempt;

@@ -7,7 +7,7 @@
 
 use crate::credit::{Return, Revoke};
 
-/// What one rank asks or tells another.
+/// What one rank asks another, or reports to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Question {
     /// Give credits back.

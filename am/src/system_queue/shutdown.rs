@@ -1,10 +1,10 @@
 //! The end of a job over the system queue.
 //!
 //! The rank that ends first reports its exit to all others and waits until they have confirmed, for
-//! a bounded time, a window of them at a time. A rank that hears of it confirms and reports to
-//! nobody, so the job ends with two messages a rank. Ranks that end at the same moment report to
-//! each other; a question counts as a confirmation. When the time is over, the job is to be ended
-//! by force, through the launcher. A signal handler starts none of this: it sets a word that polls
+//! a bounded time, a window of them at a time. A rank that hears of it confirms and reports to no
+//! rank, so the job ends with two messages a rank. Ranks that end at the same moment report to each
+//! other; a question counts as a confirmation. When the time is over, the job is to be ended by
+//! force, through the launcher. A signal handler starts none of this: it sets a word that polls
 //! read (docs/adr/0012).
 //!
 //! An end with code 0, which is how most jobs end, all ranks at once, is forwarded: each rank

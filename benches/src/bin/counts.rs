@@ -72,7 +72,7 @@ const ROUNDS: [Round; 9] = [
     ("portals-round-trip", rounds::over_portals),
 ];
 
-/// An operation, with the number of neighbors and how often it may be done: nobody takes messages
+/// An operation, with the number of neighbors and how often it may be done: no rank takes messages
 /// out of the ring.
 struct Case {
     name: &'static str,
@@ -190,7 +190,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let chosen = match args.as_slice() {
-        // For whoever runs all of them.
+        // For a caller that runs all of them.
         [list] if list == "--list" => {
             println!("{}", names.join("\n"));
             return ExitCode::SUCCESS;

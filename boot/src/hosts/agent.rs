@@ -47,8 +47,8 @@ const FILES_OF_RANK: u64 = 4;
 /// process groups have ended.
 ///
 /// # Errors
-/// [`BootError::NoLauncher`] if this process was not started as an agent. Everything else is told
-/// to the launcher.
+/// [`BootError::NoLauncher`] if this process was not started as an agent. Everything else is
+/// reported to the launcher.
 pub fn agent(look: Look) -> Result<u8, BootError> {
     let no_launcher = |reason: &str| BootError::NoLauncher {
         reason: reason.into(),

@@ -73,7 +73,7 @@ impl Child {
         greeting.into_iter().chain(self.edge.deadline()).min()
     }
 
-    /// Writes what can be written at once; false if nobody reads any more.
+    /// Writes what can be written at once; false if the reader has gone.
     pub(crate) fn transmit(&mut self) -> bool {
         let input = self.input.as_ref();
         input.is_none_or(|input| transmit(&mut self.edge, input))

@@ -29,7 +29,7 @@ use crate::sys::SignalSet;
 pub(crate) enum ChildEvent {
     Readable(usize),
     Writable(usize),
-    /// It is writable, and was not asked for: nobody reads any more.
+    /// It is writable, which was not asked for: the reader has gone.
     Broken(usize),
     Ended(usize),
 }

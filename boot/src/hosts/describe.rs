@@ -1,4 +1,4 @@
-//! What agents are told of a job, from options, settings and the launcher's environment.
+//! What agents need to know of a job, from options, settings and the launcher's environment.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

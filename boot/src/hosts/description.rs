@@ -1,4 +1,4 @@
-//! What an agent is told to do.
+//! What an agent is to do.
 
 use std::ffi::OsString;
 

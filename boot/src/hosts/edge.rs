@@ -43,7 +43,7 @@ impl Edge {
         Self::new(now, silence, Inbox::new(AGENT), ABOVE.to_vec())
     }
 
-    /// The agent's end, which gives whoever is above up after `silence`.
+    /// The agent's end, which gives the launcher or agent above up after `silence`.
     pub(crate) fn agent(now: Instant, silence: Duration) -> Self {
         Self::new(now, silence, Inbox::new(ABOVE), AGENT.to_vec())
     }

@@ -5,8 +5,8 @@
 //! n. When all sources have, the node passes both up; at the top the fence is complete. Going down,
 //! each source gets the values of all ranks that are not its own, and then the word that lets its
 //! ranks go. So a fence takes two messages on every edge of the tree, and one more where ranks wait
-//! that are not all of their subtree ([`Action::Waits`]), by which the launcher knows whether
-//! somebody waits in vain.
+//! that are not all of their subtree ([`Action::Waits`]), by which the launcher knows whether a
+//! rank waits in vain.
 
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ pub(crate) struct Exchange {
     done: u32,
     /// The last fence that all sources have entered.
     sent: u32,
-    /// The last fence at which somebody is known to wait.
+    /// The last fence at which a rank is known to wait.
     waited: u32,
 }
 
@@ -79,7 +79,7 @@ impl Exchange {
         }
     }
 
-    /// The last fence at which somebody waits or has waited.
+    /// The last fence at which a rank waits or has waited.
     pub(crate) fn waited(&self) -> u32 {
         self.waited
     }

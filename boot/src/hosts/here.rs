@@ -143,7 +143,7 @@ impl<'a> Here<'a> {
         self.link.farewell();
     }
 
-    /// A rank of another host enters no more fences, and somebody waits for it.
+    /// A rank of another host enters no more fences, and a rank waits for it.
     pub(crate) fn note_gone(&self, gone: Gone) {
         let Gone {
             rank,

@@ -48,7 +48,7 @@ enum Event {
     Answered,
 }
 
-/// Answers until nobody asks any more; the exit code.
+/// Answers until the other end asks no more; the exit code.
 pub(crate) fn answer(job: &Description, key: &Secret, up: Edge, look: Look) -> u8 {
     let host = &job.hosts[0];
     let mut desk = Desk { up, job };
@@ -147,7 +147,7 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Tells, as far as that goes, why there are no answers.
+    /// Reports, as far as that goes, why there are no answers.
     fn give_up(&mut self, code: u8, why: &str) -> u8 {
         let host = &self.job.hosts[0];
         let trouble = Trouble {

@@ -1,4 +1,4 @@
-//! What launcher and agents tell each other.
+//! What launcher and agents send each other.
 
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
@@ -18,7 +18,7 @@ use crate::secret::{SECRET_BYTES, Secret};
 pub(crate) const BULK_BYTES: usize = 128 << 10;
 const_assert!(BULK_BYTES > MAX_LINE_BYTES + 64);
 
-/// The longest text that is told.
+/// The longest text of a [`Trouble`].
 const MAX_TEXT_BYTES: usize = 4 << 10;
 
 /// The kinds of frames.
@@ -76,7 +76,7 @@ pub(crate) enum Message {
     Done(u32),
     /// Both ways: the job ends.
     Exit(ExitWord),
-    /// Up: this rank enters no fence after this many. Down: somebody waits for it at a later one.
+    /// Up: this rank enters no fence after this many. Down: a rank waits for it at a later one.
     Gone(Gone),
     /// Up: the process of this rank has ended; whether that is a failure although the rank had
     /// finalized.
@@ -87,7 +87,7 @@ pub(crate) enum Message {
     Trouble(Trouble),
     /// Up: whole lines.
     Output(To, Vec<u8>),
-    /// Down: nobody takes this output any more.
+    /// Down: the launcher takes no more of this output.
     Deaf(To),
     /// Down, toward rank 0: standard input.
     Input(Vec<u8>),

@@ -25,7 +25,7 @@
 //! then, but questions and answers, whose meaning is the affair of the program at both ends.
 //!
 //! The exit word (`crate::page::ExitWord`) goes the same way: the launcher keeps the first one that
-//! arrives and tells all hosts. An agent whose upper connection ends, or is silent for
+//! arrives and sends it to all hosts. An agent whose upper connection ends, or is silent for
 //! `ARGONET_AGENT_TIMEOUT`, kills its ranks; one that is killed leaves that to its guardian; a
 //! launcher or agent that loses a lower connection ends the job.
 

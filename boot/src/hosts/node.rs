@@ -1,4 +1,5 @@
-//! An agent at work: between the ranks of its host, the agents below and whoever is above.
+//! An agent at work: between the ranks of its host, the agents below and the launcher or agent
+//! above.
 
 mod flow;
 mod messages;
@@ -34,7 +35,7 @@ enum Event {
     Signal,
     FromAbove,
     ToAbove,
-    /// Nobody reads above.
+    /// The reader above has gone.
     Broken,
     Rank(RankEvent),
     Child(ChildEvent),
@@ -46,7 +47,7 @@ pub(crate) struct Node<'a> {
     job: &'a Description,
     /// The connection upwards, on standard input and output.
     up: Edge,
-    /// Whether whoever is above has gone, or does not answer.
+    /// Whether the launcher or agent above has gone, or does not answer.
     deserted: bool,
     children: Children<'a>,
     exchange: Exchange,
@@ -56,10 +57,10 @@ pub(crate) struct Node<'a> {
     streams: Streams,
     /// Lines that wait to go up.
     lines: Lines,
-    /// What nobody takes any more.
+    /// The outputs of which the launcher takes no more.
     deaf: Vec<To>,
     input: Input,
-    /// Whether the launcher is to be told of processes.
+    /// Whether processes are to be reported to the launcher.
     verbose: bool,
     sent_over: bool,
 }
@@ -98,7 +99,7 @@ impl<'a> Node<'a> {
         self.up.send(Instant::now(), message);
     }
 
-    /// Tells that this host cannot go on.
+    /// Reports upwards that this host cannot go on.
     pub(crate) fn trouble(&mut self, code: u8, text: &str) {
         let host = &self.job.hosts[0];
         let trouble = Trouble {
@@ -245,7 +246,7 @@ impl<'a> Node<'a> {
                 Event::Input => self.pour_input(),
             }
         }
-        // What has come is looked at before anybody is found silent.
+        // Messages that have come are looked at before any child is found silent.
         self.children.look(&mut heard);
         for heard in heard {
             let taken = match heard {
@@ -312,8 +313,8 @@ impl<'a> Node<'a> {
         fired(&mut fds, events, next.into_iter().flatten().min())
     }
 
-    /// Nobody is above any more: the ranks here end, and so do those below, whose connections are
-    /// closed.
+    /// The launcher or agent above has gone: the ranks here end, and so do those below, whose
+    /// connections are closed.
     fn desert(&mut self) {
         if std::mem::replace(&mut self.deserted, true) {
             return;

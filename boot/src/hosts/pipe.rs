@@ -31,7 +31,7 @@ pub(crate) fn receive(edge: &mut Edge, from: impl AsFd, now: Instant) -> bool {
     }
 }
 
-/// Writes once; false if nobody reads any more.
+/// Writes once; false if the reader has gone.
 pub(crate) fn transmit(edge: &mut Edge, to: impl AsFd) -> bool {
     if edge.to_send().is_empty() {
         return true;
@@ -46,7 +46,7 @@ pub(crate) fn transmit(edge: &mut Edge, to: impl AsFd) -> bool {
 }
 
 /// What to wait for at the descriptor that `edge` writes to. If it fires where there was nothing to
-/// send, nobody reads any more.
+/// send, the reader has gone.
 pub(crate) fn writable(edge: &Edge) -> PollFlags {
     match edge.to_send().is_empty() {
         true => PollFlags::empty(),
@@ -54,8 +54,8 @@ pub(crate) fn writable(edge: &Edge) -> PollFlags {
     }
 }
 
-/// Writes what can be written of `queue`, which begins with what is oldest; false if nobody will
-/// read it.
+/// Writes what can be written of `queue`, which begins with what is oldest; how many bytes, `None`
+/// if the reader has gone.
 pub(crate) fn pour(queue: &mut Vec<u8>, to: &OwnedFd) -> Option<usize> {
     match rustix::io::write(to, queue) {
         Ok(n) => {

@@ -115,9 +115,9 @@ struct Root<'a> {
     word: Option<ExitWord>,
     late_failure: Option<JobRank>,
     fates: Vec<Option<Fate>>,
-    /// Ranks that enter no more fences, as long as nobody has been told.
+    /// Ranks that enter no more fences, until the agents learn of them.
     gone: Vec<Gone>,
-    /// What nobody takes any more.
+    /// The outputs that cannot be written any more.
     deaf: Vec<To>,
     deadline: Option<Instant>,
     /// How many signals have asked for the end.
@@ -143,7 +143,7 @@ impl Root<'_> {
                 Event::Input => self.read_input(),
             }
         }
-        // What has come is looked at before anybody is found silent.
+        // Messages that have come are looked at before any child is found silent.
         self.children.look(&mut heard);
         for heard in heard {
             match heard {
@@ -261,7 +261,7 @@ impl Root<'_> {
         }
     }
 
-    /// Ranks that wait for one that will not come are told.
+    /// Reports ranks that will not come to ranks that wait for them.
     fn report_deserters(&mut self) {
         let waited = self.exchange.waited();
         let deserters = self.gone.extract_if(.., |gone| gone.fences < waited);
@@ -329,7 +329,7 @@ impl Root<'_> {
         }
     }
 
-    /// Lets agents send more where there is room, and none where nobody takes it.
+    /// Lets agents send more output where there is room, and none where it cannot be written.
     fn care_for_output(&mut self) {
         for to in [To::Out, To::Err] {
             if self.output.sink(to).is_closed() && !self.deaf.contains(&to) {

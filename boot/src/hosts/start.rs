@@ -100,7 +100,7 @@ fn command(job: &Description, host: &Host) -> Result<Command, BootError> {
             let mut shell = Command::new(command);
             shell.args(options);
             if Path::new(command).file_name() == Some(OsStr::new("ssh")) {
-                // Nobody could answer a question: the agent has the standard input.
+                // The user could not answer a question: the agent has the standard input.
                 shell.args(["-o", "BatchMode=yes"]);
             }
             // A shell of the host reads this.

@@ -55,7 +55,7 @@ pub struct Visits<'a> {
     children: Children<'a>,
     streams: Streams,
     lines: Lines,
-    /// For each host its answers that nobody has taken yet.
+    /// For each host its answers that have not been taken yet.
     answers: Vec<Vec<Vec<u8>>>,
     way: String,
 }

@@ -62,7 +62,7 @@ impl Control {
         Ok(control)
     }
 
-    /// Maps a control file that somebody says is one; the reason if it is not.
+    /// Maps the control file at `fd`; the reason if it is not one.
     pub(crate) fn open(fd: impl AsFd, size: u32, job_id: u64) -> Result<Self, String> {
         let fd = fd.as_fd();
         let seals = fcntl_get_seals(fd)

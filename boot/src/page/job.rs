@@ -39,9 +39,9 @@ pub struct JobPage {
     /// or a rank whose wait is long); every rank compares it with what it last saw. Relaxed:
     /// nothing else depends on it.
     pub(super) reports: AtomicU32,
-    /// The packed [`ExitWord`], 0 until somebody ends the job. Written once, by
-    /// compare-and-exchange, by the first (rank, guardian or launcher); AcqRel pairs with
-    /// the Acquire loads of threads that report, wait or poll.
+    /// The packed [`ExitWord`], 0 until a process ends the job. Written once, by
+    /// compare-and-exchange, by the first (rank, guardian or launcher); AcqRel pairs with the
+    /// Acquire loads of threads that report, wait or poll.
     pub(super) exit_word: AtomicU64,
     /// The fence, on its own line: every rank writes it.
     pub(crate) fence: FenceWords,
@@ -51,9 +51,9 @@ pub struct JobPage {
     pub(super) host_ranks: AtomicU32,
     /// How many ranks of this host share memory at most. As `magic`.
     pub(super) neighborhood: AtomicU32,
-    /// Not 0 once a rank of this host has begun to tell the others that it ends the job, or has
-    /// heard of an end over a network. Written by that rank after the exit word (Release); read by
-    /// ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire
+    /// Not 0 once a rank of this host has begun to report to the others that it ends the job, or
+    /// has heard of an end over a network. Written by that rank after the exit word (Release); read
+    /// by ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire
     /// then).
     pub(super) exit_reported: AtomicU32,
     /// When the guardian kills whatever is left of the ranks, in milliseconds of the monotonic
@@ -145,9 +145,9 @@ impl JobPage {
         self.exit_stage.store(stage.into(), Ordering::Release);
     }
 
-    /// How long it is until the guardian kills whatever is left of the ranks; `None` while nobody
-    /// has ended the job. Where the guardian does not know of the end yet, it is the whole
-    /// time-out, which it counts from when it does.
+    /// How long it is until the guardian kills whatever is left of the ranks; `None` while the job
+    /// is not ending. Where the guardian does not know of the end yet, it is the whole time-out,
+    /// which the guardian counts from when it does.
     pub(crate) fn time_until_forced(&self, now_ms: u64) -> Option<Duration> {
         let at_ms = self.forced_at_ms.load(Ordering::Relaxed);
         match (self.exit_word(), at_ms) {
@@ -161,8 +161,8 @@ impl JobPage {
         self.forced_at_ms.store(at_ms, Ordering::Relaxed);
     }
 
-    /// Whether ranks of this host have been told of the end of the job: by this mark, which is
-    /// their system queue.
+    /// Whether the end of the job has been reported to the ranks of this host: by this mark, which
+    /// is their system queue.
     #[inline]
     pub(crate) fn is_exit_reported(&self) -> bool {
         self.exit_reported.load(Ordering::Relaxed) != 0

@@ -1,4 +1,4 @@
-//! What one rank tells the others.
+//! What one rank publishes to the others.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -23,13 +23,13 @@ pub enum RankState {
     Finalized = 3,
     /// The process ended without ever attaching.
     Ended = 4,
-    /// The rank itself has asked for the end of the job, or left without finalizing: nobody had to
-    /// make it.
+    /// The rank itself has asked for the end of the job, or left without finalizing: no other
+    /// process had to end it.
     Exiting = 5,
     /// The rank was asked to end, before it ended the job itself.
     AskedToEnd = 6,
-    /// The rank knew that the job ends, with 0, and then came to its own end with 0: nobody made
-    /// it.
+    /// The rank knew that the job ends, with 0, and then came to its own end with 0: no other
+    /// process ended it.
     Returned = 7,
 }
 
@@ -54,7 +54,7 @@ impl RankState {
     }
 }
 
-/// What one rank tells the others, on its own cache line.
+/// What one rank publishes to the others, on its own cache line.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct RankPage {

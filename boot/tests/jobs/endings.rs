@@ -1,5 +1,5 @@
 //! Jobs that are ended from within: exits at the edges, crashes, signals, hanging exit handlers;
-//! and who is told.
+//! and which processes learn of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -59,8 +59,8 @@ fn start_up_all() {
     }
 }
 
-/// Ranks that still compute when one has exited with 0 are asked to end. Those that then come to
-/// their end by themselves, with 0, were ended by nobody.
+/// Ranks that still compute when one has exited with 0 are asked to end. Ranks that then come to
+/// their end by themselves, with 0, were not ended by another.
 fn ends_when_asked() {
     for how in ["exit", "std-exit"] {
         for job in both(3, &["end-when-asked", how]) {
@@ -262,7 +262,7 @@ fn second_signal() {
         job.read_until("ready");
         let rank = job.rank_pid(2);
         job.kill(rank, Signal::TERM);
-        // The second one ends it; a third would find nobody.
+        // The second one ends it; a third would find no process.
         until(|| {
             let _ = rustix::process::kill_process(rank, Signal::TERM);
             !job.processes().iter().any(|p| pid(p.pid) == rank)
@@ -292,7 +292,7 @@ fn guardian_killed() {
     job.read_until("ready");
     until(|| job.processes().len() == 7);
     job.kill(pid(guardian), Signal::KILL);
-    // Nobody watches over what rank 0 itself has started any more.
+    // No process watches over what rank 0 itself has started any more.
     let rank_0 = job.pid();
     until(|| !job.processes().iter().any(|p| pid(p.pid) == rank_0));
     job.end_what_is_left();
@@ -472,7 +472,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             job.finalized();
             Some(0)
         }
-        // Exits when a line can be read by rank 0, which tells it at a fence.
+        // One rank exits when rank 0 has read a line, which rank 0 publishes.
         ["wait-then-exit", who, code] => {
             let job = join();
             say(&format!("pid {} {}", job.rank(), std::process::id()));

@@ -1,5 +1,5 @@
 //! How programs in C end jobs: by exits that run no exit handlers, by return from main without
-//! having finalized, and by fatal errors that have told all there is.
+//! having finalized, and by fatal errors that the caller has reported.
 
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,7 @@ fn late_guardian() {
     let leaver = job.rank_pid(1);
     let begun = Instant::now();
     job.give_line();
-    // It has told the guardian, which has taken note once it sleeps again.
+    // The rank has reported to the guardian, which has taken note once it sleeps again.
     until(|| !job.waits(leaver) && job.sleeps(guardian));
     job.kill(guardian, Signal::STOP);
     until(|| begun.elapsed() > timeout);
@@ -206,7 +206,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
                 return Some(0);
             }
             outlive(&job, JobRank(1));
-            // Whether the job ends was told before the process ended.
+            // The end of the job, if any, was stored before the process of rank 1 ended.
             Some(if job.attend() { 8 } else { 0 })
         }
         // C's streams hold what a full device does not take.

@@ -29,7 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// A job of waiting ranks, each with a child unless told otherwise.
+/// Starts a job of waiting ranks, of `processes` processes in all; also the guardian's id.
 fn waiting(job: Job, processes: usize) -> (Running, u32) {
     let mut job = job.start();
     let guardian = job.read_until("guardian ").parse().expect("a process id");

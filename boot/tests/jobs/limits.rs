@@ -1,4 +1,4 @@
-//! What limits of the system and full devices do to jobs, and that the user is told.
+//! What limits of the system and full devices do to jobs, and that the user learns of it.
 
 use crate::support::{Job, Test, this_program};
 

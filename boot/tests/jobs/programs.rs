@@ -71,8 +71,8 @@ pub(crate) fn agent() -> i32 {
     }
 }
 
-/// `__visit H question...`: asks all hosts each question, and prints answers. Hosts that are lost
-/// are told where that is new.
+/// `__visit H question...`: asks all hosts each question, and prints answers. Newly lost hosts are
+/// reported.
 pub(crate) fn visitor(args: Vec<String>) -> i32 {
     let options = VisitOptions {
         hosts: HostOptions {
@@ -97,7 +97,7 @@ pub(crate) fn visitor(args: Vec<String>) -> i32 {
     visited.map_or(1, |visited| i32::from(visited.is_none()))
 }
 
-/// Tells of hosts that are lost if there are more than `told`; how many there are.
+/// Reports the lost hosts if there are more than `told`; how many there are.
 fn tell_of_lost(visits: &Visits<'_>, told: usize) -> usize {
     let lost: Vec<_> = visits.hosts().iter().filter(|h| h.lost.is_some()).collect();
     if lost.len() > told {

@@ -72,8 +72,8 @@ pub(crate) fn check_there(job: &Job, ctx: &ThreadCtx, to: Receiver, function: &s
     }
 }
 
-/// The same for who is told of a put, which needs no such capability: handlers of the primordial
-/// endpoint serve the others too.
+/// The same for an endpoint whose handler learns of a put, which needs no such capability: handlers
+/// of the primordial endpoint serve the others too.
 pub(crate) fn check_exists(job: &Job, ctx: &ThreadCtx, to: Receiver, function: &str) {
     if state_there(job, ctx, to, function) == Some(EndpointState::Missing) {
         refuse(job, to, EndpointState::Missing, function);

@@ -26,7 +26,7 @@ const ANY_COUNT: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) index: u8,
-    /// A function whose parameters the other fields tell; `None` is a null pointer.
+    /// A function whose parameters the other fields describe; `None` is a null pointer.
     pub(crate) function: Option<unsafe extern "C" fn()>,
     pub(crate) flags: u32,
     pub(crate) nargs: u32,

@@ -19,7 +19,7 @@ pub(crate) struct Handlers {
     /// Null where there is none. An entry is complete before it gets here (Release and Acquire),
     /// and stays for good.
     entries: [AtomicPtr<Entry>; COUNT],
-    /// Held by whoever registers.
+    /// Held by a thread that registers handlers.
     registering: Mutex<()>,
 }
 

@@ -89,8 +89,8 @@ pub(crate) fn send(
 }
 
 /// A request has been sent; what C returns. One to the own rank is handled at once, which clients
-/// of other implementations rely on: a thread may tell those beside it by a message to itself, and
-/// then wait outside of the library.
+/// of other implementations rely on: a thread may signal the other threads of its rank by a message
+/// to that rank, and then wait outside of the library.
 #[inline(always)]
 pub(crate) fn sent(job: &Job, ctx: &ThreadCtx, to: JobRank, function: &str) -> c_int {
     if to == job.joined.engine.rank() {

@@ -54,8 +54,8 @@ thread_local! {
 }
 
 /// Gives back what a thread that ends has. A payload that it has prepared and neither committed nor
-/// canceled is an error, told in debug builds; what it takes of the ring to its target would hold
-/// up all messages after it, so it is canceled.
+/// canceled is an error, reported in debug builds; what it takes of the ring to its target would
+/// hold up all messages after it, so it is canceled.
 pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
     let room = ROOM.with_borrow_mut(core::mem::take);
     let Room { open, own: _ } = ManuallyDrop::into_inner(room);

@@ -2,9 +2,9 @@
 //! have.
 //!
 //! A block lies between two guards, whose bytes depend on its address, and all that is known of it
-//! is kept elsewhere: so whatever the client writes, and whatever it passes as a block, is told and
-//! not believed. The functions are in every library; headers call them where `GASNET_DEBUGMALLOC`
-//! is defined.
+//! is kept elsewhere: so the library reports a client's write beside a block, and an address that
+//! is no block, and believes neither. The functions are in every library; headers call them where
+//! `GASNET_DEBUGMALLOC` is defined.
 
 mod block;
 mod calls;

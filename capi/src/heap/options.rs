@@ -14,7 +14,7 @@ pub(super) struct Options {
     pub(super) init: Option<Fill>,
     /// What freed memory holds, likewise.
     pub(super) clobber: Option<Fill>,
-    /// Freed memory is kept, so that nobody else gets it.
+    /// Freed memory is kept, so that no later allocation gets it.
     pub(super) leak_all: bool,
     /// Freed memory is checked for writes; it is filled and kept then.
     pub(super) scan_freed: bool,

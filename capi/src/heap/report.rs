@@ -1,5 +1,5 @@
-//! What is told of the heap: at the end of the process where `GASNET_MALLOCFILE` asks for it, and
-//! on demand.
+//! The report of the heap: at the end of the process where `GASNET_MALLOCFILE` asks for it, and on
+//! demand.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

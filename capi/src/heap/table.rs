@@ -27,7 +27,7 @@ pub(crate) struct Stats {
     pub(super) overhead_bytes: u64,
 }
 
-/// How many of the last releases are remembered, so that a second one is told with its first.
+/// How many of the last releases are remembered, so that a second one is reported with its first.
 const REMEMBERED: usize = 1024;
 
 /// Blocks by their address, and what came of others.
@@ -67,7 +67,7 @@ static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
 /// it, with an error.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The table, if anything was ever allocated or asked, and nobody keeps it.
+/// The table, if anything was ever allocated or asked, and no thread holds it.
 pub(super) fn find() -> Option<MutexGuard<'static, Table>> {
     TABLE.get()?.try_lock_for(PATIENCE)
 }

@@ -73,13 +73,14 @@ fn is_plain(name: &CStr) -> bool {
     }
 }
 
-/// Tells of a client's name that is not what it should be, which no call depends on. Once in a job.
+/// Warns of a client's name that is not what it should be, once in a job; no call depends on the
+/// name.
 fn warn_of_name(job: &Job, name: &CStr, function: &str) {
     if job.joined.engine.rank().0 == 0 && !is_plain(name) {
         let line = format!(
             "argonet: warning: {function}: the client's name is {name:?}; it should be a capital letter, then capital letters, digits and _, two characters at least\n"
         );
-        // Nobody is left to tell if standard error is closed.
+        // If standard error is closed there is no other place for the warning.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
 }

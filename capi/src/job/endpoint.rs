@@ -75,7 +75,7 @@ impl Endpoint {
     pub(crate) fn entry(&self, job: &Job, index: u8) -> Option<&'static Entry> {
         match self.handlers {
             Some(own) => own.entry_or(job.handlers, index),
-            // Who is told of a put there is the primordial one.
+            // The primordial endpoint's handler learns of a put there.
             None => job.handlers.entry(index),
         }
     }

@@ -57,7 +57,7 @@ pub(crate) fn refuse(function: &str, code: Code, why: &str) -> c_int {
     if VERBOSE.load(Ordering::Relaxed) {
         let name = name(code).to_string_lossy();
         let line = format!("argonet: {}: {function} returns {name}: {why}\n", place());
-        // Nobody is left to tell if standard error is closed.
+        // If standard error is closed there is no other place for the message.
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
     code.number()

@@ -36,7 +36,8 @@ pub(crate) fn bind(joined: &Joined) {
         (process != 0).then_some(process)
     };
     let processes = crossing.then(|| Box::new(process) as _);
-    // SAFETY: whoever links this variant says that others may write where they are given addresses.
+    // SAFETY: by linking this variant the client says that others may write where they are given
+    // addresses.
     unsafe { joined.engine.bind_everything(processes) };
 }
 

@@ -72,7 +72,7 @@ fn limit(variable: &str, text: &str) -> SegmentLimit {
     }
 }
 
-/// Tells the program where a segment is that it now has.
+/// Passes the base and the bytes of the attached segment to the program's hook.
 pub(crate) fn segment_is_there(base: *mut c_void, bytes: usize) {
     // SAFETY: null, or a variable that lives as long as the program.
     let hook = unsafe { argonet_hooks_at.attached.as_ref() };

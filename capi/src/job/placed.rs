@@ -48,7 +48,7 @@ impl Placed {
         // SAFETY: less than a line is added to a block that has one more than is needed.
         let place = unsafe { NonNull::new_unchecked(block.add(block.align_offset(LINE))) };
         let place = place.cast::<Team>();
-        // SAFETY: aligned, and room for it, as asserted above; nobody else knows of it.
+        // SAFETY: aligned, and room for it, as asserted above; no other thread knows of it.
         unsafe { place.write(team) };
         Self {
             team: place,
@@ -93,7 +93,7 @@ impl Deref for Placed {
 
 impl Drop for Placed {
     fn drop(&mut self) {
-        // SAFETY: written by `new`, and nobody uses it any more; allocated with this layout.
+        // SAFETY: written by `new`, and no thread uses it any more; allocated with this layout.
         unsafe {
             self.team.drop_in_place();
             dealloc(self.block, self.layout);

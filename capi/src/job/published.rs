@@ -15,7 +15,7 @@ use crate::job::{
     BAD_ARG, Endpoint, Job, OK, Segment, Team, fatal, given, job, known, refuse, team, with_job,
 };
 
-/// A bound segment, as somebody asks for it.
+/// A bound segment, as a query returns it.
 #[derive(Clone, Copy, Default)]
 struct Found {
     /// Where it lies in its owner's process.
@@ -56,7 +56,7 @@ impl Found {
         }
     }
 
-    /// Tells it to whoever asks.
+    /// Writes it to the places that the caller gives.
     ///
     /// # Safety
     /// Each place is null, or the caller's to write.
@@ -174,8 +174,8 @@ export! {
             // null.
             unsafe { given(*eps.add(place), FUNCTION, "one of the endpoints") };
         }
-        // Whoever uses a bound segment asks its owner, who knows it since it was bound: what is
-        // left to do is to be sure that it was, everywhere, and to forget what was bound before.
+        // A rank that uses a bound segment asks the owner, which knows it since it was bound. This
+        // call only makes sure that all ranks have bound theirs, and forgets what was bound before.
         with_job(FUNCTION, |job, ctx| {
             let engine = &job.joined.engine;
             // Before, for the handlers of those who are past it; after, for what other threads have

@@ -230,8 +230,8 @@ export! {
                 job(FUNCTION).joined.engine.regions().unbind(endpoint.index());
             }
         }
-        // SAFETY: `gex_Segment_Create` made it by `into_raw`; the client says that nobody uses it
-        // any more.
+        // SAFETY: `gex_Segment_Create` made it by `into_raw`; the client says that it does not use
+        // it any more.
         let gone = unsafe { Box::from_raw(segment.cast_mut()) };
         note_with(Letter::Object, || format!("{FUNCTION}: {} bytes at {:p}", gone.bytes, gone.base));
         if let Memory::Own(layout) = gone.memory {

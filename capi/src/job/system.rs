@@ -29,7 +29,7 @@ pub(crate) struct Node {
     reserved: usize,
 }
 
-/// Writes where somebody wants to know.
+/// Writes `value` to `to`, unless that is null.
 ///
 /// # Safety
 /// `to` is null, or the caller's to write.
@@ -40,7 +40,7 @@ unsafe fn tell<T>(to: *mut T, value: T) {
     }
 }
 
-/// Tells some ranks, and which of them this one is.
+/// Writes out some ranks, their number, and the index of this rank among them.
 ///
 /// # Safety
 /// Each is null, or the caller's to write.
@@ -85,7 +85,8 @@ export! {
         if let Some(job) = find() {
             return job.threads.most();
         }
-        // Before there is a job: what it will be. A bad environment is told when the job starts.
+        // Before there is a job: what it will be. A bad environment is reported when the job
+        // starts.
         let mode = linked().and_then(Variant::mode).unwrap_or(ThreadMode::Par);
         let settings = Settings::from_environment().unwrap_or_default();
         most_threads(mode, settings.get(&MAX_THREADS))

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::job::{Placed, Team};
 use crate::tools::warn;
 
-/// How many destroyed teams a debug build keeps, to tell who uses one.
+/// How many destroyed teams a debug build keeps, to report a later use of one.
 const KEPT: usize = 64;
 
 /// The teams of a process, by what messages call them and the rank that the process has there.
@@ -51,8 +51,8 @@ impl Teams {
         placed.handle()
     }
 
-    /// Ends the life of a handle. Where `keep` says so its memory stays for a while, so that who
-    /// uses it is told.
+    /// Ends the life of a handle. Where `keep` says so its memory stays for a while, so that a
+    /// later use of it is reported.
     pub(crate) fn remove(&self, place: (TeamKey, u32), keep: bool) {
         let mut inner = self.0.lock();
         let Some(placed) = inner.live.remove(&place) else {
@@ -67,7 +67,7 @@ impl Teams {
         }
     }
 
-    /// Tells the user what the program may go on with, the first time.
+    /// Warns the user of `what`, the first time; the program goes on.
     pub(crate) fn warn_once(&self, what: &str) {
         let warned = core::mem::replace(&mut self.0.lock().warned, true);
         if !warned {
@@ -75,7 +75,7 @@ impl Teams {
         }
     }
 
-    /// Segments are attached: tells all teams, and those to come, where.
+    /// Records where segments are attached, for all teams and those to come.
     pub(crate) fn set_deltas(&self, deltas: Box<[Option<isize>]>) {
         let mut inner = self.0.lock();
         for placed in inner.live.values() {

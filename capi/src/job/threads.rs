@@ -16,7 +16,7 @@ use crate::job::fatal;
 /// What the client's thread mode promises, and what is left to check of it.
 pub(crate) struct Threads {
     mode: ThreadMode,
-    /// What `gex_System_QueryMaxThreads` tells.
+    /// What `gex_System_QueryMaxThreads` returns.
     most: u64,
     /// In debug builds for `GASNET_PARSYNC`.
     serial: Option<Serial>,
@@ -32,7 +32,7 @@ impl Threads {
         }
     }
 
-    /// What `gex_System_QueryMaxThreads` tells.
+    /// What `gex_System_QueryMaxThreads` returns.
     pub(crate) fn most(&self) -> u64 {
         self.most
     }

@@ -165,7 +165,7 @@ export! {
     fn argonet_format_memveclist(to: *mut c_char, count: usize, list: *const Piece) -> PieceStats {
         // SAFETY: as many pieces as the caller says.
         let (text, stats) = pieces_text(unsafe { slice(list, count) });
-        // SAFETY: room for as much as argonet_format_memveclist_bufsz tells, as the header says.
+        // SAFETY: room for as much as argonet_format_memveclist_bufsz returns, as the header says.
         unsafe { put(to, &text) };
         stats
     }
@@ -184,7 +184,7 @@ export! {
         // SAFETY: a team of ours, or null.
         let peer = unsafe { named(tm, rank) };
         let ((dst, stats), (src, _)) = (pieces_text(dst), pieces_text(src));
-        // SAFETY: room for as much as argonet_format_putvgetv_bufsz tells, as the header says.
+        // SAFETY: room for as much as argonet_format_putvgetv_bufsz returns, as the header says.
         unsafe { put(to, &transfer(stats.total, &peer, &dst, &src)) };
         stats.total
     }
@@ -198,7 +198,7 @@ export! {
     fn argonet_format_addrlist(to: *mut c_char, count: usize, list: *const *mut c_void, bytes: usize) -> AddressStats {
         // SAFETY: as many addresses as the caller says.
         let (text, stats) = addresses_text(unsafe { slice(list, count) }, bytes);
-        // SAFETY: room for as much as argonet_format_addrlist_bufsz tells, as the header says.
+        // SAFETY: room for as much as argonet_format_addrlist_bufsz returns, as the header says.
         unsafe { put(to, &text) };
         AddressStats { first: stats.first, last: stats.last }
     }
@@ -217,7 +217,7 @@ export! {
         // SAFETY: a team of ours, or null.
         let peer = unsafe { named(tm, rank) };
         let ((dst, stats), (src, _)) = (addresses_text(dst, dst_bytes), addresses_text(src, src_bytes));
-        // SAFETY: room for as much as argonet_format_putigeti_bufsz tells, as the header says.
+        // SAFETY: room for as much as argonet_format_putigeti_bufsz returns, as the header says.
         unsafe { put(to, &transfer(stats.total, &peer, &dst, &src)) };
         stats.total
     }

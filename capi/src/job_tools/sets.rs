@@ -39,7 +39,7 @@ fn written(names: impl IntoIterator<Item = (u32, &'static str)>, set: u32) -> St
 export! {
     /// A set of types.
     fn argonet_format_dt(to: *mut c_char, set: u32) -> usize {
-        // SAFETY: null, or room for as much as a call with null told, as the header says.
+        // SAFETY: null, or room for as much as a call with null returned, as the header says.
         unsafe { put(to, &written(DataType::ALL.map(|dt| (dt.into(), dt.name())), set)) }
     }
 

@@ -72,7 +72,7 @@ export! {
     fn argonet_format_strides(to: *mut c_char, count: usize, list: *const isize) {
         // SAFETY: as many strides as the caller says.
         let text = listed(unsafe { slice(list, count) });
-        // SAFETY: room for as much as argonet_format_strides_bufsz tells, as the header says.
+        // SAFETY: room for as much as argonet_format_strides_bufsz returns, as the header says.
         unsafe { put(to, &text) };
     }
 
@@ -100,7 +100,7 @@ export! {
             side(dst, dst_strides),
             side(src, src_strides),
         );
-        // SAFETY: room for as much as argonet_format_putsgets_bufsz tells, as the header says.
+        // SAFETY: room for as much as argonet_format_putsgets_bufsz returns, as the header says.
         unsafe { put(to, &text) };
         total
     }

@@ -96,7 +96,7 @@ export! {
         if !job.gasnet1.waits_for_attach() {
             return refuse(ATTACH, NOT_INIT, "called a second time, or in a job that gex_Client_Init started; that attaches by gex_Segment_Attach");
         }
-        // GASNet-1 allows segments of no bytes, which nobody has.
+        // GASNet-1 allows segments of no bytes; here a segment has a page at least.
         let size = if size == 0 { PageKind::Normal.page_bytes() as usize } else { size };
         if let Err(why) = check_size(job, size) {
             return refuse(ATTACH, BAD_ARG, &why);

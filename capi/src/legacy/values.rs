@@ -64,10 +64,11 @@ export! {
         if job.debug {
             job.value_gets.ends(handle, FUNCTION);
         }
-        // SAFETY: `gasnet_get_nb_val` made it, and nobody else waits for it, as the header asks.
+        // SAFETY: `gasnet_get_nb_val` made it, and no other thread waits for it, as the header
+        // asks.
         let event = unsafe { (*handle).event };
         communicating(FUNCTION, |job, ctx| done(FUNCTION, job.joined.engine.wait(ctx, event)));
-        // SAFETY: as above; the operation is over, and nobody writes the value any more.
+        // SAFETY: as above; the operation is over, and nothing writes the value any more.
         unsafe { Box::from_raw(handle) }.value
     }
 }

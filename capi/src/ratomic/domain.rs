@@ -114,7 +114,7 @@ export! {
         let given = unsafe { domain(ad, FUNCTION) };
         communicating(FUNCTION, |_, _| ());
         given.team().remove_domain();
-        // SAFETY: leaked by `gex_AD_Create`, and the client says that nobody uses it any more.
+        // SAFETY: leaked by `gex_AD_Create`, and the client says that it does not use it any more.
         // Operations that are under way do not refer to it.
         drop(unsafe { Box::from_raw(ad.cast_mut()) });
     }

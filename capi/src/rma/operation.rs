@@ -215,7 +215,7 @@ impl<'a> Operation<'a> {
         })
     }
 
-    /// Ends the job if it cannot be, as far as this rank can tell; moves nothing.
+    /// Ends the job if it cannot be, as far as this rank knows; moves nothing.
     pub(crate) fn check(&self) {
         communicating(self.function, |job, ctx| {
             known(self.team, self.rank, self.function);

@@ -33,7 +33,7 @@ pub(crate) enum Found {
 }
 
 impl Remote<'_> {
-    /// Ends the job if it is in no segment, as far as this rank can tell.
+    /// Ends the job if it is in no segment, as far as this rank knows.
     #[inline]
     pub(crate) fn find(&self, job: &Job, ctx: &ThreadCtx) -> Found {
         let engine = &job.joined.engine;

@@ -6,7 +6,7 @@ use std::{ptr, slice};
 use crate::export::export;
 
 /// # Safety
-/// `from` holds `count` bytes that nobody writes.
+/// `from` holds `count` bytes that no thread writes.
 unsafe fn bytes<'a>(from: *const c_void, count: usize) -> &'a [u8] {
     if count == 0 {
         return &[];

@@ -20,7 +20,7 @@ use crate::tools::{state, text};
 pub(crate) struct UserMechanism {
     name: *const c_char,
     function: Option<extern "C" fn(c_int) -> c_int>,
-    /// Whether it can show several threads: every mechanism here may be asked, so nobody looks.
+    /// Whether it can show several threads; not read, as every mechanism here may be asked.
     #[allow(dead_code)]
     threads: c_int,
 }
@@ -144,12 +144,12 @@ pub(crate) extern "C" fn print_if_enabled(fd: c_int) -> c_int {
     c_int::from(!print(fd))
 }
 
-/// Tells the user what the program may go on with.
+/// Warns the user of `what`; the program goes on.
 pub(crate) fn warn(what: &str) {
     eprintln!("argonet: {what}");
 }
 
-/// Tells what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts.
+/// Prints what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts.
 /// A job ends with that.
 pub(crate) fn fatal(at: &str, what: &str) -> ! {
     let who = crate::job::rank().map_or_else(
@@ -187,7 +187,7 @@ unsafe fn place(function: *const c_char, file: *const c_char, line: c_int) -> St
 }
 
 export! {
-    /// Ends the program with a message. A place without a file is not told.
+    /// Ends the program with a message. Without a file the message names the function alone.
     fn argonett_fatal(function: *const c_char, file: *const c_char, line: c_int, message: *const c_char) {
         // SAFETY: strings or null, as the header says.
         let (place, message) = unsafe { (place(function, file, line), text(message)) };

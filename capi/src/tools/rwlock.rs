@@ -68,7 +68,7 @@ fn take(
 }
 
 export! {
-    /// Ends the use of a lock that nobody holds.
+    /// Ends the use of a lock that no thread holds.
     fn argonett_rwlock_destroy(lock: *mut RwLock) {
         // SAFETY: as in `take`.
         if unsafe { libc::pthread_rwlock_destroy(lock.cast()) } != 0 {

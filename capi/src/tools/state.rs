@@ -43,8 +43,8 @@ pub(crate) fn keep_mechanisms(chosen: Vec<Mechanism>) {
 }
 
 pub(crate) fn mechanisms() -> Option<&'static [Mechanism]> {
-    // SAFETY: null, or what `keep_mechanisms` leaked, which nobody changes; the Acquire pairs with
-    // its Release.
+    // SAFETY: null, or what `keep_mechanisms` leaked, which no thread changes; the Acquire pairs
+    // with its Release.
     unsafe { MECHANISMS.load(Ordering::Acquire).as_ref() }.map(Vec::as_slice)
 }
 

@@ -94,7 +94,7 @@ export! {
 
     /// Writes what C's and Rust's streams hold.
     fn argonett_flush_streams() {
-        // A stream that cannot be written, or is closed, has nobody to complain to.
+        // The call has no result to report a stream by that cannot be written, or is closed.
         let _ = std::io::stdout().flush();
         // SAFETY: null means all output streams.
         unsafe { libc::fflush(std::ptr::null_mut()) };
@@ -127,8 +127,8 @@ export! {
 
     /// Handles a signal by another function; the one before.
     fn argonett_reghandler(signal: c_int, handler: Option<extern "C" fn(c_int)>) -> Option<extern "C" fn(c_int)> {
-        // SAFETY: no handler is SIG_DFL, and SIG_IGN is a value that the C library knows and nobody
-        // calls here.
+        // SAFETY: no handler is SIG_DFL, and SIG_IGN is a value that the C library knows and that
+        // is not called here.
         let before = unsafe {
             libc::signal(signal, std::mem::transmute::<Option<extern "C" fn(c_int)>, libc::sighandler_t>(handler))
         };

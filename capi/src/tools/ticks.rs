@@ -198,11 +198,11 @@ impl Rate {
 
 /// The rate for an interval of so many ticks.
 ///
-/// In the first millisecond of a process it is the coarse one, for which nobody waits longer than
-/// the 20 us that must lie between two readings. That holds for an interval of this process alone:
-/// more ticks than it has lived are no interval but a time, and an error of thousandths would be
-/// hours there. It does not hold where the user has a say about the rate, whose tolerances are for
-/// the better one.
+/// In the first millisecond of a process it is the coarse one, for which a caller waits no longer
+/// than the 20 us that must lie between two readings. That holds for an interval of this process
+/// alone: more ticks than it has lived are no interval but a time, and an error of thousandths
+/// would be hours there. It does not hold where the user has a say about the rate, whose tolerances
+/// are for the better one.
 #[inline]
 fn rate_for(ticks: u64) -> &'static Rate {
     match state::rate().get() {
@@ -261,7 +261,7 @@ export! {
             tv_sec: (ns / 1_000_000_000) as libc::time_t,
             tv_nsec: (ns % 1_000_000_000) as libc::c_long,
         };
-        // SAFETY: `time` lives; nobody asks for what is left.
+        // SAFETY: `time` lives; null says that the time left is not wanted.
         unsafe { libc::nanosleep(&time, std::ptr::null_mut()) }
     }
 }

@@ -10,7 +10,7 @@ use crate::tools::errors::fatal;
 use crate::tools::state;
 use crate::tools::text;
 
-/// A function of the client's that tells lines by the function that it gets, which formats as
+/// A function of the client's that writes lines by the function that it gets, which formats as
 /// printf does.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Line)>;
 /// What it gets: a function of the header's, which C alone can call.
@@ -102,7 +102,7 @@ export! {
         unsafe { argonet_trace::set_source(file, line) };
     }
 
-    /// Where the thread is, as it has told.
+    /// Where the thread is, as it has recorded it.
     fn argonett_trace_source(file: *mut *const c_char, line: *mut u32) {
         let (told, number) = argonet_trace::source();
         // SAFETY: places of the caller's, as the header asks.
@@ -112,7 +112,7 @@ export! {
         }
     }
 
-    /// What the thread tells does not count until it has thawed as often.
+    /// A place that the thread records does not count until it has thawed as often.
     fn argonett_trace_freeze() {
         argonet_trace::freeze_source();
     }

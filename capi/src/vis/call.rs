@@ -263,7 +263,7 @@ impl Call {
         })
     }
 
-    /// Whether the arguments, which need not mean anything where nothing moves, name somebody.
+    /// Whether the arguments name a rank: they need not mean anything where nothing moves.
     fn has_peer(&self) -> bool {
         // SAFETY: not null, and then a team of ours.
         !self.tm.is_null() && self.rank < unsafe { team(self.tm, self.function) }.size()

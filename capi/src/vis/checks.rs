@@ -22,7 +22,7 @@ pub(super) fn flags(call: &Call, form: Form) {
     }
 }
 
-/// Peers of operations that may not be started cannot be told.
+/// Ends the job if an operation that may not be started is to be reported to its peer.
 pub(super) fn peer_completion(call: &Call) {
     if call.flags & IMMEDIATE != 0 {
         fatal(

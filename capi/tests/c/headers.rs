@@ -192,7 +192,7 @@ const NEWER: &str = "\
 ";
 const OURS: &str = "#include <gasnet_portable_platform.h>\n";
 
-/// Whoever comes second neither warns nor takes the place of a newer one.
+/// A header that comes second neither warns nor takes the place of a newer one.
 fn other_platform() -> Result<(), Failed> {
     let place = Workplace::new()?;
     // An older one that comes second leaves all as it is.
@@ -268,7 +268,7 @@ int busy = EBUSY;
 
 /// Realm and Legion keep compilers from warning of functions that they do not use by taking their
 /// addresses, at file scope. So the functions are there by the reference's names, whichever header
-/// brings them, and neither is reported as unused where nobody takes them.
+/// brings them, and neither is reported as unused where no code takes them.
 fn taken_addresses() -> Result<(), Failed> {
     const TAKEN: &str = "\
 static const void *argonet_taken1 __attribute__((unused)) = (void *)_gasneti_threadkey_init;
@@ -337,7 +337,7 @@ fn compiles(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
         let files = if number == 0 { &files } else { &files[1..3] };
         compiler.compile(dialect, &options, files, &[])?;
     }
-    // Functions that nobody uses are known after the syntax.
+    // A compiler knows unused functions only after it has checked the syntax.
     let whole = std::slice::from_ref(&files[1]);
     for mode in [MODES[0], MODES[3]] {
         let options = [["-c", "-pedantic", "-Wunused"].as_slice(), mode].concat();

@@ -7,8 +7,8 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::source;
 use crate::linked::{link, object, variant_named};
 
-/// All thread modes, each debugged and not: as the compiler takes them, and the symbols that tell
-/// them apart.
+/// All thread modes, each debugged and not: as the compiler takes them, and the symbols that
+/// distinguish them.
 const MODES: [([&str; 4], [&str; 2]); 6] = [
     (["-DGASNET_SEQ", RELEASE, "-O1", "-c"], ["SEQ", "nodebug"]),
     (

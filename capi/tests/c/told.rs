@@ -1,5 +1,5 @@
-//! A fatal error of the tools in a rank: the job ends as it does when a rank crashes, and the user
-//! is told once.
+//! A fatal error of the tools in a rank: the job ends as it does when a rank crashes, and the error
+//! is reported once.
 
 use std::ffi::{c_char, c_int};
 use std::process::Command;

@@ -43,7 +43,7 @@ enum Atexit {
     All,
 }
 
-/// Ends that are told in words that users of GASNet, and scripts of theirs, look for; and their
+/// Ends that are reported in words that users of GASNet, and scripts of theirs, look for; and their
 /// codes.
 const TOLD: [(&str, &str, i32); 2] = [
     (
@@ -109,7 +109,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     trials
 }
 
-/// A rank 0 of a job that started itself that nobody can ask to end, and what is said at last.
+/// A rank 0, of a job that started itself, that cannot be asked to end, and what is said at last.
 const MASKED: [(&str, i32, i32, &str); 5] = [
     ("masked-computing", 0, 0, ""),
     ("masked-joining", 0, 0, ""),
@@ -154,7 +154,7 @@ fn masked(
     Ok(())
 }
 
-/// The line that nobody reads keeps the guardian neither from killing nor from ending.
+/// A line that no process reads keeps the guardian neither from killing nor from ending.
 fn masked_full(program: &Program) -> Result<(), Failed> {
     let (reader, mut writer) = std::io::pipe()?;
     let bytes = rustix::pipe::fcntl_getpipe_size(&writer)?;
@@ -213,7 +213,7 @@ fn ends_with(
         let wanted = format!("code {code}, {ranks} lines, {ran} runs of atexit");
         return Err(format!("not {wanted}: {}", run.said()).into());
     }
-    // All ranks end by themselves, and well: nobody has to hear of that.
+    // All ranks end by themselves, and well: there is nothing to report.
     if matches!(atexit, Atexit::All) && code == 0 && !run.err().is_empty() {
         return Err(format!("not silent: {}", run.said()).into());
     }

@@ -23,7 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         "what ranks have that are launched is at other addresses",
         || have_addresses(Way::LAUNCHED, "3 of 4 segments are elsewhere"),
     );
-    // Whoever runs the tests may have turned it off, in `personality(2)` too.
+    // The user may have turned random addresses off, in `personality(2)` too.
     let persona = std::fs::read_to_string("/proc/self/personality").unwrap_or_default();
     let persona = u32::from_str_radix(persona.trim(), 16).unwrap_or(0);
     let random = std::fs::read_to_string("/proc/sys/kernel/randomize_va_space");

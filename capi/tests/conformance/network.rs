@@ -3,7 +3,7 @@
 /// What a run asks the library for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Network {
-    /// Memory, unless whoever runs the tests says otherwise.
+    /// Memory, unless the environment of the tests says otherwise.
     Memory,
     /// TCP, also to the rank itself: no rank has a neighbor.
     Wire,
@@ -24,7 +24,7 @@ impl Network {
         Self::InterfacesOfPairs,
     ];
 
-    /// For a run that is about memory, whatever whoever runs the tests says.
+    /// For a run that is about memory, also where the environment of the tests says otherwise.
     pub(crate) const NEIGHBORS: (&str, &str) = (NEIGHBORHOOD, "0");
 
     /// The variables of a run.

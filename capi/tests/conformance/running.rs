@@ -291,11 +291,11 @@ impl Run {
     }
 }
 
-/// How long the ends of jobs may take, in seconds. Ranks that are told to end have a quarter of it
+/// How long the ends of jobs may take, in seconds. Ranks that are asked to end have a quarter of it
 /// to write their output in, also on a machine where processes wait a second for a processor.
 const EXIT_TIMEOUT_S: &str = "6";
 
-/// How many ranks a program forks that nobody else starts as ranks.
+/// How many ranks a program forks that no launcher starts as ranks.
 const FORKED_RANKS: &str = "GASNET_PSHM_NODES";
 
 /// The variable by which all processes of one run are known, the launcher and the guardian among

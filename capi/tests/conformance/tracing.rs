@@ -89,7 +89,7 @@ fn check_trace(trace: &str, rank: u32, ranks: u32) -> Result<(), String> {
     if trace.contains("left out: 1") {
         return Err("a message that the mask leaves out".into());
     }
-    // Lines tell where in the source they were made, as the program says.
+    // A line names the place in the source where it was made, as the program says.
     let local = if ranks == 1 { "_LOCAL" } else { "" };
     let next = (rank + 1) % ranks;
     let put = format!("s> [one.c:12] (P) PUT_NB{local}: sz =     20,  node = {next},  time = ");

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that objects of a variant share, and nobody else sees. */
+/* Names that objects of a variant share, and no other object sees. */
 #define ARGONET_SHARED __attribute__((__visibility__("hidden")))
 
 /* One run. */
@@ -47,7 +47,7 @@ struct argonet_diagnoser {
 /* Where messages find the run. */
 ARGONET_SHARED extern struct argonet_diagnosis argonet_diagnosis;
 
-/* Tells of a fault and counts it. Legal in handlers. */
+/* Reports a fault and counts it. Legal in handlers. */
 ARGONET_SHARED void argonet_diagnose_fault(const char *file, int line, const char *format, ...)
     __attribute__((__format__(__printf__, 3, 4)));
 #define DIAGNOSE(condition, ...)                                                                                       \

@@ -10,7 +10,7 @@ static void update(struct argonet_diagnoser *me, volatile uint64_t *counter)
     *counter = value + 1;
 }
 
-/* Thread 0 tells what a counter has come to, and makes it 0 for the next run. */
+/* Thread 0 checks what a counter has come to, and makes it 0 for the next run. */
 static void expect(struct argonet_diagnoser *me, const char *what, volatile uint64_t *counter, uint64_t should)
 {
     argonet_diagnose_meet(me);

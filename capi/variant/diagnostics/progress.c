@@ -37,7 +37,7 @@ static void diagnose_barriers(const struct argonet_diagnosis *run)
     }
 }
 
-/* A put makes a condition true that its target waits for, without a barrier. A first round tells who puts here. */
+/* A put makes a condition true that its target waits for, without a barrier. A first round shows which ranks put here. */
 static void diagnose_waiting(const struct argonet_diagnosis *run)
 {
     volatile uint64_t *here = words(run);

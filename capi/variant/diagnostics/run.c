@@ -55,7 +55,7 @@ static const struct section sections[] = {
 static char running;
 static int section_faults;
 static int faults;
-/* Faults of a section that are told; the others are counted. */
+/* Faults of a section that are printed; the others are counted. */
 #define MOST_TOLD 8
 
 void argonet_diagnose_fault(const char *file, int line, const char *format, ...)

@@ -1,4 +1,4 @@
-//! What a host tells about itself.
+//! What a host reports about itself.
 
 use core::net::{IpAddr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,7 +15,7 @@ pub(super) struct Card {
     pub(super) prefix: u8,
     pub(super) up: bool,
     pub(super) loopback: bool,
-    /// The longest packet; nothing if the system does not tell.
+    /// The longest packet; nothing if the system does not say.
     pub(super) mtu: Option<u32>,
     /// Whether a job would use it.
     pub(super) chosen: bool,
@@ -35,7 +35,7 @@ pub(super) struct Limit {
     pub(super) hard: Option<u64>,
 }
 
-/// What a host tells.
+/// What a host reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) version: String,

@@ -15,7 +15,7 @@ use super::finding::{Finding, Level};
 /// Clocks that differ by less are as one.
 const CLOCKS_MAY_DIFFER: Duration = Duration::from_secs(1);
 
-/// A host that has told about itself.
+/// A host that has reported its facts.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub(super) name: String,
@@ -263,7 +263,7 @@ pub(super) fn files(seen: &[Seen], size: u32, neighbors: u32, connections: u64) 
     findings
 }
 
-/// Memory that may be locked. Told, since other conduits want it; this one locks none.
+/// Memory that may be locked. Reported, since other conduits want it; this one locks none.
 pub(super) fn memory(seen: &[Seen]) -> Option<Finding> {
     let host = seen
         .iter()

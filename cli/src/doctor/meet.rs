@@ -44,9 +44,9 @@ pub(super) struct Meeting {
 pub(super) enum Outcome {
     /// All passes; the fastest round trip.
     Well { round_trip_ns: u64 },
-    /// Somebody said no.
+    /// The connection was refused or reset.
     Refused,
-    /// Nobody said anything.
+    /// No answer came.
     Silent,
     /// The system knows no way.
     NoWay(String),

@@ -1,7 +1,7 @@
 //! `argonet doctor`: whether a job over these hosts would work, and what to change where it would
 //! not.
 //!
-//! An agent on each host tells what it finds there ([`facts`]) and listens as the ranks of a job
+//! An agent on each host reports what it finds there ([`facts`]) and listens as the ranks of a job
 //! would; then all agents connect to all others ([`meet`]). What comes back is judged here
 //! ([`judge`]), without any system call, and printed ([`finding`]).
 

@@ -23,7 +23,7 @@ pub(super) fn judge(seen: &[Seen], tried: &[Tried], wait: Duration) -> Vec<Findi
         for to in seen.iter().filter(|to| to.name != *from) {
             let probes: Vec<&Probe> = probes.iter().filter(|p| p.host == to.name).collect();
             if probes.is_empty() {
-                continue; // It has told why it does not listen.
+                continue; // It has reported why it does not listen.
             }
             let (direction, time) = direction(from, to, &probes, wait);
             if direction

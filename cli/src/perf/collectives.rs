@@ -65,7 +65,7 @@ pub(crate) fn reduce_by_hand(pair: &Pair<'_>, load: Load) -> Result<Duration> {
         };
         for rank in others() {
             let Range { start, end } = part(rank);
-            // SAFETY: as many values lie there, which nobody reads before the barrier.
+            // SAFETY: as many values lie there, which no rank reads before the barrier.
             unsafe {
                 let to = shared(me).add(start);
                 to.copy_from_nonoverlapping(values[start..end].as_ptr(), end - start);
@@ -83,7 +83,7 @@ pub(crate) fn reduce_by_hand(pair: &Pair<'_>, load: Load) -> Result<Duration> {
                     *value = value.max(unsafe { theirs.add(at).read() });
                 }
             }
-            // SAFETY: nobody reads this part of this rank's memory before the next barrier.
+            // SAFETY: no rank reads this part of this rank's memory before the next barrier.
             unsafe {
                 let to = shared(me).add(block.start);
                 to.copy_from_nonoverlapping(own.as_ptr(), own.len());

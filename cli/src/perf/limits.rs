@@ -96,7 +96,7 @@ impl Shared {
     }
 }
 
-/// Waits busily. A rank whose core somebody else wants lets go of it now and then; on a core of
+/// Waits busily. A rank whose core another thread wants lets go of it now and then; on a core of
 /// one's own that happens in no wait that counts.
 #[inline(always)]
 pub(super) fn spin_until(ready: impl Fn() -> bool) {

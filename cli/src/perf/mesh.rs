@@ -34,7 +34,7 @@ impl Held {
 /// Figures of a job.
 #[derive(Clone, Copy)]
 pub(crate) struct Mesh {
-    /// When it has started and nobody has sent anything.
+    /// When it has started and no rank has sent anything.
     pub(crate) idle: Held,
     /// When everybody has heard from everybody.
     pub(crate) met: Held,

@@ -108,14 +108,14 @@ pub(crate) fn medium_echo(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     })
 }
 
-/// Medium request with a payload that nobody reads, short reply.
+/// Medium request with a payload that no handler reads, short reply.
 pub(crate) fn medium_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     round_trips(pair, load, |bytes, i| {
         pair.world.send_medium(Rank(1), &ask, i, bytes)
     })
 }
 
-/// Long request to the same place each time, with a payload that nobody reads, short reply.
+/// Long request to the same place each time, with a payload that no handler reads, short reply.
 pub(crate) fn long_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let to = pair.bulk(load.bytes);
     round_trips(pair, load, |bytes, i| {

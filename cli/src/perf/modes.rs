@@ -73,7 +73,7 @@ fn station(world: &World, mode: ThreadMode) -> Result<Option<Station>> {
         .as_ref()
         .map(|memory| Station::new(memory, own, mode, barrier));
     let station = station.transpose()?;
-    // Until then rank 0 keeps its files open, and nobody writes to a rank that has no engine.
+    // Until then rank 0 keeps its files open, and no rank writes to one that has no engine.
     world.barrier()?;
     drop(memory);
     Ok(station)

@@ -21,7 +21,7 @@ const GATHERED: usize = 4 << 10;
 /// Bytes that are read at once.
 const READ: usize = 256 << 10;
 
-/// Looks that find nothing before the core is lent to whoever wants it.
+/// Looks that find nothing before the core is lent to another thread.
 const LOOKS: u32 = 1 << 12;
 
 /// Connections of ranks 0 and 1.
@@ -109,8 +109,8 @@ fn read(mut stream: &TcpStream, mut room: &mut [u8]) -> io::Result<()> {
 /// What a rank does with its connections and with memory.
 type Part = fn(&[TcpStream], &mut [u8], Load) -> io::Result<()>;
 
-/// Ranks 0 and 1 do their parts at the same time, over so many connections, with memory that nobody
-/// shares.
+/// Ranks 0 and 1 do their parts at the same time, over so many connections, with memory that they
+/// do not share.
 fn both(pair: &Pair<'_>, load: Load, connections: usize, parts: [Part; 2]) -> Result<Duration> {
     let sockets = pair.sockets()?;
     let start = Instant::now();

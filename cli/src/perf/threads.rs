@@ -76,7 +76,7 @@ fn chunk(stations: &[Station], cores: &[usize]) -> Result<f64, PerfError> {
                 let (waiting, core) = (&waiting, cores[i % cores.len()]);
                 scope.spawn(move || {
                     pin(Rank(0), core)?;
-                    // Not a barrier that sleeps: nobody is to begin before the last is awake.
+                    // Not a barrier that sleeps: no thread is to begin before the last is awake.
                     waiting.fetch_sub(1, Ordering::AcqRel);
                     while waiting.load(Ordering::Acquire) > 0 {
                         std::thread::yield_now();

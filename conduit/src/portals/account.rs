@@ -30,7 +30,7 @@ pub struct InUse {
     pub received: u32,
     /// Messages of which a half is missing.
     pub halves: u32,
-    /// What is to be sent again, or told.
+    /// What is to be sent again, or reported.
     pub again: u32,
     /// Questions of the system queue that are not answered.
     pub questions: u32,

@@ -7,7 +7,8 @@ use argonet_base::JobRank;
 use argonet_nic::portals::{NicError, Portals as Interface};
 use core::sync::atomic::Ordering;
 
-/// What is sent again, and whether the interface has refused it before: it is told then.
+/// What is sent again, and whether the interface has refused it before: another refusal is
+/// reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pending {
     what: Again,
@@ -21,7 +22,7 @@ impl<N: Interface> Portals<N> {
         self.try_later(what, false);
     }
 
-    /// The interface has refused it, and nobody was told: it goes again once more.
+    /// The interface has refused it, and that was not reported: it goes again once more.
     #[cold]
     pub(super) fn send_once_more(&self, what: Again) {
         self.try_later(what, true);

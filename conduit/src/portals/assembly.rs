@@ -115,7 +115,7 @@ impl Assembly {
             Some(partial) => partial.room,
         };
         let to = self.memory(room);
-        // SAFETY: the room has `LARGE_BYTES`, which `end` was compared with, and nobody else has
+        // SAFETY: the room has `LARGE_BYTES`, which `end` was compared with, and no other code has
         // it; the caller promises the source.
         unsafe { bulk::copy(to.as_ptr().add(offset), bytes.as_ptr(), len) };
         if end == total {
@@ -186,7 +186,7 @@ mod tests {
 
     fn read(assembly: &Assembly, room: u32, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
-        // SAFETY: a room has as many bytes, and nobody writes.
+        // SAFETY: a room has as many bytes, and nothing writes there.
         unsafe { bulk::copy(bytes.as_mut_ptr(), assembly.memory(room).as_ptr(), len) };
         bytes
     }

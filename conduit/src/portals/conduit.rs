@@ -31,8 +31,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
 /// take a datagram that is sent again.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The same where others were told that the job ends and have not confirmed it: they may have gone
-/// without a word.
+/// The same where this rank has reported its exit to others that have not confirmed it: they may
+/// have gone without a word.
 const LINGER_FOR_THE_GONE: Duration = Duration::from_millis(200);
 
 /// How long threads of an interface that never sleep have the processor where a yield is asked for.
@@ -208,7 +208,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
 
     fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
         if !self.may_enter() {
-            // The thread that calls may sleep, and nobody else wakes it for this.
+            // The thread that calls the conduit may sleep, and no other thread wakes it for this.
             self.wake();
             return false;
         }

@@ -198,7 +198,7 @@ pub struct Portals<N: Interface> {
     /// that look whether this rank can go on; Relaxed, as nothing else goes by it.
     pub(super) kept_from_sinks: AtomicU64,
     pub(super) reserves: Mutex<Reserves>,
-    /// Errors that the next poll tells; counted in `agains`.
+    /// Errors that the next poll reports; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
     /// The buffers, where they are not the interface's. Fields are dropped in their order: the
     /// interface, the first, no longer reaches them.
@@ -208,7 +208,7 @@ pub struct Portals<N: Interface> {
 
 impl<N: Interface> Portals<N> {
     /// Sets up everything that peers may reach (spec P14): they may begin when all ranks have
-    /// returned from this, which a barrier of the job must tell.
+    /// returned from this, which a barrier of the job must ensure.
     ///
     /// # Safety
     /// The memory of `buffers` stays mapped as long as the value lives, and is used by nothing else
@@ -410,7 +410,7 @@ impl<N: Interface> Portals<N> {
         if self.mode.locks() {
             self.under_way.fetch_add(change, Ordering::Release);
         } else {
-            // Nobody changes it meanwhile.
+            // No other thread changes it meanwhile.
             let held = self.under_way.load(Ordering::Relaxed);
             self.under_way
                 .store(held.wrapping_add(change), Ordering::Relaxed);
@@ -429,7 +429,7 @@ impl<N: Interface> Portals<N> {
 }
 
 impl<N: Interface> Drop for Portals<N> {
-    /// Peers that go on find nobody.
+    /// Peers that go on find no rank here.
     fn drop(&mut self) {
         self.nic.retire();
     }

@@ -136,7 +136,7 @@ impl<N: Interface> Portals<N> {
         };
         let target = Target {
             rank: transfer.to,
-            // The last part of a long is its half, and tells the target of all of them.
+            // The last part of a long is its half, and its event reports all of them to the target.
             portal: match transfer.portal {
                 roles::LONG_REQUESTS | roles::LONG_REPLIES if len_bytes < transfer.len => {
                     roles::RAR

@@ -1,8 +1,8 @@
 //! Ranks that reach each other through matching interfaces (Portals).
 //!
-//! Whatever moves is a put or a get of an [`Interface`](argonet_nic::portals::Portals) into an
-//! entry of the target, and what has happened is told in three event queues. docs/portals.md says
-//! how it works; the items of the protocol text that it follows are marked `seed P`.
+//! Each transfer is a put or a get of an [`Interface`](argonet_nic::portals::Portals) into an entry
+//! of the target, and three event queues report what has happened. docs/portals.md says how it
+//! works; the items of the protocol text that it follows are marked `seed P`.
 //!
 //! * Puts and gets go to the entry over the segment and need nothing of the target.
 //! * A request is put behind the last one into a receive buffer of the target, with its handler and

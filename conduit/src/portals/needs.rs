@@ -16,7 +16,7 @@ pub(super) struct Needs {
     pub(super) queues: u32,
     pub(super) queue_events: u64,
     pub(super) counters: u32,
-    /// Operations of which events will tell.
+    /// Operations that events will report.
     pub(super) operations: u32,
     /// Of buffers that peers reach.
     pub(super) buffer_bytes: u64,

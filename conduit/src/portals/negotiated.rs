@@ -74,7 +74,7 @@ impl<N: Interface> Portals<N> {
             let start = buffer.as_ptr().cast::<u8>();
             let reserve = Reserve { buffer, shape, of };
             self.reserves.lock().insert(start.addr(), reserve);
-            // SAFETY: the buffer is kept, and touched by nobody else, until commit or cancel.
+            // SAFETY: the buffer is kept, and no other code touches it, until commit or cancel.
             return Ok(unsafe { Prepared::new(*want, start, capacity, start.addr(), 0) });
         }
         Err(SendError::Full)
@@ -130,7 +130,7 @@ impl<N: Interface> Portals<N> {
             }
         };
         if let Err(error) = sent {
-            // There is nobody to tell it to; the next poll does.
+            // A commit returns no error; the next poll reports it.
             self.fail_later(error);
         }
     }

@@ -61,14 +61,14 @@ pub(super) enum Source {
     Temporary(DescriptorHandle, Option<Kept<u8>>),
 }
 
-/// Whom to tell when it is complete.
+/// What to report when it is complete.
 #[derive(Debug)]
 pub(super) enum Then {
-    /// A put, whose local part is told with the remote part or was told before.
+    /// A put, whose local part is reported with the remote part or was reported before.
     Put(OpToken, bool),
     /// A get, and where to if it passes through a chunk.
     Get(OpToken, UserPlace),
-    /// The data half of a message; the local part of whose request is told.
+    /// The data half of a message, and the request whose local part is reported.
     Half(Option<OpToken>),
 }
 
@@ -98,8 +98,8 @@ impl Table {
         ))
     }
 
-    /// Keeps an operation; its handle. `None` without a place, which who has a ticket is never
-    /// told.
+    /// Keeps an operation; its handle. `None` without a place, which a caller with a ticket never
+    /// gets.
     pub(super) fn begin(&self, operation: Operation) -> Option<u32> {
         let mut table = self.0.lock();
         let place = table.free.pop()?;

@@ -134,7 +134,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
     }
 
-    /// Longest sleep while something is to be sent again: nobody tells when there is room for it.
+    /// Longest sleep while something is to be sent again: no event reports when there is room for
+    /// it.
     fn sleep_before_try(&self) -> Duration {
         let doublings = self.doublings.load(Ordering::Relaxed).saturating_sub(5);
         RETRY * (1 << doublings)
@@ -144,7 +145,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     #[inline]
     fn tell_threads(&self) {
         if !self.mode.locks() && self.sleepers.load(Ordering::Relaxed) == 0 {
-            // Nobody looks at it meanwhile.
+            // No other thread looks at the epoch meanwhile.
             let epoch = self.epoch.load(Ordering::Relaxed);
             self.epoch.store(epoch.wrapping_add(1), Ordering::Relaxed);
             return;
@@ -221,7 +222,7 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Errors that nobody was told of.
+    /// Takes the errors that were not reported yet.
     #[cold]
     pub(super) fn take_failures(&self) -> Vec<AmError> {
         let failures = core::mem::take(&mut *self.failures.lock());

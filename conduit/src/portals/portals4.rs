@@ -51,7 +51,7 @@ impl<N: Interface> Portals<N> {
         // A mapping is not at address 0.
         let start = NonNull::new(memory.as_mut_ptr()).unwrap_or(NonNull::dangling());
         // SAFETY: the mapping is kept with the value, or here if there is none, until the interface
-        // is gone, and nobody else knows it.
+        // is gone, and no other code has it.
         let mut portals = unsafe { Self::new(nic, Buffers { start, len_bytes }, config)? };
         portals.memory = Some(memory);
         Ok(portals)

@@ -56,7 +56,7 @@ impl<N: Interface> Portals<N> {
         let is_copied = is_small_put && !self.reads_at_once(len);
         let copied = is_copied.then(|| {
             let mut copy = vec![0; len];
-            // SAFETY: the caller promises the source; nobody else knows the copy.
+            // SAFETY: the caller promises the source; no other code has the copy.
             unsafe { bulk::copy(copy.as_mut_ptr(), address, len) };
             Kept::new(copy.into())
         });
@@ -78,7 +78,7 @@ impl<N: Interface> Portals<N> {
 
     /// Moves bytes between here and the segment of a rank, by an interface that says at once what
     /// became of that: no ticket, and no place in the table of operations. False where the target
-    /// did not do it all, which operations under way try again and tell.
+    /// did not do it all; operations under way try that again and report it.
     ///
     /// # Safety
     /// As `Conduit::put`, and, if it `gets`, as `Conduit::get`.
@@ -91,7 +91,7 @@ impl<N: Interface> Portals<N> {
         len: usize,
         gets: bool,
     ) -> Result<bool, SendError> {
-        // The descriptors of puts, which report to nobody.
+        // The descriptors of puts, which raise no events.
         // SAFETY: as the interface reads at once, nothing is copied.
         let (source, transfer) = unsafe { self.choose(peer, here, len, false)? };
         if let (Source::Bounce(chunk), false) = (&source, gets) {

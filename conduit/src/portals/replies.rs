@@ -63,9 +63,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Whether an event says that something has to be sent again.
     fn is_lost(&self, event: &Event) -> bool {
         let large = [roles::LARGE_REQUESTS, roles::LARGE_REPLIES];
-        // The source of others may be gone when the interface is synchronous; nothing was told
-        // complete then, and the peer is lost. No portal has flow control: who disables one has
-        // ended.
+        // The source of others may be gone when the interface is synchronous; nothing was reported
+        // complete then, and the peer is lost. No portal has flow control: a rank that disables one
+        // has ended.
         event.outcome == Outcome::NoMatch && (!self.synchronous || large.contains(&event.portal))
     }
 
@@ -118,7 +118,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
     }
 
-    /// Tells of a message that has not arrived, is not sent again, and was not for a rank that has
+    /// Reports a message that has not arrived, is not sent again, and was not for a rank that has
     /// ended.
     fn unless_undelivered(&self, event: &Event, what: &str) -> Result<(), AmError> {
         if self.is_lost(event)

@@ -209,7 +209,7 @@ impl<N: Interface> Portals<N> {
         self.send_reply(hold.chunk, sent);
     }
 
-    /// Credits are called back if somebody lacks some.
+    /// Credits are called back if a peer lacks some.
     #[inline]
     pub(super) fn balance(&self) {
         if let Some(bank) = &self.bank {

@@ -68,7 +68,7 @@ impl Pieces {
         }
     }
 
-    /// So many are free now, as whoever holds the lock knows.
+    /// Stores how many are free; the caller holds the lock.
     #[inline]
     fn counted(&self, free: &[u32]) {
         self.count.store(free.len() as u32, Ordering::Relaxed);
@@ -79,8 +79,8 @@ impl Pieces {
         self.take_fairly(0)
     }
 
-    /// Takes one for somebody who holds `held` already: not if fewer are left than that. So one
-    /// peer that gives none back leaves half of all to the others, and two leave a quarter.
+    /// Takes one for a peer that holds `held` already, if more than that are left. So one peer that
+    /// gives none back leaves half of all to the others, and two leave a quarter.
     #[inline]
     pub(super) fn take_fairly(&self, held: u32) -> Option<u32> {
         let mut free = self.free.lock();
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(pieces.take_fairly(0), Some(3));
     }
 
-    /// As one that sleeps on the network does, whoever calls.
+    /// A thread that sleeps on the network looks like this while another one calls.
     #[test]
     fn another_thread_may_look_where_one_calls() {
         let (tickets, pieces) = (

@@ -56,7 +56,7 @@ impl Segment {
         }
     }
 
-    /// Covers what is attached now. Peers may be told of it afterwards.
+    /// Covers what is attached now. It may be published to peers afterwards.
     pub(super) fn follow(&self, nic: &impl Interface) -> Result<(), NicError> {
         let len_bytes = self.directory.attached_bytes(self.rank);
         let mut current = self.current.write();
@@ -83,7 +83,7 @@ impl Segment {
         let len = usize::try_from(len_bytes).map_err(|_| missing())?;
         let place = |directory: &Directory| directory.resolve(self.rank, SegmentOffset(0), len);
         if place(&self.reached).is_none() {
-            // Its mapping there is told below if it cannot be had.
+            // If its mapping there cannot be had, the error is returned below.
             let _ = self.reached.refresh(self.rank, len_bytes);
         }
         let memory = place(&self.reached).ok_or_else(missing)?;
@@ -107,7 +107,7 @@ impl Segment {
         ] {
             let attached = attach(portal, entry);
             entries.push(attached.inspect_err(|_| {
-                // Nobody has used them.
+                // No peer has used them.
                 remove(nic, &entries, &[]);
             })?);
         }
@@ -146,7 +146,7 @@ impl Segment {
     }
 }
 
-/// Descriptors for puts, whose sending is not told, and for gets.
+/// Descriptors for puts, whose sending is not reported, and for gets.
 pub(super) fn operations(safe: Queue) -> [Descriptor; 2] {
     let put = Descriptor {
         queue: Some(safe),

@@ -36,8 +36,8 @@ pub(super) struct Depths {
 
 impl Depths {
     pub(super) fn of(sizes: &PortalsSizes, ranks: u32, plan: &Plan, message_bytes: u64) -> Self {
-        // Parts of mediums but their last, of which nobody has paid for an event: as many as the
-        // buffers hold.
+        // Parts of mediums but their last, whose events no credit pays for: as many as the buffers
+        // hold.
         let parts = match message_bytes < LARGE_BYTES as u64 {
             true => large_space(sizes).bytes() / message_bytes.max(1),
             false => 0,

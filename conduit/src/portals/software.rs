@@ -32,7 +32,7 @@ pub fn software_config(
 }
 
 impl Portals<Software> {
-    /// The conduit over an interface in software, whose buffers nobody else may use.
+    /// The conduit over an interface in software, whose buffers no other code may use.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -45,8 +45,8 @@ impl Portals<Software> {
 }
 
 impl Portals<Networked> {
-    /// The conduit over an interface in software that reaches other hosts, whose buffers nobody
-    /// else may use.
+    /// The conduit over an interface in software that reaches other hosts, whose buffers no other
+    /// code may use.
     ///
     /// # Errors
     /// As [`new`](Self::new).

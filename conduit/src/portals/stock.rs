@@ -16,7 +16,7 @@ pub(super) const ANY: Matching = Matching {
     source: None,
 };
 
-/// Tells of operations when they are complete.
+/// An event at the end of an operation, none at its start.
 pub(super) const AT_END: Events = Events {
     start: false,
     end: true,
@@ -25,10 +25,10 @@ pub(super) const AT_END: Events = Events {
 /// Locally managed buffers of one portal, and the catch-basin behind them if there is one.
 ///
 /// The interface says where each message lies and when a buffer has left the list, which it does
-/// behind the last message in it. Messages of several ranks may be told in another order than they
-/// lie in, so each buffer is counted for itself: it comes back when it has left and all in it was
-/// handled. Events are taken under the lock that the stock is behind, so a message is counted
-/// before its buffer's end is.
+/// behind the last message in it. The events of messages of several ranks may come in another order
+/// than the messages lie in, so each buffer is counted for itself: it comes back when it has left
+/// and all in it was handled. Events are taken under the lock that the stock is behind, so a
+/// message is counted before its buffer's end is.
 // spec P8
 pub(super) struct Stock {
     role: Role,

@@ -101,7 +101,7 @@ impl<N: Interface> Portals<N> {
     }
 }
 
-/// All ranks that this conduit leads to are told. Who has gone is not seen here.
+/// Exits are reported to all ranks that this conduit leads to. It does not see which have gone.
 // spec P13
 impl<N: Interface + Send + Sync> Way for Portals<N> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
@@ -156,7 +156,7 @@ pub(super) fn account(error: CreditError) -> RecordError {
     }
 }
 
-/// Asks peers to give credits back, if somebody lacks some. Nobody's lock may be held.
+/// Asks peers to give credits back, if a peer lacks some. No peer's lock may be held.
 // spec P11
 #[inline]
 pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {

@@ -346,7 +346,7 @@ fn puts_and_gets_in_software_are_over_when_their_calls_return() {
             let data: Vec<u8> = (0..len).map(|n| (n as u32 + round) as u8 | 1).collect();
             let mut back = vec![0; len];
             let target = there.own(at.0, len).unwrap();
-            // SAFETY: all ranges lie in the vectors and segments that they belong to; nobody else
+            // SAFETY: all ranges lie in the vectors and segments that they belong to; no other code
             // uses those meanwhile.
             unsafe {
                 let put = here.put(JobRank(1), at, data.as_ptr(), len, TOKEN);
@@ -413,8 +413,8 @@ fn a_catch_basin_before_buffers_is_taken_away() {
     let ranks = job_over(2, sizes, |nic, config| {
         let (start, len_bytes) = nic.buffers();
         let nic = Narrow::new(nic, 64 << 10).reluctant(REFUSALS);
-        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and
-        // nobody else uses them.
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and no
+        // other code uses them.
         unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }.unwrap()
     });
     let [from, to] = [&ranks[0].portals, &ranks[1].portals];

@@ -14,7 +14,7 @@
 //! long length and offset, of a long in two messages the offset (its length begins the chunk's
 //! bytes), of a refusal the two counts of what was refused, of the payload of a large medium its
 //! length (low 32 bits) and how much of it came before in parts. Entries ignore all match bits:
-//! portals tell roles apart.
+//! portals distinguish roles.
 
 use super::config::{LARGE_BYTES, SHORTEST_MESSAGE};
 use super::operations::Transfer;

@@ -34,7 +34,7 @@ use watch::Watch;
 /// A network that ranks of other neighborhoods are reached through.
 pub type Network = Arc<dyn Conduit>;
 
-/// How long a rank sleeps at most while nobody watches its network.
+/// How long a rank sleeps at most while no thread watches its network.
 const UNWATCHED: Duration = Duration::from_millis(1);
 
 /// The conduits of a rank, as one.
@@ -98,7 +98,7 @@ impl Selector {
         }
     }
 
-    /// Shared memory, where it leads to anybody.
+    /// Shared memory, where it leads to any rank.
     #[inline(always)]
     fn memory(&self) -> Option<&Smp> {
         (self.count > 0).then_some(&self.smp)

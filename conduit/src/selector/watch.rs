@@ -19,14 +19,13 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Told when there is something to do.
+    /// Signaled when there is something to do.
     call: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// The epoch of the network that the rank knew when it asked; nobody has asked if there is
-    /// none.
+    /// The epoch of the network that the rank knew when it asked; `None` if it has not asked.
     asked: Option<u32>,
     ended: bool,
 }

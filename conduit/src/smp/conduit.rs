@@ -83,7 +83,7 @@ impl SmpConfig {
     }
 }
 
-/// Tells the attached bytes of a rank's segment, as that rank publishes them.
+/// Returns the attached bytes of a rank's segment, as that rank publishes them.
 pub type SegmentLen = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
 
 /// The conduit of ranks that share memory.
@@ -166,7 +166,7 @@ impl Smp {
         self.first.0..self.first.0 + self.ranks
     }
 
-    /// Wakes threads of this rank that sleep, as whoever sends to it does; outlives the conduit.
+    /// Wakes threads of this rank that sleep, as a sender to it does; outlives the conduit.
     pub(crate) fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
         let (region, rank, barrier) = (self.region.clone(), self.rank, self.barrier);
         Box::new(move || wake::ring(region.sleep_word(rank), barrier, &Linux))

@@ -1,5 +1,5 @@
-//! Lines: what ranks of a neighborhood tell each other in small collective operations, without
-//! messages.
+//! Lines: what ranks of a neighborhood publish to each other in small collective operations,
+//! without messages.
 //!
 //! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all
 //! others may read:
@@ -20,19 +20,19 @@
 //! ```
 //!
 //! A rank *enters* a call by writing into the call's cell, the word `call` last; up to 48 bytes of
-//! data travel in the cache line of that word. Whoever needs them looks at that word until it has
-//! the number of the call.
+//! data travel in the cache line of that word. A rank that needs them looks at that word until it
+//! has the number of the call.
 //!
 //! Invariants
 //! 1. Members of a team number their calls alike, from 0 on, and each enters them in order.
 //! 2. A rank enters call n only when all members have finished call n - [`DEPTH`], whose cell it
 //!    uses anew.
 //!
-//! Orderings: `call` is stored with Release and loaded with Acquire, so whoever sees the number
+//! Orderings: `call` is stored with Release and loaded with Acquire, so a rank that sees the number
 //! sees the data. `done` is stored with Release after the last read of a call and loaded with
-//! Acquire by who wants to write the cell anew; the same order follows from `call` where a rank
-//! says there that it has finished the calls before. `on` is a hint, Relaxed, and on a line of its
-//! own, as it hardly ever changes while `done` changes with each call.
+//! Acquire by the rank that wants to write the cell anew; the same order follows from `call` where
+//! a rank says there that it has finished the calls before. `on` is a hint, Relaxed, and on a line
+//! of its own, as it hardly ever changes while `done` changes with each call.
 
 use super::words::Words;
 use argonet_base::sync::atomic::Ordering;
@@ -240,8 +240,8 @@ mod shared {
         }
 
         /// This rank enters a call of the slot. All members have finished the call that is
-        /// [`DEPTH`](Self::DEPTH) before it. Whoever may wait for it is told by
-        /// [`ring`](Self::ring).
+        /// [`DEPTH`](Self::DEPTH) before it. [`ring`](Self::ring) wakes the ranks that may wait for
+        /// it.
         ///
         /// # Panics
         /// If there is no such slot, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).

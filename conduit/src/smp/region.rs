@@ -71,7 +71,7 @@ impl Region {
         self.atomic(self.layout.sleep_word(rank))
     }
 
-    /// The same of a rank that nobody has checked.
+    /// The same of a rank that was not checked.
     ///
     /// # Panics
     /// If there is no such rank.

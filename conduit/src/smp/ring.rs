@@ -1,10 +1,10 @@
 //! The ring: one writer, one reader, records of 16-byte units in shared memory.
 //!
-//! A lone short message moves one cache line and nothing else, because the record itself tells
-//! that it is there: its first word is never zero, and the writer zeroes the first word of the
-//! *next* record before it publishes this one. The reader only reads, until it has taken a
-//! quarter of a lap; then it stores its position in a line of its own, which the writer reads
-//! only when the ring seems full.
+//! A lone short message moves one cache line and nothing else, because the record itself shows that
+//! it is there: its first word is never zero, and the writer zeroes the first word of the *next*
+//! record before it publishes this one. The reader only reads, until it has taken a quarter of a
+//! lap; then it stores its position in a line of its own, which the writer reads only when the ring
+//! seems full.
 //!
 //! ```text
 //! unit     0        1        2        3        4
@@ -52,7 +52,7 @@ pub(crate) struct Ring<'a> {
 
 /// The writer's private state: 8 bytes a class.
 ///
-/// Whoever holds the class's lock reads and writes it; atomics only so that no lock discipline is
+/// The holder of the class's lock reads and writes it; atomics only so that no lock discipline is
 /// needed for memory safety. Relaxed throughout: the lock orders.
 #[derive(Default, Debug)]
 pub(crate) struct Writer {
@@ -182,7 +182,7 @@ impl Reader {
         (head != 0).then_some((Head(head), at))
     }
 
-    /// The reader's position, for taking several records. Whoever holds the class's lock.
+    /// The reader's position, for taking several records. The caller holds the class's lock.
     #[inline(always)]
     pub(crate) fn cursor<'a>(&'a self, ring: &'a Ring<'a>) -> Cursor<'a> {
         Cursor {

@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 impl Smp {
-    /// Packs a message into a ring. Whoever owns the class calls.
+    /// Packs a message into a ring. The caller owns the class.
     #[inline(always)]
     pub(super) fn write(
         &self,
@@ -150,8 +150,8 @@ impl Smp {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<NonNull<u8>, AmError> {
-        // A mapping that the system refuses is told to whoever asks next, by the engine; here the
-        // place cannot be reached either way.
+        // If the system refuses the mapping, the engine reports that to the next caller that asks;
+        // here the place cannot be reached either way.
         let extended = self.directory.refresh(to, (self.segment_len)(to));
         let place = self.directory.resolve(to, offset, len);
         place

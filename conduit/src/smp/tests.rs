@@ -393,14 +393,14 @@ fn nobody_is_rung_who_shares_no_memory() {
     a.lines().unwrap().ring([JobRank(1 << 30)].into_iter());
 }
 
-/// Whoever waits for ranks that run elsewhere, or have come, keeps its processor.
+/// A rank that waits for ranks that run elsewhere, or have come, keeps its processor.
 #[test]
 fn a_processor_is_needed_by_those_who_waited_there_and_have_not_come() {
     let pair = pair();
     let [a, b] = pair.ranks.each_ref().map(|rank| rank.lines().unwrap());
     let [of_a, of_b] = [JobRank(0), JobRank(1)];
     let (slot, call) = (1, 0);
-    // Nobody knows where it is.
+    // The place of `b` is not known.
     assert!(a.needs(4, slot, &[of_b], call));
     // It waits elsewhere, and finds that this one does, too.
     assert!(!b.needs(5, slot, &[of_a], call));

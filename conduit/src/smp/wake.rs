@@ -1,12 +1,12 @@
 //! Sleeping and waking: the sleeper pays for the fence, not the sender.
 //!
-//! Each rank has a word of its own, alone on its cache line, that senders read after every
-//! message: 0, nobody sleeps; 1, somebody does. A sleeper stores 1, makes every running thread of
-//! the host execute a full barrier (membarrier `GLOBAL_EXPEDITED`), looks at all its classes once
-//! more, and only then sleeps on the word. A sender publishes its record and then loads the word.
-//! Either the sender's load sees 1, or its record was visible before the sleeper's last look: the
-//! barrier is between them on the sender's processor. Where a rank could not register for the
-//! barrier, all ranks of the neighborhood use a SeqCst fence on both sides instead.
+//! Each rank has a word of its own, alone on its cache line, that senders read after every message:
+//! 0, no thread sleeps; 1, one does. A sleeper stores 1, makes every running thread of the host
+//! execute a full barrier (membarrier `GLOBAL_EXPEDITED`), looks at all its classes once more, and
+//! only then sleeps on the word. A sender publishes its record and then loads the word. Either the
+//! sender's load sees 1, or its record was visible before the sleeper's last look: the barrier is
+//! between them on the sender's processor. Where a rank could not register for the barrier, all
+//! ranks of the neighborhood use a SeqCst fence on both sides instead.
 //!
 //! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so who pays for the fence
 //! looks once more after a while, when what a sender had stored is there without one.
@@ -23,7 +23,7 @@ use core::time::Duration;
 /// process that ran there last is registered. It forgets that when a thread of the process ends
 /// there, and looks again only when another process has run there in between
 /// (`membarrier_switch_mm`; measured with 6.18). Until then a sender there executes no barrier, may
-/// look at the word before its record has left the processor, and find nobody asleep.
+/// look at the word before its record has left the processor, and find no thread asleep.
 const VISIBLE: Duration = Duration::from_millis(1);
 
 const AWAKE: u32 = 0;
@@ -80,7 +80,7 @@ fn wake(word: &AtomicU32, kernel: &impl Kernel) {
     }
 }
 
-/// Sleeps until somebody rings, `timeout` passes, or a signal comes, unless `has_work` after the
+/// Sleeps until a sender rings, `timeout` passes, or a signal comes, unless `has_work` after the
 /// announcement. Returns whether it slept.
 pub(crate) fn sleep(
     word: &AtomicU32,
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
     use core::cell::{Cell, RefCell};
 
-    /// Tells how long it was asked to sleep, and whether all of it has passed.
+    /// Records how long it was asked to sleep, and returns whether all of it has passed.
     struct Script {
         barriers: Cell<u32>,
         waits: RefCell<Vec<Option<Duration>>>,
@@ -232,10 +232,10 @@ mod tests {
         for timeout in [VISIBLE, VISIBLE / 2, Duration::ZERO] {
             assert_eq!(waits_of(Barrier::Sleeper, Some(timeout)), [Some(timeout)]);
         }
-        // A fence in the sender leaves nobody out.
+        // A fence in the sender leaves no processor out.
         assert_eq!(waits_of(Barrier::Sender, LONG), [LONG]);
         assert_eq!(waits_of(Barrier::Sender, None), [None]);
-        // Somebody rang, or a signal came.
+        // A sender rang, or a signal came.
         let waits = waits(Barrier::Sleeper, None, never, false);
         assert_eq!(waits, [Some(VISIBLE)]);
     }

@@ -77,7 +77,7 @@ fn a_rank_that_cannot_start_says_why() {
             }
             seen.insert(call.clone());
             let told = job.err().map(|error| error.to_string());
-            // Where a rank that has failed is dropped it is nobody's business.
+            // A refusal while a failed rank is dropped is reported to no caller.
             let is_told = told.as_ref().is_some_and(|told| told.contains("rank"));
             assert!(
                 is_told || IN_VAIN.contains(&call.as_str()),

@@ -140,8 +140,8 @@ impl Job {
                 far: way == Way::Far,
                 orders: Arc::clone(&orders),
             };
-            // SAFETY: the buffers are mapped as long as the interface, which the conduit owns;
-            // nobody else knows them.
+            // SAFETY: the buffers are mapped as long as the interface, which the conduit owns; no
+            // other code has them.
             let conduit = unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }?;
             job.ranks.push(conduit);
             job.segments.push(segment);
@@ -155,7 +155,7 @@ impl Job {
         }
     }
 
-    /// Tries until there is room. `None`: it was refused, and that was told.
+    /// Tries until there is room. `None`: it was refused, and that was reported.
     fn inject<T>(&mut self, mut call: impl FnMut(&mut Self) -> Result<T, SendError>) -> Option<T> {
         for _ in 0..ROUNDS {
             match call(self) {
@@ -248,7 +248,7 @@ impl Job {
         let to = JobRank(1 - from as u32);
         let begun = self.inject(|job| {
             let (conduit, offset) = (&job.ranks[from], SegmentOffset(0));
-            // SAFETY: the memory stays until the job is over, and nobody touches it.
+            // SAFETY: the memory stays until the job is over, and nothing else touches it.
             unsafe {
                 match is_put {
                     true => conduit.put(to, offset, memory, len, token),
@@ -319,7 +319,7 @@ impl Job {
         }
     }
 
-    /// The segment of a rank grows; whether that could be told.
+    /// The segment of a rank grows; whether its conduit has taken that.
     pub(crate) fn grow(&mut self) -> bool {
         let len = self.segments[0].len();
         if len == SEGMENT {
@@ -416,8 +416,8 @@ impl Job {
             && self.ranks.iter().all(|rank| own(rank).is_nothing())
     }
 
-    /// What was told to who polled, where calls are refused that are made again: a job ends by
-    /// that.
+    /// How many errors polls reported, where calls are refused that are made again: a job ends by
+    /// them.
     pub(crate) fn fatal(&self) -> usize {
         let ends = |rank: &Portals<Refusing>| rank.interface().orders.lock().unwrap().ends;
         let told = self.logs.iter().map(|log| log.told.len()).sum();
@@ -430,14 +430,14 @@ impl Job {
         format!("{}; told: {:?}", ranks.join(" | "), self.told())
     }
 
-    /// All errors that anybody was told.
+    /// All errors that were reported.
     fn told(&self) -> Vec<String> {
         let sinks = self.logs.iter().flat_map(|log| &log.told);
         let sinks = sinks.map(ToString::to_string);
         sinks.chain(self.refused.iter().cloned()).collect()
     }
 
-    /// Everything came about once, but for what errors were told of; forgets it all.
+    /// Everything came about once, except where an error was reported; forgets it all.
     pub(crate) fn compare(&mut self) -> usize {
         let told = self.told();
         let mut missing = Vec::new();

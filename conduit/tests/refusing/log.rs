@@ -1,4 +1,4 @@
-//! What ranks are told.
+//! What is reported to ranks.
 
 use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, SegmentOffset};
@@ -16,7 +16,7 @@ pub(crate) struct Log {
     /// How often the request, and the reply, of a number came.
     pub(crate) requests: BTreeMap<u32, u32>,
     pub(crate) replies: BTreeMap<u32, u32>,
-    /// How often both parts of an operation were told.
+    /// How often both parts of an operation were reported.
     pub(crate) local: BTreeMap<u64, u32>,
     pub(crate) remote: BTreeMap<u64, u32>,
     pub(crate) told: Vec<AmError>,

@@ -24,7 +24,7 @@ fn drop_into<R: Rig>(bench: &Bench<R>, from: u32, to: u32, mail: Mail) -> bool {
     mail.try_send(bench.at(from), JobRank(to)).is_ok()
 }
 
-/// With messages and replies under way in all directions; whoever is left goes on.
+/// Ranks end with messages and replies under way in all directions; the ranks left go on.
 fn ranks_end_in_any_order<R: Rig>(rig: &R) {
     for order in [
         [0, 1, 2],
@@ -47,7 +47,8 @@ fn ranks_end_in_any_order<R: Rig>(rig: &R) {
         for rank in order {
             bench.end(rank);
             left.retain(|&other| other != rank);
-            // Those who are left still talk to themselves and each other, and to nobody.
+            // The ranks left still send to themselves, to each other, and to the one that has
+            // ended.
             let old: usize = left
                 .iter()
                 .map(|&rank| bench.logs[rank as usize].count())

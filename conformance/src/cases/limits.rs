@@ -26,7 +26,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// Ranks are told apart, and all endpoints say the same of the conduit.
+/// Ranks are distinguished, and all endpoints say the same of the conduit.
 fn identity<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3));
     let first = bench.at(0);

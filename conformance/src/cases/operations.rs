@@ -68,7 +68,7 @@ impl Operations {
             return (handle, Some(buffer));
         }
         if injected == Injected::Local {
-            // Nobody reads it any more.
+            // The conduit does not read it any more.
             due.local = false;
             buffer.fill(0xee);
         }
@@ -183,7 +183,7 @@ pub(super) fn complete_put<R: Rig>(
     offset: u64,
     bytes: &[u8],
 ) {
-    // Whoever puts is polled here and the reports are looked at before others do anything.
+    // The rank that puts is polled here, and its reports are looked at before others do anything.
     let others: Vec<u32> = bench.ranks().filter(|&rank| rank != ops.rank).collect();
     bench.until_among(&others, "a put is complete", |bench| {
         bench.poll(ops.rank);

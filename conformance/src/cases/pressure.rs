@@ -1,4 +1,4 @@
-//! What happens when there is no room: nothing is lost, nobody waits for ever.
+//! What happens when there is no room: nothing is lost, no rank waits for ever.
 
 use super::{Case, always};
 use crate::bench::{Bench, Idle, Want};
@@ -40,7 +40,7 @@ fn largest_requests_with_largest_replies<R: Rig>(rig: &R) {
         let mut left: Vec<(u32, u32, u32)> = pairs.map(|(from, to)| (from, to, 0)).collect();
         let mut idle = Idle::default();
         while !left.is_empty() {
-            // All send as much as there is room for, before anybody polls.
+            // All send as much as there is room for, before any rank polls.
             let mut sent = false;
             left.retain_mut(|(from, to, tag)| {
                 while *tag < EACH {

@@ -1,4 +1,4 @@
-//! Several threads of a rank: counts and contents are right whoever sends and polls.
+//! Several threads of a rank: counts and contents are right whichever thread sends and polls.
 
 use super::{Case, par};
 use crate::bench::{Bench, Want};

@@ -100,7 +100,7 @@ impl Over for Limited {
         // More often than a rank has buffers.
         let nic = Narrow::new(nic, self.0 as u64).reluctant(100);
         // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and
-        // nobody else uses them.
+        // nothing else uses them.
         unsafe { Portals::new(nic, buffers, config) }.expect("endpoint")
     }
 }
@@ -286,7 +286,7 @@ impl<N: Over> Rig for PortalsRig<N> {
 /// Bytes of the most arguments of a test's message.
 const ARGUMENT_BYTES: usize = 72;
 
-/// Portal, match bits and immediate data of messages without bytes that nobody sends.
+/// Portal, match bits and immediate data of messages without bytes that no rank sends.
 const GARBAGE: [(u32, u64, u64); 10] = [
     // A request of no kind, one with 31 arguments, a medium and a short that are longer than what
     // came.
@@ -297,8 +297,8 @@ const GARBAGE: [(u32, u64, u64); 10] = [
     // One that is no request; a medium of more than there can be.
     (1, 6 << 13, 0),
     (1, 3 << 13 | 0x80, 1 << 20),
-    // More credits than were lent are given back by a reply that nobody waits for; a reply of no
-    // kind.
+    // More credits than were lent are given back by a reply that no request waits for; a reply of
+    // no kind.
     (4, 6 << 13 | 15 << 56, 0),
     (4, 0, 0),
     // No system message; an answer without a question that gives 9 back.

@@ -52,7 +52,7 @@ pub(super) struct Asked {
 const _: () = assert!(MOST_ENDPOINTS <= u32::BITS);
 
 impl<C: Conduit> Engine<C> {
-    /// Tells those who ask that this process has an endpoint that cannot have messages.
+    /// Records, for answers to peers, that an endpoint of this process cannot have messages.
     pub fn mute_endpoint(&self, index: u32) {
         if index < MOST_ENDPOINTS {
             let mute = &self.tables.asked.mute;

@@ -522,7 +522,7 @@ fn others_say_what_their_endpoints_are() {
         }
     }
     let (engine, ctx) = (&ends.rig.ranks[0].engine, context());
-    // What may have messages is asked once: nobody answers here.
+    // An endpoint that may have messages is asked about once: no rank answers here.
     assert_eq!(engine.endpoint_state(&ctx, JobRank(1), 3), Ok(Open));
     assert!(matches!(
         engine.endpoint_state(&ctx, JobRank(2), 3),

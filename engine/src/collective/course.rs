@@ -135,7 +135,7 @@ impl Course {
             enter(&[]);
             return;
         }
-        // SAFETY: the source is readable for as many bytes until the call is complete, and nobody
+        // SAFETY: the source is readable for as many bytes until the call is complete, and no code
         // writes there before this call does below.
         enter(unsafe { core::slice::from_raw_parts(src, given) });
         if from_root {

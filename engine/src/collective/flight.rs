@@ -66,14 +66,14 @@ pub(super) struct Flight {
     pub(super) blocks: bool,
     /// Where the team has lines.
     pub(super) standing: Option<Standing>,
-    /// Held by the thread that goes on with it. Nobody waits for it, since that thread may be in a
-    /// function of the client's.
+    /// Held by the thread that goes on with it. No thread waits for it, since the holder may be in
+    /// a function of the client's.
     pub(super) work: Mutex<Work>,
 }
 
-// SAFETY: scratch and call are touched by the thread alone that holds the lock of `work`, and by
-// handlers under the mailbox's lock where a receive has been posted, which nobody else reads before
-// it is complete.
+// SAFETY: scratch and call are touched only by the thread that holds the lock of `work`, and by
+// handlers under the mailbox's lock where a receive has been posted, which no other thread reads
+// before it is complete.
 unsafe impl Send for Flight {}
 // SAFETY: as above.
 unsafe impl Sync for Flight {}
@@ -122,8 +122,8 @@ impl Flight {
         }
     }
 
-    /// Whether it is a client's call of a team that is not complete, as far as nobody goes on with
-    /// it at this moment.
+    /// Whether it is a client's call of a team that is not complete, as far as no thread goes on
+    /// with it at this moment.
     pub(super) fn is_of(&self, team: &Team) -> bool {
         let own = &self.member.team;
         (own.key, own.rank) == (team.key, team.rank)

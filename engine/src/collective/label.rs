@@ -186,7 +186,7 @@ impl Label {
             | self.len & ((1 << LEN_BITS) - 1) ^ spread
     }
 
-    /// `None` for a word that nobody writes.
+    /// `None` for a word that no rank writes.
     pub(crate) fn from_word(word: u64) -> Option<Self> {
         Some(Self {
             kind: Kind::try_from((word >> KIND_AT) as u8).ok()?,
@@ -212,7 +212,7 @@ impl Label {
 /// before them.
 ///
 /// A call is partial if some member reads only some others' lines: two roots of one broadcast read
-/// nobody's.
+/// no lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct History(u64);
 

@@ -28,7 +28,7 @@ pub(super) enum MismatchCheck {
 }
 
 impl Flight {
-    /// The call, as other ranks are told of it.
+    /// The call, as it is reported to other ranks.
     fn called(&self) -> Called {
         let standing = self.standing.as_ref();
         Called {
@@ -44,7 +44,7 @@ impl<C: Conduit> Engine<C> {
     /// round for [`PATIENCE`], and looks from time to time what members of the neighborhood have
     /// called, and what ranks say of other calls.
     pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
-        // Whoever is late in one of the library's own is late in another, too.
+        // A member that is late in one of the library's own calls is late in another, too.
         if work.call.kind == Kind::Window {
             return;
         }

@@ -51,9 +51,8 @@ pub(crate) struct Near {
     next: AtomicU64,
     /// Calls of the team, by lines or not.
     calls: AtomicU64,
-    /// Calls up to the last one by messages of which the others are to be told when those by lines
-    /// before it have been entered; or
-    /// 0. Changed under the queue's lock.
+    /// Calls up to the last one by messages, which this member publishes when those by lines before
+    /// it have been entered; or 0. Changed under the queue's lock.
     untold: AtomicU64,
     /// Pieces that have gone through the pools. Changed by who has the turn.
     pub(crate) pieces: AtomicU64,
@@ -103,7 +102,7 @@ impl Near {
         self.circle.members.len() as u32
     }
 
-    /// Whether all members have finished all calls that this one knows of, and so read nobody's
+    /// Whether all members have finished all calls that this one knows of, and so read no member's
     /// lines any more.
     pub(super) fn is_left_by_all(&self, lines: Lines<'_>) -> bool {
         let next = self.next.load(Ordering::Relaxed);
@@ -160,8 +159,8 @@ impl Near {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Tells the others of the last call by messages, unless a call by lines before it waits for
-    /// room: they would take this member for one that has left that out. The caller has the turn.
+    /// Publishes the last call by messages, unless a call by lines before it waits for room: the
+    /// other members would conclude that this one has left that out. The caller has the turn.
     pub(super) fn tell_untold(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
         let calls = self.untold.load(Ordering::Relaxed);
         let waits = |pending: &Pending| !pending.course.entered && pending.course.before < calls;
@@ -171,7 +170,7 @@ impl Near {
         }
     }
 
-    /// Whether the oldest call can go on. Nobody need have the turn.
+    /// Whether the oldest call can go on. The caller need not have the turn.
     pub(super) fn has_come(&self, lines: Lines<'_>) -> bool {
         // Who has the lock goes on with it.
         let Some(queue) = self.queue.try_lock() else {
@@ -197,7 +196,7 @@ impl Near {
         circle.has_room(number) || circle.look_for_room(lines, number)
     }
 
-    /// Whether somebody that the oldest call waits for may need this thread's processor.
+    /// Whether a member that the oldest call waits for may need this thread's processor.
     pub(super) fn needs_processor(&self, lines: Lines<'_>) -> bool {
         let Some(queue) = self.queue.try_lock() else {
             return true;
@@ -314,8 +313,8 @@ impl<C: Conduit> Engine<C> {
                 near,
                 call: &course.call,
             };
-            // SAFETY: whoever made the course has promised it; stages are entered one after the
-            // other.
+            // SAFETY: the caller that made the course has promised it; stages are entered one after
+            // the other.
             let begin = || unsafe { pools.begin(stage) };
             self.call_client(ctx, ClientCode::Combination, begin);
         }
@@ -336,8 +335,8 @@ impl<C: Conduit> Engine<C> {
                 near,
                 call: &course.call,
             };
-            // SAFETY: whoever made the course has promised it, and all lines of the call have been
-            // seen.
+            // SAFETY: the caller that made the course has promised it, and all lines of the call
+            // have been seen.
             let end = || unsafe { pools.end(stage) };
             self.call_client(ctx, ClientCode::Combination, end);
         }
@@ -358,7 +357,7 @@ impl<C: Conduit> Engine<C> {
         }
         let (circle, number) = (&near.circle, course.number);
         let what = course.what;
-        // SAFETY: whoever made the course has promised it.
+        // SAFETY: the caller that made the course has promised it.
         unsafe {
             course.give(|data| {
                 lines.enter(circle.slot, number, Entry { unfinished, what }, data);
@@ -385,7 +384,7 @@ impl<C: Conduit> Engine<C> {
         }
         course.unfinished = course.unfinished.max(entry.unfinished);
         let folds = course.call.folding.is_some();
-        // SAFETY: whoever made the course has promised it, and it has been entered.
+        // SAFETY: the caller that made the course has promised it, and it has been entered.
         let mut take =
             || unsafe { course.take(|data| lines.read(place.slot, place.rank, place.call, data)) };
         match folds {
@@ -420,12 +419,12 @@ impl<C: Conduit> Engine<C> {
             circle.knows(course.number.saturating_sub(course.unfinished));
         }
         lines.finish(circle.slot, course.number + 1);
-        // Somebody may wait for room.
+        // Another member may wait for room.
         lines.ring(circle.others());
     }
 
-    /// Tells others that this member begins a call by messages; where that stands among those by
-    /// lines.
+    /// Publishes that this member begins a call by messages; returns where that call stands among
+    /// those by lines.
     pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Arc<Near>) -> Standing {
         let _turn = self.turn(near);
         let before = near.count();

@@ -14,10 +14,10 @@
 //! least that there can be. Short pieces take one stage, *give all*: everybody combines everything,
 //! which is more traffic and one meeting less.
 //!
-//! A pool has two halves, which pieces use in turn, and nobody needs to ask whether a half may be
-//! written anew: a member enters no stage before it has finished all calls before it. So whoever
-//! has seen the last stage of piece k + 1 entered by all, as it has before it goes on to piece k +
-//! 2, knows that all have finished piece k.
+//! A pool has two halves, which pieces use in turn, and no member needs to ask whether a half may
+//! be written anew: a member enters no stage before it has finished all calls before it. So a
+//! member that has seen the last stage of piece k + 1 entered by all, as it has before it goes on
+//! to piece k + 2, knows that all have finished piece k.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind, Meets};
@@ -134,7 +134,7 @@ impl Pools<'_> {
             }
             Step::Fold => {
                 let part = self.parts(stage)[rank as usize];
-                // SAFETY: this function's contract; the own half is read by nobody at this part
+                // SAFETY: this function's contract; no member reads the own half at this part
                 // before the stage is entered.
                 unsafe { self.fold(stage, part, Some(rank)) };
             }
@@ -174,8 +174,8 @@ impl Pools<'_> {
     unsafe fn give(&self, stage: &Stage, range: Range) {
         let into = self.place(stage, self.rank(), range);
         let from = self.call.src.wrapping_add(range.at);
-        // SAFETY: the source is readable until the call is complete; nobody reads the own half any
-        // more.
+        // SAFETY: the source is readable until the call is complete; no member reads the own half
+        // any more.
         unsafe { bulk::copy(into, from, range.len) };
     }
 

@@ -44,15 +44,15 @@ impl Lies {
 #[derive(Default)]
 pub(super) struct Near {
     processes: OnceLock<ProcessOf>,
-    /// Whether the kernel has said that it does not. Set by whoever is told, read by everybody;
-    /// Relaxed, as nothing depends on when somebody learns of it.
+    /// Whether the kernel has refused a copy. Set by a thread whose copy it refuses, read by all
+    /// threads; Relaxed, as nothing depends on when a thread learns of it.
     refused: AtomicBool,
 }
 
 impl<C: Conduit> Engine<C> {
     /// Has the kernel copy long data of collective operations between the processes of this host,
-    /// wherever it permits that. `processes` tells which process a rank is. Says whether nobody has
-    /// told that before.
+    /// wherever it permits that. `processes` gives the process of a rank. Returns false if
+    /// `processes` was set before.
     pub fn copy_across(&self, processes: ProcessOf) -> bool {
         self.background
             .collectives
@@ -66,8 +66,8 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn lies(&self, at: *const u8, len: usize) -> Lies {
         match self.directory().translate_range(at, len) {
             Some((rank, offset)) if rank == self.rank => Lies::Segment(offset.0),
-            // Where nobody can read it, the address is nobody's business: simulated runs stay the
-            // same.
+            // Where no neighbor can read it, the offer does not show the address: simulated runs
+            // stay the same.
             _ if self.background.collectives.near.processes.get().is_none() => Lies::Address(0),
             _ => Lies::Address(at.addr() as u64),
         }

@@ -258,8 +258,8 @@ impl<C: Conduit> Engine<C> {
         steps.taken
     }
 
-    /// Enters calls as far as there is room, and takes the oldest in hand: nobody else goes on with
-    /// it until it is put back.
+    /// Enters calls as far as there is room, and takes the oldest in hand: no other thread goes on
+    /// with it until it is put back.
     fn take_in_hand(&self, lines: Lines<'_>, near: &Near, steps: &mut Steps) -> Option<Course> {
         let _turn = match self.mode {
             ThreadMode::Par => Some(near.circle.turn.try_lock()?),
@@ -346,7 +346,7 @@ impl<C: Conduit> Engine<C> {
             Some(event) => self.finish(event, steps),
             None => steps.taken += 1,
         }
-        // Before others can see that nobody has it in hand.
+        // Before other threads can see that no thread has it in hand.
         self.background.stepped();
         queue.pop_front();
         near.pending.fetch_sub(1, Ordering::Release);

@@ -4,7 +4,7 @@
 //! Steps come in rounds. The messages of a round are all under way at once, in any order; when the
 //! last of them is complete, its local steps are done one after another, and then the next round
 //! begins. Rounds are each member's own: messages find each other by (sender, receiver, tag), and
-//! how many rounds two members take is nobody's business. The memory that a round receives into is
+//! two members may take different numbers of rounds. The memory that a round receives into is
 //! neither sent from nor received into by another message of that round.
 
 use std::collections::HashMap;
@@ -32,7 +32,7 @@ pub struct Range {
 }
 
 impl Range {
-    /// Nothing, for messages that tell by coming.
+    /// Nothing, for messages whose arrival is the signal.
     pub const NONE: Self = Self {
         area: Area::Scratch,
         at: 0,

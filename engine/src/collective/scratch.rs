@@ -48,7 +48,7 @@ impl Default for Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // SAFETY: the pointer came from a box, in `new`, and nobody else gives it back.
+        // SAFETY: the pointer came from a box, in `new`, and no other code gives it back.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
 }

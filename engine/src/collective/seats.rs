@@ -1,5 +1,5 @@
-//! Which slot of lines a team gets: the lowest that all its members have free, which they tell each
-//! other when the team is made.
+//! Which slot of lines a team gets: the lowest that all its members have free; they exchange their
+//! free slots when the team is made.
 //!
 //! A slot is a rank's own: teams without a common rank can have the same. A rank that has left a
 //! team gives its slot to another when all members have finished their calls there, since one that
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn an_offer_stands_alone_and_what_is_taken_is_not_offered_again() {
         let seats = Seats::default();
-        // What an engine without lines offers is nothing, and keeps nobody from offering.
+        // An engine without lines offers nothing, and keeps no other team from offering.
         assert_eq!(seats.offer(None).offer, Offer::default());
         let offered = Offered {
             seats: &seats,

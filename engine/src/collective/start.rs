@@ -249,7 +249,7 @@ impl<C: Conduit> Engine<C> {
                 work.is_over()
             }
             None => {
-                // It may complete what this thread waits for, and wakes nobody.
+                // The other thread may complete what this one waits for, and wakes no thread.
                 steps.stuck = true;
                 false
             }

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Teams that messages may name and that nobody has opened, at most.
+/// Teams that messages may name and that this process has not opened, at most.
 const MOST_UNOPENED: usize = 1024;
 
 /// Bytes that messages for such teams take, at most, all together.
@@ -35,7 +35,7 @@ pub(super) struct Member {
     pub(super) spare: Spare,
     /// Taken for moments.
     pub(super) mailbox: Arc<Mutex<Mailbox>>,
-    /// Set once, by whoever closes the team; Relaxed, as locks follow.
+    /// Set once, by the thread that closes the team; Relaxed, as locks follow.
     closed: AtomicBool,
 }
 
@@ -59,7 +59,7 @@ struct Registry {
     unopened: usize,
 }
 
-/// Tells the neighborhood of a rank.
+/// Returns the neighborhood of a rank.
 pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
 
 /// State of the collective operations.
@@ -243,9 +243,9 @@ impl Collectives {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Tells which ranks are neighbors, before the first collective operation: ranks of which
-    /// `hood_of` says the same. All ranks say the same. Without it all are neighbors if the
-    /// engine's directory has the segments of all, else none.
+    /// Sets which ranks are neighbors, before the first collective operation: those for which
+    /// `hood_of` returns the same. All ranks set the same neighborhoods. Without it all are
+    /// neighbors if the engine's directory has the segments of all, else none.
     pub fn set_neighborhoods(&self, hood_of: HoodOf) -> bool {
         self.background.collectives.hood_of.set(hood_of).is_ok()
     }

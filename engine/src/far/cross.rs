@@ -14,15 +14,15 @@ use argonet_segment::{PageKind, SharedBytes};
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 
-/// Tells the process of a rank; `None` if it is on another host.
+/// Returns the process of a rank; `None` if it is on another host.
 pub type ProcessOf = Box<dyn Fn(JobRank) -> Option<u32> + Send + Sync>;
 
 /// Whose memory the kernel copies.
 #[derive(Default)]
 pub(super) struct Cross {
     processes: OnceLock<ProcessOf>,
-    /// Whether the kernel has said that it does not. Set by whoever is told, read by everybody;
-    /// Relaxed, as nothing depends on when somebody learns of it.
+    /// Whether the kernel has refused a copy. Set by a thread whose copy it refuses, read by all
+    /// threads; Relaxed, as nothing depends on when a thread learns of it.
     refused: AtomicBool,
 }
 

@@ -23,10 +23,10 @@ pub(in super::super) enum Landing {
     },
     /// What a peer has bound.
     Query(Answer),
-    /// The value before an atomic operation, of so many bytes, none if it is not fetched; at 0
-    /// nobody wants it.
+    /// The value before an atomic operation, of so many bytes, none if it is not fetched; address 0
+    /// if the caller does not want it.
     Atomic { address: usize, bytes: usize },
-    /// Acknowledgements of a put of many pieces, of which its target is told.
+    /// Acknowledgements of a put of many pieces, whose target gets a notice.
     Noticed(Arc<KeptNotice>),
     /// Bytes of a get into many pieces.
     Scatter(Arc<Scatter>),

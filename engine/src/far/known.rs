@@ -1,4 +1,4 @@
-//! What peers have bound, as far as they have told.
+//! What peers have bound, as far as their answers say.
 
 use super::FarBound;
 use argonet_base::JobRank;

@@ -249,8 +249,8 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Replies with a long whose payload goes to far memory of the requester. Its payload may be
-    /// the request's own, and may be reused when this returns. One that does not fit one message,
-    /// of which [`far_long_reply_at_once`](Self::far_long_reply_at_once) tells, is kept until polls
+    /// the request's own, and may be reused when this returns. A reply that does not fit one
+    /// message (see [`far_long_reply_at_once`](Self::far_long_reply_at_once)) is kept until polls
     /// of this rank have sent it.
     ///
     /// # Errors
@@ -279,7 +279,7 @@ impl<C: Conduit> Engine<C> {
         };
         let mut carried = len;
         if len > self.far_long_reply_at_once() {
-            // Whoever can write it there needs no copy, and only says that it is there.
+            // A rank that can write it there needs no copy, and only says that it is there.
             if prefix.is_offset || !self.cross_reply(delivery.source(), prefix.range, bytes) {
                 return self.owe(delivery, prefix, args, bytes);
             }

@@ -195,13 +195,13 @@ impl<C: Conduit> Engine<C> {
         })
     }
 
-    /// What a rank has bound at an endpoint, as far as an answer of its has told since
+    /// What a rank has bound at an endpoint, as far as an answer of that rank has said since
     /// [`far_forget`](Self::far_forget).
     pub fn far_known(&self, rank: JobRank, endpoint: u32) -> Option<FarBound> {
         self.far.known.get(rank, endpoint)
     }
 
-    /// Forgets what [`far_known`](Self::far_known) tells: ranks may have bound something else.
+    /// Forgets what [`far_known`](Self::far_known) returns: ranks may have bound something else.
     pub fn far_forget(&self) {
         self.far.known.clear();
     }

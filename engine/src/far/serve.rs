@@ -129,7 +129,7 @@ impl<C: Conduit> Engine<C> {
         let (subject, endpoint) = Subject::of_number(asked).ok_or(ARGUMENTS)?;
         let FarBound { address, len } = match subject {
             Subject::Memory => self.bound(endpoint),
-            // No length, so that nobody takes it for memory.
+            // No length, so that no peer takes it for memory.
             Subject::Messages => FarBound {
                 address: self.own_endpoint(endpoint).number(),
                 len: 0,

@@ -302,7 +302,7 @@ impl<C: Conduit> Engine<C> {
                     self.far.flights.abandon(op);
                     return Err(error);
                 }
-                // Half of it is on its way, and nobody could say which.
+                // Half of it is on its way, and an error could not say which.
                 Err(error) => self.fatal_am(error),
             }
         }

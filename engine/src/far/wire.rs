@@ -94,7 +94,7 @@ impl Range {
 /// A range that its target has refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Refusal {
-    /// Index of the message that was refused; tells the operation.
+    /// Index of the message that was refused; names the operation.
     pub(in super::super) what: HandlerIndex,
     pub(in super::super) range: Range,
     /// What the target has there.

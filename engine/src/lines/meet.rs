@@ -22,8 +22,8 @@ const LOOKS: u32 = 64;
 const LOOKS_BETWEEN_YIELDS: u32 = 16;
 const YIELDS: u32 = 4;
 
-/// Looks before such a yield where nobody that is waited for needs this processor: as long as some
-/// ranks take on another one.
+/// Looks before such a yield where no awaited rank needs this processor: as long as some ranks take
+/// on another one.
 pub(crate) const LOOKS_AT_OTHERS: u32 = 400;
 
 /// Calls of which one polls in any case. The others poll when they have to wait.

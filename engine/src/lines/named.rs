@@ -1,4 +1,4 @@
-//! The barrier with names by lines: the name that a rank gives travels in its line, and whoever
+//! The barrier with names by lines: the name that a rank gives travels in its line, and a rank that
 //! waits or tries reads the lines of all.
 
 use super::circle::Circle;

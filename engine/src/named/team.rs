@@ -98,8 +98,8 @@ impl<C: Conduit> Engine<C> {
             ..Call::of(Kind::ReduceAll)
         };
         let words = ManuallyDrop::new(words);
-        // SAFETY: the words are given back when the event is complete, and not before; nobody looks
-        // at them meanwhile.
+        // SAFETY: the words are given back when the event is complete, and not before; no other
+        // code accesses them meanwhile.
         let event = unsafe { self.collective_start(ctx, team, call) }.map_err(own)?;
         state.entered = Some(Entered { event, words });
         Ok(())

@@ -42,7 +42,7 @@ pub(super) enum Part {
     Join(Choice),
     /// To make the team of a list.
     List(Digest),
-    /// Something that cannot be; it has been told so.
+    /// Something that cannot be; its own call reports that.
     Wrong,
 }
 
@@ -62,8 +62,8 @@ impl Digest {
         let words = list
             .iter()
             .flat_map(|&(process, endpoint)| [process.0, endpoint]);
-        // FNV-1a: all ranks get the same, and equal lists are all that somebody who errs is likely
-        // to have.
+        // FNV-1a: all ranks compute the same hash, and lists that differ by a mistake hardly have
+        // the same one.
         let hash = words
             .flat_map(u32::to_le_bytes)
             .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {

@@ -40,8 +40,8 @@ struct Shared {
     callers: u32,
 }
 
-/// A team that this process leaves when the value is dropped; see [`Engine::team_owned`]. Nobody
-/// leaves the world.
+/// A team that this process leaves when the value is dropped; see [`Engine::team_owned`]. No
+/// process leaves the world.
 pub struct OwnedTeam {
     team: Arc<Team>,
     making: Arc<Making>,
@@ -100,7 +100,7 @@ impl<C: Conduit> Engine<C> {
     /// If members of `parent` in one process give the same list, they get the same teams.
     ///
     /// # Errors
-    /// A list that cannot be; other members of `parent` are told, and this call takes part
+    /// A list that cannot be; it is reported to other members of `parent`, and this call takes part
     /// nevertheless. [`TeamError::Overlap`] and [`TeamError::Absent`], of which the other ranks
     /// that give the list may learn nothing: their team waits for this member. As
     /// [`team_split`](Self::team_split).
@@ -244,7 +244,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Tells all members of a team what this one wants, and learns what they want, by rank.
+    /// Sends all members of a team what this one wants, and returns what they want, by rank.
     fn exchange(
         &self,
         ctx: &ThreadCtx,

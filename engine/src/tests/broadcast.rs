@@ -29,7 +29,7 @@ fn call(rank: &Rank, root: u32, number: usize, len: usize) -> Part {
     let src = match (is_root, in_place) {
         (true, true) => dst.cast_const(),
         (true, false) => source.as_ptr(),
-        // Nobody may look at it.
+        // No code may read it.
         (false, _) => ::core::ptr::without_provenance(8),
     };
     // SAFETY: both buffers live in the part, which every test keeps until it has tested the event;
@@ -145,7 +145,7 @@ fn ranks_that_differ_are_named() {
     }
 }
 
-/// Nobody sends a piece then. The rank that is asked has called before or calls after.
+/// No rank sends a piece then. The rank that is asked has called before or calls after.
 #[test]
 fn ranks_none_of_which_is_its_own_root_are_named() {
     for (reverse, slowly) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -156,7 +156,7 @@ fn ranks_none_of_which_is_its_own_root_are_named() {
         ];
         assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
-    // One that nobody takes for the root waits for another that does not take itself for it.
+    // A rank that no rank takes for the root waits for another that does not take itself for it.
     let ranks = job(3, 1000, ThreadMode::Seq);
     let message = ended(|| {
         let _parts = [(0, 1), (1, 2), (2, 1)].map(|(at, root)| call(&ranks[at], root, 0, 9));

@@ -98,7 +98,7 @@ fn short_and_long_with_little_room_and_several_at_once() {
     }
 }
 
-/// Rank 0 opens its teams and calls, and is done with what needs nobody else, before the others
+/// Rank 0 opens its teams and calls, and is done with what needs no other rank, before the others
 /// know of the team.
 #[test]
 fn messages_come_before_the_team_is_open() {
@@ -136,7 +136,7 @@ fn messages_come_before_the_team_is_open() {
     );
 }
 
-/// A root needs nobody, but it may not run ahead for ever.
+/// A root needs no other rank, but it may not run ahead for ever.
 #[test]
 fn nobody_runs_ahead_further_than_a_window() {
     let ranks = pairs(3, 1_000_000);

@@ -221,7 +221,7 @@ fn a_barrier_holds_everybody() {
     });
 }
 
-/// A barrier with names, tried until it is over, does not need anybody else's polls.
+/// A barrier with names, tried until it is over, does not need other ranks' polls.
 #[test]
 fn a_named_barrier_is_over_for_who_tries() {
     job(3, ThreadMode::Seq, |engine, ctx| {

@@ -47,7 +47,7 @@ fn ids(names: &[Name]) -> Vec<i32> {
     ids
 }
 
-/// One barrier; what each rank must be told, said in other words than the engine's.
+/// One barrier; the verdict that each rank must get, computed in another way than the engine's.
 fn one(ranks: &[Rank], names: &[Name], waits: &[Name]) {
     for (rank, name) in ranks.iter().zip(names) {
         notify(rank, *name);

@@ -96,7 +96,7 @@ pub(super) fn quiet(ranks: &[Rank]) {
     until(ranks, || ranks.iter().map(Rank::poll).sum::<usize>() == 0);
 }
 
-/// What the job of whoever calls `f` is ended with.
+/// The message with which a call of `f` ends the job.
 pub(super) fn ended<R>(f: impl FnOnce() -> R) -> String {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
     *outcome.err().unwrap().downcast::<String>().unwrap()

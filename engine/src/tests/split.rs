@@ -130,7 +130,7 @@ fn threads_enter_and_retire_while_others_poll() {
 }
 
 proptest! {
-    /// A barrier is complete when all have entered it, not before, whoever polls when.
+    /// A barrier is complete when all have entered it, not before, in whatever order ranks poll.
     #[test]
     fn complete_when_all_have_entered(
         size in 2u32..9,

@@ -80,7 +80,7 @@ pub struct VisTransfer<'a> {
     pub memory: PeerMemory,
     /// What moves.
     pub shape: Shape<'a>,
-    /// What the peer is told when all of a put lies there.
+    /// The notice that the peer gets when all of a put lies there.
     pub notice: Option<Notice>,
 }
 

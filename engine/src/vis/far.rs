@@ -67,7 +67,7 @@ impl<C: Conduit> Engine<C> {
         let direct = self.vis_direct_parts(journey, &to, &from);
         let is_put = direction == Direction::Put;
         let of_token = match direct {
-            // A put to a segment is the conduit's, which tells of both completions.
+            // A put to a segment is the conduit's, which reports both completions.
             Some(parts) if is_put && space == Space::SEGMENT => (parts, parts),
             Some(parts) => (0, parts),
             None => (0, 1),
@@ -92,7 +92,7 @@ impl<C: Conduit> Engine<C> {
                 self.vis_untoken(ctx, token, of_token)?;
                 Err(error)
             }
-            // Some of it is on its way, and nobody could say which.
+            // Some of it is on its way, and an error could not say which part.
             Err(Stopped::Later(error)) => self.fatal(&error.to_string()),
         }
     }

@@ -156,8 +156,8 @@ impl Grid {
         })
     }
 
-    /// Brings it into its simplest form; the order of elements becomes that of the addresses of
-    /// one side, as far as strides tell.
+    /// Brings it into its simplest form; the order of elements becomes that of the addresses of one
+    /// side, as far as strides show.
     pub(super) fn simplify(&mut self, by: Side) {
         for dim in &mut *self.dims {
             if dim.stride(by) < 0 {

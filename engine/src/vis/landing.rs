@@ -28,8 +28,8 @@ pub(in super::super) struct Scatter {
     expected: Mutex<Vec<Expected>>,
 }
 
-// SAFETY: the lists are only read, and by the constructor's contract whoever owns them leaves them
-// alone.
+// SAFETY: the lists are only read, and by the constructor's contract their owner does not change
+// them.
 unsafe impl Send for Scatter {}
 // SAFETY: as for Send; what changes is behind a lock.
 unsafe impl Sync for Scatter {}
@@ -44,7 +44,7 @@ impl Eq for Scatter {}
 
 impl Scatter {
     /// # Safety
-    /// Lists are there, and nobody changes them, as long as [`with_walk`](Self::with_walk) may be
+    /// Lists are there, and no code changes them, as long as [`with_walk`](Self::with_walk) may be
     /// called.
     pub(super) unsafe fn new(runs: &Runs<'_>) -> Self {
         let kept = match runs {

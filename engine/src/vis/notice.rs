@@ -1,6 +1,7 @@
-//! What a peer is told when all of a put lies there: a handler of its client's runs, as that of a
-//! medium reply without arguments, at the endpoint whose memory the put went to (GASNet-EX,
-//! `gex_VIS_SetPeerCompletionHandler`), or the primordial one if that cannot have messages.
+//! The notice that a peer gets when all of a put lies there: a handler of its client's runs, as
+//! that of a medium reply without arguments, at the endpoint whose memory the put went to
+//! (GASNet-EX, `gex_VIS_SetPeerCompletionHandler`), or the primordial one if that cannot have
+//! messages.
 
 use super::super::EndpointState;
 use super::super::background::{Steps, kind};
@@ -84,7 +85,7 @@ fn message<'a>(args: &'a [u32; 1], payload: SharedBytes<'a>) -> Message<'a> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Tells a peer of an operation that is complete.
+    /// Sends a peer the notice of an operation that is complete.
     pub(super) fn vis_notify(
         &self,
         ctx: &ThreadCtx,

@@ -107,7 +107,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Whether runs may be used; if not, the sender is told.
+    /// Whether runs may be used; if not, reports the refusal to the sender.
     fn vis_may(
         &self,
         delivery: &mut Delivery<'_>,

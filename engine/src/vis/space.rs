@@ -63,7 +63,7 @@ impl<C: Conduit> Engine<C> {
         if matches!(runs, Runs::Lattice(_)) && !everything {
             return Err((space.range(hull), outside));
         }
-        // Nothing, or something that nobody uses, may lie between the pieces.
+        // Nothing, or memory that the transfer does not use, may lie between the pieces.
         let (mut walk, mut seen) = (runs.walk(from), 0);
         while seen < most
             && let Some((address, len)) = walk.now()

@@ -90,7 +90,7 @@ static int run(void *base)
     if (below)
       CHECK(gex_RMA_PutNBI(team, me + 1, row(below, plate, 0), row(base, plate, own), columns * sizeof(double),
                            GEX_EVENT_DEFER, 0));
-    /* A put that is complete is in its target's memory, but only the barrier tells the target so. */
+    /* A put that is complete is in its target's memory, but only the barrier reports that to it. */
     gex_NBI_Wait(GEX_EC_PUT, 0);
     barrier();
     /* One barrier a step is enough: a neighbor that is ahead writes into the halo of the other plate. */

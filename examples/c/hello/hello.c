@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* Calls of GASNet return GASNET_OK or an error. What went wrong has been told on standard error by then. */
+/* Calls of GASNet return GASNET_OK or an error, which they have reported on standard error. */
 #define CHECK(call)                                                                         \
   do {                                                                                      \
     int result = (call);                                                                    \
@@ -30,7 +30,8 @@ int main(int argc, char **argv)
       printf("hello from rank %u of %u\n", (unsigned)me, (unsigned)ranks);
       fflush(stdout); /* it must have left this process before the next one writes */
     }
-    /* Nobody passes before all have come. The call only starts the barrier: other work may go between it and the wait. */
+    /* No rank passes before all have come. The call only starts the barrier: other work may go
+     * between it and the wait. */
     gex_Event_t barrier = gex_Coll_BarrierNB(team, 0);
     gex_Event_Wait(barrier);
   }

@@ -35,8 +35,9 @@ static volatile int delivered;
 static volatile uint64_t receipts;
 static struct message mailbox;
 
-/* Handlers run while this rank is in the library, on the way of whoever polls or waits there. They must not block and must not
- * start anything but one reply, so this one takes the message out and leaves the sending to the main program. */
+/* Handlers run while this rank is in the library, on the thread that polls or waits there. They
+ * must not block and must not start anything but one reply, so this one takes the message out and
+ * leaves the sending to the main program. */
 static void deliver(gex_Token_t token, void *bytes, size_t count, gex_AM_Arg_t lap)
 {
   if (count != sizeof mailbox) {
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
     gasnet_exit(2);
   }
 
-  /* Registration is done on all ranks before anybody sends. */
+  /* Registration is done on all ranks before any rank sends. */
   gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 
   struct message message = {0, 0};
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
            (unsigned long long)message.sum, wrong ? "WRONG" : "right");
     fflush(stdout);
   }
-  /* Nobody leaves while others still need an answer. */
+  /* No rank leaves while others still need an answer. */
   gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
   gasnet_exit(wrong);
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use core::net::SocketAddr;
 use thiserror::Error;
 
-/// A call that did nothing, and why. What becomes of an operation that was begun is told in its
+/// A call that did nothing, and why. The end of an operation that was begun is reported in its
 /// [`Outcome`](super::Outcome), never here.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -121,8 +121,8 @@ pub enum NicError {
         /// What it lacks.
         feature: &'static str,
     },
-    /// A queue was full: so many events are missing just here. They were counted, told once, and
-    /// are lost.
+    /// A queue was full: so many events are missing just here. They were counted, reported once,
+    /// and are lost.
     #[error(
         "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound what is under way"
     )]

@@ -14,9 +14,9 @@ pub type ReportDropped = Box<dyn Fn(Dropped) + Send + Sync>;
 
 /// The interface of one rank.
 ///
-/// Any thread may call any method at any time; none blocks for a peer. Operations are begun by the
-/// calls that return at once, and told complete by events and counters. An operation begins only if
-/// its call returns `Ok`.
+/// Any thread may call any method at any time; none blocks for a peer. Operations are begun by
+/// calls that return at once, and events and counters report their completion. An operation begins
+/// only if its call returns `Ok`.
 ///
 /// Which errors a call has its text says; all may have [`NicError::Corrupt`] beside them, where
 /// shared memory was damaged.
@@ -161,8 +161,8 @@ pub trait Portals {
     /// [`NicError::BadHandle`].
     fn counter_set(&self, counter: Counter, success: u64, failure: u64) -> Result<(), NicError>;
 
-    /// Allocates a portal, the wished one or any, enabled and with an empty list. `queue` is told
-    /// when flow control disables it.
+    /// Allocates a portal, the wished one or any, enabled and with an empty list. `queue` gets an
+    /// event when flow control disables it.
     ///
     /// # Errors
     /// [`NicError::NoSpace`] when all are in use; [`NicError::InUse`] when the wished one is;
@@ -188,7 +188,7 @@ pub trait Portals {
     fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError>;
 
     /// What arrives from now on is refused, at all portals: the interface is about to be dropped.
-    /// Does not wait for anybody.
+    /// Does not wait for any peer.
     fn retire(&self) {
         for portal in 0..self.limits().portals {
             // One that is not in use has nothing to refuse.
@@ -206,7 +206,7 @@ pub trait Portals {
     ///
     /// # Safety
     /// Until the entry is unlinked (by [`unlink`](Self::unlink) or by itself, which
-    /// [`EventKind::Unlink`](super::EventKind::Unlink) tells), the memory stays mapped, and this
+    /// [`EventKind::Unlink`](super::EventKind::Unlink) reports), the memory stays mapped, and this
     /// process accesses it only by atomics and [`argonet_segment::bulk`].
     unsafe fn attach(
         &self,
@@ -218,7 +218,7 @@ pub trait Portals {
         entry: Entry,
     ) -> Result<EntryHandle, NicError>;
 
-    /// Takes an entry out of its list. No event tells it; what was under way is over.
+    /// Takes an entry out of its list. No event reports it; what was under way is over.
     ///
     /// # Errors
     /// [`NicError::BadHandle`], also for an entry that has gone by itself; [`NicError::InUse`]
@@ -233,7 +233,7 @@ pub trait Portals {
     ///
     /// # Safety
     /// Until the descriptor is released (by [`release`](Self::release) or by itself, which an event
-    /// tells), the memory stays mapped, is writable if it is used for gets, and while operations
+    /// reports), the memory stays mapped, is writable if it is used for gets, and while operations
     /// are under way this process accesses it only as they permit: sources are not written,
     /// destinations are not touched, except by atomics and [`argonet_segment::bulk`].
     unsafe fn bind(
@@ -243,7 +243,7 @@ pub trait Portals {
         descriptor: Descriptor,
     ) -> Result<DescriptorHandle, NicError>;
 
-    /// Releases a descriptor. No event tells it.
+    /// Releases a descriptor. No event reports it.
     ///
     /// # Errors
     /// [`NicError::BadHandle`]; [`NicError::InUse`] while an operation is under way.
@@ -299,8 +299,8 @@ pub trait Portals {
     }
 
     /// As [`get_region`](Self::get_region), and returns what its end says, as
-    /// [`put_answered`](Self::put_answered). Events and counts of the descriptor tell of it as
-    /// ever.
+    /// [`put_answered`](Self::put_answered). Events and counts of the descriptor report it as
+    /// always.
     ///
     /// # Errors
     /// As [`put_answered`](Self::put_answered).
@@ -354,7 +354,7 @@ pub trait Portals {
 
     /// As [`atomic`](Self::atomic), and what the target held before arrives in `fetched`, from
     /// `fetched_offset_bytes` on. `compare` is the element that compare-and-swap compares with, its
-    /// first bytes. Complete with `ReplyEnd` of `fetched`; of `source`, `SendEnd` is told.
+    /// first bytes. Complete with `ReplyEnd` of `fetched`; `SendEnd` is reported for `source`.
     ///
     /// # Errors
     /// As [`atomic`](Self::atomic) of both descriptors, except that compare-and-swap of one element

@@ -3,8 +3,8 @@
 //! A rank makes parts of its memory reachable by *entries* in match lists. A peer names a rank, an
 //! index into that rank's *portal table* and 64 match bits; the interface goes through the list at
 //! that index, and the first entry whose bits agree (where it does not ignore them) and that
-//! accepts the operation is its target. The rank whose memory it is does nothing. What has happened
-//! is told in *event queues* and counters.
+//! accepts the operation is its target. The rank whose memory it is does nothing. *Event queues*
+//! and counters report what has happened.
 //!
 //! [`Portals`] is the trait, and its methods say what each does. [`software`] implements it in
 //! shared memory, [`networked`] in shared memory and between hosts, [`portals4`] over a library of

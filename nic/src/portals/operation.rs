@@ -35,7 +35,7 @@ pub struct Target {
     pub offset_bytes: u64,
 }
 
-/// Whether and how remote completion of a put is told.
+/// Whether and how remote completion of a put is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ack {
     /// Not at all.

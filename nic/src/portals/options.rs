@@ -7,7 +7,7 @@ use argonet_base::JobRank;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortalOptions {
     /// If nothing matches, or the queue that an event belongs in has no room, nothing is done, the
-    /// portal is disabled, its queue is told by [`Disabled`](super::EventKind::Disabled), and the
+    /// portal is disabled, its queue gets [`Disabled`](super::EventKind::Disabled), and the
     /// initiator gets its message back as [`Outcome::Disabled`](super::Outcome::Disabled). Without
     /// it data and events are dropped and counted.
     pub flow_control: bool,
@@ -20,7 +20,7 @@ pub struct Matching {
     pub bits: u64,
     /// except for these.
     pub ignore: u64,
-    /// Who may have sent it; `None`: anybody.
+    /// The rank that may have sent it; `None`: any rank.
     pub source: Option<JobRank>,
 }
 
@@ -141,7 +141,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// For any number of operations, which nobody is told of.
+    /// For any number of operations, none of which is reported.
     pub const SILENT: Self = Self {
         threshold: None,
         auto_unlink: false,

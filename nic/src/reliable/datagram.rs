@@ -54,7 +54,7 @@ pub(super) struct Header {
     pub(super) selective: u128,
 }
 
-/// Why a datagram is dropped before anybody is asked whose it is.
+/// Why a datagram is dropped before its peer is looked up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bad {
     Malformed,

@@ -69,8 +69,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of `rank`, for peers 0 to `peers`. `incarnation` is a number that nobody
-    /// guesses and no earlier endpoint of the rank had; not 0.
+    /// The endpoint of `rank`, for peers 0 to `peers`. `incarnation` is a number that cannot be
+    /// guessed and that no earlier endpoint of the rank had; not 0.
     ///
     /// # Errors
     /// [`ReliableError::Config`].
@@ -426,7 +426,7 @@ impl Endpoint {
     /// Whether the driver waits for something from this peer that is not an acknowledgement: then a
     /// silent peer is asked whether it lives.
     pub fn watch(&mut self, now: Duration, peer: JobRank, on: bool) {
-        // Nobody watches whom nobody knows or who was lost.
+        // A peer that is unknown or lost is not watched.
         if let Ok(link) = self.link(peer, now) {
             link.watch(on, now);
             self.settle(peer);
@@ -443,9 +443,9 @@ impl Endpoint {
         }
     }
 
-    /// Tells each peer with which something has passed that this rank ends, once: from then on the
-    /// peer waits for no acknowledgement of what it sends here. Records that were submitted are
-    /// still sent again until the driver ends. Nothing tells whether it has arrived.
+    /// Announces to each peer with which something has passed that this rank ends, once: from then
+    /// on the peer waits for no acknowledgement of what it sends here. Records that were submitted
+    /// are still sent again until the driver ends. The arrival of the announcement is not reported.
     pub fn leave(&mut self) {
         for peer in 0..self.peers.len() as u32 {
             if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {

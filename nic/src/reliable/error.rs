@@ -1,4 +1,4 @@
-//! What an endpoint refuses, and what it tells of peers.
+//! What an endpoint refuses, and what it reports of peers.
 
 use argonet_base::JobRank;
 use core::fmt;
@@ -19,7 +19,7 @@ pub enum ReliableError {
         /// What is wrong.
         what: &'static str,
     },
-    /// A rank that the endpoint was not told of.
+    /// A rank that the endpoint does not know.
     #[error(
         "rank {rank}: there is no rank {peer} among the {ranks} ranks that datagrams go to, or its incarnation is not known yet"
     )]

@@ -118,12 +118,12 @@ impl Link {
     }
 
     /// Whether all that was to be sent was sent and has arrived. A peer that has left is owed
-    /// nothing: nobody there takes records or waits for acknowledgements.
+    /// nothing: it takes no records and waits for no acknowledgements.
     pub(super) fn is_drained(&self) -> bool {
         self.peer_left || (self.sender.is_idle() && !self.ack_now && self.ack_at.is_none())
     }
 
-    /// The peer is told that this rank ends.
+    /// Announces to the peer that this rank ends.
     pub(super) fn leave(&mut self) {
         self.leave_now = true;
     }

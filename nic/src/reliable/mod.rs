@@ -1,10 +1,10 @@
 //! Records between ranks over datagrams that may be lost, repeated, reordered or forged.
 //!
-//! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has a stream
-//! of *records* in each direction, one a datagram; every record arrives exactly once and in order,
-//! or the peer is told lost ([`PeerLost`]). It knows nothing of what records hold. It has no socket
-//! and no clock: a driver gives it datagrams and the time (since whatever beginning), and takes
-//! from it what is to be sent.
+//! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has a stream of
+//! *records* in each direction, one a datagram; every record arrives exactly once and in order, or
+//! the peer is reported lost ([`PeerLost`]). It knows nothing of what records hold. It has no
+//! socket and no clock: a driver gives it datagrams and the time (since whatever beginning), and
+//! takes from it what is to be sent.
 //!
 //! | verb | what for |
 //! | --- | --- |
@@ -23,8 +23,8 @@
 //! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit. What comes
 //!   early is kept up to the same limit.
 //! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not
-//!   wait for acknowledgements that nobody sends.
-//! * A datagram names the incarnations of both ranks, numbers that nobody guesses, so those of
+//!   wait for acknowledgements that no peer sends.
+//! * A datagram names the incarnations of both ranks, numbers that cannot be guessed, so those of
 //!   other jobs are dropped; with a [`Seal`] each has a code by a secret of the job, too, and
 //!   forged ones are dropped.
 //! * A peer that was never used costs a few bytes of a table.

@@ -203,7 +203,7 @@ impl Sender {
             arrived_bytes += segment.len;
             if segment.order > self.arrived {
                 self.arrived = segment.order;
-                // Of what was sent twice nobody knows which has arrived (Karn).
+                // It is unknown which copy of a segment that was sent twice has arrived (Karn).
                 trip = (segment.sends == 1).then(|| now.saturating_sub(segment.sent_at));
             }
         }

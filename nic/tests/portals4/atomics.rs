@@ -109,7 +109,7 @@ pub(super) fn counters<N: Portals>(m: &mut Member<N>) {
     m.nic.counter_set(counter, 7, 8).expect("counter");
     assert_eq!(read(m), (7, 8));
     m.nic.release(from).expect("release");
-    // Events that nobody has taken do not keep a descriptor.
+    // Events that no thread has taken do not keep a descriptor.
     let (queue, from) = source(m);
     let begun = m
         .nic

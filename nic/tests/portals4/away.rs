@@ -89,7 +89,7 @@ pub(super) fn source(m: &Member<Networked>) -> (Queue, DescriptorHandle) {
     (queue, from)
 }
 
-/// A portal with an entry over some of the memory that tells a queue.
+/// A portal with an entry over some of the memory that reports to a queue.
 pub(super) fn told(
     m: &Member<Networked>,
     matching: Matching,

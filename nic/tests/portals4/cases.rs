@@ -156,7 +156,7 @@ fn puts_and_gets<N: Portals>(m: &mut Member<N>) {
     (m.barrier)();
 }
 
-/// Synchronous interfaces answer by the call, and tell nobody else but by the events of the
+/// Synchronous interfaces answer by the call, and otherwise report only by the events of the
 /// descriptor; others do nothing and say so.
 fn answered<N: Portals>(m: &mut Member<N>) {
     const LEN: u64 = 10_000;

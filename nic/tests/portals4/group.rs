@@ -51,7 +51,7 @@ impl<N: Portals> Member<N> {
         bytes
     }
 
-    /// A descriptor over all of the memory that tells ends.
+    /// A descriptor over all of the memory.
     pub(crate) fn bind(&self, descriptor: Descriptor) -> DescriptorHandle {
         // SAFETY: the memory outlives the interface and is touched by `bulk` only.
         unsafe { self.nic.bind(self.memory, MEMORY, descriptor) }.expect("bind")

@@ -154,7 +154,7 @@ pub(crate) fn threads(wire: &Wire, name: &'static str) -> Result<(), Failed> {
     })
 }
 
-/// A rank in a process of its own, which tells the other where it is.
+/// A rank in a process of its own, which publishes its address to the other.
 pub(crate) fn process(rank: JobRank, barrier: Box<dyn FnMut()>) -> Member<Networked> {
     let port = port();
     let here = port.whereabouts();

@@ -33,7 +33,7 @@ fn bytes() -> Vec<u8> {
     (0..LONG).map(|n| (n % 251) as u8).collect()
 }
 
-/// Nobody answers it, so nothing tells its sender when it has arrived.
+/// A put without an answer, so its sender does not learn when it has arrived.
 fn put(m: &Member<Networked>, target: u32) {
     let (_, from) = source(m);
     m.write(0, &bytes());

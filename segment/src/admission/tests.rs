@@ -194,7 +194,7 @@ fn a_group_beyond_its_limit_has_nothing() {
 
 #[test]
 fn a_container_sees_its_group_at_the_mount() {
-    // The mount shows /docker/abc; the path is told from the true root.
+    // The mount shows /docker/abc; the path is given from the true root.
     let inside = FakeHost::new()
         .in_group("4:memory:/docker/abc/sub\n")
         .with(

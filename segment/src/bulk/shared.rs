@@ -76,7 +76,7 @@ impl<'a> SharedBytes<'a> {
         }
     }
 
-    /// A view of memory that nobody writes.
+    /// A view of memory that nothing writes.
     #[inline]
     #[must_use]
     pub fn from_slice(slice: &'a [u8]) -> Self {
@@ -233,7 +233,7 @@ impl<'a> SharedBytesMut<'a> {
         }
     }
 
-    /// A view of memory that nobody else accesses.
+    /// A view of memory that nothing else accesses.
     #[inline]
     #[must_use]
     pub fn from_slice(slice: &'a mut [u8]) -> Self {

@@ -105,7 +105,7 @@ fn growth_is_seen_by_another_mapping_and_moves_nothing() {
             .len(5 << 20)
             .map_raw(zero.file())
             .unwrap();
-        // SAFETY: inside the mapping; nobody writes it meanwhile.
+        // SAFETY: inside the mapping; nothing writes it meanwhile.
         let last = unsafe { plain.as_ptr().add((5 << 20) - 4).cast::<u32>().read() };
         assert_eq!(last, 9);
     }

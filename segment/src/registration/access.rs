@@ -1,5 +1,5 @@
 //! Which memory of this process is mapped: what the kernel shows in `/proc/self/maps`, as a
-//! registrar, so that what was found out is kept within limits and forgotten when it is told to.
+//! registrar, so that a cache keeps the results within limits and forgets them on request.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ impl MappedMemory {
     /// What may be done with all of a range, as it is now.
     ///
     /// # Errors
-    /// Some of it is not mapped, or the kernel does not tell.
+    /// Some of it is not mapped, or the kernel does not show it.
     pub fn probe(self, range: PageRange) -> Result<Access, NotMapped> {
         match Self::uniform(range)? {
             (access, None) => Ok(access),

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Registrations of memory, kept within limits. Any thread may call at any time; one that finds its
-/// memory registered waits for nobody but who registers something else at that moment.
+/// memory registered waits only for a thread that registers something else at that moment.
 pub struct RegistrationCache<R: Registrar> {
     limits: CacheLimits,
     shared: Arc<Shared<R>>,
@@ -103,7 +103,7 @@ impl<R: Registrar> RegistrationCache<R> {
     #[inline(never)]
     fn miss(&self, wanted: PageRange) -> Result<Pinned<R>, RegistrationError<R::Error>> {
         let mut queue = self.queue.lock();
-        // Somebody else may have registered it while this thread waited.
+        // Another thread may have registered it while this one waited.
         if let Some(entry) = self.stripes.enter(wanted) {
             return Ok(Pinned::counted(entry));
         }
@@ -205,8 +205,8 @@ impl<R: Registrar> RegistrationCache<R> {
         Pinned::counted(entry)
     }
 
-    /// Gives back one registration that nobody uses, one that would be retired for `wanted` if
-    /// there is one, else the least recently used one; whether there was any.
+    /// Gives back one registration that no operation uses, one that would be retired for `wanted`
+    /// if there is one, else the least recently used one; whether there was any.
     fn evict(&self, queue: &mut Queue, wanted: PageRange) -> bool {
         let overlapping = self.stripes.overlapping(wanted);
         let unused = overlapping.iter().find(|entry| entry.uses.retire_unused());
@@ -239,7 +239,7 @@ impl<R: Registrar> RegistrationCache<R> {
         victim.inspect(|entry| self.evicted(queue, entry)).is_some()
     }
 
-    /// Nobody uses it any more, as [`Uses`](super::uses::Uses) has said.
+    /// No operation uses it any more, as [`Uses`](super::uses::Uses) has said.
     fn evicted(&self, queue: &mut Queue, entry: &Arc<Entry<R>>) {
         self.forget(queue, entry);
         queue.counts.evictions += 1;
@@ -262,7 +262,7 @@ impl<R: Registrar> RegistrationCache<R> {
         queue.order.remove(&(entry.queued(), entry.range.start()));
     }
 
-    /// Tells that memory goes away, or has another content for the registrar: nothing finds
+    /// Reports that memory goes away, or has another content for the registrar: nothing finds
     /// registrations there any more. Call it before the addresses can be mapped anew.
     ///
     /// # Errors

@@ -10,8 +10,9 @@ use super::{PageRange, Registrar};
 /// What registrations need of their cache, and may outlive it.
 pub(super) struct Shared<R> {
     pub(super) registrar: R,
-    /// Bytes that are registered. Raised under the cache's lock, lowered by whoever gives back: a
-    /// reader under the lock sees at least what there is. Relaxed: nothing else depends on it.
+    /// Bytes that are registered. Raised under the cache's lock, lowered by the thread that gives
+    /// back: a reader under the lock sees at least what there is. Relaxed: nothing else depends on
+    /// it.
     pub(super) bytes: AtomicUsize,
     /// Registrations that there are. As `bytes`.
     pub(super) count: AtomicUsize,
@@ -69,7 +70,7 @@ impl<R: Registrar> Entry<R> {
         }
     }
 
-    /// Gives it back. Who calls this was told to by [`Uses`].
+    /// Gives it back. [`Uses`] has assigned that to the caller.
     pub(super) fn give_back(&self) {
         let Self { range, shared, .. } = self;
         shared.registrar.deregister(*range, &self.handle);

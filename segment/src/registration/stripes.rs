@@ -93,8 +93,8 @@ impl<R: Registrar> Stripes<R> {
     }
 }
 
-/// The stripe of the calling thread, which its stack tells from others': stacks are further apart
-/// than this divides by.
+/// The stripe of the calling thread, which its stack distinguishes from others: stacks are further
+/// apart than this divides by.
 fn own() -> usize {
     const STACK: usize = 1 << 16;
     let here = 0u8;

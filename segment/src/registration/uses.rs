@@ -1,15 +1,15 @@
 //! How many operations use a registration, and whether it is retired: one word, so that the last
-//! user and whoever retires it agree on who gives it back.
+//! user and the thread that retires it agree on which gives it back.
 
 use argonet_base::sync::atomic::{AtomicUsize, Ordering};
 
-/// Set once, for good, by whoever retires the registration.
+/// Set once, for good, by the thread that retires the registration.
 const RETIRED: usize = 1 << (usize::BITS - 1);
 
 /// The word: users in the low bits, [`RETIRED`] above. Written by every user on entering (Acquire,
-/// so that it sees what was registered) and leaving (Release), and by whoever retires it, who holds
-/// the cache's lock (AcqRel). Who brings it to retired without users gives the registration back,
-/// after all that users did with it.
+/// so that it sees what was registered) and leaving (Release), and by the thread that retires it,
+/// which holds the cache's lock (AcqRel). The thread that brings it to retired without users gives
+/// the registration back, after all that users did with it.
 #[derive(Debug, Default)]
 pub(super) struct Uses(AtomicUsize);
 
@@ -50,8 +50,8 @@ impl Uses {
         self.0.fetch_or(RETIRED, Ordering::AcqRel) == 0
     }
 
-    /// Retires it if nobody uses it, and says whether so: the caller gives the registration back
-    /// then.
+    /// Retires it if no operation uses it, and says whether so: the caller gives the registration
+    /// back then.
     pub(super) fn retire_unused(&self) -> bool {
         self.0
             .compare_exchange(0, RETIRED, Ordering::AcqRel, Ordering::Relaxed)

@@ -2,7 +2,7 @@
 //! recycling of `argonet-am`, and nothing else of an engine. Receive space is accounted for, not
 //! backed by memory.
 //!
-//! [`run`] plays a [`Pattern`] of communication among the ranks of a [`Setup`] and tells what it
+//! [`run`] plays a [`Pattern`] of communication among the ranks of a [`Setup`] and reports what it
 //! cost ([`Figures`]). A rank has one thread: it computes and polls nothing meanwhile, or sends,
 //! waits and polls. Messages take the same time between all ranks and arrive in order. [`small`]
 //! has small jobs over a network with faults, one a seed.

@@ -23,7 +23,7 @@ pub enum Pattern {
     Tree,
     /// All send to rank 0.
     HotSpot,
-    /// Everybody sends to anybody.
+    /// Each rank sends to any rank.
     Random,
     /// Ghost zones whose six neighbors are others after so many rounds.
     Changing {

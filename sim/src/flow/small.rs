@@ -2,7 +2,7 @@
 //!
 //! Messages take any time, so they overtake each other; system messages are also lost and repeated;
 //! handlers end in any order in some seeds, which credits do not cover; and in some, ranks believe
-//! to hold credits that nobody has lent, as if a reply had come twice. Requests and replies
+//! to hold credits that no peer has lent, as if a reply had come twice. Requests and replies
 //! themselves are lost by no conduit. When faults have stopped, all must be done.
 
 use crate::random::Random;

@@ -8,7 +8,7 @@ use crate::job::{Outcome, Ran, Simulated as _, StartError, outcome, run_over};
 use crate::workload::Work;
 use core::fmt;
 
-/// What whoever loses an event says.
+/// What a rank that loses an event says.
 const LOST: &str = "events were dropped";
 
 /// How the run of a seed ended.
@@ -90,7 +90,7 @@ pub fn run_portals_shape(
         .as_ref()
         .is_some_and(|abort| abort.message.contains(LOST));
     let violations = if shape.loses_events() && lost {
-        // What was lost was told; what came before is compared all the same.
+        // The loss was reported; what came before it is compared all the same.
         work.seen()
     } else {
         let mut violations = work.judge(&outcome);

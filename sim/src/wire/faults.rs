@@ -93,7 +93,7 @@ impl FaultPlan {
         }
     }
 
-    /// What a seed brings to a cluster of `ranks` ranks; nobody dies.
+    /// What a seed brings to a cluster of `ranks` ranks; no rank dies.
     #[must_use]
     pub fn draw(random: &mut Random, ranks: u32) -> Self {
         let stop_ns = random.range(100_000, 30_000_000);

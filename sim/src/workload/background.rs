@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Operations of a rank that are under way at once, at most: it has handles for other things, too.
 const AT_ONCE: usize = 8;
 
-/// Numbers of these operations, so that their bytes are nobody else's.
+/// Numbers of these operations, so that their bytes are no other operation's.
 const OF_COLLECTIVES: u32 = 1 << 30;
 
 #[derive(Clone, Copy)]

@@ -171,8 +171,8 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
 
 /// A rank died: the job ends in time, and the rank that ends it names the dead.
 fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Option<String> {
-    // Where nobody ended the job, the others have done all that they had to, or have stalled, which
-    // is a failure already: ranks that are done need not notice.
+    // Where no rank ended the job, the others have done all that they had to, or have stalled,
+    // which is a failure already: ranks that are done need not notice.
     let abort = outcome.abort.as_ref()?;
     let (sim, wait) = (&shape.job.sim, shape.job.sim.sizes.dead_after_ns);
     // The connection ends when its host has asked in vain, and then another is asked for. Ranks

@@ -163,7 +163,7 @@ impl Observed {
     }
 
     fn violation(&mut self, text: String) {
-        // The first ones tell the most.
+        // The first ones say the most.
         if self.violations.len() < 20 {
             self.violations.push(text);
         }

@@ -1,5 +1,5 @@
 //! Remote atomic operations over a wire that loses, repeats, delays and damages frames: each is
-//! done once, whoever asks for it.
+//! done once, whichever rank asks for it.
 #![allow(unsafe_code)]
 
 use crate::harness;

@@ -103,7 +103,7 @@ fn program(rank: &Rank, (): ()) {
             meets(rank, alone, &[me]);
             engine.team_leave(ctx, alone, true).unwrap();
         }
-        // Something wrong at the last rank is told to those who name it, and the job goes on.
+        // An error at the last rank is reported to the ranks that name it, and the job goes on.
         let (last, first) = (JobRank(RANKS - 1), JobRank(0));
         let list = match me {
             0 => vec![(first, 0), (last, 0)],

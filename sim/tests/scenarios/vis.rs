@@ -1,5 +1,5 @@
-//! Non-contiguous transfers over a wire that loses, repeats, delays and damages frames, where
-//! nobody's memory is mapped.
+//! Non-contiguous transfers over a wire that loses, repeats, delays and damages frames, where no
+//! rank's memory is mapped.
 #![allow(unsafe_code)]
 
 use crate::harness;

@@ -179,7 +179,7 @@ fn the_job_has_a_key_store_and_a_fence() {
     assert_eq!((&outcome.failure, &outcome.abort), (&None, &None));
 }
 
-/// Nobody sleeps while something waits for a poll: each message costs the wire's time and no more.
+/// No rank sleeps while something waits for a poll: each message costs the wire's time and no more.
 #[test]
 fn whoever_sleeps_is_woken_at_once() {
     const TURNS: u32 = 200;

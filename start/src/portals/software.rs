@@ -111,7 +111,7 @@ fn is_one_host(boot: &LocalJob) -> bool {
     boot.host_ranks().len() == boot.size() as usize
 }
 
-/// Takes a port at the first of the addresses that tcp would use, and tells all.
+/// Takes a port at the first of the addresses that tcp would use, and publishes it.
 fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
     let chosen = addresses(settings, is_one_host(boot))?;
     let first = chosen.first().ok_or("there is no address for datagrams")?;

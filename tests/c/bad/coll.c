@@ -38,7 +38,7 @@ static void reductions(void) {
   CASE("reduce-and-broadcast") {
     if (me) ALL(GEX_DT_DBL, 8, 1, GEX_OP_ADD, NULL);
     else gex_Event_Wait(gex_Coll_BroadcastNB(team, 0, dst, src, 8, 0));
-    /* A root waits for nobody, and the others must not find that it has left. */
+    /* A root waits for no rank, and the others must not find that it has left. */
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
   }
 }

@@ -38,7 +38,7 @@ static void create(void) {
   }
 }
 
-/* What a put's peer cannot be told. */
+/* A put whose completion cannot be reported to its peer. */
 static void tell(gex_EP_Index_t endpoint, gex_AM_Index_t handler) {
   gex_VIS_SetPeerCompletionHandler(handler, buffer, 8, 0);
   gex_VIS_VectorPutBlocking(gex_TM_Pair(open, endpoint), 1, 0, NULL, 0, NULL, 0);
@@ -104,7 +104,8 @@ static void messages(void) {
     CASE("long-not-bound") gex_AM_RequestLong0(gex_TM_Pair(ep, 3), 1, LONG, buffer, 8, there_at, GEX_EVENT_NOW, 0);
     gex_AM_RequestShort0(between, 1, REQUEST, 0);
   }
-  /* Ranks that know nothing of the case wait for those that do; the driver ends what nobody finds out. */
+  /* Ranks that know nothing of the case wait for those that do; the driver ends a case that no rank
+   * finds out. */
   if (strstr(bad_case, "register") == NULL) GASNET_BLOCKUNTIL(never);
 }
 

@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
   check_barrier();
   if (me == 0) {
     transfers(check_next());
-    /* What came of it may be told by an answer. */
+    /* The target's answer may report the error. */
     if (bad_found) GASNET_BLOCKUNTIL(never);
     return bad_finish();
   }

@@ -4,7 +4,7 @@
 enum { REQUEST = 160, MEDIUM, LONG, REPLY, UNKNOWN = 250 };
 
 static char buffer[64];
-/* This rank's segment: what tells it may not be called everywhere. */
+/* This rank's segment; the query for it may not be called everywhere. */
 static char *base;
 static volatile int never;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;

@@ -128,7 +128,7 @@ static void ends(void) {
   CASE("destroy-in-broadcast") {
     static char to[100000], from[100000];
     if (me == 0) {
-      /* Of another root, as a root's own may be over before anybody takes part. */
+      /* Of another root, as a root's own may be over before any other rank takes part. */
       const gex_Rank_t other = gex_TM_QueryRank(tm) == 0;
       gex_Coll_BroadcastNB(tm, other, to, from, sizeof to, 0);
       gex_Coll_BroadcastNB(tm, other, to, from, sizeof to, 0);

@@ -146,7 +146,7 @@ static void barriers(void) {
   CASE("barrier-no-team") gex_Event_Wait(gex_Coll_BarrierNB(GEX_TM_INVALID, 0));
   CASE("broadcast-root") gex_Event_Wait(gex_Coll_BroadcastNB(team, ranks, buffer, buffer, 8, 0));
   CASE("broadcast-nowhere") gex_Event_Wait(gex_Coll_BroadcastNB(team, 0, NULL, buffer, 8, 0));
-  /* Each takes the other for the root, so that nobody has anything to send. */
+  /* Each takes the other for the root, so that no rank has anything to send. */
   CASE("broadcast-no-root") gex_Event_Wait(gex_Coll_BroadcastNB(team, (me + 1) % ranks, buffer, buffer, 8, 0));
   CASE("waitmode") bad_returned(gasnet_set_waitmode(77));
 }

@@ -243,8 +243,8 @@ fn calls<M: argonet::Threading>(world: World<M>) -> Done {
     Ok(take_back(world).finalize()?)
 }
 
-/// What a handler has captured is dropped with the world, after the job has no more to do: its
-/// panic goes to who finalizes, and nobody can join another job there.
+/// The world drops a handler's captures after the job has no more to do: their panic goes to the
+/// caller of `finalize`, and their destructors cannot join another job.
 fn handler_dropped() -> Done {
     struct Falls;
     impl Drop for Falls {

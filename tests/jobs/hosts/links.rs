@@ -20,8 +20,8 @@ const CHUNKS: u64 = 9;
 /// The rate of each network.
 const RATE: &str = "1gbit";
 
-/// Rank 0 puts, one after the other, each of which is complete before the next begins; tells the
-/// median rate of the chunks.
+/// Rank 0 makes puts, each of which is complete before the next begins, and prints the median rate
+/// of the chunks.
 pub(super) fn links() -> Done {
     let world = World::init()?;
     let part = SharedArray::<u8>::alloc(&world, BYTES)?;

@@ -89,7 +89,7 @@ pub(super) fn one_of_two_fails() {
             network.filter("b", &rule);
             network.wait_until_struck("b", 2);
             let broken = begun.elapsed();
-            // Those that were told before, the one that was hit, and some after it.
+            // Rounds that were reported before, the one that was hit, and some after it.
             let mut longest = Duration::ZERO;
             while longest < broken / 2 {
                 longest = longest.max(rounds(talk, 1));

@@ -89,7 +89,7 @@ pub(super) fn eavesdropper() -> Done {
             socket.set_read_timeout(Some(Duration::from_secs(20)))?;
             let mut answer = vec![0; 4096];
             socket.write_all(&sent[0])?;
-            // Whoever sends that gets a challenge, which is another one each time.
+            // The sender of this message gets a challenge, which is another one each time.
             let challenge = socket.read(&mut answer)?;
             assert!(challenge > 0, "{to} has not answered a message of the job");
             let _ = socket.write_all(&sent[1]);

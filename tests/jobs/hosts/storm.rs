@@ -44,7 +44,7 @@ pub(super) fn goes_on(world: &World, ends: &impl Fn() -> bool) -> argonet::Resul
     Ok(over[0] == 0)
 }
 
-/// Rounds until rank 0's standard input ends. Rank 0 tells of every round, and how long it took.
+/// Rounds until rank 0's standard input ends. Rank 0 reports every round, and how long it took.
 pub(super) fn storm() -> Done {
     let mut builder = World::builder();
     let take = builder.am("take", |ctx, [n, word]: [u64; 2]| {
@@ -143,7 +143,7 @@ fn under(name: &str, strike: fn(&Network, &str), packets: u64, times: usize) {
             network.wait_until_struck(host, packets);
             network.heal(host);
             let broken = begun.elapsed();
-            // Those that were told before, the one that was hit, and some after it.
+            // Rounds that were reported before, the one that was hit, and some after it.
             let mut longest = Duration::ZERO;
             while longest < broken / 2 {
                 longest = longest.max(rounds(talk, 1));

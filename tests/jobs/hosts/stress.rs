@@ -55,7 +55,7 @@ pub(super) fn stress() -> Done {
             let mut taken = TAKEN.lock().expect("a lock");
             taken[from].0 += 1;
             taken[from].1 += u64::from(key);
-            // SAFETY: nobody is in a quiet phase.
+            // SAFETY: no rank is in a quiet phase.
             unsafe { token.reply(TOLD, &[key], None) }.expect("a good reply");
         }
     });
@@ -122,7 +122,7 @@ pub(super) fn stress() -> Done {
                         (4, _) => Some((bytes, None)),
                         _ => Some((bytes, Some(to))),
                     };
-                    // SAFETY: nobody is in a quiet phase.
+                    // SAFETY: no rank is in a quiet phase.
                     unsafe {
                         (world.raw()).request(rank, TELL, &[key], payload, Injection::Blocking)?
                     };

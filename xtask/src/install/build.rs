@@ -104,7 +104,7 @@ pub(super) fn variant(
     tree.add(&archive)?;
     let mut directory = std::ffi::OsString::from("-L");
     directory.push(tree.path("lib/shared/.")?);
-    // Found beside it, whoever loads it.
+    // The loader finds libargonet beside this library, in any program.
     let mut words: Vec<std::ffi::OsString> = objects.into_iter().map(Into::into).collect();
     words.extend([directory, "-largonet".into(), "-Wl,-rpath,$ORIGIN".into()]);
     shared(tree, &name, words, found).map(drop)

@@ -97,7 +97,7 @@ fn run(options: &Options) -> Result<String, String> {
         ));
     }
     let tools = Tools::find()?;
-    // First of all, so that nobody waits for a build that has nowhere to go.
+    // First of all, so that no user waits for a build that has nowhere to go.
     let mut tree = Tree::begin(&prefix)?;
     let library = match &options.library {
         Some(library) => library.clone(),

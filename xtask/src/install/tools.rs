@@ -172,7 +172,7 @@ impl Tools {
         command
             .args(["-shared", &format!("-Wl,-soname,{name}"), "-o"])
             .arg(to);
-        // A name that nobody defines is an error here, not when a program starts. Its lines are
+        // A name without a definition is an error here, not when a program starts. Its lines are
         // long and of no use.
         command.args(["-Wl,-z,defs", "-Wl,--strip-debug"]);
         said(command.args(words)).map(drop)

@@ -3,7 +3,7 @@
 //! All that can fail for reasons of the outside, building first of all, happens in a directory
 //! within the prefix. Until [`Tree::put`] begins to rename, the prefix is as it was. From then on
 //! the manifest says that it is unfinished, and `gasnet_config.h` is missing, without which nothing
-//! compiles, so that nobody uses a mixture.
+//! compiles, so that no client uses a mixture.
 
 use super::at;
 use super::manifest::{MANIFEST, Manifest, fingerprint};
@@ -37,7 +37,7 @@ pub(super) fn lock(prefix: &Path) -> Result<File, String> {
 pub(super) fn remove_aside(prefix: &Path) {
     for entry in std::fs::read_dir(prefix).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(ASIDE) {
-            // It is in nobody's way.
+            // If it stays, it does no harm.
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
@@ -161,7 +161,7 @@ impl Tree {
         })
     }
 
-    /// Nothing that somebody else has put into the prefix is replaced.
+    /// Refuses to replace files in the prefix that are not as `old` has them.
     fn refuse_others(&self, old: &Manifest) -> Result<(), String> {
         let mut others = Vec::new();
         for name in &self.names {

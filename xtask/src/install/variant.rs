@@ -1,4 +1,4 @@
-//! The variants of the library, and what compilers must be told to use one.
+//! The variants of the library, and the options of compilers that select one.
 
 use super::build::Found;
 use super::words::shell;

@@ -12,7 +12,7 @@ pub(super) fn unspeakable(path: &str) -> Option<char> {
 }
 
 /// A word for the shell, which make and pkg-config pass on as it is. With backslashes rather than
-/// quotes, so that it stays one word when somebody puts the whole value between quotes and has a
+/// quotes, so that it stays one word when a script puts the whole value between quotes and has a
 /// shell read it again.
 pub(super) fn shell(word: &str) -> String {
     let mut out = String::new();

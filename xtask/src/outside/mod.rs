@@ -1,5 +1,5 @@
-//! Programs of suites that live outside of this repository: built by somebody, found in a
-//! directory, run, and reported. Nothing here knows any of their names.
+//! Programs of suites that live outside of this repository: built elsewhere, found in a directory,
+//! run, and reported. Nothing here knows any of their names.
 
 mod one;
 mod report;

@@ -134,7 +134,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, log: &Path) -> io::Res
         End::Itself(_) => await_end(&marked_by, Instant::now() + GRACE),
         End::TooLate | End::TooMuch => Vec::new(),
     };
-    // Also after an orderly end: whoever is left is ended before the next run.
+    // Also after an orderly end: any process that is left is ended before the next run.
     end_group(&mut child, &marked_by)?;
     let tail = tail(log)?;
     let (mut verdict, mut how) = classify(&end, &tail);
@@ -204,8 +204,8 @@ fn tail(log: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The processes that have not ended and have this variable, `NAME=VALUE`. Who is about to become
-/// another program has none for a moment: nobody is there if nobody is found twice.
+/// The processes that have not ended and have this variable, `NAME=VALUE`. A process that is about
+/// to become another program has none for a moment: no process is left if none is found twice.
 pub(crate) fn marked(by: &str) -> Vec<u32> {
     let found = seen_marked(by);
     if !found.is_empty() {
@@ -245,7 +245,7 @@ fn await_end(mark: &str, until: Instant) -> Vec<u32> {
     }
 }
 
-/// Kills the program's process group, and whoever of the run has left it.
+/// Kills the program's process group, and the processes of the run that have left it.
 fn end_group(child: &mut Child, mark: &str) -> io::Result<()> {
     let kill = |target: String| {
         Command::new("kill")

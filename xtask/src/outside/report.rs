@@ -25,7 +25,7 @@ pub(super) fn markdown(options: &Options, rows: &[Row]) -> String {
         (launcher, variables) => {
             let texts = variables.iter().chain(launcher);
             let words = texts.flat_map(|text| text.split_whitespace());
-            // Where a program lies on this machine is nobody's concern.
+            // The report leaves out where a program lies on this machine.
             let short = words.map(|word| match word.rsplit_once('/') {
                 Some((_, last)) if word.starts_with('/') => last,
                 _ => word,

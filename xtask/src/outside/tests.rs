@@ -19,7 +19,7 @@ impl Scratch {
     }
 
     /// Another process writes it: a file that is open for writing here is so in what other tests
-    /// start at that time, and nobody may run it.
+    /// start at that time, and cannot be run.
     fn script(&self, name: &str, body: &str) {
         let mut writer = Command::new("install");
         writer.args(["-m", "755", "/dev/stdin"]);

@@ -4,6 +4,7 @@
 mod layers;
 mod paths;
 mod source;
+mod text;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -50,6 +51,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in &files {
         source::check(file, &mut complaints);
+        text::check(file, &mut complaints);
     }
     source::check_exceptions(&files, &mut complaints);
     layers::check(&files, &mut complaints);

@@ -40,7 +40,7 @@ const GLOBALS: &[&str] = &[
     "capi/src/heap/table.rs",
     // What C programs set and ask for by plain functions, with no object of a job.
     "capi/src/tools/state.rs",
-    // The job of this process, for functions without an object; whether errors are told.
+    // The job of this process, for functions without an object; whether errors are printed.
     "capi/src/job/state.rs",
     "capi/src/job/error.rs",
     "capi/src/job/linked.rs",

@@ -86,7 +86,7 @@ fn right(place: &Place, program: &Path, ranks: &str, wanted: &str) -> Result<(),
         ("ARGONET_TCP_INTERFACES", "lo"),
     ]);
     let mut ways = vec![&mut launcher, &mut alone];
-    // One rank has nobody to connect to.
+    // One rank has no peer to connect to.
     if ranks != "1" {
         ways.extend([&mut over_tcp, &mut hosts]);
     }

@@ -174,7 +174,7 @@ fn sizes() -> Result<(), Failed> {
     assert_eq!(lines(&program)?, hello);
     let collected = size(&stripped(&program)?)?;
     assert!(collected < small * 9 / 10, "{collected}, {small}");
-    // Whoever wants to see lines in a debugger asks for them.
+    // A program has lines for a debugger only if it is linked with `lib/debug`.
     let mut directory = std::ffi::OsString::from("-L");
     directory.push(place.prefix().join("lib/debug"));
     let program = built(&place, "hello", &[Path::new(&directory)])?;

@@ -77,7 +77,7 @@ fn made(debug: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Compiles one of the programs and tells where the object is.
+/// Compiles one of the programs and returns the object's path.
 fn compiled(
     place: &Place,
     language: &str,

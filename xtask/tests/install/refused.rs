@@ -106,7 +106,7 @@ fn others() -> Result<(), Failed> {
         "include/gasnetex.h: not as this installation would have left it",
     )?;
     assert_eq!(place.content()?, before);
-    // One of ours into which somebody else has installed since.
+    // One of ours into which another installer has put files since.
     std::fs::remove_file(prefix.join("include/gasnetex.h"))?;
     std::fs::write(prefix.join("include/other.h"), "")?;
     install(&prefix, &[])?;

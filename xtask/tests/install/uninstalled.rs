@@ -25,7 +25,7 @@ fn all() -> Result<(), Failed> {
     install(&prefix, &[])?;
     succeeded(&uninstall(&prefix)?)?;
     assert_eq!(place.content()?.len(), 1);
-    // Together with what somebody has removed by hand.
+    // Also where files have been removed by hand.
     install(&prefix, &[])?;
     std::fs::remove_dir_all(prefix.join("lib"))?;
     succeeded(&uninstall(&prefix)?)?;

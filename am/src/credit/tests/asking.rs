@@ -54,7 +54,7 @@ fn who_has_asked_waits_for_the_answer() {
     assert_eq!(asks(long, 100), [4, 0, 0, 0, 8, 8, 8, 8]);
     // Nothing was lent: again when all has come back,
     assert_eq!(asks(long, 0), [4, 0, 0, 0, 0, 0, 0, 4]);
-    // or in the next epoch of the lender, which the second answer tells.
+    // or in the next epoch of the lender, which the second answer reports.
     let short = Rules {
         epoch_requests: 6,
         ..long
@@ -88,7 +88,7 @@ fn nobody_asks_for_more_than_the_most() {
     assert_eq!(borrower.lacks(9, true, bank), 2);
 }
 
-// spec P10: requests tell of epochs, too.
+// spec P10: requests report epochs, too.
 #[test]
 fn an_epoch_of_a_borrower_ends_what_its_lender_knows_of_sending_to_it() {
     let mut pair = Pair::new(64, 100, rules());

@@ -42,7 +42,7 @@ fn who_lacks_credits_asks_once_and_holds_what_it_is_told() {
     assert_eq!(borrower.lacks(4, true, &pair.banks[0]), 0);
     borrower.hears(false, 0, 0, &pair.banks[0]).unwrap();
     assert!(borrower.lacks(4, true, &pair.banks[0]) > 0);
-    // More than anybody may be lent.
+    // More than any peer may be lent.
     assert!(borrower.hears(false, 400, 8, &pair.banks[0]).is_err());
     assert_eq!(borrower.figures().held, 10 + lent);
 }

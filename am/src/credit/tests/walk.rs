@@ -91,7 +91,7 @@ fn ranks_are_asked_in_turn_for_all_they_can_spare_but_no_more_than_needed() {
     assert_eq!(walk.bank.listed(), 11);
 }
 
-// spec P11: the reasons to pass somebody over.
+// spec P11: the reasons to pass a peer over.
 #[test]
 fn everybody_with_a_reason_is_passed_over() {
     let mut walk = Walk::new(8, 6, rules());

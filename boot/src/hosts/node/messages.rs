@@ -1,4 +1,4 @@
-//! What an agent passes on between its ranks, the agents below and whoever is above.
+//! What an agent passes on between its ranks, the agents below and the launcher or agent above.
 
 use argonet_base::JobRank;
 use rustix::process::Signal;
@@ -126,7 +126,7 @@ impl Node<'_> {
                 let rank = here.ranks.rank(i);
                 let fate = here.ranks.rank_ended(i);
                 if rank == JobRank(0) {
-                    // Nobody reads it any more.
+                    // It has no reader any more.
                     self.input.pipe = None;
                     self.pour_input();
                 }
@@ -136,7 +136,8 @@ impl Node<'_> {
         }
     }
 
-    /// Tells the other hosts what they do not know of the ranks here; rank `i` has rung, or ended.
+    /// Reports to the other hosts what they do not know of the ranks here; rank `i` has rung, or
+    /// ended.
     pub(super) fn look_around(&mut self, i: usize) {
         let Some(here) = &mut self.here else { return };
         let word = here.exit_to_report().map(Message::Exit);

@@ -149,8 +149,8 @@ fn interrupt_with_greeting() {
     job.outcome().code(130).says(&["(SIGINT)"]);
 }
 
-/// Rank 0 ends when nobody takes its output, and only then lets host b greet, whose rank waits for
-/// the same.
+/// Rank 0 ends when its output is not taken any more, and only then lets host b greet, whose rank
+/// waits for the same.
 fn lost_output_slow_host() {
     let go = TestFifo::new("output");
     let this = this_program();
@@ -310,8 +310,8 @@ fn agent_and_guardian_killed() {
     let [agent, guardian] = agent_of(&job, "b");
     job.kill(guardian, Signal::KILL);
     job.kill(agent, Signal::KILL);
-    // Children of ranks outlive them where nobody is left who knows of them, as in a job on one
-    // host.
+    // Children of ranks outlive them where no process is left that knows of them, as in a job on
+    // one host.
     until(|| job.processes().len() <= 2);
     job.end_what_is_left();
     job.outcome().code(1);

@@ -45,7 +45,7 @@ impl Drop for TestFile {
 /// A pipe with a name, at which the ways to hosts wait for the test.
 pub(super) struct TestFifo {
     name: TestFile,
-    /// Both ends, so that nobody waits for the other one to be opened.
+    /// Both ends, so that no `open` waits for the other end.
     pipe: std::fs::File,
 }
 

@@ -181,7 +181,7 @@ fn apart() -> Option<&'static str> {
 
 fn start_errors() {
     let this = this_program();
-    // One host: of several, the first that fails is told, whichever it is.
+    // One host: of several, whichever fails first is reported.
     let options = ["conduit=none", "hosts=a:4"];
     let job = || clean(Job::launched(4, &options, &["hello"]));
     let outcome = job()
@@ -231,7 +231,7 @@ fn start_errors() {
         .run()
         .code(1);
     outcome.says(&["no agent's greeting"]);
-    // One that never answers, or only repeats what it is told.
+    // An agent that never answers, or only repeats what is sent to it.
     let echo = job()
         .env(TEMPLATE.0, "exec cat; : %M %C")
         .env("ARGONET_AGENT_TIMEOUT", "0.5");

@@ -70,8 +70,8 @@ impl Team {
         Self::new(Kind::Pair(remote), endpoint, prefix)
     }
 
-    /// A team in which `endpoint` is a member. `near` tells whether memory of a process is reached
-    /// by loads and stores.
+    /// A team in which `endpoint` is a member. `near` says whether loads and stores reach the
+    /// memory of a process.
     pub(crate) fn made(
         endpoint: &'static Endpoint,
         made: Made,
@@ -201,7 +201,7 @@ impl Team {
         self.domains.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whoever uses it from now on is told.
+    /// Marks the team as destroyed: a later call that gets it ends the job.
     pub(crate) fn set_destroyed(&self) {
         self.destroyed.store(true, Ordering::Relaxed);
     }

@@ -26,7 +26,7 @@ static char *mine, *theirs;
 
 static void meet(void) { gex_Event_Wait(gex_Coll_BarrierNB(tm, 0)); }
 
-/* Every rank tells the next in its memory that it has come. */
+/* Every rank reports in the next one's memory that it has come. */
 static void words(void)
 {
   volatile uint64_t *flag = (volatile uint64_t *)mine;

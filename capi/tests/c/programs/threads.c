@@ -25,7 +25,7 @@ static gasnett_atomic_t flag = gasnett_atomic_init(0);
 GASNETT_THREADKEY_DECLARE(key);
 GASNETT_THREADKEY_DEFINE(key);
 
-/* Waits for a value of the flag, and lets whoever shares the processor run. */
+/* Waits for a value of the flag, and lets a thread that shares the processor run. */
 static void wait_for(uint32_t value)
 {
     while (gasnett_atomic_read(&flag, GASNETT_ATOMIC_ACQ) != value) {

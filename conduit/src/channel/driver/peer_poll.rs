@@ -190,8 +190,8 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         };
         let mut pieces = Pieces::new();
         inbound.receive_stream.room(&mut pieces);
-        // SAFETY: the receive stream's own memory, and the place of a payload, which whoever gave
-        // it keeps writable.
+        // SAFETY: the receive stream's own memory, and the place of a payload, which its owner
+        // keeps writable.
         match unsafe { wire.read(&pieces) } {
             Ok(0) => {
                 self.core.lost(self.peer, inbound);

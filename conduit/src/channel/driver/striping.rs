@@ -181,8 +181,8 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         for _ in 0..READS {
             let mut pieces = Pieces::new();
             rail.receive_stream.room(&mut pieces);
-            // SAFETY: the receive stream's own memory, and the place of a payload, which whoever
-            // gave it keeps writable.
+            // SAFETY: the receive stream's own memory, and the place of a payload, which its owner
+            // keeps writable.
             match unsafe { rail.rail.read(&pieces) } {
                 Ok(0) => return Ok(Took::End),
                 Ok(bytes) => {

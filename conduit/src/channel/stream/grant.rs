@@ -11,8 +11,8 @@ pub(crate) struct Grant {
     handled: u64,
     /// Bytes that may be sent and not handled.
     window: u64,
-    /// Most bytes that were sent and not handled, since somebody asked: it is looked at where that
-    /// gets less.
+    /// Most bytes that were sent and not handled since the last `take_peak`; updated where that
+    /// number decreases.
     peak: u64,
 }
 
@@ -147,7 +147,7 @@ pub(crate) struct Parked {
     window: u64,
     arrived: u64,
     handled: u64,
-    /// Requests that have arrived since somebody asked.
+    /// Requests that have arrived since the last `take_count`.
     count: u32,
     requests: Aside,
 }

@@ -47,7 +47,7 @@ impl Speed {
 
     /// Of what was written, so much is not acknowledged.
     pub(crate) fn look(&mut self, now_ns: u64, queued: u64) {
-        // What was written before anybody counted.
+        // Bytes that were written before `wrote` counted any.
         self.written = self.written.max(queued);
         self.queued = queued;
         let acknowledged = self.written - queued;
@@ -67,7 +67,7 @@ impl Speed {
         let Some((from, since_ns)) = self.from else {
             return;
         };
-        // The end of a stream, which nobody wrote, counts as a byte of what is queued.
+        // The end of a stream, which `wrote` does not count, is a byte of what is queued.
         let bytes = acknowledged.saturating_sub(from);
         let ns = now_ns - since_ns;
         // A rail on which nothing moves is slow, too.
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(best(&links, PART, 60 * PART), None);
         // Where it would take as long for all that waits, one part goes there.
         assert_eq!(best(&links, PART, 2000 * PART), Some(1));
-        // It takes more, so nobody else has it there before.
+        // The fast one takes more, so no other rail would have the part there before.
         assert_eq!(best(&[known(1.0, 0), known(0.001, 0)], PART, PART), Some(0));
         // What has no speed yet counts as the fastest that is known.
         assert_eq!(

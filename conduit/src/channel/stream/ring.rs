@@ -101,7 +101,7 @@ impl Ring {
         let first = bytes.len().min(self.bytes.len() - at);
         let (to, from) = (self.bytes.as_mut_ptr(), bytes.as_ptr());
         // SAFETY: the bytes are in use, so there are as many in the ring, in one part or two, and
-        // nobody else has it.
+        // only `self` has it.
         unsafe {
             bulk::copy(to.add(at), from, first);
             bulk::copy(to, from.add(first), bytes.len() - first);

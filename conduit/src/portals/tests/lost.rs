@@ -9,7 +9,7 @@ use std::time::Instant;
 
 const SHORT: Duration = Duration::from_millis(50);
 
-/// Two ranks, each of which knows the other by a port that nobody reads.
+/// Two ranks, each of which knows the other by a port that no rank reads.
 fn apart(silent: &RefCell<Vec<Port>>) -> Vec<Rank<Networked>> {
     let sizes = PortalsSizes::default();
     job_over(2, sizes, |_, config| {

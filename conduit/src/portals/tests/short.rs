@@ -109,8 +109,8 @@ fn job(ranks: u32, sizes: PortalsSizes, message_bytes: u64) -> Result<Vec<Rank>,
             segment_len: Arc::new(|_| SEGMENT),
         };
         let nic = Narrow::new(nic, message_bytes);
-        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and
-        // nobody else uses them.
+        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and no
+        // other code uses them.
         let portals = unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }?;
         Ok(Rank {
             portals,
@@ -183,7 +183,7 @@ fn mediums_of_all_lengths_and_their_replies_go_in_the_shortest_messages() {
     }
 }
 
-/// Each part has an event, of which nobody has paid for one.
+/// Each part has an event, and no credit pays for one.
 #[test]
 fn parts_for_a_target_that_does_not_poll_lose_no_event() {
     let sizes = PortalsSizes::smallest();
@@ -247,7 +247,7 @@ fn small_puts_and_gets_need_no_chunk() {
         }
     }
     assert_eq!((log.completed, log.broken), (PUTS + 1, vec![]));
-    // SAFETY: nobody writes there any more.
+    // SAFETY: no rank writes there any more.
     let seen = unsafe { std::slice::from_raw_parts(target.as_ptr(), 8 * PUTS) };
     let whole: Vec<u8> = (1..=PUTS as u8).flat_map(|n| [n; 8]).collect();
     assert_eq!(seen, whole);

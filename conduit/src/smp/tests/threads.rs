@@ -62,7 +62,7 @@ fn messages_to_oneself_are_taken_at_once() {
     }
 }
 
-/// How often a message with this first argument was delivered, whoever took it.
+/// How often a message with this first argument was delivered, to any thread.
 struct Shared<'a>(&'a [AtomicU32]);
 
 impl Sink for Shared<'_> {

@@ -78,7 +78,7 @@ pub(super) fn prepare(socket: &OwnedFd) -> rustix::io::Result<()> {
     sockopt::set_tcp_keepcnt(socket, KEEPALIVE_TIMES)
 }
 
-/// A number that nobody can foresee and that never comes again.
+/// A number that no process can predict and that never comes again.
 pub(super) fn nonce() -> rustix::io::Result<[u8; 32]> {
     let mut nonce = [0; 32];
     getrandom::fill(&mut nonce).map_err(|_| Errno::NOSYS)?;

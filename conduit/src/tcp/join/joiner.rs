@@ -295,8 +295,8 @@ impl Joiner {
         };
     }
 
-    /// Notes when a machine has to say something again. Those that wait for room do when an attempt
-    /// ends, whose socket tells.
+    /// Notes when a machine has to say something again. Machines that wait for room do when an
+    /// attempt ends, which an event of its socket reports.
     fn note_next(&mut self) {
         let able = self.busy.iter().filter(|peer| self.may_go_on(**peer));
         self.next_ns = able

@@ -13,8 +13,8 @@ pub const KEY_BYTES: usize = 32;
 /// Bytes of a job's identity.
 pub(super) const IDENTITY_BYTES: usize = 16;
 
-/// The secret that the ranks of a job share, 256 bits, made by its launcher. Whoever has it is of
-/// the job.
+/// The secret that the ranks of a job share, 256 bits, made by its launcher. A process that has it
+/// belongs to the job.
 ///
 /// It is never printed, and overwritten when its last copy is dropped; copies share one place, so
 /// that moving one leaves nothing behind. It is no argument of a program and in no environment: it
@@ -136,7 +136,7 @@ impl JobKey {
             from: name.clone(),
             cause,
         };
-        // Without waiting, so that a pipe of somebody else's cannot hold the rank up.
+        // The open does not wait, so a pipe of another user cannot hold the rank up.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = rustix::fs::open(path, flags, Mode::empty()).map_err(read)?;
         let about = rustix::fs::fstat(&file).map_err(read)?;
@@ -159,7 +159,7 @@ impl JobKey {
         Self::read(&file, &name)
     }
 
-    /// The bytes, for whoever hands the key over.
+    /// The bytes, for a caller that hands the key over.
     #[must_use]
     pub fn expose(&self) -> &[u8; KEY_BYTES] {
         &self.0

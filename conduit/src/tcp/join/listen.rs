@@ -283,7 +283,7 @@ fn listen_at(address: SocketAddr) -> rustix::io::Result<(OwnedFd, SocketAddr)> {
     let family = family(&address);
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let door = net::socket_with(family, SocketType::STREAM, flags, None)?;
-    // Connections of an earlier job may linger at this port.
+    // Connections of an earlier job may still occupy this port.
     sockopt::set_socket_reuseaddr(&door, true)?;
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&door, true)?;

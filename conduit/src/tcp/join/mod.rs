@@ -1,12 +1,12 @@
 //! How two ranks get a connection that both can trust.
 //!
 //! A rank listens on the interfaces that the job uses ([`interfaces`]), and connects to a peer when
-//! somebody wants to ([`dial`]). A rank that connects proves first that it holds the job's key, and
-//! so does who accepts ([`handshake`]); until then it is a stranger, of whom there are few at a
-//! time and none for long ([`gate`]). None of these four owns a socket or a clock. [`Joiner`]
-//! drives them over sockets that do not block, and hands out those that are ready for frames;
-//! [`JoinService`] is a joiner for several threads, with a clock, and [`Joining`] hands its
-//! connections to the conduit.
+//! a caller asks for that ([`dial`]). A rank that connects proves first that it holds the job's
+//! key, and so does the rank that accepts ([`handshake`]); until then it is a stranger, of whom
+//! there are few at a time and none for long ([`gate`]). None of these four owns a socket or a
+//! clock. [`Joiner`] drives them over sockets that do not block, and hands out those that are ready
+//! for frames; [`JoinService`] is a joiner for several threads, with a clock, and [`Joining`] hands
+//! its connections to the conduit.
 //!
 //! What this protects and what not: docs/security.md.
 

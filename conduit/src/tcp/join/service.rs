@@ -29,8 +29,8 @@ pub enum Made {
 /// Says where a peer is.
 pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
 
-/// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also tells when a time has
-/// come.
+/// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also becomes readable when
+/// a time has come.
 pub struct JoinService {
     /// What was asked for and not begun. Has a lock of its own: who wishes may hold locks that a
     /// fence takes.
@@ -236,7 +236,7 @@ impl Caller<'_> {
     fn grant(&mut self, joiner: &mut Joiner, now_ns: u64, wish: Wish) {
         match wish {
             Wish::Close(peer, connection) => joiner.close(now_ns, peer, connection, self),
-            // It was made before anybody knew that it was wanted.
+            // The connection was made before this wish was read.
             Wish::Want(peer, connection) if self.has(peer, connection) => {}
             Wish::Want(peer, connection) => match joiner.incarnation(peer, connection) {
                 Some(incarnation) => joiner.lost(now_ns, peer, connection, incarnation, self),
@@ -260,7 +260,7 @@ impl JoinUser for Caller<'_> {
     }
 
     fn fence(&mut self, peer: JobRank, connection: u16) -> u64 {
-        // One that nobody has seen yet is ended, too.
+        // A connection that no caller has taken yet is ended, too.
         self.made.retain(|made| !is(made, peer, connection));
         (self.fence)(peer, connection)
     }

@@ -4,8 +4,8 @@ use rustix::event::{Timespec, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Result;
 
-/// A place among some, and which of those that have had it in turn: what is left of an earlier one
-/// finds nobody.
+/// A place among some, and which of those that have had it in turn: an event of an earlier one
+/// finds no connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Place {
     /// Which place; below 2^24.

@@ -1,4 +1,4 @@
-//! Lengths that differ, and what nobody can send.
+//! Lengths that differ, and messages that no member can send.
 
 use super::*;
 use crate::collective::call::Call;

@@ -1,11 +1,12 @@
-//! Barriers: neighbors tell their leader, leaders tell each other by dissemination, and tell their
-//! neighbors.
+//! Barriers: neighbors signal their leader, leaders signal each other by dissemination, and then
+//! their neighbors.
 
 use super::hoods::Group;
 use super::tree::{Tree, signal_down, signal_up};
 use super::{Range, Schedule, Situation};
 
-/// In round r each member tells the one 2^r further on that it and the 2^r - 1 before it have come.
+/// In round r each member signals the one 2^r further on that it and the 2^r - 1 before it have
+/// come.
 fn disseminate(group: Group<'_>, rank: u32, out: &mut Schedule) {
     let (count, at) = (u64::from(group.len()), u64::from(group.position(rank)));
     let member = |at: u64| group.rank((at % count) as u32);

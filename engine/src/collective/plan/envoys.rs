@@ -152,8 +152,8 @@ impl Batch<'_> {
 
 /// All blocks for members of other neighborhoods.
 ///
-/// Neighborhoods a and b meet at the step (a + b) modulo their number, whoever counts, so that no
-/// two wait for each other in different steps; in step c the envoy is the member at position c,
+/// Neighborhoods a and b meet at the step (a + b) modulo their number, the same for both, so that
+/// no two wait for each other in different steps; in step c the envoy is the member at position c,
 /// around the smallest neighborhood.
 pub(super) fn exchange(
     situation: &Situation<'_>,

@@ -74,7 +74,7 @@ impl Tree {
     }
 }
 
-/// Tells the parent when all children have told this member.
+/// Signals the parent when all children have signaled this member.
 pub(super) fn signal_up(tree: &Tree, out: &mut Schedule) {
     out.round();
     for child in &tree.children {
@@ -87,7 +87,7 @@ pub(super) fn signal_up(tree: &Tree, out: &mut Schedule) {
     out.round();
 }
 
-/// Tells the children when the parent has told this member.
+/// Signals the children when the parent has signaled this member.
 pub(super) fn signal_down(tree: &Tree, out: &mut Schedule) {
     down(tree, &[Range::NONE], &[Range::NONE], out);
 }

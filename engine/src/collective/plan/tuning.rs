@@ -159,7 +159,7 @@ pub fn tree_of(radix: u32) -> String {
 }
 
 /// The radix of a tree's description: `KNOMIAL_TREE,radix` with a radix of 2 or more, or
-/// `FLAT_TREE`, whose root tells everybody.
+/// `FLAT_TREE`, whose root sends to every other member.
 #[must_use]
 pub fn radix_of(text: &str) -> Option<u32> {
     match text.trim().split_once(',') {

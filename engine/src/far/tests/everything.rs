@@ -13,7 +13,7 @@ fn rig(crossing: bool) -> Rig {
     let rig = Rig::pair(LEN);
     for rank in &rig.ranks {
         let own = |_: JobRank| Some(std::process::id());
-        // SAFETY: the tests name memory of the rig, or what is nobody's.
+        // SAFETY: the tests name memory of the rig, or addresses that no code uses.
         unsafe {
             rank.engine
                 .bind_everything(crossing.then(|| Box::new(own) as _));
@@ -70,7 +70,7 @@ fn wait(rig: &Rig, engine: &Engine<Smp>, ctx: &ThreadCtx, rank: usize) -> Seen {
 fn the_kernel_needs_no_attention() {
     let rig = rig(true);
     let (engine, ctx) = (&rig.ranks[0].engine, context());
-    // Nobody polls for rank 1 until this.
+    // No thread polls for rank 1 before `settle`.
     let source = bytes(3, 9);
     let event = put(engine, &ctx, place(&rig, 1, 0), &source);
     if engine.crosses() {

@@ -280,7 +280,7 @@ impl Rig {
             let engine = Arc::new(unsafe { Engine::new(config) });
             own.set(Arc::downgrade(&engine)).unwrap();
             let bound = &memory[rank as usize];
-            // SAFETY: the rig drops the engines before the memory, which nobody accesses otherwise.
+            // SAFETY: the rig drops the engines before the memory, which no other code accesses.
             unsafe { engine.regions().bind(ENDPOINT, bound.base, bound.len) }.unwrap();
             Rank {
                 engine,

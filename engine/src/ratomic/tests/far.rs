@@ -202,7 +202,7 @@ fn ways_and_threads_are_atomic_for_each_other() {
             .unwrap()
     };
     assert_eq!(get(1), all);
-    // Each value before was somebody's, once.
+    // Each value before was fetched once.
     assert_eq!(sums, all * (all - 1) / 2);
     assert_eq!(f64::from_bits(get(2)), all as f64 / 2.0);
     assert_eq!(get(3), 0, "every bit an even number of times");

@@ -318,8 +318,8 @@ fn slots_are_given_again_when_all_have_left() {
     });
 }
 
-/// What a rank is ended with that is told of different calls; the other ranks wait for it, if they
-/// are not told too.
+/// The messages of ranks that end because calls differ; the other ranks wait for them, unless they
+/// find it too.
 fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
     let memory = Memory::new(2);
     let (said, told) = std::sync::mpsc::channel();

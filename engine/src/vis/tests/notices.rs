@@ -1,4 +1,4 @@
-//! Peers are told when all of a put lies there, and not before.
+//! Peers get the notice when all of a put lies there, and not before.
 
 use super::pure::pattern;
 use crate::far::tests::rig::{ENDPOINT, NOBODY, NOTE, Rig, Seen, context};
@@ -82,7 +82,7 @@ fn all_of_it_is_there_when_the_handler_runs() {
     }
 }
 
-/// The event of a put is not complete before its peer is on the way to be told.
+/// The event of a put is not complete before the notice is on its way to the peer.
 #[test]
 fn whoever_waits_need_not_poll_afterwards() {
     let rig = Rig::pair(4096);

@@ -10,7 +10,7 @@ use argonet_segment::SharedBytes;
 use core::convert::Infallible;
 use proptest::prelude::*;
 
-/// Bytes that tell where they are.
+/// Bytes that show where they are.
 pub(super) fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len)
         .map(|at| (at * 31 + at / 253 + seed * 91) as u8)

@@ -18,15 +18,15 @@ pub(super) enum Data {
     Kept(Box<[u8]>),
 }
 
-// SAFETY: the pointer is into memory that stays until the operation has ended, which whoever has
-// the message does.
+// SAFETY: the pointer is into memory that stays until the operation has ended, and the thread that
+// has the message ends it.
 unsafe impl Send for Data {}
 
 /// What is done when all of a message has been given to the link.
 #[derive(Debug)]
 pub(super) enum Then {
     Nothing,
-    /// The source of this operation is not needed any more; one that nobody answers ends.
+    /// The source of this operation is not needed any more; an operation without an answer ends.
     Gone(u64),
     /// The get ends at this target.
     Close(Opened),
@@ -126,7 +126,7 @@ pub(super) enum Incoming {
 ///
 /// A message goes without a pause once it has begun. Answers go whatever the peer does, requests
 /// only while the peer has answered all but so many: so a peer has room for all answers that it
-/// owes, and nobody waits in a circle.
+/// owes, and ranks do not wait for each other in a circle.
 #[derive(Debug)]
 pub(super) struct Lane {
     requests: VecDeque<Outgoing>,

@@ -4,7 +4,7 @@
 //! for other hosts goes in records over the links of [`reliable`](crate::reliable). A thread of
 //! each rank's process plays the hardware: it sleeps on the socket, does at the target what arrives
 //! with the code that ranks of the host use in shared memory, answers, and ends operations at their
-//! initiator. So nobody needs to call.
+//! initiator. So progress needs no calls.
 //!
 //! * Calls send their datagrams themselves if the window permits; the thread sends the rest.
 //! * A thread that looks or sleeps for events reads the socket itself, and the thread of the
@@ -13,15 +13,15 @@
 //!   datagrams and put to its place as they come; it is one operation with one start and one end.
 //! * An operation has been read when its `SendEnd` comes
 //!   ([`Features::synchronous`](super::Features::synchronous) is false): data is copied into
-//!   datagrams, and stays in the descriptor until there is room for those. Nobody is told of that
-//!   before the answer is here, unless no answer was asked for.
+//!   datagrams, and stays in the descriptor until there is room for those. `SendEnd` is reported
+//!   only when the answer has come, unless no answer was asked for.
 //! * A peer that answers nothing for
 //!   [`ReliableConfig::give_up_after`](crate::reliable::ReliableConfig::give_up_after) is lost:
 //!   what was under way ends as [`Outcome::PeerDied`](super::Outcome::PeerDied), and further calls
 //!   say [`NicError::Unreachable`](super::NicError::Unreachable).
 //!
-//! A rank [binds a port](Port::bind), tells all others [where it is](Port::whereabouts), and makes
-//! its [`Networked`] of what they told.
+//! A rank [binds a port](Port::bind), publishes [where it is](Port::whereabouts) to all others, and
+//! makes its [`Networked`] of what they published.
 
 mod config;
 mod core;

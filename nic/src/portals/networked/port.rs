@@ -1,4 +1,4 @@
-//! The place where datagrams of a rank arrive, before anybody is told of it.
+//! The socket where datagrams of a rank arrive, before its address is published.
 
 use crate::portals::NicError;
 use core::net::SocketAddr;
@@ -17,8 +17,8 @@ pub struct Whereabouts {
     pub incarnation: NonZeroU64,
 }
 
-/// A socket that has its address: the first step to an interface, so that addresses can be told
-/// before interfaces are made.
+/// A socket that has its address: the first step to an interface, so that addresses can be
+/// published before interfaces are made.
 #[derive(Debug)]
 pub struct Port {
     pub(super) socket: UdpSocket,
@@ -61,7 +61,7 @@ impl Port {
     }
 
     /// Where it is: the address as it was bound, so an address of the host must have been given if
-    /// others are to be told.
+    /// it is to be published.
     #[must_use]
     pub fn whereabouts(&self) -> Whereabouts {
         self.whereabouts

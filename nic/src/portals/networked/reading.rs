@@ -1,10 +1,10 @@
 //! Who reads the socket.
 //!
 //! A thread that looks for events reads it itself, and so does one that sleeps for them where
-//! nothing but this process wakes it: then nobody else has to be woken between a datagram and its
-//! event. The thread of the interface reads only while no caller does. A caller that has read is
-//! taken to do so again within a [`LEASE`]; one that does not tells nobody, so the thread looks
-//! when that is over.
+//! nothing but this process wakes it: then no other thread has to be woken between a datagram and
+//! its event. The thread of the interface reads only while no caller does. A caller that has read
+//! is taken to do so again within a [`LEASE`]; a caller that stops reading reports nothing, so the
+//! thread looks when the lease ends.
 
 use super::core::{Core, nanoseconds};
 use super::wire::Inbox;
@@ -126,7 +126,7 @@ impl Core {
         batches
     }
 
-    /// Has a caller sleep on the socket, and do what comes; `None` if somebody else reads.
+    /// Has a caller sleep on the socket, and then read it; `None` if another thread reads.
     pub(super) fn read_asleep<R>(&self, sleep: impl FnOnce() -> R) -> Option<R> {
         let mut inbox = self.reading.inbox.try_lock()?;
         self.reading.sleeps.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +134,8 @@ impl Core {
         self.reading.sleeps.fetch_add(1, Ordering::Relaxed);
         self.read_for_caller(&mut inbox);
         drop(inbox);
-        // The thread sees, under the lock, either that this sleep is over or what it is told here.
+        // Under the lock, the thread sees either that this sleep is over or the time that is set
+        // here.
         let turn = self.turn();
         let look = nanoseconds(Some(turn.now + LEASE));
         self.tell(turn, look);

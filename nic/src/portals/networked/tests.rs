@@ -58,14 +58,14 @@ fn hosts() -> [Networked; 2] {
     ports.map(|port| host(rank.next().unwrap(), port, &peers, &config))
 }
 
-/// A queue, and a descriptor over buffers that tells it of answers.
+/// A queue, and a descriptor over buffers that reports answers to it.
 fn source(nic: &Networked) -> (Queue, DescriptorHandle) {
     let queue = nic.queue_alloc(64).unwrap();
     let descriptor = Descriptor {
         queue: Some(queue),
         ..Descriptor::SILENT
     };
-    // SAFETY: the buffers live as long as the interface and nobody touches them.
+    // SAFETY: the buffers live as long as the interface and the test does not touch them.
     let from = unsafe { nic.bind(nic.software().buffers().0, WORD, descriptor) };
     (queue, from.unwrap())
 }
@@ -226,7 +226,8 @@ fn the_thread_goes_on_where_callers_stop() {
     answered();
 }
 
-/// Ranks that end wait for nobody who has ended before, and say so when they are dropped or leave.
+/// Ranks that end do not wait for a peer that has ended before, and announce their own end when
+/// they are dropped or leave.
 #[test]
 fn a_peer_that_has_left_is_not_waited_for() {
     for is_dropped in [false, true] {

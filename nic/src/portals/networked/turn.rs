@@ -122,7 +122,7 @@ impl Turn<'_> {
             .endpoint
             .submit(self.now, peer, head.bytes() + len, fill);
         if submitted.is_err() {
-            // It was lost, which its event will tell.
+            // The peer was lost; an event reports that.
             return false;
         }
         let is_answer = message.is_answer();
@@ -136,7 +136,7 @@ impl Turn<'_> {
         true
     }
 
-    /// All of a request was given to the link: it ends if nobody answers it.
+    /// All of a request was given to the link: its operation ends if no answer is due.
     fn request_is_gone(&mut self, id: u64) {
         let (index, generation) = place_of(id);
         let Ok(pending) = self.state.operations.get_mut(index, generation) else {

@@ -75,7 +75,7 @@ impl Wire {
                 Ok(()) => return,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     let mut writable = [PollFd::new(&self.socket, PollFlags::OUT)];
-                    // Whatever it says: the next attempt tells.
+                    // The result is not needed: the next `try_send` shows it.
                     let _ = poll(&mut writable, None);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -2,7 +2,7 @@
 //!
 //! The library says of a memory descriptor, not of an operation, which events and counts operations
 //! make. So a descriptor is up to three of the library's over the same memory, and each operation
-//! takes the one that tells what is to be told of it.
+//! takes the one that makes its events and counts.
 
 use super::abi::{self, Handle, Md};
 use super::answer::{made, unexpected};
@@ -18,9 +18,9 @@ pub(super) struct Bound {
     pub(super) options: Descriptor,
     /// With the queue and without the counter, if there is a queue.
     event: Option<Handle>,
-    /// With the counter, if there is one, and with the queue if ends are told.
+    /// With the counter, if there is one, and with the queue if ends are reported.
     count: Option<Handle>,
-    /// With neither, if ends are not told.
+    /// With neither, if ends are not reported.
     silent: Option<Handle>,
     /// Whether its release has begun.
     releasing: bool,
@@ -40,7 +40,7 @@ impl Bound {
         self.options.queue.is_some() && self.options.events.end
     }
 
-    /// As a source; `None` if it has nothing by which that acknowledgement could be told.
+    /// As a source; `None` if it has no queue or counter that could report that acknowledgement.
     pub(super) fn source(&self, ack: Ack) -> Option<Use> {
         let end = if self.tells_end() { SEND } else { 0 };
         let (md, ack, awaits) = match ack {

@@ -1,4 +1,4 @@
-//! Entries: made, told of, taken away.
+//! Entries: made, reported by events, taken away.
 
 use super::abi::{self, Me, Process};
 use super::answer::{made, unexpected};
@@ -27,7 +27,7 @@ pub(super) struct Record {
     tells_end: bool,
     /// Whether its leaving is for the client.
     tells_leaving: bool,
-    /// Operations and bytes that events have told.
+    /// Operations and bytes that events have reported.
     operations: u64,
     bytes: u64,
     /// Whether the library has said that it has left.
@@ -38,7 +38,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Whether no event of an operation can follow, as far as events tell.
+    /// Whether no event of an operation can follow, as far as events show.
     fn is_over(&self) -> bool {
         self.left
             && (!self.tells_end
@@ -163,7 +163,7 @@ impl Portals4 {
                         by: "by an operation of a peer",
                     });
                 }
-                // It has left, and nobody has read that yet.
+                // The entry has left, and no thread has read the event of that yet.
                 abi::ARG_INVALID if record.leaves != Leaves::Never => {
                     if record.tells_leaving {
                         return Err(gone);

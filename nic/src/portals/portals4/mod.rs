@@ -3,8 +3,8 @@
 //! A library of Portals 4 comes with the driver of a network card, or is the reference
 //! implementation, which runs over InfiniBand, UDP and shared memory. No package of ours is linked
 //! with one: [`Library::open`] looks for it at run time. [`Opening`] makes the network interface of
-//! the process, which has an address then ([`ProcessId`]); ranks tell each other theirs through the
-//! job's key store, and [`Opening::map`] gives the interface all of them.
+//! the process, which has an address then ([`ProcessId`]); ranks publish theirs through the job's
+//! key store, and [`Opening::map`] gives the interface all of them.
 //!
 //! # What is checked before use
 //!
@@ -19,12 +19,12 @@
 //!   (`lacks.rs`).
 //! * [`Outcome::NoMatch`](super::Outcome::NoMatch) is also the answer of a portal that was never
 //!   allocated and of an entry that matches but does not permit the operation,
-//!   [`Outcome::Disabled`](super::Outcome::Disabled) that of a disabled portal whoever disabled it:
-//!   the library says no more.
-//! * Of events dropped the number is not known, and told as 1; which are dropped is the library's
-//!   choice (the reference implementation keeps the latest).
-//! * An entry that leaves its list by itself needs a queue at its portal, where its leaving is told
-//!   to this binding even if not to the client.
+//!   [`Outcome::Disabled`](super::Outcome::Disabled) that of a disabled portal, whatever disabled
+//!   it: the library says no more.
+//! * The number of events dropped is not known, and is reported as 1; the library chooses which it
+//!   drops (the reference implementation keeps the latest).
+//! * An entry that leaves its list by itself needs a queue at its portal, where its leaving is
+//!   reported to this binding even if not to the client.
 //! * Start and end of operations have no number in common: [`Event::link`](super::Event::link) is 0
 //!   at the target.
 //!

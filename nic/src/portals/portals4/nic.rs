@@ -75,7 +75,7 @@ impl Portals for Portals4 {
             .sum(),
             Register::EventsDropped => self.dropped.load(Ordering::Relaxed),
             Register::Matched => self.begun.load(Ordering::Relaxed),
-            // Nobody passes the library by, and what ends in it its own process has ended.
+            // No operation bypasses the library, and each process ends its own operations in it.
             Register::Direct | Register::Recoveries => 0,
         }
     }

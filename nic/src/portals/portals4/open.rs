@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::BTreeSet;
 
-/// The address of a process in the network: what ranks tell each other before [`Opening::map`].
+/// The address of a process in the network: what ranks publish before [`Opening::map`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProcessId {
     /// The node.

@@ -101,7 +101,7 @@ impl Portals4 {
         })
     }
 
-    /// Keeps the operation if events will tell of it, and begins it by `call` with its number.
+    /// Keeps the operation if events will report it, and begins it by `call` with its number.
     fn begin(
         &self,
         operation: Operation,
@@ -201,7 +201,7 @@ impl Portals4 {
             awaits: way.awaits,
         };
         self.begin(operation, "PtlGet", |user| {
-            // SAFETY: as for puts; nobody else accesses the destination until the reply.
+            // SAFETY: as for puts; nothing else accesses the destination until the reply.
             unsafe {
                 (self.ni.library.call.get)(
                     way.md,

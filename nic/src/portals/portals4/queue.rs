@@ -42,7 +42,7 @@ pub(super) struct Record {
     pub(super) lossy: AtomicBool,
     /// Translated and not taken yet. Threads take one at a time.
     ready: Mutex<VecDeque<Told>>,
-    /// Events taken from the library. Written by whoever holds `ready`.
+    /// Events taken from the library. Written by the thread that holds `ready`.
     taken: AtomicU64,
     retired: Mutex<VecDeque<Retired>>,
 }

@@ -10,7 +10,7 @@ const BETWEEN: Duration = Duration::from_micros(200);
 /// A thread of this process, by its number.
 pub(super) type Tid = i32;
 
-/// All threads of this process; none where the system does not tell.
+/// All threads of this process; none where the system does not list them.
 pub(super) fn all() -> BTreeSet<Tid> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else {
         return BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Operations of this rank that events will tell of.
+//! Operations of this rank that events will report.
 //!
 //! An event at the initiator has 64 bits of the initiator's and little else, so what the trait's
 //! event says of the operation is kept here, under the number that the library carries in those
@@ -41,7 +41,7 @@ pub(super) struct Operation {
 struct Kept {
     operation: Operation,
     link: u64,
-    /// Which were told before they came.
+    /// Kinds of events that were reported before they came.
     told: u8,
 }
 

@@ -28,7 +28,7 @@ pub(in crate::portals) enum Asked {
     },
 }
 
-/// All that the target is told of an operation, but its data.
+/// All that the target learns of an operation, except its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::portals) struct Request {
     pub(in crate::portals) asked: Asked,
@@ -79,7 +79,7 @@ impl Away {
         self.0.receives.map(|local| local.memory)
     }
 
-    /// Whether its end is told only when the target has answered.
+    /// Whether its end is reported only when the target has answered.
     pub(in crate::portals) fn is_answered(&self) -> bool {
         self.0.receives.is_some() || self.0.sends.is_some_and(|(_, ack)| ack != Ack::None)
     }
@@ -187,7 +187,7 @@ impl Software {
         begun.map(Away)
     }
 
-    /// Ends an operation: tells its events and counts, and lets its descriptors go.
+    /// Ends an operation: makes its events and counts, and lets its descriptors go.
     pub(in crate::portals) fn end_away(&self, away: &Away, arrival: Arrival) {
         self.initiator().finish(&away.0, arrival);
     }

@@ -1,9 +1,9 @@
-//! Bound descriptors. Nobody but their owner uses them, so they are memory of its process.
+//! Bound descriptors. Only their owner uses them, so they are memory of its process.
 //!
 //! A slot's word holds the generation of its handle, whether it is bound, and how many operations
 //! are under way. An operation begins by counting itself and looking at the rest of what was there:
 //! if that was its descriptor, this stays as it is until the operation has ended. So operations of
-//! many threads take no lock; who binds and releases takes one.
+//! many threads take no lock; binding and releasing take one.
 
 use crate::portals::{Descriptor, DescriptorHandle, NicError, Part};
 use argonet_base::JobRank;

@@ -1,5 +1,6 @@
-//! The usual message: a short put to an entry that one event tells of, at its end, and nothing
-//! else. What it does is known beforehand, so it is done with one look at each word and one commit.
+//! The usual message: a short put to an entry that reports it by one event, at its end, and by
+//! nothing else. What it does is known beforehand, so it is done with one look at each word and one
+//! commit.
 
 use super::deliver::{Arrival, UNDER_LOCK_BYTES};
 use super::message::{Action, Message};

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Combines `len` bytes of elements at `from` into `memory`; what was there goes to `to`. Each
 /// element is changed by one compare-and-swap, so it is atomic with regard to every other atomic
-/// access of its size, whoever makes it.
+/// access of its size, by any thread or process.
 ///
 /// # Safety
 /// `memory` is valid for `len` bytes, aligned to the element and accessed by atomics and [`bulk`]

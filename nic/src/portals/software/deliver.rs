@@ -156,7 +156,7 @@ impl Section<'_> {
         }
     }
 
-    /// Makes a portal refuse what arrives, and tells its queue.
+    /// Makes a portal refuse what arrives, and reports that to its queue.
     fn disable(&mut self, message: &Message) {
         let at = self
             .shared
@@ -248,8 +248,8 @@ impl Section<'_> {
         }
     }
 
-    /// Tells of an operation's end, and of the entry's, if it has left its list and nothing is
-    /// pending. `promised`: room was kept for the first, as it always is for the second.
+    /// Reports an operation's end, and the entry's, if it has left its list and nothing is pending.
+    /// `promised`: room was kept for the first, as it always is for the second.
     pub(super) fn end_operation(&mut self, index: u32, event: Event, promised: bool) {
         let at = self.shared.region.layout.entry(self.place, index);
         let options = self.get(at + entry::OPTIONS);

@@ -1,11 +1,11 @@
-//! The short way to an entry that tells nobody: no lock, nothing written at the target but the
+//! The short way to an entry that reports nothing: no lock, nothing written at the target but the
 //! data.
 //!
-//! Lists have a version, odd while they change. Who finds an even one, goes through a list and
-//! finds the same version afterwards has seen a list that was. What it found may be used only until
-//! its owner takes it away, so the operation is announced first ([`under_way`](super::under_way)),
-//! then the version is looked at again: either that has changed, or whoever changes it from now on
-//! sees the announcement.
+//! Lists have a version, odd while they change. A thread that finds an even one, goes through a
+//! list and finds the same version afterwards has seen a list that existed. It may use what it
+//! found only until the owner takes that away, so the operation is announced first
+//! ([`under_way`](super::under_way)), then the version is looked at again: either it has changed,
+//! or a thread that changes it from now on sees the announcement.
 
 use super::deliver::Arrival;
 use super::memory::Place;

@@ -103,7 +103,7 @@ impl Section<'_> {
     pub(super) fn unlink(&mut self, handle: EntryHandle) -> Result<(), NicError> {
         self.check_entry(handle)?;
         self.must_be_idle(handle.index)?;
-        // It may have gone when the operations of somebody who died were ended.
+        // The entry may have gone when the operations of a dead rank were ended.
         let at = self.check_entry(handle)?;
         if self.get(at + entry::STATE) & entry::LINKED != 0 {
             self.cut(handle.index);

@@ -33,7 +33,7 @@ pub struct FaultRules {
     pub no_match: u32,
     /// The process kills itself at this step, counted from 1; 0: never.
     pub kill_at: u64,
-    /// Whether steps are counted though nobody is killed.
+    /// Whether steps are counted though no process is killed.
     pub count_steps: bool,
 }
 
@@ -47,7 +47,7 @@ enum Behind {
     Target,
     /// All to the same portal of the same target.
     Portal,
-    /// Nobody: it was carried, and is told late.
+    /// No operation: it was carried, and is reported late.
     Nobody,
 }
 

@@ -39,8 +39,8 @@ pub struct Carried {
 
 impl Software {
     /// The interface of `rank` in the file that all ranks of the host share: a memory file, empty
-    /// before the first comes. Peers may reach entries of this rank from then on; that it has made
-    /// them all, a barrier of the job must tell.
+    /// before the first comes. Peers may reach entries of this rank from then on; a barrier of the
+    /// job must establish that it has made them all.
     ///
     /// `segments` makes the attached segments reachable, beside the interface's own
     /// [`buffers`](Self::buffers).

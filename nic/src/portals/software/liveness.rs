@@ -36,8 +36,8 @@ impl Region {
         self.word(at).store(number, Ordering::Release);
     }
 
-    /// Whether the process of a rank has ended. In doubt it lives; who has not joined yet lives,
-    /// too.
+    /// Whether the process of a rank has ended. A process whose state is unknown counts as alive;
+    /// so does one that has not joined yet.
     pub(super) fn has_ended(&self, place: u32) -> bool {
         let at = self.layout.joined(place);
         let number = self.word(at).load(Ordering::Acquire);
@@ -56,7 +56,8 @@ impl Region {
         if started != 0 && start_time(pid).is_some_and(|now| now != started) {
             return true;
         }
-        // Readable from when all threads have ended, whether or not anybody has asked how.
+        // The pidfd is readable once all threads have ended, even if no process has waited for
+        // them.
         let mut end = [PollFd::new(&pidfd, PollFlags::IN)];
         let at_once = Timespec {
             tv_sec: 0,

@@ -8,7 +8,7 @@
 //! What is in the file, how its locks survive their owners, and what a peer that went mad can do is
 //! argued in ADR 0026.
 //!
-//! * Entries that tell nobody are reached without a lock
+//! * Entries that report nothing are reached without a lock
 //!   ([`Register::Direct`](super::Register::Direct) counts it).
 //! * All others by the target's one lock ([`Register::Matched`](super::Register::Matched)), each
 //!   operation in one short section, two if it moves more than 4 KiB.

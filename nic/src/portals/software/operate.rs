@@ -1,5 +1,5 @@
-//! Operations, at their initiator: what is checked before they begin, how they go, what is told of
-//! their end.
+//! Operations, at their initiator: what is checked before they begin, how they go, how their end is
+//! reported.
 
 use super::bound::{Local, Table};
 use super::deliver::Arrival;
@@ -433,7 +433,7 @@ impl Initiator<'_> {
         section.commit();
     }
 
-    /// Tells the queue of a descriptor, if it has one, of an operation.
+    /// Reports an operation to the queue of a descriptor, if it has one.
     #[inline]
     fn post(
         &self,

@@ -100,7 +100,7 @@ impl Software {
         }
     }
 
-    /// Finds the entry of a put or get whose data comes or goes in pieces, and tells its start.
+    /// Finds the entry of a put or get whose data comes or goes in pieces, and reports its start.
     pub(in crate::portals) fn open(
         &self,
         request: &Request,
@@ -128,7 +128,8 @@ impl Software {
         })
     }
 
-    /// Tells the end of an operation, of which all pieces have come or gone, or none will any more.
+    /// Reports the end of an operation, of which all pieces have come or gone, or none will any
+    /// more.
     pub(in crate::portals) fn close(&self, opened: Opened, outcome: Outcome) -> Arrival {
         let mut section = self.own();
         let at = self.shared.region.layout;

@@ -13,7 +13,7 @@ use super::shared::{EVENTS_DROPPED, Shared};
 use crate::portals::{Event, NicError, Queue};
 use core::sync::atomic::Ordering;
 
-// Words of a queue. The first line is that of writers, whoever has the lock; the reader does not
+// Words of a queue. The first line is that of writers, which hold the lock; the reader does not
 // look at it.
 const DEPTH: u64 = 0;
 /// Events ever put in.
@@ -27,9 +27,10 @@ const HEAD_SEEN: u64 = 3 * WORD;
 pub(super) const STATE: u64 = 8 * WORD;
 /// The depth once more.
 const READ_DEPTH: u64 = 9 * WORD;
-/// Events ever taken out. Writer: the owner, releasing; readers: whoever has the lock, acquiring.
+/// Events ever taken out. Writer: the owner, releasing; readers: threads that hold the lock,
+/// acquiring.
 const HEAD: u64 = 10 * WORD;
-/// Events dropped and not told yet, and the position behind which they are missing.
+/// Events dropped and not reported yet, and the position behind which they are missing.
 const DROPPED: u64 = 11 * WORD;
 const DROPPED_AT: u64 = 12 * WORD;
 
@@ -160,8 +161,8 @@ impl Section<'_> {
         self.push(first.0, first.1);
     }
 
-    /// Puts an event behind the last one of a queue of the own rank at once: if that dies on the
-    /// way nobody will read it.
+    /// Puts an event behind the last one of a queue of the own rank at once: if the rank dies on
+    /// the way, no thread will read it.
     #[inline(always)]
     fn put_in_now(&mut self, queue: u32, room: Room, event: &Event) {
         for (at, value) in self.write(queue, room, event) {
@@ -230,7 +231,7 @@ impl Shared {
             if ring.get(number(DROPPED)) != 0 && ring.get(number(DROPPED_AT)) == head {
                 match self.tell_dropped(queue.index) {
                     Some(told) => return Err(told),
-                    // Another thread has told it.
+                    // Another thread has reported it.
                     None => continue,
                 }
             }
@@ -255,7 +256,7 @@ impl Shared {
         let (head, depth) = (ring.get(number(HEAD)), ring.get(number(READ_DEPTH)));
         let layout = &self.region.layout;
         if !is_depth(depth, layout.config.queue_events) {
-            // Who takes from it is told.
+            // `take_event` reports the bad depth.
             return Ok(false);
         }
         let place = layout.event(self.place, queue.index, head & (depth - 1));

@@ -50,9 +50,9 @@ pub(super) mod entry {
     pub(in super::super) const ALLOCATED: u64 = 1;
     /// It is in a list.
     pub(in super::super) const LINKED: u64 = 2;
-    /// An operation changes nothing in the entry and is told to nobody, so it needs no lock.
+    /// An operation changes nothing in the entry and is not reported, so it needs no lock.
     pub(in super::super) const PLAIN: u64 = 4;
-    /// A put is told by one event at its end, and by nothing else.
+    /// A put is reported by one event at its end, and by nothing else.
     pub(in super::super) const BRIEF: u64 = 8;
 }
 
@@ -109,7 +109,7 @@ fn source_of(place: u32) -> u64 {
     SOURCE | u64::from(place) << 32
 }
 
-/// Whether operations change nothing in an entry and tell nobody.
+/// Whether operations change nothing in an entry and are not reported.
 fn is_plain(entry: &Entry) -> bool {
     entry.managed == Managed::Remote
         && entry.threshold.is_none()
@@ -117,7 +117,7 @@ fn is_plain(entry: &Entry) -> bool {
         && entry.count.is_none()
 }
 
-/// Whether a put is told by one event at its end, and by nothing else.
+/// Whether a put is reported by one event at its end, and by nothing else.
 fn is_brief(entry: &Entry) -> bool {
     entry.threshold.is_none()
         && entry.queue.is_some()
@@ -135,8 +135,8 @@ pub(super) struct New {
     pub(super) index: u32,
     pub(super) generation: u32,
     pub(super) portal: u32,
-    /// Whose messages it is for, by the place that the rank would have in the file; `None`:
-    /// anybody's.
+    /// Whose messages it is for, by the place that the rank would have in the file; `None`: any
+    /// rank's.
     pub(super) source: Option<u32>,
     pub(super) memory: Place,
     pub(super) len: u64,

@@ -50,7 +50,7 @@ impl<const N: usize> Words<'_, N> {
         self.0[number].store(value, Ordering::Relaxed);
     }
 
-    /// Moves a word on by one, releasing, if nobody else has moved it from `held` before.
+    /// Moves a word on by one, releasing, if no other thread has moved it from `held` before.
     #[inline(always)]
     pub(super) fn advance(&self, number: usize, held: u64) -> bool {
         let next = held.wrapping_add(1);
@@ -94,7 +94,7 @@ impl Region {
         Ok(region)
     }
 
-    /// Whoever is first writes the sizes, everybody else compares them.
+    /// The first rank writes the sizes; all others compare them.
     fn identify(&self, config: &SoftwareConfig) -> Result<(), NicError> {
         let identity: [u64; IDENTITY_WORDS as usize] = [
             MAGIC,
@@ -131,7 +131,7 @@ impl Region {
         Ok(())
     }
 
-    /// The word at this place, or, outside of the file, one that belongs to nobody.
+    /// The word at this place, or, outside of the file, `nowhere`, which no record uses.
     #[inline(always)]
     pub(super) fn word(&self, at: u64) -> &AtomicU64 {
         if at.is_multiple_of(WORD) && at < self.len {

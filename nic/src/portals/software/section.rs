@@ -1,14 +1,15 @@
-//! Critical sections that survive whoever is in them.
+//! Critical sections that survive the death of their process.
 //!
 //! An interface has one lock, and behind it one journal. A section reads what it wants, and writes
 //! what it will change into the journal: (place, value) pairs. To commit it writes their number,
 //! then changes the words one by one, then sets the number to 0. A number that is not 0 in the
-//! journal of somebody who died means that the changes may be half made: making them all again
-//! completes them. If it is 0 nothing was changed, or everything. A single word is changed at once.
+//! journal of a lock whose owner died means that the changes may be half made: making them all
+//! again completes them. If it is 0 nothing was changed, or everything. A single word is changed at
+//! once.
 //!
-//! The lock holds its owner's place. Who waits long for it asks whether the owner's process has
-//! ended, takes the lock over if so, and completes what the journal holds. Recovery itself may be
-//! interrupted at any step and begins again with the next waiter.
+//! The lock holds its owner's place. A thread that waits long for it asks whether the owner's
+//! process has ended, takes the lock over if so, and completes what the journal holds. Recovery
+//! itself may be interrupted at any step and begins again with the next waiter.
 //!
 //! Stores of a process that is killed become visible in the order in which its instructions
 //! retired, up to some instruction; the compiler is held to that order by releasing stores.
@@ -80,8 +81,8 @@ impl Shared {
             backoff.snooze();
             looks += 1;
             if looks.is_multiple_of(PATIENCE) {
-                // An owner that is no rank was written by somebody who must not, and will never
-                // release it.
+                // A lock word that names no rank was written by a process that must not write it;
+                // no owner will release the lock.
                 let owner = u32::try_from(held - 1).ok().filter(|p| *p < self.ranks());
                 let gone = owner.is_none_or(|p| p != self.place && self.region.has_ended(p));
                 if gone && take(held) {

@@ -20,7 +20,8 @@ pub(super) struct Shared {
     pub(super) place: u32,
     /// How many ranks the job has, if operations of other hosts come, too; else 0.
     pub(super) reach: u32,
-    /// Rung when threads of this rank are woken; of a rank that shares its file with nobody.
+    /// Written when threads of this rank are woken; only of a rank that shares its file with no
+    /// other.
     pub(super) wakeup: Option<OwnedFd>,
     pub(super) faults: Faults,
     /// Which places for operations under way are taken by threads of this process, a bit each.

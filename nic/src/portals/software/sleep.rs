@@ -1,12 +1,12 @@
 //! Threads that sleep until their rank's interface has an event for them.
 //!
-//! An interface has a sleep word: 0, nobody sleeps; 1, somebody does or is about to. It is set, and
-//! looked at by those who post events, under the interface's lock. So either a sleeper finds the
-//! event in its queue, or who posts it finds the word. Who posts and dies before it has woken
-//! anybody leaves the word as it is, for the next.
+//! An interface has a sleep word: 0, no thread sleeps; 1, a thread does or is about to. It is set,
+//! and read by threads that post events, under the interface's lock. So either a sleeper finds the
+//! event in its queue, or the thread that posts it finds the word. A thread that posts and dies
+//! before it has woken any sleeper leaves the word as it is, for the next.
 //!
-//! Threads sleep on the word, as a futex; one of a rank that shares its file with nobody may sleep
-//! on file descriptors instead, of which one is an eventfd. A thread that wakes the rank
+//! Threads sleep on the word, as a futex; one of a rank that shares its file with no other may
+//! sleep on file descriptors instead, of which one is an eventfd. A thread that wakes the rank
 //! writes that, too.
 
 use super::interface::Software;
@@ -65,7 +65,7 @@ impl Shared {
         section.rings = true;
     }
 
-    /// Sleeps unless `has_event`, asked under the lock, or `come`, asked afterwards, says no.
+    /// Sleeps unless `has_event`, asked under the lock, or `come`, asked afterwards, says yes.
     pub(super) fn sleep(
         &self,
         rest: Rest<'_>,

@@ -1,9 +1,9 @@
 //! Operations that move data outside of the target's lock.
 //!
 //! Each is announced in a place of the initiator's interface, so that the target's owner does not
-//! take the memory away, and so that somebody can end it if the initiator dies. Two kinds: *plain*
-//! ones, which change nothing in the entry, and *counted* ones, which the entry counts as pending.
-//! The place of a counted one changes in the same commits as that count.
+//! take the memory away, and so that another rank can end it if the initiator dies. Two kinds:
+//! *plain* ones, which change nothing in the entry, and *counted* ones, which the entry counts as
+//! pending. The place of a counted one changes in the same commits as that count.
 
 use super::layout::{SLOT_COUNT, WORD};
 use super::message::Message;

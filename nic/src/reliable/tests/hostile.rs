@@ -1,4 +1,4 @@
-//! Datagrams that nobody should have sent.
+//! Datagrams that no peer should have sent.
 
 use super::wire::World;
 use super::{INCARNATIONS, endpoint};

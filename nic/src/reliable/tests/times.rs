@@ -65,7 +65,7 @@ fn who_has_left_is_owed_nothing() {
     submit(&mut world, b"one").unwrap();
     world.run(Duration::from_millis(10));
     assert!(world.ends.iter().all(|end| end.is_drained()));
-    // Nobody takes what comes once a rank has gone.
+    // A rank that has gone takes no records.
     world.ends[1].leave();
     submit(&mut world, b"two").unwrap();
     world.transmit();
@@ -185,7 +185,7 @@ fn a_silent_peer_is_asked_and_lost_only_if_it_does_not_answer() {
     assert_eq!(world.ends[0].counts().probes, 0);
     world.run(Duration::from_millis(11_100));
     assert_eq!(world.ends[0].counts().probes, 1);
-    // Whom nobody watches is not asked.
+    // A peer that is not watched is not probed.
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"hello").unwrap();
     world.run(Duration::from_secs(1));

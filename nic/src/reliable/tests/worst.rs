@@ -107,7 +107,7 @@ proptest! {
         let config = config(datagram_bytes, windows);
         let seal = sealed.then(|| Seal::from_secret(b"of this job"));
         let mut world = World::new(config, ranks, seal.as_ref(), seed);
-        // Without a code nobody finds a bit that has changed.
+        // Without a code, a changed bit is not found.
         let corrupt = if sealed { corrupt } else { 0 };
         world.faults = Faults { drop, duplicate, corrupt, jitter_us };
         run(world, records, sealed, &config);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What somebody does.
+/// What a caller does.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Acquire {

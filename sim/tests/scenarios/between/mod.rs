@@ -1,7 +1,7 @@
 //! Messages between endpoints of several indices over a wire that loses, repeats, delays and
 //! damages frames: requests and replies of all categories and numbers of arguments. Each comes
-//! once, to the handler that its endpoint has under that index, and tells from which endpoint it
-//! comes.
+//! once, to the handler that its endpoint has under that index, and names the endpoint that it
+//! comes from.
 #![allow(unsafe_code)]
 
 mod plan;
@@ -280,7 +280,7 @@ fn program(rank: &Rank, shared: Arc<Shared>, seed: u64) {
         engine.open_endpoint(endpoint.into(), table).unwrap();
         let memory = vec![0u8; PLACE * (BATCH * (RANKS + 1)) as usize].leak();
         let base = memory.as_mut_ptr();
-        // SAFETY: the memory is there to the end of the process, and nobody accesses it otherwise.
+        // SAFETY: the memory is there to the end of the process, and nothing accesses it otherwise.
         unsafe { engine.regions().bind(endpoint.into(), base, memory.len()) }.unwrap();
         own.extend_from_slice(&(base.expose_provenance() as u64).to_le_bytes());
     }

@@ -1,4 +1,4 @@
-/* Stands in for the library: tells what the variant says of itself. The library's own function goes before this one. */
+/* Stands in for the library, whose own function goes first: prints what the variant says. */
 #if !defined(GASNET_SEQ) && !defined(GASNET_PAR) && !defined(GASNET_PARSYNC)
 #define GASNET_SEQ
 #endif

@@ -26,7 +26,7 @@ fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
     assert_eq!(idle.held, Some(Held::default()));
     assert!(a.tcp.ledger(JobRank(1)).is_none());
     assert!(a.tcp.ledger(JobRank(2)).is_none());
-    // The first use of a peer asks for a connection to it, and to nobody else.
+    // The first use of a peer asks for a connection to it, and to no other peer.
     assert!(a.note(7));
     assert_eq!(*a.queue.wanted.lock(), [JobRank(1)]);
     assert_eq!((report(&a).used, report(&a).connected), (1, 0));

@@ -71,7 +71,7 @@ fn connected_ranks_confirm_an_exit() {
         assert_eq!(while_polled(&mut b, || report(&a, LONG)), ONE);
         assert_eq!(*heard.lock(), [(0, 7)]);
         assert_eq!(a.queue.wanted.lock().len(), 0);
-        // A rank that heard of an exit reports it to nobody.
+        // A rank that heard of an exit reports it to no rank.
         let due = ExitCounts {
             heard: 1,
             ..ExitCounts::default()

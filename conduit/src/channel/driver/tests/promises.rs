@@ -133,7 +133,7 @@ fn a_payload_is_received_at_its_place() {
     data.set_position(position);
     there.write_all(data.as_bytes()).unwrap();
     there.write_all(&[8; LEN / 2]).unwrap();
-    // SAFETY: the place is there to the end, and nobody has it as a slice before the get is over.
+    // SAFETY: the place is there to the end, and no slice of it exists before the get is over.
     let half = unsafe { SharedBytes::from_raw(start, LEN / 2) };
     let has_half = || {
         let mut bytes = vec![0; LEN / 2];

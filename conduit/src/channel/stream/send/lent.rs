@@ -14,7 +14,7 @@ pub(super) struct Lent {
     len: usize,
 }
 
-// SAFETY: nobody reads it but who has lent it, before the call that lends it ends.
+// SAFETY: only the thread that lends it reads it, before the call that lends it ends.
 unsafe impl Send for Lent {}
 
 impl SendStream {

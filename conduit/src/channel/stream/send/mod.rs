@@ -204,8 +204,8 @@ impl SendStream {
     #[inline]
     fn copy_in(&mut self, head: &[u8], bytes: SharedBytes<'_>) {
         self.ring.push_both(head, bytes.len(), |at, place| {
-            // SAFETY: `push_both` asks for the parts of `bytes`, one after the other, and the
-            // ring is nobody else's.
+            // SAFETY: `push_both` asks for the parts of `bytes`, one after the other, and only
+            // `self` has the ring.
             unsafe {
                 bulk::copy(place.as_mut_ptr(), bytes.as_ptr().add(at), place.len());
             }

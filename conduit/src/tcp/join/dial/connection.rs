@@ -121,9 +121,9 @@ impl Connection {
         }
     }
 
-    /// Somebody looks. Time for which nobody did, although there was something to do, is no time in
-    /// which the peer was out of reach: a program that computes for a minute finds what happened in
-    /// the first seconds of it.
+    /// Notes that the rank looks. Time for which it did not, although there was something to do, is
+    /// no time in which the peer was out of reach: a program that computes for a minute finds what
+    /// happened in the first seconds of it.
     fn look(&mut self, now_ns: u64) {
         let due_ns = match self.state {
             State::Due { at_ns } => at_ns,

@@ -13,7 +13,7 @@ pub enum Failure {
     System(i32),
     /// The peer's kernel did not answer in time.
     TimedOut,
-    /// The connection stood and nobody answered in time.
+    /// The connection was established and the peer did not answer in time.
     Silent,
     /// The other end closed the connection in the middle of the handshake.
     Closed,

@@ -18,11 +18,11 @@
 //! * **Addresses** are tried in turn. When all have failed there is a pause, which doubles and has
 //!   chance in it. The peer is given up when that has gone on for [`DialConfig::unreachable_ns`],
 //!   or when each address has had its tries.
-//! * **A peer that does not poll** is not unreachable: its kernel takes the connection, and nobody
-//!   answers. Such an attempt is made anew after a while, at the next address, and does not bring
-//!   the end nearer.
-//! * **A rank that does not poll itself** finds out late what happened. Time for which nobody
-//!   looked does not count.
+//! * **A peer that does not poll** is not unreachable: its kernel takes the connection, and no
+//!   process answers. Such an attempt is made anew after a while, at the next address, and does not
+//!   bring the end nearer.
+//! * **A rank that does not poll itself** finds out late what happened. Time for which it did not
+//!   look does not count.
 //! * **Crossing**: when both connect at the same time, the connection that the higher rank makes
 //!   stays. It refuses the other only while its own is about to be answered, so that a rank that
 //!   can be reached in one direction alone is reached.

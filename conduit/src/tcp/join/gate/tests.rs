@@ -109,8 +109,8 @@ fn each_reason_has_its_count() {
 }
 
 proptest! {
-    /// Whatever comes and goes: nobody stays beyond the deadline, nobody from the job gives way,
-    /// all are counted.
+    /// Whatever comes and goes: no connection stays beyond the deadline, none from the job gives
+    /// way, all are counted.
     #[test]
     fn a_gate_keeps_its_promises(
         most in 1u32..6,

@@ -334,7 +334,7 @@ fn ten_megabytes_of_noise_are_refused() {
 }
 
 proptest! {
-    /// Whatever replaces a part of any message: nobody takes anybody for a peer.
+    /// Whatever replaces a part of any message: neither end takes the other for a peer.
     #[test]
     fn no_message_can_be_forged(
         which in 0usize..4,

@@ -7,8 +7,8 @@ use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 use std::path::Path;
 
-/// How the names of interfaces begin that lead to containers and virtual machines. Those that are
-/// bridges are known by the system, too; this is for where it does not tell (containers see another
+/// How the names of interfaces begin that lead to containers and virtual machines. The system knows
+/// those that are bridges, too; this is for where it does not show them (containers see another
 /// `/sys`).
 const OF_CONTAINERS: [&str; 7] = ["docker", "br-", "virbr", "lxcbr", "lxdbr", "podman", "cni"];
 

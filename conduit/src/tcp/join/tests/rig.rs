@@ -30,7 +30,7 @@ pub(super) fn loopback() -> Interface {
     }
 }
 
-/// An address where nobody listens.
+/// An address where no process listens.
 pub(super) fn dead_address() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
@@ -207,7 +207,7 @@ impl Cluster {
     }
 }
 
-/// Nothing is readable that nobody reads.
+/// No joiner's descriptor stays readable.
 pub(super) fn pass(cluster: &Cluster) {
     assert!(
         !cluster.ready(0),

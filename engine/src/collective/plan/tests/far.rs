@@ -41,8 +41,8 @@ fn short_data_takes_as_many_rounds_as_neighborhoods_have_bits() {
     for (size, place, bits) in places {
         let hoods = Hoods::new(size, place);
         for &kind in KINDS {
-            // Up a tree and down, two levels of dissemination, or pairs made first and told at the
-            // end.
+            // Up a tree and down, two levels of dissemination, or pairs made first, which get the
+            // result at the end.
             let limits = match kind {
                 Kind::Reduce | Kind::Gather => (bits, 1),
                 Kind::ReduceAll | Kind::ReduceScatter => (bits + 2, bits + 2),

@@ -326,7 +326,7 @@ fn operations(seen: &mut Seen) {
     };
     refusals(seen, "put_answered", false, nic, put_answered);
     refusals(seen, "get_answered", false, nic, get_answered);
-    // Acknowledgements that nobody could take.
+    // Acknowledgements for which the descriptor has no queue.
     let mute = bind(nic, 0, 64, Descriptor::SILENT);
     let target = pair.target(1, 0);
     for (name, call) in [("put", put), ("put_region", put_region)] {

@@ -1,4 +1,4 @@
-//! Faults come as their rules say, the same for a seed, and nothing is lost without being told.
+//! Faults come as their rules say, the same for a seed, and nothing is lost without a report.
 
 use super::{END, Pair, drain, exactly, part, read, write};
 use crate::portals::software::FaultRules;

@@ -69,7 +69,7 @@ const END: Events = Events {
     end: true,
 };
 
-/// Matches exactly these bits from anybody.
+/// Matches exactly these bits from any rank.
 fn exactly(bits: u64) -> Matching {
     Matching {
         bits,

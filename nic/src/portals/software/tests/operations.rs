@@ -67,7 +67,7 @@ fn a_rank_is_a_target_of_its_own() {
 #[test]
 fn atomic_operations_change_and_fetch() {
     let pair = Pair::new();
-    // One entry that tells nobody, one that tells: both ways to a target.
+    // One entry that reports nothing, one that reports ends: both ways to a target.
     let told = Entry {
         events: END,
         queue: Some(pair.told),

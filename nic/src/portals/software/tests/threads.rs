@@ -82,7 +82,7 @@ fn a_target_that_only_computes_is_written_read_and_counted_up() {
     });
     let ways = (a.status(Register::Direct), a.status(Register::Matched));
     assert_eq!(ways, (300, 300));
-    // What the target was told waited for it; more than fit was counted.
+    // The target's events waited in its queue; events that did not fit were counted.
     let mut there = 0;
     let missing = loop {
         match b.queue_get(told) {
@@ -97,7 +97,7 @@ fn a_target_that_only_computes_is_written_read_and_counted_up() {
 /// Seconds after which the senders' test ends if it hangs.
 const TOO_LONG: u64 = 200;
 
-/// Tells threads to stop, also when a check has failed.
+/// Makes threads stop, also when a check has failed.
 struct Stop<'a>(&'a AtomicBool);
 
 impl Drop for Stop<'_> {

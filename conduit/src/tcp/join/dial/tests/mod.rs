@@ -260,7 +260,8 @@ fn time_for_which_nobody_looked_does_not_count() {
         assert!(peer.lost(&config, now_ns, 0, incarnation));
         now_ns += 60 * S;
     }
-    // And nobody answers, which is looked at once a minute: it takes as many looks as it takes.
+    // Now the peer does not answer, and this rank looks once a minute: it gives up only after
+    // enough looks.
     let mut looks = 0;
     loop {
         now_ns += 60 * S;

@@ -4,7 +4,7 @@ use super::super::DialConfig;
 use super::world::{Way, World};
 use super::{MS, S};
 
-/// Nobody answers at all: the end comes when it is due, with nothing else before.
+/// No peer answers at all: the end comes when it is due, with nothing else before.
 #[test]
 fn an_unreachable_peer_is_given_up_in_time() {
     for (addresses, way) in [
@@ -38,7 +38,7 @@ fn a_peer_that_does_not_poll_is_waited_for() {
     world.assert_joined(0);
 }
 
-/// An address that leads to somebody else's kernel does not hide the right one.
+/// An address that leads to another host's kernel does not hide the right one.
 #[test]
 fn a_silent_address_is_left_for_the_next() {
     let mut world = World::new(7, 2);
@@ -48,8 +48,8 @@ fn a_silent_address_is_left_for_the_next() {
     world.assert_joined(0);
 }
 
-/// spec T1, by 3,000 seeds: whoever asks when, whatever address leads where at first, whatever is
-/// reset: when the faults are over both ends have the same connection, and keep it.
+/// spec T1, by 3,000 seeds: whichever rank asks when, whatever address leads where at first,
+/// whatever is reset: when the faults are over both ends have the same connection, and keep it.
 #[test]
 fn both_ends_agree_in_the_end_whatever_happens() {
     let seeds = std::env::var("ARGONET_SIM_SEEDS")

@@ -16,11 +16,11 @@ use super::{MS, S};
 pub(super) enum Way {
     /// To the peer.
     Good,
-    /// To a host where nobody listens.
+    /// To a host where no process listens.
     Refuses,
     /// Nowhere.
     Swallows,
-    /// To a kernel where nobody answers.
+    /// To a kernel where no process answers.
     Silent,
 }
 

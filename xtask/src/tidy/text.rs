@@ -1,0 +1,145 @@
+//! Rules for comments and pages: how wide lines are, and which words they do without.
+
+use super::File;
+
+/// Columns of a line of a comment or a page.
+const COLUMNS: usize = 100;
+
+/// Words of comments and pages that docs/GLOSSARY.md replaces, outside of code spans.
+const REPLACED: [&str; 17] = [
+    "tell",
+    "tells",
+    "told",
+    "telling",
+    "whoever",
+    "whomever",
+    "somebody",
+    "anybody",
+    "nobody",
+    "linger",
+    "lingers",
+    "neighbour",
+    "neighbours",
+    "behaviour",
+    "colour",
+    "initialise",
+    "serialise",
+];
+
+/// Pages that have them: the list of replaced words, and old names.
+const WITH_OLD_WORDS: [&str; 2] = ["docs/GLOSSARY.md", "CHANGELOG.md"];
+
+/// Pages that a command writes.
+const WRITTEN: [&str; 2] = ["docs/spec-items.md", "docs/test-results.md"];
+
+pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
+    let is_page = file.path.ends_with(".md");
+    if WRITTEN.contains(&file.path.as_str()) || !(is_page || file.path.ends_with(".rs")) {
+        return;
+    }
+    let mut is_code = false;
+    for (number, line) in (1..).zip(file.text.lines()) {
+        let text = if is_page { Some(line) } else { comment(line) };
+        let Some(text) = text.map(str::trim) else {
+            // The next comment is another one.
+            is_code = false;
+            continue;
+        };
+        if text.starts_with("```") {
+            is_code = !is_code;
+        }
+        if !is_code && !WITH_OLD_WORDS.contains(&file.path.as_str()) {
+            for word in replaced(text) {
+                let path = &file.path;
+                complaints.push(format!("{path}:{number}: {word}: see docs/GLOSSARY.md"));
+            }
+        }
+        let columns = line.chars().count();
+        if columns > COLUMNS && !is_code && !is_one_line(text) {
+            let path = &file.path;
+            complaints.push(format!(
+                "{path}:{number}: {columns} columns, at most {COLUMNS}"
+            ));
+        }
+    }
+}
+
+/// The replaced words of a line. What stands in backticks is code.
+fn replaced(text: &str) -> impl Iterator<Item = &str> {
+    let prose = text.split('`').step_by(2);
+    let words = prose.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    words.filter(|word| REPLACED.iter().any(|old| old.eq_ignore_ascii_case(word)))
+}
+
+/// What a line says that is nothing but a comment.
+fn comment(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let markers = ["///", "//!", "//"];
+    markers.iter().find_map(|marker| line.strip_prefix(marker))
+}
+
+/// Rows of tables, headings, the targets of links, and what has no space cannot be wrapped.
+fn is_one_line(text: &str) -> bool {
+    let is_target = text.starts_with('[') && text.contains("]: ");
+    text.starts_with(['|', '#']) || is_target || !text.contains(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(path: &str, text: &str) -> usize {
+        let file = File {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        };
+        let mut complaints = Vec::new();
+        check(&file, &mut complaints);
+        complaints.len()
+    }
+
+    #[test]
+    fn lines_are_at_most_100_columns_wide() {
+        let (just, wide) = ("a ".repeat(48), "a ".repeat(60));
+        assert_eq!(complaints("src/a.rs", &format!("    // {just}\n")), 1);
+        assert_eq!(complaints("src/a.rs", &format!("/// {just}\n")), 0);
+        assert_eq!(
+            complaints("src/a.rs", &format!("let a = 1; // {wide}\n")),
+            0
+        );
+        assert_eq!(complaints("docs/a.md", &wide), 1);
+        assert_eq!(complaints("docs/spec-items.md", &wide), 0);
+        let columns = "é".repeat(50) + " " + &"é".repeat(49);
+        assert_eq!(complaints("docs/a.md", &columns), 0);
+    }
+
+    #[test]
+    fn replaced_words_are_found_in_prose() {
+        let told = concat!("to", "ld");
+        assert_eq!(complaints("src/a.rs", &format!("// It is {told}.\n")), 1);
+        assert_eq!(
+            complaints("docs/a.md", &format!("`{told}` and a{told}\n")),
+            0
+        );
+        assert_eq!(complaints("docs/a.md", &format!("```\n{told}\n```\n")), 0);
+        assert_eq!(complaints("src/a.rs", &format!("let {told} = 1;\n")), 0);
+        assert_eq!(complaints("CHANGELOG.md", told), 0);
+    }
+
+    #[test]
+    fn what_cannot_be_wrapped_may_be_wider() {
+        let wide = "a ".repeat(60);
+        assert_eq!(complaints("docs/a.md", &format!("```\n{wide}\n```\n")), 0);
+        assert_eq!(
+            complaints("docs/a.md", &format!("```\na\n```\n{wide}\n")),
+            1
+        );
+        assert_eq!(complaints("src/a.rs", &format!("//! | {wide} |\n")), 0);
+        assert_eq!(complaints("docs/a.md", &format!("## {wide}\n")), 0);
+        // A fence that a comment leaves open ends with the comment.
+        assert_eq!(
+            complaints("src/a.rs", &format!("/// ```\nfn f() {{}}\n// {wide}\n")),
+            1
+        );
+    }
+}
