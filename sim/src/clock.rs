@@ -3,7 +3,7 @@
 use crate::config::SimConfig;
 use crate::fiber::Fiber;
 use crate::wire::{FaultPlan, Later, Streams};
-use core::fmt;
+use core::fmt::{self, Write as _};
 use core::hash::Hasher;
 use parking_lot::Mutex;
 use std::collections::BinaryHeap;
@@ -107,7 +107,7 @@ impl Clock {
             order: 0,
             nodes: (0..ranks).map(|_| Node::default()).collect(),
             plan: config.faults.clone(),
-            streams: Streams::new(seed, ranks, sizes.pipe_bytes, sizes.dead_after_ns),
+            streams: Streams::new(seed, ranks, &sizes),
             digest: DefaultHasher::new(),
             events: 0,
             overslept: Vec::new(),
@@ -227,7 +227,7 @@ impl State {
     }
 
     /// Notes something for the digest and the trace.
-    fn note(&mut self, words: [u64; 4], line: fmt::Arguments<'_>) {
+    fn note(&mut self, words: [u64; 2], line: fmt::Arguments<'_>) {
         self.events += 1;
         for word in words {
             self.digest.write_u64(word);
@@ -265,11 +265,12 @@ impl State {
         self.now_ns = self.now_ns.max(event.at_ns);
         match event.what {
             What::Wire(what) => {
-                let mut hasher = DefaultHasher::new();
                 if let Later::Arrive(_, bytes) = &what {
-                    hasher.write(bytes);
+                    self.digest.write(bytes);
                 }
-                self.note([self.now_ns, 1, hasher.finish(), 0], format_args!("{what}"));
+                // Hashing cannot fail.
+                let _ = write!(Text(&mut self.digest), "{what}");
+                self.note([self.now_ns, 1], format_args!("{what}"));
                 self.wire(|streams, plan, now_ns| streams.happen(plan, now_ns, what));
                 Step::Other
             }
@@ -288,10 +289,8 @@ impl State {
                 if overslept {
                     self.overslept.push(rank);
                 }
-                self.note(
-                    [rank.into(), self.now_ns, 2, 0],
-                    format_args!("rank {rank} runs"),
-                );
+                let words = [self.now_ns, u64::from(rank) << 1];
+                self.note(words, format_args!("rank {rank} runs"));
                 Step::Run(rank)
             }
         }
@@ -332,6 +331,16 @@ impl State {
     /// Whether two ranks have ever tried to connect.
     pub(crate) fn knows(&self, rank: u32, peer: u32) -> bool {
         self.streams.knows(rank, peer)
+    }
+}
+
+/// Text that becomes a part of a digest.
+struct Text<'a>(&'a mut DefaultHasher);
+
+impl fmt::Write for Text<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.write(text.as_bytes());
+        Ok(())
     }
 }
 

@@ -154,9 +154,13 @@ impl Rails for SimRails {
     }
 
     fn open(&self, id: RailId, rail: &SimRail) -> io::Result<()> {
-        self.place
+        let is_open = self
+            .place
             .wire(|streams, _, _| streams.open(self.rank(), id, rail.end));
-        Ok(())
+        match is_open {
+            true => Ok(()),
+            false => Err(io::ErrorKind::ConnectionReset.into()),
+        }
     }
 
     fn close(&self, id: RailId, rail: &SimRail) {

@@ -5,8 +5,8 @@ use crate::clock::Place;
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::{
-    Capabilities, Conduit, Connections, Injected, Limits, OpToken, PeerLedger, PrepareRequest,
-    Prepared, SendError, Sink,
+    Capabilities, Conduit, Connections, ExitCounts, ExitReport, HearExit, Injected, Limits,
+    OpToken, PeerLedger, PrepareRequest, Prepared, SendError, Sink,
 };
 use core::ops::Deref;
 use core::time::Duration;
@@ -160,7 +160,23 @@ impl<C: Conduit> Conduit for Timed<C> {
         self.conduit.ledger(peer)
     }
 
+    fn wake(&self) {
+        self.conduit.wake();
+    }
+
     fn connections(&self) -> Option<Connections> {
         self.conduit.connections()
+    }
+
+    fn on_exit(&self, act: HearExit) {
+        self.conduit.on_exit(act);
+    }
+
+    fn report_exit(&self, exit: &ExitReport<'_>) -> bool {
+        self.conduit.report_exit(exit)
+    }
+
+    fn exits(&self) -> Option<ExitCounts> {
+        self.conduit.exits()
     }
 }

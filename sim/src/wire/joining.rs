@@ -136,8 +136,19 @@ impl Joining {
             return false;
         }
         if let Call::Hello(new) = call {
-            rank.calls
-                .retain(|old| !matches!(old, Call::Hello(old) if old.id() == new.id()));
+            let of_same = |old: &Call| match old {
+                Call::Hello(old) if old.id() == new.id() => Some(old.attempt),
+                _ => None,
+            };
+            if rank
+                .calls
+                .iter()
+                .filter_map(of_same)
+                .any(|old| old > new.attempt)
+            {
+                return true;
+            }
+            rank.calls.retain(|old| of_same(old).is_none());
         }
         rank.calls.push_back(call);
         true

@@ -2,6 +2,7 @@
 
 use super::faults::FaultPlan;
 use super::joining::{Call, Joining};
+use crate::config::Sizes;
 use crate::random::Random;
 use argonet_base::JobRank;
 use argonet_conduit::channel::rail::{RailId, Ready, Vital};
@@ -43,6 +44,11 @@ pub(crate) enum Later {
     Break(u64),
     /// An end learns that there is no more.
     Close(End),
+    /// The host of an end asks that of the other, which does not answer. Where the end has written
+    /// something that is not acknowledged, the host repeats that instead, for longer than a run.
+    Ask(End),
+    /// An end's host hears that so many bytes have come.
+    Acknowledge(End, usize),
     /// A rank hears of a connection that is being made.
     Call(u32, Call),
     /// An attempt to make one has had its time.
@@ -57,6 +63,8 @@ impl fmt::Display for Later {
             Later::Arrive(end, bytes) => write!(f, "{} bytes come to {end}", bytes.len()),
             Later::Break(connection) => write!(f, "connection {connection} breaks"),
             Later::Close(end) => write!(f, "{end} is closed"),
+            Later::Ask(end) => write!(f, "{end} asks in vain"),
+            Later::Acknowledge(end, bytes) => write!(f, "{bytes} bytes of {end} are acknowledged"),
             Later::Call(rank, call) => write!(f, "rank {rank} hears {call:?}"),
             Later::Retry(rank, id, attempt) => {
                 write!(f, "attempt {attempt} of rank {rank} at {id:?} is over")
@@ -106,6 +114,8 @@ pub(crate) struct Streams {
     pub(super) random: Random,
     /// Bytes of a direction that were written and not read, at most.
     pipe_bytes: usize,
+    /// Channels find silent hosts, so that a break may be one that no host notices.
+    has_silent_breaks: bool,
     /// Until when each rank's outgoing wire is busy.
     busy_until_ns: Vec<u64>,
     connections: BTreeMap<u64, Connection>,
@@ -127,10 +137,12 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    pub(crate) fn new(seed: u64, ranks: u32, pipe_bytes: usize, dead_after_ns: u64) -> Self {
+    pub(crate) fn new(seed: u64, ranks: u32, sizes: &Sizes) -> Self {
+        let (pipe_bytes, dead_after_ns) = (sizes.pipe_bytes, sizes.dead_after_ns);
         Self {
             random: Random::fork(seed, 1),
             pipe_bytes,
+            has_silent_breaks: !sizes.channel.silent_time.is_zero(),
             busy_until_ns: vec![0; ranks as usize],
             connections: BTreeMap::new(),
             next_connection: 1,
@@ -195,11 +207,15 @@ impl Streams {
         [0, 1].map(|side| End { connection, side })
     }
 
-    /// A rank uses an end from now on.
-    pub(crate) fn open(&mut self, rank: u32, id: RailId, end: End) {
+    /// A rank uses an end from now on; false if the connection has ended already.
+    pub(crate) fn open(&mut self, rank: u32, id: RailId, end: End) -> bool {
+        if !self.connections.contains_key(&end.connection) {
+            return false;
+        }
         self.open[rank as usize].insert(id.to_word(), end);
         self.look(end);
         self.woken.push(rank);
+        true
     }
 
     /// Notes whether an end has something for the rank that uses it.
@@ -301,7 +317,7 @@ impl Streams {
     }
 
     /// Writes bytes for which there is [room](Self::room).
-    pub(crate) fn write(&mut self, plan: &FaultPlan, now_ns: u64, end: End, bytes: Vec<u8>) {
+    pub(crate) fn write(&mut self, plan: &FaultPlan, now_ns: u64, end: End, mut bytes: Vec<u8>) {
         let Some(connection) = self.connections.get(&end.connection) else {
             return;
         };
@@ -316,16 +332,15 @@ impl Streams {
             return;
         };
         let direction = &mut connection.directions[end.side];
-        if direction.in_flight == 0 {
-            // Silence counts from the first byte that is not acknowledged.
-            direction.heard_ns = direction.heard_ns.max(now_ns);
-        }
         direction.in_flight += bytes.len();
         direction.arrives_ns = direction.arrives_ns.max(at_ns);
-        self.later
-            .push((direction.arrives_ns, Later::Arrive(end.other(), bytes)));
+        let at_ns = direction.arrives_ns;
         if breaks {
-            let at_ns = now_ns + self.random.around(2 * quality.delay_ns);
+            // At any byte of what was written.
+            bytes.truncate(self.random.range(0, bytes.len() as u64) as usize);
+        }
+        self.later.push((at_ns, Later::Arrive(end.other(), bytes)));
+        if breaks {
             self.later.push((at_ns, Later::Break(end.connection)));
         }
     }
@@ -468,6 +483,12 @@ impl Streams {
     pub(crate) fn happen(&mut self, plan: &FaultPlan, now_ns: u64, what: Later) {
         match what {
             Later::Arrive(end, bytes) => self.arrive(plan, now_ns, end, &bytes),
+            Later::Acknowledge(end, bytes) => self.acknowledge(now_ns, end, bytes),
+            Later::Ask(end) => {
+                if self.queued(end) == 0 {
+                    self.happen(plan, now_ns, Later::Close(end));
+                }
+            }
             Later::Break(connection) => self.break_off(plan, now_ns, connection),
             Later::Close(end) => {
                 if let Some(connection) = self.connections.get_mut(&end.connection) {
@@ -502,15 +523,36 @@ impl Streams {
         if connection.is_broken || plan.is_dead(rank, now_ns) {
             return;
         }
-        // The other host hears of it as soon as this one.
+        let writer = connection.ranks[end.other().side];
         connection.directions[end.side].heard_ns = now_ns;
-        let is_taken = !connection.directions[end.side].is_closed;
-        let direction = &mut connection.directions[end.other().side];
-        direction.in_flight -= bytes.len();
-        direction.heard_ns = now_ns;
-        if is_taken {
+        if !connection.directions[end.side].is_closed {
+            let direction = &mut connection.directions[end.other().side];
             direction.unread.extend(bytes);
             self.look(end);
+            self.woken.push(rank);
+        }
+        // The other host hears of it at once, unless a partition holds that back.
+        let heard_ns = plan.heals_at(rank, writer, now_ns);
+        let acknowledgement = Later::Acknowledge(end.other(), bytes.len());
+        if heard_ns == now_ns {
+            self.happen(plan, now_ns, acknowledgement);
+        } else {
+            self.later.push((heard_ns, acknowledgement));
+        }
+    }
+
+    fn acknowledge(&mut self, now_ns: u64, end: End, bytes: usize) {
+        let Some(connection) = self.connections.get_mut(&end.connection) else {
+            return;
+        };
+        if connection.is_broken {
+            return;
+        }
+        let direction = &mut connection.directions[end.side];
+        direction.in_flight -= bytes;
+        direction.heard_ns = now_ns;
+        let rank = connection.ranks[end.side];
+        if self.for_room[rank as usize].contains(&end) {
             self.woken.push(rank);
         }
     }
@@ -525,27 +567,33 @@ impl Streams {
         }
         self.broken += 1;
         let notice_ns = NOTICE_DELAYS * plan.quality(now_ns).delay_ns;
+        let is_silent = self.has_silent_breaks && self.random.chance(250_000);
+        let asks_ns = now_ns + self.joining.dead_after_ns();
         for side in [0, 1] {
             if self.random.chance(500_000) {
                 state.directions[side].unread.clear();
             }
+            let end = End { connection, side };
             let at_ns = now_ns + self.random.around(notice_ns);
-            self.later
-                .push((at_ns, Later::Close(End { connection, side })));
+            self.later.push(match is_silent {
+                true => (asks_ns, Later::Ask(end)),
+                false => (at_ns, Later::Close(end)),
+            });
         }
         for side in [0, 1] {
             self.look(End { connection, side });
         }
     }
 
-    /// A process that dies alone leaves a host that closes its connections; with its host it falls
-    /// silent, and peers that owe it nothing learn of that when their hosts have asked in vain.
+    /// A process that dies alone leaves a host that closes its connections. With its host it falls
+    /// silent: hosts that owe it nothing learn of that when they have asked in vain, and of the
+    /// others the channel must find it.
     fn die(&mut self, plan: &FaultPlan, now_ns: u64, rank: u32) {
         let with_host = self.random.chance(500_000);
         for end in self.ends_of(rank) {
             if with_host {
                 let at_ns = now_ns + self.joining.dead_after_ns();
-                self.later.push((at_ns, Later::Close(end.other())));
+                self.later.push((at_ns, Later::Ask(end.other())));
             } else {
                 self.shut(plan, now_ns, end);
             }

@@ -186,7 +186,7 @@ fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Optio
         .contains(&format!("rank {dead} is taken for dead"))
     {
         Some(format!("rank {dead} died, but: {}", abort.message))
-    } else if Duration::from_nanos(abort.at_ns) > limit {
+    } else if abort.at_ns < at_ns || Duration::from_nanos(abort.at_ns) > limit {
         Some(format!(
             "rank {dead} died at {at_ns} ns, noticed at {} ns",
             abort.at_ns

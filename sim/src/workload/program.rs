@@ -122,7 +122,9 @@ impl<'r, C: Simulated> Program<'r, C> {
             Err(error) => error,
         };
         let said = format!("an operation of rank {} is refused: {error}", self.me);
-        if self.shape.job.sim.faults.deaths.is_empty() {
+        let now_ns = self.rank.now().as_nanos();
+        let deaths = &self.shape.job.sim.faults.deaths;
+        if !deaths.iter().any(|(_, at_ns)| u128::from(*at_ns) <= now_ns) {
             panic!("{said}");
         }
         self.rank.engine.boot().abort(1, &said)

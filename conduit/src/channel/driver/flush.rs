@@ -58,6 +58,7 @@ impl<R: Rails> Core<R> {
     // spec T2: a write that the rail takes in part resumes where it stopped.
     /// The same for what goes over the first rail.
     pub(super) fn flush_stream(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
+        outbound.is_held_up = false;
         while let Some(wire) = &outbound.wire {
             let mut pieces = Pieces::new();
             outbound.send_stream.next_burst(&mut pieces);
@@ -75,11 +76,15 @@ impl<R: Rails> Core<R> {
                         self.wake();
                     }
                     if bytes < pieces.bytes() {
+                        outbound.is_held_up = true;
                         break;
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    outbound.is_held_up = true;
+                    break;
+                }
                 Err(_) => {
                     // The thread that reads finds its end, and asks for another.
                     wire.shut();
@@ -106,7 +111,9 @@ impl<R: Rails> Core<R> {
                 self.unconnected.set(peer.rank.0);
                 self.helper.gather();
             }
-        } else if outbound.waits_for_room {
+        }
+        // A rail that is waited for with nothing to write would end every sleep.
+        if outbound.waits_for_room && !outbound.is_held_up {
             self.wait_for_room(peer, outbound, false);
         }
     }
@@ -152,18 +159,24 @@ impl<R: Rails> Core<R> {
     }
 
     /// Before a sleep everything leaves and is acknowledged. What has no room ends sleeps when it
-    /// has.
-    pub(super) fn flush_all(&self) {
+    /// has. Whether something waits that no rail will end a sleep for: payloads that are handed out
+    /// when hosts have acknowledged more.
+    pub(super) fn flush_all(&self) -> bool {
+        let mut waits = false;
         self.each_of(&self.ack_due, |peer, outbound| {
             self.acknowledge_after(peer, outbound, 0)
         });
         self.each_of(&self.dirty, |peer, outbound| {
             self.flush(peer, outbound);
             if outbound.is_unsent() {
-                self.wait_for_room(peer, outbound, true);
-                self.wait_for_claims(peer, outbound);
+                if outbound.is_held_up {
+                    self.wait_for_room(peer, outbound, true);
+                }
+                let claims = self.wait_for_claims(peer, outbound);
+                waits |= outbound.wire.is_some() && !outbound.is_held_up && !claims;
             }
         });
+        waits
     }
 
     /// A read of a peer's first rail has found something.

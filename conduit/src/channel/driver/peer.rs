@@ -89,6 +89,8 @@ pub(crate) struct Outbound<R: Rails> {
     pub(super) patience: u32,
     /// A sleep ends when the first rail takes more.
     pub(super) waits_for_room: bool,
+    /// The first rail has taken less than there was.
+    pub(super) is_held_up: bool,
     pub(super) striping: Striping<R::Rail>,
 }
 
@@ -168,6 +170,7 @@ impl<R: Rails> Peer<R> {
                 gathered_at: 0,
                 patience: 0,
                 waits_for_room: false,
+                is_held_up: false,
                 striping: Striping::default(),
             }),
             ready_rails: AtomicU32::new(0),
@@ -251,7 +254,7 @@ impl<R: Rails> Outbound<R> {
     #[inline]
     pub(super) fn is_unsent(&self) -> bool {
         self.send_stream.unsent() > 0
-            || self.send_stream.is_writing_control()
+            || self.wire.is_some() && self.send_stream.is_writing_control()
             || self.striping.is_writing()
             || self.send_stream.waits_for_rail()
     }

@@ -6,6 +6,9 @@ use crate::conduit::Sink;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
+/// How long a sleep lasts at most while payloads wait to be handed out to rails.
+const STRIPING_LOOKS: Duration = Duration::from_micros(100);
+
 impl<R: Rails> Core<R> {
     /// Takes what has come, first from the peer from which something came last.
     #[inline]
@@ -70,7 +73,7 @@ impl<R: Rails> Core<R> {
     /// Sleeps until a rail has something, a thread wakes this one, or the time is over.
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         self.look_for_silent();
-        self.flush_all();
+        let looks = self.flush_all().then_some(STRIPING_LOOKS);
         let sleeper = self.sleepers.enter(&self.rails);
         self.rails.arm();
         if self.work.any() || self.sleepers.epoch() != seen {
@@ -79,7 +82,7 @@ impl<R: Rails> Core<R> {
             return;
         }
         // A thread must look now and then whether rails still stand.
-        let timeout = [timeout, self.vitals.interval()]
+        let timeout = [timeout, self.vitals.interval(), looks]
             .into_iter()
             .flatten()
             .min();

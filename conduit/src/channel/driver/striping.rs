@@ -65,16 +65,20 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Lets sleeps end when a further rail takes more of the payload that it has begun.
+    /// Lets sleeps end when a further rail takes more of the payload that it has begun. Whether
+    /// there is such a rail.
     #[cold]
-    pub(super) fn wait_for_claims(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
+    pub(super) fn wait_for_claims(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) -> bool {
+        let mut any = false;
         for rail in &mut outbound.striping.rails {
+            any |= rail.claim.is_some();
             if rail.claim.is_some() && !rail.waits_for_room {
                 rail.waits_for_room = true;
                 self.rails
                     .wait_for_room(rail.id(peer.rank), &rail.rail, true);
             }
         }
+        any
     }
 
     /// The rail that takes the next payload: the stream's, or one of the others; `None` if
