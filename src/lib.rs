@@ -63,6 +63,8 @@ mod am;
 mod among;
 mod atomics;
 mod auto_traits;
+#[cfg(doctest)]
+mod book;
 mod bounded;
 mod builder;
 mod collective;
