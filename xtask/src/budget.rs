@@ -24,11 +24,11 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 
 /// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have
 /// nothing to say. From an empty target directory on two processors.
-pub(crate) const BUILD: Budget = minutes("build", 9, 0);
+pub(crate) const BUILD: Budget = minutes("build", 11, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
 /// fast paths, which need valgrind. What runs over a library of Portals 4 is left out where there
 /// is none, as no package has one.
-pub(crate) const UNIT: Budget = minutes("unit", 6, 1);
+pub(crate) const UNIT: Budget = minutes("unit", 7, 1);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
 /// Jobs of real processes, and installations, with what they make of examples. Some need the right
@@ -39,9 +39,9 @@ pub(crate) const NETWORKS: Budget = minutes("networks", 3, 0);
 /// What C sees of headers, and programs in C for what GASNet's texts promise.
 pub(crate) const C: Budget = minutes("c", 9, 0);
 /// Seeds of the simulator.
-pub(crate) const SEEDS: Budget = minutes("seeds", 4, 0);
+pub(crate) const SEEDS: Budget = minutes("seeds", 2, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
-pub(crate) const ASAN: Budget = minutes("asan", 3, 0);
+pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
