@@ -43,6 +43,7 @@ fn measured() -> Result<Vec<u64>, String> {
         prefix: prefix.clone(),
         debug: false,
         segment: Segment::default(),
+        conduits: vec!["smp".into()],
         library: None,
     };
     if !install::install(&options) {

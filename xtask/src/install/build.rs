@@ -3,7 +3,7 @@
 
 use super::archive;
 use super::sources::Sources;
-use super::tools::{Tools, program, said};
+use super::tools::{Tools, all_said, program};
 use super::tree::Tree;
 use super::variant::Variant;
 use super::words;
@@ -80,7 +80,7 @@ pub(super) fn variant(
     let name = variant.library();
     let include = tree.path("include/.")?;
     let word = words::c_string(variant.word);
-    let mut objects = Vec::new();
+    let (mut commands, mut objects) = (Vec::new(), Vec::new());
     for source in sources.variant()? {
         let stem = source.file_stem().unwrap_or_default().to_string_lossy();
         let object = tree.path(&format!("{name}-{stem}.o"))?;
@@ -95,9 +95,10 @@ pub(super) fn variant(
         }
         command.arg("-I").arg(&include);
         command.arg("-c").arg(source).arg("-o").arg(&object);
-        said(&mut command)?;
+        commands.push(command);
         objects.push(object);
     }
+    all_said(commands)?;
     let archive = format!("lib/lib{name}.a");
     let to = tree.path(&archive)?;
     found.tools.archive(&objects, &to)?;

@@ -3,7 +3,7 @@
 
 use super::build::Found;
 use super::tree::{LAST, Tree};
-use super::variant::{CONDUITS, Linking, Variant};
+use super::variant::{Chosen, Linking};
 use super::words::replacement;
 
 /// Where it lies.
@@ -13,12 +13,15 @@ const DIRECTORY: &str = "lib/argonet/build";
 const UP: &str = "../../..";
 
 /// Writes it. All files but one are those of the tree.
-pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), String> {
+pub(super) fn write(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(), String> {
     let name = LAST.rsplit('/').next().unwrap_or(LAST);
     tree.link(&format!("{DIRECTORY}/{name}"), &format!("{UP}/{LAST}"))?;
-    tree.program(&format!("{DIRECTORY}/config.status"), &status(found))?;
+    tree.program(
+        &format!("{DIRECTORY}/config.status"),
+        &status(chosen, found),
+    )?;
     tree.write(&format!("{DIRECTORY}/Makefile"), include_str!("build.mk"))?;
-    for conduit in &CONDUITS {
+    for conduit in &chosen.conduits {
         // A directory deeper.
         let rules = include_str!("build.mk").replace("TREE = ", "TREE = ../");
         tree.write(
@@ -34,7 +37,7 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
     tree.write(&format!("{DIRECTORY}/other/amudp/Makefile"), &rules)?;
     let own = format!("{DIRECTORY}/other/amudp/amudprun");
     tree.link(&own, &format!("../../{UP}/bin/amudprun"))?;
-    for variant in Variant::all(debug) {
+    for variant in chosen.variants() {
         let conduit = format!("{}-conduit", variant.conduit);
         let own = format!("{DIRECTORY}/{conduit}/{}.mak", variant.name());
         let fragment = variant.fragment(Linking::Static);
@@ -47,10 +50,11 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
 }
 
 /// The script that fills files in, as `configure` of other packages leaves one.
-fn status(found: &Found) -> String {
+fn status(chosen: &Chosen, found: &Found) -> String {
     let [cc, cxx] = found.families;
     // Who reads them builds a library for each, by rules for the names that GASNet has.
-    let known = CONDUITS.iter().filter(|conduit| conduit.is_gasnets);
+    let conduits = chosen.conduits.iter();
+    let known = conduits.filter(|conduit| conduit.is_gasnets);
     let conduits: Vec<&str> = known.map(|conduit| conduit.name).collect();
     let mut substitutions = String::new();
     for (name, value) in [

@@ -20,7 +20,7 @@ use sources::Sources;
 use std::path::{Path, PathBuf};
 use tools::Tools;
 use tree::{LAST, Tree};
-use variant::{CONDUITS, Variant};
+use variant::{CONDUITS, Chosen};
 
 /// What the command line says.
 #[derive(clap::Args, Clone, Debug)]
@@ -34,9 +34,17 @@ pub(crate) struct Options {
     /// What of a process's memory others reach: GASNET_SEGMENT_FAST, LARGE or EVERYTHING
     #[arg(long, value_enum, default_value_t)]
     pub(crate) segment: Segment,
+    /// Variants for these conduits alone: smp, tcp, udp, portals
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = conduits())]
+    pub(crate) conduits: Vec<String>,
     /// Install this static library of argonet-capi instead of building one
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
+}
+
+/// What `--conduits` takes.
+fn conduits() -> clap::builder::PossibleValuesParser {
+    CONDUITS.map(|conduit| conduit.name).into()
 }
 
 /// Manual pages that belong to no conduit.
@@ -118,14 +126,14 @@ fn fill(
     sources: &Sources,
     found: &Found,
 ) -> Result<(), String> {
-    let debug = options.debug;
+    let chosen = Chosen::new(&options.conduits, options.debug);
     sources.headers(tree)?;
     configuration(tree, options, sources, &found.prefix)?;
     build::library(tree, library, found)?;
-    for variant in Variant::all(debug) {
+    for variant in chosen.variants() {
         build::variant(tree, &variant, sources, found)?;
     }
-    for conduit in &CONDUITS {
+    for conduit in &chosen.conduits {
         let name = conduit.name;
         let core = "/* This conduit has nothing of its own: gasnetex.h has all there is. */\n";
         tree.write(&format!("include/{name}-conduit/gasnet_core.h"), core)?;
@@ -141,8 +149,8 @@ fn fill(
     for page in PAGES {
         sources.page(page, tree)?;
     }
-    packages::write(tree, debug, found)?;
-    directory::write(tree, debug, found)
+    packages::write(tree, &chosen, found)?;
+    directory::write(tree, &chosen, found)
 }
 
 /// Puts what is known only now into the installed `gasnet_config.h`.
@@ -159,7 +167,11 @@ fn configuration(
         Segment::Fast => String::new(),
         other => format!(" --segment={}", other.word()),
     };
-    let arguments = format!("--prefix={prefix}{debug}{segment}");
+    let conduits = match options.conduits.as_slice() {
+        [] => String::new(),
+        some => format!(" --conduits={}", some.join(",")),
+    };
+    let arguments = format!("--prefix={prefix}{debug}{segment}{conduits}");
     for (name, value) in [
         ("GASNETI_BUILD_ID", words::c_string(&sources.build_id())),
         ("GASNETI_CONFIGURE_ARGS", words::c_string(&arguments)),

@@ -2,12 +2,12 @@
 
 use super::build::Found;
 use super::tree::Tree;
-use super::variant::{CONDUITS, Linking, Variant};
+use super::variant::{Chosen, Linking, Variant};
 use super::words::shell;
 
 /// Writes those of all variants.
-pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), String> {
-    for variant in Variant::all(debug) {
+pub(super) fn write(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(), String> {
+    for variant in chosen.variants() {
         for linking in Linking::ALL {
             let variables = variant.variables(linking, found);
             tree.write(&variant.fragment(linking), &make(&variant, &variables))?;
@@ -20,9 +20,9 @@ pub(super) fn write(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), S
     for is_threaded in [false, true] {
         let mode = if is_threaded { "par" } else { "seq" };
         let file = format!("include/gasnet_tools-{mode}.mak");
-        tree.write(&file, &tools(is_threaded, debug, found))?;
+        tree.write(&file, &tools(is_threaded, chosen.debug, found))?;
     }
-    cmake(tree, debug, found)
+    cmake(tree, chosen, found)
 }
 
 /// `gasnet_tools-MODE.mak`: for programs that use `gasnet_tools.h` alone. Build systems also add
@@ -98,14 +98,14 @@ fn pkg_config(
 }
 
 /// The packages `GASNet` and `argonet`. They find the tree from where they lie in it.
-fn cmake(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), String> {
+fn cmake(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(), String> {
     let libraries: Vec<&str> = found
         .system_libraries
         .iter()
         .map(|word| word.trim_start_matches("-l"))
         .collect();
     let mut variants = String::new();
-    for variant in Variant::all(debug) {
+    for variant in chosen.variants() {
         variants += &format!(
             "_argonet_variant({} {} {} \"{}\")\n",
             variant.name(),
@@ -114,7 +114,8 @@ fn cmake(tree: &mut Tree, debug: bool, found: &Found) -> Result<(), String> {
             variant.defines().join(";")
         );
     }
-    let conduits: Vec<&str> = CONDUITS.iter().map(|conduit| conduit.name).collect();
+    let conduits = chosen.conduits.iter();
+    let conduits: Vec<&str> = conduits.map(|conduit| conduit.name).collect();
     let config = include_str!("GASNetConfig.cmake.in")
         .replace("@SYSTEM_LIBRARIES@", &libraries.join(";"))
         .replace("@CONDUITS@", &conduits.join(";"))

@@ -22,6 +22,19 @@ pub(super) fn said(command: &mut Command) -> Result<(String, String), String> {
     }
 }
 
+/// Runs programs that end soon, one on each processor; whether all ended well.
+pub(super) fn all_said(commands: Vec<Command>) -> Result<(), String> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let left = std::sync::Mutex::new(commands.into_iter());
+    let take = || left.lock().ok().and_then(|mut left| left.next());
+    let some = || std::iter::from_fn(take).try_for_each(|mut command| said(&mut command).map(drop));
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..processors).map(|_| scope.spawn(some)).collect();
+        let mut ends = threads.into_iter().map(|thread| thread.join());
+        ends.try_for_each(|end| end.unwrap_or_else(|_| Err("a thread panicked".into())))
+    })
+}
+
 /// A program, with the options that always belong to it (`CC="gcc -m64"`).
 pub(super) struct Tool {
     path: PathBuf,

@@ -108,19 +108,38 @@ impl Linking {
     }
 }
 
-impl Variant {
-    pub(super) fn all(debug: bool) -> impl Iterator<Item = Self> {
-        CONDUITS.iter().flat_map(move |conduit| {
-            MODES.into_iter().map(move |mode| Self {
+/// What an installation has of that.
+pub(super) struct Chosen {
+    pub(super) conduits: Vec<&'static Conduit>,
+    pub(super) debug: bool,
+}
+
+impl Chosen {
+    /// Conduits by their names; all if there are none.
+    pub(super) fn new(names: &[String], debug: bool) -> Self {
+        let conduits = CONDUITS.iter();
+        let conduits = conduits
+            .filter(|conduit| names.is_empty() || names.iter().any(|name| name == conduit.name));
+        Self {
+            conduits: conduits.collect(),
+            debug,
+        }
+    }
+
+    pub(super) fn variants(&self) -> impl Iterator<Item = Variant> + '_ {
+        self.conduits.iter().flat_map(|conduit| {
+            MODES.into_iter().map(|mode| Variant {
                 conduit: conduit.name,
                 word: conduit.word,
                 mode,
-                debug,
+                debug: self.debug,
                 is_within_another: conduit.is_within_another,
             })
         })
     }
+}
 
+impl Variant {
     /// As in the name of its file for make.
     pub(super) fn name(&self) -> String {
         format!("{}-{}", self.conduit, self.mode)

@@ -50,6 +50,7 @@ pub(super) fn table(question: &Question) -> Result<String, String> {
         prefix: prefix.clone(),
         debug: false,
         segment: install::Segment::Fast,
+        conduits: vec![question.conduit.clone()],
         library: None,
     };
     if !install::install(&options) {

@@ -148,9 +148,16 @@ pub(crate) fn stand_in() -> Result<PathBuf, String> {
     Ok(small()?.file("stand_in.o"))
 }
 
-/// `cargo xtask install` with a small library, ready for options.
+/// `cargo xtask install` with a small library for one conduit, ready for options.
 pub(crate) fn installing(prefix: &Path) -> Result<Command, String> {
-    Ok(command(&small()?.file("small.a"), prefix))
+    installing_for("smp", prefix)
+}
+
+/// The same for other conduits.
+pub(crate) fn installing_for(conduits: &str, prefix: &Path) -> Result<Command, String> {
+    let mut command = command(&small()?.file("small.a"), prefix);
+    command.args(["--conduits", conduits]);
+    Ok(command)
 }
 
 /// The same, which must succeed.

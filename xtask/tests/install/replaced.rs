@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::place::{Place, failed, install, installing, run, uninstall};
+use crate::place::{Place, failed, install, installing, installing_for, run, succeeded, uninstall};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("twice", twice),
+        Trial::test("some conduits alone", some_conduits),
         Trial::test("over another version", another_version),
         Trial::test("beside files of others", beside),
         Trial::test("killed while it is made", killed),
@@ -29,6 +30,42 @@ fn same(place: &Place, before: &BTreeSet<PathBuf>) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("in one of both: {differ:?}")),
     }
+}
+
+/// Those that are chosen are whole, and nothing of the others is left.
+fn some_conduits() -> Result<(), Failed> {
+    let place = Place::empty("some conduits")?;
+    let prefix = place.prefix();
+    let of = |conduit: &str| -> Result<usize, String> {
+        let within = |path: &&PathBuf| {
+            let name = path.strip_prefix(&prefix).unwrap_or(path);
+            name.to_string_lossy().contains(&format!("{conduit}-"))
+        };
+        Ok(names(&place)?.iter().filter(within).count())
+    };
+    succeeded(&run(&mut installing_for("smp,udp", &prefix)?)?)?;
+    assert!(of("smp")? > 20 && of("smp")? == of("udp")?);
+    assert_eq!((of("tcp")?, of("portals")?), (0, 0));
+    let configuration = place.text("include/gasnet_config.h")?;
+    assert!(
+        configuration.contains(" --conduits=smp,udp\""),
+        "{configuration}"
+    );
+    let cmake = place.text("lib/cmake/GASNet/GASNetConfig.cmake")?;
+    assert!(
+        cmake.contains("set(GASNet_CONDUITS \"smp;udp\")"),
+        "{cmake}"
+    );
+    let before = of("smp")?;
+    install(&prefix, &[])?;
+    assert_eq!((of("smp")?, of("udp")?), (before, 0));
+    let told = failed(&run(&mut installing_for("smp,udpx", &prefix)?)?)?;
+    assert!(
+        told.contains("'udpx'") && told.contains("portals"),
+        "{told}"
+    );
+    assert_eq!(of("smp")?, before);
+    Ok(())
 }
 
 fn twice() -> Result<(), Failed> {
