@@ -17,12 +17,28 @@ pub(crate) fn example(name: &str) -> PathBuf {
     build("argonet", "--example", name)
 }
 
+/// Set where the whole workspace has been built, with these programs. Cargo would build one by
+/// itself with fewer features of its dependencies, and so those once more.
+const BUILT: &str = "ARGONET_TESTS_BUILT";
+
 /// Has cargo build a program with the profile of this test, for the same target and into the same
 /// directory.
 fn build(package: &str, kind: &str, name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("this program");
     // <target directory>/[<target>/]<profile>/deps/<test>-<hash>
     let profile_dir = test.ancestors().nth(2).expect("the profile's directory");
+    let there = match kind {
+        "--example" => profile_dir.join("examples").join(name),
+        _ => profile_dir.join(name),
+    };
+    if std::env::var_os(BUILT).is_some() {
+        assert!(
+            there.exists(),
+            "{BUILT} is set, and {} is missing",
+            there.display()
+        );
+        return there;
+    }
     let above = profile_dir.parent().expect("the target directory");
     let profile = match profile_dir.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
@@ -45,8 +61,5 @@ fn build(package: &str, kind: &str, name: &str) -> PathBuf {
     let built = cargo.status();
     let built = built.is_ok_and(|status| status.success());
     assert!(built, "{cargo:?} failed");
-    match kind {
-        "--example" => profile_dir.join("examples").join(name),
-        _ => profile_dir.join(name),
-    }
+    there
 }

@@ -6,31 +6,33 @@ use crate::{asan, budget, counts, sizes};
 use std::process::Command;
 use std::time::Instant;
 
-/// Test programs that start whole jobs: package and name. They run in their own stage, all other
-/// test programs in the stage `unit`.
-const JOB_TESTS: [(&str, &str); 6] = [
-    ("argonet-boot", "jobs"),
-    ("argonet", "jobs"),
-    ("argonet", "kmers"),
-    ("argonet", "heat"),
-    ("argonet-cli", "perf"),
-    ("xtask", "install"),
-];
+// Test programs are named by themselves and run with `--workspace`. With `--package` cargo would
+// build what they depend on once more for each package whose features differ.
+
+/// Test programs that start whole jobs. They run in their own stage, all other test programs in the
+/// stage `unit`.
+const JOB_TESTS: [&str; 6] = ["launch", "jobs", "kmers", "heat", "perf", "install"];
+
+/// The test program of the stage `networks`.
+const NETWORK_TESTS: &str = "jobs";
 
 /// The test program of the stage `seeds`.
-const SEED_TESTS: [(&str, &str); 1] = [("argonet-sim", "seeds")];
+const SEED_TESTS: &str = "seeds";
 
 /// Test programs of the stage `c`.
-const C_TESTS: [(&str, &str); 2] = [("argonet-capi", "c"), ("argonet-capi", "conformance")];
+const C_TESTS: [&str; 2] = ["c", "conformance"];
 
 /// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
 pub(crate) const CONFORMANCE: &str = "argonet-conformance";
+
+/// The test program of loom models, which nothing else runs.
+const LOOM: &str = "loom";
 
 /// Where loom models are: the package, and cargo's options for them.
 const LOOM_TESTS: [(&str, &[&str]); 3] = [
     ("argonet-conduit", &["--lib"]),
     ("argonet-segment", &["--lib"]),
-    ("argonet-event", &["--test", "loom"]),
+    ("argonet-event", &["--test", LOOM]),
 ];
 
 /// Directory of a package, if the workspace has it.
@@ -66,8 +68,36 @@ fn test_programs(directory: &str) -> Vec<String> {
     names
 }
 
-fn has_test(package: &str, name: &str) -> bool {
-    directory(package).is_some_and(|d| test_programs(d).iter().any(|n| n == name))
+/// Test programs that no other stage runs, each once.
+fn unit_tests() -> Vec<String> {
+    let packages = packages().into_iter().filter(|p| p != CONFORMANCE);
+    let programs = packages.filter_map(|package| directory(&package).map(test_programs));
+    let elsewhere: Vec<&str> = [&JOB_TESTS[..], &C_TESTS, &[SEED_TESTS, LOOM]].concat();
+    let mut names: Vec<String> = programs.flatten().collect();
+    names.retain(|name| !elsewhere.contains(&name.as_str()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// `cargo test` of test programs, wherever in the workspace they are.
+fn test<'a>(names: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut args = vec!["test", "--workspace", "--no-fail-fast"];
+    for name in names {
+        args.extend(["--test", name]);
+    }
+    let mut command = cargo(&args);
+    command.env(BUILT, "1");
+    command
+}
+
+/// Says to tests that programs of other packages lie where cargo puts them.
+const BUILT: &str = "ARGONET_TESTS_BUILT";
+
+/// Builds the programs that tests start, with the features that the tests have.
+fn programs(run: &mut Run) -> bool {
+    let programs = ["build", "--workspace", "--bins", "--examples"];
+    run.step("build of programs", &mut cargo(&programs))
 }
 
 impl Run {
@@ -109,9 +139,6 @@ pub(crate) fn build(run: &mut Run) {
         "--examples",
     ];
     run.step("build", &mut cargo(&all));
-    // As test programs build it that start jobs: with the features of its own dependencies alone.
-    let command = ["build", "--package", "argonet-cli", "--bin", "argonet"];
-    run.step("build of the command", &mut cargo(&command));
     if run.full() {
         let release = [
             "build",
@@ -166,26 +193,11 @@ pub(crate) fn unit(run: &mut Run) {
     if run.full() {
         connections(run);
     }
-    for package in packages().into_iter().filter(|p| p != CONFORMANCE) {
-        let programs = directory(&package).map(test_programs).unwrap_or_default();
-        let mut args = vec!["test", "--package", &package, "--no-fail-fast"];
-        let fixed = args.len();
-        for name in &programs {
-            let elsewhere = JOB_TESTS
-                .iter()
-                .chain(&C_TESTS)
-                .chain(&SEED_TESTS)
-                .any(|&(p, n)| p == package && n == name)
-                || name == "loom";
-            if !elsewhere {
-                args.extend(["--test", name.as_str()]);
-            }
-        }
-        if args.len() > fixed {
-            let mut command = cargo(&args);
-            set(run, &mut command);
-            run.tests(&package, &mut command);
-        }
+    let names = unit_tests();
+    let mut command = test(names.iter().map(String::as_str));
+    set(run, &mut command);
+    if programs(run) {
+        run.tests("other test programs", &mut command);
     }
     run.tests(
         "documentation examples",
@@ -254,8 +266,7 @@ pub(crate) fn loom(run: &mut Run) {
 pub(crate) fn conformance(run: &mut Run) {
     let programs = directory(CONFORMANCE).map(test_programs);
     for conduit in programs.unwrap_or_default() {
-        let args = ["test", "--package", CONFORMANCE, "--test", &conduit];
-        let mut command = cargo(&args);
+        let mut command = test([conduit.as_str()]);
         if run.full() {
             let seeds = budget::CONFORMANCE_SEEDS_FULL.to_string();
             command.env("CONFORMANCE_SEEDS", seeds);
@@ -287,17 +298,15 @@ pub(crate) fn seeds(run: &mut Run) {
         budget::PORTALS_SEEDS
     };
     println!("    {count} seeds from 0x{base}, {portals} over portals");
-    for (package, name) in SEED_TESTS {
-        let mut command = cargo(&["test", "--package", package, "--test", name]);
-        if run.full() {
-            command.arg("--release");
-        }
-        command
-            .env("ARGONET_SIM_BASE", format!("0x{base}"))
-            .env("ARGONET_SIM_SEEDS", count.to_string())
-            .env("ARGONET_PORTALS_SEEDS", portals.to_string());
-        run.tests(&format!("{package} {name}"), &mut command);
+    let mut command = test([SEED_TESTS]);
+    if run.full() {
+        command.arg("--release");
     }
+    command
+        .env("ARGONET_SIM_BASE", format!("0x{base}"))
+        .env("ARGONET_SIM_SEEDS", count.to_string())
+        .env("ARGONET_PORTALS_SEEDS", portals.to_string());
+    run.tests(SEED_TESTS, &mut command);
 }
 
 fn at_once() -> String {
@@ -311,14 +320,11 @@ pub(crate) fn jobs(run: &mut Run) {
     } else {
         1
     };
-    let threads = at_once();
-    for _ in 0..repeats {
-        for (package, name) in JOB_TESTS {
-            if has_test(package, name) {
-                let args = ["test", "--package", package, "--test", name, "--", &threads];
-                run.tests(&format!("{package} {name}"), &mut cargo(&args));
-            }
-        }
+    if !programs(run) {
+        return;
+    }
+    for name in (0..repeats).flat_map(|_| JOB_TESTS) {
+        run.tests(name, test([name]).args(["--", &at_once()]));
     }
     // Thin link-time optimization takes minutes; only a full run waits for it.
     let (profile, directory) = if run.full() {
@@ -345,7 +351,6 @@ pub(crate) fn jobs(run: &mut Run) {
 /// gives.
 pub(crate) fn networks(run: &mut Run) {
     const PATHS: [&str; 5] = ["tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1"];
-    let (package, name) = ("argonet", "jobs");
     let base = commit_base(run);
     let turn = u64::from_str_radix(&base, 16).unwrap_or(0);
     let paths_there = PATHS.len() as u64;
@@ -355,31 +360,33 @@ pub(crate) fn networks(run: &mut Run) {
     } else {
         &PATHS[one..=one]
     };
+    if !programs(run) {
+        return;
+    }
     for path in paths {
-        let args = ["test", "--package", package, "--test", name, "--"];
-        let mut command = cargo(&args);
-        command.arg(at_once()).env("ARGONET_TEST_PATH", path);
+        let mut command = test([NETWORK_TESTS]);
+        command
+            .args(["--", &at_once()])
+            .env("ARGONET_TEST_PATH", path);
         if !run.full() {
             let part = format!("{}/{}", turn % budget::PARTS, budget::PARTS);
             command.env("ARGONET_TEST_PART", part);
         }
-        run.tests(&format!("{package} {name} over {path}"), &mut command);
+        run.tests(&format!("{NETWORK_TESTS} over {path}"), &mut command);
     }
 }
 
 /// What C sees, and what it is promised.
 pub(crate) fn c(run: &mut Run) {
     let base = commit_base(run);
-    for (package, name) in C_TESTS {
-        if has_test(package, name) {
-            let mut command = cargo(&["test", "--package", package, "--test", name]);
-            if run.full() {
-                command.env("C_CONFORMANCE", "all");
-            } else {
-                command.env("C_CONFORMANCE_BASE", format!("0x{base}"));
-            }
-            run.tests(&format!("{package} {name}"), &mut command);
+    for name in C_TESTS {
+        let mut command = test([name]);
+        if run.full() {
+            command.env("C_CONFORMANCE", "all");
+        } else {
+            command.env("C_CONFORMANCE_BASE", format!("0x{base}"));
         }
+        run.tests(name, &mut command);
     }
     counts::check(run);
     // Optimizes a release, which takes minutes.
@@ -412,11 +419,23 @@ pub(crate) fn sanitizers_work(run: &mut Run, what: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// A program of that name in another package would run with it.
     #[test]
-    fn a_stage_leaves_out_no_program_that_it_names() {
-        for (package, name) in [JOB_TESTS.as_slice(), &SEED_TESTS, &C_TESTS].concat() {
-            assert!(has_test(package, name), "{package} {name} would not run");
-        }
-        assert!(!has_test("argonet", "no such program"));
+    fn each_program_that_a_stage_names_is_one() {
+        let packages = packages().into_iter();
+        let programs = packages.filter_map(|package| directory(&package).map(test_programs));
+        let mut all: Vec<String> = programs.flatten().collect();
+        let units = unit_tests();
+        assert!(!units.is_empty());
+        all.retain(|name| !units.contains(name));
+        all.sort();
+        let conduits = directory(CONFORMANCE).map(test_programs);
+        let named = [&JOB_TESTS[..], &C_TESTS, &[NETWORK_TESTS, SEED_TESTS, LOOM]].concat();
+        let named = named.into_iter().map(str::to_owned);
+        let mut named: Vec<String> = named.chain(conduits.unwrap_or_default()).collect();
+        named.sort();
+        // Two stages run it.
+        named.dedup();
+        assert_eq!(all, named);
     }
 }

@@ -55,7 +55,7 @@ const GLOBALS: &[&str] = &[
 /// Tests wait for conditions, not for time. These poll what nothing can wait for.
 const SLEEPERS: [&str; 1] = [
     // The processes of the host, as /proc shows them.
-    "boot/tests/jobs/support.rs",
+    "boot/tests/launch/support.rs",
 ];
 
 /// Crates whose protocols take times and bytes as arguments, and what they must not name.
