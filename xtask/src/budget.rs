@@ -52,6 +52,11 @@ pub(crate) const TSAN: Budget = minutes("tsan", 10, 1);
 /// Only in `cargo xtask full`: each fuzz target for [`FUZZ_SECONDS_FULL`], and building them.
 pub(crate) const FUZZ: Budget = minutes("fuzz", 15, 0);
 
+/// Only in `cargo xtask check`, which does not end it: what is quick of the others.
+pub(crate) const CHECK: Budget = minutes("check", 8, 1);
+/// Seeds of the simulator in `cargo xtask check`.
+pub(crate) const CHECK_SEEDS: u64 = 200;
+
 /// What `cargo xtask ci` may take as a whole. The stages that it runs add up to no more.
 pub(crate) const WHOLE: Duration = Duration::from_secs(49 * 60);
 

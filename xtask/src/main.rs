@@ -47,6 +47,9 @@ enum Task {
         #[arg(long, value_name = "STAGE")]
         only: Vec<String>,
     },
+    /// Lint, and run the tests that are quick, before a commit: at most 8 minutes on two processors
+    /// once the tree is built
+    Check,
     /// Run all tests as .ci/run does: as `test`, but each stage and the whole run have a time
     /// limit, and only so many tests may be skipped
     Ci,
@@ -104,13 +107,14 @@ enum Task {
     Numbers(numbers::Options),
     /// Count lines of code, without comments and tests, by crate and by part of the conduits
     Lines(lines::Options),
-    /// Check the rules of the house: lengths, layers, unsafe code, globals
+    /// Check the rules of the house: lengths, layers, words, unsafe code, globals, commits
     Tidy,
 }
 
 fn main() -> ExitCode {
     let ok = match Xtask::parse().task {
         Task::Test { only } => Suite::new(Effort::Usual).run(&only),
+        Task::Check => Suite::new(Effort::Usual).run_one(budget::CHECK, stages::check),
         Task::Ci => Suite::new(Effort::Ci).within(budget::WHOLE).run(&[]),
         Task::Setup { dry_run } => tools::setup(dry_run),
         Task::Full { only } => Suite::new(Effort::Full).run_and_record(&only),

@@ -152,6 +152,13 @@ pub(crate) fn build(run: &mut Run) {
         ];
         run.step("build for release", &mut cargo(&release));
     }
+    lints(run);
+    let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
+    run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
+    asan::build(run);
+}
+
+fn lints(run: &mut Run) {
     let clippy = [
         "clippy",
         "--workspace",
@@ -162,9 +169,28 @@ pub(crate) fn build(run: &mut Run) {
     ];
     run.step("clippy", &mut cargo(&clippy));
     run.step("rustfmt", &mut cargo(&["fmt", "--all", "--check"]));
-    let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
-    run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
-    asan::build(run);
+}
+
+/// What is quick of the other stages: lints, unit tests and small test programs, smp and tcp
+/// through the conformance suite, some seeds, and a part of the jobs in memory.
+pub(crate) fn check(run: &mut Run) {
+    lints(run);
+    if !programs(run) {
+        return;
+    }
+    let kinds = ["test", "--workspace", "--lib", "--bins", "--no-fail-fast"];
+    run.tests("unit tests", &mut cargo(&kinds));
+    let names = unit_tests();
+    let mut others = test(names.iter().map(String::as_str));
+    run.tests("other test programs", &mut others);
+    for conduit in ["smp", "tcp"] {
+        run.tests(conduit, &mut test([conduit]));
+    }
+    seeds_of(run, budget::CHECK_SEEDS, budget::CHECK_SEEDS);
+    let part = format!("{}/{}", turn(run) % budget::PARTS, budget::PARTS);
+    let mut jobs = test([NETWORK_TESTS]);
+    jobs.args(["--", &at_once()]).env("ARGONET_TEST_PART", part);
+    run.tests(NETWORK_TESTS, &mut jobs);
 }
 
 /// Unit tests, property tests, documentation examples and other small test programs; loom;
@@ -284,9 +310,13 @@ fn commit_base(run: &Run) -> String {
     commit.trim().get(..12).unwrap_or("1000").to_owned()
 }
 
+/// The same as a number.
+fn turn(run: &Run) -> u64 {
+    u64::from_str_radix(&commit_base(run), 16).unwrap_or(0)
+}
+
 /// Jobs in the simulator, each another seed, from the commit's on.
 pub(crate) fn seeds(run: &mut Run) {
-    let base = commit_base(run);
     let count = if run.full() {
         budget::SIM_SEEDS_FULL
     } else {
@@ -297,6 +327,11 @@ pub(crate) fn seeds(run: &mut Run) {
     } else {
         budget::PORTALS_SEEDS
     };
+    seeds_of(run, count, portals);
+}
+
+fn seeds_of(run: &mut Run, count: u64, portals: u64) {
+    let base = commit_base(run);
     println!("    {count} seeds from 0x{base}, {portals} over portals");
     let mut command = test([SEED_TESTS]);
     if run.full() {
@@ -351,8 +386,7 @@ pub(crate) fn jobs(run: &mut Run) {
 /// gives.
 pub(crate) fn networks(run: &mut Run) {
     const PATHS: [&str; 5] = ["tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1"];
-    let base = commit_base(run);
-    let turn = u64::from_str_radix(&base, 16).unwrap_or(0);
+    let turn = turn(run);
     let paths_there = PATHS.len() as u64;
     let (one, turn) = ((turn % paths_there) as usize, turn / paths_there);
     let paths = if run.full() {

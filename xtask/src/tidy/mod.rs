@@ -1,6 +1,7 @@
 //! The rules of the house that a program can check. Why they are rules: docs/ARCHITECTURE.md and
 //! CONTRIBUTING.md.
 
+mod commits;
 mod layers;
 mod paths;
 mod source;
@@ -57,6 +58,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     layers::check(&files, &mut complaints);
     paths::check(&files, |path| root.join(path).exists(), &mut complaints);
     tree::check(&mut complaints);
+    commits::check(root, &mut complaints);
     match crate::numbers::stale(root) {
         Ok(stale) => complaints.extend(stale.into_iter().map(|file| {
             format!("{file}: is not what base/gasnet.tsv says; run `cargo xtask numbers`")
