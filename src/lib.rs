@@ -34,8 +34,8 @@
 //! Run it alone and it is a job of one rank; `GASNET_PSHM_NODES=4 ./program` makes four ranks on
 //! this host, `argonet run -n 4 ./program` does the same from a launcher. Ranks that are joined by
 //! the conduit tcp a program starts itself, too: `ARGONET_CONDUIT=tcp ./program 4 arguments` starts
-//! four on this host, whose arguments lack the first, and with `GASNET_SPAWNFN=L` or `C` they are
-//! on the hosts of `GASNET_SSH_SERVERS`. The process that was started is their launcher: its
+//! four on this host, whose arguments lack the first, and with `GASNET_SPAWNFN=S` or `C` they are
+//! on the hosts of `GASNET_SSH_SERVERS` or `GASNET_CSPAWN_SERVERS`. The process that was started is their launcher: its
 //! [`run()`] or [`World::init`] does not return, so what a program does before that, such as to
 //! look at its arguments, it does there, too.
 //!
@@ -114,7 +114,7 @@ pub use op::Op;
 pub use payload::Payload;
 pub use process::exit;
 pub use quiet::Quiet;
-pub use rpc::{Rpc, RpcError, caller};
+pub use rpc::{Rpc, RpcError, Status as RpcStatus, caller};
 pub use run::run;
 pub use scope::Scope;
 pub use section::{Section, SectionError};

@@ -67,7 +67,7 @@ fn idle() {
             job.run(),
             &[
                 "argonet: warning: GASNET_BARRIER has no effect in argonet: there is one barrier algorithm in this version",
-                "argonet: warning: GASNET_UCX_SPAWNER has no effect in argonet: ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version",
+                "argonet: warning: GASNET_UCX_SPAWNER has no effect in argonet: ranks are started by `argonet run`, by GASNET_PSHM_NODES or by GASNET_SPAWNFN",
             ],
         );
     }

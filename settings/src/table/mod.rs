@@ -123,7 +123,7 @@ pub fn typed_constants() -> impl Iterator<Item = &'static TypedConstant> {
 }
 
 // Why rows have no effect.
-const NO_UDP: &str = "there is no udp conduit in this version";
+const NO_UDP: &str = "programs for udp run over tcp, which has no such setting";
 const NO_IBV: &str = "there is no ibv conduit in this version";
 const NO_OFI: &str = "there is no ofi conduit in this version";
 const NO_UCX: &str = "there is no ucx conduit in this version";
@@ -133,7 +133,7 @@ const NO_PORTALS: &str = "argonet's portals conduit has no such setting";
 const NO_SSH: &str =
     "agents on other hosts talk through the remote shell that starts them; see `argonet run`";
 const NO_SPAWNER: &str =
-    "ranks are started by `argonet run` or by GASNET_PSHM_NODES only in this version";
+    "ranks are started by `argonet run`, by GASNET_PSHM_NODES or by GASNET_SPAWNFN";
 const NO_TUNER: &str = "algorithms of collectives are chosen by lengths, GASNET_COLL_ROOTED_GEOM and the settings *_PER_THREAD alone in this version";
 const NO_PINNING: &str = "no conduit of this version registers memory with a device";
 const NO_DEVICES: &str = "there is no memory of devices in this version";
