@@ -5,6 +5,7 @@ mod commits;
 mod layers;
 mod paths;
 mod source;
+mod summary;
 mod text;
 mod tree;
 
@@ -53,6 +54,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     for file in &files {
         source::check(file, &mut complaints);
         text::check(file, &mut complaints);
+        summary::check(file, &mut complaints);
     }
     source::check_exceptions(&files, &mut complaints);
     layers::check(&files, &mut complaints);
