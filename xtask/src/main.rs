@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod asan;
+mod book;
 mod budget;
 mod command;
 mod counts;
@@ -101,6 +102,8 @@ enum Task {
     Install(install::Options),
     /// Take an installation away again, and nothing else
     Uninstall(install::UninstallOptions),
+    /// Make the book's pages in target/book, by mdBook, which is built first
+    Book,
     /// Write the manual pages that are made from tables
     Man,
     /// Write the constants of the headers from the table of GASNet's numbers, base/gasnet.tsv
@@ -141,6 +144,7 @@ fn main() -> ExitCode {
             // As long as the user says.
             Suite::new(Effort::Full).run_one(budget::FUZZ, |run| fuzz::each(run, &names, time))
         }
+        Task::Book => Suite::new(Effort::Usual).run_one(budget::BUILD, book::build),
         Task::Items(options) => items::items(options),
         Task::Conformance(options) => outside::conformance(&options),
         Task::Install(options) => install::install(&options),

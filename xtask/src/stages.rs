@@ -2,7 +2,7 @@
 
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
-use crate::{asan, budget, counts, sizes};
+use crate::{asan, book, budget, counts, sizes};
 use std::process::Command;
 use std::time::Instant;
 
@@ -155,6 +155,7 @@ pub(crate) fn build(run: &mut Run) {
     lints(run);
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
+    book::build(run);
     asan::build(run);
 }
 
