@@ -6,11 +6,13 @@
 //! the trait and asks for features, never for the implementation.
 //!
 //! * [`portals`] — matching interfaces, as of Portals 3.3 and Portals 4.
+//! * [`datagram`] — interfaces that lose, repeat and reorder what they carry.
 //! * [`reliable`] — what interfaces in software stand on between hosts: records over datagrams
 //!   that may be lost.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("descriptors name memory by 64-bit addresses");
 
+pub mod datagram;
 pub mod portals;
 pub mod reliable;

@@ -4,8 +4,9 @@
 use super::group::{MEMORY, Member};
 use super::{cases, ranks};
 use argonet_base::JobRank;
+use argonet_nic::datagram::WireFaults;
 use argonet_nic::portals::NicError;
-use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port, Whereabouts, WireFaults};
+use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port, Whereabouts};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use libtest_mimic::Failed;
@@ -23,14 +24,8 @@ pub(crate) struct Wire {
     pub(crate) datagram_bytes: usize,
     sealed: bool,
     pub(crate) faults: WireFaults,
+    arriving_faults: WireFaults,
 }
-
-const NO_FAULTS: WireFaults = WireFaults {
-    seed: 0,
-    drop: 0,
-    duplicate: 0,
-    reorder: 0,
-};
 
 /// Through which cases are run.
 pub(crate) const WIRES: [Wire; 3] = [
@@ -38,13 +33,15 @@ pub(crate) const WIRES: [Wire; 3] = [
         name: "good",
         datagram_bytes: 1472,
         sealed: true,
-        faults: NO_FAULTS,
+        faults: WireFaults::NONE,
+        arriving_faults: WireFaults::NONE,
     },
     Wire {
         name: "long datagrams",
         datagram_bytes: 65_507,
         sealed: false,
-        faults: NO_FAULTS,
+        faults: WireFaults::NONE,
+        arriving_faults: WireFaults::NONE,
     },
     Wire {
         name: "faulty",
@@ -55,6 +52,12 @@ pub(crate) const WIRES: [Wire; 3] = [
             drop: 10_000,
             duplicate: 10_000,
             reorder: 20_000,
+            corrupt: 5_000,
+        },
+        arriving_faults: WireFaults {
+            seed: 6,
+            drop: 5_000,
+            ..WireFaults::NONE
         },
     },
 ];
@@ -68,6 +71,7 @@ pub(crate) fn config(ranks: u32, wire: &Wire) -> NetworkedConfig {
         },
         seal: wire.sealed.then(|| Seal::from_secret(b"of the test")),
         faults: wire.faults,
+        arriving_faults: wire.arriving_faults,
         ..NetworkedConfig::of_ranks(ranks)
     }
 }

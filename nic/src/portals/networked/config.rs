@@ -1,6 +1,6 @@
 //! How an interface reaches other hosts.
 
-use super::faults::WireFaults;
+use crate::datagram::WireFaults;
 use crate::reliable::{ReliableConfig, Seal};
 use argonet_base::JobRank;
 use core::fmt;
@@ -53,6 +53,8 @@ pub struct NetworkedConfig {
     pub hosts: HostNames,
     /// What the wire does to what this rank sends; for tests.
     pub faults: WireFaults,
+    /// What it does to what arrives here; for tests.
+    pub arriving_faults: WireFaults,
 }
 
 impl NetworkedConfig {
@@ -67,7 +69,8 @@ impl NetworkedConfig {
             answers: 1 << 10,
             exit_grace: Duration::from_secs(2),
             hosts: HostNames::default(),
-            faults: WireFaults::default(),
+            faults: WireFaults::NONE,
+            arriving_faults: WireFaults::NONE,
         }
     }
 }

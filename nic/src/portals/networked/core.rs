@@ -4,7 +4,7 @@ use super::config::HostNames;
 use super::lane::Lane;
 use super::reading::Reading;
 use super::turn::Turn;
-use super::wire::Wire;
+use crate::datagram::{DatagramQueue as _, Faulty, Udp};
 use crate::portals::slots::Slots;
 use crate::portals::software::{Away, Software};
 use crate::portals::{NicError, ReportDropped};
@@ -62,7 +62,7 @@ impl State {
 
 pub(super) struct Core {
     pub(super) software: Software,
-    pub(super) wire: Wire,
+    pub(super) wire: Faulty<Udp>,
     pub(super) reading: Reading,
     pub(super) state: Mutex<State>,
     /// Answers that a lane keeps at most.
@@ -95,7 +95,7 @@ pub(super) fn nanoseconds(at: Option<Duration>) -> u64 {
 impl Core {
     pub(super) fn new(
         software: Software,
-        wire: Wire,
+        wire: Faulty<Udp>,
         state: State,
         config: &super::NetworkedConfig,
         atomic_bytes: u64,
@@ -103,8 +103,8 @@ impl Core {
     ) -> Self {
         Self {
             software,
+            reading: Reading::new(wire.inbox()),
             wire,
-            reading: Reading::new(),
             state: Mutex::new(state),
             answers: config.answers.max(1),
             exit_grace: config.exit_grace,

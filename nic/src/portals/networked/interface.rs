@@ -2,11 +2,10 @@
 
 use super::config::NetworkedConfig;
 use super::core::{Core, State};
-use super::faults::Faults;
 use super::port::{Port, Whereabouts};
 use super::record::REQUEST_BYTES;
 use super::service;
-use super::wire::Wire;
+use crate::datagram::{DatagramQueue as _, Faulty, Udp};
 use crate::portals::slots::Slots;
 use crate::portals::software::{ATOMIC_BYTES, Software};
 use crate::portals::{NicError, Part, Portals};
@@ -99,7 +98,10 @@ impl Networked {
             stopping: false,
         };
         let os = |action| move |source: std::io::Error| NicError::Os { action, source };
-        let wire = Wire::new(port, peers, Faults::new(config.faults))?;
+        let addresses = peers.iter().map(|peer| peer.address).collect();
+        let socket = Udp::new(port.socket, addresses);
+        let socket = socket.map_err(os("prepare a socket for datagrams"))?;
+        let wire = Faulty::new(socket, config.faults, config.arriving_faults);
         let wakeup = |action| {
             let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
             wakeup.map_err(|error| os(action)(error.into()))

@@ -25,7 +25,6 @@
 
 mod config;
 mod core;
-mod faults;
 mod interface;
 mod lane;
 mod nic;
@@ -36,9 +35,7 @@ mod service;
 #[cfg(test)]
 mod tests;
 mod turn;
-mod wire;
 
 pub use config::{HostNames, NetworkedConfig};
-pub use faults::WireFaults;
 pub use interface::{Networked, Traffic};
 pub use port::{Port, Whereabouts};

@@ -89,7 +89,7 @@ impl Portals for Networked {
     ) -> Result<(), NicError> {
         let core = &*self.core;
         let asleep = core.software.wakeup().and_then(|wakeup| {
-            let sleep = &mut || service::sleep(wakeup, Some(core.wire.socket.as_fd()), timeout);
+            let sleep = &mut || service::sleep(wakeup, Some(core.wire.as_fd()), timeout);
             core.read_asleep(|| core.software.wait(queues, Rest::Bell(sleep), come))
         });
         asleep.unwrap_or_else(|| core.software.queue_wait(queues, timeout, come))

@@ -7,7 +7,8 @@
 //! thread looks when the lease ends.
 
 use super::core::{Core, nanoseconds};
-use super::wire::Inbox;
+use crate::datagram::DatagramQueue;
+use crate::datagram::udp::Inbox;
 use core::time::Duration;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,9 +45,9 @@ pub(super) enum Leave {
 }
 
 impl Reading {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(inbox: Inbox) -> Self {
         Self {
-            inbox: Mutex::new(Inbox::new()),
+            inbox: Mutex::new(inbox),
             leased_until: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
             by_callers: AtomicU64::new(0),
@@ -112,7 +113,8 @@ impl Core {
     fn read(&self, inbox: &mut Inbox) -> u32 {
         let mut batches = 0;
         while batches < MOST_BATCHES {
-            let batch = inbox.receive(&self.wire, |datagram| self.turn().arrive(datagram));
+            let take = &mut |datagram: &[u8]| self.turn().arrive(datagram);
+            let batch = self.wire.receive(inbox, take);
             if batch.any {
                 batches += 1;
                 let mut turn = self.turn();
@@ -149,7 +151,9 @@ mod tests {
 
     #[test]
     fn the_thread_reads_when_no_caller_does() {
-        let reading = Reading::new();
+        let socket = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        let socket = crate::datagram::Udp::new(socket, Box::new([])).unwrap();
+        let reading = Reading::new(socket.inbox());
         let now = Duration::from_secs(1);
         let mut seen = 0;
         assert_eq!(reading.leave(now, &mut seen), Leave::No);

@@ -27,7 +27,7 @@ pub(super) fn run(core: &Core) {
         core.sleeps_until.store(nanoseconds(due), Ordering::Relaxed);
         let left = due.map(|due| due.saturating_sub(turn.now));
         drop(turn);
-        let socket = (leave == Leave::No).then(|| core.wire.socket.as_fd());
+        let socket = (leave == Leave::No).then(|| core.wire.as_fd());
         sleep(core.wakeup.as_fd(), socket, left);
         core.sleeps_until.store(0, Ordering::Relaxed);
         if leave == Leave::No {

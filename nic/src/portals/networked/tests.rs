@@ -1,6 +1,7 @@
 //! What only the inside shows.
 
-use super::{HostNames, Networked, NetworkedConfig, Port, WireFaults};
+use super::{HostNames, Networked, NetworkedConfig, Port};
+use crate::datagram::WireFaults;
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
 use crate::portals::{
     Ack, Descriptor, DescriptorHandle, Entry, EventKind, Matching, Outcome, Part, PortalIndex,

@@ -3,6 +3,7 @@
 use super::core::{Core, Pending, State};
 use super::lane::{Data, Incoming, Lane, Outgoing, Then};
 use super::record::Head;
+use crate::datagram::DatagramQueue as _;
 use crate::portals::software::{ATOMIC_BYTES, Arrival, Asked, Away, Opened, Request};
 use crate::portals::{Dropped, NicError, Outcome};
 use crate::reliable::{PeerLost, ReliableError};

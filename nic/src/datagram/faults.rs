@@ -1,0 +1,285 @@
+//! What a bad wire does to datagrams, by rule and seed: a layer over an interface.
+
+use super::{Batch, DatagramQueue};
+use core::net::SocketAddr;
+use parking_lot::Mutex;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+use rustix::fd::{AsFd, BorrowedFd};
+
+/// Chances in millionths that a datagram is lost, arrives twice, is overtaken by the next ones, or
+/// is changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WireFaults {
+    /// Where chances begin.
+    pub seed: u64,
+    /// It never arrives.
+    pub drop: u32,
+    /// It arrives twice.
+    pub duplicate: u32,
+    /// It leaves after some later ones; never, if there are none.
+    pub reorder: u32,
+    /// A bit of it is another one. Only a sealed datagram shows that.
+    pub corrupt: u32,
+}
+
+impl WireFaults {
+    /// Nothing goes wrong.
+    pub const NONE: Self = Self {
+        seed: 0,
+        drop: 0,
+        duplicate: 0,
+        reorder: 0,
+        corrupt: 0,
+    };
+}
+
+/// By how many datagrams one comes late at most.
+const LATEST: u64 = 4;
+
+/// The rules of one direction.
+#[derive(Debug)]
+struct Faults {
+    rules: WireFaults,
+    random: Xoshiro256PlusPlus,
+    /// The one that is held back, for whom, and for how many datagrams more.
+    held: Option<(u32, Vec<u8>, u64)>,
+}
+
+impl Faults {
+    /// `None` where nothing goes wrong.
+    fn new(rules: WireFaults) -> Option<Mutex<Self>> {
+        let all = [rules.drop, rules.duplicate, rules.reorder, rules.corrupt];
+        all.iter().any(|chance| *chance != 0).then(|| {
+            Mutex::new(Self {
+                rules,
+                random: Xoshiro256PlusPlus::seed_from_u64(rules.seed),
+                held: None,
+            })
+        })
+    }
+
+    fn chance(&mut self, per_million: u32) -> bool {
+        self.random.next_u64() % 1_000_000 < u64::from(per_million)
+    }
+
+    /// Passes a datagram on, or what the rules make of it.
+    fn pass(&mut self, peer: u32, bytes: &[u8], mut pass: impl FnMut(u32, &[u8])) {
+        if let Some((_, _, left)) = &mut self.held {
+            *left -= 1;
+        }
+        let WireFaults {
+            drop,
+            duplicate,
+            reorder,
+            corrupt,
+            ..
+        } = self.rules;
+        let [drop, twice, late, corrupt] =
+            [drop, duplicate, reorder, corrupt].map(|chance| self.chance(chance));
+        let changed = (corrupt && !bytes.is_empty()).then(|| {
+            let bit = self.random.next_u64() % (bytes.len() as u64 * 8);
+            let mut changed = bytes.to_vec();
+            changed[(bit / 8) as usize] ^= 1 << (bit % 8);
+            changed
+        });
+        let bytes = changed.as_deref().unwrap_or(bytes);
+        if late && self.held.is_none() {
+            let later = 1 + self.random.next_u64() % LATEST;
+            self.held = Some((peer, bytes.to_vec(), later));
+        } else if !drop {
+            pass(peer, bytes);
+            if twice {
+                pass(peer, bytes);
+            }
+        }
+        if let Some((peer, bytes, _)) = self.held.take_if(|(_, _, left)| *left == 0) {
+            pass(peer, &bytes);
+        }
+    }
+}
+
+/// An interface with a bad wire: rules for what this rank sends, and for what arrives.
+#[derive(Debug)]
+pub struct Faulty<Q> {
+    queue: Q,
+    sent: Option<Mutex<Faults>>,
+    arriving: Option<Mutex<Faults>>,
+}
+
+impl<Q> Faulty<Q> {
+    /// Puts rules over an interface; without any it is as before.
+    pub fn new(queue: Q, sent: WireFaults, arriving: WireFaults) -> Self {
+        Self {
+            queue,
+            sent: Faults::new(sent),
+            arriving: Faults::new(arriving),
+        }
+    }
+}
+
+impl<Q: AsFd> AsFd for Faulty<Q> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.queue.as_fd()
+    }
+}
+
+impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
+    type Inbox = Q::Inbox;
+
+    fn inbox(&self) -> Q::Inbox {
+        self.queue.inbox()
+    }
+
+    fn address(&self, peer: u32) -> Option<SocketAddr> {
+        self.queue.address(peer)
+    }
+
+    fn send(&self, peer: u32, datagram: &[u8]) {
+        match &self.sent {
+            None => self.queue.send(peer, datagram),
+            Some(faults) => {
+                let mut faults = faults.lock();
+                faults.pass(peer, datagram, |peer, bytes| self.queue.send(peer, bytes));
+            }
+        }
+    }
+
+    fn receive(&self, inbox: &mut Q::Inbox, take: &mut dyn FnMut(&[u8])) -> Batch {
+        let Some(faults) = &self.arriving else {
+            return self.queue.receive(inbox, take);
+        };
+        let mut passed = Vec::new();
+        let batch = self.queue.receive(inbox, &mut |datagram| {
+            let mut faults = faults.lock();
+            faults.pass(0, datagram, |_, bytes| passed.push(bytes.to_vec()));
+        });
+        // Without the lock: what is taken may send.
+        passed.iter().for_each(|datagram| take(datagram));
+        batch
+    }
+
+    fn refused(&self) -> u64 {
+        self.queue.refused()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of 1,000 numbered datagrams come out, and how many of these were changed.
+    fn passed(rules: WireFaults) -> (Vec<u32>, usize) {
+        let faults = Faults::new(rules).unwrap();
+        let (mut passed, mut changed) = (Vec::new(), 0);
+        for n in 0_u32..1000 {
+            faults.lock().pass(n, &n.to_le_bytes(), |peer, bytes| {
+                changed += usize::from(bytes != peer.to_le_bytes());
+                passed.push(peer);
+            });
+        }
+        (passed, changed)
+    }
+
+    #[test]
+    fn rules_hold_and_seeds_repeat() {
+        let none = WireFaults {
+            seed: 1,
+            ..WireFaults::NONE
+        };
+        assert!(Faults::new(none).is_none());
+        let dropping = WireFaults {
+            drop: 100_000,
+            ..none
+        };
+        let (left, changed) = passed(dropping);
+        assert!((850..950).contains(&left.len()), "{}", left.len());
+        assert!(left.is_sorted() && changed == 0);
+        let doubling = WireFaults {
+            duplicate: 100_000,
+            ..none
+        };
+        let (twice, changed) = passed(doubling);
+        assert!((1050..1150).contains(&twice.len()) && twice.is_sorted() && changed == 0);
+        let mixing = WireFaults {
+            reorder: 100_000,
+            ..none
+        };
+        let (mut mixed, changed) = passed(mixing);
+        assert!(!mixed.is_sorted() && changed == 0);
+        assert_eq!(mixed, passed(mixing).0);
+        mixed.sort_unstable();
+        mixed.dedup();
+        assert!(mixed.len() >= 999, "{}", mixed.len());
+        let corrupting = WireFaults {
+            corrupt: 100_000,
+            ..none
+        };
+        let (all, changed) = passed(corrupting);
+        assert!(
+            all.len() == 1000 && (50..150).contains(&changed),
+            "{changed}"
+        );
+    }
+
+    /// Has what is to arrive, and keeps what is sent.
+    struct Loop(Mutex<Vec<Vec<u8>>>, std::os::fd::OwnedFd);
+
+    impl AsFd for Loop {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.1.as_fd()
+        }
+    }
+
+    impl DatagramQueue for Loop {
+        type Inbox = ();
+
+        fn inbox(&self) {}
+
+        fn address(&self, _peer: u32) -> Option<SocketAddr> {
+            None
+        }
+
+        fn send(&self, _peer: u32, datagram: &[u8]) {
+            self.0.lock().push(datagram.to_vec());
+        }
+
+        fn receive(&self, _inbox: &mut (), take: &mut dyn FnMut(&[u8])) -> Batch {
+            let came = core::mem::take(&mut *self.0.lock());
+            came.iter().for_each(|datagram| take(datagram));
+            Batch {
+                any: !came.is_empty(),
+                full: false,
+            }
+        }
+
+        fn refused(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn each_direction_has_its_own_rules_and_what_is_taken_may_send() {
+        let wakeup = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
+        let losing = WireFaults {
+            seed: 3,
+            drop: 500_000,
+            ..WireFaults::NONE
+        };
+        let wire = Faulty::new(Loop(Mutex::default(), wakeup), WireFaults::NONE, losing);
+        for n in 0..100_u8 {
+            wire.send(0, &[n]);
+        }
+        let mut came = Vec::new();
+        let batch = wire.receive(&mut (), &mut |datagram| {
+            came.push(datagram.to_vec());
+            wire.send(0, datagram);
+        });
+        assert!(
+            batch.any && (25..75).contains(&came.len()),
+            "{}",
+            came.len()
+        );
+        assert_eq!(wire.queue.0.lock().len(), came.len());
+    }
+}

@@ -1,0 +1,52 @@
+//! Interfaces that carry datagrams, which may be lost, repeated, overtaken or changed.
+//!
+//! * [`udp`] — sockets of the system.
+//! * [`faults`] — a layer over any of them that does by rule and seed what a bad wire does, so that
+//!   what stands above is tried where the system has no faulty wires.
+//!
+//! [`reliable`](crate::reliable) makes records of datagrams that arrive once and in order.
+
+pub mod faults;
+pub mod udp;
+
+pub use faults::{Faulty, WireFaults};
+pub use udp::Udp;
+
+use core::net::SocketAddr;
+use rustix::fd::AsFd;
+
+/// A pair of queues of an interface: datagrams that go out, and buffers for those that come.
+///
+/// usNIC calls it a channel and has two, of which the shorter one is faster. Any thread may call;
+/// peers are numbered as they were given when it was made. Its descriptor can be read while
+/// something has come.
+pub trait DatagramQueue: AsFd + Send + Sync {
+    /// Buffers for a batch of what arrives.
+    type Inbox: Send;
+
+    /// Such buffers, for one thread at a time.
+    fn inbox(&self) -> Self::Inbox;
+
+    /// Where a peer is reached; `None` for one that is not there.
+    fn address(&self, peer: u32) -> Option<SocketAddr>;
+
+    /// Sends a datagram, and waits where the system has no room for it.
+    ///
+    /// One that the system refuses counts as lost, as the wire may lose any.
+    fn send(&self, peer: u32, datagram: &[u8]);
+
+    /// Takes a batch of what has arrived, and gives each datagram to `take`. Does not wait.
+    fn receive(&self, inbox: &mut Self::Inbox, take: &mut dyn FnMut(&[u8])) -> Batch;
+
+    /// How many datagrams the system has refused to send.
+    fn refused(&self) -> u64;
+}
+
+/// What a look for arrivals has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Batch {
+    /// Whether anything had arrived.
+    pub any: bool,
+    /// Whether there may be more.
+    pub full: bool,
+}

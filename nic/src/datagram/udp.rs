@@ -1,0 +1,150 @@
+//! A socket of the system's.
+
+use super::{Batch, DatagramQueue};
+use core::net::SocketAddr;
+use core::sync::atomic::{AtomicU64, Ordering};
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::UdpSocket;
+
+/// Bytes of a buffer for what arrives: as many as the system puts together (UDP_GRO).
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Datagrams over a socket.
+#[derive(Debug)]
+pub struct Udp {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    /// By peer.
+    addresses: Box<[SocketAddr]>,
+    /// Datagrams that the system did not take. A statistic.
+    refused: AtomicU64,
+}
+
+impl Udp {
+    /// Takes a bound socket, and where each peer is reached.
+    ///
+    /// # Errors
+    /// The system does not let the socket be set up.
+    pub fn new(socket: UdpSocket, addresses: Box<[SocketAddr]>) -> io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Self {
+            socket,
+            state,
+            addresses,
+            refused: AtomicU64::new(0),
+        })
+    }
+}
+
+impl AsFd for Udp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Room for a batch of what arrives at a socket.
+pub struct Inbox {
+    buffers: Box<[u8]>,
+    meta: [RecvMeta; BATCH_SIZE],
+}
+
+impl DatagramQueue for Udp {
+    type Inbox = Inbox;
+
+    fn inbox(&self) -> Inbox {
+        Inbox {
+            buffers: vec![0; BUFFER_BYTES * BATCH_SIZE].into_boxed_slice(),
+            meta: [RecvMeta::default(); BATCH_SIZE],
+        }
+    }
+
+    fn address(&self, peer: u32) -> Option<SocketAddr> {
+        self.addresses.get(peer as usize).copied()
+    }
+
+    fn send(&self, peer: u32, datagram: &[u8]) {
+        let Some(destination) = self.address(peer) else {
+            return;
+        };
+        let transmit = Transmit {
+            destination,
+            ecn: None,
+            contents: datagram,
+            segment_size: None,
+            src_ip: None,
+        };
+        loop {
+            match self.state.try_send((&self.socket).into(), &transmit) {
+                Ok(()) => return,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let mut writable = [PollFd::new(&self.socket, PollFlags::OUT)];
+                    // The result is not needed: the next `try_send` shows it.
+                    let _ = poll(&mut writable, None);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => {
+                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn receive(&self, inbox: &mut Inbox, take: &mut dyn FnMut(&[u8])) -> Batch {
+        let mut chunks = inbox.buffers.chunks_mut(BUFFER_BYTES);
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
+            core::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
+        let received = self
+            .state
+            .recv((&self.socket).into(), &mut slices, &mut inbox.meta);
+        let count = received.unwrap_or(0);
+        for (meta, buffer) in inbox.meta.iter().zip(&slices).take(count) {
+            let bytes = buffer.get(..meta.len).unwrap_or_default();
+            if bytes.is_empty() {
+                take(bytes);
+            }
+            bytes.chunks(meta.stride.max(1)).for_each(&mut *take);
+        }
+        Batch {
+            any: count > 0,
+            full: count == BATCH_SIZE,
+        }
+    }
+
+    fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    #[test]
+    fn datagrams_of_every_length_arrive_whole() {
+        let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
+        let [a, b] = sockets.map(|socket| Udp::new(socket, addresses.into()).unwrap());
+        let mut inbox = b.inbox();
+        for len in [0, 1, 1472, 1473, 9000, 65_507] {
+            let sent: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            a.send(1, &sent);
+            let mut came = Vec::new();
+            let mut readable = [PollFd::new(&b, PollFlags::IN)];
+            assert_eq!(poll(&mut readable, None), Ok(1));
+            let batch = b.receive(&mut inbox, &mut |datagram| came.push(datagram.to_vec()));
+            assert!(batch.any && came == [sent], "{len} bytes");
+        }
+        // A peer that is not there, and one that UDP has no datagrams for.
+        a.send(2, b"x");
+        assert_eq!((a.address(2), a.refused()), (None, 0));
+        a.send(1, &[0; 65_508]);
+        assert_eq!(a.refused(), 1);
+        let nothing = b.receive(&mut inbox, &mut |_| panic!("nothing was sent"));
+        assert!(!nothing.any && !nothing.full);
+    }
+}
