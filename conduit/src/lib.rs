@@ -4,7 +4,7 @@
 //! peers' state and nothing else: no handler table, no events, and what users set comes as values.
 //! [`smp`] is the one for ranks that share memory, [`tcp`] the one for ranks on different hosts,
 //! [`portals`] the one over matching interfaces; [`selector`] joins shared memory with one of the
-//! others. [`channel`] makes active messages out of rails between ranks that share no memory.
+//! others. [`usnic`] has rails of datagrams. [`channel`] makes active messages out of rails between ranks that share no memory.
 //! [`wire`] is what conduits over a wire share.
 
 #[cfg(not(loom))]
@@ -31,6 +31,8 @@ pub mod smp;
 pub mod tcp;
 #[cfg(not(loom))]
 mod threads;
+#[cfg(not(loom))]
+pub mod usnic;
 #[cfg(not(loom))]
 pub mod wire;
 #[cfg(not(loom))]

@@ -279,6 +279,7 @@ impl Endpoint {
             }
             Kind::Leave => {
                 link.peer_left = true;
+                link.last = Some(header.seq);
                 None
             }
             Kind::Ack => None,
@@ -448,10 +449,16 @@ impl Endpoint {
     /// are still sent again until the driver ends. The arrival of the announcement is not reported.
     pub fn leave(&mut self) {
         for peer in 0..self.peers.len() as u32 {
-            if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {
-                link.leave();
-                self.settle(JobRank(peer));
-            }
+            self.leave_peer(JobRank(peer));
+        }
+    }
+
+    /// As [`leave`](Self::leave), to one peer.
+    pub fn leave_peer(&mut self, peer: JobRank) {
+        let place = self.peers.get_mut(peer.0 as usize);
+        if let Some(link) = place.and_then(|place| place.link.as_deref_mut()) {
+            link.leave();
+            self.settle(peer);
         }
     }
 
@@ -461,6 +468,14 @@ impl Endpoint {
         let place = self.peers.get(peer.0 as usize);
         let link = place.and_then(|place| place.link.as_ref());
         link.is_some_and(|link| link.peer_left)
+    }
+
+    /// Whether a peer has said that it ends, and all its records up to then were taken.
+    #[must_use]
+    pub fn has_ended(&self, peer: JobRank) -> bool {
+        let place = self.peers.get(peer.0 as usize);
+        let link = place.and_then(|place| place.link.as_ref());
+        link.is_some_and(|link| link.last == Some(link.receiver.acknowledgement().0))
     }
 
     /// Whether all records have arrived that were submitted, and nothing is owed to a peer that has

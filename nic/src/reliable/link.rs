@@ -38,6 +38,8 @@ pub(super) struct Link {
     leave_now: bool,
     /// Whether the peer has said that it ends.
     pub(super) peer_left: bool,
+    /// The number that its next record would have had then.
+    pub(super) last: Option<Seq>,
     /// When the timers have it looked at.
     pub(super) armed: Option<Duration>,
     /// Whether it is among those that have something to send.
@@ -58,6 +60,7 @@ impl Link {
             waiting_since: None,
             leave_now: false,
             peer_left: false,
+            last: None,
             armed: None,
             listed: false,
         }

@@ -1,0 +1,40 @@
+//! Rails of datagrams: the stream to each peer over a reliable layer.
+//!
+//! The layer ([`argonet_nic::reliable`]) numbers datagrams, acknowledges them and sends again what
+//! was lost, so that bytes arrive in order and once. [`DatagramRails`] are the rails of a rank over one
+//! queue of an interface ([`DatagramQueue`]); there is one rail to a peer, and it is there from the
+//! first byte on. A thread acknowledges and sends again while the rank makes no call (`progress`).
+
+mod progress;
+mod rail;
+mod rails;
+mod shared;
+
+pub use rail::DatagramRail;
+pub use rails::DatagramRails;
+
+use argonet_base::JobRank;
+use argonet_nic::datagram::DatagramQueue;
+use argonet_nic::reliable::{ReliableConfig, Seal};
+use core::num::NonZeroU64;
+use core::time::Duration;
+
+/// Name of the conduit.
+const NAME: &str = "usnic";
+
+/// How the [`DatagramRails`] of a rank are set up.
+pub struct DatagramRailsConfig<Q: DatagramQueue> {
+    /// The rank.
+    pub rank: JobRank,
+    /// Where its datagrams go and come.
+    pub queue: Q,
+    /// A number for each rank of the job that cannot be guessed and that no earlier process of that
+    /// rank had.
+    pub incarnations: Vec<NonZeroU64>,
+    /// DatagramRails, windows and times.
+    pub link: ReliableConfig,
+    /// The secret of the job, by which datagrams are sealed.
+    pub seal: Option<Seal>,
+    /// How long a rank that ends goes on until all that it sent has arrived.
+    pub exit_grace: Duration,
+}

@@ -1,0 +1,113 @@
+//! The stream to one peer, in datagrams.
+
+use super::shared::Shared;
+use crate::channel::rail::Rail;
+use crate::channel::stream::{Piece, Pieces};
+use argonet_base::JobRank;
+use argonet_nic::datagram::DatagramQueue;
+use argonet_segment::bulk;
+use std::io;
+use std::sync::Arc;
+
+/// The rail to a peer.
+pub struct DatagramRail<Q: DatagramQueue> {
+    shared: Arc<Shared<Q>>,
+    peer: JobRank,
+}
+
+impl<Q: DatagramQueue> DatagramRail<Q> {
+    pub(super) fn new(shared: Arc<Shared<Q>>, peer: JobRank) -> Self {
+        Self { shared, peer }
+    }
+}
+
+impl<Q: DatagramQueue> Clone for DatagramRail<Q> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.shared), self.peer)
+    }
+}
+
+impl<Q: DatagramQueue> core::fmt::Debug for DatagramRail<Q> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("DatagramRail").field(&self.peer).finish()
+    }
+}
+
+/// Places of a call, from where the last copy ended on.
+struct Cursor<'a> {
+    pieces: &'a [Piece],
+    /// How much of the first was used.
+    used: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(pieces: &'a Pieces) -> Self {
+        Self {
+            pieces: pieces.as_slice(),
+            used: 0,
+        }
+    }
+
+    /// The next place, of at most `len` bytes; `None` behind the last.
+    fn next(&mut self, len: usize) -> Option<(*mut u8, usize)> {
+        let (piece, rest) = self.pieces.split_first()?;
+        let part = len.min(piece.len - self.used);
+        let at = piece.at.wrapping_add(self.used);
+        self.used += part;
+        if self.used == piece.len {
+            (self.pieces, self.used) = (rest, 0);
+        }
+        Some((at, part))
+    }
+}
+
+// SAFETY: bytes are copied during the call alone, never more than the cursor finds in the pieces,
+// and what is returned is how many were.
+unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
+    unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
+        let mut cursor = Cursor::new(pieces);
+        let mut turn = self.shared.turn();
+        let written = turn.write(self.peer, pieces.bytes(), |mut record: &mut [u8]| {
+            while !record.is_empty()
+                && let Some((from, len)) = cursor.next(record.len())
+            {
+                let (to, rest) = core::mem::take(&mut record).split_at_mut(len);
+                // SAFETY: the caller promises the pieces, and `from` is within one.
+                unsafe { bulk::copy(to.as_mut_ptr(), from, len) };
+                record = rest;
+            }
+        });
+        turn.end();
+        written
+    }
+
+    unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {
+        let mut cursor = Cursor::new(pieces);
+        let mut read = || {
+            let mut turn = self.shared.turn();
+            let read = turn.read(self.peer, pieces.bytes(), |mut bytes: &[u8]| {
+                while !bytes.is_empty()
+                    && let Some((to, len)) = cursor.next(bytes.len())
+                {
+                    // SAFETY: the caller promises the pieces, and `to` is within one.
+                    unsafe { bulk::copy(to, bytes.as_ptr(), len) };
+                    bytes = &bytes[len..];
+                }
+            });
+            turn.end();
+            read
+        };
+        match read() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.shared.attend() => {
+                read()
+            }
+            result => result,
+        }
+    }
+
+    fn shut(&self) {
+        let mut turn = self.shared.turn();
+        turn.shut(self.peer);
+        turn.end();
+    }
+}

@@ -1,0 +1,154 @@
+//! The rails of a rank.
+
+use super::progress::Progress;
+use super::shared::{Shared, ring};
+use super::{DatagramRail, DatagramRailsConfig, NAME};
+use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
+use argonet_nic::datagram::DatagramQueue;
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io;
+use std::sync::Arc;
+
+/// The rails of a rank over a queue for datagrams.
+pub struct DatagramRails<Q: DatagramQueue + 'static> {
+    shared: Arc<Shared<Q>>,
+    polls: AtomicU32,
+    /// Ends when it is dropped.
+    _progress: Progress<Q>,
+}
+
+impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
+    /// Those of the rank that `config` says. Peers are there from the first byte on.
+    ///
+    /// # Errors
+    /// Sizes or times that contradict each other, as [`io::ErrorKind::InvalidInput`]; or what the
+    /// system says of descriptors and of the thread.
+    pub fn new(config: DatagramRailsConfig<Q>) -> io::Result<Self> {
+        let exit_grace = config.exit_grace;
+        let shared = Arc::new(Shared::new(config)?);
+        Ok(Self {
+            _progress: Progress::start(Arc::clone(&shared), exit_grace)?,
+            shared,
+            polls: AtomicU32::new(0),
+        })
+    }
+}
+
+impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
+    type Rail = DatagramRail<Q>;
+
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn most(&self) -> u16 {
+        1
+    }
+
+    fn want(&self, id: RailId) {
+        if id.number == 0 {
+            self.shared.turn().want(id.peer);
+        }
+    }
+
+    fn next(&self, _received: &dyn Fn(RailId) -> u64) -> Option<Made<DatagramRail<Q>>> {
+        self.shared.turn().news(&self.shared)
+    }
+
+    fn open(&self, id: RailId, _rail: &DatagramRail<Q>) -> io::Result<()> {
+        self.shared.turn().set_open(id.peer, true);
+        // A thread that sleeps already did not know of what was unread.
+        self.wake();
+        Ok(())
+    }
+
+    fn close(&self, id: RailId, rail: &DatagramRail<Q>) {
+        self.shared.turn().set_open(id.peer, false);
+        crate::channel::rail::Rail::shut(rail);
+    }
+
+    fn begin_poll(&self, _alone: bool) -> Look {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        self.shared.note_poll();
+        Look {
+            first: None,
+            all: true,
+        }
+    }
+
+    fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    fn ready(&self, found: &mut Ready) {
+        self.shared.attend();
+        let mut turn = self.shared.turn();
+        for _ in 0..turn.ready_count() {
+            let Some(peer) = turn.next_ready() else { break };
+            // The next look finds it again, until all was read.
+            turn.list_again(peer);
+            if !found.add(RailId { peer, number: 0 }) {
+                break;
+            }
+        }
+        if turn.has_news() {
+            found.add_made();
+        }
+    }
+
+    fn has_ready(&self) -> bool {
+        self.shared.attend();
+        let mut turn = self.shared.turn();
+        let next = turn.next_ready();
+        if let Some(peer) = next {
+            turn.list_again(peer);
+        }
+        next.is_some() || turn.has_news()
+    }
+
+    fn wait_for_room(&self, id: RailId, _rail: &DatagramRail<Q>, waits: bool) {
+        self.shared.turn().wait_for_room(id.peer, waits);
+        if waits {
+            self.wake();
+        }
+    }
+
+    fn sleep(&self, timeout: Option<Duration>) {
+        let shared = &*self.shared;
+        shared.sleepers.fetch_add(1, Ordering::SeqCst);
+        self.sleep_counted(timeout);
+        shared.note_poll();
+        shared.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn wake(&self) {
+        ring(self.shared.wakeup());
+    }
+
+    fn forget_wakeups(&self) {
+        let _ = rustix::io::read(self.shared.wakeup(), &mut [0; 8]);
+    }
+}
+
+impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
+    /// Sleeps, once the thread knows that it must wake this one.
+    fn sleep_counted(&self, timeout: Option<Duration>) {
+        let turn = self.shared.turn();
+        if turn.has_room() || turn.has_news() || turn.ready_count() > 0 {
+            return;
+        }
+        drop(turn);
+        let timeout = timeout.map(|time| Timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        let mut wakes = [
+            PollFd::new(self.shared.wakeup(), PollFlags::IN),
+            PollFd::new(&self.shared.queue, PollFlags::IN),
+        ];
+        // Whatever it was, the caller looks again.
+        let _ = poll(&mut wakes, timeout.as_ref());
+    }
+}

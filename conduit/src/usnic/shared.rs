@@ -1,0 +1,454 @@
+//! What rails and the thread share, and what is done under its lock.
+
+use super::{DatagramRail, DatagramRailsConfig};
+use crate::channel::rail::{Made, NewRail, RailId};
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use argonet_nic::datagram::DatagramQueue;
+use argonet_nic::reliable::Endpoint;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
+use parking_lot::{Mutex, MutexGuard};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Bytes of a peer that wait to be read, from which on the layer keeps what comes.
+const MOST_UNREAD: usize = 256 << 10;
+
+/// Batches that are taken from the queue at once.
+const MOST_BATCHES: u32 = 16;
+
+/// Of a peer that was used.
+#[derive(Default)]
+struct Peer {
+    /// What came and was not read.
+    unread: VecDeque<u8>,
+    /// Whether the channel uses its rail.
+    is_open: bool,
+    /// Whether it is in `State::ready`.
+    is_listed: bool,
+    /// Whether the channel waits for room in its window.
+    wants_room: bool,
+    /// Nothing more is read: it was lost, or the rail was shut.
+    is_shut: bool,
+}
+
+/// What the channel learns of a peer.
+enum News {
+    /// There is a rail.
+    Rail,
+    /// There is none any more, and why.
+    Lost(String),
+}
+
+struct State {
+    endpoint: Endpoint,
+    peers: Box<[Option<Box<Peer>>]>,
+    news: VecDeque<(JobRank, News)>,
+    /// Peers whose rail may have something to read, in turn.
+    ready: VecDeque<u32>,
+}
+
+pub(super) struct Shared<Q: DatagramQueue> {
+    rank: JobRank,
+    pub(super) queue: Q,
+    /// Taken before `state`.
+    inbox: Mutex<Q::Inbox>,
+    state: Mutex<State>,
+    begun: Instant,
+    /// When a thread of the rank looked last, ns. A hint for the thread.
+    pub(super) polled_ns: AtomicU64,
+    /// Threads of the rank that sleep at the queue, or are about to.
+    pub(super) sleepers: AtomicU32,
+    /// Wakes those.
+    wakeup: OwnedFd,
+    /// Wakes the thread.
+    pub(super) bell: OwnedFd,
+    /// When the thread looks next by itself, ns; 0 while it is awake. Written by the thread with
+    /// the lock of `state` held, read by who changes timers, under the same lock.
+    thread_looks_ns: AtomicU64,
+}
+
+/// The state, locked, and the time.
+pub(super) struct Turn<'a, Q: DatagramQueue> {
+    shared: &'a Shared<Q>,
+    state: MutexGuard<'a, State>,
+    now: Duration,
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// An event counter that wakes.
+fn event() -> io::Result<OwnedFd> {
+    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
+}
+
+pub(super) fn ring(event: &OwnedFd) {
+    // Full means that it is signaled.
+    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+}
+
+impl<Q: DatagramQueue> Shared<Q> {
+    pub(super) fn new(config: DatagramRailsConfig<Q>) -> io::Result<Self> {
+        let DatagramRailsConfig {
+            rank,
+            queue,
+            incarnations,
+            link,
+            seal,
+            ..
+        } = config;
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+        let ranks = u32::try_from(incarnations.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let own = incarnations.get(rank.index());
+        let own = own.ok_or(io::ErrorKind::InvalidInput)?.get();
+        let mut endpoint = Endpoint::new(link, rank, own, seal, ranks).map_err(invalid)?;
+        for (peer, incarnation) in (0..ranks).zip(&incarnations) {
+            let known = endpoint.know(JobRank(peer), incarnation.get());
+            known.map_err(invalid)?;
+        }
+        let state = State {
+            endpoint,
+            peers: (0..ranks).map(|_| None).collect(),
+            news: VecDeque::new(),
+            ready: VecDeque::new(),
+        };
+        Ok(Self {
+            rank,
+            inbox: Mutex::new(queue.inbox()),
+            queue,
+            state: Mutex::new(state),
+            begun: Instant::now(),
+            polled_ns: AtomicU64::new(0),
+            sleepers: AtomicU32::new(0),
+            wakeup: event()?,
+            bell: event()?,
+            thread_looks_ns: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    pub(super) fn wakeup(&self) -> &OwnedFd {
+        &self.wakeup
+    }
+
+    /// A thread of the rank looks: the thread leaves the queue to it for a while.
+    pub(super) fn note_poll(&self) {
+        let now = nanoseconds(self.now());
+        self.polled_ns.store(now, Ordering::Relaxed);
+    }
+
+    pub(super) fn turn(&self) -> Turn<'_, Q> {
+        Turn {
+            shared: self,
+            state: self.state.lock(),
+            now: self.now(),
+        }
+    }
+
+    /// Takes what has come, and does what time demands; whether anything had come.
+    pub(super) fn attend(&self) -> bool {
+        // Another thread that has the inbox does the same.
+        let Some(mut inbox) = self.inbox.try_lock() else {
+            return false;
+        };
+        let mut any = false;
+        for _ in 0..MOST_BATCHES {
+            let mut turn = self.turn();
+            let take = &mut |datagram: &[u8]| turn.arrive(datagram);
+            let batch = self.queue.receive(&mut inbox, take);
+            turn.end();
+            any |= batch.any;
+            if !batch.full {
+                break;
+            }
+        }
+        any
+    }
+}
+
+impl<Q: DatagramQueue> Turn<'_, Q> {
+    /// A datagram has come.
+    fn arrive(&mut self, datagram: &[u8]) {
+        let State {
+            endpoint, peers, ..
+        } = &mut *self.state;
+        let takes = |peer: JobRank| {
+            let peer = peers.get(peer.index()).and_then(Option::as_deref);
+            peer.is_none_or(|peer| peer.unread.len() < MOST_UNREAD && !peer.is_shut)
+        };
+        let Some(arrived) = endpoint.handle_recv(self.now, datagram, takes) else {
+            return;
+        };
+        let peer = arrived.peer;
+        if let Some(bytes) = arrived.record.and_then(|record| datagram.get(record)) {
+            self.peer(peer).unread.extend(bytes);
+        }
+        self.take_kept(peer);
+        self.list(peer);
+    }
+
+    /// The peer, which is made when it is first used.
+    fn peer(&mut self, peer: JobRank) -> &mut Peer {
+        let State { peers, news, .. } = &mut *self.state;
+        peers[peer.index()].get_or_insert_with(|| {
+            news.push_back((peer, News::Rail));
+            Box::default()
+        })
+    }
+
+    fn used(&mut self, peer: JobRank) -> Option<&mut Peer> {
+        self.state.peers.get_mut(peer.index())?.as_deref_mut()
+    }
+
+    /// Takes records that came before their turn, as far as there is room.
+    fn take_kept(&mut self, peer: JobRank) {
+        let now = self.now;
+        while self
+            .used(peer)
+            .is_some_and(|p| p.unread.len() < MOST_UNREAD)
+        {
+            let Some(record) = self.state.endpoint.take(now, peer) else {
+                return;
+            };
+            self.peer(peer).unread.extend(record.bytes());
+            self.state.endpoint.recycle(record);
+        }
+    }
+
+    /// Whether a read of the peer's rail finds something, or its end.
+    fn is_readable(&self, peer: JobRank) -> bool {
+        let used = self
+            .state
+            .peers
+            .get(peer.index())
+            .and_then(Option::as_deref);
+        used.is_some_and(|p| p.is_open && (!p.unread.is_empty() || self.is_at_end(peer, p)))
+    }
+
+    /// Whether nothing comes behind what is unread.
+    fn is_at_end(&self, rank: JobRank, peer: &Peer) -> bool {
+        peer.is_shut || self.state.endpoint.has_ended(rank)
+    }
+
+    fn list(&mut self, peer: JobRank) {
+        if self.is_readable(peer)
+            && let Some(used) = self.used(peer)
+            && !core::mem::replace(&mut used.is_listed, true)
+        {
+            self.state.ready.push_back(peer.0);
+        }
+    }
+
+    /// Sends what is due, and has the thread look in time.
+    pub(super) fn end(mut self) {
+        self.handle_timeout();
+        self.transmit();
+        if let Some(due) = self.state.endpoint.poll_timeout() {
+            let looks = self.shared.thread_looks_ns.load(Ordering::Relaxed);
+            if nanoseconds(due) < looks {
+                self.shared.thread_looks_ns.store(0, Ordering::Relaxed);
+                ring(&self.shared.bell);
+            }
+        }
+    }
+
+    fn transmit(&mut self) {
+        while let Some(transmit) = self.state.endpoint.poll_transmit(self.now) {
+            self.shared.queue.send(transmit.peer.0, transmit.bytes);
+        }
+    }
+
+    /// Does what time demands.
+    pub(super) fn handle_timeout(&mut self) {
+        let is_due = self.state.endpoint.poll_timeout();
+        if is_due.is_none_or(|due| due > self.now) {
+            return;
+        }
+        self.state.endpoint.handle_timeout(self.now);
+        while let Some(lost) = self.state.endpoint.poll_event() {
+            let peer = lost.peer;
+            let used = self.peer(peer);
+            used.is_shut = true;
+            self.state
+                .news
+                .push_back((peer, News::Lost(lost.to_string())));
+            self.list(peer);
+        }
+    }
+
+    /// Ends the turn of the thread: until when it sleeps, ns.
+    pub(super) fn sleep_until(mut self, limit: Duration) -> Duration {
+        self.handle_timeout();
+        self.transmit();
+        let due = self.state.endpoint.poll_timeout();
+        let until = due.map_or(limit, |due| due.min(limit));
+        let looks = nanoseconds(until);
+        self.shared.thread_looks_ns.store(looks, Ordering::Relaxed);
+        until
+    }
+
+    /// The channel wants a rail.
+    pub(super) fn want(&mut self, peer: JobRank) {
+        if self.state.peers.get(peer.index()).is_none() || peer == self.shared.rank {
+            return;
+        }
+        // One that was lost or has left has none any more.
+        if let Some(lost) = self.state.endpoint.lost(peer) {
+            self.state
+                .news
+                .push_back((peer, News::Lost(lost.to_string())));
+        }
+        self.peer(peer);
+    }
+
+    pub(super) fn has_news(&self) -> bool {
+        !self.state.news.is_empty()
+    }
+
+    pub(super) fn news(&mut self, shared: &Arc<Shared<Q>>) -> Option<Made<DatagramRail<Q>>> {
+        let (peer, news) = self.state.news.pop_front()?;
+        let id = RailId { peer, number: 0 };
+        Some(match news {
+            News::Rail => Made::Rail(NewRail {
+                id,
+                rail: DatagramRail::new(Arc::clone(shared), peer),
+                incarnation: 1,
+                received: 0,
+            }),
+            News::Lost(why) => {
+                let at = self.shared.rank;
+                Made::Unreachable(id, AmError::Unreachable { at, peer, why })
+            }
+        })
+    }
+
+    pub(super) fn set_open(&mut self, peer: JobRank, is_open: bool) {
+        if let Some(used) = self.used(peer) {
+            used.is_open = is_open;
+        }
+        self.list(peer);
+    }
+
+    /// The next peer whose rail has something, if there are more than `passed` of these.
+    pub(super) fn next_ready(&mut self) -> Option<JobRank> {
+        loop {
+            let peer = JobRank(self.state.ready.pop_front()?);
+            if let Some(used) = self.used(peer) {
+                used.is_listed = false;
+            }
+            if self.is_readable(peer) {
+                return Some(peer);
+            }
+        }
+    }
+
+    /// A rail is found again as long as it has something.
+    pub(super) fn list_again(&mut self, peer: JobRank) {
+        self.list(peer);
+    }
+
+    pub(super) fn ready_count(&self) -> usize {
+        self.state.ready.len()
+    }
+
+    pub(super) fn wait_for_room(&mut self, peer: JobRank, waits: bool) {
+        if let Some(used) = self.used(peer) {
+            used.wants_room = waits;
+        }
+    }
+
+    /// Whether a rail takes more that the channel waits for.
+    pub(super) fn has_room(&self) -> bool {
+        let waits = |(rank, peer): (u32, &Option<Box<Peer>>)| {
+            peer.as_deref().is_some_and(|peer| peer.wants_room)
+                && (self.state.endpoint.room(JobRank(rank)))
+        };
+        (0..).zip(&self.state.peers).any(waits)
+    }
+
+    /// Writes as much as the window takes of `bytes`, which `fill` copies piece by piece; how much.
+    pub(super) fn write(
+        &mut self,
+        peer: JobRank,
+        bytes: usize,
+        mut fill: impl FnMut(&mut [u8]),
+    ) -> io::Result<usize> {
+        let is_shut = self.used(peer).is_none_or(|used| used.is_shut);
+        if is_shut || self.state.endpoint.has_left(peer) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let most = self.state.endpoint.record_bytes();
+        let mut written = 0;
+        while written < bytes && self.state.endpoint.room(peer) {
+            let len = most.min(bytes - written);
+            let submitted = self.state.endpoint.submit(self.now, peer, len, &mut fill);
+            if submitted.is_err() {
+                break;
+            }
+            written += len;
+        }
+        match written {
+            0 => Err(io::ErrorKind::WouldBlock.into()),
+            written => Ok(written),
+        }
+    }
+
+    /// Reads up to `most` bytes by `take`, in at most two pieces; how much.
+    pub(super) fn read(
+        &mut self,
+        peer: JobRank,
+        most: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> io::Result<usize> {
+        let Some(used) = self.used(peer) else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let len = used.unread.len().min(most);
+        if len > 0 {
+            let (first, second) = used.unread.as_slices();
+            let in_first = len.min(first.len());
+            take(&first[..in_first]);
+            take(&second[..len - in_first]);
+            used.unread.drain(..len);
+            self.take_kept(peer);
+            return Ok(len);
+        }
+        let used = self
+            .state
+            .peers
+            .get(peer.index())
+            .and_then(Option::as_deref);
+        match used {
+            Some(used) if self.is_at_end(peer, used) => Ok(0),
+            _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    pub(super) fn shut(&mut self, peer: JobRank) {
+        if let Some(used) = self.used(peer)
+            && !core::mem::replace(&mut used.is_shut, true)
+        {
+            self.state.endpoint.leave_peer(peer);
+        }
+    }
+
+    /// Before the end: acknowledges what is owed, and says to all peers that this rank ends.
+    pub(super) fn leave(&mut self) {
+        self.state.endpoint.flush();
+        self.state.endpoint.leave();
+    }
+
+    pub(super) fn is_drained(&self) -> bool {
+        self.state.endpoint.is_drained()
+    }
+}
