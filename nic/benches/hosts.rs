@@ -4,7 +4,8 @@
 //! `cargo bench -p argonet-nic --bench hosts`
 
 use argonet_base::JobRank;
-use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port};
+use argonet_nic::datagram::Port;
+use argonet_nic::portals::networked::{Networked, NetworkedConfig};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::portals::{
     Ack, Descriptor, Entry, Events, Matching, Part, PortalIndex, PortalOptions, Portals, Position,

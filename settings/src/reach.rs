@@ -15,13 +15,13 @@ pub struct Reach {
 
 impl Reach {
     /// Conduits that join ranks of several hosts, for messages.
-    pub const OVER_HOSTS: &str = "tcp, portals";
+    pub const OVER_HOSTS: &str = "tcp, portals, usnic";
 
     /// That of a conduit.
     #[must_use]
     pub fn of(conduit: &str, settings: &Settings) -> Self {
         Self {
-            hosts: ["tcp", "portals", "none"].contains(&conduit),
+            hosts: ["tcp", "portals", "usnic", "none"].contains(&conduit),
             segments: conduit == "portals" && settings.peek(&PORTALS_INTERFACE) == "software",
         }
     }

@@ -11,6 +11,7 @@
 //! Joining takes `unsafe`: the caller keeps the [contract of the engine](argonet_engine#contract).
 #![deny(unsafe_code)]
 
+mod datagrams;
 mod error;
 mod join;
 mod network;
@@ -22,6 +23,7 @@ mod published;
 mod settings;
 mod tracing;
 mod tuning;
+mod usnic;
 
 pub use error::{Result, StartError};
 pub use join::{Joined, Joining, expect_threads, join, launch_if_alone, with_thread};

@@ -4,6 +4,7 @@ use crate::error::{Result, StartError};
 use crate::portals;
 use crate::process;
 use crate::published::Reaches;
+use crate::usnic;
 use argonet_am::Registered;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
@@ -32,6 +33,7 @@ pub(crate) enum Network {
     None,
     Tcp(Box<Open>),
     Portals(Box<portals::Open>),
+    Usnic(Box<usnic::Open>),
 }
 
 /// What a network's conduit is made with.
@@ -89,6 +91,9 @@ impl Network {
             argonet_conduit::portals::NAME => {
                 return Ok(Self::Portals(Box::new(portals::Open::new(boot, settings)?)));
             }
+            argonet_conduit::usnic::NAME => {
+                return Ok(Self::Usnic(Box::new(usnic::Open::new(boot, settings)?)));
+            }
             _ => boot.all_share_memory(Smp::NAME)?,
         }
         let (config, _) = from_settings(settings).map_err(|error| failed(error.into()))?;
@@ -119,6 +124,10 @@ impl Network {
                 (open.conduit(with)?, statistics)
             }
             Self::Portals(mut open) => {
+                let statistics = open.statistics.take();
+                (open.conduit(with)?, statistics)
+            }
+            Self::Usnic(mut open) => {
                 let statistics = open.statistics.take();
                 (open.conduit(with)?, statistics)
             }

@@ -60,7 +60,7 @@ impl Path {
         let Ok(text) = std::env::var(Self::VARIABLE) else {
             return Self::Memory;
         };
-        let path = ["tcp", "portals4", "portals", "udp"]
+        let path = ["tcp", "portals4", "portals", "udp", "usnic"]
             .into_iter()
             .find_map(|conduit| {
                 let neighbors = text.strip_prefix(conduit)?.strip_prefix(' ')?;

@@ -382,11 +382,13 @@ pub(crate) fn jobs(run: &mut Run) {
 }
 
 /// The jobs of the library again, whose ranks reach each other over a conduit for networks:
-/// connections, with neighbors and without, interfaces in software, or such over UDP. A full run
+/// connections, with neighbors and without, interfaces in software, or such over UDP, datagrams. A full run
 /// takes all of these and all tests, another one of these and a part of the tests, which the commit
 /// gives.
 pub(crate) fn networks(run: &mut Run) {
-    const PATHS: [&str; 5] = ["tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1"];
+    const PATHS: [&str; 7] = [
+        "tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1", "usnic 1", "usnic 2",
+    ];
     let turn = turn(run);
     let paths_there = PATHS.len() as u64;
     let (one, turn) = ((turn % paths_there) as usize, turn / paths_there);

@@ -10,6 +10,7 @@ use argonet_conduit::portals::{self, PortalsSizes};
 use argonet_conduit::smp::{Barrier, Smp};
 use argonet_conduit::tcp::Tcp;
 use argonet_conduit::tcp::join::{from_settings, interfaces};
+use argonet_conduit::usnic;
 use argonet_settings::{CONDUIT, CONDUITS, Settings, TCP_CONNECTIONS};
 
 use super::Facts;
@@ -20,6 +21,7 @@ pub(super) fn facts(settings: &Settings, ranks: u32) -> Vec<(&'static str, Facts
         (Smp::NAME, smp(settings)),
         (Tcp::NAME, tcp(settings, ranks)),
         (portals::NAME, over_portals(settings, ranks)),
+        (usnic::NAME, over_datagrams(settings, ranks)),
     ]
 }
 
@@ -58,6 +60,20 @@ fn tcp(settings: &Settings, ranks: u32) -> Facts {
             "without the target's help",
             "nothing, but a thread of the target's may serve puts and gets (ARGONET_TCP_PROGRESS)".into(),
         ),
+    ]
+}
+
+fn over_datagrams(settings: &Settings, ranks: u32) -> Facts {
+    let limits = ChannelSizes::default().limits();
+    vec![
+        ("reaches", "ranks of other hosts, and of other neighborhoods of a host, by datagrams over UDP, sealed and sent again where they are lost; neighbors through smp".into()),
+        ("chosen", chosen(usnic::NAME, settings).into()),
+        ("listens on", listens(settings)),
+        ("arguments of a message", format!("at most {MAX_ARGS}")),
+        ("payload of a medium", medium(limits)),
+        ("payload of a long", format!("at most {}", HumanSize(limits.long as u64))),
+        ("requests that wait", receive_space(settings, ranks)),
+        ("without the target's help", "nothing".into()),
     ]
 }
 

@@ -19,8 +19,8 @@ use argonet_nic::reliable::{ReliableConfig, Seal};
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-/// Name of the conduit.
-const NAME: &str = "usnic";
+/// Name of the conduit, as in `--conduit`.
+pub const NAME: &str = "usnic";
 
 /// How the [`DatagramRails`] of a rank are set up.
 pub struct DatagramRailsConfig<Q: DatagramQueue> {

@@ -4,12 +4,15 @@
 //! * [`faults`] — a layer over any of them that does by rule and seed what a bad wire does, so that
 //!   what stands above is tried where the system has no faulty wires.
 //!
+//! A rank takes a [`Port`] and publishes [where it is](Whereabouts) before it makes anything of it.
 //! [`reliable`](crate::reliable) makes records of datagrams that arrive once and in order.
 
 pub mod faults;
+mod port;
 pub mod udp;
 
 pub use faults::{Faulty, WireFaults};
+pub use port::{Port, Whereabouts};
 pub use udp::Udp;
 
 use core::net::SocketAddr;

@@ -79,6 +79,7 @@ impl Sender {
         }
     }
 
+    // spec U4: a window of numbers that are acknowledged cumulatively.
     /// Whether another record may be submitted.
     pub(super) fn has_room(&self, config: &ReliableConfig) -> bool {
         let one = config.datagram_bytes;

@@ -6,7 +6,8 @@ use super::hosts::{self, Wire};
 use super::mad;
 use super::ranks::{self, Kind};
 use argonet_base::JobRank;
-use argonet_nic::portals::networked::{Networked, NetworkedConfig, Port};
+use argonet_nic::datagram::Port;
+use argonet_nic::portals::networked::{Networked, NetworkedConfig};
 use argonet_nic::portals::{
     Ack, AtomicKind, AtomicOp, Descriptor, DescriptorHandle, Entry, EventKind, Managed, Matching,
     NicError, Outcome, PortalOptions, Portals, Queue, Register, Target,

@@ -2,7 +2,8 @@
 
 use super::hosts;
 use argonet_base::JobRank;
-use argonet_nic::portals::networked::{NetworkedConfig, Whereabouts};
+use argonet_nic::datagram::Whereabouts;
+use argonet_nic::portals::networked::NetworkedConfig;
 use argonet_nic::reliable::Endpoint;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU64;

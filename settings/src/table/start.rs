@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const MAX_LOCAL_RANKS: u32 = 1024;
 
 /// The conduits that a job can be started with; the first is the default.
-pub const CONDUITS: &[&str] = &["smp", "tcp", "portals"];
+pub const CONDUITS: &[&str] = &["smp", "tcp", "portals", "usnic"];
 
 settings! {
     PSHM_NODES: u64 = "GASNET_PSHM_NODES",

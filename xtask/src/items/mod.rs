@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn no_item_waits_for_a_conduit_that_exists() {
         let waits = |what| disagreements(&item(State::Waits(what)), &[]);
-        for conduit in ["smp", "tcp", "portals"] {
+        for conduit in ["smp", "tcp", "portals", "usnic"] {
             let of = |text: String| -> &'static str { text.leak() };
             for what in [
                 of(format!("the {conduit} conduit")),
@@ -258,7 +258,7 @@ mod tests {
             }
         }
         // Words of which the name of a conduit is a part.
-        for what in ["the usnic conduit", "failover of tcpdump and portals4"] {
+        for what in ["the teleport conduit", "failover of tcpdump and portals4"] {
             assert!(waits(what).is_empty(), "{what}");
         }
         // What has a directory and cannot be chosen is half built.

@@ -2,10 +2,9 @@
 
 use super::config::NetworkedConfig;
 use super::core::{Core, State};
-use super::port::{Port, Whereabouts};
 use super::record::REQUEST_BYTES;
 use super::service;
-use crate::datagram::{DatagramQueue as _, Faulty, Udp};
+use crate::datagram::{DatagramQueue as _, Faulty, Port, Udp, Whereabouts};
 use crate::portals::slots::Slots;
 use crate::portals::software::{ATOMIC_BYTES, Software};
 use crate::portals::{NicError, Part, Portals};
@@ -99,7 +98,7 @@ impl Networked {
         };
         let os = |action| move |source: std::io::Error| NicError::Os { action, source };
         let addresses = peers.iter().map(|peer| peer.address).collect();
-        let socket = Udp::new(port.socket, addresses);
+        let socket = Udp::new(port.into_socket(), addresses);
         let socket = socket.map_err(os("prepare a socket for datagrams"))?;
         let wire = Faulty::new(socket, config.faults, config.arriving_faults);
         let wakeup = |action| {

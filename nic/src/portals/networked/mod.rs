@@ -20,7 +20,7 @@
 //!   what was under way ends as [`Outcome::PeerDied`](super::Outcome::PeerDied), and further calls
 //!   say [`NicError::Unreachable`](super::NicError::Unreachable).
 //!
-//! A rank [binds a port](Port::bind), publishes [where it is](Port::whereabouts) to all others, and
+//! A rank [binds a port](crate::datagram::Port::bind), publishes [where it is](crate::datagram::Port::whereabouts) to all others, and
 //! makes its [`Networked`] of what they published.
 
 mod config;
@@ -28,7 +28,6 @@ mod core;
 mod interface;
 mod lane;
 mod nic;
-mod port;
 mod reading;
 mod record;
 mod service;
@@ -38,4 +37,3 @@ mod turn;
 
 pub use config::{HostNames, NetworkedConfig};
 pub use interface::{Networked, Traffic};
-pub use port::{Port, Whereabouts};

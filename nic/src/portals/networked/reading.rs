@@ -7,7 +7,7 @@
 //! thread looks when the lease ends.
 
 use super::core::{Core, nanoseconds};
-use crate::datagram::DatagramQueue;
+use crate::datagram::DatagramQueue as _;
 use crate::datagram::udp::Inbox;
 use core::time::Duration;
 use parking_lot::Mutex;

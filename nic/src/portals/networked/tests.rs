@@ -1,7 +1,7 @@
 //! What only the inside shows.
 
-use super::{HostNames, Networked, NetworkedConfig, Port};
-use crate::datagram::WireFaults;
+use super::{HostNames, Networked, NetworkedConfig};
+use crate::datagram::{Port, WireFaults};
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
 use crate::portals::{
     Ack, Descriptor, DescriptorHandle, Entry, EventKind, Matching, Outcome, Part, PortalIndex,

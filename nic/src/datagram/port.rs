@@ -1,8 +1,8 @@
 //! The socket where datagrams of a rank arrive, before its address is published.
 
-use crate::portals::NicError;
 use core::net::SocketAddr;
 use core::num::NonZeroU64;
+use std::io;
 use std::net::UdpSocket;
 
 /// Bytes that the system is asked to keep of what comes and goes; it may give less.
@@ -21,32 +21,30 @@ pub struct Whereabouts {
 /// published before interfaces are made.
 #[derive(Debug)]
 pub struct Port {
-    pub(super) socket: UdpSocket,
+    socket: UdpSocket,
     whereabouts: Whereabouts,
 }
 
-fn os(action: &'static str) -> impl Fn(std::io::Error) -> NicError {
-    move |source| NicError::Os { action, source }
+fn at(action: &'static str) -> impl Fn(io::Error) -> io::Error {
+    move |cause| io::Error::new(cause.kind(), format!("cannot {action}: {cause}"))
 }
 
 impl Port {
     /// Takes an address; port 0 is any that is free.
     ///
     /// # Errors
-    /// [`NicError::Os`] if the address is taken or not of this host, or there are no random
-    /// numbers.
-    pub fn bind(address: SocketAddr) -> Result<Self, NicError> {
-        let socket = UdpSocket::bind(address).map_err(os("take an address for datagrams"))?;
+    /// The address is taken or not of this host, or there are no random numbers.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = UdpSocket::bind(address).map_err(at("take an address for datagrams"))?;
         let address = socket
             .local_addr()
-            .map_err(os("read the address for datagrams"))?;
+            .map_err(at("read the address for datagrams"))?;
         // The limits of the system bound both; less only costs datagrams that are sent again.
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BYTES);
         let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, SOCKET_BYTES);
         let incarnation = loop {
-            let random = getrandom::u64().map_err(|error| {
-                os("draw a random number")(std::io::Error::other(error.to_string()))
-            })?;
+            let random = getrandom::u64()
+                .map_err(|error| at("draw a random number")(io::Error::other(error.to_string())))?;
             if let Some(incarnation) = NonZeroU64::new(random) {
                 break incarnation;
             }
@@ -65,5 +63,11 @@ impl Port {
     #[must_use]
     pub fn whereabouts(&self) -> Whereabouts {
         self.whereabouts
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn into_socket(self) -> UdpSocket {
+        self.socket
     }
 }

@@ -1,0 +1,84 @@
+//! The way to ranks that do not share memory with this one through datagrams, set up while the job
+//! starts.
+
+use crate::datagrams::{link, publish, whereabouts};
+use crate::error::{Result, StartError};
+use crate::network::{Connecting, statistics};
+use argonet_base::Rank;
+use argonet_boot::{Bootstrap, LocalJob};
+use argonet_conduit::channel::{Channel, ChannelConfig, ChannelCredits, ChannelSizes};
+use argonet_conduit::selector;
+use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig, NAME};
+use argonet_nic::datagram::{Port, Udp};
+use argonet_nic::reliable::Seal;
+use argonet_settings::Settings;
+use core::time::Duration;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How long a rank that ends goes on at most until all that it sent has arrived.
+const EXIT_GRACE: Duration = Duration::from_secs(2);
+
+/// A socket that this rank has bound and published.
+pub(crate) struct Open {
+    port: Port,
+    sizes: ChannelSizes,
+    /// Where statistics of credits go when the rank ends.
+    pub(crate) statistics: Option<PathBuf>,
+}
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+fn failed(boot: &LocalJob) -> impl Fn(Cause) -> StartError + use<> {
+    let rank = Rank(boot.rank().0);
+    move |cause| StartError::Network {
+        rank,
+        conduit: NAME,
+        cause,
+    }
+}
+
+impl Open {
+    /// Takes an address and publishes it.
+    pub(crate) fn new(boot: &LocalJob, settings: &Settings) -> Result<Self> {
+        Ok(Self {
+            port: publish(boot, settings).map_err(failed(boot))?,
+            sizes: ChannelSizes {
+                rails: 1,
+                credits: ChannelCredits::from_settings(settings),
+                ..ChannelSizes::default()
+            },
+            statistics: statistics(settings, boot.rank()),
+        })
+    }
+
+    /// The conduit over this rank's socket, after a fence.
+    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<selector::Network> {
+        let boot = with.boot;
+        self.over_socket(with).map_err(failed(boot))
+    }
+
+    fn over_socket(self, with: Connecting<'_>) -> std::result::Result<selector::Network, Cause> {
+        let boot = with.boot;
+        let peers = whereabouts(boot)?;
+        let addresses = peers.iter().map(|peer| peer.address).collect();
+        let rails = DatagramRails::new(DatagramRailsConfig {
+            rank: boot.rank(),
+            queue: Udp::new(self.port.into_socket(), addresses)?,
+            incarnations: peers.iter().map(|peer| peer.incarnation).collect(),
+            link: link(boot),
+            seal: Some(Seal::from_secret(boot.job_key().bytes())),
+            exit_grace: EXIT_GRACE,
+        })?;
+        let config = ChannelConfig {
+            rank: boot.rank(),
+            ranks: boot.size(),
+            mode: with.mode,
+            sizes: self.sizes,
+            directory: Arc::clone(with.directory),
+            registered: with.registered,
+            segment_len: Arc::clone(with.segment_len),
+        };
+        Ok(Arc::new(Channel::over(rails, config)?))
+    }
+}
