@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_refused() {
+    fn malformed_words_are_refused() {
         let good = Endpoints { from: 1, to: 0 }.word(HandlerIndex(128));
         assert!(Endpoints::of_word(good).is_some());
         let most = (ENDPOINTS as u32) << 8;

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn immediate_is_told_in_every_mode() {
+    fn immediate_is_reported_in_every_mode() {
         for mode in [ThreadMode::Seq, ThreadMode::ParSync, ThreadMode::Par] {
             let long = 2 * ExhaustionPolicy::PATIENCE;
             assert_eq!(decide(mode, true, Duration::ZERO), Decision::SayImmediate);

@@ -128,7 +128,7 @@ mod tests {
     use super::{CrossMemoryError, read_process, write_process};
 
     #[test]
-    fn what_is_missing_is_told_to_the_byte() {
+    fn missing_memory_is_reported_to_the_byte() {
         let own = std::process::id();
         let page = rustix::param::page_size();
         let mut map = memmap2::MmapMut::map_anon(3 * page).unwrap();
@@ -156,10 +156,10 @@ mod tests {
             "{nowhere:?}"
         );
         // SAFETY: as above; there is no such process.
-        let nobody = unsafe { read_process(i32::MAX as u32, 8, back.as_mut_ptr(), 1) };
+        let gone = unsafe { read_process(i32::MAX as u32, 8, back.as_mut_ptr(), 1) };
         assert!(
-            matches!(nobody, Err(CrossMemoryError::Gone { .. })),
-            "{nobody:?}"
+            matches!(gone, Err(CrossMemoryError::Gone { .. })),
+            "{gone:?}"
         );
         // SAFETY: the rest of the map, which is not unmapped again.
         unsafe { rustix::mm::munmap(base.cast(), 2 * page) }.unwrap();

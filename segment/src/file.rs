@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_change_the_size() {
+    fn the_size_cannot_be_changed() {
         let file = SegmentFile::create(2, 1 << 20, PageKind::Normal).unwrap();
         assert!(ftruncate(&file, 0).is_err());
         assert!(ftruncate(&file, 4 << 20).is_err());

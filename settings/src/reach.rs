@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_for_messages_names_who_spans_hosts_and_nobody_else() {
+    fn the_list_for_messages_names_exactly_the_conduits_over_hosts() {
         for conduit in CONDUITS {
             let named = Reach::OVER_HOSTS.split(", ").any(|one| one == *conduit);
             for interface in PORTALS_INTERFACES {

@@ -101,7 +101,7 @@ fn names() -> impl Strategy<Value = OsString> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back((kind, value) in values()) {
+    fn printed_values_are_read_back((kind, value) in values()) {
         let shown = kind.show(&value);
         prop_assert_eq!(kind.parse(&shown), Ok(value), "{}", shown);
     }

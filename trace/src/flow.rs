@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_sent_is_not_counted() {
+    fn unsent_messages_are_not_counted() {
         let passed = Passed::default();
         assert_eq!(passed.send(Way::Request, || Ok::<_, ()>('a')), Ok(('a', 0)));
         assert_eq!(

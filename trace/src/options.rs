@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_masks_and_lists_are_told_by_name() {
+    fn bad_masks_and_lists_are_reported_by_name() {
         for (name, value) in [
             ("GASNET_TRACEMASK", "GZ"),
             ("GASNET_STATSMASK", "gets"),
@@ -180,8 +180,8 @@ mod tests {
             ("ARGONET_TRACE_FORMAT", "xml"),
         ] {
             let error = Settings::from_pairs([(name.into(), value.into())]).unwrap_err();
-            let told = error.to_string();
-            assert!(told.contains(name) && told.contains(value), "{told}");
+            let text = error.to_string();
+            assert!(text.contains(name) && text.contains(value), "{text}");
         }
     }
 }

@@ -326,16 +326,16 @@ pub fn dump_statistics(reset: bool) {
     }
 }
 
-/// Has `tell` called when statistics are written, which adds lines of the client's by
-/// [`count_text`]; not where the process ends in a signal handler or by a fatal error. The first
-/// such function counts.
-pub fn on_summary(tell: fn()) {
-    let _ = CLIENT.set(tell);
+/// Registers `add_lines`, which is called when statistics are written and adds the client's lines by
+/// [`count_text`]. It is not called where the process ends in a signal handler or by a fatal error.
+/// Only the first call of this function has an effect.
+pub fn on_summary(add_lines: fn()) {
+    let _ = CLIENT.set(add_lines);
 }
 
-/// The same for the library itself, whose lines stand before the client's.
-pub fn on_summary_of_library(tell: Box<dyn Fn() + Send + Sync>) {
-    let _ = LIBRARY.set(tell);
+/// [`on_summary`] for the library itself, whose lines stand before the client's.
+pub fn on_summary_of_library(add_lines: Box<dyn Fn() + Send + Sync>) {
+    let _ = LIBRARY.set(add_lines);
 }
 
 /// The process ends: writes what is left. Async-signal-safe unless `orderly`; only the first call
@@ -357,8 +357,8 @@ pub fn close() {
 
 fn summarize(tracer: &Tracer, orderly: bool) {
     if orderly {
-        LIBRARY.get().inspect(|tell| tell());
-        CLIENT.get().inspect(|tell| tell());
+        LIBRARY.get().inspect(|add_lines| add_lines());
+        CLIENT.get().inspect(|add_lines| add_lines());
     }
     tracer.summarize(now_ns());
 }

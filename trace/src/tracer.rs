@@ -116,7 +116,7 @@ impl Tracer {
             thread: lane.thread.load(Ordering::Relaxed),
             epoch_ns: self.epoch_ns,
             source: if self.traces(Letter::Line) {
-                source::told()
+                source::recorded()
             } else {
                 None
             },
@@ -239,10 +239,10 @@ impl Tracer {
             if !sink.is_shared() {
                 sink.write(self.options.form.closing());
             }
-            sink.tell_of_loss(self.options.rank, TRACE);
+            sink.report_loss(self.options.rank, TRACE);
         }
         if let Some(sink) = &self.stats {
-            sink.tell_of_loss(self.options.rank, STATS);
+            sink.report_loss(self.options.rank, STATS);
         }
     }
 

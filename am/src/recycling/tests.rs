@@ -58,7 +58,7 @@ fn a_buffer_goes_through_its_life() {
 
 // spec P8: at every fill level what was promised fits, handled in order.
 #[test]
-fn what_credits_promise_fits_at_every_fill_level() {
+fn promised_requests_fit_at_every_fill_level() {
     for (buffers, chunks) in [(2, 2), (2, 5), (3, 2), (3, 4), (5, 3)] {
         let space = space(buffers, chunks);
         let promised = space.credits();

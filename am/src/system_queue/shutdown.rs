@@ -101,8 +101,8 @@ impl Shutdown {
     /// This rank ends the job, or forwards an end with code 0 that it has heard of. Has no effect
     /// if it does so already, nor if it has heard of another end: the first code stays.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
-        let passes_on = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
-        if self.state == ShutdownState::Running || passes_on {
+        let forwards = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
+        if self.state == ShutdownState::Running || forwards {
             self.state = ShutdownState::Reporting;
             self.code = code;
             self.deadline = now + limit;

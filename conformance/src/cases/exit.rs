@@ -10,11 +10,11 @@ use argonet_conduit::SendError;
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     vec![
         always("ranks_end_in_any_order", ranks_end_in_any_order),
-        always("sending_to_who_has_ended", sending_to_who_has_ended),
+        always("sends_to_an_ended_rank_fail", sends_to_an_ended_rank_fail),
         Case {
-            name: "what_was_sent_before_the_end_arrives",
+            name: "messages_sent_before_the_end_arrive",
             applies: |promises| promises.outlives_sender,
-            run: what_was_sent_before_the_end_arrives,
+            run: messages_sent_before_the_end_arrive,
         },
     ]
 }
@@ -84,7 +84,7 @@ fn ranks_end_in_any_order<R: Rig>(rig: &R) {
 }
 
 /// There is an end to it: no room, or an error; and the third rank does not suffer.
-fn sending_to_who_has_ended<R: Rig>(rig: &R) {
+fn sends_to_an_ended_rank_fail<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).cramped());
     bench.end(1);
     let mut tag = 0;
@@ -108,7 +108,7 @@ fn sending_to_who_has_ended<R: Rig>(rig: &R) {
 }
 
 /// The ended rank's messages are handled; replies to it go nowhere.
-fn what_was_sent_before_the_end_arrives<R: Rig>(rig: &R) {
+fn messages_sent_before_the_end_arrive<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).calm());
     for tag in 0..100 {
         bench.send(0, 1, Mail::note(tag).medium(tag as usize));

@@ -255,12 +255,12 @@ fn longs_outside_are_refused<R: Rig>(rig: &R) {
             assert!(matches!(prepared, Err(SendError::Message(_))), "{what}");
         } else {
             assert_eq!(sent, Ok(()), "{what}");
-            bench.until("the sender is told", |bench| {
+            bench.until("the error reaches the sender", |bench| {
                 !bench.logs[0].broken.is_empty()
             });
-            let told = bench.logs[0].broken.pop();
-            let outside = matches!(told, Some(AmError::OutsideSegment { to: JobRank(1), .. }));
-            assert!(outside, "{what}: {told:?}");
+            let error = bench.logs[0].broken.pop();
+            let outside = matches!(error, Some(AmError::OutsideSegment { to: JobRank(1), .. }));
+            assert!(outside, "{what}: {error:?}");
         }
         bench.send(0, 1, Mail::note(1).asks_short());
         bench.account();

@@ -197,7 +197,7 @@ pub(super) fn complete_put<R: Rig>(
                 let there = bench.read(to, offset, bytes.len());
                 assert!(
                     there == bytes,
-                    "put of {}: not there when told",
+                    "put of {}: not there when reported",
                     bytes.len()
                 );
             }

@@ -18,7 +18,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
             "a_long_without_room_writes_nothing",
             a_long_without_room_writes_nothing,
         ),
-        always("replies_that_nobody_takes", replies_that_nobody_takes),
+        always("untaken_replies_are_kept", untaken_replies_are_kept),
         always(
             "one_full_peer_does_not_stop_another",
             one_full_peer_does_not_stop_another,
@@ -118,7 +118,7 @@ fn a_long_without_room_writes_nothing<R: Rig>(rig: &R) {
 
 // spec P6
 /// The sender of requests takes no replies: they are not lost, and no reply fails for lack of room.
-fn replies_that_nobody_takes<R: Rig>(rig: &R) {
+fn untaken_replies_are_kept<R: Rig>(rig: &R) {
     let limits = Bench::new(rig, Want::ranks(2).cramped()).at(0).limits();
     let kinds: [&dyn Fn(u32) -> Mail; 2] = [&|tag| Mail::note(tag).asks_short(), &|tag| {
         // Requests as long as their replies, or there would be far more to answer than to ask.

@@ -20,15 +20,15 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     };
     vec![
         always("a_poll_is_bounded", a_poll_is_bounded),
-        always("has_work_tells", has_work_tells),
-        always("quiescent_tells", quiescent_tells),
+        always("has_work_sees_messages", has_work_sees_messages),
+        always("quiescent_means_handled", quiescent_means_handled),
         sleeps("a_sleep_has_an_end", a_sleep_has_an_end),
         sleeps("an_arrival_ends_a_sleep", an_arrival_ends_a_sleep),
         sleeps("no_wake_up_is_lost", no_wake_up_is_lost),
         Case {
-            name: "what_another_thread_took_ends_a_sleep",
+            name: "another_threads_poll_ends_a_sleep",
             applies: |promises| promises.sleeps && super::par(promises),
-            run: what_another_thread_took_ends_a_sleep,
+            run: another_threads_poll_ends_a_sleep,
         },
     ]
 }
@@ -54,7 +54,7 @@ fn a_poll_is_bounded<R: Rig>(rig: &R) {
 }
 
 /// False when there is nothing, true when a poll would take something.
-fn has_work_tells<R: Rig>(rig: &R) {
+fn has_work_sees_messages<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).calm());
     let quiet = |bench: &mut Bench<R>| {
         bench.account();
@@ -92,7 +92,7 @@ fn each<R: Rig>(bench: &mut Bench<R>, what: &str, is_so: fn(&<R::Job as Job>::Co
 
 /// When all are settled at the same time, everything has been handled, replies too; and when
 /// everything has been handled, all are settled sooner or later.
-fn quiescent_tells<R: Rig>(rig: &R) {
+fn quiescent_means_handled<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).cramped());
     let mut dice = Dice(7);
     let max = bench.at(0).limits().medium_request;
@@ -258,7 +258,7 @@ fn no_wake_up_is_lost<R: Rig>(rig: &R) {
 }
 
 /// A thread that looked before another thread's poll took the message would sleep for ever.
-fn what_another_thread_took_ends_a_sleep<R: Rig>(rig: &R) {
+fn another_threads_poll_ends_a_sleep<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     for n in 0..100 {
         let seen = bench.at(0).epoch();

@@ -117,7 +117,7 @@ fn pages(
 }
 
 #[test]
-fn what_is_covered_hits() {
+fn covered_ranges_hit() {
     let books = Books::new(100, NO_HOLE);
     let cache = cache(&books, limits(100, 10, 1));
     let all = pages(&cache, 10, 20).unwrap();
@@ -164,7 +164,7 @@ fn overlaps_become_unions_unless_that_is_more_than_twice_as_much() {
 }
 
 #[test]
-fn what_is_in_use_outlives_its_place() {
+fn registrations_in_use_outlive_their_place() {
     let books = Books::new(100, NO_HOLE);
     let cache = cache(&books, limits(100, 10, 1));
     let old = pages(&cache, 0, 4).unwrap();

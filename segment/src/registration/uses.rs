@@ -127,7 +127,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn given_back_once_and_by_nobody_who_is_not_last() {
+    fn given_back_once_by_the_last_user() {
         check(|registration| {
             if registration.uses.retire() {
                 registration.give_back();

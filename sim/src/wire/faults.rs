@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_drawn_stops_in_time() {
+    fn drawn_faults_stop_in_time() {
         for seed in 0..200 {
             let plan = FaultPlan::draw(&mut Random::new(seed), 8);
             assert!(plan.partitions.iter().all(|p| p.until_ns <= plan.stop_ns));

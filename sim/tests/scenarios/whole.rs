@@ -181,7 +181,7 @@ fn the_job_has_a_key_store_and_a_fence() {
 
 /// No rank sleeps while something waits for a poll: each message costs the wire's time and no more.
 #[test]
-fn whoever_sleeps_is_woken_at_once() {
+fn a_sleeping_rank_is_woken_at_once() {
     const TURNS: u32 = 200;
     const PING: HandlerIndex = HandlerIndex(130);
     let mut config = JobConfig::new(SimConfig::new(2, 1));

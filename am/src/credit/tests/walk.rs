@@ -93,7 +93,7 @@ fn ranks_are_asked_in_turn_for_all_they_can_spare_but_no_more_than_needed() {
 
 // spec P11: the reasons to pass a peer over.
 #[test]
-fn everybody_with_a_reason_is_passed_over() {
+fn peers_with_a_reason_are_passed_over() {
     let mut walk = Walk::new(8, 6, rules());
     walk.locked = vec![1];
     walk.of(2).marks |= ASKED;
@@ -120,7 +120,7 @@ fn everybody_with_a_reason_is_passed_over() {
 }
 
 #[test]
-fn who_has_left_the_list_is_on_it_again_with_a_loan() {
+fn a_loan_puts_a_peer_on_the_list_again() {
     let mut walk = Walk::new(3, 6, rules());
     for rank in [1, 2] {
         let above = walk.of(rank).loan.split(2).unwrap();
@@ -136,7 +136,7 @@ fn who_has_left_the_list_is_on_it_again_with_a_loan() {
 }
 
 #[test]
-fn answers_tell_of_epochs() {
+fn answers_report_epochs() {
     let mut walk = Walk::new(3, 64, rules());
     walk.of(1).uses(64, true);
     walk.of(1).uses(0, false);
