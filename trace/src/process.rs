@@ -326,9 +326,9 @@ pub fn dump_statistics(reset: bool) {
     }
 }
 
-/// Registers `add_lines`, which is called when statistics are written and adds the client's lines by
-/// [`count_text`]. It is not called where the process ends in a signal handler or by a fatal error.
-/// Only the first call of this function has an effect.
+/// Registers `add_lines`, which is called when statistics are written and adds the client's lines
+/// by [`count_text`]. It is not called where the process ends in a signal handler or by a fatal
+/// error. Only the first call of this function has an effect.
 pub fn on_summary(add_lines: fn()) {
     let _ = CLIENT.set(add_lines);
 }

@@ -217,7 +217,7 @@ pub(crate) const IDLE: &[Row] = &[
         "AMUDP_VERBOSE_SEND",
         Kind::Boolean,
         "0",
-        "Tells of each datagram (udp).",
+        "Prints each datagram that is sent (udp).",
         NO_UDP,
     ),
 ];

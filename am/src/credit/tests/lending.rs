@@ -30,7 +30,7 @@ fn a_stall_is_answered_with_a_loan() {
     };
     let mut pair = Pair::new(8, 100, text);
     let reply = pair.stalled_round(6, 5);
-    assert_eq!(reply.extra, 3, "what the message lacked");
+    assert_eq!(reply.extra, 3, "the credits that the message lacked");
     assert_eq!(pair.peers[0].figures().held, 11);
     assert_eq!(pair.peers[1].figures().loan, 11);
     assert_eq!(pair.banks[1].moved().lent, 3);
@@ -52,7 +52,7 @@ fn a_stall_is_answered_with_a_loan() {
     );
     assert!(
         ahead.banks[1].is_missing(),
-        "what was not lent is called in"
+        "credits that were not lent are called in"
     );
 }
 

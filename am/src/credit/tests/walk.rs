@@ -115,7 +115,7 @@ fn peers_with_a_reason_are_passed_over() {
     assert_eq!(
         again,
         [(3, 2), (4, 2), (6, 2), (1, 2)],
-        "what was 1 has decayed"
+        "the count of 1 has decayed"
     );
 }
 
