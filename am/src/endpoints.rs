@@ -1,6 +1,6 @@
-//! Messages between endpoints. A process has one endpoint from the start, of index 0; what goes
-//! from one such to another is a plain message. A message from or to a further endpoint travels as
-//! a message of the library's own with one more argument in front, the *word*, which all conduits
+//! Messages between endpoints. A process has one endpoint from the start, of index 0; a message
+//! from one such to another is a plain one. A message from or to a further endpoint travels as a
+//! message of the library's own with one more argument in front, the *word*, which all conduits
 //! carry like any other.
 //!
 //! ```text
@@ -8,8 +8,7 @@
 //!      |handler| from | to   | zero |
 //! ```
 //!
-//! So plain messages pay nothing for it, and what a further endpoint's message pays is one
-//! argument.
+//! So plain messages pay nothing for it, and a further endpoint's message pays one argument.
 
 use crate::delivery::ReplyPort;
 use crate::error::AmError;

@@ -5,7 +5,7 @@ use crate::error::AmError;
 use crate::limits::{CLIENT_BASE, HANDLERS};
 use argonet_base::HandlerIndex;
 
-/// What runs when a message arrives.
+/// The function that runs when a message arrives.
 pub type HandlerFn = dyn Fn(&mut Delivery<'_>) + Send + Sync;
 
 /// Handlers by index. Filled before the job communicates, read-only from then on.

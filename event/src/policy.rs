@@ -1,4 +1,4 @@
-//! What to do when no handle is free.
+//! Decides what the engine does when no handle is free.
 //!
 //! Sans-IO: the engine says how long it has been refused; no clock is read here.
 
@@ -20,7 +20,7 @@ pub enum ThreadMode {
     Par,
 }
 
-/// What the engine does next after an allocation was refused.
+/// The next step of the engine after an allocation was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Poll, then try again.

@@ -41,8 +41,8 @@ fn wait(table: &HandleTable, cache: &argonet_event::ThreadCache, event: Event) {
     }
 }
 
-/// What completers wrote is visible to the tester, and a late repetition of a completion does not
-/// touch the next life of the slot.
+/// The writes of completers are visible to the tester, and a late repetition of a completion does
+/// not touch the next life of the slot.
 #[test]
 fn complete_against_test_against_reuse() {
     check(|| {

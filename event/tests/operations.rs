@@ -1,4 +1,4 @@
-//! Explicit operations: roots, leaves, arrays, limits and what is refused.
+//! Explicit operations: roots, leaves, arrays, limits and refusals.
 #![cfg(not(loom))]
 
 use argonet_event::{

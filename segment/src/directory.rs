@@ -16,7 +16,7 @@ use crate::file::SegmentFile;
 use crate::pages::PageKind;
 use crate::reservation::Reservation;
 
-/// What the directory knows of one rank of the job.
+/// Entry of the directory for one rank of the job.
 ///
 /// ```text
 ///  0               8               16
@@ -89,8 +89,8 @@ pub struct Directory {
     slow: Mutex<Slow>,
 }
 
-/// The own rank of who has none.
-const NOBODY: JobRank = JobRank(u32::MAX);
+/// The own rank of a directory without one.
+const NO_RANK: JobRank = JobRank(u32::MAX);
 
 #[inline(always)]
 fn resolve_in(
@@ -100,8 +100,8 @@ fn resolve_in(
     len: usize,
 ) -> Option<NonNull<u8>> {
     let entry = entries.get(rank.index())?;
-    // Pairs with the release store in `refresh`: who sees the length sees the base and the
-    // mapping.
+    // Pairs with the release store in `refresh`: a thread that sees the length sees the base and
+    // the mapping.
     let attached = entry.attached.load(Ordering::Acquire);
     let end = offset.0.checked_add(len as u64)?;
     if end > attached {
@@ -113,8 +113,9 @@ fn resolve_in(
     Some(unsafe { base.add(offset.0 as usize) })
 }
 
-/// A directory with its entries at hand: who resolves for every access keeps this, which saves
-/// following two pointers. Everything else is reached through the directory that it stands for.
+/// A directory with its entries at hand: code that resolves for every access keeps this, which
+/// saves following two pointers. Everything else is reached through the directory that it stands
+/// for.
 #[derive(Clone)]
 pub struct Resolver {
     entries: Arc<[Entry]>,
@@ -200,7 +201,7 @@ impl Directory {
     /// When the addresses cannot be had.
     pub fn of_all(file: SegmentFile) -> Result<Arc<Self>, SegmentError> {
         let near = file.owners();
-        Self::over(file, NOBODY, 0, near)
+        Self::over(file, NO_RANK, 0, near)
     }
 
     fn over(
@@ -323,9 +324,9 @@ impl Directory {
     ) -> Option<SharedBytes<'_>> {
         let ptr = self.resolve(rank, offset, len)?;
         // SAFETY: `resolve` returns memory mapped from the segment file for read and write, which
-        // stays mapped until `self` is dropped and is initialized as all of a file is. That this
-        // process accesses segments only through views and atomics is what the crate's
-        // documentation asks of everyone who takes a pointer.
+        // stays mapped until `self` is dropped and is initialized as all of a file is. The crate's
+        // documentation asks everyone who takes a pointer to access segments only through views and
+        // atomics.
         Some(unsafe { SharedBytes::from_raw(ptr, len) })
     }
 

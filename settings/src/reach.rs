@@ -17,7 +17,7 @@ impl Reach {
     /// Conduits that join ranks of several hosts, for messages.
     pub const OVER_HOSTS: &str = "tcp, portals";
 
-    /// That of a conduit.
+    /// The reach of a conduit.
     #[must_use]
     pub fn of(conduit: &str, settings: &Settings) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Every kind of value: what is printed is read back, and nothing that is read panics.
+//! Every kind of value: printed values are read back, and no text makes reading panic.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -1,4 +1,4 @@
-//! What must hold for every row.
+//! Rules for every row.
 
 use std::collections::BTreeSet;
 

@@ -166,7 +166,7 @@ fn turning_off_absent_features_is_no_warning() {
         "GASNET_USE_ODP",
         "GASNET_PHYSMEM_PROBE",
     ];
-    // What they turn off is here, or is done in another way.
+    // The things that they turn off are here, or are done in another way.
     let present = ["GASNET_USE_HUGEPAGES", "GASNET_NODEMAP_EXACT"];
     let absent = absent.map(|name| (name, 0));
     for (name, when_off) in absent.into_iter().chain(present.map(|name| (name, 1))) {

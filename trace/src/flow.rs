@@ -42,7 +42,7 @@ const fn mixed(word: u64) -> u64 {
     word ^ word >> 31
 }
 
-/// What has been sent to and received from one peer, requests and replies.
+/// Counts of messages sent to and received from one peer, requests and replies apart.
 #[derive(Default)]
 pub(crate) struct Passed {
     sent: [Mutex<u64>; 2],

@@ -1,5 +1,5 @@
-//! What this process traces, and the calling thread's part of it: what the engine and the C API
-//! call.
+//! The trace of this process, and the calling thread's part of it: functions that the engine and
+//! the C API call.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,15 @@ use crate::tracer::{self, Part, Tracer};
 /// Whether anything is traced or counted: stored once, before this rank communicates.
 static ON: AtomicBool = AtomicBool::new(false);
 static TRACER: OnceLock<Tracer> = OnceLock::new();
-/// What the library adds to the statistics.
+/// Adds the library's lines to the statistics.
 static LIBRARY: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
-/// What the client adds to the statistics.
+/// Adds the client's lines to the statistics.
 static CLIENT: OnceLock<fn()> = OnceLock::new();
 
 thread_local! {
     /// The lane of this thread, once it has written something.
     static LANE: Cell<Option<&'static Lane>> = const { Cell::new(None) };
-    /// Whether this thread uses its lane: what a signal handler that runs on top of that does is
-    /// not traced.
+    /// Whether this thread uses its lane: a signal handler that runs on top of that is not traced.
     static BUSY: Cell<bool> = const { Cell::new(false) };
     static RETURN: Return = const { Return };
 }
@@ -86,7 +85,7 @@ pub fn start(options: Options, epoch_ns: u64, job: u64) -> Result<(), TraceError
     Ok(())
 }
 
-/// Who writes the trace, and how to read it.
+/// Heads the trace with its writer, and with hints for reading it.
 fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     let (rank, size, pid) = (tracer.options.rank, tracer.options.size, std::process::id());
     let system = rustix::system::uname();
@@ -110,7 +109,7 @@ fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     tracer.heading(lane, format_args!("GASNET_TRACEMASK: {letters}"));
     let local = u8::from(tracer.options.local);
     tracer.heading(lane, format_args!("GASNET_TRACELOCAL: {local}"));
-    // What summarizing tools look for before anything else: which thread is whose.
+    // Summarizing tools look for this line before anything else: it says which thread is whose.
     tracer.note(
         lane,
         now_ns(),
@@ -309,7 +308,7 @@ pub fn set_local(local: bool) {
     }
 }
 
-/// The calling thread is about to sleep, so what it holds is written.
+/// Writes the records that the calling thread holds, as it is about to sleep.
 pub fn rest() {
     if is_on() {
         with(|tracer, lane| tracer.flush(lane));

@@ -1,4 +1,4 @@
-//! What a process traces and counts.
+//! The tracer: traces and counts of a process.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
@@ -47,9 +47,9 @@ pub(crate) struct Tracer {
 pub(crate) enum Part {
     /// All of it.
     Whole,
-    /// That it begins.
+    /// Its begin.
     Begin,
-    /// That it has ended.
+    /// Its end.
     End,
 }
 

@@ -1,4 +1,4 @@
-//! What all streams of a rank share.
+//! The bank: credits, counts and epoch that all streams of a rank share.
 
 use super::plan::Plan;
 use super::purse::Credits;
@@ -99,7 +99,7 @@ impl Bank {
         self.epoch.load(Relaxed)
     }
 
-    /// What was moved since the start.
+    /// Credits moved since the start.
     #[must_use]
     pub fn moved(&self) -> Moved {
         Moved {
@@ -129,8 +129,8 @@ impl Bank {
         }
     }
 
-    /// Counts requests; whether the last of the epoch is one of them. Then the stream must end it.
-    /// That is exactly one stream, whatever the others take meanwhile.
+    /// Counts requests. Returns whether the last of the epoch is one of them; the stream must then
+    /// end the epoch. Exactly one stream gets `true`, however many requests others count meanwhile.
     #[inline]
     pub(super) fn takes_last(&self, count: u32) -> bool {
         let before = self.left.fetch_sub(count.into(), Relaxed);

@@ -149,8 +149,8 @@ proptest! {
     ) {
         let mut chain = Chain::new(&space(buffers, chunks));
         let size = chunks * 1024;
-        // What lies where: of each buffer the requests that were not handled, and how far it is
-        // filled since it was linked.
+        // The contents of each buffer: the requests that were not handled, and how far it is filled
+        // since it was linked.
         let mut model: Vec<(u32, Vec<(u32, u32)>)> = vec![(0, Vec::new()); buffers as usize];
         for (place, len, which) in steps {
             if place {

@@ -158,7 +158,7 @@ impl Shutdown {
         self.settle();
     }
 
-    /// What a frame from `from` meant. Returns the answer to give if it was an exit.
+    /// Takes the meaning of a frame from `from`. Returns the answer to give if it was an exit.
     pub fn heard(&mut self, from: u32, heard: Heard) -> Option<Answer> {
         match heard {
             Heard::Question(Question::Exit(code)) => {
@@ -166,7 +166,7 @@ impl Shutdown {
                     self.code = code;
                     self.state = ShutdownState::Clean(code);
                 }
-                // Who says so itself need not confirm.
+                // A rank that reports an exit itself need not confirm.
                 self.has_confirmed(from);
                 Some(Answer::Exiting)
             }

@@ -384,7 +384,7 @@ fn a_question_counts_as_a_confirmation() {
 }
 
 proptest! {
-    // spec P12: exactly once, whatever the network does.
+    // spec P12: exactly once, for any faults of the network.
     #[test]
     fn questions_are_carried_out_once_and_the_job_ends(
         draws in prop::collection::vec(any::<u32>(), 50..400),

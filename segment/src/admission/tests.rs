@@ -38,7 +38,7 @@ impl FakeHost {
         self
     }
 
-    /// A level of version 2, with a limit and what is used of it.
+    /// A level of version 2, with a limit and the use of it.
     fn v2(self, group: &str, max: &str, current: u64) -> Self {
         let base = format!("sys/fs/cgroup/{group}");
         self.with(&format!("{base}/memory.max"), max)

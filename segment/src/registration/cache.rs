@@ -22,7 +22,7 @@ pub struct RegistrationCache<R: Registrar> {
     queue: Mutex<Queue>,
 }
 
-/// Who goes first, and what only misses count.
+/// The order in which entries go, and counts that only misses change.
 #[derive(Default)]
 struct Queue {
     /// When an entry was used, as far as was seen, and where it begins. It may have been used
@@ -39,7 +39,7 @@ impl Queue {
     }
 }
 
-/// What became of registrations in memory that goes away.
+/// Outcome for registrations in memory that goes away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Invalidated {
     /// Registrations that were given back.
@@ -74,7 +74,7 @@ impl<R: Registrar> RegistrationCache<R> {
         self.limits
     }
 
-    /// What it was made with.
+    /// The registrar that the cache was made with.
     #[must_use]
     pub fn registrar(&self) -> &R {
         &self.shared.registrar
@@ -231,7 +231,7 @@ impl<R: Registrar> RegistrationCache<R> {
                 in_use.push(entry);
             }
         };
-        // What is in use is used now.
+        // Entries in use count as used now.
         let now = self.shared.clock.load(Ordering::Relaxed);
         for entry in in_use {
             queue.put(&entry, now);
@@ -281,7 +281,7 @@ impl<R: Registrar> RegistrationCache<R> {
         Ok(outcome)
     }
 
-    /// What it has done.
+    /// Counts of its work.
     #[must_use]
     pub fn statistics(&self) -> CacheStatistics {
         let (pinned_bytes, pinned_count) = self.pinned();

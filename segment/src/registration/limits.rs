@@ -22,7 +22,7 @@ pub struct CacheLimits {
     limits.bytes, limits.count, limits.page_bytes, limits.bucket_bytes
 )]
 pub struct BadLimits {
-    /// What was asked for.
+    /// The limits that were asked for.
     pub limits: CacheLimits,
 }
 

@@ -13,7 +13,7 @@ mod threads;
 
 const PAGE: usize = 4096;
 
-/// What a [`Books`] says.
+/// The error of a [`Books`].
 #[derive(Debug, thiserror::Error)]
 #[error("no more than {pages} pages, none from page {hole}")]
 struct Full {
@@ -47,7 +47,7 @@ impl Books {
         })))
     }
 
-    /// What is registered, in order, as first and last page but one.
+    /// The registered ranges, in order, as first and last page but one.
     fn live(&self) -> Vec<(usize, usize)> {
         let pages = |range: &PageRange| (range.start() / PAGE, range.end() / PAGE);
         let mut live: Vec<_> = self.0.lock().live.values().map(pages).collect();

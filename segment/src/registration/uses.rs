@@ -67,7 +67,7 @@ mod loom_tests {
     use loom::thread;
 
     /// A registration that notices use after it was given back, and being given back twice: users
-    /// read, who gives it back writes.
+    /// read, and the one that gives it back writes.
     struct Registration {
         uses: Uses,
         live: UnsafeCell<bool>,
@@ -115,7 +115,7 @@ mod loom_tests {
             retire(&registration);
             user.join().unwrap();
             first.join().unwrap();
-            // Whatever happened, what is left is given back once.
+            // In every case a registration that is left is given back once.
             if registration.uses.retire_unused() {
                 registration.give_back();
             }

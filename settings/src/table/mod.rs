@@ -27,7 +27,7 @@ use crate::setting::TypedConstant;
 /// A part of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// What its rows are about.
+    /// The subject of its rows.
     pub title: &'static str,
     used: &'static [TypedConstant],
     idle: &'static [Row],

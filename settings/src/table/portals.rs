@@ -1,4 +1,4 @@
-//! The conduit over Portals interfaces; what it has in common with others is in
+//! The conduit over Portals interfaces; settings that it shares with others are in
 //! [credits](super::credits).
 
 use crate::kind::{Kind, MAX_SIZE};
@@ -17,7 +17,7 @@ const MESSAGE: Kind = Kind::Size {
 };
 const EVENTS: Kind = most(0, u32::MAX as u64, "events");
 
-/// What the portals conduit can run over; the first is the default.
+/// Interfaces that the portals conduit can run over; the first is the default.
 pub const PORTALS_INTERFACES: &[&str] = &["software", "udp", "portals4"];
 
 settings! {

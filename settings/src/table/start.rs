@@ -1,4 +1,4 @@
-//! How a job starts, and what it says meanwhile.
+//! The start of a job, and its messages meanwhile.
 
 use super::{NO_MPI, NO_SPAWNER, NO_SSH};
 use crate::kind::{DAY, Kind, TimeUnit};

@@ -1,4 +1,4 @@
-//! What a borrower asks for, and what epochs do to it.
+//! Questions of a borrower for credits, and their decay by epochs.
 
 use super::super::*;
 use super::{Pair, rules};
@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 #[test]
 fn stalled_requests_ask_for_the_same_credits_once() {
     // Four requests use all credits, and four more stall and go when one of the first has come
-    // back. What each of these asks for, and what one that stalls after each of their answers
-    // would.
+    // back. Returns what each of these asks for, and what another request would ask for that stalls
+    // after each of their answers.
     let asks = |rules: Rules, banked| {
         let mut pair = Pair::new(4, banked, rules);
         let ([borrower, lender], [mine, its]) = (&mut pair.peers, &pair.banks);
-        // What rounding has added is lent to others.
+        // The credits that rounding has added are lent to others.
         let others = its.lend((its.banked() - banked) as u16);
         assert_eq!(its.banked(), banked, "{others:?}");
         let mut under_way: VecDeque<Tag> = VecDeque::new();
@@ -149,8 +149,8 @@ fn a_borrower_pushed_back_may_ask_again() {
 }
 
 /// A burst of requests of 4 credits, of which one more stalls than the 16 that the share of 64 is
-/// good for, with fields of a byte. Returns what is still under way, without answers, and what the
-/// request asks for that stalled.
+/// good for, with fields of a byte. Returns the requests that are still under way, without answers,
+/// and the credits that the stalled request asks for.
 fn burst_that_stalls(pair: &mut Pair) -> (VecDeque<Tag>, u16) {
     let mut under_way = VecDeque::new();
     for _ in 0..16 {
@@ -192,7 +192,7 @@ fn wanted_credits_end_with_their_burst() {
         let mut pair = Pair::new(64, 1000, of_a_byte(one_burst));
         let (mut under_way, asked) = burst_that_stalls(&mut pair);
         assert_eq!((asked, pair.peers[0].wanting), (7, 57));
-        // The burst goes on: what has not waited asks for a part of the rest.
+        // The burst goes on: a request that has not waited asks for a part of the rest.
         answer(&mut pair, under_way.pop_front().unwrap());
         let goes_on = pair.peers[0].request(4, &mut Attempt::default(), &pair.banks[0]);
         assert_eq!((goes_on.unwrap().extra, pair.peers[0].wanting), (7, 50));

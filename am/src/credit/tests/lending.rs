@@ -79,7 +79,7 @@ fn the_field_the_most_and_the_epoch_limit_a_loan() {
     let mut pair = Pair::new(100, 500, slow);
     assert_eq!(pair.stalled_round(100, 60).extra, 20);
     assert_eq!(pair.stalled_round(120, 60).extra, 0);
-    // Four of what was given are left of it after an epoch.
+    // Four of the credits that were given still count after an epoch.
     while pair.banks[1].epoch() == 0 {
         pair.round(1, &mut Attempt::default()).unwrap();
     }

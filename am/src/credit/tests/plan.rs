@@ -1,4 +1,4 @@
-//! What is dealt out at the start.
+//! Credits that are dealt out at the start.
 
 use super::super::*;
 

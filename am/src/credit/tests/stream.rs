@@ -59,7 +59,7 @@ fn the_peak_is_the_use_before_the_lenders_answer() {
     };
     assert_eq!(borrower.revoke(all, bank).count, 5);
     assert_eq!(borrower.figures().held, 15);
-    // What is in use stays, and the lender takes no more back than that leaves.
+    // Credits in use stay, and the lender takes no more back than the others.
     let (lender, bank) = (&mut pair.peers[1], &pair.banks[1]);
     lender.owes(12);
     assert_eq!(lender.most_back(bank), 8);

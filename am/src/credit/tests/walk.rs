@@ -32,7 +32,7 @@ impl Walk {
         self.peers[rank as usize].as_mut().unwrap()
     }
 
-    /// One walk for so many credits that are missing; who was asked for how many.
+    /// One walk for so many missing credits. Returns the ranks that were asked, and for how many.
     fn walk(&mut self, missing: u16) -> Vec<(u32, u16)> {
         self.bank.miss(missing);
         let mut asked = Vec::new();
@@ -173,7 +173,7 @@ fn by_the_text_a_low_bank_is_enough() {
     assert_eq!(Walk::new(6, 14, enough).walk(9), []);
 }
 
-// spec P11: what a borrower gives back.
+// spec P11: credits that a borrower gives back.
 #[test]
 fn a_borrower_keeps_what_it_used_and_gives_little_at_a_time() {
     let own = bank(

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What a caller does.
+/// A call to the cache.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Acquire {
