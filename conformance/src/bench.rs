@@ -1,4 +1,5 @@
-//! One thread that drives all endpoints of a job, and the account of what must have arrived.
+//! One thread that drives all endpoints of a job, and the account of messages that must have
+//! arrived.
 
 use crate::log::{Entry, Log, registered};
 use crate::mail::Mail;
@@ -46,7 +47,7 @@ pub(crate) struct Bench<R: Rig> {
     pub(crate) logs: Vec<Log>,
     pub(crate) promises: Promises,
     pub(crate) board: Arc<Board>,
-    /// What each rank's log must come to hold: by target, then by source.
+    /// Entries that each rank's log must come to hold: by target, then by source.
     requests: Vec<Vec<Vec<Entry>>>,
     replies: Vec<Vec<Vec<Entry>>>,
     ended: Vec<bool>,
@@ -240,7 +241,7 @@ impl<R: Rig> Bench<R> {
         }
     }
 
-    /// Tries to send; what went out is in the account.
+    /// Tries to send; a message that went out is in the account.
     pub(crate) fn try_send(&mut self, from: u32, to: u32, mail: Mail) -> Result<(), SendError> {
         let sent = mail.try_send(self.at(from), JobRank(to));
         let counts = self.board.counts(from as usize);

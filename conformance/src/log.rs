@@ -1,4 +1,4 @@
-//! What arrives, written down entry by entry; and the handlers of the suite.
+//! Arrivals, written down entry by entry; and the handlers of the suite.
 
 use crate::pattern;
 use crate::rig::Promises;
@@ -18,7 +18,7 @@ pub(crate) const NOTE: HandlerIndex = HandlerIndex(128);
 pub(crate) const ASK: HandlerIndex = HandlerIndex(129);
 /// Replies with its own payload.
 pub(crate) const ECHO: HandlerIndex = HandlerIndex(130);
-/// What replies name.
+/// The handler that replies name.
 pub(crate) const ANSWER: HandlerIndex = HandlerIndex(131);
 /// As [`ASK`], after trying all replies that must be refused.
 pub(crate) const PICKY: HandlerIndex = HandlerIndex(132);
@@ -42,7 +42,7 @@ pub(crate) struct Answer {
     pub(crate) category: Category,
     pub(crate) nargs: usize,
     pub(crate) len: usize,
-    /// Where a long goes.
+    /// The place of a long.
     pub(crate) offset: u64,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Log {
     pub(crate) replies: Vec<Vec<Entry>>,
     pub(crate) completed: Vec<(u64, Completion)>,
     pub(crate) broken: Vec<AmError>,
-    /// What was wrong with what arrived.
+    /// Errors in arrivals.
     pub(crate) faults: Vec<String>,
 }
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 /// Far beyond what any case takes on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(180);
 
-/// What has happened at each endpoint, for a report by another thread.
+/// Counts of each endpoint, for a report by another thread.
 pub(crate) struct Board {
     name: String,
-    /// What is being waited for.
+    /// The present wait.
     pub(crate) phase: Mutex<String>,
     ranks: Box<[Counts]>,
 }

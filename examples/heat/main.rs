@@ -42,7 +42,7 @@ struct Arguments {
     /// Diffusivity times the time step, in pixels squared: above 0, at most 0.25
     #[arg(long, default_value_t = 0.2, value_parser = stable)]
     alpha: f64,
-    /// What is beyond the edge of the picture
+    /// Condition at the edge of the picture
     #[arg(long, value_enum, default_value_t = Boundary::Insulated)]
     boundary: Boundary,
     /// Number of ranks, where no launcher and no GASNET_PSHM_NODES says it

@@ -27,15 +27,15 @@ const SLOTS: u32 = 1024;
 /// Slots for each that sends, however many they are.
 const MIN_SLOTS: u32 = 8;
 
-/// The job, and what its handlers fill.
+/// The job, and the state that its handlers fill.
 pub struct Distributed<'w> {
     world: &'w World,
     batch: Am<u32>,
     grant: Arc<Am<u32>>,
     done: Am<u64>,
     counter: Arc<Mutex<Counter>>,
-    /// By rank, the slots that it has granted and that are not in use. Last in, first out: what is
-    /// in the cache is used again.
+    /// By rank, the slots that it has granted and that are not in use. Last in, first out: slots in
+    /// the cache are used again.
     granted: Arc<Mutex<Vec<Vec<u32>>>>,
     /// Codes that are done on all ranks; ranks report theirs to rank 0 alone.
     codes_done: Arc<AtomicU64>,

@@ -14,7 +14,7 @@ use crate::partition::{Part, ReadError, STRIPE_BASES, Share, StripeSink, read_ra
 const READ_BYTES: usize = 1 << 18;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What can be wrong with an input file.
+/// Errors of an input file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -75,7 +75,7 @@ pub enum InputError {
         line: u64,
         /// The record's name.
         record: Option<String>,
-        /// What is wrong.
+        /// The error in the text.
         problem: Problem,
     },
     /// A share had a fault that the whole file has not.

@@ -66,7 +66,7 @@ pub trait Simulated: Conduit {
     /// any more.
     fn is_delivered(&self) -> bool;
 
-    /// What is under way, for reports.
+    /// Operations and messages under way, for reports.
     fn under_way(&self) -> Vec<String>;
 }
 
@@ -80,7 +80,7 @@ pub struct Rank<C: Conduit = ChannelNode> {
     pub segment: OwnSegment,
     clock: Arc<crate::clock::Clock>,
     job: Arc<Mutex<Job>>,
-    /// What the program does, and since when, for reports.
+    /// The present work of the program, and its begin, for reports.
     doing: RefCell<(String, u64)>,
 }
 
@@ -142,9 +142,9 @@ impl<C: Conduit> Drop for Rank<C> {
 pub enum Failure {
     /// A check failed: the program of a rank panicked.
     Panicked {
-        /// Who.
+        /// The rank that panicked.
         rank: JobRank,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// Some ranks were not done in time; the states of all.
@@ -236,7 +236,7 @@ pub(crate) struct Ran<C: Conduit> {
     pub(crate) abort: Option<Abort>,
 }
 
-/// What a cluster knows of how a run ended.
+/// The outcome of a run, as far as its cluster knows it.
 pub(crate) fn outcome(
     cluster: &Cluster,
     failure: Option<Failure>,

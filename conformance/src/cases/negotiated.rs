@@ -26,7 +26,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// What is asked for.
+/// The room that is asked for.
 #[derive(Clone, Copy)]
 struct Room {
     nargs: usize,
@@ -151,7 +151,7 @@ fn prepared_longs_of_every_length<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// What is committed is less than what was prepared, down to nothing.
+/// A commit has fewer bytes than were prepared, down to none.
 fn a_commit_may_be_smaller<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let max = bench.at(0).limits().medium_request;

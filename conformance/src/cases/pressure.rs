@@ -1,4 +1,4 @@
-//! What happens when there is no room: nothing is lost, no rank waits for ever.
+//! Lack of room: nothing is lost, no rank waits for ever.
 
 use super::{Case, always};
 use crate::bench::{Bench, Idle, Want};
@@ -27,7 +27,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// Everybody asks everybody, with the largest payload there is each way.
+/// All ranks ask all ranks, with the largest payload there is each way.
 fn largest_requests_with_largest_replies<R: Rig>(rig: &R) {
     const EACH: u32 = 24;
     for ranks in 2..=4 {

@@ -40,7 +40,7 @@ struct Sender {
     from: u32,
     to: u32,
     count: u32,
-    /// By prepare and commit, what allows it.
+    /// By prepare and commit, for messages that allow it.
     negotiates: bool,
 }
 
@@ -270,7 +270,7 @@ fn threads_negotiate<R: Rig>(rig: &R) {
     run(&mut bench, &senders, &[1], negotiable);
 }
 
-/// Several threads, one at a time: what one has sent, another polls for.
+/// Several threads, one at a time: one sends, another polls for the messages.
 fn threads_in_turn<R: Rig>(rig: &R) {
     const EACH: u32 = 1000;
     let mut bench = Bench::new(rig, Want::ranks(2));

@@ -1,4 +1,4 @@
-//! Polls are bounded, and who sleeps is woken.
+//! Polls are bounded, and sleeping ranks are woken.
 
 use super::{Case, always};
 use crate::bench::{Bench, Want};
@@ -33,12 +33,12 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// A sleep that lasts so long was not ended by what arrived.
+/// A sleep that lasts so long was not ended by an arrival.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
 // spec P2
-/// Floods one rank from all sides. That a poll is bounded is checked at every poll of the suite;
-/// here there is more than that to take.
+/// Floods one rank from all sides. Every poll of the suite is checked to be bounded; here more
+/// messages wait than one poll may take.
 fn a_poll_is_bounded<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(4));
     for from in 0..4 {
@@ -143,7 +143,7 @@ fn a_sleep_has_an_end<R: Rig>(rig: &R) {
     }
 }
 
-/// What rank 0 sends in [`ping_pong`]: message `n` of it, in the way that is tried.
+/// Sends message `n` of rank 0 in [`ping_pong`], in the way that is tried.
 type Send<C> = fn(&C, u32);
 
 fn request<C: Conduit>(over: &C, n: u32) {

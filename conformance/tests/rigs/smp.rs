@@ -12,7 +12,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Thread mode, and who executes the barrier.
+/// Thread mode, and the executor of the barrier.
 pub(crate) struct SmpRig {
     mode: ThreadMode,
     barrier: Barrier,

@@ -1,4 +1,4 @@
-//! What rigs over sockets have in common.
+//! Code that rigs over sockets have in common.
 
 use rustix::fd::AsFd;
 

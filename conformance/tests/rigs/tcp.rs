@@ -66,7 +66,7 @@ struct State {
     chance: Option<Random>,
 }
 
-/// Rank, socket, and what it has received of the other.
+/// Rank, socket, and the bytes that it has received of the other.
 type Side = (u32, TcpStream, Option<u64>);
 
 struct Dial {
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    /// Breaks some connection now and then. What was on its way is lost, or not, as it happens.
+    /// Breaks some connection now and then. Bytes on their way are lost, or not, as it happens.
     fn break_one(&mut self) {
         let Some(chance) = &mut self.chance else {
             return;
@@ -312,7 +312,7 @@ impl Rig for TcpRig {
                 sizes.gather_bytes,
                 128 << 10,
             ],
-            // What is gathered leaves after 50 us at the latest, and the system may be busy.
+            // Gathered bytes leave after 50 us at the latest, and the system may be busy.
             idle_rounds: 5000,
             patience: Duration::from_secs(10),
         }

@@ -1,4 +1,4 @@
-//! What comes on the connection between launcher and agents.
+//! Bytes on the connection between launcher and agents.
 
 /// The begin of a connection, which chance would hardly find.
 const BEGIN: &[u8] = b"\nargonet-agent\0\x01";

@@ -1,4 +1,4 @@
-//! One rank: its program, what has arrived, and the machine.
+//! One rank: its program, arrived messages, and the machine.
 
 use super::figures::Sample;
 use super::pattern::{Pattern, Script, Step};
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// Something has arrived, whatever the rank does.
+    /// Something has arrived, in any state of the rank.
     pub(super) fn arrive(&mut self, event: Event, wheel: &mut Wheel) {
         match event {
             Event::Request { from, bits, .. } => {

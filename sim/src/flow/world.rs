@@ -9,7 +9,7 @@ use argonet_am::credit::{Plan, PlanError, Rules, Wishes};
 /// Virtual time after which a run without progress ends, in ns: longer than any computing.
 const STUCK_NS: u64 = 1_000_000_000;
 
-/// What is run.
+/// Setup of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The pattern.

@@ -8,7 +8,7 @@ use crate::job::{Outcome, Ran, Simulated as _, StartError, outcome, run_over};
 use crate::workload::Work;
 use core::fmt;
 
-/// What a rank that loses an event says.
+/// The error of a rank that loses an event.
 const LOST: &str = "events were dropped";
 
 /// How the run of a seed ended.
@@ -16,9 +16,9 @@ const LOST: &str = "events were dropped";
 pub struct PortalsReport {
     /// The seed.
     pub seed: u64,
-    /// What was run.
+    /// The shape that was run.
     pub shape: PortalsShape,
-    /// What is wrong; empty if all is well.
+    /// Violations; empty if all is well.
     pub violations: Vec<String>,
     /// How the job ended.
     pub outcome: Outcome,
@@ -90,7 +90,7 @@ pub fn run_portals_shape(
         .as_ref()
         .is_some_and(|abort| abort.message.contains(LOST));
     let violations = if shape.loses_events() && lost {
-        // The loss was reported; what came before it is compared all the same.
+        // The loss was reported; messages before it are compared all the same.
         work.seen()
     } else {
         let mut violations = work.judge(&outcome);

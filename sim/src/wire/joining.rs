@@ -34,7 +34,7 @@ impl Hello {
     }
 }
 
-/// What passes between two ranks before they have a connection.
+/// A message between two ranks before they have a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     Hello(Hello),
@@ -52,7 +52,7 @@ pub(crate) struct Joined {
     pub(crate) received: u64,
 }
 
-/// What a rank is to do for its connections.
+/// A task of a rank for its connections.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Ask for one.
@@ -87,7 +87,7 @@ struct Rank {
     has_ended: bool,
 }
 
-/// What ranks do to have connections.
+/// State of ranks that make connections.
 #[derive(Debug)]
 pub(crate) struct Joining {
     ranks: Vec<Rank>,
@@ -216,7 +216,7 @@ impl Streams {
         self.woken.push(rank);
     }
 
-    /// What a rank is to do next for its connections.
+    /// The next task of a rank for its connections.
     pub(crate) fn next_task(&mut self, plan: &FaultPlan, now_ns: u64, rank: u32) -> Option<Task> {
         loop {
             let state = &mut self.joining.ranks[rank as usize];

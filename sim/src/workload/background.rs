@@ -38,7 +38,7 @@ enum Planned {
     },
 }
 
-/// What all ranks begin in a phase.
+/// Operations that all ranks begin in a phase.
 struct Plan {
     operations: VecDeque<Planned>,
     /// The name that each rank gives the phase's barrier, if there is one.
@@ -84,13 +84,13 @@ struct Flight {
     /// Which of all, counted from the first phase.
     number: u32,
     planned: Planned,
-    /// What it brings.
+    /// The bytes that it brings.
     bytes: Box<[u8]>,
-    /// What this rank gives, elsewhere than where it gets it.
+    /// Bytes that this rank gives, in other memory than the result.
     _source: Option<Box<[u8]>>,
 }
 
-/// What a rank has begun and has still to begin.
+/// Operations that a rank has begun and has still to begin.
 pub(super) struct Background {
     random: Random,
     seed: u64,
@@ -288,7 +288,7 @@ impl Background {
     }
 }
 
-/// What a rank gives to another in an operation of its own number.
+/// Bytes that a rank gives to another in an operation of its own number.
 fn numbered(from: u32, to: u32, number: u32, len: usize) -> Vec<u8> {
     memory::bytes(from, to, OF_COLLECTIVES | number, len)
 }

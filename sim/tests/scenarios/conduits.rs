@@ -11,7 +11,7 @@ use std::time::Duration;
 const ASK: HandlerIndex = HandlerIndex(128);
 const ANSWER: HandlerIndex = HandlerIndex(129);
 
-/// What a rank has handled, in order: from whom, which number, whether it was an answer.
+/// Messages that a rank has handled, in order: source, number, whether it was an answer.
 #[derive(Default)]
 struct Log(Vec<(u32, u32, bool)>);
 

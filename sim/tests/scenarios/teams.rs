@@ -29,7 +29,7 @@ impl Numbers {
     }
 }
 
-/// All members are who they should be, by what they say themselves.
+/// All members are the right ranks, by their own messages.
 fn meets(rank: &Rank, team: &Arc<Team>, members: &[u32]) {
     let (engine, ctx) = (&rank.engine, &rank.ctx);
     let me = engine.rank().0;
@@ -92,7 +92,7 @@ fn program(rank: &Rank, (): ()) {
             meets(rank, &second, &turned);
             engine.team_leave(ctx, &second, false).unwrap();
         }
-        // Who has nothing to say takes part.
+        // Ranks with nothing to contribute take part.
         let own = [(JobRank(me), 0)];
         let list: &[_] = if color == 1 { &own } else { &[] };
         let made = engine

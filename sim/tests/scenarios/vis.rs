@@ -29,7 +29,7 @@ fn register(_: JobRank, handlers: &mut HandlerTable) -> Result<Notes, AmError> {
     Ok(notes)
 }
 
-/// The handler of an endpoint, to which the second byte of what it gets says that it goes.
+/// The handler of an endpoint, whose index is the second byte of each payload.
 fn register_at(mine: u8, notes: &Notes, handlers: &mut HandlerTable) -> Result<(), AmError> {
     let into = Arc::clone(notes);
     let note = move |delivery: &mut Delivery<'_>| {

@@ -1,4 +1,4 @@
-//! Which seeds are run, and what becomes of those that fail.
+//! The seeds that are run, and the record of those that fail.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,4 @@
-//! What a run costs its machine.
+//! Costs of a run for its machine.
 
 use core::fmt;
 

@@ -41,7 +41,7 @@ struct Name {
     number: Option<u32>,
 }
 
-/// What a rank's handlers and its program share.
+/// State that a rank's handlers and its program share.
 #[derive(Default)]
 struct Shared {
     /// Set before others know that this rank is there.
