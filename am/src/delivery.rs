@@ -25,7 +25,7 @@ pub trait ReplyPort {
     /// Sends the one reply to `to`.
     ///
     /// # Errors
-    /// What is wrong with the message itself.
+    /// The error of the message itself.
     fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError>;
 
     /// The rank that replies.

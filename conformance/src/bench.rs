@@ -315,7 +315,7 @@ impl<R: Rig> Bench<R> {
         self.compare();
     }
 
-    /// The logs hold what the account says.
+    /// Checks that the logs hold the entries of the account.
     pub(crate) fn compare(&self) {
         for target in 0..self.logs.len() {
             let log = &self.logs[target];
@@ -350,7 +350,7 @@ impl<R: Rig> Bench<R> {
         }
     }
 
-    /// Forgets what was compared, in logs and account.
+    /// Forgets compared entries, in logs and account.
     pub(crate) fn forget(&mut self) {
         for class in [&mut self.requests, &mut self.replies] {
             class.iter_mut().flatten().for_each(Vec::clear);
@@ -361,7 +361,7 @@ impl<R: Rig> Bench<R> {
         }
     }
 
-    /// Adds what another thread's sink has seen.
+    /// Adds the entries of another thread's sink.
     pub(crate) fn merge(&mut self, rank: u32, other: Log) {
         let log = &mut self.logs[rank as usize];
         for (mine, its) in log.requests.iter_mut().zip(other.requests) {

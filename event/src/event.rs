@@ -178,8 +178,8 @@ impl fmt::Display for Event {
     }
 }
 
-/// Names the scope and the category of an outstanding implicit operation, for the one who completes
-/// it.
+/// Names the scope and the category of an outstanding implicit operation, for the thread that
+/// completes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct NbiToken(u64);

@@ -265,7 +265,7 @@ fn ending_a_region_against_its_completions() {
     });
 }
 
-/// The leaf of a region shows what the completers of its category wrote.
+/// A test of a region's leaf sees the writes of the completers of its category.
 #[test]
 fn a_leaf_of_a_region_against_its_completion() {
     check(|| {

@@ -21,7 +21,7 @@ enum Work {
     Implicit(NbiToken),
 }
 
-/// Completes what arrives, newest first in groups, as a handler on another thread would.
+/// Completes arriving events, newest first in groups, as a handler on another thread would.
 fn complete_all(table: &HandleTable, work: &Receiver<Work>) -> u64 {
     let mut completed = 0;
     while let Ok(first) = work.recv() {

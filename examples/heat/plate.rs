@@ -147,7 +147,7 @@ impl Plate {
         })
     }
 
-    /// Takes what rank 0 has put there. Collective.
+    /// Takes the rows that rank 0 has put there. Collective.
     pub fn load(&mut self, world: &World) -> Result<()> {
         world.barrier()?;
         self.rows.read_into(world, 0, &mut self.now);

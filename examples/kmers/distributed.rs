@@ -4,7 +4,7 @@
 //! handler there adds it to the table. The owner gives its slots out to the senders at the start,
 //! and each again by the reply to the batch that was in it. So a rank can be ahead of a slower one,
 //! or one that the system has stopped for a moment, by as many batches as it has slots there; after
-//! that it waits, and counts what was sent to itself meanwhile.
+//! that it waits, and counts the batches that others send to it meanwhile.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -154,7 +154,7 @@ impl Distributed<'_> {
         Ok(slot.expect("waited for"))
     }
 
-    /// Hands hashes to the rank that owns them, and handles what came from others.
+    /// Hands hashes to the rank that owns them, and handles those that came from others.
     fn hand_over(
         &self,
         slots: &SharedArray<Hash>,

@@ -175,7 +175,7 @@ fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(
     ranks.agree(printed)
 }
 
-/// Prints what all ranks have found, and the times.
+/// Prints the findings of all ranks, and the times.
 fn print(
     arguments: &Arguments,
     file: &Path,

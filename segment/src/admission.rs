@@ -18,7 +18,7 @@ const RESERVE_PERCENT: u64 = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostMemory {
     available_bytes: u64,
-    /// Of [`available_bytes`](Self::available_bytes), what is kept free.
+    /// The part of [`available_bytes`](Self::available_bytes) that is kept free.
     reserve_percent: u64,
     limited_by: String,
     total_bytes: u64,

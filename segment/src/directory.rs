@@ -70,7 +70,7 @@ struct Slow {
 /// ([`map_all`](Self::map_all)), and only as far as its owner has attached it.
 ///
 /// Ranks of the job whose segments are not in the file have an entry that nothing is ever mapped
-/// for, so that the fast path does not ask who is a neighbor.
+/// for, so that the fast path does not ask which ranks are neighbors.
 ///
 /// All methods may be called by any thread at any time. [`resolve`](Self::resolve) and
 /// [`translate`](Self::translate) take no lock and never block; the others may take the directory's
@@ -166,7 +166,7 @@ impl Directory {
         Self::of_job(file, own, 0)
     }
 
-    /// [`new`](Self::new) in a job of so many `ranks`, of whom others may have no span in `file`.
+    /// [`new`](Self::new) in a job of so many `ranks`, of which others may have no span in `file`.
     ///
     /// # Errors
     ///
@@ -345,7 +345,7 @@ impl Directory {
         Some(unsafe { SharedBytesMut::from_raw(ptr, len) })
     }
 
-    /// Makes `published_len` bytes of the segment of `rank` reachable, mapping what is missing.
+    /// Makes `published_len` bytes of the segment of `rank` reachable, mapping the missing part.
     /// Does nothing when that much is mapped already, or that rank does not share memory with this
     /// one.
     ///
@@ -379,7 +379,7 @@ impl Directory {
     }
 
     /// The slow path of [`resolve`](Self::resolve): asks for the length that the owner has
-    /// published, maps what is new, and resolves again.
+    /// published, maps the new part, and resolves again.
     ///
     /// # Errors
     ///

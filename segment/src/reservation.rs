@@ -215,8 +215,8 @@ impl Reservation {
         }
     }
 
-    /// After a failed MAP_FIXED the kernel may have removed what was there before. The hole must
-    /// not be filled by another thread's mapping, which a later MAP_FIXED would destroy.
+    /// After a failed MAP_FIXED the kernel may have removed the old mapping. The hole must not be
+    /// filled by another thread's mapping, which a later MAP_FIXED would destroy.
     fn reserve_again(&self, at: NonNull<u8>, len: usize) {
         // SAFETY: MAP_FIXED_NOREPLACE replaces nothing.
         let again = unsafe {

@@ -11,7 +11,7 @@ use crate::nodes::NodeSet;
 use crate::signal::{SignalNumber, Signals};
 use crate::value::{Bytes, Value};
 
-/// In what a time is written.
+/// The unit in which a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds.
@@ -99,7 +99,7 @@ pub enum Kind {
         min: u64,
         /// At most.
         max: u64,
-        /// Of what.
+        /// The things that it counts.
         unit: &'static str,
     },
     /// A decimal number, which may be negative.

@@ -14,7 +14,7 @@ pub enum Preset {
     Words(&'static str),
 }
 
-/// For whom a value holds.
+/// The ranks for which a value holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Single-valued: the same on all ranks, which is checked at start for rows with an effect.
@@ -55,7 +55,7 @@ pub struct Row {
     pub kind: Kind,
     /// Its value where it is not given.
     pub preset: Preset,
-    /// For whom.
+    /// The ranks for which its value holds.
     pub scope: Scope,
     /// Its purpose, in a sentence.
     pub about: &'static str,

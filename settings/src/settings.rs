@@ -86,7 +86,7 @@ impl Settings {
             Effect::NoEffect(reason) => {
                 // An impossible value is no error where it has no effect.
                 let value = row.kind.parse(text).ok().filter(|_| is_utf8);
-                // Turning off what does not exist has its effect. Realm sets three such itself.
+                // Turning off an absent feature has its effect. Realm sets three such itself.
                 if !(table::is_absence(reason) && value == Some(Value::Boolean(false))) {
                     self.warnings.extend(warning::no_effect(name, reason));
                 }
@@ -214,8 +214,8 @@ impl Settings {
         self.log().open(Box::new(write));
     }
 
-    /// Forgets what has been read, and keeps no further list of it: for a caller that does not
-    /// [`announce`](Self::announce).
+    /// Forgets which settings have been read, and keeps no further list of it: for a caller that
+    /// does not [`announce`](Self::announce).
     pub fn keep_quiet(&self) {
         self.log().close();
     }
@@ -227,7 +227,7 @@ impl Settings {
 
 #[cfg(test)]
 impl Settings {
-    /// As if the user had given `text`, whatever the kind.
+    /// As if the user had given `text`, for any kind.
     pub(crate) fn give(&mut self, row: &'static Row, text: &str) {
         let text = text.to_owned();
         self.given.insert(row.name, Given { text, value: None });

@@ -57,7 +57,7 @@ impl Ord for Event {
 struct Node {
     /// Sleeps until something comes for it or its time is over.
     parked: bool,
-    /// Counts what the rank has waited for, so that old alarms are known.
+    /// Counts the rank's waits, so that old alarms are known.
     wait: u64,
 }
 
@@ -250,7 +250,7 @@ impl State {
         result
     }
 
-    /// Does what comes next, if it comes before `limit_ns`.
+    /// Does the next event, if it comes before `limit_ns`.
     pub(crate) fn step(&mut self, limit_ns: u64) -> Step {
         let Some(event) = self.heap.peek() else {
             return Step::Nothing;

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Steps of a run, at most: many times what the longest needs.
+/// Steps of a run, at most: many times as many as the longest needs.
 const MOST_STEPS: u64 = 100_000_000;
 
 /// How a job is run.
@@ -85,7 +85,7 @@ pub struct Rank<C: Conduit = ChannelNode> {
 }
 
 impl<C: Simulated> Rank<C> {
-    /// Notes what the program does from now on; a report of a run that hangs names it.
+    /// Notes the work of the program from now on; a report of a run that hangs names it.
     pub fn doing(&self, what: fmt::Arguments<'_>) {
         let mut doing = self.doing.borrow_mut();
         doing.0.clear();
@@ -185,7 +185,7 @@ pub struct Outcome {
 /// rank's program, `body`. After the program a rank drains and finalizes.
 ///
 /// # Errors
-/// What the system says of the memory of segments and stacks.
+/// The error of the system for the memory of segments and stacks.
 pub fn run<T: 'static>(
     config: &JobConfig,
     trace: Option<Trace>,

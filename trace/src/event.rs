@@ -36,7 +36,7 @@ pub enum What<'a> {
     Value(u64),
     /// Bytes that were moved between an address here and an address or offset there.
     Transfer {
-        /// With whom.
+        /// The other rank.
         peer: Peer,
         /// How many.
         bytes: u64,
@@ -47,7 +47,7 @@ pub enum What<'a> {
     },
     /// An active message.
     Message {
-        /// To whom, or from whom.
+        /// The receiver, or the sender.
         peer: u32,
         /// Its handler.
         handler: u8,

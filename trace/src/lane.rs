@@ -139,7 +139,7 @@ impl Lane {
         if whole { Kept::Whole } else { Kept::TooLong }
     }
 
-    /// Writes what is there, if no other thread uses the lane. By any thread.
+    /// Writes the records of the lane, if no other thread uses it. By any thread.
     pub(crate) fn flush(&self, sink: &Sink) {
         if self.filled.load(Ordering::Relaxed) > 0 && self.take(WRITING) {
             self.write_out(sink);
@@ -147,8 +147,8 @@ impl Lane {
         }
     }
 
-    /// Writes what is there because the process ends; `own` is whether the calling thread was
-    /// interrupted while it used this lane. Async-signal-safe.
+    /// Writes the records of the lane because the process ends; `own` is whether the calling thread
+    /// was interrupted while it used this lane. Async-signal-safe.
     pub(crate) fn flush_finally(&self, sink: &Sink, own: bool) {
         for _ in 0..if own { 0 } else { LOOKS } {
             if self.take(WRITING) {

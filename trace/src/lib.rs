@@ -1,5 +1,5 @@
-//! Traces and statistics of a process: what it did, when, and how long it took, for all that the
-//! engine and the C API report here. Switched on at start by the settings `GASNET_TRACEFILE` and
+//! Traces and statistics of a process: events that the engine and the C API report here, with their
+//! times and durations. Switched on at start by the settings `GASNET_TRACEFILE` and
 //! `GASNET_STATSFILE`; where they are not given, nothing of this crate runs but [`is_on`], which is
 //! one load.
 //!

@@ -123,7 +123,7 @@ fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     tracer.count_text(format_args!("GASNET_STATSMASK: {letters}"));
 }
 
-/// Calls `f` with what this process traces and this thread's lane; not where the thread is inside
+/// Calls `f` with the tracer of this process and this thread's lane; not where the thread is inside
 /// such a call.
 fn with(f: impl FnOnce(&'static Tracer, &'static Lane)) {
     let Some(tracer) = TRACER.get() else { return };
@@ -337,8 +337,8 @@ pub fn on_summary_of_library(add_lines: Box<dyn Fn() + Send + Sync>) {
     let _ = LIBRARY.set(add_lines);
 }
 
-/// The process ends: writes what is left. Async-signal-safe unless `orderly`; only the first call
-/// does anything.
+/// The process ends: writes the remaining records. Async-signal-safe unless `orderly`; only the
+/// first call does anything.
 pub fn end(orderly: bool) {
     let Some(tracer) = TRACER.get() else { return };
     if tracer.counts_finally() {

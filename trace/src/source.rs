@@ -41,7 +41,7 @@ pub fn source() -> (*const c_char, u32) {
     (place.file, place.line)
 }
 
-/// Ignores what the calling thread records from now on, until it has thawed as often.
+/// Ignores lines that the calling thread records from now on, until it has thawed as often.
 pub fn freeze_source() {
     let place = PLACE.get();
     let frozen = place.frozen.saturating_add(1);

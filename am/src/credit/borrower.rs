@@ -27,7 +27,7 @@ impl Peer {
     #[inline]
     #[must_use]
     pub fn available(&self) -> u16 {
-        // More in use than held is possible after a lender has corrected what is held.
+        // More in use than held is possible after a lender has corrected the credits held.
         self.held.saturating_sub(self.in_use)
     }
 
@@ -166,13 +166,13 @@ impl Peer {
     }
 
     /// The lender wants credits back.
-    // spec P11: what is given back.
+    // spec P11: credits that are given back.
     pub fn revoke(&mut self, revoke: Revoke, bank: &Bank) -> Return {
         if revoke.epoch {
             self.decay_sending(bank);
         }
         let rules = bank.rules();
-        // The text leaves out what is in use, which a decayed peak may be below.
+        // The text leaves out the credits in use; a decayed peak may be below them.
         let keep = rules.least.max(self.peak).max(self.past).max(self.in_use);
         let spare = self.held.saturating_sub(keep);
         let allowance = rules.revoke_limit.saturating_sub(self.gave_back);

@@ -1,4 +1,4 @@
-//! Calling credits back from those who do not use them.
+//! Calling credits back from peers that do not use them.
 
 use super::bank::Bank;
 use super::error::CreditError;

@@ -22,7 +22,7 @@ impl Peer {
     }
 
     /// Borrower: a request lacks `lacked` credits and waits. `is_new`: it has not waited before.
-    /// Returns what to ask the lender for; 0 is nothing.
+    /// Returns the credits to ask the lender for; 0 is no question.
     #[cold]
     pub fn lacks(&mut self, lacked: u16, is_new: bool, bank: &Bank) -> u16 {
         if !is_new {

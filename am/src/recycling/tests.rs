@@ -56,7 +56,7 @@ fn a_buffer_goes_through_its_life() {
     );
 }
 
-// spec P8: at every fill level what was promised fits, handled in order.
+// spec P8: at every fill level promised requests fit, handled in order.
 #[test]
 fn promised_requests_fit_at_every_fill_level() {
     for (buffers, chunks) in [(2, 2), (2, 5), (3, 2), (3, 4), (5, 3)] {

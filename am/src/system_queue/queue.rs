@@ -250,7 +250,7 @@ impl SystemQueue {
         self.open.front().map(|open| open.due)
     }
 
-    /// Repeats what is due, by `send`.
+    /// Repeats due questions, by `send`.
     pub fn handle_timeout(&mut self, now: Duration, mut send: impl FnMut(u32, Frame)) {
         while let Some(mut open) = self.open.pop_front_if(|open| open.due <= now) {
             open.due = now + self.resend;

@@ -57,7 +57,7 @@ impl Room {
     }
 }
 
-/// Tries once, and looks at what was given.
+/// Tries once, and looks at the prepared payload.
 fn try_prepare<R: Rig>(bench: &mut Bench<R>, to: u32, room: Room) -> Option<Prepared> {
     match bench.at(0).prepare(&room.want(to)) {
         Ok(prepared) => {
@@ -228,7 +228,7 @@ fn several_prepared_at_once<R: Rig>(rig: &R) {
             };
             open.extend(try_prepare(&mut bench, to, room).map(|prepared| (prepared, tag, offset)));
         }
-        // Others still send, and arrive once what is before them is there.
+        // Others still send, and their messages arrive once those before them are there.
         let _ = bench.try_send(0, 1, Mail::note(8 * round + 7));
         let at = round as usize % open.len().max(1);
         open.rotate_left(at);

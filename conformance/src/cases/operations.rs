@@ -145,8 +145,8 @@ impl Operations {
         )
     }
 
-    /// Takes what was reported since the last call; `(handle, part)` in order. A part that is not
-    /// due fails: it was reported twice, or never promised.
+    /// Takes the reports since the last call; `(handle, part)` in order. A part that is not due
+    /// fails: it was reported twice, or never promised.
     pub(super) fn reports<R: Rig>(&mut self, bench: &mut Bench<R>) -> Vec<(u64, Completion)> {
         let reports = std::mem::take(&mut bench.logs[self.rank as usize].completed);
         for &(handle, part) in &reports {

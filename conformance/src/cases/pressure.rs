@@ -106,7 +106,7 @@ fn a_long_without_room_writes_nothing<R: Rig>(rig: &R) {
     let before = vec![0xa5; 1000];
     bench.write(1, 0, &before);
     bench.fill(0, 1, |tag| Mail::note(tag).args(16));
-    // The shortest takes what that has left.
+    // The shortest messages take the room that those have left.
     bench.fill(0, 1, Mail::note);
     let refused = bench.try_send(0, 1, Mail::note(1).long(1000, 0));
     if refused == Err(SendError::Full) {

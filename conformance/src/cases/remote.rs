@@ -43,7 +43,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// A background that no pattern has: the margins around what is written must keep it.
+/// A background that no pattern has: the margins around written bytes must keep it.
 fn background(len: usize) -> Vec<u8> {
     (0..len).map(|i| 0x80 | (i % 101) as u8).collect()
 }

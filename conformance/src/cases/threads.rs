@@ -138,7 +138,7 @@ fn run<R: Rig>(
                         while arrived.load(Ordering::Relaxed) < all && !stop.stopped() {
                             looks += 1;
                             if looks % 4096 == 0 {
-                                // Those who have no room wait for this rank.
+                                // Senders without room wait for this rank.
                                 poll(plan.from, &mut log);
                             }
                             std::hint::spin_loop();

@@ -328,7 +328,7 @@ fn sleeper_beside_a_poller<R: Rig>(bench: &Bench<R>) {
                 .try_send(bench.at(1), JobRank(0))
                 .is_err()
             {
-                // Room may come with what the sender takes.
+                // The sender may get room by taking messages.
                 bench.at(1).poll(&mut own);
                 std::thread::yield_now();
             }

@@ -120,7 +120,7 @@ impl Rig for SmpRig {
     }
 }
 
-/// First words of records that are not what they say.
+/// First words of records that are wrong.
 const GARBAGE: [Head; 8] = [
     Head(0x0007),
     Head::message(Category::Short, HandlerIndex(128), MAX_CARRIED + 1, 0, 6),

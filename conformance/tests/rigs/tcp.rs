@@ -52,7 +52,7 @@ struct Hub {
 
 #[derive(Default)]
 struct State {
-    /// Connections that are made, once both ranks have said what they have received.
+    /// Connections that are made, once both ranks have reported the bytes that they have received.
     dials: Vec<Dial>,
     /// Connections for each rank that it has not taken.
     made: Vec<VecDeque<NewRail<OwnedFd>>>,
@@ -145,7 +145,7 @@ impl Hub {
 }
 
 impl State {
-    /// Dials to peers to which a rank has not said what it has received.
+    /// Dials to peers to which a rank has not reported the bytes that it has received.
     fn unsaid(&mut self, rank: u32) -> Vec<RailId> {
         self.break_one();
         let mut unsaid = Vec::new();
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// Hands connections out of which both ranks have said what they have received.
+    /// Hands out connections of which both ranks have reported the bytes that they have received.
     fn connect(&mut self) {
         let complete = |dial: &mut Dial| dial.sides.iter().all(|side| side.2.is_some());
         let complete: Vec<Dial> = self.dials.extract_if(.., complete).collect();

@@ -15,7 +15,7 @@
 //! behavior. The bounds on the typed accessors make torn values harmless (`FromBytes`: each pattern
 //! of bytes is a value).
 //!
-//! # What it is made of
+//! # Parts
 //!
 //! * [`copy`] and [`fill`]: up to 64 bytes inline moves, written by hand for each processor (one
 //!   file each); above that libc's `memcpy` and `memset`, called from inline assembly so that

@@ -30,7 +30,7 @@ pub enum NotMapped {
         /// Where it changes.
         at: usize,
     },
-    /// The kernel does not show what is mapped.
+    /// The kernel does not show the mappings.
     #[error("/proc/self/maps cannot be read: {0}")]
     Unknown(String),
 }

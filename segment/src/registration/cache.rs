@@ -136,7 +136,8 @@ impl<R: Registrar> RegistrationCache<R> {
         Err(refusal)
     }
 
-    /// A range with what it overlaps in part, if there is any and it is at most twice as much.
+    /// The union of a range with the registrations that it overlaps in part, if there is any and it
+    /// is at most twice as much.
     fn union(&self, range: PageRange) -> Option<PageRange> {
         let overlapping = self.stripes.overlapping(range);
         let all = overlapping

@@ -27,7 +27,7 @@ pub struct BadLimits {
 }
 
 impl CacheLimits {
-    /// Refuses what cannot be kept.
+    /// Refuses limits that cannot be kept.
     pub(super) fn check(self) -> Result<Self, BadLimits> {
         let units = self.page_bytes.is_power_of_two() && self.bucket_bytes.is_power_of_two();
         let fits = self.bucket_bytes >= self.page_bytes && self.bytes >= self.page_bytes;

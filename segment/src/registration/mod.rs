@@ -11,14 +11,14 @@
 //!  acquire(address, len)
 //!    |  a registration that covers it?  --- hit: counted as in use, no lock that is written
 //!    v  miss, one at a time:
-//!  candidates   union with what overlaps  >  the buckets around it  >  its pages
+//!  candidates   union with overlaps  >  the buckets around it  >  its pages
 //!    v
 //!  room         unused registrations go, least recently used first, until bytes and count fit
 //!    v
 //!  Registrar    NoResources: one more goes, again      Failed: the next candidate
 //! ```
 //!
-//! # What happens to ranges that overlap
+//! # Ranges that overlap
 //!
 //! Registrations of a cache are disjoint. A request that lies inside one hits. One that lies partly
 //! in some registers the union with them, if that is at most twice as long as the request, so that

@@ -21,7 +21,7 @@ struct Full {
     hole: usize,
 }
 
-/// A registrar that knows what is registered, has room for so many pages, and a page that is not
+/// A registrar that knows all registrations, has room for so many pages, and a page that is not
 /// there.
 #[derive(Debug)]
 struct Book {

@@ -7,7 +7,7 @@ use argonet_base::sync::atomic::{AtomicUsize, Ordering};
 const RETIRED: usize = 1 << (usize::BITS - 1);
 
 /// The word: users in the low bits, [`RETIRED`] above. Written by every user on entering (Acquire,
-/// so that it sees what was registered) and leaving (Release), and by the thread that retires it,
+/// so that it sees the registration) and leaving (Release), and by the thread that retires it,
 /// which holds the cache's lock (AcqRel). The thread that brings it to retired without users gives
 /// the registration back, after all that users did with it.
 #[derive(Debug, Default)]

@@ -112,7 +112,7 @@ impl Node {
         }
     }
 
-    /// The rank goes on: polls, and does what its program says until that takes time.
+    /// The rank goes on: polls, and runs its program until that takes time.
     pub(super) fn wake(&mut self, wheel: &mut Wheel) {
         let begun = wheel.now();
         let mut time = begun;

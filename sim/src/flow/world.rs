@@ -20,7 +20,7 @@ pub struct Setup {
     pub plan: Plan,
     /// Epochs, of ranks on average.
     pub epochs: u32,
-    /// For what is drawn: how long ranks compute, to whom they send.
+    /// The seed of draws: how long ranks compute, to which ranks they send.
     pub seed: u64,
 }
 

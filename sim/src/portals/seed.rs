@@ -53,10 +53,10 @@ impl fmt::Display for PortalsReport {
     }
 }
 
-/// Runs what a seed says.
+/// Runs a seed.
 ///
 /// # Errors
-/// What the system says of memory.
+/// The error of the system for memory.
 pub fn run_portals_seed(seed: u64, trace: Option<Trace>) -> Result<PortalsReport, StartError> {
     run_portals_shape(PortalsShape::draw(seed), trace)
 }
@@ -64,7 +64,7 @@ pub fn run_portals_seed(seed: u64, trace: Option<Trace>) -> Result<PortalsReport
 /// Runs a workload of a given shape.
 ///
 /// # Errors
-/// What the system says of memory; sizes that do not fit each other.
+/// The error of the system for memory; sizes that do not fit each other.
 pub fn run_portals_shape(
     shape: PortalsShape,
     trace: Option<Trace>,

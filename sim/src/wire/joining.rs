@@ -1,4 +1,5 @@
-//! How two ranks come to have a connection: a hello, an answer, and both say what they have taken.
+//! How two ranks come to have a connection: a hello, an answer, and both report the bytes that they
+//! have taken.
 
 use super::faults::FaultPlan;
 use super::streams::{End, Later, Streams};
@@ -261,7 +262,7 @@ impl Streams {
             .next()
     }
 
-    /// Asks for a connection; `received` says what of the peer's stream the rank has taken.
+    /// Asks for a connection; `received` is the part of the peer's stream that the rank has taken.
     pub(crate) fn ask(
         &mut self,
         plan: &FaultPlan,
@@ -295,7 +296,7 @@ impl Streams {
         self.call(plan, now_ns, [rank, id.peer.0], Call::Hello(hello));
     }
 
-    /// Answers a rank that asks; `received` says what of its stream this one has taken.
+    /// Answers a rank that asks; `received` is the part of its stream that this one has taken.
     pub(crate) fn answer(
         &mut self,
         plan: &FaultPlan,

@@ -247,7 +247,7 @@ impl Streams {
         self.shut(plan, now_ns, end);
     }
 
-    /// Ends a connection from one end. The other takes what is on its way first.
+    /// Ends a connection from one end. The other takes the bytes on their way first.
     pub(crate) fn shut(&mut self, plan: &FaultPlan, now_ns: u64, end: End) {
         let Some(connection) = self.connections.get_mut(&end.connection) else {
             return;

@@ -133,7 +133,7 @@ impl Background {
         }
     }
 
-    /// Begins what is still to be begun, and waits for the end of everything.
+    /// Begins the remaining operations, and waits for the end of all.
     pub(super) fn finish<C: Simulated>(&mut self, rank: &Rank<C>) -> Result<(), String> {
         while !self.plan.operations.is_empty() || !self.flights.is_empty() {
             if self.random.chance(600_000) {
@@ -217,7 +217,8 @@ impl Background {
         }
         let at = self.random.index(self.flights.len());
         let event = self.flights[at].event;
-        // Others may not have begun what this rank waits for before this rank begins something.
+        // Others may begin the operation that this rank waits for only after this rank has begun
+        // another.
         if self.plan.operations.is_empty() && self.random.chance(500_000) {
             rank.engine.wait(&rank.ctx, event).map_err(text)?;
         } else if !rank.engine.test(&rank.ctx, event).map_err(text)? {

@@ -121,10 +121,10 @@ impl Work {
     }
 }
 
-/// Runs what a seed says.
+/// Runs a seed.
 ///
 /// # Errors
-/// What the system says of memory.
+/// The error of the system for memory.
 pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartError> {
     run_shape(Shape::draw(seed), trace)
 }
@@ -132,7 +132,7 @@ pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartErro
 /// Runs a workload of a given shape.
 ///
 /// # Errors
-/// What the system says of memory.
+/// The error of the system for memory.
 pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, StartError> {
     let config: &JobConfig = &shape.job;
     let ranks = config.sim.ranks;

@@ -313,7 +313,7 @@ pub(super) fn register(
     handlers.register_at(REPLY, "reply", Box::new(reply))
 }
 
-/// Compares what writers have put into a rank's segment with what lies there.
+/// Compares the bytes that writers have put into a rank's segment with those that lie there.
 pub(super) fn check_memory(observed: &mut Observed, layout: Layout, at: u32, segment: &[u8]) {
     for writer in 0..observed.ranks {
         let start = layout.area(writer).0 as usize;

@@ -83,7 +83,7 @@ fn partners_of_different_rates_settle() {
     let many = rates(125, Mends::ALL, Form::BYTE);
     assert!(many.is_quiescent() <= 20, "{many}");
     // With a wide field a question takes much at once. Asked again by all that stall before the
-    // answer, it took what others need.
+    // answer, it took the credits that others need.
     let again = Mends {
         one_question: false,
         ..Mends::ALL

@@ -196,7 +196,7 @@ fn after_an_epoch_a_stall_is_over() {
     }
 }
 
-// spec P10: a slow partner beside a busy one keeps what it needs.
+// spec P10: a slow partner beside a busy one keeps the credits that it needs.
 #[test]
 fn the_peak_of_a_quiet_partner_decays_after_many_epochs_only() {
     let patient = Rules {

@@ -1,4 +1,5 @@
-//! Any sequence of requests does what a list that is searched from one end to the other would do.
+//! Any sequence of requests has the same results as a list that is searched from one end to the
+//! other.
 
 use super::*;
 
