@@ -121,7 +121,7 @@ pub(crate) struct Back<'a> {
 impl ReplyPort for Back<'_> {
     fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
         if message.handler < CLIENT_BASE {
-            // The library's own, which says itself for which endpoint it is.
+            // A handler of the library, whose arguments name the endpoint.
             return self.port.reply(to, message);
         }
         let carried = Carried::new(self.ends.reversed(), message.handler, message.args);

@@ -12,7 +12,7 @@ use argonet_segment::SharedBytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Does nothing but being logged.
+/// Is logged, and does nothing else.
 pub(crate) const NOTE: HandlerIndex = HandlerIndex(128);
 /// Replies as its arguments say, see [`Answer`].
 pub(crate) const ASK: HandlerIndex = HandlerIndex(129);

@@ -90,8 +90,8 @@ pub struct Promises {
     pub alone_bytes: usize,
     /// Messages of one class from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,
-    /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it
-    /// may be that they only see it.
+    /// The targets of a quiescent rank have handled all that it sent. Elsewhere it may be that they
+    /// only see it.
     pub quiescent_is_handled: bool,
     /// Threads that may call.
     pub threads: ThreadMode,

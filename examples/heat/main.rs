@@ -159,7 +159,7 @@ fn flow(world: &World, arguments: &Arguments) -> Result<(), Failure> {
         picture.set_values(values);
         written = picture.write(&arguments.output);
     }
-    // Until then the others wait: how rank 0 ends is how all end.
+    // The others wait until then: all end as rank 0 does.
     agree(world, written)?;
     if let (Some(values), false) = (&values, arguments.quiet) {
         report(shape, arguments.steps, [before, sum(values)])?;

@@ -171,7 +171,7 @@ fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(
         let times = [read_time, count_time];
         print(arguments, file, &report, part.ranks, times)
     });
-    // Until then the others wait: how rank 0 ends is how all end.
+    // The others wait until then: all end as rank 0 does.
     ranks.agree(printed)
 }
 

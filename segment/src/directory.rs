@@ -247,14 +247,14 @@ impl Directory {
         resolve_in(&self.entries, rank, offset, len)
     }
 
-    /// JobRank and offset of an address that lies in a mapped segment, `None` for any other.
+    /// Rank and offset of an address that lies in a mapped segment, `None` for any other.
     #[inline]
     #[must_use]
     pub fn translate(&self, addr: *const u8) -> Option<(JobRank, SegmentOffset)> {
         self.translate_range(addr, 1)
     }
 
-    /// JobRank and offset of [addr, addr + len) when all of it lies in one mapped segment.
+    /// Rank and offset of [addr, addr + len) when all of it lies in one mapped segment.
     #[inline]
     #[must_use]
     pub fn translate_range(&self, addr: *const u8, len: usize) -> Option<(JobRank, SegmentOffset)> {

@@ -39,7 +39,7 @@ impl Scope {
 pub enum Effect {
     /// There is code that reads it.
     Used,
-    /// There is no mechanism for it; why.
+    /// There is no mechanism for it, for this reason.
     NoEffect(&'static str),
     /// Set by argonet for its own processes, not by users.
     Internal,

@@ -1,5 +1,5 @@
-//! Which message a handler runs for: messages between two ranks arrive in order, so both sides
-//! count.
+//! Finds the message that a handler runs for: messages between two ranks arrive in order, so both
+//! sides count.
 
 use std::sync::{Mutex, PoisonError};
 

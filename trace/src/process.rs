@@ -234,7 +234,8 @@ pub fn count_text(letter: Letter, message: &str) {
     }
 }
 
-/// Sends a message by `send`, which does not wait; also which one it is, if it was sent.
+/// Sends a message by `send`, which does not wait. Also returns which message it is, if it was
+/// sent.
 ///
 /// # Errors
 /// That of `send`.
@@ -258,7 +259,7 @@ pub fn sent_in_order<R, E>(
     Ok((sent, Some(flow)))
 }
 
-/// Which message has come from `peer`. Once for each, in their order.
+/// The message that has come from `peer`. Called once for each, in their order.
 #[must_use]
 pub fn flows(peer: u32, way: Way) -> Option<Flow> {
     let tracer = TRACER.get()?;

@@ -83,7 +83,7 @@ fn ranks_end_in_any_order<R: Rig>(rig: &R) {
     }
 }
 
-/// There is an end to it: no room, or an error; and the third rank does not suffer.
+/// Sends to an ended rank end with no room or an error, and the third rank does not suffer.
 fn sends_to_an_ended_rank_fail<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).cramped());
     bench.end(1);

@@ -53,7 +53,7 @@ fn a_poll_is_bounded<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// False when there is nothing, true when a poll would take something.
+/// `has_work` is false when there is nothing, and true when a poll would take something.
 fn has_work_sees_messages<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).calm());
     let quiet = |bench: &mut Bench<R>| {
@@ -90,14 +90,14 @@ fn each<R: Rig>(bench: &mut Bench<R>, what: &str, is_so: fn(&<R::Job as Job>::Co
     });
 }
 
-/// When all are settled at the same time, everything has been handled, replies too; and when
-/// everything has been handled, all are settled sooner or later.
+/// When all ranks are quiescent at the same time, everything has been handled, replies too; and
+/// when everything has been handled, all are quiescent sooner or later.
 fn quiescent_means_handled<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).cramped());
     let mut dice = Dice(7);
     let max = bench.at(0).limits().medium_request;
     let all: Vec<u32> = bench.ranks().collect();
-    let settled = |bench: &Bench<R>| bench.ranks().all(|rank| bench.at(rank).is_quiescent());
+    let quiescent = |bench: &Bench<R>| bench.ranks().all(|rank| bench.at(rank).is_quiescent());
     for tag in 0..300 {
         let (from, to) = (dice.below(3) as u32, dice.below(3) as u32);
         let mail = Mail::note(tag).medium(dice.below(max));
@@ -112,20 +112,20 @@ fn quiescent_means_handled<R: Rig>(rig: &R) {
             let looks = [dice.below(3) as u32];
             bench.round(if tag % 3 == 0 { &looks } else { &all });
             assert!(
-                !settled(&bench) || bench.all_here(),
-                "all settled after message {tag}"
+                !quiescent(&bench) || bench.all_here(),
+                "all quiescent after message {tag}"
             );
             let mut alone = all.iter().filter(|_| bench.promises.quiescent_is_handled);
             let early = alone.find(|&&r| bench.at(r).is_quiescent() && !bench.handled_of(r));
-            assert_eq!(early, None, "settled after message {tag}");
+            assert_eq!(early, None, "quiescent after message {tag}");
         }
         if tag % 50 == 0 {
             bench.until("all of it is here", |bench| bench.all_here());
-            each(&mut bench, "is settled", Conduit::is_quiescent);
+            each(&mut bench, "is quiescent", Conduit::is_quiescent);
         }
     }
     bench.account();
-    each(&mut bench, "is settled", Conduit::is_quiescent);
+    each(&mut bench, "is quiescent", Conduit::is_quiescent);
 }
 
 /// Nothing comes, and the sleep ends.

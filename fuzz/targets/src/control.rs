@@ -9,8 +9,8 @@ pub(crate) fn run(data: &[u8]) {
     };
     for begin in [BEGIN, b""] {
         let bytes = [begin, bytes].concat();
-        // However the bytes are cut, the same comes of them; a garbled connection may be found so
-        // sooner or later.
+        // The result is the same for any cuts of the bytes; a garbled connection may be found
+        // sooner or later that way.
         let whole = argonet_boot::hosts::check_control_bytes(&bytes, bytes.len());
         let cut = argonet_boot::hosts::check_control_bytes(&bytes, piece.into());
         assert_eq!(whole, cut);

@@ -1,6 +1,6 @@
-//! Where a request finds its registration. A lock that all threads read is a line that all of them
-//! write; so each of some stripes has a lock and a map of its own, threads spread over them, and
-//! the few that change something do so in all.
+//! Stripes, in which requests find their registrations. A lock that all threads take for reading is
+//! a cache line that all of them write. So each of some stripes has a lock and a map of its own;
+//! threads spread over them, and the few that change something do so in all.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;

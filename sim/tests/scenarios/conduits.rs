@@ -91,8 +91,8 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
             }
         }
     }
-    let settled = || nodes.iter().all(|node| node.conduit.is_quiescent());
-    while !settled() {
+    let quiescent = || nodes.iter().all(|node| node.conduit.is_quiescent());
+    while !quiescent() {
         for (node, log) in nodes.iter().zip(&mut logs) {
             node.conduit.poll(log);
         }

@@ -1,6 +1,5 @@
 //! Teams over a wire that loses, repeats, delays and damages frames: splits and lists that all
-//! ranks can foretell, teams of teams, and their ends, in which ranks are not behind each other's
-//! backs.
+//! ranks can foretell, teams of teams, and their ends.
 
 use crate::harness;
 
@@ -76,7 +75,7 @@ fn program(rank: &Rank, (): ()) {
         if let Some(first) = made {
             let members = of(&all, color);
             meets(rank, &first, &members);
-            // A team of this one, from behind, by a list.
+            // A team of this one in reverse order, by a list.
             let list: Vec<_> = members
                 .iter()
                 .rev()

@@ -103,8 +103,8 @@ impl Plan {
             from: numbers.one_of(&ENDPOINTS),
             to: numbers.one_of(&ENDPOINTS),
         };
-        // The conduit limits payloads into attached segments; payloads into other memory are as
-        // long as it.
+        // The conduit limits payloads into attached segments; payloads into other memory are at
+        // most as long as a place there.
         let longest = |endpoint| if endpoint == 0 { scene.long } else { PLACE };
         let request = numbers.content(number, scene.medium, longest(ends.to));
         let reply = numbers.content(number, scene.medium, longest(ends.from));
