@@ -221,7 +221,7 @@ impl<R: Rig> Bench<R> {
         while !done(self) {
             idle.round(self.round(who) > 0);
             if idle.is_stuck(&self.promises) {
-                self.fail(&format!("nothing moves, and it never came to this: {what}"));
+                self.fail(&format!("nothing moves, and this has not happened: {what}"));
             }
         }
     }

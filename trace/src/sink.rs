@@ -146,7 +146,7 @@ impl Sink {
         // It has room.
         let _ = write!(
             line,
-            "argonet: rank {rank}: {lost} lines are missing in what {setting} names"
+            "argonet: rank {rank}: {lost} lines are missing in the file of {setting}"
         );
         let _ = match error {
             0 => writeln!(line, ": they were too long"),

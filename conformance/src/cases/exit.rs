@@ -95,7 +95,7 @@ fn sends_to_an_ended_rank_fail<R: Rig>(rig: &R) {
             Err(error) => bench.fail(&error.to_string()),
         }
         bench.poll(0);
-        assert!(tag < 1 << 20, "there is no end to what an ended rank takes");
+        assert!(tag < 1 << 20, "an ended rank takes messages without end");
     }
     for tag in 0..100 {
         bench.send(0, 2, Mail::note(tag).medium(300).echo());

@@ -221,7 +221,7 @@ impl Ready {
         let mut prepared = over.prepare(&want)?;
         // SAFETY: the conduit is borrowed.
         let written = unsafe { prepared.buffer() }.copy_from(0, &self.bytes);
-        written.expect("the buffer has at least what was asked for");
+        written.expect("the buffer has at least the bytes asked for");
         over.commit(prepared, NOTE, &self.args, entry.len);
         Ok(())
     }

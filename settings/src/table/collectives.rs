@@ -131,7 +131,7 @@ pub(crate) const IDLE: &[Row] = &[
         "GASNET_COLL_PRINT_AUTOTUNE_TIMER",
         Kind::Boolean,
         "",
-        "Prints what a search measures.",
+        "Prints the measurements of a search.",
     ),
     tune(
         "GASNET_COLL_ALLOW_CONDUIT_COLLECTIVES",

@@ -28,7 +28,7 @@ settings! {
     CREDITS_MOST: Option<u64> = "ARGONET_CREDITS_MOST", CREDITS, Preset::Words("1024 over tcp, 400 over portals, or GASNET_PORTAL_MAX_CRED_PER_NODE"), Scope::Job,
         "Most credits of a rank that one peer may have, 257 to 65535 over tcp and 4 to 65535 over portals.";
     CREDITS_SHARE: Option<u64> = "ARGONET_CREDITS_SHARE", CREDITS, DERIVED, Scope::Job,
-        "Credits of a rank that each peer has at the start, at least what the longest request costs: 257 over tcp, 4 over portals.";
+        "Credits of a rank that each peer has at the start, at least the cost of the longest request: 257 over tcp, 4 over portals.";
     CREDITS_BANK: Option<u64> = "ARGONET_CREDITS_BANK", CREDITS, DERIVED, Scope::Job,
         "Credits of a rank that no peer holds at the start.";
     CREDITS_SPACE: Option<Bytes> = "ARGONET_CREDITS_SPACE", SIZE, DERIVED, Scope::Job,

@@ -65,7 +65,7 @@ pub(crate) const IDLE: &[Row] = &[
         "GASNET_QP_RD_ATOM",
         count("operations"),
         "0",
-        "Reads under way on a queue pair; 0 for what the adapter can.",
+        "Reads under way on a queue pair; 0 for as many as the adapter allows.",
     ),
     job(
         "GASNET_MAX_MTU",

@@ -323,7 +323,7 @@ pub(super) fn check_memory(observed: &mut Observed, layout: Layout, at: u32, seg
         if let Some(i) = (0..model.len()).find(|i| model[*i] != lies[*i]) {
             let (should, is) = (model[i], lies[i]);
             observed.violation(format!(
-                "segment of rank {at}: byte {i} of what rank {writer} has put is {is}, not {should}"
+                "segment of rank {at}: byte {i} that rank {writer} has put is {is}, not {should}"
             ));
         }
     }
