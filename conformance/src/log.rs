@@ -23,7 +23,7 @@ pub(crate) const ANSWER: HandlerIndex = HandlerIndex(131);
 /// As [`ASK`], after trying all replies that must be refused.
 pub(crate) const PICKY: HandlerIndex = HandlerIndex(132);
 /// Is not registered.
-pub(crate) const UNREGISTERED: HandlerIndex = HandlerIndex(133);
+pub(crate) const ABSENT: HandlerIndex = HandlerIndex(133);
 
 /// The suite's handlers, as a conduit wants to know of them.
 pub(crate) fn registered() -> Registered {
@@ -178,7 +178,7 @@ impl Log {
         let long = vec![0; self.limits.medium_reply + 1];
         let args = vec![0; self.limits.args + 1];
         for (what, reply) in [
-            ("no handler", message(UNREGISTERED, Category::Short, &[], &[], 0)),
+            ("no handler", message(ABSENT, Category::Short, &[], &[], 0)),
             (
                 "too many arguments",
                 message(ANSWER, Category::Short, &args, &[], 0),

@@ -57,13 +57,13 @@ fn ranks_end_in_any_order<R: Rig>(rig: &R) {
                 for &from in &left {
                     drop_into(&bench, from, rank, Mail::note(tag).asks_short());
                     let to = left[tag as usize % left.len()];
-                    bench.until_among(&left, "the ranks that are left have room", |bench| {
+                    bench.until_among(&left, "the remaining ranks have room", |bench| {
                         drop_into(bench, from, to, Mail::note(1000 + tag))
                     });
                 }
             }
             let due = 20 * left.len();
-            bench.until_among(&left, "the ranks that are left hear each other", |bench| {
+            bench.until_among(&left, "the remaining ranks hear each other", |bench| {
                 let logs = left.iter().map(|&rank| &bench.logs[rank as usize]);
                 let entries = logs.flat_map(|log| log.requests.iter().flatten());
                 entries.filter(|entry| entry.tag >= 1000).count() >= due
