@@ -33,7 +33,7 @@ pub(crate) const GENERATION_STEP: u64 = 1 << GENERATION_SHIFT;
 /// The number of slots that the index can name, 2^24 - 2.
 pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - FIRST;
 
-/// The thing that a value stands for.
+/// The kind of thing that a value names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An explicit operation.

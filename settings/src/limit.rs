@@ -18,7 +18,7 @@ enum Amount {
     Fraction(u64),
 }
 
-/// The processes that share it.
+/// For each process, or for those of a host together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     Process,

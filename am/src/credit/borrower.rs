@@ -67,7 +67,7 @@ impl Peer {
         }
     }
 
-    /// The credits that the request asks for which has just been paid for.
+    /// Credits to ask for with a request that has just been paid for.
     #[cold]
     fn ask_with(&mut self, cost: u16, attempt: &Attempt, bank: &Bank) -> u16 {
         // No other is under way, so a burst begins. The last burst has ended without the credits
@@ -78,7 +78,7 @@ impl Peer {
         self.ask(attempt, bank)
     }
 
-    /// The credits that a request asks for which has stalled, or goes after one that has.
+    /// Credits to ask for with a request that has stalled, or that goes after one that has.
     #[cold]
     pub(super) fn ask(&mut self, attempt: &Attempt, bank: &Bank) -> u16 {
         let rules = bank.rules();

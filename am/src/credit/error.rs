@@ -7,7 +7,7 @@ pub enum CreditError {
     /// A count of a message contradicts what was counted here.
     #[error("credits {what}: {got}, at most {most} can be")]
     Account {
-        /// The number that is wrong.
+        /// The count that is wrong, in words.
         what: &'static str,
         /// Its value.
         got: u32,

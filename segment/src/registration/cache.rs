@@ -32,7 +32,7 @@ struct Queue {
 }
 
 impl Queue {
-    /// Puts an entry that is not in it where one belongs that was used at this time.
+    /// Puts an entry that is not in the queue at the place of its time of use.
     fn put<R: Registrar>(&mut self, entry: &Entry<R>, used: u64) {
         entry.set_queued(used);
         self.order.insert((used, entry.range.start()));
