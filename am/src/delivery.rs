@@ -25,7 +25,7 @@ pub trait ReplyPort {
     /// Sends the one reply to `to`.
     ///
     /// # Errors
-    /// What is wrong with the message itself.
+    /// The error of the message itself.
     fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError>;
 
     /// The rank that replies.
@@ -216,7 +216,7 @@ impl<'a> Delivery<'a> {
         self.port.endpoints()
     }
 
-    /// Who sent it.
+    /// The rank that sent it.
     #[inline(always)]
     #[must_use]
     pub fn source(&self) -> JobRank {
@@ -312,8 +312,8 @@ impl<'a> Delivery<'a> {
     /// Sends the one reply of a request. Its payload may be the request's own.
     ///
     /// # Errors
-    /// [`AmError::ReplyToReply`], [`AmError::RepliedTwice`], or what is wrong with the message.
-    /// A reply that was refused may be tried again.
+    /// [`AmError::ReplyToReply`], [`AmError::RepliedTwice`], or the error of the message. A reply
+    /// that was refused may be tried again.
     #[inline]
     pub fn reply(&mut self, message: &Message<'_>) -> Result<(), AmError> {
         self.may_reply(message)?;

@@ -1,6 +1,6 @@
-//! Messages between endpoints. A process has one endpoint from the start, of index 0; what goes
-//! from one such to another is a plain message. A message from or to a further endpoint travels as
-//! a message of the library's own with one more argument in front, the *word*, which all conduits
+//! Messages between endpoints. A process has one endpoint from the start, of index 0; a message
+//! from one such to another is a plain one. A message from or to a further endpoint travels as a
+//! message of the library's own with one more argument in front, the *word*, which all conduits
 //! carry like any other.
 //!
 //! ```text
@@ -8,8 +8,7 @@
 //!      |handler| from | to   | zero |
 //! ```
 //!
-//! So plain messages pay nothing for it, and what a further endpoint's message pays is one
-//! argument.
+//! So plain messages pay nothing for it, and a further endpoint's message pays one argument.
 
 use crate::delivery::ReplyPort;
 use crate::error::AmError;
@@ -122,7 +121,7 @@ pub(crate) struct Back<'a> {
 impl ReplyPort for Back<'_> {
     fn reply(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
         if message.handler < CLIENT_BASE {
-            // The library's own, which says itself for which endpoint it is.
+            // A handler of the library, whose arguments name the endpoint.
             return self.port.reply(to, message);
         }
         let carried = Carried::new(self.ends.reversed(), message.handler, message.args);
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_refused() {
+    fn malformed_words_are_refused() {
         let good = Endpoints { from: 1, to: 0 }.word(HandlerIndex(128));
         assert!(Endpoints::of_word(good).is_some());
         let most = (ENDPOINTS as u32) << 8;

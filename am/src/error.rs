@@ -5,7 +5,7 @@ use crate::message::Category;
 use crate::record::RecordError;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 
-/// What can be wrong with registering, sending or delivering a message.
+/// Errors of registering, sending or delivering a message.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AmError {
@@ -14,9 +14,9 @@ pub enum AmError {
     Taken {
         /// The index asked for.
         index: HandlerIndex,
-        /// Who asked.
+        /// The handler that wants it.
         name: String,
-        /// Who holds it.
+        /// The handler that has it.
         holder: String,
     },
     /// Another handler has the name.
@@ -35,7 +35,7 @@ pub enum AmError {
     NotClients {
         /// The index asked for.
         index: HandlerIndex,
-        /// Who asked.
+        /// The handler that wants it.
         name: String,
         /// First client index.
         first: HandlerIndex,
@@ -43,7 +43,7 @@ pub enum AmError {
     /// All client indices are taken.
     #[error("no handler index is left for `{name}`: all {count} of the client's range are taken")]
     TableFull {
-        /// Who asked.
+        /// The handler that wants an index.
         name: String,
         /// Size of the range.
         count: usize,
@@ -80,7 +80,7 @@ pub enum AmError {
         endpoint: u32,
         /// The process.
         rank: JobRank,
-        /// What was tried, and by whom.
+        /// The operation, with its caller.
         operation: String,
     },
     /// An endpoint that cannot be opened.
@@ -90,7 +90,7 @@ pub enum AmError {
         endpoint: u32,
         /// The process.
         rank: JobRank,
-        /// What stands against it.
+        /// The reason.
         why: &'static str,
     },
     /// No handler has the name.
@@ -108,7 +108,7 @@ pub enum AmError {
         to: JobRank,
         /// Ranks of the job.
         size: u32,
-        /// Who asked.
+        /// The rank that asked.
         from: JobRank,
     },
     /// More than 16 arguments.
@@ -154,13 +154,13 @@ pub enum AmError {
         /// Target.
         to: JobRank,
     },
-    /// A request, a put, a get or a poll from inside a handler, a remote procedure, or what
-    /// combines values in a reduction.
+    /// A request, a put, a get or a poll from inside a handler, a remote procedure, or a function
+    /// that combines values in a reduction.
     #[error(
         "{operation} is not allowed inside an active-message handler, a remote procedure or the combination of a reduction (rank {rank}): a handler may only reply, once"
     )]
     Restricted {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// Where.
         rank: JobRank,
@@ -171,7 +171,7 @@ pub enum AmError {
         limit.saturating_add(1)
     )]
     TooManyThreads {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// Threads that may.
         limit: u64,
@@ -183,7 +183,7 @@ pub enum AmError {
         "{operation} is not allowed between prepare and commit of a negotiated payload (rank {rank})"
     )]
     Preparing {
-        /// What was tried.
+        /// The operation.
         operation: &'static str,
         /// Where.
         rank: JobRank,
@@ -193,7 +193,7 @@ pub enum AmError {
         "rank {rank} replied twice to one request of rank {to}: a request handler may reply once"
     )]
     RepliedTwice {
-        /// Who replied.
+        /// The replier.
         rank: JobRank,
         /// The requester.
         to: JobRank,
@@ -201,7 +201,7 @@ pub enum AmError {
     /// A reply to a reply.
     #[error("rank {rank} tried to reply to a reply of rank {to}: only request handlers may reply")]
     ReplyToReply {
-        /// Who tried.
+        /// The rank that tried.
         rank: JobRank,
         /// The replier.
         to: JobRank,
@@ -219,9 +219,9 @@ pub enum AmError {
         "rank {at} has heard nothing of rank {peer} for {silent_ms} ms: rank {peer} is taken for dead"
     )]
     PeerDead {
-        /// Who noticed.
+        /// The rank that noticed.
         at: JobRank,
-        /// Who is silent.
+        /// The rank that is silent.
         peer: JobRank,
         /// For how long.
         silent_ms: u64,
@@ -229,11 +229,11 @@ pub enum AmError {
     /// There is no connection with a peer, and none could be made.
     #[error("{why}")]
     Unreachable {
-        /// Who wants one.
+        /// The rank that wants one.
         at: JobRank,
         /// The peer.
         peer: JobRank,
-        /// What was tried, with names and addresses, and what can be done.
+        /// The attempts, with names and addresses, and a way out.
         why: String,
     },
     /// A record that a peer wrote does not parse.
@@ -241,11 +241,11 @@ pub enum AmError {
         "rank {at} got a broken record from rank {from}: {cause}; memory of that rank is damaged or its version differs"
     )]
     Broken {
-        /// Who read it.
+        /// The reader.
         at: JobRank,
-        /// Who wrote it.
+        /// The writer.
         from: JobRank,
-        /// What is wrong.
+        /// The error.
         cause: RecordError,
     },
 }

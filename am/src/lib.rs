@@ -1,12 +1,11 @@
-//! Active messages without I/O: what a message is, how it is packed, which handler it names and
-//! who may reply.
+//! Active messages without I/O: messages, their packed form, their handlers and their replies.
 //!
-//! * [`Message`] is what a sender describes; [`record`] is how it lies in a ring; [`Delivery`] is
-//!   what a handler sees, and its token.
+//! * [`Message`] is a message as its sender describes it; [`record`] is its form in a ring;
+//!   [`Delivery`] is a message as its handler sees it, and its token.
 //! * [`HandlerTable`] has 256 entries, the client's from 128 on, the same on all ranks.
-//! * [`credit`] says who may send how much where receive space is bounded, [`recycling`] how that
-//!   space is used again, [`system_queue`] what ranks send each other beside requests and replies,
-//!   and [`lid_cache`] puts longs of two messages together.
+//! * [`credit`] bounds what each rank may send where receive space is bounded, [`recycling`] uses
+//!   that space again, [`system_queue`] has messages between ranks beside requests and replies, and
+//!   [`lid_cache`] puts longs of two messages together.
 //! * A request's handler may reply once, a reply's handler not at all; neither may start anything
 //!   else. Room for the reply is reserved before the request is accepted, so [`ReplyPort::reply`]
 //!   never waits.

@@ -1,4 +1,4 @@
-//! What a sender hands to a conduit: one active message, not yet packed.
+//! Input of a conduit: one active message, not yet packed.
 
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::SharedBytes;

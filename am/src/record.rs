@@ -101,14 +101,14 @@ pub enum RecordError {
     Account {
         /// Which account.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         got: u64,
-        /// What is possible.
+        /// Its limit.
         most: u64,
     },
 }
 
-/// What the first word says.
+/// The kind of a record, by its first word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A message.

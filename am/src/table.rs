@@ -5,7 +5,7 @@ use crate::error::AmError;
 use crate::limits::{CLIENT_BASE, HANDLERS};
 use argonet_base::HandlerIndex;
 
-/// What runs when a message arrives.
+/// The function that runs when a message arrives.
 pub type HandlerFn = dyn Fn(&mut Delivery<'_>) + Send + Sync;
 
 /// Handlers by index. Filled before the job communicates, read-only from then on.
@@ -48,7 +48,7 @@ impl HandlerTable {
                 first: CLIENT_BASE,
             });
         }
-        // The index first: an index of its own choice is what the caller got wrong more often.
+        // The index first: an index of its own choice is the more frequent error of callers.
         self.vacant(index, name)?;
         self.unnamed(name)?;
         self.place(index, name, run)
@@ -104,8 +104,8 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// Puts something around the handlers of clients, for those who watch them. `wrap` gets each
-    /// and gives what runs from then on.
+    /// Puts something around the handlers of clients, for traces. `wrap` gets each handler and
+    /// returns the one that runs from then on.
     pub fn wrap_clients(&mut self, wrap: impl Fn(Box<HandlerFn>) -> Box<HandlerFn>) {
         for run in &mut self.run[usize::from(CLIENT_BASE.0)..] {
             *run = run.take().map(&wrap);
@@ -162,7 +162,7 @@ impl HandlerTable {
             .map(|(index, name)| (index, name.as_str()))
     }
 
-    /// Which indices have a handler, for those who check replies.
+    /// The indices that have a handler, for checks of replies.
     #[must_use]
     pub fn registered(&self) -> Registered {
         let mut registered = Registered::default();

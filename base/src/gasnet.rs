@@ -78,7 +78,7 @@ const fn value_in(table: &[u8], start: usize, end: usize, name: &[u8]) -> Option
     let shape_end = find(table, after + 1, end, b'\t');
     let mut field = shape_end + 1;
     let mut value = decimal(table, field, end);
-    // What argonet has on purpose comes after what the release has.
+    // The value that argonet has on purpose comes after the release's.
     while field < end {
         if stands(table, field, end, b"ours=") {
             value = decimal(table, field + b"ours=".len(), end);
@@ -106,13 +106,13 @@ pub struct Row<'a> {
     pub kind: &'a str,
     /// The name in C; of a field, with that of its struct.
     pub name: &'a str,
-    /// The type of a constant or field, or what a type is.
+    /// The type of a constant or field, or the sort of a type.
     pub shape: &'a str,
     /// The value, or the size.
     pub value: &'a str,
     /// The value of the conduit udp, where that differs.
     pub udp: Option<&'a str>,
-    /// What argonet has on purpose.
+    /// The value that argonet has on purpose.
     pub ours: Option<&'a str>,
     /// Why it does.
     pub why: Option<&'a str>,
@@ -181,7 +181,7 @@ pub enum Line<'a> {
     Comment(&'a str),
     /// A row.
     Row(Row<'a>),
-    /// What is for readers of the table alone, or a line that it does not know.
+    /// A line for readers of the table alone, or one that the parser does not know.
     Other(&'a str),
 }
 

@@ -1,5 +1,5 @@
-//! What every other crate of argonet names: ranks and indices ([`ids`]), sizes as users write them
-//! ([`size`]), processor primitives with one file per architecture ([`cpu`]), the numbers of
+//! Names that every other crate of argonet uses: ranks and indices ([`ids`]), sizes as users write
+//! them ([`size`]), processor primitives with one file per architecture ([`cpu`]), the numbers of
 //! GASNet's interface ([`gasnet`]), values that belong to operations under way ([`kept`]), the
 //! library's own threads ([`threads`]) and the atomics that loom can replace ([`sync`]).
 #![deny(unsafe_code)]

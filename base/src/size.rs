@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_and_why() {
+    fn bad_sizes_are_refused_with_a_reason() {
         type Is = fn(&SizeError) -> bool;
         let not_a_size: Is = |e| matches!(e, SizeError::NotASize { .. });
         let unit: Is = |e| matches!(e, SizeError::UnknownUnit { .. });

@@ -1,8 +1,10 @@
-/* Does one operation of GASNet-EX so many times from rank 0 to rank 1: `counts NAME TIMES FIFO`. `cargo xtask counts` runs
- * it under callgrind, which collects what `counted` does: what the operations take in the headers and in the library.
- * Each is done half as often before, so that memory is there and nothing is done for the first time.
+/* Does one operation of GASNet-EX so many times from rank 0 to rank 1: `counts NAME TIMES FIFO`.
+ * `cargo xtask counts` runs it under callgrind, which collects the instructions of `counted`: those
+ * of the operations in the headers and in the library. Each is done half as often before, so that
+ * memory is there and nothing is done for the first time.
  *
- * Rank 1 takes nothing meanwhile, so that rank 0 always does the same: it waits until rank 0 opens the FIFO.
+ * Rank 1 takes nothing meanwhile, so that rank 0 always does the same: it waits until rank 0 opens
+ * the FIFO.
  */
 #include <gasnetex.h>
 
@@ -50,7 +52,7 @@ void counted(void (*operation)(unsigned), unsigned i)
     operation(i);
 }
 
-/* What was gathered leaves, and then so much time passes that what comes next leaves by itself. */
+/* Gathered messages leave, and then so much time passes that the next one leaves by itself. */
 static void pause_between(void)
 {
     gasnett_tick_t start;
@@ -100,7 +102,7 @@ int main(int argc, char **argv)
     } else {
         const unsigned times = (unsigned)atoi(argv[2]);
         unsigned i;
-        /* What rank 1 sent before is taken first. */
+        /* Messages that rank 1 sent before are taken first. */
         for (polls = 0; polls < 1000; ++polls) gasnet_AMPoll();
         for (i = 0; i < times / 2; ++i) rows[at_row].operation(i);
         for (i = 0; i < times; ++i) {

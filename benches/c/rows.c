@@ -1,12 +1,13 @@
-/* Speed of GASNet-EX between two ranks, with public calls alone, so that it can be compiled against any
- * implementation and any conduit. Rank 0 prints a line for each row, with tabs between its fields: the name,
- * bytes, and the best and the median of many chunks in microseconds an operation. Names are GASNet's:
- * Blocking, NB and NBI calls as they are, "flood" for messages one way, "echo" for a round trip.
- * The first row measures the machine and no operation: a cache line goes to the other processor and
- * back, which distinguishes runs in which the machine was slower. It is printed where ranks share
- * memory.
+/* Speed of GASNet-EX between two ranks, with public calls alone, so that it can be compiled against
+ * any implementation and any conduit. Rank 0 prints a line for each row, with tabs between its
+ * fields: the name, bytes, and the best and the median of many chunks in microseconds an operation.
+ * Names are GASNet's: Blocking, NB and NBI calls as they are, "flood" for messages one way, "echo"
+ * for a round trip. The first row measures the machine and no operation: a cache line goes to the
+ * other processor and back, which distinguishes runs in which the machine was slower. It is printed
+ * where ranks share memory.
  *
- *   rows [CHUNKS [ROW]]      (21 chunks of all rows; or of the first one, and those whose names begin with ROW)
+ *   rows [CHUNKS [ROW]]      (21 chunks of all rows; or of the first one, and those whose names
+ *                             begin with ROW)
  */
 #include <gasnetex.h>
 
@@ -59,7 +60,8 @@ static void barrier(void) { gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); }
 
 typedef void row_fn(unsigned turns, size_t bytes);
 
-/* Rank 0 writes odd numbers into a word of rank 1's segment, which is zero at first, which answers with even ones. */
+/* Rank 0 writes odd numbers into a word of rank 1's segment, zero at first. Rank 1 answers with even
+ * ones. */
 static void line_round_trip(unsigned turns, size_t bytes)
 {
     volatile uint64_t *word = (volatile uint64_t *)(me == 0 ? mapped : here) + bytes / 8;
@@ -243,10 +245,11 @@ static int by_value(const void *a, const void *b)
 /* How names of rows begin that are to be measured. */
 static const char *wanted = "";
 
-/* Who works in a row: rank 0 alone; rank 0, until rank 1 has handled as many messages; all ranks. */
+/* The ranks that work in a row: rank 0 alone; rank 0, until rank 1 has handled as many messages;
+ * all ranks. */
 enum who { ONE, ARRIVALS, ALL };
 
-/* All ranks call it. Those that do not work wait in the barrier, and so take part in what comes. */
+/* All ranks call it. Those that do not work wait in the barrier, and so take part in the next row. */
 static void row(const char *name, row_fn *run, unsigned turns, size_t bytes, unsigned chunks, enum who who)
 {
     static double each[MOST_CHUNKS];
@@ -316,7 +319,7 @@ int main(int argc, char **argv)
         if (most_medium > 65000) most_medium = 65000;
         most_long = gex_AM_MaxRequestLong(team, peer, GEX_EVENT_NOW, 0, 0);
         if (most_long > 65000) most_long = 65000;
-        /* What is loads and stores between neighbors takes another number of turns than what is messages. */
+        /* Loads and stores between neighbors take another number of turns than messages. */
         const unsigned few = mapped ? 20000 : 2000, many = mapped ? 1000000 : 100000;
         if (mapped) row("line both ways", line_round_trip, 20000, MOST_BYTES - 64, chunks, ALL);
         barrier();

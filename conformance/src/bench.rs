@@ -1,4 +1,5 @@
-//! One thread that drives all endpoints of a job, and the account of what must have arrived.
+//! One thread that drives all endpoints of a job, and the account of messages that must have
+//! arrived.
 
 use crate::log::{Entry, Log, registered};
 use crate::mail::Mail;
@@ -46,7 +47,7 @@ pub(crate) struct Bench<R: Rig> {
     pub(crate) logs: Vec<Log>,
     pub(crate) promises: Promises,
     pub(crate) board: Arc<Board>,
-    /// What each rank's log must come to hold: by target, then by source.
+    /// Entries that each rank's log must come to hold: by target, then by source.
     requests: Vec<Vec<Vec<Entry>>>,
     replies: Vec<Vec<Vec<Entry>>>,
     ended: Vec<bool>,
@@ -220,7 +221,7 @@ impl<R: Rig> Bench<R> {
         while !done(self) {
             idle.round(self.round(who) > 0);
             if idle.is_stuck(&self.promises) {
-                self.fail(&format!("nothing moves, and it never came to this: {what}"));
+                self.fail(&format!("nothing moves, and this has not happened: {what}"));
             }
         }
     }
@@ -240,7 +241,7 @@ impl<R: Rig> Bench<R> {
         }
     }
 
-    /// Tries to send; what went out is in the account.
+    /// Tries to send; a message that went out is in the account.
     pub(crate) fn try_send(&mut self, from: u32, to: u32, mail: Mail) -> Result<(), SendError> {
         let sent = mail.try_send(self.at(from), JobRank(to));
         let counts = self.board.counts(from as usize);
@@ -314,7 +315,7 @@ impl<R: Rig> Bench<R> {
         self.compare();
     }
 
-    /// The logs hold what the account says.
+    /// Checks that the logs hold the entries of the account.
     pub(crate) fn compare(&self) {
         for target in 0..self.logs.len() {
             let log = &self.logs[target];
@@ -349,7 +350,7 @@ impl<R: Rig> Bench<R> {
         }
     }
 
-    /// Forgets what was compared, in logs and account.
+    /// Forgets compared entries, in logs and account.
     pub(crate) fn forget(&mut self) {
         for class in [&mut self.requests, &mut self.replies] {
             class.iter_mut().flatten().for_each(Vec::clear);
@@ -360,7 +361,7 @@ impl<R: Rig> Bench<R> {
         }
     }
 
-    /// Adds what another thread's sink has seen.
+    /// Adds the entries of another thread's sink.
     pub(crate) fn merge(&mut self, rank: u32, other: Log) {
         let log = &mut self.logs[rank as usize];
         for (mine, its) in log.requests.iter_mut().zip(other.requests) {

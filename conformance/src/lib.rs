@@ -1,4 +1,4 @@
-//! What every conduit must do, as test cases that are generic over the
+//! Duties of every conduit, as test cases that are generic over the
 //! [`Conduit`](argonet_conduit::Conduit) trait.
 //!
 //! A conduit joins by a [`Rig`]: a way to make a job of connected endpoints in one process. Its

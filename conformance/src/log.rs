@@ -1,4 +1,4 @@
-//! What arrives, written down entry by entry; and the handlers of the suite.
+//! Arrivals, written down entry by entry; and the handlers of the suite.
 
 use crate::pattern;
 use crate::rig::Promises;
@@ -12,18 +12,18 @@ use argonet_segment::SharedBytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Does nothing but being logged.
+/// Is logged, and does nothing else.
 pub(crate) const NOTE: HandlerIndex = HandlerIndex(128);
 /// Replies as its arguments say, see [`Answer`].
 pub(crate) const ASK: HandlerIndex = HandlerIndex(129);
 /// Replies with its own payload.
 pub(crate) const ECHO: HandlerIndex = HandlerIndex(130);
-/// What replies name.
+/// The handler that replies name.
 pub(crate) const ANSWER: HandlerIndex = HandlerIndex(131);
 /// As [`ASK`], after trying all replies that must be refused.
 pub(crate) const PICKY: HandlerIndex = HandlerIndex(132);
 /// Is not registered.
-pub(crate) const NOBODY: HandlerIndex = HandlerIndex(133);
+pub(crate) const ABSENT: HandlerIndex = HandlerIndex(133);
 
 /// The suite's handlers, as a conduit wants to know of them.
 pub(crate) fn registered() -> Registered {
@@ -42,7 +42,7 @@ pub(crate) struct Answer {
     pub(crate) category: Category,
     pub(crate) nargs: usize,
     pub(crate) len: usize,
-    /// Where a long goes.
+    /// The place of a long.
     pub(crate) offset: u64,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Log {
     pub(crate) replies: Vec<Vec<Entry>>,
     pub(crate) completed: Vec<(u64, Completion)>,
     pub(crate) broken: Vec<AmError>,
-    /// What was wrong with what arrived.
+    /// Errors in arrivals.
     pub(crate) faults: Vec<String>,
 }
 
@@ -178,7 +178,7 @@ impl Log {
         let long = vec![0; self.limits.medium_reply + 1];
         let args = vec![0; self.limits.args + 1];
         for (what, reply) in [
-            ("no handler", message(NOBODY, Category::Short, &[], &[], 0)),
+            ("no handler", message(ABSENT, Category::Short, &[], &[], 0)),
             (
                 "too many arguments",
                 message(ANSWER, Category::Short, &args, &[], 0),

@@ -113,7 +113,7 @@ impl Mail {
         }
     }
 
-    /// What its handler will see.
+    /// The entry that its handler will write.
     pub(crate) fn entry(&self) -> Entry {
         Entry {
             tag: self.seed(),
@@ -125,7 +125,7 @@ impl Mail {
         }
     }
 
-    /// What the reply's handler will see, if there will be a reply.
+    /// The entry that the reply's handler will write, if there will be a reply.
     pub(crate) fn reply_entry(&self) -> Option<Entry> {
         if self.handler == ECHO {
             return Some(Entry {

@@ -1,4 +1,4 @@
-//! What a conduit gives to the suite.
+//! Interface of a conduit to the suite.
 
 use argonet_am::Registered;
 use argonet_base::JobRank;
@@ -15,7 +15,7 @@ pub trait Rig: Send + Sync + 'static {
     /// Names conduit and set-up, as in `smp par`; without `::`.
     fn name(&self) -> String;
 
-    /// What the conduit promises in this set-up. Cases that ask for more are left out.
+    /// The promises of the conduit in this set-up. Cases that ask for more are left out.
     fn promises(&self) -> Promises;
 
     /// Starts a job, connected and with its segments attached, all zero.
@@ -58,7 +58,7 @@ pub enum Buffers {
     Minimum,
 }
 
-/// What a case asks for.
+/// The needs of a case.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// Endpoints.
@@ -67,37 +67,37 @@ pub struct Setup {
     pub segment_bytes: u64,
     /// Sizes of buffers.
     pub buffers: Buffers,
-    /// No faults of the wire, whatever the rig's are: for cases in which a sender does nothing
+    /// No faults of the wire, even if the rig has some: for cases in which a sender does nothing
     /// more.
     pub calm: bool,
     /// Handlers that a reply may name.
     pub registered: Registered,
 }
 
-/// What a conduit promises, and what the suite must know to judge it.
+/// Promises of a conduit, and figures that the suite needs to judge it.
 #[derive(Clone, Debug)]
 pub struct Promises {
-    /// What [`Conduit::capabilities`] says.
+    /// The result of [`Conduit::capabilities`].
     pub capabilities: Capabilities,
     /// There are puts and gets, with the target's help or without.
     pub remote: bool,
-    /// The sender knows all segments: what lies outside is refused when it is sent, not by its
+    /// The sender knows all segments: a range outside is refused when it is sent, not by its
     /// target.
     pub knows_segments: bool,
     /// Bytes of payload that arrive although their sender does nothing more once it has handed them
-    /// over, if nothing else is under way and buffers have their default size. `usize::MAX`:
-    /// whatever was taken arrives, in any case.
+    /// over, if nothing else is under way and buffers have their default size. `usize::MAX`: every
+    /// accepted message arrives, in any case.
     pub alone_bytes: usize,
     /// Messages of one class from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,
-    /// A rank that is settled knows that its targets have handled all that it sent. Elsewhere it
-    /// may be that they only see it.
+    /// The targets of a quiescent rank have handled all that it sent. Elsewhere it may be that they
+    /// only see it.
     pub quiescent_is_handled: bool,
     /// Threads that may call.
     pub threads: ThreadMode,
     /// [`Conduit::sleep`] blocks the thread in real time, and an arrival ends that.
     pub sleeps: bool,
-    /// What a rank had sent when it ended still arrives, if all else is well.
+    /// Messages that a rank had sent when it ended still arrive, if all else is well.
     pub outlives_sender: bool,
     /// Kinds of garbage that [`Job::corrupt`] has. Each is reported as broken and used for nothing.
     pub garbage: usize,
@@ -108,7 +108,7 @@ pub struct Promises {
     /// Sizes at which something changes: units, lines, pages, largest records, protocols.
     pub thresholds: Vec<usize>,
     /// After so many rounds in which every endpoint is polled, takes nothing, and time is let pass,
-    /// whatever was sent has arrived.
+    /// all messages have arrived.
     pub idle_rounds: u32,
     /// And after so long, where another thread of the conduit may hold what a poll wants, and wait
     /// for its processor.

@@ -1,4 +1,4 @@
-//! Ends a case that hangs inside a call, after saying where everybody stands.
+//! Ends a case that hangs inside a call, after a report of all endpoints.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -8,10 +8,10 @@ use std::time::Duration;
 /// Far beyond what any case takes on a busy machine.
 const TOO_LONG: Duration = Duration::from_secs(180);
 
-/// What has happened at each endpoint, for a report by another thread.
+/// Counts of each endpoint, for a report by another thread.
 pub(crate) struct Board {
     name: String,
-    /// What is being waited for.
+    /// The present wait.
     pub(crate) phase: Mutex<String>,
     ranks: Box<[Counts]>,
 }
@@ -40,7 +40,7 @@ impl Board {
         &self.ranks[rank]
     }
 
-    /// Says what comes now.
+    /// Notes the next step of the case.
     pub(crate) fn phase(&self, what: &str) {
         if let Ok(mut phase) = self.phase.lock() {
             what.clone_into(&mut phase);

@@ -1,4 +1,4 @@
-//! What an event costs one thread, in nanoseconds: `cargo bench -p argonet-event`.
+//! The cost of an event for one thread, in nanoseconds: `cargo bench -p argonet-event`.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};

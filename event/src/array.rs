@@ -6,7 +6,7 @@
 
 use crate::{Event, EventError, HandleTable, ThreadCache};
 
-/// What one pass over an array has found.
+/// Findings of one pass over an array.
 struct Found {
     /// Whether an event was complete and was replaced by [`Event::DONE`].
     reaped: bool,
@@ -19,7 +19,8 @@ impl HandleTable {
     /// Returns whether at least one was complete, or all were [`Event::DONE`] already (an empty
     /// array included).
     ///
-    /// On an error, what was reaped before it has been replaced, and the rest is as it was.
+    /// On an error, events that were reaped before it have been replaced, and the rest is as it
+    /// was.
     pub fn test_some(&self, cache: &ThreadCache, events: &mut [Event]) -> Result<bool, EventError> {
         let found = self.test_each(cache, events)?;
         Ok(found.reaped || !found.pending)

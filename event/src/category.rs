@@ -2,7 +2,7 @@
 
 use core::ops::BitOr;
 
-/// What kind of completion an implicit operation or a leaf event stands for.
+/// The kind of completion that an implicit operation or a leaf event stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Category {

@@ -1,4 +1,4 @@
-//! What can go wrong with an event.
+//! Errors of events.
 
 use thiserror::Error;
 

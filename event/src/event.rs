@@ -23,7 +23,7 @@ use crate::Category;
 /// Bits of `index + FIRST`.
 pub(crate) const INDEX_BITS: u32 = 24;
 pub(crate) const INDEX_MASK: u64 = (1 << INDEX_BITS) - 1;
-/// What the slot 0 is named by.
+/// The number that stands for slot 0: `index + FIRST` names a slot.
 const FIRST: u32 = 2;
 const KIND_MASK: u64 = 0b111;
 /// Position of the generation, here and in the words of a slot.
@@ -33,7 +33,7 @@ pub(crate) const GENERATION_STEP: u64 = 1 << GENERATION_SHIFT;
 /// The number of slots that the index can name, 2^24 - 2.
 pub(crate) const MAX_SLOTS: u32 = (1 << INDEX_BITS) - FIRST;
 
-/// What a value stands for.
+/// The kind of thing that a value names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// An explicit operation.
@@ -178,8 +178,8 @@ impl fmt::Display for Event {
     }
 }
 
-/// Names the scope and the category of an outstanding implicit operation, for the one who completes
-/// it.
+/// Names the scope and the category of an outstanding implicit operation, for the thread that
+/// completes it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct NbiToken(u64);

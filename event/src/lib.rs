@@ -1,14 +1,14 @@
 //! Events: how a client learns that an operation it started is complete.
 //!
 //! An explicit operation is named by an [`Event`], 64 bits that fit C's `gex_Event_t`: an index of
-//! 24 bits (spec P3: what travels in a network's match bits), a kind, and a generation that makes a
+//! 24 bits (spec P3: it travels in a network's match bits), a kind, and a generation that makes a
 //! value that outlived its operation recognizable. [`Event::DONE`] is zero and takes no handle: an
 //! operation that is complete when it is started costs nothing here.
 //!
 //! The [`HandleTable`] holds the state of every operation not yet synchronized. A thread allocates
-//! from and frees to its own [`ThreadCache`]; any thread completes. What a completion names is
-//! checked, because it may come from a network: a stale, repeated or invented one is an
-//! [`EventError`] and changes nothing.
+//! from and frees to its own [`ThreadCache`]; any thread completes. The event that a completion
+//! names is checked, because the completion may come from a network: a stale, repeated or invented
+//! one is an [`EventError`] and changes nothing.
 //!
 //! Implicit operations (GASNet's NBI) are counted by [`Category`] in a scope of the thread that
 //! starts them, see [`NbiScope`]. An access region is a scope of its own that ends up as one event.
@@ -31,8 +31,8 @@
 //! # Ok::<(), argonet_event::EventError>(())
 //! ```
 //!
-//! Nothing here waits, polls or reads a clock. Waiting is the engine's, which polls between tests;
-//! what to do when no handle is free is decided by [`ExhaustionPolicy`] from times passed in.
+//! Nothing here waits, polls or reads a clock. Waiting is the engine's, which polls between tests.
+//! Where no handle is free, [`ExhaustionPolicy`] decides from times passed in.
 #![forbid(unsafe_code)]
 
 mod arena;

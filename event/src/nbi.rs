@@ -121,7 +121,7 @@ impl NbiScope<'_> {
     }
 
     /// Whether all implicit operations of these categories that this thread started, those in
-    /// access regions excepted, are complete. What was done before their completion is then
+    /// access regions excepted, are complete. Everything done before their completion is then
     /// visible.
     ///
     /// Fails inside an access region.

@@ -190,7 +190,7 @@ impl Operation {
             return Ok(false);
         }
         // Two threads may test one event by mistake: only one of them gets the slot. Relaxed: the
-        // load has acquired what the completers released.
+        // load has acquired the writes that the completers released.
         self.state
             .compare_exchange(
                 state,
@@ -202,7 +202,7 @@ impl Operation {
             .map_err(|_| EventError::Stale(event))
     }
 
-    /// Ends the life whatever is pending. The slot is then the caller's.
+    /// Ends the life even if completions are pending. The slot is then the caller's.
     pub(crate) fn cancel(&self, event: Event) -> Result<(), EventError> {
         self.update(event, Ordering::Acquire, |state| Ok(next_generation(state)))?;
         Ok(())

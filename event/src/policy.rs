@@ -1,4 +1,4 @@
-//! What to do when no handle is free.
+//! Decides what the engine does when no handle is free.
 //!
 //! Sans-IO: the engine says how long it has been refused; no clock is read here.
 
@@ -20,7 +20,7 @@ pub enum ThreadMode {
     Par,
 }
 
-/// What the engine does next after an allocation was refused.
+/// The next step of the engine after an allocation was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Poll, then try again.
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn immediate_is_told_in_every_mode() {
+    fn immediate_is_reported_in_every_mode() {
         for mode in [ThreadMode::Seq, ThreadMode::ParSync, ThreadMode::Par] {
             let long = 2 * ExhaustionPolicy::PATIENCE;
             assert_eq!(decide(mode, true, Duration::ZERO), Decision::SayImmediate);

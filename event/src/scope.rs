@@ -15,9 +15,9 @@
 //! A scope is *open* while its thread starts operations in it; only counts move then. When it is
 //! closed, each category in use gets its closed bit in the same atomic step that reads its count,
 //! so that exactly one side, the closing thread or the completer that brings the count to zero,
-//! sees the category drained and takes it off `life`. Who takes the last one off a closed region
-//! makes its event complete; who takes the last one off an orphan, the scope of a thread that has
-//! ended, frees it.
+//! sees the category drained and takes it off `life`. The thread that takes the last category off a
+//! closed region makes its event complete. The thread that takes the last one off an orphan, the
+//! scope of a thread that has ended, frees it.
 
 use core::array;
 
@@ -33,7 +33,7 @@ const ORPHAN: u64 = 1 << 26;
 const CLOSED: u64 = 1 << 25;
 const DRAINING_MASK: u64 = 0xf;
 
-/// What a scope becomes when its thread closes it.
+/// The next state of a scope when its thread closes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// The event of a region, reaped by a test.
@@ -42,7 +42,7 @@ pub(crate) enum Closing {
     Orphan,
 }
 
-/// What counting a completion has brought about.
+/// Outcome of counting a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     /// More of the category are outstanding.
@@ -135,7 +135,8 @@ impl Scope {
                 });
             }
             let next = word - u64::from(count);
-            // Acquire too: who drains the category passes on what earlier completers released.
+            // Acquire too: the completer that drains the category passes on the writes that earlier
+            // completers released.
             match pending.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => break next,
                 Err(other) => word = other,

@@ -36,7 +36,7 @@ impl Limits {
     }
 }
 
-/// What one thread keeps to itself: free handles, and the scopes of its implicit operations.
+/// State of one thread alone: free handles, and the scopes of its implicit operations.
 ///
 /// It belongs to one thread at a time and to the table that made it; another table panics on it.
 /// Give it back with [`HandleTable::retire`] when the thread ends: one that is only dropped takes
@@ -147,8 +147,8 @@ impl HandleTable {
         Ok(Event::new(slot.begin(parts), Kind::Operation, index))
     }
 
-    /// Gives back the handle of an operation that could not be started after all. Whatever was
-    /// pending is forgotten; completions that come nevertheless are refused as stale.
+    /// Gives back the handle of an operation that could not be started after all. Its pending
+    /// completions are forgotten; any that come nevertheless are refused as stale.
     pub fn cancel(&self, cache: &ThreadCache, event: Event) -> Result<(), EventError> {
         self.check(cache);
         let (index, slot) = self.operation(event)?;
@@ -198,8 +198,8 @@ impl HandleTable {
 
     /// Whether the event is complete. A root that is complete is reaped: its handle is free, and
     /// using the event or its leaves again is an error. A leaf can be tested again until then.
-    /// [`Event::DONE`] is complete, [`Event::NO_OP`] is an error. What was done before the
-    /// completion is visible after a test that says so.
+    /// [`Event::DONE`] is complete, [`Event::NO_OP`] is an error. Everything done before the
+    /// completion is visible after a test that returns `true`.
     #[inline]
     pub fn test(&self, cache: &ThreadCache, event: Event) -> Result<bool, EventError> {
         self.check(cache);

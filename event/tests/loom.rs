@@ -41,8 +41,8 @@ fn wait(table: &HandleTable, cache: &argonet_event::ThreadCache, event: Event) {
     }
 }
 
-/// What completers wrote is visible to the tester, and a late repetition of a completion does not
-/// touch the next life of the slot.
+/// The writes of completers are visible to the tester, and a late repetition of a completion does
+/// not touch the next life of the slot.
 #[test]
 fn complete_against_test_against_reuse() {
     check(|| {
@@ -265,7 +265,7 @@ fn ending_a_region_against_its_completions() {
     });
 }
 
-/// The leaf of a region shows what the completers of its category wrote.
+/// A test of a region's leaf sees the writes of the completers of its category.
 #[test]
 fn a_leaf_of_a_region_against_its_completion() {
     check(|| {

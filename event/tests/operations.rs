@@ -1,4 +1,4 @@
-//! Explicit operations: roots, leaves, arrays, limits and what is refused.
+//! Explicit operations: roots, leaves, arrays, limits and refusals.
 #![cfg(not(loom))]
 
 use argonet_event::{
@@ -283,7 +283,7 @@ fn a_refused_thread_is_helped_by_the_next_free_or_poll() {
     table.cancel(&holder, events[0]).unwrap();
     let got = table.alloc(&refused, Completions::REMOTE).unwrap();
     table.cancel(&holder, events[1]).unwrap();
-    assert_eq!(holder.free_handles(), 1, "nobody is refused now");
+    assert_eq!(holder.free_handles(), 1, "no thread is refused now");
     assert_eq!(table.alloc(&refused, Completions::REMOTE), full);
     table.relieve(&holder);
     assert_eq!(holder.free_handles(), 0);

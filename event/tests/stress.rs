@@ -21,7 +21,7 @@ enum Work {
     Implicit(NbiToken),
 }
 
-/// Completes what arrives, newest first in groups, as a handler on another thread would.
+/// Completes arriving events, newest first in groups, as a handler on another thread would.
 fn complete_all(table: &HandleTable, work: &Receiver<Work>) -> u64 {
     let mut completed = 0;
     while let Ok(first) = work.recv() {
@@ -35,7 +35,7 @@ fn complete_all(table: &HandleTable, work: &Receiver<Work>) -> u64 {
                     data.fetch_add(1, Ordering::Relaxed);
                     table.complete(event, Completion::Local, 1).unwrap();
                     table.complete(event, Completion::Remote, 2).unwrap();
-                    // Repeated: refused, whatever has become of the handle.
+                    // Repeated: refused, in any later state of the handle.
                     table.complete(event, Completion::Remote, 1).unwrap_err();
                 }
                 Work::Implicit(token) => {

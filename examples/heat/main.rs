@@ -42,7 +42,7 @@ struct Arguments {
     /// Diffusivity times the time step, in pixels squared: above 0, at most 0.25
     #[arg(long, default_value_t = 0.2, value_parser = stable)]
     alpha: f64,
-    /// What is beyond the edge of the picture
+    /// Condition at the edge of the picture
     #[arg(long, value_enum, default_value_t = Boundary::Insulated)]
     boundary: Boundary,
     /// Number of ranks, where no launcher and no GASNET_PSHM_NODES says it
@@ -159,7 +159,7 @@ fn flow(world: &World, arguments: &Arguments) -> Result<(), Failure> {
         picture.set_values(values);
         written = picture.write(&arguments.output);
     }
-    // Until then the others wait: how rank 0 ends is how all end.
+    // The others wait until then: all end as rank 0 does.
     agree(world, written)?;
     if let (Some(values), false) = (&values, arguments.quiet) {
         report(shape, arguments.steps, [before, sum(values)])?;

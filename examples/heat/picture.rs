@@ -1,8 +1,8 @@
 //! Pictures: any PNG in, a PNG of the same size and color layout out.
 //!
 //! Gray stays gray, colors stay colors, an alpha channel stays, and so does a depth of 16 bits.
-//! What could not hold the values between is widened to 8 bits a channel: depths of 1, 2 and 4
-//! bits, and palettes. A color that is marked as transparent, or a palette with transparency,
+//! Formats that could not hold the values between are widened to 8 bits a channel: depths of 1, 2
+//! and 4 bits, and palettes. A color that is marked as transparent, or a palette with transparency,
 //! becomes an alpha channel. The result is not interlaced; of an animation the first picture is
 //! taken. Resolution, gamma and color profile are kept.
 //!
@@ -23,12 +23,13 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// Beyond it a size is not believed. The values of so many pixels take up to 6 GiB.
 const MOST_PIXELS: u64 = 1 << 28;
-/// What the decoder may take for chunks beside the picture, such as a color profile.
+/// The most memory that the decoder may take for chunks beside the picture, such as a color
+/// profile.
 const MOST_CHUNK_BYTES: usize = 64 << 20;
 
 /// A picture as it was read.
 pub struct Picture {
-    /// What is written into the header.
+    /// Fields of the header.
     info: Info<'static>,
     /// Samples of all pixels: bytes, or pairs of bytes with the high one first.
     bytes: Vec<u8>,
@@ -130,7 +131,7 @@ impl Picture {
         }
     }
 
-    /// Writes the file, whole or not at all: what was there stays until the new one is complete.
+    /// Writes the file, whole or not at all: the old file stays until the new one is complete.
     pub fn write(&self, path: &Path) -> Result<()> {
         let write = || {
             let target = target(path)?;
@@ -196,7 +197,7 @@ fn scratch_beside(target: &Path) -> Result<NamedTempFile> {
     };
     let made = tempfile::Builder::new()
         .prefix(".heat-")
-        // What the process's mask leaves of it, as for any new file.
+        // The process's mask applies, as for any new file.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory);
     // The error itself would name the scratch file.

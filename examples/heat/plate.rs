@@ -23,7 +23,7 @@
 use argonet::{Rank, Result, SharedArray, World};
 use clap::ValueEnum;
 
-/// What is beyond the edge of the plate.
+/// Condition at the edge of the plate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Boundary {
     /// Nothing flows over the edge: the heat is conserved
@@ -78,7 +78,7 @@ enum Side {
     Below = 1,
 }
 
-/// What one rank has of the plate.
+/// The part of the plate that one rank has.
 pub struct Plate {
     shape: Shape,
     boundary: Boundary,
@@ -147,7 +147,7 @@ impl Plate {
         })
     }
 
-    /// Takes what rank 0 has put there. Collective.
+    /// Takes the rows that rank 0 has put there. Collective.
     pub fn load(&mut self, world: &World) -> Result<()> {
         world.barrier()?;
         self.rows.read_into(world, 0, &mut self.now);
@@ -261,7 +261,7 @@ fn compute_row(
     [up, here, down]: [&[f64]; 3],
     new: &mut [f64],
 ) {
-    // What flows in from four sides. The order of these operations is the result's last bit.
+    // Heat flows in from four sides. The order of these operations is the result's last bit.
     let value = |i: usize, left: f64, right: f64| {
         let h = here[i];
         h + alpha * (((up[i] - h) + (down[i] - h)) + ((left - h) + (right - h)))

@@ -4,7 +4,7 @@
 //! handler there adds it to the table. The owner gives its slots out to the senders at the start,
 //! and each again by the reply to the batch that was in it. So a rank can be ahead of a slower one,
 //! or one that the system has stopped for a moment, by as many batches as it has slots there; after
-//! that it waits, and counts what was sent to itself meanwhile.
+//! that it waits, and counts the batches that others send to it meanwhile.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -27,15 +27,15 @@ const SLOTS: u32 = 1024;
 /// Slots for each that sends, however many they are.
 const MIN_SLOTS: u32 = 8;
 
-/// The job, and what its handlers fill.
+/// The job, and the state that its handlers fill.
 pub struct Distributed<'w> {
     world: &'w World,
     batch: Am<u32>,
     grant: Arc<Am<u32>>,
     done: Am<u64>,
     counter: Arc<Mutex<Counter>>,
-    /// By rank, the slots that it has granted and that are not in use. Last in, first out: what is
-    /// in the cache is used again.
+    /// By rank, the slots that it has granted and that are not in use. Last in, first out: slots in
+    /// the cache are used again.
     granted: Arc<Mutex<Vec<Vec<u32>>>>,
     /// Codes that are done on all ranks; ranks report theirs to rank 0 alone.
     codes_done: Arc<AtomicU64>,
@@ -154,7 +154,7 @@ impl Distributed<'_> {
         Ok(slot.expect("waited for"))
     }
 
-    /// Hands hashes to the rank that owns them, and handles what came from others.
+    /// Hands hashes to the rank that owns them, and handles those that came from others.
     fn hand_over(
         &self,
         slots: &SharedArray<Hash>,

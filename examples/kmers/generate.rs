@@ -68,7 +68,7 @@ pub fn write(out: &mut impl Write, seed: u64, size: Size) -> io::Result<()> {
         left -= line.len() as u64;
         let mut letters = 0;
         while left > 0 && (letters < RECORD_LETTERS || left < LEAST_RECORD_BYTES) {
-            // The last line takes what is left, one more when that would be an empty line.
+            // The last line takes the rest, one more when that would be an empty line.
             let bytes = if left <= LINE_BYTES + 1 {
                 left
             } else {

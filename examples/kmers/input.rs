@@ -1,5 +1,5 @@
-//! Opens a FASTA or FASTQ file, plain or gzip, and reads one rank's share of it. Says what is wrong
-//! with a bad file.
+//! Opens a FASTA or FASTQ file, plain or gzip, and reads one rank's share of it. Reports errors of
+//! a bad file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -14,7 +14,7 @@ use crate::partition::{Part, ReadError, STRIPE_BASES, Share, StripeSink, read_ra
 const READ_BYTES: usize = 1 << 18;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What can be wrong with an input file.
+/// Errors of an input file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -75,7 +75,7 @@ pub enum InputError {
         line: u64,
         /// The record's name.
         record: Option<String>,
-        /// What is wrong.
+        /// The error in the text.
         problem: Problem,
     },
     /// A share had a fault that the whole file has not.
@@ -93,7 +93,7 @@ fn in_record(record: Option<&str>) -> String {
 }
 
 /// Reads the share of `part`. All parts together have every window of the file once; a file with a
-/// fault gives the same error whatever the number of ranks, though not on each of them.
+/// fault gives the same error for any number of ranks, though not on each of them.
 pub fn load(path: &Path, k: K, part: Part) -> Result<Share, InputError> {
     let io_error = |source| InputError::Io {
         path: path.to_owned(),
@@ -153,7 +153,7 @@ impl Sink for Nowhere {
     fn end(&mut self) {}
 }
 
-/// Turns what went wrong while reading, up to which line, into the file's error.
+/// Turns an error of reading, and the line that it reached, into the file's error.
 type Explain = fn(&Path, u64, io::Error) -> InputError;
 
 fn plain_error(path: &Path, _line: u64, source: io::Error) -> InputError {
@@ -250,7 +250,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// The error's text, the same whatever the number of ranks, without the directory.
+    /// The error's text, the same for any number of ranks, without the directory.
     fn error_of(contents: &[u8]) -> String {
         let scratch = Scratch::new("input");
         let path = scratch.file("reads", contents);

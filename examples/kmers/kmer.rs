@@ -114,7 +114,7 @@ impl Hash {
         Self(bits & HASH_MASK)
     }
 
-    /// The number, below 2^62 whatever bytes it was read from.
+    /// The number, below 2^62 for any bytes that it was read from.
     #[inline]
     pub const fn bits(self) -> u64 {
         self.0 & HASH_MASK

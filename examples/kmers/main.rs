@@ -161,7 +161,7 @@ fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(
     let (records, letters) = (ranks.sum(share.records)?, ranks.sum(share.letters)?);
     drop(share);
     let tally = ranks.merge(tally)?;
-    let told = tally.map_or(Ok(()), |tally| {
+    let printed = tally.map_or(Ok(()), |tally| {
         let report = Report {
             k,
             records,
@@ -169,14 +169,14 @@ fn count(arguments: &Arguments, file: &Path, ranks: &mut impl Ranks) -> Result<(
             tally: &tally,
         };
         let times = [read_time, count_time];
-        tell(arguments, file, &report, part.ranks, times)
+        print(arguments, file, &report, part.ranks, times)
     });
-    // Until then the others wait: how rank 0 ends is how all end.
-    ranks.agree(told)
+    // The others wait until then: all end as rank 0 does.
+    ranks.agree(printed)
 }
 
-/// Prints what all ranks have found, and the times.
-fn tell(
+/// Prints the findings of all ranks, and the times.
+fn print(
     arguments: &Arguments,
     file: &Path,
     report: &Report<'_>,

@@ -27,18 +27,18 @@ pub trait Sink {
     fn end(&mut self);
 }
 
-/// What is wrong, and where.
+/// An error in the text, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Line, counted from 1 where the scanner started.
     pub line: u64,
     /// Name of the record, if it had one.
     pub record: Option<String>,
-    /// What is wrong.
+    /// The error.
     pub problem: Problem,
 }
 
-/// What can be wrong with the text.
+/// Errors of the text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {

@@ -1,4 +1,4 @@
-//! Which rank counts which window, such that each is counted once.
+//! Windows by the rank that counts them, such that each is counted once.
 //!
 //! * A FASTA file is cut into ranges of bytes, and a window belongs to the range in which its first
 //!   base lies. So a rank reads on past its range for the `k - 1` bases that complete the last
@@ -30,7 +30,7 @@ impl Part {
     pub const WHOLE: Self = Self { rank: 0, ranks: 1 };
 }
 
-/// What one rank counts: every window of `codes` without a [`BREAK`].
+/// The share of one rank, which counts every window of `codes` without a [`BREAK`].
 #[derive(Default, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Bases of 0 to 3, and breaks.
@@ -149,7 +149,7 @@ fn line_end_kept(text: &mut (impl Read + Seek), cut: u64, length: u64) -> io::Re
     Ok(if moves { cut + 1 } else { cut })
 }
 
-/// What kind of line `at` is in, found from the start of that line.
+/// The kind of line that `at` is in, found from the start of that line.
 fn fasta_start(text: &mut (impl Read + Seek), at: u64) -> io::Result<Start> {
     if at == 0 {
         return Ok(Start::File);
@@ -322,7 +322,7 @@ impl StripeSink {
         }
     }
 
-    /// What was kept.
+    /// The share that was kept.
     pub fn finish(mut self) -> Share {
         self.share.add_break();
         self.share
@@ -490,7 +490,7 @@ mod tests {
         })
     }
 
-    /// What the text should give, without any parser.
+    /// The contents that the text should give, found without any parser.
     fn expected(sequences: &[String], k: K) -> Contents {
         let code = |letter| "ACGT".find(letter).map_or(BREAK, |code| code as u8);
         let codes = |s: &String| s.to_uppercase().chars().map(code).collect::<Vec<_>>();

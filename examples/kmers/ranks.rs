@@ -1,4 +1,4 @@
-//! What the program asks of the ranks that count together, and the one rank that asks no other.
+//! Interface to the ranks that count together, and the one rank that asks no other.
 
 use std::error::Error;
 
@@ -127,7 +127,7 @@ mod tests {
         table.for_each(|kmer, count| tally.add(kmer, count));
     }
 
-    /// What so many ranks would find, one after the other: each share is read, and its k-mers go to
+    /// The tally of so many ranks, one after the other: each share is read, and its k-mers go to
     /// their owners.
     fn tally_by(path: &Path, k: K, ranks: u32) -> Tally {
         let mut tables: Vec<_> = (0..ranks).map(|_| Table::new(0).unwrap()).collect();

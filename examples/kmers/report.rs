@@ -24,7 +24,7 @@ pub struct Tally {
     pub total: u64,
     /// Different k-mers.
     pub distinct: u64,
-    /// Sum of a hash over all k-mers with their counts, whatever their order.
+    /// Sum of a hash over all k-mers with their counts, in any order.
     pub checksum: u64,
     /// Number of k-mers by count: `histogram[0]` occur once, the last entry is for all that have no
     /// own.
@@ -71,7 +71,8 @@ impl Tally {
         words
     }
 
-    /// Adds what another rank has: its [`words`](Self::words), and whatever lies behind them.
+    /// Adds the tally of another rank: its [`words`](Self::words), and anything that lies behind
+    /// them.
     pub fn merge(&mut self, words: &[u64]) {
         let mut words = words.iter().copied();
         let mut next = || words.next().unwrap_or(0);

@@ -68,7 +68,7 @@ pub struct Table {
     bits: u32,
     /// Slots in use.
     entries: u64,
-    /// What the fields of entries had no room for.
+    /// Counts that the fields of entries had no room for.
     spilled: HashMap<Hash, u64>,
 }
 
@@ -204,7 +204,7 @@ impl Table {
         let half = 1usize << self.bits;
         let slots = slots(&mut self.memory, bits);
 
-        // Entries behind the last home, then ever lower halves: what lies in `low..high` goes to
+        // Entries behind the last home, then ever lower halves: entries in `low..high` go to
         // `high..2 * high`, which is empty by then. Entries whose home is before `low` would land
         // in slots not yet moved, and wait. All these bounds are bounds of lines.
         take(&mut slots[half..half + REACH], half, old, |hash, count| {

@@ -14,11 +14,11 @@ use crate::error::SegmentError;
 /// Kept free for everything that is not a segment, in percent of what is available.
 const RESERVE_PERCENT: u64 = 5;
 
-/// What memory this process and its neighbors can have on this host.
+/// Memory that this process and its neighbors can have on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostMemory {
     available_bytes: u64,
-    /// Of [`available_bytes`](Self::available_bytes), what is kept free.
+    /// The part of [`available_bytes`](Self::available_bytes) that is kept free.
     reserve_percent: u64,
     limited_by: String,
     total_bytes: u64,
@@ -98,18 +98,19 @@ impl HostMemory {
         self.total_bytes
     }
 
-    /// What sets the limit, for people.
+    /// The source of the limit, for people.
     #[must_use]
     pub fn limited_by(&self) -> &str {
         &self.limited_by
     }
 }
 
-/// Checks that the host has what its ranks ask for; `requests` holds a length in bytes for each.
+/// Checks that the host has the memory that its ranks ask for; `requests` holds a length in bytes
+/// for each.
 ///
 /// # Errors
 ///
-/// [`SegmentError::NotEnoughMemory`] with both numbers, the limit and what to change.
+/// [`SegmentError::NotEnoughMemory`] with both numbers, the limit and the settings to change.
 pub fn admit(requests: &[u64], host: &HostMemory) -> Result<(), SegmentError> {
     let needed = requests
         .iter()
@@ -182,7 +183,7 @@ impl Group {
             .collect()
     }
 
-    /// What a level with this limit has left.
+    /// Memory that a level with this limit has left.
     fn available(&self, level: &Path, limit: u64) -> u64 {
         let (usage, cache) = match self.version {
             Version::V1 => ("memory.usage_in_bytes", "total_inactive_file"),
@@ -237,7 +238,8 @@ fn find_group(root: &Path, version: Version, path: &str, mounts: &str) -> Group 
     });
     let mount = under(root, mount_point);
     // In a container the mount shows a part of the hierarchy, and the path may be given from its
-    // true root, or from another group's view ("/../.."). What cannot be followed is the mount.
+    // true root, or from another group's view ("/../.."). A path that cannot be followed counts as
+    // the mount.
     let directory = Path::new(path)
         .strip_prefix(mounted_part)
         .ok()

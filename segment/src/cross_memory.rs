@@ -13,22 +13,22 @@ pub enum CrossMemoryError {
     /// The kernel lets this process reach nothing of that one, or not in this way.
     #[error("the kernel does not let this process reach memory of process {process}: {source}")]
     NotPermitted {
-        /// Whose memory.
+        /// The process that has the memory.
         process: u32,
-        /// What it says.
+        /// The error of the system.
         source: io::Error,
     },
     /// There is no such process any more.
     #[error("process {process} is gone")]
     Gone {
-        /// Whose memory.
+        /// The process that has the memory.
         process: u32,
     },
-    /// Memory is not there, on this side or on that, or cannot be written. What lies before has
+    /// Memory is not there, on this side or on that, or cannot be written. Bytes before it have
     /// been copied.
     #[error("memory of this process or of process {process} is missing after {copied} bytes")]
     Missing {
-        /// Whose memory.
+        /// The process that has the memory.
         process: u32,
         /// Bytes that were copied.
         copied: usize,
@@ -53,8 +53,8 @@ pub unsafe fn write_process(
             vector(src.addr() + at, len - at),
             vector(address as usize + at, len - at),
         );
-        // SAFETY: the vectors are this function's; what they lead to is read here, and written in
-        // the other process as this function's caller says that it expects.
+        // SAFETY: the vectors are this function's; the memory that they name is read here, and
+        // written in the other process as this function's caller says that it expects.
         unsafe { libc::process_vm_writev(process as libc::pid_t, &local, 1, &remote, 1, 0) }
     })
 }
@@ -118,8 +118,8 @@ fn copy(
 /// the kernel asks for such a word (the Yama module with `ptrace_scope` 1). Elsewhere there is
 /// nothing to allow.
 pub fn allow_descendants_of(process: u32) {
-    // SAFETY: takes numbers alone. That the kernel does not know the request is an error without
-    // consequences.
+    // SAFETY: takes numbers alone. A kernel that does not know the request returns an error,
+    // without consequences.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(process)) };
 }
 
@@ -128,7 +128,7 @@ mod tests {
     use super::{CrossMemoryError, read_process, write_process};
 
     #[test]
-    fn what_is_missing_is_told_to_the_byte() {
+    fn missing_memory_is_reported_to_the_byte() {
         let own = std::process::id();
         let page = rustix::param::page_size();
         let mut map = memmap2::MmapMut::map_anon(3 * page).unwrap();
@@ -137,7 +137,7 @@ mod tests {
         unsafe { rustix::mm::munmap(base.add(2 * page).cast(), page) }.unwrap();
         let source = vec![7u8; 3 * page];
         let address = base.expose_provenance() as u64;
-        // SAFETY: memory of this test, and what is missing there.
+        // SAFETY: memory of this test, and the missing page behind it.
         let written = unsafe { write_process(own, address, source.as_ptr(), 3 * page) };
         match written {
             Err(CrossMemoryError::Missing { copied, .. }) => assert_eq!(copied, 2 * page),
@@ -156,10 +156,10 @@ mod tests {
             "{nowhere:?}"
         );
         // SAFETY: as above; there is no such process.
-        let nobody = unsafe { read_process(i32::MAX as u32, 8, back.as_mut_ptr(), 1) };
+        let gone = unsafe { read_process(i32::MAX as u32, 8, back.as_mut_ptr(), 1) };
         assert!(
-            matches!(nobody, Err(CrossMemoryError::Gone { .. })),
-            "{nobody:?}"
+            matches!(gone, Err(CrossMemoryError::Gone { .. })),
+            "{gone:?}"
         );
         // SAFETY: the rest of the map, which is not unmapped again.
         unsafe { rustix::mm::munmap(base.cast(), 2 * page) }.unwrap();

@@ -16,7 +16,7 @@ use crate::file::SegmentFile;
 use crate::pages::PageKind;
 use crate::reservation::Reservation;
 
-/// What the directory knows of one rank of the job.
+/// Entry of the directory for one rank of the job.
 ///
 /// ```text
 ///  0               8               16
@@ -70,7 +70,7 @@ struct Slow {
 /// ([`map_all`](Self::map_all)), and only as far as its owner has attached it.
 ///
 /// Ranks of the job whose segments are not in the file have an entry that nothing is ever mapped
-/// for, so that the fast path does not ask who is a neighbor.
+/// for, so that the fast path does not ask which ranks are neighbors.
 ///
 /// All methods may be called by any thread at any time. [`resolve`](Self::resolve) and
 /// [`translate`](Self::translate) take no lock and never block; the others may take the directory's
@@ -89,8 +89,8 @@ pub struct Directory {
     slow: Mutex<Slow>,
 }
 
-/// The own rank of who has none.
-const NOBODY: JobRank = JobRank(u32::MAX);
+/// The own rank of a directory without one.
+const NO_RANK: JobRank = JobRank(u32::MAX);
 
 #[inline(always)]
 fn resolve_in(
@@ -100,8 +100,8 @@ fn resolve_in(
     len: usize,
 ) -> Option<NonNull<u8>> {
     let entry = entries.get(rank.index())?;
-    // Pairs with the release store in `refresh`: who sees the length sees the base and the
-    // mapping.
+    // Pairs with the release store in `refresh`: a thread that sees the length sees the base and
+    // the mapping.
     let attached = entry.attached.load(Ordering::Acquire);
     let end = offset.0.checked_add(len as u64)?;
     if end > attached {
@@ -113,8 +113,9 @@ fn resolve_in(
     Some(unsafe { base.add(offset.0 as usize) })
 }
 
-/// A directory with its entries at hand: who resolves for every access keeps this, which saves
-/// following two pointers. Everything else is reached through the directory that it stands for.
+/// A directory with its entries at hand: code that resolves for every access keeps this, which
+/// saves following two pointers. Everything else is reached through the directory that it stands
+/// for.
 #[derive(Clone)]
 pub struct Resolver {
     entries: Arc<[Entry]>,
@@ -165,7 +166,7 @@ impl Directory {
         Self::of_job(file, own, 0)
     }
 
-    /// [`new`](Self::new) in a job of so many `ranks`, of whom others may have no span in `file`.
+    /// [`new`](Self::new) in a job of so many `ranks`, of which others may have no span in `file`.
     ///
     /// # Errors
     ///
@@ -200,7 +201,7 @@ impl Directory {
     /// When the addresses cannot be had.
     pub fn of_all(file: SegmentFile) -> Result<Arc<Self>, SegmentError> {
         let near = file.owners();
-        Self::over(file, NOBODY, 0, near)
+        Self::over(file, NO_RANK, 0, near)
     }
 
     fn over(
@@ -246,14 +247,14 @@ impl Directory {
         resolve_in(&self.entries, rank, offset, len)
     }
 
-    /// JobRank and offset of an address that lies in a mapped segment, `None` for any other.
+    /// Rank and offset of an address that lies in a mapped segment, `None` for any other.
     #[inline]
     #[must_use]
     pub fn translate(&self, addr: *const u8) -> Option<(JobRank, SegmentOffset)> {
         self.translate_range(addr, 1)
     }
 
-    /// JobRank and offset of [addr, addr + len) when all of it lies in one mapped segment.
+    /// Rank and offset of [addr, addr + len) when all of it lies in one mapped segment.
     #[inline]
     #[must_use]
     pub fn translate_range(&self, addr: *const u8, len: usize) -> Option<(JobRank, SegmentOffset)> {
@@ -323,9 +324,9 @@ impl Directory {
     ) -> Option<SharedBytes<'_>> {
         let ptr = self.resolve(rank, offset, len)?;
         // SAFETY: `resolve` returns memory mapped from the segment file for read and write, which
-        // stays mapped until `self` is dropped and is initialized as all of a file is. That this
-        // process accesses segments only through views and atomics is what the crate's
-        // documentation asks of everyone who takes a pointer.
+        // stays mapped until `self` is dropped and is initialized as all of a file is. The crate's
+        // documentation asks everyone who takes a pointer to access segments only through views and
+        // atomics.
         Some(unsafe { SharedBytes::from_raw(ptr, len) })
     }
 
@@ -344,7 +345,7 @@ impl Directory {
         Some(unsafe { SharedBytesMut::from_raw(ptr, len) })
     }
 
-    /// Makes `published_len` bytes of the segment of `rank` reachable, mapping what is missing.
+    /// Makes `published_len` bytes of the segment of `rank` reachable, mapping the missing part.
     /// Does nothing when that much is mapped already, or that rank does not share memory with this
     /// one.
     ///
@@ -378,7 +379,7 @@ impl Directory {
     }
 
     /// The slow path of [`resolve`](Self::resolve): asks for the length that the owner has
-    /// published, maps what is new, and resolves again.
+    /// published, maps the new part, and resolves again.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What can go wrong with segments.
+//! Errors of segments.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use crate::bulk::OutOfRange;
 
-/// An operation on segments that failed. Messages say what was wanted, what stood in the way, and
-/// which setting changes it.
+/// An operation on segments that failed. Messages name the request, the obstacle, and the setting
+/// to change.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SegmentError {
@@ -30,7 +30,7 @@ pub enum SegmentError {
         limited_by: String,
         /// Ranks on this host.
         ranks: u32,
-        /// What to change.
+        /// The setting to change.
         hint: String,
     },
     /// The kernel refused to reserve addresses for the segments of this host.
@@ -98,7 +98,7 @@ pub enum SegmentError {
         ranks: u32,
         /// Span that each should have.
         stride_bytes: u64,
-        /// What does not fit.
+        /// The difference.
         reason: String,
     },
     /// A rank that this host does not have.
@@ -117,7 +117,7 @@ pub enum SegmentError {
         HumanSize(*stride_bytes)
     )]
     BeyondSpan {
-        /// Whose segment.
+        /// The rank that has the segment.
         rank: JobRank,
         /// The length asked for or published.
         wanted_bytes: u64,
@@ -127,13 +127,13 @@ pub enum SegmentError {
     /// A segment of no bytes.
     #[error("the segment of {rank} cannot have a length of 0")]
     Empty {
-        /// Whose segment.
+        /// The rank that has the segment.
         rank: JobRank,
     },
     /// A segment can only grow.
     #[error("the segment of {rank} has {attached_bytes} bytes and cannot shrink to {wanted_bytes}")]
     CannotShrink {
-        /// Whose segment.
+        /// The rank that has the segment.
         rank: JobRank,
         /// Its length.
         attached_bytes: u64,
@@ -143,7 +143,7 @@ pub enum SegmentError {
     /// This process has attached its segment already.
     #[error("the segment of {rank} is attached already")]
     AlreadyAttached {
-        /// Whose segment.
+        /// The rank that has the segment.
         rank: JobRank,
     },
     /// An access outside the attached part of a segment.
@@ -151,7 +151,7 @@ pub enum SegmentError {
         "{len_bytes} bytes at {offset} are outside the segment of {rank}, which has {attached_bytes} bytes"
     )]
     OutOfSegment {
-        /// Whose segment.
+        /// The rank that has the segment.
         rank: JobRank,
         /// Where the access should have begun.
         offset: SegmentOffset,
@@ -168,13 +168,13 @@ pub enum SegmentError {
     Probe {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
     /// A call to the kernel that failed for another reason.
     #[error("cannot {action}: {source}")]
     Os {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The kernel's answer.
         source: io::Error,

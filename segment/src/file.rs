@@ -33,7 +33,7 @@ const MAX_TOTAL_BYTES: u64 = 1 << 62;
 #[derive(Debug)]
 pub struct SegmentFile {
     fd: OwnedFd,
-    /// Whose the first span is.
+    /// The rank of the first span.
     first: JobRank,
     ranks: u32,
     stride_bytes: u64,
@@ -169,8 +169,8 @@ impl SegmentFile {
         self.first.0..self.first.0.saturating_add(self.ranks)
     }
 
-    /// Length of one rank's span in bytes, rounded up from what was asked for: the most
-    /// that its segment can grow to.
+    /// Length of one rank's span in bytes, rounded up from the length asked for: the most that its
+    /// segment can grow to.
     #[must_use]
     pub fn stride_bytes(&self) -> u64 {
         self.stride_bytes
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_change_the_size() {
+    fn the_size_cannot_be_changed() {
         let file = SegmentFile::create(2, 1 << 20, PageKind::Normal).unwrap();
         assert!(ftruncate(&file, 0).is_err());
         assert!(ftruncate(&file, 4 << 20).is_err());

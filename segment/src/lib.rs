@@ -3,8 +3,8 @@
 //! # How memory is laid out
 //!
 //! The segments of all ranks of one host lie on one sparse, nameless file, the [`SegmentFile`].
-//! Each rank has a span of it, as long as its segment may ever become; what it has *attached* is
-//! the first part of the span.
+//! Each rank has a span of it, as long as its segment may ever become; the part that it has
+//! *attached* is the first of the span.
 //!
 //! ```text
 //!  file     |<-- stride -->|<-- stride -->|<-- stride -->|
@@ -38,9 +38,9 @@
 //!
 //! # Memory that peers write
 //!
-//! It is never a `&T` or a `&[u8]`: see [`bulk`]. Who takes a raw pointer from this crate accesses
-//! it through [`bulk::copy`], [`bulk::fill`] and atomics, never by plain loads and stores, as long
-//! as a view ([`SharedBytes`]) of the same memory may be in use.
+//! It is never a `&T` or a `&[u8]`: see [`bulk`]. Code that takes a raw pointer from this crate
+//! accesses it through [`bulk::copy`], [`bulk::fill`] and atomics, never by plain loads and stores,
+//! as long as a view ([`SharedBytes`]) of the same memory may be in use.
 //!
 //! There is no process-wide state; any number of directories can live in one process.
 

@@ -17,7 +17,7 @@ const POOLS: &str = "/sys/kernel/mm/hugepages";
 pub enum PageKind {
     /// Pages of the base size, nothing else asked for.
     Normal,
-    /// The kernel is asked for huge pages where a segment has 2 MiB or more, and gives what
+    /// The kernel is asked for huge pages where a segment has 2 MiB or more, and gives as many as
     /// it can; nothing fails when it has none. Whether shared memory gets any is decided by
     /// `/sys/kernel/mm/transparent_hugepage/shmem_enabled`.
     #[default]

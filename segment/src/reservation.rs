@@ -24,7 +24,7 @@ pub(crate) struct Reservation {
     file: SegmentFile,
     /// Ranks that have a span here; they all have one in the file.
     ranks: Range<u32>,
-    /// What the kernel gave, with slack for alignment.
+    /// The range that the kernel gave, with slack for alignment.
     raw: NonNull<u8>,
     raw_len: usize,
     /// The first span.
@@ -115,8 +115,8 @@ impl Reservation {
         Ok(unsafe { self.base.add(distance as usize) })
     }
 
-    /// Maps the part [`from`, `to`) of a rank's span; both are rounded up to pages. What was mapped
-    /// before `from` stays as it is. `own` is whether it is this process's own segment.
+    /// Maps the part [`from`, `to`) of a rank's span; both are rounded up to pages. The part before
+    /// `from` stays mapped as it is. `own` is whether it is this process's own segment.
     ///
     /// Calls must not overlap in time; the directory's lock sees to that.
     pub(crate) fn map(
@@ -163,9 +163,9 @@ impl Reservation {
                 source: error,
             },
         };
-        // A MAP_FIXED that fails may already have removed what was there before. What can make it
-        // fail (huge pages, number of mappings) fails a trial at a free address as well, without
-        // harm; huge pages that the trial reserved stay reserved for the file.
+        // A MAP_FIXED that fails may already have removed the old mapping. Its causes of failure
+        // (huge pages, number of mappings) fail a trial at a free address as well, without harm;
+        // huge pages that the trial reserved stay reserved for the file.
         let trial = MmapOptions::new()
             .offset(offset)
             .len(len)
@@ -175,8 +175,8 @@ impl Reservation {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: [at, at + len) lies inside this rank's span, in addresses that belong to this
-        // reservation (`new` reserved them, and `lost` says that none was given up). What MAP_FIXED
-        // replaces there is the reservation itself, in which nothing can be accessed.
+        // reservation (`new` reserved them, and `lost` says that none was given up). MAP_FIXED
+        // replaces the reservation itself there, in which nothing can be accessed.
         let mapped = unsafe {
             mmap(
                 at.as_ptr().cast(),
@@ -215,8 +215,8 @@ impl Reservation {
         }
     }
 
-    /// After a failed MAP_FIXED the kernel may have removed what was there before. The hole must
-    /// not be filled by another thread's mapping, which a later MAP_FIXED would destroy.
+    /// After a failed MAP_FIXED the kernel may have removed the old mapping. The hole must not be
+    /// filled by another thread's mapping, which a later MAP_FIXED would destroy.
     fn reserve_again(&self, at: NonNull<u8>, len: usize) {
         // SAFETY: MAP_FIXED_NOREPLACE replaces nothing.
         let again = unsafe {

@@ -148,7 +148,7 @@ impl<'a> NeighborSegment<'a> {
         })
     }
 
-    /// Whose segment it is.
+    /// The rank that has the segment.
     #[must_use]
     pub fn rank(&self) -> JobRank {
         self.rank

@@ -1,5 +1,4 @@
-//! What a rank shows the others of its single-valued settings, in the few bytes of a published
-//! value.
+//! Single-valued settings of a rank, in the few bytes of a value that it publishes for the others.
 //!
 //! ```text
 //! for each single-valued setting that the user gave, in the order of the table:
@@ -22,7 +21,7 @@ pub const CARD_BYTES: usize = 240;
 /// table with it.
 const MAX_SINGLE: usize = 40;
 
-/// Bytes of a hash: what is left when every single-valued setting was given.
+/// Bytes of a hash, so that all fit when every single-valued setting was given.
 const HASH_BYTES: usize = CARD_BYTES / MAX_SINGLE - 2;
 
 /// In the place of a length: a hash follows.
@@ -33,13 +32,13 @@ const HASHED: u8 = 255;
 pub struct Difference {
     /// The variable.
     pub name: &'static str,
-    /// What this rank was given.
+    /// The value of this rank.
     pub own: Option<String>,
-    /// What the other was given.
+    /// The value of the other rank.
     pub other: OtherValue,
 }
 
-/// What is known about another rank's value.
+/// Knowledge about another rank's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OtherValue {
     /// It was not given.
@@ -63,7 +62,7 @@ fn hash(text: &[u8]) -> [u8; HASH_BYTES] {
 }
 
 impl Settings {
-    /// What to publish for [`difference`](Self::difference): at most [`CARD_BYTES`].
+    /// The card to publish for [`difference`](Self::difference): at most [`CARD_BYTES`].
     #[must_use]
     pub fn card(&self) -> Vec<u8> {
         let given: Vec<(u8, &str)> = (0..)
@@ -126,7 +125,7 @@ enum Entry<'a> {
     Hash(&'a [u8]),
 }
 
-/// Takes the entry of `place` off the front, if that is what comes next. What is cut short is none.
+/// Takes the entry of `place` off the front, if it comes next. An entry that is cut short is none.
 fn entry<'a>(rest: &mut &'a [u8], place: u8) -> Option<Entry<'a>> {
     let [found, len, after @ ..] = *rest else {
         return None;

@@ -99,7 +99,7 @@ pub enum TraceFormat {
 
 choice! { TraceFormat: Auto = "auto", Text = "text", Perfetto = "perfetto", }
 
-/// What can print the stack of a process.
+/// Ways to print the stack of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BacktraceType {
     /// The library itself.

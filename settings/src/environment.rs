@@ -21,7 +21,7 @@ pub fn variables() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
-/// Whether this process has the variable, whatever its value. Not while another thread changes the
+/// Whether this process has the variable, with any value. Not while another thread changes the
 /// environment.
 #[must_use]
 pub fn is_set(name: &str) -> bool {

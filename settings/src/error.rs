@@ -7,18 +7,18 @@ use std::fmt;
 pub struct BadValue {
     /// The variable.
     pub name: &'static str,
-    /// What it holds.
+    /// Its value.
     pub value: String,
-    /// What is wrong with it, where more can be said than that it is not allowed.
+    /// The error in it, where more can be said than that it is not allowed.
     pub reason: Option<String>,
-    /// What it may hold.
+    /// The allowed values.
     pub allowed: String,
 }
 
 impl fmt::Display for BadValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, value, .. } = self;
-        // Whatever it holds, one variable is one line.
+        // One variable is one line, for any value.
         write!(
             f,
             "the environment variable {name} is \"{}\"",

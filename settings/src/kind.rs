@@ -1,4 +1,4 @@
-//! What a variable may hold.
+//! Kinds of values of variables.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::nodes::NodeSet;
 use crate::signal::{SignalNumber, Signals};
 use crate::value::{Bytes, Value};
 
-/// In what a time is written.
+/// The unit in which a time is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds.
@@ -78,7 +78,7 @@ impl TimeUnit {
     }
 }
 
-/// What a variable may hold. Blanks around a value do not count, nor does case in words.
+/// The values that a variable may hold. Blanks around a value do not count, nor does case in words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -99,7 +99,7 @@ pub enum Kind {
         min: u64,
         /// At most.
         max: u64,
-        /// Of what.
+        /// The things that it counts.
         unit: &'static str,
     },
     /// A decimal number, which may be negative.
@@ -203,7 +203,7 @@ impl Kind {
         value.ok_or(None)
     }
 
-    /// What a value may be, in words.
+    /// The allowed values, in words.
     #[must_use]
     pub fn allowed(&self) -> String {
         match *self {
@@ -243,7 +243,7 @@ impl Kind {
         }
     }
 
-    /// What a number counts; empty where there is nothing to say.
+    /// The things that a number counts; empty where there is nothing to say.
     #[must_use]
     pub const fn unit(&self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// What a record of a trace is about, one letter each, as GASNet has them.
+/// Subjects of records of a trace, one letter each, as GASNet has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Letter {
@@ -24,11 +24,11 @@ pub enum Letter {
     Message,
     /// `X`: polls.
     Poll,
-    /// `I`: what the library reports.
+    /// `I`: reports of the library.
     Info,
     /// `O`: objects that are made or changed.
     Object,
-    /// `C`: what the conduit does.
+    /// `C`: work of the conduit.
     Conduit,
     /// `D`: addresses and bytes of what `G`, `P` and `A` have.
     Detail,
@@ -36,7 +36,7 @@ pub enum Letter {
     Line,
     /// `H`: the client's own messages.
     Client,
-    /// `U`: what is always written.
+    /// `U`: records that are always written.
     Always,
 }
 

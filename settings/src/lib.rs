@@ -1,8 +1,7 @@
-//! What a user can set by environment variables: one [`table()`] that parses, checks, documents and
-//! prints.
+//! Settings by environment variables: one [`table()`] that parses, checks, documents and prints.
 //!
-//! Each [`Row`] says what a variable holds ([`Kind`]), what holds where it is not given
-//! ([`Preset`]), whether it must be the same on all ranks ([`Scope`]) and what it does here
+//! Each [`Row`] has the values of a variable ([`Kind`]), the one that holds where it is not given
+//! ([`Preset`]), whether it must be the same on all ranks ([`Scope`]) and its effect here
 //! ([`Effect`]). A row with an effect has a typed constant beside it, and that is the only way to
 //! read it:
 //!
@@ -17,9 +16,9 @@
 //!
 //! [`Settings::from_pairs`] is pure; [`Settings::from_environment`] is the one place where the
 //! environment is read. A value that is empty or blank counts as not given, as GASNet has it. A bad
-//! value is an error that names variable, value and what is allowed, and all bad ones are in it.
-//! What is not wrong but will not do what its author thinks, an unknown name or one without a
-//! mechanism here, is a [`Warning`].
+//! value is an error that names the variable, its value and the allowed ones, and all bad ones are
+//! in it. A name that is unknown or has no mechanism here is not wrong, but has not the effect that
+//! its author may expect: it is a [`Warning`].
 //!
 //! Single-valued settings are compared at start by [`Settings::card`] and [`Settings::difference`].
 #![forbid(unsafe_code)]

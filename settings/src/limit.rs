@@ -1,4 +1,4 @@
-//! The longest segment that a rank may attach: what `GASNET_MAX_SEGSIZE` says.
+//! The longest segment that a rank may attach: the value of `GASNET_MAX_SEGSIZE`.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ enum Amount {
     Fraction(u64),
 }
 
-/// Whom it is for.
+/// For each process, or for those of a host together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     Process,

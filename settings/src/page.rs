@@ -55,7 +55,7 @@ pub fn markdown() -> String {
     for section in table() {
         let _ = write!(
             out,
-            "\n## {}\n\n| variable | what it is | unit | default | scope | effect |\n| --- | --- | --- | --- | --- | --- |\n",
+            "\n## {}\n\n| variable | meaning | unit | default | scope | effect |\n| --- | --- | --- | --- | --- | --- |\n",
             section.title
         );
         for row in rows(section) {

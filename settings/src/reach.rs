@@ -17,7 +17,7 @@ impl Reach {
     /// Conduits that join ranks of several hosts, for messages.
     pub const OVER_HOSTS: &str = "tcp, portals, usnic";
 
-    /// That of a conduit.
+    /// The reach of a conduit.
     #[must_use]
     pub fn of(conduit: &str, settings: &Settings) -> Self {
         Self {
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_for_messages_names_who_spans_hosts_and_nobody_else() {
+    fn the_list_for_messages_names_exactly_the_conduits_over_hosts() {
         for conduit in CONDUITS {
             let named = Reach::OVER_HOSTS.split(", ").any(|one| one == *conduit);
             for interface in PORTALS_INTERFACES {

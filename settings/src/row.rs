@@ -3,7 +3,7 @@
 use crate::kind::Kind;
 use crate::value::Value;
 
-/// What holds when a variable is not given.
+/// The value of a variable that is not given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Preset {
     /// This value, in a form that the row's kind reads.
@@ -14,7 +14,7 @@ pub enum Preset {
     Words(&'static str),
 }
 
-/// For whom a value holds.
+/// The ranks for which a value holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Single-valued: the same on all ranks, which is checked at start for rows with an effect.
@@ -34,12 +34,12 @@ impl Scope {
     }
 }
 
-/// What a variable does here.
+/// The effect of a variable here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// There is code that reads it.
     Used,
-    /// There is no mechanism for it; why.
+    /// There is no mechanism for it, for this reason.
     NoEffect(&'static str),
     /// Set by argonet for its own processes, not by users.
     Internal,
@@ -51,15 +51,15 @@ pub enum Effect {
 pub struct Row {
     /// The variable.
     pub name: &'static str,
-    /// What it holds.
+    /// Its values.
     pub kind: Kind,
-    /// What holds otherwise.
+    /// Its value where it is not given.
     pub preset: Preset,
-    /// For whom.
+    /// The ranks for which its value holds.
     pub scope: Scope,
-    /// What it is for, in a sentence.
+    /// Its purpose, in a sentence.
     pub about: &'static str,
-    /// What it does here.
+    /// Its effect here.
     pub effect: Effect,
 }
 

@@ -14,9 +14,9 @@ use crate::table::{self, Index};
 use crate::value::{Plain, Typed, Value};
 use crate::warning::{self, Warning};
 
-/// What the user gave, checked; and what holds otherwise.
+/// The values that the user gave, checked, and the defaults.
 ///
-/// Any thread may read it. Reading takes a lock, so fast paths keep what they have read.
+/// Any thread may read it. Reading takes a lock, so fast paths keep the values that they have read.
 #[derive(Debug, Default)]
 pub struct Settings {
     /// By name. Rows with an effect have their value here too.
@@ -84,9 +84,9 @@ impl Settings {
         let value = match row.effect {
             Effect::Internal => return Ok(()),
             Effect::NoEffect(reason) => {
-                // What cannot be is no error where nothing comes of it.
+                // An impossible value is no error where it has no effect.
                 let value = row.kind.parse(text).ok().filter(|_| is_utf8);
-                // Turning off what does not exist has its effect. Realm sets three such itself.
+                // Turning off an absent feature has its effect. Realm sets three such itself.
                 if !(table::is_absence(reason) && value == Some(Value::Boolean(false))) {
                     self.warnings.extend(warning::no_effect(name, reason));
                 }
@@ -112,15 +112,15 @@ impl Settings {
         Ok(())
     }
 
-    /// The value that holds: what was given, else the default.
+    /// The value that holds: the one given, else the default.
     #[must_use]
     pub fn get<T: Typed>(&self, setting: &Setting<T>) -> T {
         let row = setting.row();
         self.typed(row, self.value(row).or_else(|| row.preset_value()))
     }
 
-    /// As [`get`](Self::get), but does not count as reading: for who asks on behalf of another
-    /// process that reads it too.
+    /// As [`get`](Self::get), but does not count as reading: for a caller that asks on behalf of
+    /// another process that reads it too.
     #[must_use]
     pub fn peek<T: Typed>(&self, setting: &Setting<T>) -> T {
         let row = setting.row();
@@ -170,7 +170,7 @@ impl Settings {
         }
     }
 
-    /// The text given, and what that means where it may not be clear.
+    /// The text given, and its meaning where it may not be clear.
     fn shown_as(&self, row: &Row, value: &Value) -> String {
         let shown = row.kind.show(value);
         match (self.given_text(row), row.kind) {
@@ -182,7 +182,8 @@ impl Settings {
         }
     }
 
-    /// What holds for `row`, for people; and whether it is the default. Does not count as reading.
+    /// The value that holds for `row`, for people, and whether it is the default. Does not count as
+    /// reading.
     #[must_use]
     pub fn shown(&self, row: &Row) -> (String, bool) {
         if let Some(text) = self.given_text(row) {
@@ -199,21 +200,22 @@ impl Settings {
         (shown, true)
     }
 
-    /// What is not wrong, but has not the effect that its author may think; sorted.
+    /// Warnings of settings that are not wrong, but have not the effect that their author may
+    /// expect; sorted.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 
     /// Writes a line for every setting that has been read, and from now on for each that is read
-    /// for the first time: what `GASNET_VERBOSEENV=1` asks of rank 0. `write` must not read
+    /// for the first time: `GASNET_VERBOSEENV=1` asks that of rank 0. `write` must not read
     /// settings.
     pub fn announce(&self, write: impl FnMut(&str) + Send + 'static) {
         self.log().open(Box::new(write));
     }
 
-    /// Forgets what has been read, and keeps no further list of it: for a caller that does not
-    /// [`announce`](Self::announce).
+    /// Forgets which settings have been read, and keeps no further list of it: for a caller that
+    /// does not [`announce`](Self::announce).
     pub fn keep_quiet(&self) {
         self.log().close();
     }
@@ -225,7 +227,7 @@ impl Settings {
 
 #[cfg(test)]
 impl Settings {
-    /// As if the user had given `text`, whatever the kind.
+    /// As if the user had given `text`, for any kind.
     pub(crate) fn give(&mut self, row: &'static Row, text: &str) {
         let text = text.to_owned();
         self.given.insert(row.name, Given { text, value: None });

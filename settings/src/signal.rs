@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SignalNumber(pub i32);
 
-/// Without those that end or stop a process whatever it does (KILL and STOP).
+/// Without those that end or stop a process in any case (KILL and STOP).
 const NAMES: [(&str, i32); 29] = [
     ("HUP", libc::SIGHUP),
     ("INT", libc::SIGINT),

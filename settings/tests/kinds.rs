@@ -1,4 +1,4 @@
-//! Every kind of value: what is printed is read back, and nothing that is read panics.
+//! Every kind of value: printed values are read back, and no text makes reading panic.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -101,7 +101,7 @@ fn names() -> impl Strategy<Value = OsString> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back((kind, value) in values()) {
+    fn printed_values_are_read_back((kind, value) in values()) {
         let shown = kind.show(&value);
         prop_assert_eq!(kind.parse(&shown), Ok(value), "{}", shown);
     }

@@ -11,7 +11,7 @@ fn the_manual_page_is_up_to_date() {
     let found = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
         found == page::manual(),
-        "docs/man/argonet-settings.7 is not what the table of settings says: run `{}`",
+        "docs/man/argonet-settings.7 differs from the table of settings: run `{}`",
         page::REGENERATE
     );
 }

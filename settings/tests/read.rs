@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use argonet_settings::typed_constants;
 
-/// Code that is not of the library: the table itself, tests, what is built.
+/// Code that is not of the library: the table itself, tests, build output.
 const ELSEWHERE: [&str; 6] = ["settings", "tests", "benches", "examples", "xtask", "docs"];
 
 /// The code of all source files below `directory`, without comments, unit tests and blanks.

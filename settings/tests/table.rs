@@ -1,4 +1,4 @@
-//! What must hold for every row.
+//! Rules for every row.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn names_are_unique_and_found() {
 }
 
 #[test]
-fn patterns_match_what_they_stand_for() {
+fn patterns_match_the_names_they_stand_for() {
     for (name, row) in [
         ("GASNET_IBV_PORTS_0", Some("GASNET_IBV_PORTS_<n>")),
         ("GASNET_IBV_PORTS_0_11", Some("GASNET_IBV_PORTS_<n>")),

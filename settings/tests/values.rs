@@ -25,7 +25,7 @@ fn warnings(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_given_holds_and_defaults_otherwise() {
+fn given_values_hold_and_defaults_otherwise() {
     let settings = settings(&[
         ("GASNET_CATCH_EXIT", "No"),
         ("GASNET_EXITTIMEOUT_FACTOR", " 0.25 "),
@@ -74,7 +74,7 @@ fn what_is_given_holds_and_defaults_otherwise() {
 }
 
 #[test]
-fn all_bad_values_are_told_with_what_is_allowed() {
+fn all_bad_values_are_reported_with_the_allowed_ones() {
     let error = settings(&[
         ("GASNET_MAX_SEGSIZE", "64MB/X"),
         ("GASNET_CATCH_EXIT", "perhaps"),
@@ -160,13 +160,13 @@ fn known_names_without_a_mechanism_are_warned_of_once() {
 
 /// Realm turns off three things that are not here, and its users can do nothing about it.
 #[test]
-fn turning_off_what_does_not_exist_is_no_warning() {
+fn turning_off_absent_features_is_no_warning() {
     let absent = [
         "GASNET_ODP_VERBOSE",
         "GASNET_USE_ODP",
         "GASNET_PHYSMEM_PROBE",
     ];
-    // What they turn off is here, or is done in another way.
+    // The things that they turn off are here, or are done in another way.
     let present = ["GASNET_USE_HUGEPAGES", "GASNET_NODEMAP_EXACT"];
     let absent = absent.map(|name| (name, 0));
     for (name, when_off) in absent.into_iter().chain(present.map(|name| (name, 1))) {
@@ -178,7 +178,7 @@ fn turning_off_what_does_not_exist_is_no_warning() {
 }
 
 #[test]
-fn what_belongs_to_others_is_left_alone() {
+fn foreign_names_are_left_alone() {
     for name in [
         "GASNET_UCX_TLS",
         "GASNET_TEST_POLITE_SYNC",
@@ -199,7 +199,7 @@ fn what_belongs_to_others_is_left_alone() {
 }
 
 #[test]
-fn what_is_read_is_printed_once_in_gasnets_shape() {
+fn settings_read_are_printed_once_in_gasnets_shape() {
     let settings = settings(&[
         ("ARGONET_SEGMENT", "64MB"),
         ("GASNET_CATCH_EXIT", "y"),

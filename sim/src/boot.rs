@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// How a job was ended by one of its ranks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Abort {
-    /// Who.
+    /// The rank that ended the job.
     pub rank: JobRank,
     /// The job's exit code.
     pub code: u8,
@@ -20,7 +20,7 @@ pub struct Abort {
     pub at_ns: u64,
 }
 
-/// What all ranks of a job share apart from the wire.
+/// State that all ranks of a job share apart from the wire.
 #[derive(Debug, Default)]
 pub(crate) struct Job {
     published: BTreeMap<(u32, u8), Vec<u8>>,

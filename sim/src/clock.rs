@@ -1,4 +1,4 @@
-//! Virtual time: what happens next, in one order for everybody.
+//! Virtual time: all events of a run, in one order for all ranks.
 
 use crate::config::SimConfig;
 use crate::fiber::Fiber;
@@ -57,7 +57,7 @@ impl Ord for Event {
 struct Node {
     /// Sleeps until something comes for it or its time is over.
     parked: bool,
-    /// Counts what the rank has waited for, so that old alarms are known.
+    /// Counts the rank's waits, so that old alarms are known.
     wait: u64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct State {
     pub(crate) left: u64,
 }
 
-/// What happened in a step.
+/// Outcome of a step.
 pub(crate) enum Step {
     /// This rank goes on.
     Run(u32),
@@ -206,7 +206,7 @@ impl State {
         self.heap.push(Event { at_ns, order, what });
     }
 
-    /// Lets a rank go on at a time, whatever it waited for.
+    /// Lets a rank go on at a time, even if it waits for something else.
     pub(crate) fn alarm(&mut self, rank: u32, at_ns: u64) {
         let node = &mut self.nodes[rank as usize];
         node.parked = false;
@@ -237,7 +237,7 @@ impl State {
         }
     }
 
-    /// Calls `f` with all connections, and sees to what it brings about.
+    /// Calls `f` with all connections, and carries out its consequences.
     pub(crate) fn wire<R>(&mut self, f: impl FnOnce(&mut Streams, &FaultPlan, u64) -> R) -> R {
         let result = f(&mut self.streams, &self.plan, self.now_ns);
         let (later, woken) = self.streams.take_news();
@@ -250,7 +250,7 @@ impl State {
         result
     }
 
-    /// Does what comes next, if it comes before `limit_ns`.
+    /// Does the next event, if it comes before `limit_ns`.
     pub(crate) fn step(&mut self, limit_ns: u64) -> Step {
         let Some(event) = self.heap.peek() else {
             return Step::Nothing;
@@ -344,7 +344,7 @@ impl fmt::Write for Text<'_> {
     }
 }
 
-/// What a rank needs of its cluster.
+/// A rank's place in its cluster.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) clock: Arc<Clock>,
@@ -354,7 +354,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Calls `f` with all connections, what goes wrong, and the time.
+    /// Calls `f` with all connections, the plan of faults, and the time.
     pub(crate) fn wire<R>(&self, f: impl FnOnce(&mut Streams, &FaultPlan, u64) -> R) -> R {
         self.clock.with(|state| state.wire(f))
     }

@@ -114,7 +114,7 @@ impl Cluster {
     /// with each. Called once.
     ///
     /// # Errors
-    /// What the system says of the segments' memory.
+    /// The error of the system for the segments' memory.
     pub fn nodes(&self, registered: Registered) -> Result<Vec<Node>, StartError> {
         self.clock
             .with(|state| state.wire(|streams, _, now_ns| streams.join_all(now_ns)));

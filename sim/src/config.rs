@@ -23,7 +23,7 @@ impl Default for Sizes {
     fn default() -> Self {
         Self {
             channel: ChannelSizes {
-                // What is added leaves at once.
+                // Gathered bytes leave at once.
                 gather_time: Duration::ZERO,
                 silent_time: Duration::from_millis(50),
                 ..ChannelSizes::default()
@@ -94,7 +94,7 @@ pub struct SimConfig {
     pub segment_bytes: u64,
     /// Sizes and times of the conduit.
     pub sizes: Sizes,
-    /// What goes wrong.
+    /// Faults of the run.
     pub faults: FaultPlan,
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Bytes of a coroutine's stack.
 const STACK_BYTES: usize = 512 * 1024;
 
-/// What a suspended rank has to do when it goes on.
+/// The order for a suspended rank when it goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
     /// Go on.

@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Steps of a run, at most: many times what the longest needs.
+/// Steps of a run, at most: many times as many as the longest needs.
 const MOST_STEPS: u64 = 100_000_000;
 
 /// How a job is run.
@@ -66,7 +66,7 @@ pub trait Simulated: Conduit {
     /// any more.
     fn is_delivered(&self) -> bool;
 
-    /// What is under way, for reports.
+    /// Operations and messages under way, for reports.
     fn under_way(&self) -> Vec<String>;
 }
 
@@ -80,12 +80,12 @@ pub struct Rank<C: Conduit = ChannelNode> {
     pub segment: OwnSegment,
     clock: Arc<crate::clock::Clock>,
     job: Arc<Mutex<Job>>,
-    /// What the program does, and since when, for reports.
+    /// The present work of the program, and its begin, for reports.
     doing: RefCell<(String, u64)>,
 }
 
 impl<C: Simulated> Rank<C> {
-    /// Notes what the program does from now on; a report of a run that hangs names it.
+    /// Notes the work of the program from now on; a report of a run that hangs names it.
     pub fn doing(&self, what: fmt::Arguments<'_>) {
         let mut doing = self.doing.borrow_mut();
         doing.0.clear();
@@ -142,9 +142,9 @@ impl<C: Conduit> Drop for Rank<C> {
 pub enum Failure {
     /// A check failed: the program of a rank panicked.
     Panicked {
-        /// Who.
+        /// The rank that panicked.
         rank: JobRank,
-        /// What it said.
+        /// Its message.
         message: String,
     },
     /// Some ranks were not done in time; the states of all.
@@ -185,7 +185,7 @@ pub struct Outcome {
 /// rank's program, `body`. After the program a rank drains and finalizes.
 ///
 /// # Errors
-/// What the system says of the memory of segments and stacks.
+/// The error of the system for the memory of segments and stacks.
 pub fn run<T: 'static>(
     config: &JobConfig,
     trace: Option<Trace>,
@@ -236,7 +236,7 @@ pub(crate) struct Ran<C: Conduit> {
     pub(crate) abort: Option<Abort>,
 }
 
-/// What a cluster knows of how a run ended.
+/// The outcome of a run, as far as its cluster knows it.
 pub(crate) fn outcome(
     cluster: &Cluster,
     failure: Option<Failure>,

@@ -8,12 +8,12 @@
 //! | part | |
 //! | --- | --- |
 //! | [`Random`] | the one source of chance of a run |
-//! | [`FaultPlan`], [`Quality`] | what goes wrong, and when it stops |
+//! | [`FaultPlan`], [`Quality`] | faults, and when they stop |
 //! | [`SimRails`], [`SimRail`] | connections of the simulated wire as rails |
 //! | [`ChannelNode`] | the channel over them, whose calls take virtual time |
 //! | [`Cluster`] | conduits without engines, which a test drives itself |
 //! | [`run`] | a job: whole engines, each rank a coroutine |
-//! | [`workload`] | what a seed makes them do, and what is checked |
+//! | [`workload`] | work of ranks by a seed, and its checks |
 //! | [`flow`] | flow control alone, among thousands of ranks |
 //! | [`portals`] | the same workload over the portals conduit and interfaces in software |
 //!

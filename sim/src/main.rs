@@ -35,7 +35,7 @@ fn seed(text: &str) -> Result<u64, std::num::ParseIntError> {
     }
 }
 
-/// Whether a seed is well, and what is to be said of it.
+/// Whether a seed is well, and its report.
 fn run(arguments: &Arguments, seed: u64) -> Result<(bool, String), StartError> {
     let trace = || -> Option<Trace> {
         match arguments.trace {

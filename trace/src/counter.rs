@@ -1,4 +1,4 @@
-//! What is counted of each kind of event.
+//! Counts of each kind of event.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ pub(crate) struct Range {
     greatest: AtomicU64,
 }
 
-/// What [`Range`] holds.
+/// A snapshot of a [`Range`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Total {
     pub(crate) count: u64,

@@ -6,7 +6,7 @@ use crate::kind::Kind;
 /// Something that happened on the calling thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// What.
+    /// Its kind.
     pub kind: Kind,
     /// When it began, by [`now_ns`](crate::now_ns).
     pub begin_ns: u64,
@@ -27,7 +27,7 @@ pub struct Peer {
     pub is_self: bool,
 }
 
-/// What there is to say about an event.
+/// Details of an event.
 #[derive(Clone, Copy, Debug)]
 pub enum What<'a> {
     /// Nothing more.
@@ -36,7 +36,7 @@ pub enum What<'a> {
     Value(u64),
     /// Bytes that were moved between an address here and an address or offset there.
     Transfer {
-        /// With whom.
+        /// The other rank.
         peer: Peer,
         /// How many.
         bytes: u64,
@@ -47,7 +47,7 @@ pub enum What<'a> {
     },
     /// An active message.
     Message {
-        /// To whom, or from whom.
+        /// The receiver, or the sender.
         peer: u32,
         /// Its handler.
         handler: u8,
@@ -63,7 +63,7 @@ pub enum What<'a> {
 }
 
 impl What<'_> {
-    /// What is counted.
+    /// The value that is counted.
     pub(crate) fn value(&self) -> u64 {
         match *self {
             Self::Time => 0,

@@ -1,5 +1,5 @@
-//! Which message a handler runs for: messages between two ranks arrive in order, so both sides
-//! count.
+//! Finds the message that a handler runs for: messages between two ranks arrive in order, so both
+//! sides count.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -42,7 +42,7 @@ const fn mixed(word: u64) -> u64 {
     word ^ word >> 31
 }
 
-/// What has been sent to and received from one peer, requests and replies.
+/// Counts of messages sent to and received from one peer, requests and replies apart.
 #[derive(Default)]
 pub(crate) struct Passed {
     sent: [Mutex<u64>; 2],
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_sent_is_not_counted() {
+    fn unsent_messages_are_not_counted() {
         let passed = Passed::default();
         assert_eq!(passed.send(Way::Request, || Ok::<_, ()>('a')), Ok(('a', 0)));
         assert_eq!(

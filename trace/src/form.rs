@@ -1,4 +1,5 @@
-//! The forms of a trace, and what all of them need: who, when, where in the client's source.
+//! The forms of a trace, and the fields that all of them need: thread, time, place in the client's
+//! source.
 
 use core::fmt::{self, Write};
 use std::path::Path;
@@ -26,7 +27,7 @@ impl Form {
         }
     }
 
-    /// What stands at the beginning of a file.
+    /// The beginning of a file.
     pub(crate) const fn opening(self) -> &'static [u8] {
         match self {
             Self::Text => b"",
@@ -35,7 +36,7 @@ impl Form {
         }
     }
 
-    /// What stands at the end of one.
+    /// The end of a file.
     pub(crate) const fn closing(self) -> &'static [u8] {
         match self {
             Self::Text => b"",
@@ -95,7 +96,7 @@ impl Form {
     }
 }
 
-/// Who writes, and where it is in the client's source.
+/// The thread that writes, and its place in the client's source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Who<'a> {
     pub(crate) rank: u32,
@@ -107,7 +108,7 @@ pub(crate) struct Who<'a> {
 }
 
 impl Who<'_> {
-    /// Time of the job; what came before it began is 0.
+    /// Time of the job; 0 for events before its start.
     pub(crate) fn time(&self, at_ns: u64) -> u64 {
         at_ns.saturating_sub(self.epoch_ns)
     }

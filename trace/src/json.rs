@@ -56,7 +56,7 @@ pub(crate) fn event(
 ) -> fmt::Result {
     let (kind, begin) = (event.kind, event.begin_ns);
     open(to, who, event.kind.name(), kind.letter(), 'X', begin)?;
-    // From the rounded begin to the rounded end, so that what follows does not seem to overlap.
+    // From the rounded begin to the rounded end, so that the next event does not seem to overlap.
     let took = who.time(event.end_ns).saturating_sub(who.time(begin));
     write!(to, ",\"dur\":{}", Micros(took))?;
     arguments(to, who, event, details)?;

@@ -1,8 +1,8 @@
-//! The kinds of events, and what is counted of each.
+//! The kinds of events, and the unit of each.
 
 use argonet_settings::Letter;
 
-/// What the value of an event is.
+/// The unit of an event's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// It has none.
@@ -17,7 +17,7 @@ pub enum Unit {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $letter:ident, $name:literal, $unit:ident;)*) => {
-        /// What happened.
+        /// Kinds of events.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Kind {
             $($(#[$doc])* $kind,)*
@@ -39,7 +39,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $name,)* }
             }
 
-            /// What its value is.
+            /// The unit of its value.
             #[must_use]
             pub const fn unit(self) -> Unit {
                 match self { $(Self::$kind => Unit::$unit,)* }

@@ -34,7 +34,7 @@ pub(crate) struct Lane {
     pub(super) owned: AtomicBool,
     /// The system's number of that thread.
     pub(super) thread: AtomicU32,
-    /// Who may touch `text` behind `filled`, or change `filled`.
+    /// The thread that may touch `text` behind `filled`, or change `filled`.
     state: AtomicU32,
     /// Bytes of whole records: written by the holder of `state`, with Release; read with Acquire.
     filled: AtomicUsize,
@@ -47,7 +47,7 @@ pub(crate) struct Lane {
 // by readers while it does not change; both are argued where it is done.
 unsafe impl Sync for Lane {}
 
-/// What became of a record.
+/// Outcome for a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kept {
     Whole,
@@ -139,7 +139,7 @@ impl Lane {
         if whole { Kept::Whole } else { Kept::TooLong }
     }
 
-    /// Writes what is there, if no other thread uses the lane. By any thread.
+    /// Writes the records of the lane, if no other thread uses it. By any thread.
     pub(crate) fn flush(&self, sink: &Sink) {
         if self.filled.load(Ordering::Relaxed) > 0 && self.take(WRITING) {
             self.write_out(sink);
@@ -147,8 +147,8 @@ impl Lane {
         }
     }
 
-    /// Writes what is there because the process ends; `own` is whether the calling thread was
-    /// interrupted while it used this lane. Async-signal-safe.
+    /// Writes the records of the lane because the process ends; `own` is whether the calling thread
+    /// was interrupted while it used this lane. Async-signal-safe.
     pub(crate) fn flush_finally(&self, sink: &Sink, own: bool) {
         for _ in 0..if own { 0 } else { LOOKS } {
             if self.take(WRITING) {
@@ -209,7 +209,7 @@ mod tests {
             assert_eq!(kept, Kept::Whole);
         }
         let written = std::fs::read_to_string(&path).unwrap();
-        // Some are held back, and what is written is whole.
+        // Some records are held back, and those that are written are whole.
         assert!(
             written.ends_with('\n') && written.len() < 5000 * 10,
             "{}",

@@ -1,5 +1,5 @@
-//! Traces and statistics of a process: what it did, when, and how long it took, for all that the
-//! engine and the C API report here. Switched on at start by the settings `GASNET_TRACEFILE` and
+//! Traces and statistics of a process: events that the engine and the C API report here, with their
+//! times and durations. Switched on at start by the settings `GASNET_TRACEFILE` and
 //! `GASNET_STATSFILE`; where they are not given, nothing of this crate runs but [`is_on`], which is
 //! one load.
 //!
@@ -13,11 +13,11 @@
 //! A thread's lane holds 64 KiB of whole records. Its thread writes it out when little room is
 //! left, when its oldest record is a quarter of a second old, when the thread is about to sleep,
 //! and when it ends; the end of the process writes all lanes, in a signal handler too. So nothing
-//! is dropped while the process runs, memory is bounded, and what a SIGKILL can take is what a lane
-//! holds; `GASNET_TRACEFLUSH` makes that nothing.
+//! is dropped while the process runs, memory is bounded, and a SIGKILL can take no more than the
+//! lanes hold; with `GASNET_TRACEFLUSH` they hold nothing.
 //!
-//! What is here process-wide is so because a trace is: one file, threads that come and go, and an
-//! end that signal handlers bring about.
+//! State here is process-wide because a trace is: one file, threads that come and go, and an end
+//! that signal handlers bring about.
 
 mod counter;
 mod event;

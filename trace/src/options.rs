@@ -1,4 +1,4 @@
-//! What the settings ask for, and what is wrong with it.
+//! Options of a trace by the settings, and their errors.
 
 use std::path::{Path, PathBuf};
 
@@ -58,11 +58,11 @@ pub struct TraceError {
     pub setting: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// What the system says.
+    /// The error of the system.
     pub cause: std::io::Error,
 }
 
-/// What a rank traces and counts.
+/// Options of a rank for traces and counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The rank.
@@ -77,9 +77,9 @@ pub struct Options {
     pub stats: Option<Target>,
     /// Whether this rank counts.
     pub counts: bool,
-    /// What is traced.
+    /// The letters that are traced.
     pub trace_letters: Letters,
-    /// What is counted.
+    /// The letters that are counted.
     pub stats_letters: Letters,
     /// Whether each record is written at once.
     pub flush: bool,
@@ -90,7 +90,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What `settings` ask of a rank.
+    /// Options of a rank by `settings`.
     #[must_use]
     pub fn of(settings: &Settings, rank: u32, size: u32) -> Self {
         let trace = settings.get(&TRACE_FILE);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_masks_and_lists_are_told_by_name() {
+    fn bad_masks_and_lists_are_reported_by_name() {
         for (name, value) in [
             ("GASNET_TRACEMASK", "GZ"),
             ("GASNET_STATSMASK", "gets"),
@@ -180,8 +180,8 @@ mod tests {
             ("ARGONET_TRACE_FORMAT", "xml"),
         ] {
             let error = Settings::from_pairs([(name.into(), value.into())]).unwrap_err();
-            let told = error.to_string();
-            assert!(told.contains(name) && told.contains(value), "{told}");
+            let text = error.to_string();
+            assert!(text.contains(name) && text.contains(value), "{text}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What this process traces, and the calling thread's part of it: what the engine and the C API
-//! call.
+//! The trace of this process, and the calling thread's part of it: functions that the engine and
+//! the C API call.
 
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,15 @@ use crate::tracer::{self, Part, Tracer};
 /// Whether anything is traced or counted: stored once, before this rank communicates.
 static ON: AtomicBool = AtomicBool::new(false);
 static TRACER: OnceLock<Tracer> = OnceLock::new();
-/// What the library adds to the statistics.
+/// Adds the library's lines to the statistics.
 static LIBRARY: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
-/// What the client adds to the statistics.
+/// Adds the client's lines to the statistics.
 static CLIENT: OnceLock<fn()> = OnceLock::new();
 
 thread_local! {
     /// The lane of this thread, once it has written something.
     static LANE: Cell<Option<&'static Lane>> = const { Cell::new(None) };
-    /// Whether this thread uses its lane: what a signal handler that runs on top of that does is
-    /// not traced.
+    /// Whether this thread uses its lane: a signal handler that runs on top of that is not traced.
     static BUSY: Cell<bool> = const { Cell::new(false) };
     static RETURN: Return = const { Return };
 }
@@ -86,7 +85,7 @@ pub fn start(options: Options, epoch_ns: u64, job: u64) -> Result<(), TraceError
     Ok(())
 }
 
-/// Who writes the trace, and how to read it.
+/// Heads the trace with its writer, and with hints for reading it.
 fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     let (rank, size, pid) = (tracer.options.rank, tracer.options.size, std::process::id());
     let system = rustix::system::uname();
@@ -110,7 +109,7 @@ fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     tracer.heading(lane, format_args!("GASNET_TRACEMASK: {letters}"));
     let local = u8::from(tracer.options.local);
     tracer.heading(lane, format_args!("GASNET_TRACELOCAL: {local}"));
-    // What summarizing tools look for before anything else: which thread is whose.
+    // Summarizing tools look for this line before anything else: it says which thread is whose.
     tracer.note(
         lane,
         now_ns(),
@@ -124,7 +123,7 @@ fn head(tracer: &Tracer, lane: &Lane, job: u64) {
     tracer.count_text(format_args!("GASNET_STATSMASK: {letters}"));
 }
 
-/// Calls `f` with what this process traces and this thread's lane; not where the thread is inside
+/// Calls `f` with the tracer of this process and this thread's lane; not where the thread is inside
 /// such a call.
 fn with(f: impl FnOnce(&'static Tracer, &'static Lane)) {
     let Some(tracer) = TRACER.get() else { return };
@@ -235,7 +234,8 @@ pub fn count_text(letter: Letter, message: &str) {
     }
 }
 
-/// Sends a message by `send`, which does not wait; also which one it is, if it was sent.
+/// Sends a message by `send`, which does not wait. Also returns which message it is, if it was
+/// sent.
 ///
 /// # Errors
 /// That of `send`.
@@ -259,7 +259,7 @@ pub fn sent_in_order<R, E>(
     Ok((sent, Some(flow)))
 }
 
-/// Which message has come from `peer`. Once for each, in their order.
+/// The message that has come from `peer`. Called once for each, in their order.
 #[must_use]
 pub fn flows(peer: u32, way: Way) -> Option<Flow> {
     let tracer = TRACER.get()?;
@@ -309,7 +309,7 @@ pub fn set_local(local: bool) {
     }
 }
 
-/// The calling thread is about to sleep, so what it holds is written.
+/// Writes the records that the calling thread holds, as it is about to sleep.
 pub fn rest() {
     if is_on() {
         with(|tracer, lane| tracer.flush(lane));
@@ -326,20 +326,20 @@ pub fn dump_statistics(reset: bool) {
     }
 }
 
-/// Has `tell` called when statistics are written, which adds lines of the client's by
-/// [`count_text`]; not where the process ends in a signal handler or by a fatal error. The first
-/// such function counts.
-pub fn on_summary(tell: fn()) {
-    let _ = CLIENT.set(tell);
+/// Registers `add_lines`, which is called when statistics are written and adds the client's lines
+/// by [`count_text`]. It is not called where the process ends in a signal handler or by a fatal
+/// error. Only the first call of this function has an effect.
+pub fn on_summary(add_lines: fn()) {
+    let _ = CLIENT.set(add_lines);
 }
 
-/// The same for the library itself, whose lines stand before the client's.
-pub fn on_summary_of_library(tell: Box<dyn Fn() + Send + Sync>) {
-    let _ = LIBRARY.set(tell);
+/// [`on_summary`] for the library itself, whose lines stand before the client's.
+pub fn on_summary_of_library(add_lines: Box<dyn Fn() + Send + Sync>) {
+    let _ = LIBRARY.set(add_lines);
 }
 
-/// The process ends: writes what is left. Async-signal-safe unless `orderly`; only the first call
-/// does anything.
+/// The process ends: writes the remaining records. Async-signal-safe unless `orderly`; only the
+/// first call does anything.
 pub fn end(orderly: bool) {
     let Some(tracer) = TRACER.get() else { return };
     if tracer.counts_finally() {
@@ -357,8 +357,8 @@ pub fn close() {
 
 fn summarize(tracer: &Tracer, orderly: bool) {
     if orderly {
-        LIBRARY.get().inspect(|tell| tell());
-        CLIENT.get().inspect(|tell| tell());
+        LIBRARY.get().inspect(|add_lines| add_lines());
+        CLIENT.get().inspect(|add_lines| add_lines());
     }
     tracer.summarize(now_ns());
 }

@@ -135,7 +135,7 @@ impl Sink {
     }
 
     /// Reports on standard error what could not be written. Async-signal-safe.
-    pub(crate) fn tell_of_loss(&self, rank: u32, setting: &str) {
+    pub(crate) fn report_loss(&self, rank: u32, setting: &str) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost == 0 {
             return;
@@ -146,7 +146,7 @@ impl Sink {
         // It has room.
         let _ = write!(
             line,
-            "argonet: rank {rank}: {lost} lines are missing in what {setting} names"
+            "argonet: rank {rank}: {lost} lines are missing in the file of {setting}"
         );
         let _ = match error {
             0 => writeln!(line, ": they were too long"),

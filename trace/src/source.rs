@@ -41,7 +41,7 @@ pub fn source() -> (*const c_char, u32) {
     (place.file, place.line)
 }
 
-/// Ignores what the calling thread records from now on, until it has thawed as often.
+/// Ignores lines that the calling thread records from now on, until it has thawed as often.
 pub fn freeze_source() {
     let place = PLACE.get();
     let frozen = place.frozen.saturating_add(1);
@@ -56,7 +56,7 @@ pub fn thaw_source() {
 }
 
 /// Where the calling thread is, as a text.
-pub(crate) fn told() -> Option<(&'static str, u32)> {
+pub(crate) fn recorded() -> Option<(&'static str, u32)> {
     let (file, line) = source();
     if file.is_null() {
         return None;
@@ -72,24 +72,24 @@ mod tests {
 
     #[test]
     fn frozen_lines_stay() {
-        assert_eq!(told(), None);
+        assert_eq!(recorded(), None);
         // SAFETY: literals.
         unsafe {
             set_source(c"a.c".as_ptr(), 3);
             set_source(null(), 4);
-            assert_eq!(told(), Some(("a.c", 4)));
+            assert_eq!(recorded(), Some(("a.c", 4)));
             freeze_source();
             freeze_source();
             set_source(c"b.c".as_ptr(), 5);
             thaw_source();
             set_source(c"b.c".as_ptr(), 6);
-            assert_eq!(told(), Some(("a.c", 4)));
+            assert_eq!(recorded(), Some(("a.c", 4)));
             thaw_source();
             thaw_source();
             set_source(c"b.c".as_ptr(), 7);
         }
-        assert_eq!(told(), Some(("b.c", 7)));
-        std::thread::spawn(|| assert_eq!(told(), None))
+        assert_eq!(recorded(), Some(("b.c", 7)));
+        std::thread::spawn(|| assert_eq!(recorded(), None))
             .join()
             .unwrap();
     }

@@ -11,7 +11,7 @@ use crate::kind::{Kind, Unit};
 const RULE: &str =
     "--------------------------------------------------------------------------------";
 
-/// What is totalled over several kinds, in the order of the summary.
+/// Totals over several kinds, in the order of the summary.
 const TOTALS: [(&str, Letter, Unit); 7] = [
     ("Total gets:", Letter::Get, Unit::Bytes),
     ("Total puts:", Letter::Put, Unit::Bytes),

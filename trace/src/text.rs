@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_of_a_note_tells_who() {
+    fn each_line_of_a_note_names_rank_and_thread() {
         let mut to = String::new();
         let by = Who { source: None, ..BY };
         note(&mut to, &by, 500, Letter::Client, "one\ntwo\n").unwrap();

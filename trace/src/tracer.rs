@@ -1,4 +1,4 @@
-//! What a process traces and counts.
+//! The tracer: traces and counts of a process.
 
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
@@ -47,9 +47,9 @@ pub(crate) struct Tracer {
 pub(crate) enum Part {
     /// All of it.
     Whole,
-    /// That it begins.
+    /// Its begin.
     Begin,
-    /// That it has ended.
+    /// Its end.
     End,
 }
 
@@ -116,7 +116,7 @@ impl Tracer {
             thread: lane.thread.load(Ordering::Relaxed),
             epoch_ns: self.epoch_ns,
             source: if self.traces(Letter::Line) {
-                source::told()
+                source::recorded()
             } else {
                 None
             },
@@ -239,10 +239,10 @@ impl Tracer {
             if !sink.is_shared() {
                 sink.write(self.options.form.closing());
             }
-            sink.tell_of_loss(self.options.rank, TRACE);
+            sink.report_loss(self.options.rank, TRACE);
         }
         if let Some(sink) = &self.stats {
-            sink.tell_of_loss(self.options.rank, STATS);
+            sink.report_loss(self.options.rank, STATS);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What all streams of a rank share.
+//! The bank: credits, counts and epoch that all streams of a rank share.
 
 use super::plan::Plan;
 use super::purse::Credits;
@@ -7,7 +7,7 @@ use super::scavenge::List;
 use core::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Credits of a rank that are not lent, its epoch, and whom it may ask to give back.
+/// Credits of a rank that are not lent, its epoch, and the peers that it may ask to give back.
 ///
 /// All counts are atomic, and each stands for itself: no other memory is published by them, so
 /// Relaxed is enough. The list has a lock, which a stream takes only when its peer gets more than
@@ -46,7 +46,7 @@ impl Bank {
     /// The bank of rank `me`. This is where credits come from: as many as the plan's space holds.
     #[must_use]
     pub fn new(me: u32, plan: Plan, rules: Rules) -> Bank {
-        // With shares above the least everybody can be asked from the beginning.
+        // With shares above the least all peers can be asked from the beginning.
         let fresh = if plan.share() > rules.least {
             plan.nodes()
         } else {
@@ -99,7 +99,7 @@ impl Bank {
         self.epoch.load(Relaxed)
     }
 
-    /// What was moved since the start.
+    /// Credits moved since the start.
     #[must_use]
     pub fn moved(&self) -> Moved {
         Moved {
@@ -129,8 +129,8 @@ impl Bank {
         }
     }
 
-    /// Counts requests; whether the last of the epoch is one of them. Then the stream must end it.
-    /// That is exactly one stream, whatever the others take meanwhile.
+    /// Counts requests. Returns whether the last of the epoch is one of them; the stream must then
+    /// end the epoch. Exactly one stream gets `true`, however many requests others count meanwhile.
     #[inline]
     pub(super) fn takes_last(&self, count: u32) -> bool {
         let before = self.left.fetch_sub(count.into(), Relaxed);
@@ -174,7 +174,7 @@ impl Bank {
         Credits::minted(got)
     }
 
-    /// Takes back what a peer has returned.
+    /// Takes back credits that a peer has returned.
     pub(super) fn take_back(&self, credits: Credits) {
         let count = u32::from(credits.count());
         self.returned.fetch_add(count.into(), Relaxed);

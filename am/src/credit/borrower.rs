@@ -7,7 +7,7 @@ use super::lender::PushedBack;
 use super::peer::{ASKING, Peer};
 use super::scavenge::{Return, Revoke};
 
-/// One request that wants to be sent: what it waited for, until it is sent.
+/// One request from its first attempt until it is sent, with the credits that it waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Attempt {
     lacked: u16,
@@ -27,7 +27,7 @@ impl Peer {
     #[inline]
     #[must_use]
     pub fn available(&self) -> u16 {
-        // More in use than held is possible after a lender has corrected what is held.
+        // More in use than held is possible after a lender has corrected the credits held.
         self.held.saturating_sub(self.in_use)
     }
 
@@ -67,18 +67,18 @@ impl Peer {
         }
     }
 
-    /// What the request that has just been paid for asks for.
+    /// Credits to ask for with a request that has just been paid for.
     #[cold]
     fn ask_with(&mut self, cost: u16, attempt: &Attempt, bank: &Bank) -> u16 {
-        // No other is under way, so a burst begins. What the last one did not come to ask for, it
-        // has done without.
+        // No other is under way, so a burst begins. The last burst has ended without the credits
+        // that it still wanted.
         if bank.rules().mends.one_burst && self.in_use == cost {
             self.wanting = 0;
         }
         self.ask(attempt, bank)
     }
 
-    /// What a request asks for that has stalled, or goes after one that has.
+    /// Credits to ask for with a request that has stalled, or that goes after one that has.
     #[cold]
     pub(super) fn ask(&mut self, attempt: &Attempt, bank: &Bank) -> u16 {
         let rules = bank.rules();
@@ -134,7 +134,7 @@ impl Peer {
         Ok(())
     }
 
-    /// The lender has lent so much, and what is in use now is known. Where nothing is in use, the
+    /// The lender has lent so much, and the credits in use are now known. Where none is in use, the
     /// question was answered, too.
     #[inline]
     pub(super) fn heard(&mut self, lent: u16) {
@@ -166,13 +166,13 @@ impl Peer {
     }
 
     /// The lender wants credits back.
-    // spec P11: what is given back.
+    // spec P11: credits that are given back.
     pub fn revoke(&mut self, revoke: Revoke, bank: &Bank) -> Return {
         if revoke.epoch {
             self.decay_sending(bank);
         }
         let rules = bank.rules();
-        // The text leaves out what is in use, which a decayed peak may be below.
+        // The text leaves out the credits in use; a decayed peak may be below them.
         let keep = rules.least.max(self.peak).max(self.past).max(self.in_use);
         let spare = self.held.saturating_sub(keep);
         let allowance = rules.revoke_limit.saturating_sub(self.gave_back);

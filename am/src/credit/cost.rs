@@ -1,8 +1,8 @@
-//! What messages cost.
+//! Costs of messages.
 
 use super::error::CreditError;
 
-/// What requests cost in credits. Replies cost nothing.
+/// Costs of requests in credits. Replies cost nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
     /// Bytes of receive space that a credit stands for.

@@ -1,17 +1,17 @@
-//! What can be wrong with credits.
+//! Errors of the credit machine.
 
-/// A peer says what cannot be, or a caller asks for it. The conduit adds which peer.
+/// A peer reports an impossible number, or a caller asks for one. The conduit adds which peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreditError {
     /// A count of a message contradicts what was counted here.
     #[error("credits {what}: {got}, at most {most} can be")]
     Account {
-        /// What is said.
+        /// The count that is wrong, in words.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         got: u32,
-        /// What is possible.
+        /// Its limit.
         most: u32,
     },
     /// A request that no chunk holds.
@@ -70,7 +70,7 @@ pub enum PlanError {
     TooFew {
         /// Credits a peer.
         share: u32,
-        /// What it must be at least.
+        /// Its lower limit.
         needed: u32,
     },
     /// A value of the rules is out of its range.

@@ -1,4 +1,4 @@
-//! What travels with requests and replies.
+//! Fields about credits in requests and replies.
 //!
 //! ```text
 //!   Portals:  bit 7   6..4   3..0         wide:  bit 32   31..16   15..0
@@ -7,16 +7,16 @@
 
 use super::error::CreditError;
 
-/// What a request or a reply says about credits.
+/// The fields of a request or a reply about credits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tag {
-    /// The sender has ended an epoch since it last said so: what is kept about sending to it
-    /// decays.
+    /// The sender has ended an epoch since it last reported one: its peer's counts of sending to it
+    /// decay.
     pub epoch: bool,
     /// In a request: the credits that its sender was waiting for. In a reply: credits that are lent
     /// in addition.
     pub extra: u16,
-    /// What the request cost; the reply gives it back.
+    /// The cost of the request; the reply gives it back.
     pub count: u16,
 }
 

@@ -5,8 +5,8 @@ use super::form::Tag;
 use super::peer::{LISTED, Peer};
 use super::purse::Credits;
 
-/// What the reply to a request owes its sender. It goes into the token of the request; dropping it
-/// would lose credits of the sender.
+/// Credits that the reply to a request owes its sender. The debt goes into the token of the
+/// request; dropping it would lose credits of the sender.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "the reply gives credits back"]
 pub struct Debt {
@@ -25,9 +25,9 @@ impl Debt {
 /// A request for which its sender had no credits. It was not taken; it is sent back with this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushedBack {
-    /// What the request cost.
+    /// The cost of the request.
     pub count: u16,
-    /// What the sender holds according to the lender.
+    /// Credits that the sender holds according to the lender.
     pub loan: u16,
 }
 
@@ -72,8 +72,8 @@ impl Peer {
         }
     }
 
-    /// The request was handled: what its reply says. `rank` is the peer's, for the list of those
-    /// who may be asked to give back.
+    /// The request was handled; returns the tag of its reply. `rank` is the peer's, for the list of
+    /// peers that may be asked to give back.
     ///
     /// Call [`Bank::scavenge`] next, when no stream's lock is held.
     #[inline]
@@ -100,7 +100,7 @@ impl Peer {
         let room = rules.most.saturating_sub(self.loan.count());
         let (possible, allowed) = if rules.mends.in_part {
             let allowance = rules.lend_limit.saturating_sub(self.given);
-            // Who asks first does not get all.
+            // The first to ask does not get all.
             let quarter = u16::try_from(bank.banked() / 4).unwrap_or(u16::MAX);
             let possible = wanted.min(room).min(allowance);
             (possible, possible.min(quarter.max(rules.least)))

@@ -1,5 +1,5 @@
-//! Flow control of requests by credits, without I/O: who may send how much to whom, and how that
-//! moves to where it is needed.
+//! Flow control of requests by credits, without I/O: how much each rank may send to each other, and
+//! how credits move to the ranks that need them.
 //!
 //! A credit is [`Costs::granularity`] bytes of a rank's receive space. The rank that owns the space
 //! is the *lender*; a rank that may send into it is a *borrower* and pays each request with
@@ -7,8 +7,8 @@
 //! them. docs/flow-control.md explains the machine and shows it at work.
 //!
 //! * [`Space`] is the receive space, [`Plan`] how its credits are dealt out at the start.
-//! * [`Bank`] is what all streams of a rank share: credits that are not lent, the epoch, and who
-//!   may be asked to give back. Its counts are atomic.
+//! * [`Bank`] is what all streams of a rank share: credits that are not lent, the epoch, and the
+//!   peers that may be asked to give back. Its counts are atomic.
 //! * [`Peer`] is what the rank keeps about one other, as lender and as borrower; it belongs to the
 //!   peer's stream and its lock.
 //! * [`Tag`] travels with requests and replies, as one byte or in wider fields ([`Form`]);
@@ -17,9 +17,9 @@
 //!
 //! Credits of the lender are [`Credits`], a type that can be neither copied nor made: they are
 //! split off, moved and joined, and the first are made by [`Bank::new`] from the space. So no
-//! sequence of calls lends more than the space holds. What a borrower believes to hold came over a
-//! wire and is a number; where it is too large, the lender refuses the request ([`PushedBack`]) and
-//! says what it has lent.
+//! sequence of calls lends more than the space holds. A borrower has got the number of its credits
+//! over a wire; where that is too large, the lender refuses the request ([`PushedBack`]) and says
+//! what it has lent.
 // spec P9: credits, costs, shares and the bank.
 // spec P10: loans that follow demand.
 

@@ -1,4 +1,4 @@
-//! What a rank keeps about one other.
+//! State that a rank keeps about one other.
 
 use super::bank::Bank;
 use super::purse::Credits;
@@ -9,7 +9,7 @@ pub(super) const ASKED: u8 = 1;
 pub(super) const GAVE_NOTHING: u8 = 2;
 /// It is on the scavenge list.
 pub(super) const LISTED: u8 = 4;
-/// This rank has asked it for credits and waits for what becomes of that; only with
+/// This rank has asked the peer for credits and waits for the outcome; only with
 /// [`Mends::one_question`](super::Mends::one_question).
 pub(super) const ASKING: u8 = 8;
 
@@ -32,8 +32,8 @@ pub struct Peer {
     pub(super) gave_back: u16,
     /// Credits that are still to be asked for, with the requests that come.
     pub(super) wanting: u16,
-    // As lender, of credits of this rank. The text's LoanCredits; what requests that were not yet
-    // answered have used of it; LoanRequested, LoanGiven.
+    // As lender, of credits of this rank. The text's LoanCredits; how much of it requests have used
+    // that were not yet answered; LoanRequested, LoanGiven.
     pub(super) loan: Credits,
     pub(super) owed: u16,
     pub(super) asked_for: u16,
@@ -119,14 +119,14 @@ impl Peer {
         news
     }
 
-    /// The peer has ended an epoch: what is kept about sending to it decays.
+    /// The peer has ended an epoch: the counts of sending to it decay.
     pub(super) fn decay_sending(&mut self, bank: &Bank) {
         let shift = bank.rules().decay_shift;
         self.decay_peak(bank);
         self.stalls >>= shift;
         self.gave_back >>= shift;
         self.wanting >>= shift;
-        // What was refused may be asked for again: in this epoch others have given back.
+        // A refused question may be asked again: other peers have given credits back in this epoch.
         self.marks &= !ASKING;
     }
 

@@ -18,7 +18,7 @@ const BANKED_PART: u64 = 3;
 /// In small jobs, where every peer can have the most, the part that is added for the bank.
 const SMALL_JOB_PART: u64 = 10;
 
-/// What a user gives instead of the derived numbers.
+/// Numbers that a user gives instead of the derived ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wishes {
     /// Credits of each peer at the start (`GASNET_PORTAL_CRED_PER_NODE`).
@@ -53,7 +53,7 @@ impl Plan {
     ///    is banked: the total grows with the job, by 6 credits a peer if `least` is 4 (the text's
     ///    22 MiB for 10,000 ranks).
     ///
-    /// The receive space is made for the total; what is left by rounding goes to the bank.
+    /// The receive space is made for the total; the rest from rounding goes to the bank.
     ///
     /// # Errors
     /// Rules that cannot be kept; wishes that do not fit the space, with the sums.
@@ -113,7 +113,7 @@ impl Plan {
                 enough: Space::for_credits(sum, rules.costs).bytes(),
             });
         }
-        // What rounding leaves is banked.
+        // The rest from rounding is banked.
         let bank = holds - share * peers;
         Ok(Plan {
             nodes,

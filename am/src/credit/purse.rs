@@ -14,7 +14,7 @@ impl Credits {
     /// None of them.
     pub const NONE: Credits = Credits(0);
 
-    /// For the bank alone: what it has just taken off its own count.
+    /// For the bank alone: credits that it has just taken off its own count.
     pub(super) const fn minted(count: u16) -> Self {
         Self(count)
     }

@@ -17,22 +17,23 @@ pub struct Mends {
     /// quarter of the bank; the rest counts as missing. The text grants all or nothing.
     pub in_part: bool,
     /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many
-    /// requests as the field needs. The text asks for what the one message lacked.
+    /// requests as the field needs. The text asks for the credits that the one message lacked.
     pub ask_ahead: bool,
     /// The use by a borrower in the last epochs in which it sent anything is kept for
     /// [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and epochs
     /// are short where another peer is busy.
     pub patience: bool,
-    /// Who asked for credits, or stalled, gives none in the same epoch. By the text each time
-    /// counts, and many times take several epochs to decay.
+    /// A peer that asked for credits, or stalled, gives none in the same epoch. By the text each
+    /// question and each stall counts, and many take several epochs to decay.
     pub one_epoch: bool,
-    /// Where the field holds any question: who has asked for credits asks again when some were
-    /// lent, when all that it used has come back, or in the lender's next epoch. By the text each
-    /// request that has stalled asks, and many that stalled for the same credits are all lent some.
+    /// Where the field holds any question: a borrower that has asked for credits asks again when
+    /// some were lent, when all that it used has come back, or in the lender's next epoch. By the
+    /// text each request that has stalled asks, and many that stalled for the same credits are all
+    /// lent some.
     pub one_question: bool,
-    /// With [`ask_ahead`](Self::ask_ahead): what a burst has still to ask for is forgotten when the
-    /// next begins, with a request while no other is under way. Without it that request asks for
-    /// the rest, so credits move long after the last stall.
+    /// With [`ask_ahead`](Self::ask_ahead): credits that a burst still wants are forgotten when the
+    /// next burst begins, which is at a request while no other is under way. Without it that
+    /// request asks for the rest, so credits move long after the last stall.
     pub one_burst: bool,
 }
 
@@ -65,19 +66,19 @@ impl Mends {
 /// at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
-    /// What requests cost.
+    /// Costs of requests.
     pub costs: Costs,
     /// Fields of requests and replies.
     pub form: Form,
     /// Whether credits move. If not, each peer keeps its share and the bank is idle.
     pub dynamic: bool,
-    /// What a peer always keeps. At least the largest request.
+    /// Credits that a peer always keeps. At least the cost of the largest request.
     pub least: u16,
     /// Most that is lent to one peer (`GASNET_PORTAL_MAX_CRED_PER_NODE`).
     pub most: u16,
     /// Requests received that end an epoch (`GASNET_PORTAL_EPOCH_DURATION`).
     pub epoch_requests: u32,
-    /// What decays is shifted right by this at the end of an epoch.
+    /// Decaying counts are shifted right by this at the end of an epoch.
     pub decay_shift: u32,
     /// Credits that one peer may be lent in addition in an epoch, as they decay.
     pub lend_limit: u16,
@@ -94,7 +95,7 @@ pub struct Rules {
     pub walk_targets: u32,
     /// Peers looked at in one walk at most; the text walks until the list is around.
     pub walk_looks: u32,
-    /// What is mended.
+    /// The rules of the text that are mended.
     pub mends: Mends,
 }
 

@@ -1,4 +1,4 @@
-//! Calling credits back from those who do not use them.
+//! Calling credits back from peers that do not use them.
 
 use super::bank::Bank;
 use super::error::CreditError;
@@ -58,7 +58,7 @@ impl List {
     }
 }
 
-/// What became of a rank in a walk.
+/// Outcome of looking at a rank in a walk.
 enum Look {
     /// It is asked.
     Ask(Revoke),
@@ -83,9 +83,9 @@ impl Bank {
     /// unanswered. `send` sends a [`Revoke`] to a rank.
     ///
     /// Passed over are: this rank; ranks that cannot be visited; those that were asked and have not
-    /// answered; who gave nothing in this epoch; who wanted more in this epoch. Who holds no more
-    /// than the least leaves the list. The next walk goes on behind the last one, so all are asked
-    /// in turn.
+    /// answered; those that gave nothing in this epoch; those that wanted more in this epoch. A
+    /// peer that holds no more than the least leaves the list. The next walk goes on behind the
+    /// last one, so all are asked in turn.
     // spec P11: the walk.
     pub fn scavenge(
         &self,
@@ -137,8 +137,8 @@ impl Bank {
             return Look::Pass;
         }
         peer.marks |= ASKED;
-        // The first hundred that are missing are seldom the last, and what a peer has not used for
-        // long it will hardly miss.
+        // The first hundred that are missing are seldom the last, and a peer will hardly miss
+        // credits that it has not used for long.
         let wanted = if self.rules().mends.as_many_as_needed {
             above
         } else {
@@ -155,7 +155,8 @@ impl Peer {
     /// The answer to a [`Revoke`] has come; its credits are banked.
     ///
     /// A borrower that believes to hold more than it was lent may give back more than there is. The
-    /// least, and what requests here have used, stay lent then, so that it can always go on.
+    /// least, and the credits that requests here have used, stay lent then, so that the borrower
+    /// can always go on.
     ///
     /// # Errors
     /// An answer without a question.

@@ -10,7 +10,7 @@ pub struct Space {
     pub buffers: u32,
     /// Chunks of a buffer, or credits.
     pub chunks: u32,
-    /// What requests cost, with the size of a chunk.
+    /// Costs of requests, with the size of a chunk.
     pub costs: Costs,
 }
 

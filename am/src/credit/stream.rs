@@ -1,9 +1,9 @@
 //! For conduits that count requests themselves, as bytes of a stream: the conduit reports now and
-//! then what is in use, and the machine says how much either side may use. Nothing is done for each
-//! message.
+//! then how many credits are in use, and the machine answers how many either side may use. Nothing
+//! is done for each message.
 //!
-//! The use only grows until the lender says what it has handled; so the conduit reports the use
-//! just before it takes such word, and the peak is exact.
+//! The use only grows until the lender reports how much it has handled. The conduit reports the use
+//! just before it takes such a report, so the peak is exact.
 
 use super::bank::Bank;
 use super::borrower::Attempt;
@@ -22,7 +22,7 @@ impl Peer {
     }
 
     /// Borrower: a request lacks `lacked` credits and waits. `is_new`: it has not waited before.
-    /// Returns what to ask the lender for; 0 is nothing.
+    /// Returns the credits to ask the lender for; 0 is no question.
     #[cold]
     pub fn lacks(&mut self, lacked: u16, is_new: bool, bank: &Bank) -> u16 {
         if !is_new {
@@ -86,7 +86,8 @@ impl Peer {
         self.report_epoch(bank)
     }
 
-    /// Lender: what the peer may give back at most: all but the least and what is owed.
+    /// Lender: the most that the peer may give back: all but the least and the credits that are
+    /// owed.
     #[must_use]
     pub fn most_back(&self, bank: &Bank) -> u16 {
         let stays = bank.rules().least.max(self.owed);

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[cfg(test)]
 mod tests;
 
-/// What the receiver keeps of the half that came first.
+/// The half that came first, as the receiver keeps it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Half<H, D> {
     Header(H),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 // spec P7: either half may come first.
 #[test]
-fn whichever_half_comes_second_has_both() {
+fn the_second_half_returns_both() {
     let mut cache = LidCache::new(4, 4);
     assert_eq!(cache.header(1, 9, 'h'), Ok(None));
     assert_eq!(cache.data(2, 9, 'x'), Ok(None), "another source");

@@ -3,8 +3,8 @@
 //!
 //! The buffers stand in a chain. A request goes behind the last one in the first buffer of the
 //! chain; when less than a chunk is left there, the buffer leaves the chain (is *unlinked*). When
-//! all of its requests have been handled, it comes back, empty, at the end. That is what Portals
-//! does with locally managed memory descriptors, and what any ring of large buffers can do.
+//! all of its requests have been handled, it comes back, empty, at the end. Portals does so with
+//! locally managed memory descriptors, and any ring of large buffers can.
 //!
 //! **How much may be promised.** A handled request gives its credits back at once, its buffer only
 //! with the last one in it. Let there be `b` buffers of `k` chunks, and `(b - 1) x (k - 1)` chunks
@@ -54,7 +54,7 @@ struct Buffer {
     unlinked: bool,
 }
 
-/// What became of a buffer.
+/// Outcome for a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handled {
     /// Others of its requests wait, or it is still being filled.

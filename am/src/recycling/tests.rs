@@ -56,9 +56,9 @@ fn a_buffer_goes_through_its_life() {
     );
 }
 
-// spec P8: at every fill level what was promised fits, handled in order.
+// spec P8: at every fill level promised requests fit, handled in order.
 #[test]
-fn what_credits_promise_fits_at_every_fill_level() {
+fn promised_requests_fit_at_every_fill_level() {
     for (buffers, chunks) in [(2, 2), (2, 5), (3, 2), (3, 4), (5, 3)] {
         let space = space(buffers, chunks);
         let promised = space.credits();
@@ -149,8 +149,8 @@ proptest! {
     ) {
         let mut chain = Chain::new(&space(buffers, chunks));
         let size = chunks * 1024;
-        // What lies where: of each buffer the requests that were not handled, and how far it is
-        // filled since it was linked.
+        // The contents of each buffer: the requests that were not handled, and how far it is filled
+        // since it was linked.
         let mut model: Vec<(u32, Vec<(u32, u32)>)> = vec![(0, Vec::new()); buffers as usize];
         for (place, len, which) in steps {
             if place {

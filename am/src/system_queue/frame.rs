@@ -7,7 +7,7 @@
 
 use crate::credit::{Return, Revoke};
 
-/// What one rank asks another, or reports to it.
+/// A question or report of one rank to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Question {
     /// Give credits back.
@@ -16,7 +16,7 @@ pub enum Question {
     Exit(u8),
 }
 
-/// What the other answers.
+/// The answer of the other rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// Credits given back.
@@ -35,11 +35,11 @@ pub struct Frame(pub u64);
 pub struct FrameError {
     /// The word.
     pub word: u64,
-    /// What is wrong.
+    /// The error.
     pub what: &'static str,
 }
 
-/// What a frame says.
+/// The meaning of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Content {
     Question(Question),

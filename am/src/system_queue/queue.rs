@@ -4,7 +4,7 @@ use super::frame::{Answer, Content, Frame, FrameError, Question};
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// What is kept about one peer. All zero until the first message.
+/// State about one peer. All zero until the first message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
     /// The last answer given to the peer, without its sequence: kind and epoch in bits 31 and 30,
@@ -66,7 +66,7 @@ impl Slot {
     }
 }
 
-/// What a frame means to its receiver.
+/// The meaning of a frame for its receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
     /// A question, to be carried out and answered by [`SystemQueue::answer`] at once.
@@ -191,8 +191,8 @@ impl SystemQueue {
     fn heard(slot: &mut Slot, frame: Frame, question: Question) -> Heard {
         let sequence = frame.sequence();
         if slot.marks & HEARD != 0 {
-            // One question is open at a time, so what is not the next is an old one that the
-            // network has repeated.
+            // One question is open at a time, so any but the next is an old one that the network
+            // has repeated.
             if sequence == slot.heard && slot.marks & OWES == 0 {
                 return Heard::Repeated(Self::answer_again(slot));
             }
@@ -250,7 +250,7 @@ impl SystemQueue {
         self.open.front().map(|open| open.due)
     }
 
-    /// Repeats what is due, by `send`.
+    /// Repeats due questions, by `send`.
     pub fn handle_timeout(&mut self, now: Duration, mut send: impl FnMut(u32, Frame)) {
         while let Some(mut open) = self.open.pop_front_if(|open| open.due <= now) {
             open.due = now + self.resend;

@@ -101,8 +101,8 @@ impl Shutdown {
     /// This rank ends the job, or forwards an end with code 0 that it has heard of. Has no effect
     /// if it does so already, nor if it has heard of another end: the first code stays.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
-        let passes_on = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
-        if self.state == ShutdownState::Running || passes_on {
+        let forwards = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
+        if self.state == ShutdownState::Running || forwards {
             self.state = ShutdownState::Reporting;
             self.code = code;
             self.deadline = now + limit;
@@ -158,7 +158,7 @@ impl Shutdown {
         self.settle();
     }
 
-    /// What a frame from `from` meant. Returns the answer to give if it was an exit.
+    /// Takes the meaning of a frame from `from`. Returns the answer to give if it was an exit.
     pub fn heard(&mut self, from: u32, heard: Heard) -> Option<Answer> {
         match heard {
             Heard::Question(Question::Exit(code)) => {
@@ -166,7 +166,7 @@ impl Shutdown {
                     self.code = code;
                     self.state = ShutdownState::Clean(code);
                 }
-                // Who says so itself need not confirm.
+                // A rank that reports an exit itself need not confirm.
                 self.has_confirmed(from);
                 Some(Answer::Exiting)
             }

@@ -52,7 +52,7 @@ fn a_second_question_waits_for_the_first_answer() {
 }
 
 #[test]
-fn what_is_repeated_is_carried_out_once_and_answered_again() {
+fn repeated_questions_are_carried_out_once_and_answered_again() {
     let (mut asker, mut other) = (SystemQueue::new(RESEND), SystemQueue::new(RESEND));
     let (mut slot, mut there) = (Slot::default(), Slot::default());
     let asked = asker.ask(NOW, 1, &mut slot, revoke(7)).unwrap();
@@ -84,7 +84,7 @@ fn what_is_repeated_is_carried_out_once_and_answered_again() {
 }
 
 #[test]
-fn what_is_no_message_is_refused() {
+fn malformed_frames_are_refused() {
     let (mut queue, mut slot) = (SystemQueue::new(NOW), Slot::default());
     for word in [
         0,
@@ -145,7 +145,7 @@ impl Job {
         }
     }
 
-    fn tell(&mut self, me: usize, now: Duration) {
+    fn report(&mut self, me: usize, now: Duration) {
         let (slots, wire) = (&mut self.slots[me], &mut self.wire);
         self.ends[me].poll_transmit(now, &mut self.queues[me], |rank, ask| {
             if let Some(frame) = ask(&mut slots[rank as usize]) {
@@ -174,7 +174,7 @@ impl Job {
             let answer = SystemQueue::answer(&mut self.slots[to][from], answer);
             self.wire.push((to, from, answer));
         }
-        self.tell(to, now);
+        self.report(to, now);
     }
 }
 
@@ -183,7 +183,7 @@ impl Job {
 fn all_confirm_an_exit() {
     let mut job = Job::new(40, 8);
     job.ends[3].begin(NOW, 17, RESEND * 100);
-    job.tell(3, NOW);
+    job.report(3, NOW);
     while let Some(frame) = job.wire.pop() {
         job.deliver(NOW, frame);
     }
@@ -198,10 +198,10 @@ fn all_confirm_an_exit() {
 
 // spec P13: the wait is bounded.
 #[test]
-fn who_does_not_confirm_is_counted_when_time_is_over() {
+fn unconfirmed_reports_are_counted_at_the_deadline() {
     let mut job = Job::new(5, 2);
     job.ends[0].begin(NOW, 1, RESEND * 3);
-    job.tell(0, NOW);
+    job.report(0, NOW);
     // Ranks 2 and 4 are deaf.
     while let Some(frame) = job.wire.pop() {
         if frame.1.is_multiple_of(2) && frame.1 != 0 {
@@ -223,16 +223,16 @@ fn who_does_not_confirm_is_counted_when_time_is_over() {
 
 // spec P13: one at a time, and a deaf one does not keep the next from hearing.
 #[test]
-fn who_is_silent_keeps_others_from_hearing_for_a_part_of_the_time_only() {
+fn a_silent_rank_delays_others_for_a_part_of_the_time_only() {
     let mut job = Job::new(4, 1);
     let limit = RESEND * 16;
     job.ends[0].begin(NOW, 9, limit);
-    job.tell(0, NOW);
+    job.report(0, NOW);
     let reported = |job: &Job| job.wire.iter().map(|frame| frame.1).collect::<Vec<_>>();
     assert_eq!(reported(&job), [1]);
-    job.tell(0, RESEND - Duration::from_nanos(1));
+    job.report(0, RESEND - Duration::from_nanos(1));
     assert_eq!(reported(&job), [1]);
-    job.tell(0, RESEND);
+    job.report(0, RESEND);
     assert_eq!(reported(&job), [1, 2]);
     // Rank 2 confirms, so rank 3 gets its report at once.
     let question = job.wire.remove(1);
@@ -249,7 +249,7 @@ fn who_is_silent_keeps_others_from_hearing_for_a_part_of_the_time_only() {
 // spec P13: over connections an exit is reported to connected ranks; one that is gone is not waited
 // for.
 #[test]
-fn who_is_passed_over_or_gone_is_not_waited_for() {
+fn ranks_passed_over_or_gone_are_not_waited_for() {
     let mut job = Job::new(4, 8);
     job.ends[1].begin(NOW, 9, RESEND * 100);
     let (slots, wire) = (&mut job.slots[1], &mut job.wire);
@@ -272,9 +272,9 @@ fn who_is_passed_over_or_gone_is_not_waited_for() {
     assert_eq!(job.ends[1].reported(), (2, 2));
 }
 
-/// Rank `first` ends with 0, all that hear of it pass it on, but those that are `deaf` to the end;
-/// how many reports each has sent.
-fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) -> Vec<u32> {
+/// Rank `first` ends with 0, all others that hear of it forward it, but the `deaf` ones hear
+/// nothing. Returns how many reports each has sent.
+fn forwarded(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) -> Vec<u32> {
     let mut job = Job::new(ranks, 64);
     let mut begun = vec![false; ranks];
     let mut ending = vec![first];
@@ -317,29 +317,29 @@ fn passed_on(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) ->
 
 // spec P13: an end with 0 costs each rank a binary logarithm of messages, and all hear of it.
 #[test]
-fn an_end_with_0_is_passed_on_to_all() {
+fn an_end_with_0_is_forwarded_to_all() {
     for ranks in (1..20).chain([64, 100, 127]) {
         for first in [0, ranks / 2, ranks - 1] {
-            let reported = passed_on(ranks, first, 1, &[]);
+            let reported = forwarded(ranks, first, 1, &[]);
             let most = (ranks as u32).next_power_of_two().trailing_zeros();
             assert_eq!(reported[first], most, "{first} of {ranks}");
             assert_eq!(reported.iter().max(), Some(&most), "{ranks}: {reported:?}");
         }
         for neighborhood in [2, 3, 5, 16] {
-            passed_on(ranks, ranks / 2, neighborhood, &[]);
+            forwarded(ranks, ranks / 2, neighborhood, &[]);
         }
     }
-    // Ranks that compute pass nothing on. They are reached by others, or not at all.
-    passed_on(16, 0, 1, &[1, 2, 8]);
+    // Ranks that compute forward nothing. Other ranks report to them, or none does.
+    forwarded(16, 0, 1, &[1, 2, 8]);
 }
 
-// spec P13: what is passed on is the code 0 alone, once.
+// spec P13: only the code 0 is forwarded, and once.
 #[test]
 fn exit_is_forwarded_at_most_once() {
     for code in [0, 7] {
         let mut job = Job::new(8, 64);
         job.ends[0].begin(NOW, code, RESEND);
-        job.tell(0, NOW);
+        job.report(0, NOW);
         let first = job.wire.remove(0);
         assert_eq!((first.0, first.1), (0, 1));
         job.wire.clear();
@@ -347,7 +347,7 @@ fn exit_is_forwarded_at_most_once() {
         job.wire.clear();
         for again in [0, 7, 0] {
             job.ends[1].begin(NOW, again, RESEND);
-            job.tell(1, NOW);
+            job.report(1, NOW);
         }
         let to: Vec<usize> = job.wire.iter().map(|frame| frame.1).collect();
         let due: &[usize] = if code == 0 { &[2, 3, 5] } else { &[] };
@@ -358,7 +358,7 @@ fn exit_is_forwarded_at_most_once() {
         }
         assert_eq!(job.ends[1].state(), ShutdownState::Clean(code));
         job.ends[1].begin(NOW, 0, RESEND);
-        job.tell(1, NOW);
+        job.report(1, NOW);
         assert_eq!(job.ends[1].reported().0, due.len() as u32, "{code}");
     }
 }
@@ -369,7 +369,7 @@ fn a_question_counts_as_a_confirmation() {
     let mut job = Job::new(2, 8);
     for me in [0, 1] {
         job.ends[me].begin(NOW, 7 + me as u8, RESEND * 100);
-        job.tell(me, NOW);
+        job.report(me, NOW);
     }
     for question in core::mem::take(&mut job.wire) {
         job.deliver(NOW, question);
@@ -384,7 +384,7 @@ fn a_question_counts_as_a_confirmation() {
 }
 
 proptest! {
-    // spec P12: exactly once, whatever the network does.
+    // spec P12: exactly once, for any faults of the network.
     #[test]
     fn questions_are_carried_out_once_and_the_job_ends(
         draws in prop::collection::vec(any::<u32>(), 50..400),
@@ -422,7 +422,7 @@ proptest! {
         // Faults stop; some ranks end.
         for me in 0..enders.min(ranks) {
             job.ends[me].begin(now, me as u8 + 1, RESEND * 1000);
-            job.tell(me, now);
+            job.report(me, now);
         }
         for _ in 0..200 {
             while let Some(frame) = job.wire.pop() {

@@ -20,10 +20,10 @@ use engines::{Memory, Station};
 use std::hint::black_box;
 use std::process::ExitCode;
 
-/// Name, and what does so many.
+/// Name, and the function that does so many.
 type Round = (&'static str, fn(u64));
 
-/// Values put and got through the public interface, by a rank alone; and what two ranks do, both of
+/// Values put and got through the public interface, by a rank alone; and work of two ranks, both of
 /// this process: round trips over a connection, also for the cost of credits
 /// (docs/flow-control.md), and over interfaces in software; collective calls by lines.
 const ROUNDS: [Round; 9] = [
@@ -148,8 +148,8 @@ fn by_lines(times: u64, call: Call) {
         ..call
     };
     for _ in 0..times {
-        // SAFETY: what the calls read and write outlives them, as each is complete at the end of
-        // its round.
+        // SAFETY: the memory that the calls read and write outlives them, as each is complete at
+        // the end of its round.
         let event = unsafe { other.collective_start(&contexts[1], other.world_team(), others) }
             .expect("a start");
         // SAFETY: as above.
@@ -169,7 +169,7 @@ fn run(case: &Case, times: u64) -> Result<()> {
         ranks: case.neighbors + 1,
         cause,
     })?;
-    // The barrier that Linux has, whatever the program runs under.
+    // The barrier that Linux has, even where callgrind runs the program.
     let station = Station::new(&memory, JobRank(0), ThreadMode::Seq, Barrier::Sleeper)?;
     let ctx = Station::context();
     (0..times).try_for_each(|i| (case.operation)(&station, &ctx, black_box(i)))

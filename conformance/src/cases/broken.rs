@@ -1,4 +1,4 @@
-//! What a peer with damaged memory, or another version, may send.
+//! Garbage, as a peer with damaged memory, or another version, may send it.
 
 use super::Case;
 use crate::bench::{Bench, Want};

@@ -10,11 +10,11 @@ use argonet_conduit::SendError;
 pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     vec![
         always("ranks_end_in_any_order", ranks_end_in_any_order),
-        always("sending_to_who_has_ended", sending_to_who_has_ended),
+        always("sends_to_an_ended_rank_fail", sends_to_an_ended_rank_fail),
         Case {
-            name: "what_was_sent_before_the_end_arrives",
+            name: "messages_sent_before_the_end_arrive",
             applies: |promises| promises.outlives_sender,
-            run: what_was_sent_before_the_end_arrives,
+            run: messages_sent_before_the_end_arrive,
         },
     ]
 }
@@ -57,13 +57,13 @@ fn ranks_end_in_any_order<R: Rig>(rig: &R) {
                 for &from in &left {
                     drop_into(&bench, from, rank, Mail::note(tag).asks_short());
                     let to = left[tag as usize % left.len()];
-                    bench.until_among(&left, "those who are left have room", |bench| {
+                    bench.until_among(&left, "the remaining ranks have room", |bench| {
                         drop_into(bench, from, to, Mail::note(1000 + tag))
                     });
                 }
             }
             let due = 20 * left.len();
-            bench.until_among(&left, "those who are left hear each other", |bench| {
+            bench.until_among(&left, "the remaining ranks hear each other", |bench| {
                 let logs = left.iter().map(|&rank| &bench.logs[rank as usize]);
                 let entries = logs.flat_map(|log| log.requests.iter().flatten());
                 entries.filter(|entry| entry.tag >= 1000).count() >= due
@@ -83,8 +83,8 @@ fn ranks_end_in_any_order<R: Rig>(rig: &R) {
     }
 }
 
-/// There is an end to it: no room, or an error; and the third rank does not suffer.
-fn sending_to_who_has_ended<R: Rig>(rig: &R) {
+/// Sends to an ended rank end with no room or an error, and the third rank does not suffer.
+fn sends_to_an_ended_rank_fail<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).cramped());
     bench.end(1);
     let mut tag = 0;
@@ -95,7 +95,7 @@ fn sending_to_who_has_ended<R: Rig>(rig: &R) {
             Err(error) => bench.fail(&error.to_string()),
         }
         bench.poll(0);
-        assert!(tag < 1 << 20, "there is no end to what an ended rank takes");
+        assert!(tag < 1 << 20, "an ended rank takes messages without end");
     }
     for tag in 0..100 {
         bench.send(0, 2, Mail::note(tag).medium(300).echo());
@@ -108,7 +108,7 @@ fn sending_to_who_has_ended<R: Rig>(rig: &R) {
 }
 
 /// The ended rank's messages are handled; replies to it go nowhere.
-fn what_was_sent_before_the_end_arrives<R: Rig>(rig: &R) {
+fn messages_sent_before_the_end_arrive<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).calm());
     for tag in 0..100 {
         bench.send(0, 1, Mail::note(tag).medium(tag as usize));

@@ -1,4 +1,4 @@
-//! Who is who, and that every limit is what it says.
+//! Ranks of the job, and every limit at its edge.
 
 use super::{Case, always, lengths};
 use crate::bench::{Bench, SEGMENT, Want};
@@ -9,7 +9,7 @@ use argonet_am::{AmError, Category, MAX_CARRIED, MAX_MEDIUM, MessageClass};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest, SendError};
 
-/// What GASNet-EX asks of every conduit, in bytes.
+/// The least payload that GASNet-EX asks of every conduit, in bytes.
 const LEAST_PAYLOAD: usize = 512;
 
 /// Numbers of arguments around each step of a header.
@@ -106,7 +106,7 @@ fn every_length_of_mediums<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// Longs lie where they should, whatever their length and place, and nothing beside them changes.
+/// Longs lie where they should, for every length and place, and nothing beside them changes.
 fn every_length_of_longs<R: Rig>(rig: &R) {
     const MARGIN: u64 = 64;
     let mut bench = Bench::new(rig, Want::ranks(2).segments(1 << 18));
@@ -255,12 +255,12 @@ fn longs_outside_are_refused<R: Rig>(rig: &R) {
             assert!(matches!(prepared, Err(SendError::Message(_))), "{what}");
         } else {
             assert_eq!(sent, Ok(()), "{what}");
-            bench.until("the sender is told", |bench| {
+            bench.until("the error reaches the sender", |bench| {
                 !bench.logs[0].broken.is_empty()
             });
-            let told = bench.logs[0].broken.pop();
-            let outside = matches!(told, Some(AmError::OutsideSegment { to: JobRank(1), .. }));
-            assert!(outside, "{what}: {told:?}");
+            let error = bench.logs[0].broken.pop();
+            let outside = matches!(error, Some(AmError::OutsideSegment { to: JobRank(1), .. }));
+            assert!(outside, "{what}: {error:?}");
         }
         bench.send(0, 1, Mail::note(1).asks_short());
         bench.account();

@@ -19,7 +19,7 @@ use argonet_conduit::smp::ThreadMode;
 use libtest_mimic::Trial;
 use std::sync::Arc;
 
-/// A case: its name, whether it applies, and what it does. It panics to fail.
+/// A case: its name, whether it applies, and its function, which panics to fail.
 struct Case<R> {
     name: &'static str,
     applies: fn(&Promises) -> bool,
@@ -51,7 +51,7 @@ fn cases<R: Rig>() -> Vec<Case<R>> {
     all
 }
 
-/// All cases that apply to what the rig promises, as tests named `rig::case`.
+/// All cases that apply to the rig's promises, as tests named `rig::case`.
 pub fn trials<R: Rig>(rig: R) -> Vec<Trial> {
     let rig = Arc::new(rig);
     let promises = rig.promises();

@@ -26,7 +26,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// What is asked for.
+/// The room that is asked for.
 #[derive(Clone, Copy)]
 struct Room {
     nargs: usize,
@@ -57,7 +57,7 @@ impl Room {
     }
 }
 
-/// Tries once, and looks at what was given.
+/// Tries once, and looks at the prepared payload.
 fn try_prepare<R: Rig>(bench: &mut Bench<R>, to: u32, room: Room) -> Option<Prepared> {
     match bench.at(0).prepare(&room.want(to)) {
         Ok(prepared) => {
@@ -151,7 +151,7 @@ fn prepared_longs_of_every_length<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// What is committed is less than what was prepared, down to nothing.
+/// A commit has fewer bytes than were prepared, down to none.
 fn a_commit_may_be_smaller<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let max = bench.at(0).limits().medium_request;
@@ -228,7 +228,7 @@ fn several_prepared_at_once<R: Rig>(rig: &R) {
             };
             open.extend(try_prepare(&mut bench, to, room).map(|prepared| (prepared, tag, offset)));
         }
-        // Others still send, and arrive once what is before them is there.
+        // Others still send, and their messages arrive once those before them are there.
         let _ = bench.try_send(0, 1, Mail::note(8 * round + 7));
         let at = round as usize % open.len().max(1);
         open.rotate_left(at);

@@ -6,14 +6,14 @@ use crate::rig::Rig;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::{Completion, Conduit, Injected, SMALL_PUT, SendError};
 
-/// Bytes on both sides of what is got, which must not change; on both sides of puts, too.
+/// Bytes on both sides of a get's data, which must not change; on both sides of puts, too.
 pub(super) const MARGIN: usize = 64;
 
 /// Operations of one rank with their buffers, which live until the operations are complete.
 pub(super) struct Operations {
     rank: u32,
     next: u64,
-    /// Handle, what is due, buffer.
+    /// Handle, completions that are due, buffer.
     pub(super) open: Vec<(u64, Due, Vec<u8>)>,
 }
 
@@ -55,7 +55,8 @@ impl Operations {
         }
     }
 
-    /// Keeps the buffer of what was injected; gives it back where that is complete.
+    /// Keeps the buffer of an operation that was injected; gives it back where the operation is
+    /// complete.
     fn injected(
         &mut self,
         injected: Injected,
@@ -144,8 +145,8 @@ impl Operations {
         )
     }
 
-    /// Takes what was reported since the last call; `(handle, part)` in order. A part that is not
-    /// due fails: it was reported twice, or never promised.
+    /// Takes the reports since the last call; `(handle, part)` in order. A part that is not due
+    /// fails: it was reported twice, or never promised.
     pub(super) fn reports<R: Rig>(&mut self, bench: &mut Bench<R>) -> Vec<(u64, Completion)> {
         let reports = std::mem::take(&mut bench.logs[self.rank as usize].completed);
         for &(handle, part) in &reports {
@@ -197,7 +198,7 @@ pub(super) fn complete_put<R: Rig>(
                 let there = bench.read(to, offset, bytes.len());
                 assert!(
                     there == bytes,
-                    "put of {}: not there when told",
+                    "put of {}: not there when reported",
                     bytes.len()
                 );
             }

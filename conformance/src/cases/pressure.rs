@@ -1,4 +1,4 @@
-//! What happens when there is no room: nothing is lost, no rank waits for ever.
+//! Lack of room: nothing is lost, no rank waits for ever.
 
 use super::{Case, always};
 use crate::bench::{Bench, Idle, Want};
@@ -18,7 +18,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
             "a_long_without_room_writes_nothing",
             a_long_without_room_writes_nothing,
         ),
-        always("replies_that_nobody_takes", replies_that_nobody_takes),
+        always("untaken_replies_are_kept", untaken_replies_are_kept),
         always(
             "one_full_peer_does_not_stop_another",
             one_full_peer_does_not_stop_another,
@@ -27,7 +27,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// Everybody asks everybody, with the largest payload there is each way.
+/// All ranks ask all ranks, with the largest payload there is each way.
 fn largest_requests_with_largest_replies<R: Rig>(rig: &R) {
     const EACH: u32 = 24;
     for ranks in 2..=4 {
@@ -66,7 +66,7 @@ fn largest_requests_with_largest_replies<R: Rig>(rig: &R) {
     }
 }
 
-/// Full comes, leaves nothing sent, and goes when the target polls. In each category.
+/// `Full` comes, leaves nothing sent, and goes when the target polls. In each category.
 fn a_target_that_never_polls<R: Rig>(rig: &R) {
     let kinds: [fn(u32, usize) -> Mail; 5] = [
         |tag, _| Mail::note(tag),
@@ -106,7 +106,7 @@ fn a_long_without_room_writes_nothing<R: Rig>(rig: &R) {
     let before = vec![0xa5; 1000];
     bench.write(1, 0, &before);
     bench.fill(0, 1, |tag| Mail::note(tag).args(16));
-    // The shortest takes what that has left.
+    // The shortest messages take the room that those have left.
     bench.fill(0, 1, Mail::note);
     let refused = bench.try_send(0, 1, Mail::note(1).long(1000, 0));
     if refused == Err(SendError::Full) {
@@ -118,7 +118,7 @@ fn a_long_without_room_writes_nothing<R: Rig>(rig: &R) {
 
 // spec P6
 /// The sender of requests takes no replies: they are not lost, and no reply fails for lack of room.
-fn replies_that_nobody_takes<R: Rig>(rig: &R) {
+fn untaken_replies_are_kept<R: Rig>(rig: &R) {
     let limits = Bench::new(rig, Want::ranks(2).cramped()).at(0).limits();
     let kinds: [&dyn Fn(u32) -> Mail; 2] = [&|tag| Mail::note(tag).asks_short(), &|tag| {
         // Requests as long as their replies, or there would be far more to answer than to ask.

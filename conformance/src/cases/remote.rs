@@ -43,7 +43,7 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// A background that no pattern has: the margins around what is written must keep it.
+/// A background that no pattern has: the margins around written bytes must keep it.
 fn background(len: usize) -> Vec<u8> {
     (0..len).map(|i| 0x80 | (i % 101) as u8).collect()
 }
@@ -253,7 +253,7 @@ fn puts_outside_write_nothing<R: Rig>(rig: &R) {
                 .put(JobRank(1), place, bytes.as_ptr(), len, token(3))
         };
         if put.is_ok() {
-            bench.until("somebody says what is wrong", |bench| {
+            bench.until("a rank reports the error", |bench| {
                 bench.logs.iter().any(|log| !log.broken.is_empty())
             });
         }
@@ -286,7 +286,7 @@ fn gets_outside_are_refused<R: Rig>(rig: &R) {
                 .get(JobRank(1), SegmentOffset(offset), at, len, token(3))
         };
         if get.is_ok() {
-            bench.until("somebody says what is wrong", |bench| {
+            bench.until("a rank reports the error", |bench| {
                 bench.logs.iter().any(|log| !log.broken.is_empty())
             });
         }

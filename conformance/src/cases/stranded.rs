@@ -1,4 +1,4 @@
-//! Nothing is stranded: what was sent arrives although its sender does nothing more.
+//! Nothing is stranded: messages arrive although their sender does nothing more.
 
 use super::{Case, always};
 use crate::bench::{Bench, Want};
@@ -49,8 +49,8 @@ fn one_message_without_another_call<R: Rig>(rig: &R) {
     }
 }
 
-/// Where what was taken arrives in any case, the sender never polls and only tries again when there
-/// is no room; elsewhere it polls until all but the last has arrived.
+/// Where the conduit delivers accepted messages in any case, the sender never polls and only tries
+/// again when there is no room; elsewhere it polls until all but the last have arrived.
 fn the_last_of_a_burst<R: Rig>(rig: &R) {
     const COUNT: u32 = 1000;
     for cramped in [false, true] {
@@ -79,7 +79,7 @@ fn the_last_of_a_burst<R: Rig>(rig: &R) {
     }
 }
 
-/// Who replies does nothing more after the poll in which it has.
+/// The replier does nothing more after the poll in which it has replied.
 fn a_reply_without_another_call<R: Rig>(rig: &R) {
     let long = rig.promises().alone_bytes.min(1000);
     for (category, len) in [

@@ -40,7 +40,7 @@ struct Sender {
     from: u32,
     to: u32,
     count: u32,
-    /// By prepare and commit, what allows it.
+    /// By prepare and commit, for messages that allow it.
     negotiates: bool,
 }
 
@@ -138,7 +138,7 @@ fn run<R: Rig>(
                         while arrived.load(Ordering::Relaxed) < all && !stop.stopped() {
                             looks += 1;
                             if looks % 4096 == 0 {
-                                // Those who have no room wait for this rank.
+                                // Senders without room wait for this rank.
                                 poll(plan.from, &mut log);
                             }
                             std::hint::spin_loop();
@@ -221,7 +221,7 @@ impl Ready {
         let mut prepared = over.prepare(&want)?;
         // SAFETY: the conduit is borrowed.
         let written = unsafe { prepared.buffer() }.copy_from(0, &self.bytes);
-        written.expect("the buffer has at least what was asked for");
+        written.expect("the buffer has at least the bytes asked for");
         over.commit(prepared, NOTE, &self.args, entry.len);
         Ok(())
     }
@@ -270,7 +270,7 @@ fn threads_negotiate<R: Rig>(rig: &R) {
     run(&mut bench, &senders, &[1], negotiable);
 }
 
-/// Several threads, one at a time: what one has sent, another polls for.
+/// Several threads, one at a time: one sends, another polls for the messages.
 fn threads_in_turn<R: Rig>(rig: &R) {
     const EACH: u32 = 1000;
     let mut bench = Bench::new(rig, Want::ranks(2));

@@ -1,4 +1,4 @@
-//! Polls are bounded, and who sleeps is woken.
+//! Polls are bounded, and sleeping ranks are woken.
 
 use super::{Case, always};
 use crate::bench::{Bench, Want};
@@ -20,25 +20,25 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     };
     vec![
         always("a_poll_is_bounded", a_poll_is_bounded),
-        always("has_work_tells", has_work_tells),
-        always("quiescent_tells", quiescent_tells),
+        always("has_work_sees_messages", has_work_sees_messages),
+        always("quiescent_means_handled", quiescent_means_handled),
         sleeps("a_sleep_has_an_end", a_sleep_has_an_end),
         sleeps("an_arrival_ends_a_sleep", an_arrival_ends_a_sleep),
         sleeps("no_wake_up_is_lost", no_wake_up_is_lost),
         Case {
-            name: "what_another_thread_took_ends_a_sleep",
+            name: "another_threads_poll_ends_a_sleep",
             applies: |promises| promises.sleeps && super::par(promises),
-            run: what_another_thread_took_ends_a_sleep,
+            run: another_threads_poll_ends_a_sleep,
         },
     ]
 }
 
-/// A sleep that lasts so long was not ended by what arrived.
+/// A sleep that lasts so long was not ended by an arrival.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
 // spec P2
-/// Floods one rank from all sides. That a poll is bounded is checked at every poll of the suite;
-/// here there is more than that to take.
+/// Floods one rank from all sides. Every poll of the suite is checked to be bounded; here more
+/// messages wait than one poll may take.
 fn a_poll_is_bounded<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(4));
     for from in 0..4 {
@@ -53,8 +53,8 @@ fn a_poll_is_bounded<R: Rig>(rig: &R) {
     bench.account();
 }
 
-/// False when there is nothing, true when a poll would take something.
-fn has_work_tells<R: Rig>(rig: &R) {
+/// `has_work` is false when there is nothing, and true when a poll would take something.
+fn has_work_sees_messages<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).calm());
     let quiet = |bench: &mut Bench<R>| {
         bench.account();
@@ -90,14 +90,14 @@ fn each<R: Rig>(bench: &mut Bench<R>, what: &str, is_so: fn(&<R::Job as Job>::Co
     });
 }
 
-/// When all are settled at the same time, everything has been handled, replies too; and when
-/// everything has been handled, all are settled sooner or later.
-fn quiescent_tells<R: Rig>(rig: &R) {
+/// When all ranks are quiescent at the same time, everything has been handled, replies too; and
+/// when everything has been handled, all are quiescent sooner or later.
+fn quiescent_means_handled<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(3).cramped());
     let mut dice = Dice(7);
     let max = bench.at(0).limits().medium_request;
     let all: Vec<u32> = bench.ranks().collect();
-    let settled = |bench: &Bench<R>| bench.ranks().all(|rank| bench.at(rank).is_quiescent());
+    let quiescent = |bench: &Bench<R>| bench.ranks().all(|rank| bench.at(rank).is_quiescent());
     for tag in 0..300 {
         let (from, to) = (dice.below(3) as u32, dice.below(3) as u32);
         let mail = Mail::note(tag).medium(dice.below(max));
@@ -112,20 +112,20 @@ fn quiescent_tells<R: Rig>(rig: &R) {
             let looks = [dice.below(3) as u32];
             bench.round(if tag % 3 == 0 { &looks } else { &all });
             assert!(
-                !settled(&bench) || bench.all_here(),
-                "all settled after message {tag}"
+                !quiescent(&bench) || bench.all_here(),
+                "all quiescent after message {tag}"
             );
             let mut alone = all.iter().filter(|_| bench.promises.quiescent_is_handled);
             let early = alone.find(|&&r| bench.at(r).is_quiescent() && !bench.handled_of(r));
-            assert_eq!(early, None, "settled after message {tag}");
+            assert_eq!(early, None, "quiescent after message {tag}");
         }
         if tag % 50 == 0 {
             bench.until("all of it is here", |bench| bench.all_here());
-            each(&mut bench, "is settled", Conduit::is_quiescent);
+            each(&mut bench, "is quiescent", Conduit::is_quiescent);
         }
     }
     bench.account();
-    each(&mut bench, "is settled", Conduit::is_quiescent);
+    each(&mut bench, "is quiescent", Conduit::is_quiescent);
 }
 
 /// Nothing comes, and the sleep ends.
@@ -143,7 +143,7 @@ fn a_sleep_has_an_end<R: Rig>(rig: &R) {
     }
 }
 
-/// What rank 0 sends in [`ping_pong`]: message `n` of it, in the way that is tried.
+/// Sends message `n` of rank 0 in [`ping_pong`], in the way that is tried.
 type Send<C> = fn(&C, u32);
 
 fn request<C: Conduit>(over: &C, n: u32) {
@@ -258,7 +258,7 @@ fn no_wake_up_is_lost<R: Rig>(rig: &R) {
 }
 
 /// A thread that looked before another thread's poll took the message would sleep for ever.
-fn what_another_thread_took_ends_a_sleep<R: Rig>(rig: &R) {
+fn another_threads_poll_ends_a_sleep<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     for n in 0..100 {
         let seen = bench.at(0).epoch();
@@ -328,7 +328,7 @@ fn sleeper_beside_a_poller<R: Rig>(bench: &Bench<R>) {
                 .try_send(bench.at(1), JobRank(0))
                 .is_err()
             {
-                // Room may come with what the sender takes.
+                // The sender may get room by taking messages.
                 bench.at(1).poll(&mut own);
                 std::thread::yield_now();
             }

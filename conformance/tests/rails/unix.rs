@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe(Arc<OwnedFd>);
 
-/// What a call of the system has returned, or its error.
+/// The result of a call of the system, or its error.
 fn result(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error())
 }

@@ -24,7 +24,7 @@ pub(crate) struct PortalsRig<N> {
     over: N,
 }
 
-/// What the conduit runs over.
+/// The interface under the conduit.
 pub(crate) trait Over: Copy + Send + Sync + 'static {
     type Nic: Interface + Send + Sync;
 
@@ -62,7 +62,7 @@ impl Over for Whole {
     }
 }
 
-/// What a library of Portals 4 can do, with messages of at most so many bytes.
+/// The abilities of a library of Portals 4, with messages of at most so many bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Limited(usize);
 
@@ -113,7 +113,7 @@ enum Variant {
     Unpaid,
     /// Longs are never packed.
     Unpacked,
-    /// What an interface does comes late, out of turn, and twice.
+    /// Events of an interface come late, out of turn, and twice.
     Faulty(u64),
 }
 
@@ -209,11 +209,11 @@ impl<N: Over> Rig for PortalsRig<N> {
                 Some(bytes) if bytes < CHUNK_BYTES => bytes - ARGUMENT_BYTES,
                 _ => 64 << 10,
             },
-            // What matches nothing, or finds no room, is sent again.
+            // A message that matches nothing, or finds no room, is sent again.
             ordered: false,
             quiescent_is_handled: true,
             threads: self.mode,
-            // What is late goes on with calls alone.
+            // Late events go on with calls alone.
             sleeps: !faulty,
             outlives_sender: !faulty,
             garbage: if faulty { 0 } else { GARBAGE.len() },
@@ -230,7 +230,7 @@ impl<N: Over> Rig for PortalsRig<N> {
             .into_iter()
             .chain(self.over.message_bytes())
             .collect(),
-            // What finds no room is tried again after 20 us.
+            // A message that finds no room is tried again after 20 us.
             idle_rounds: if faulty { 200 } else { 2000 },
             patience: Duration::ZERO,
         }
@@ -288,8 +288,8 @@ const ARGUMENT_BYTES: usize = 72;
 
 /// Portal, match bits and immediate data of messages without bytes that no rank sends.
 const GARBAGE: [(u32, u64, u64); 10] = [
-    // A request of no kind, one with 31 arguments, a medium and a short that are longer than what
-    // came.
+    // A request of no kind, one with 31 arguments, a medium and a short that are longer than the
+    // bytes that came.
     (1, 0, 0),
     (1, 0x3f00, 0),
     (1, 2 << 13 | 0x80, 100),

@@ -23,7 +23,7 @@ pub(crate) struct SimJob {
 /// Ranks that do not poll for long are not taken for dead: the suite's ranks often do not.
 const NEVER_NS: u64 = u64::MAX / 8;
 
-/// What passes when some rank has something to poll for and is not polled.
+/// Time that passes when some rank has something to poll for and is not polled.
 const WAIT: Duration = Duration::from_micros(50);
 
 impl SimRig {
@@ -36,9 +36,9 @@ impl SimRig {
             .collect()
     }
 
-    /// Odd seeds: what is held back and comes in parts, for ever. Even ones: what the seed draws,
-    /// with breaks, partitions and slow ranks, for a while. A rank that is never polled makes no
-    /// other connection.
+    /// Odd seeds: bytes are held back and come in parts, for ever. Even ones: the faults that the
+    /// seed draws, with breaks, partitions and slow ranks, for a while. A rank that is never polled
+    /// makes no other connection.
     fn faults(&self, ranks: u32) -> FaultPlan {
         let Some(seed) = self.seed else {
             return FaultPlan::none();
@@ -77,7 +77,7 @@ impl Rig for SimRig {
             capabilities: Capabilities::default(),
             remote: true,
             knows_segments: true,
-            // What a connection takes from a sender that has nothing else under way.
+            // Bytes that a connection takes from a sender that has nothing else under way.
             alone_bytes: 64 << 10,
             ordered: true,
             quiescent_is_handled: true,

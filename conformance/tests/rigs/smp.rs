@@ -12,7 +12,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Thread mode, and who executes the barrier.
+/// Thread mode, and the executor of the barrier.
 pub(crate) struct SmpRig {
     mode: ThreadMode,
     barrier: Barrier,
@@ -120,7 +120,7 @@ impl Rig for SmpRig {
     }
 }
 
-/// First words of records that are not what they say.
+/// First words of records that are wrong.
 const GARBAGE: [Head; 8] = [
     Head(0x0007),
     Head::message(Category::Short, HandlerIndex(128), MAX_CARRIED + 1, 0, 6),

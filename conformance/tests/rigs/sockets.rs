@@ -1,4 +1,4 @@
-//! What rigs over sockets have in common.
+//! Code that rigs over sockets have in common.
 
 use rustix::fd::AsFd;
 
@@ -14,7 +14,7 @@ pub(crate) fn raise_descriptors() {
     setrlimit(Resource::Nofile, most).expect("as many descriptors as may be");
 }
 
-/// Heads of frames that are not what they say: kind, handler, arguments, flags, length, position.
+/// Heads of frames that are wrong: kind, handler, arguments, flags, length, position.
 pub(crate) const GARBAGE: [[u8; 12]; 8] = [
     [0xff; 12],
     [0; 12],

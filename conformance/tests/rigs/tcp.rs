@@ -52,7 +52,7 @@ struct Hub {
 
 #[derive(Default)]
 struct State {
-    /// Connections that are made, once both ranks have said what they have received.
+    /// Connections that are made, once both ranks have reported the bytes that they have received.
     dials: Vec<Dial>,
     /// Connections for each rank that it has not taken.
     made: Vec<VecDeque<NewRail<OwnedFd>>>,
@@ -66,7 +66,7 @@ struct State {
     chance: Option<Random>,
 }
 
-/// Rank, socket, and what it has received of the other.
+/// Rank, socket, and the bytes that it has received of the other.
 type Side = (u32, TcpStream, Option<u64>);
 
 struct Dial {
@@ -145,7 +145,7 @@ impl Hub {
 }
 
 impl State {
-    /// Dials to peers to which a rank has not said what it has received.
+    /// Dials to peers to which a rank has not reported the bytes that it has received.
     fn unsaid(&mut self, rank: u32) -> Vec<RailId> {
         self.break_one();
         let mut unsaid = Vec::new();
@@ -172,7 +172,7 @@ impl State {
         }
     }
 
-    /// Hands connections out of which both ranks have said what they have received.
+    /// Hands out connections of which both ranks have reported the bytes that they have received.
     fn connect(&mut self) {
         let complete = |dial: &mut Dial| dial.sides.iter().all(|side| side.2.is_some());
         let complete: Vec<Dial> = self.dials.extract_if(.., complete).collect();
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    /// Breaks some connection now and then. What was on its way is lost, or not, as it happens.
+    /// Breaks some connection now and then. Bytes on their way are lost, or not, as it happens.
     fn break_one(&mut self) {
         let Some(chance) = &mut self.chance else {
             return;
@@ -312,7 +312,7 @@ impl Rig for TcpRig {
                 sizes.gather_bytes,
                 128 << 10,
             ],
-            // What is gathered leaves after 50 us at the latest, and the system may be busy.
+            // Gathered bytes leave after 50 us at the latest, and the system may be busy.
             idle_rounds: 5000,
             patience: Duration::from_secs(10),
         }

@@ -78,7 +78,7 @@ impl Rig for UnixRig {
             // Messages, fragments of operations, completions.
             poll_per_peer: 4 * 512,
             thresholds: vec![64, 4096, 16 << 10, sizes.eager_bytes, 128 << 10],
-            // What is gathered leaves after 50 us at the latest, and the system may be busy.
+            // Gathered bytes leave after 50 us at the latest, and the system may be busy.
             idle_rounds: 5000,
             patience: Duration::from_secs(10),
         }

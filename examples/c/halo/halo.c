@@ -2,9 +2,10 @@
  *
  * usage: halo [ROWS COLUMNS STEPS]
  *
- * How memory is shared: each rank attaches a segment, asks where those of its neighbors are, and puts its outermost rows
- * into them before each step. That is the halo: rows of others that a rank needs to compute its own. At the end rank 0 gets the
- * plate from all ranks and compares it with one that it has computed alone.
+ * The example shows how memory is shared: each rank attaches a segment, asks where those of its
+ * neighbors are, and puts its outermost rows into them before each step. These are the halo: rows of
+ * others that a rank needs to compute its own. At the end rank 0 gets the plate from all ranks and
+ * compares it with one that it has computed alone.
  *
  * A segment holds two plates, of which a step reads one and writes the other:
  *
@@ -32,7 +33,8 @@ static gex_TM_t team;
 static gex_Rank_t me, ranks;
 static size_t rows, columns, steps;
 
-/* How many rows a rank has, and which is its first. The first ranks have one more if it does not come out even. */
+/* The number of rows of a rank, and its first row. The first ranks have one more if the rows do not
+ * come out even. */
 static size_t rows_of(gex_Rank_t rank) { return rows / ranks + (rank < rows % ranks); }
 static size_t first_of(gex_Rank_t rank)
 {
@@ -40,16 +42,18 @@ static size_t first_of(gex_Rank_t rank)
   return rank * (rows / ranks) + (rank < extra ? rank : extra);
 }
 
-/* Rows of one plate in a segment. All ranks leave room for as many, so that a neighbor's second plate is easily found. */
+/* Rows of one plate in a segment. All ranks leave room for as many, so that a neighbor's second plate
+ * is easily found. */
 static size_t stride(void) { return rows_of(0) + 2; }
 
 /* The first number of a row; `base` is where the segment begins. */
 static double *row(void *base, int plate, size_t number) { return (double *)base + (plate * stride() + number) * columns; }
 
-/* What is there at the beginning: warm in places. */
+/* The heat at the beginning: warm in places. */
 static double initial(size_t line, size_t column) { return (double)((line * 7 + column * 13) % 100); }
 
-/* One step for `count` rows from `from`, which has a row above and one below; its edges left and right stay. */
+/* One step for `count` rows from `from`, which has a row above and one below; its edges left and
+ * right stay. */
 static void relax(const double *from, double *to, size_t count)
 {
   for (size_t line = 0; line < count; ++line, from += columns, to += columns) {
@@ -83,7 +87,8 @@ static int run(void *base)
   void *below = me + 1 < ranks ? segment_of(me + 1) : NULL;
   int plate = 0;
   for (size_t step = 0; step < steps; ++step, plate = !plate) {
-    /* Both puts are on their way at once. DEFER: their sources stay as they are until the wait below. */
+    /* Both puts are on their way at once. DEFER: their sources stay as they are until the wait
+     * below. */
     if (above)
       CHECK(gex_RMA_PutNBI(team, me - 1, row(above, plate, rows_of(me - 1) + 1), row(base, plate, 1),
                            columns * sizeof(double), GEX_EVENT_DEFER, 0));
@@ -93,7 +98,8 @@ static int run(void *base)
     /* A put that is complete is in its target's memory, but only the barrier reports that to it. */
     gex_NBI_Wait(GEX_EC_PUT, 0);
     barrier();
-    /* One barrier a step is enough: a neighbor that is ahead writes into the halo of the other plate. */
+    /* One barrier a step is enough: a neighbor that is ahead writes into the halo of the other
+     * plate. */
     relax(row(base, plate, 1), row(base, !plate, 1), own);
     /* The plate has edges above and below, too, which stay. */
     if (me == 0) memcpy(row(base, !plate, 1), row(base, plate, 1), columns * sizeof(double));
@@ -112,7 +118,7 @@ static void *allocate(size_t count, size_t bytes)
   return memory;
 }
 
-/* The largest difference between what the ranks have and what one process computes. */
+/* The largest difference between the plate of the ranks and that of one process. */
 static double compare(int plate)
 {
   const size_t line = columns * sizeof(double);
@@ -166,7 +172,8 @@ int main(int argc, char **argv)
     gasnet_exit(2);
   }
 
-  /* Memory that others may put to and get from. All ranks attach; sizes are whole pages and may differ. */
+  /* Memory that others may put to and get from. All ranks attach; sizes are whole pages and may
+   * differ. */
   uintptr_t size = 2 * stride() * columns * sizeof(double);
   size = (size + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE;
   CHECK(gex_Segment_Attach(&segment, team, size));
@@ -186,6 +193,6 @@ int main(int argc, char **argv)
            difference, wrong ? "WRONG" : "right");
     fflush(stdout);
   }
-  barrier(); /* rank 0 has got what it wanted from the others */
+  barrier(); /* rank 0 has got all rows of the others */
   gasnet_exit(wrong);
 }

@@ -1,6 +1,7 @@
 /* Every rank says hello, in the order of ranks.
  *
- * What each program of GASNet-EX begins and ends with: gex_Client_Init, which makes the job, and gasnet_exit, which ends it. */
+ * Each program of GASNet-EX begins with gex_Client_Init, which makes the job, and ends with
+ * gasnet_exit, which ends it. */
 #include <gasnetex.h>
 
 #include <stdio.h>

@@ -2,8 +2,9 @@
  *
  * usage: ring [LAPS]
  *
- * How active messages are registered, sent, answered and waited for. The message is a medium: its bytes are in a buffer of the
- * library when the handler gets them, and gone when it returns. Its receipt is a short: a few integers, no bytes. */
+ * The example shows how active messages are registered, sent, answered and waited for. The message
+ * is a medium: its bytes are in a buffer of the library when the handler gets them, and gone when it
+ * returns. Its receipt is a short: a few integers, no bytes. */
 #include <gasnetex.h>
 
 #include <stdint.h>
@@ -20,7 +21,7 @@
     }                                                                                       \
   } while (0)
 
-/* What travels. */
+/* The message that goes round. */
 struct message {
   uint64_t hops;
   uint64_t sum;
@@ -29,8 +30,9 @@ struct message {
 /* Indices of handlers are the same on all ranks: a message names its handler by this number. */
 enum { DELIVER = GEX_AM_INDEX_BASE, RECEIPT };
 
-/* What handlers leave for the main program. Volatile, as it reads them in loops that do not write them. In GASNET_PAR, where
- * another thread may run the handler, this would need atomics or a gex_HSL_t. */
+/* State that handlers leave for the main program. Volatile, as it reads them in loops that do not
+ * write them. In GASNET_PAR, where another thread may run the handler, this would need atomics or a
+ * gex_HSL_t. */
 static volatile int delivered;
 static volatile uint64_t receipts;
 static struct message mailbox;
@@ -64,7 +66,8 @@ int main(int argc, char **argv)
   gex_TM_t team;
   CHECK(gex_Client_Init(&client, &endpoint, &team, "RING", &argc, &argv, 0));
 
-  /* What may arrive: as a request or a reply, short, medium or long, with how many arguments. Wrong messages are found. */
+  /* The messages that may arrive: request or reply, short, medium or long, and the number of
+   * arguments. The library reports others as errors. */
   gex_AM_Entry_t handlers[] = {
       {DELIVER, (gex_AM_Fn_t)deliver, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 1, NULL, "deliver"},
       {RECEIPT, (gex_AM_Fn_t)receipt, GEX_FLAG_AM_REPLY | GEX_FLAG_AM_SHORT, 1, NULL, "receipt"},
@@ -73,7 +76,7 @@ int main(int argc, char **argv)
 
   const gex_Rank_t me = gex_TM_QueryRank(team);
   const gex_Rank_t ranks = gex_TM_QuerySize(team);
-  const gex_Rank_t next = (me + 1) % ranks; /* in a job of one rank that is the rank itself, which is no special case */
+  const gex_Rank_t next = (me + 1) % ranks; /* in a job of one rank the rank itself */
   const long laps = argc > 1 ? strtol(argv[1], NULL, 10) : 3;
   if (argc > 2 || laps < 1 || laps > 1000000) {
     if (me == 0) fprintf(stderr, "usage: ring [LAPS], 1 to 1000000\n");

@@ -1,4 +1,4 @@
-//! What comes on the connection between launcher and agents.
+//! Bytes on the connection between launcher and agents.
 
 /// The begin of a connection, which chance would hardly find.
 const BEGIN: &[u8] = b"\nargonet-agent\0\x01";
@@ -9,8 +9,8 @@ pub(crate) fn run(data: &[u8]) {
     };
     for begin in [BEGIN, b""] {
         let bytes = [begin, bytes].concat();
-        // However the bytes are cut, the same comes of them; a garbled connection may be found so
-        // sooner or later.
+        // The result is the same for any cuts of the bytes; a garbled connection may be found
+        // sooner or later that way.
         let whole = argonet_boot::hosts::check_control_bytes(&bytes, bytes.len());
         let cut = argonet_boot::hosts::check_control_bytes(&bytes, piece.into());
         assert_eq!(whole, cut);

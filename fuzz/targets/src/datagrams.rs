@@ -1,5 +1,5 @@
-//! Datagrams between two endpoints of the reliable layer, on a wire that does whatever the input
-//! says. They are not sealed: who invents bytes could not go on otherwise.
+//! Datagrams between two endpoints of the reliable layer, on a wire that the input steers. They are
+//! not sealed: an input of invented bytes could not get further otherwise.
 
 use argonet_base::JobRank;
 use argonet_nic::reliable::{Endpoint, ReliableConfig};
@@ -58,7 +58,7 @@ impl Pair {
     }
 }
 
-/// What happens next, with two numbers; then the rest.
+/// The next event, with two numbers; then the rest.
 pub(crate) fn run(data: &[u8]) {
     let mut pair = Pair::new();
     let mut left = data;

@@ -1,4 +1,4 @@
-//! The handshake of a TCP connection: what strangers send, and what becomes of genuine messages on
+//! The handshake of a TCP connection: bytes of strangers, and genuine messages that are changed on
 //! the way.
 
 use argonet_base::JobRank;
@@ -19,7 +19,7 @@ fn acceptor() -> Handshake {
     Handshake::accept(&JobKey::from_bytes([7; 32]), JobRank(5), 8, [2; 32])
 }
 
-/// What the connector says in a good handshake, and what the acceptor says.
+/// The bytes of the connector in a good handshake, and those of the acceptor.
 fn genuine() -> [Vec<u8>; 2] {
     let (mut connector, mut acceptor) = (connector(), acceptor());
     let mut said = [Vec::new(), Vec::new()];
@@ -50,7 +50,7 @@ pub(crate) fn run(data: &[u8]) {
     let keep = usize::from(*keep).min(expected.len());
     let mut bytes = expected[..keep].to_vec();
     if end & 2 == 2 {
-        // The rest is what happens to genuine bytes.
+        // The rest is combined with genuine bytes.
         let changed = expected[keep..].iter().enumerate();
         bytes.extend(changed.map(|(i, byte)| byte ^ rest.get(i).copied().unwrap_or(0)));
     } else {

@@ -1,4 +1,4 @@
-//! What a user writes about interfaces and ports.
+//! Settings of a user for interfaces and ports.
 
 use argonet_conduit::tcp::join::interfaces::{Item, Wish};
 use argonet_conduit::tcp::join::parse_ports;

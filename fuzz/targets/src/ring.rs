@@ -1,6 +1,6 @@
-//! What a hostile neighbor can write into the memory that it shares: any bytes, in any of its
-//! rings, read positions and sleep words, between any of our calls. Nothing it writes may make us
-//! read or write outside of what is ours, panic, or poll without end.
+//! Writes of a hostile neighbor into the memory that it shares: any bytes, in any of its rings,
+//! read positions and sleep words, between any of our calls. Nothing it writes may make us read or
+//! write outside of our memory, panic, or poll without end.
 //!
 //! The input is a list of steps of the neighbor's and ours; see [`step`].
 
@@ -23,7 +23,7 @@ const SEGMENT: u64 = 1 << 16;
 const MOST_STEPS: usize = 64;
 const HANDLER: HandlerIndex = HandlerIndex(128);
 
-/// Handlers of ours: they read all of what they get, and reply to some requests.
+/// Handlers of ours: they read all bytes that they get, and reply to some requests.
 #[derive(Default)]
 struct Handlers {
     broken: bool,
@@ -113,7 +113,7 @@ fn neighbors(mode: ThreadMode) -> Neighbors {
 }
 
 impl Neighbors {
-    /// The neighbor writes; what would lie beyond the shared file is left out.
+    /// The neighbor writes; bytes beyond the shared file are left out.
     fn scribble(&self, offset: u64, bytes: &[u8]) {
         let room = (self.layout.bytes() as u64).saturating_sub(offset);
         let len = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));

@@ -19,7 +19,7 @@ enum Tree {
     Bud { rest: Option<Box<Tree>> },
 }
 
-// An `f64` is compared by what it encodes to, so that NaN is no exception.
+// An `f64` is compared by its encoding, so that NaN is no exception.
 static PLAIN: Rpc<Plain, Plain> = Rpc::new("plain", |args| args);
 static NESTED: Rpc<Nested, Nested> = Rpc::new("nested", |args| args);
 static MAP: Rpc<Map, Map> = Rpc::new("map", |args| args);
@@ -29,8 +29,7 @@ static TREE: Rpc<Tree, Tree> = Rpc::new("tree", |args| args);
 pub(crate) fn run(data: &[u8]) {
     for function in [&PLAIN as &dyn RpcEntry, &NESTED, &MAP, &NOTHINGS, &TREE] {
         let run = function.runner();
-        // What cannot be decoded is refused. What can comes back as an encoding that means the
-        // same.
+        // An encoding is refused, or comes back as one that means the same.
         if let Ok(encoded) = run(data) {
             assert_eq!(run(&encoded), Ok(encoded), "{}", function.name());
         }

@@ -1,4 +1,4 @@
-//! FASTA and FASTQ text: whatever it holds, several ranks together read what one reads alone.
+//! FASTA and FASTQ text: of any text, several ranks together read the same as one alone.
 
 use crate::kmer::K;
 use crate::parse::{Format, Scanner, Sink, Start};

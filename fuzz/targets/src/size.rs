@@ -10,7 +10,7 @@ pub(crate) fn run(data: &[u8]) {
             assert_eq!(parse_size(&text.to_uppercase()), Ok(bytes), "{text:?}");
             assert_eq!(parse_size(&format!(" {text}\t")), Ok(bytes), "{text:?}");
         }
-        // The message is for people: it must say what was wrong.
+        // The message is for people: it must name the error.
         Err(error) => assert!(error.to_string().contains("allowed is"), "{error}"),
     }
 }

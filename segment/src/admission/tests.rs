@@ -38,7 +38,7 @@ impl FakeHost {
         self
     }
 
-    /// A level of version 2, with a limit and what is used of it.
+    /// A level of version 2, with a limit and the use of it.
     fn v2(self, group: &str, max: &str, current: u64) -> Self {
         let base = format!("sys/fs/cgroup/{group}");
         self.with(&format!("{base}/memory.max"), max)
@@ -266,7 +266,7 @@ fn this_host_can_be_probed() {
 }
 
 #[test]
-fn ranks_are_admitted_together_or_told_what_to_change() {
+fn ranks_are_admitted_together_or_the_error_names_settings() {
     let fake = FakeHost::new()
         .in_group("0::/job\n")
         .v2("job", "1073741824\n", 0);

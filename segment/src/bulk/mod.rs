@@ -4,18 +4,18 @@
 //! # Why it exists
 //!
 //! A segment is written by other processes without warning. Under Rust's memory model a plain load
-//! that races with a store is undefined behavior, whatever the bytes mean, and a `&[u8]` over such
-//! memory promises the compiler something untrue. Atomics of one byte each would be defined, and
-//! far too slow for a megabyte.
+//! that races with a store is undefined behavior for any meaning of the bytes, and a `&[u8]` over
+//! such memory promises the compiler something untrue. Atomics of one byte each would be defined,
+//! and far too slow for a megabyte.
 //!
 //! Inline assembly is the way out: the compiler may assume nothing about what an `asm!` block does
 //! to the memory that it can reach, except that it is something which *some* Rust code could do.
 //! For each block here that code is a loop of relaxed atomic loads and stores of single bytes. A
 //! race may therefore tear a value into a mix of old and new bytes, and is never undefined
-//! behavior. That torn values are harmless is the job of the bounds on the typed accessors
-//! (`FromBytes`: each pattern of bytes is a value).
+//! behavior. The bounds on the typed accessors make torn values harmless (`FromBytes`: each pattern
+//! of bytes is a value).
 //!
-//! # What it is made of
+//! # Parts
 //!
 //! * [`copy`] and [`fill`]: up to 64 bytes inline moves, written by hand for each processor (one
 //!   file each); above that libc's `memcpy` and `memset`, called from inline assembly so that

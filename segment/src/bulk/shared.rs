@@ -39,9 +39,9 @@ fn check(offset: usize, len: usize, available: usize) -> Result<(), OutOfRange> 
 
 /// A read view of memory that peers may write at any moment.
 ///
-/// What is read may change between two reads, and one read may see some bytes old and some new;
-/// copy out once, then check, then use. There is no way to a `&[u8]`: see the
-/// [module's documentation](super).
+/// Bytes may change between two reads, and one read may see some bytes old and some new; copy out
+/// once, then check, then use. There is no way to a `&[u8]`: see the [module's
+/// documentation](super).
 ///
 /// Reads do not block, order nothing, and may be made by any number of threads at once.
 #[derive(Clone, Copy)]

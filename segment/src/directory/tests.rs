@@ -160,7 +160,7 @@ fn growth_has_a_limit_and_only_goes_up() {
 }
 
 #[test]
-fn a_segment_given_up_returns_its_memory_and_faults_nobody() {
+fn a_segment_given_up_returns_its_memory_and_no_access_faults() {
     let (zero, one) = pair(MIB, PageKind::Normal);
     let own = OwnSegment::attach(&zero, MIB).unwrap();
     one.map_all(|rank| if rank == JobRank(0) { MIB } else { 0 })

@@ -1,11 +1,11 @@
-//! Which memory of this process is mapped: what the kernel shows in `/proc/self/maps`, as a
-//! registrar, so that a cache keeps the results within limits and forgets them on request.
+//! Mapped memory of this process, as the kernel shows it in `/proc/self/maps`, behind a registrar,
+//! so that a cache keeps the results within limits and forgets them on request.
 
 use std::fs;
 
 use super::{PageRange, Refused, Registrar};
 
-/// What may be done with pages.
+/// Permitted access to pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
     /// They can be read.
@@ -30,7 +30,7 @@ pub enum NotMapped {
         /// Where it changes.
         at: usize,
     },
-    /// The kernel does not show what is mapped.
+    /// The kernel does not show the mappings.
     #[error("/proc/self/maps cannot be read: {0}")]
     Unknown(String),
 }
@@ -40,7 +40,7 @@ pub enum NotMapped {
 pub struct MappedMemory;
 
 impl MappedMemory {
-    /// What may be done with all of a range, as it is now.
+    /// Permitted access to all of a range, as it is now.
     ///
     /// # Errors
     /// Some of it is not mapped, or the kernel does not show it.
@@ -51,7 +51,8 @@ impl MappedMemory {
         }
     }
 
-    /// What may be done with the beginning of a range, and where that changes within it.
+    /// Permitted access to the beginning of a range, and the address where it changes within the
+    /// range.
     fn uniform(range: PageRange) -> Result<(Access, Option<usize>), NotMapped> {
         let maps = fs::read_to_string("/proc/self/maps");
         let maps = maps.map_err(|error| NotMapped::Unknown(error.to_string()))?;
@@ -59,7 +60,7 @@ impl MappedMemory {
     }
 }
 
-/// What the lines say of a range.
+/// The same, by lines of that file.
 fn look(maps: &str, range: PageRange) -> Result<(Access, Option<usize>), NotMapped> {
     let (mut at, mut access, mut change) = (range.start(), None, None);
     for line in maps.lines() {
@@ -83,7 +84,7 @@ fn look(maps: &str, range: PageRange) -> Result<(Access, Option<usize>), NotMapp
     Err(NotMapped::Hole { at })
 }
 
-/// Where a mapping begins and ends, and what may be done with it.
+/// Begin and end of a mapping, and the permitted access to it.
 fn parse(line: &str) -> Option<(usize, usize, Option<Access>)> {
     let mut words = line.split(' ');
     let (start, end) = words.next()?.split_once('-')?;

@@ -22,7 +22,7 @@ pub struct RegistrationCache<R: Registrar> {
     queue: Mutex<Queue>,
 }
 
-/// Who goes first, and what only misses count.
+/// The order in which entries go, and counts that only misses change.
 #[derive(Default)]
 struct Queue {
     /// When an entry was used, as far as was seen, and where it begins. It may have been used
@@ -32,14 +32,14 @@ struct Queue {
 }
 
 impl Queue {
-    /// Puts an entry that is not in it where one belongs that was used at this time.
+    /// Puts an entry that is not in the queue at the place of its time of use.
     fn put<R: Registrar>(&mut self, entry: &Entry<R>, used: u64) {
         entry.set_queued(used);
         self.order.insert((used, entry.range.start()));
     }
 }
 
-/// What became of registrations in memory that goes away.
+/// Outcome for registrations in memory that goes away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Invalidated {
     /// Registrations that were given back.
@@ -74,7 +74,7 @@ impl<R: Registrar> RegistrationCache<R> {
         self.limits
     }
 
-    /// What it was made with.
+    /// The registrar that the cache was made with.
     #[must_use]
     pub fn registrar(&self) -> &R {
         &self.shared.registrar
@@ -136,7 +136,8 @@ impl<R: Registrar> RegistrationCache<R> {
         Err(refusal)
     }
 
-    /// A range with what it overlaps in part, if there is any and it is at most twice as much.
+    /// The union of a range with the registrations that it overlaps in part, if there is any and it
+    /// is at most twice as much.
     fn union(&self, range: PageRange) -> Option<PageRange> {
         let overlapping = self.stripes.overlapping(range);
         let all = overlapping
@@ -231,7 +232,7 @@ impl<R: Registrar> RegistrationCache<R> {
                 in_use.push(entry);
             }
         };
-        // What is in use is used now.
+        // Entries in use count as used now.
         let now = self.shared.clock.load(Ordering::Relaxed);
         for entry in in_use {
             queue.put(&entry, now);
@@ -281,7 +282,7 @@ impl<R: Registrar> RegistrationCache<R> {
         Ok(outcome)
     }
 
-    /// What it has done.
+    /// Counts of its work.
     #[must_use]
     pub fn statistics(&self) -> CacheStatistics {
         let (pinned_bytes, pinned_count) = self.pinned();

@@ -1,4 +1,4 @@
-//! One registration, and what an operation holds of it.
+//! One registration, and the handle by which an operation holds it.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::uses::Uses;
 use super::{PageRange, Registrar};
 
-/// What registrations need of their cache, and may outlive it.
+/// State of a cache that registrations need, and that may outlive the cache.
 pub(super) struct Shared<R> {
     pub(super) registrar: R,
     /// Bytes that are registered. Raised under the cache's lock, lowered by the thread that gives
@@ -89,7 +89,7 @@ impl<R: Registrar> Pinned<R> {
         Self(entry)
     }
 
-    /// All that is registered here: what was asked for, and maybe more.
+    /// All pages that are registered here: those asked for, and maybe more.
     #[must_use]
     pub fn range(&self) -> PageRange {
         self.0.range

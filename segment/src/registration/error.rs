@@ -5,12 +5,12 @@ use thiserror::Error;
 
 use super::{BadRange, PageRange};
 
-/// What a registrar says instead of registering.
+/// Refusals of a registrar.
 #[derive(Debug)]
 pub enum Refused<E> {
     /// It has no room, and might have after something else has been deregistered.
     NoResources(E),
-    /// This range cannot be registered, whatever else is.
+    /// This range cannot be registered, even if no other were.
     Failed(E),
 }
 
@@ -28,9 +28,9 @@ pub enum RegistrationError<E: core::error::Error + 'static> {
         HumanSize(wanted.bytes() as u64), wanted.bytes(), HumanSize(*limit_bytes as u64)
     )]
     TooLarge {
-        /// What the operation needs.
+        /// The pages that the operation needs.
         wanted: PageRange,
-        /// What may be registered.
+        /// The most that may be registered.
         limit_bytes: usize,
     },
     /// Operations under way use so much that there is no room; there will be when some are
@@ -41,7 +41,7 @@ pub enum RegistrationError<E: core::error::Error + 'static> {
         wanted.bytes()
     )]
     InUse {
-        /// What the operation needs.
+        /// The pages that the operation needs.
         wanted: PageRange,
         /// Bytes that are registered, all in use.
         used_bytes: usize,
@@ -59,21 +59,21 @@ pub enum RegistrationError<E: core::error::Error + 'static> {
         wanted.bytes()
     )]
     NoResources {
-        /// What the operation needs.
+        /// The pages that the operation needs.
         wanted: PageRange,
         /// Bytes that are registered, all in use.
         used_bytes: usize,
         /// Registrations, all in use.
         used_count: usize,
-        /// What the registrar says.
+        /// The error of the registrar.
         source: E,
     },
     /// The registrar does not register this.
     #[error("{wanted} cannot be registered: {source}")]
     Failed {
-        /// What the operation needs.
+        /// The pages that the operation needs.
         wanted: PageRange,
-        /// What the registrar says.
+        /// The error of the registrar.
         source: E,
     },
 }

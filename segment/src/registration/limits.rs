@@ -22,12 +22,12 @@ pub struct CacheLimits {
     limits.bytes, limits.count, limits.page_bytes, limits.bucket_bytes
 )]
 pub struct BadLimits {
-    /// What was asked for.
+    /// The limits that were asked for.
     pub limits: CacheLimits,
 }
 
 impl CacheLimits {
-    /// Refuses what cannot be kept.
+    /// Refuses limits that cannot be kept.
     pub(super) fn check(self) -> Result<Self, BadLimits> {
         let units = self.page_bytes.is_power_of_two() && self.bucket_bytes.is_power_of_two();
         let fits = self.bucket_bytes >= self.page_bytes && self.bytes >= self.page_bytes;

@@ -1,7 +1,7 @@
-//! What a cache has done.
+//! Statistics of a cache.
 
-/// Counts since a cache was made, and what it holds. Read while others use the cache, the numbers
-/// need not fit together.
+/// Counts since a cache was made, and of its present contents. Read while others use the cache, the
+/// numbers need not fit together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct CacheStatistics {

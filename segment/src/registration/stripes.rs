@@ -1,6 +1,6 @@
-//! Where a request finds its registration. A lock that all threads read is a line that all of them
-//! write; so each of some stripes has a lock and a map of its own, threads spread over them, and
-//! the few that change something do so in all.
+//! Stripes, in which requests find their registrations. A lock that all threads take for reading is
+//! a cache line that all of them write. So each of some stripes has a lock and a map of its own;
+//! threads spread over them, and the few that change something do so in all.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl<R: Registrar> Stripes<R> {
         Some(Arc::clone(entry))
     }
 
-    /// The registrations that overlap a range. For who holds the cache's lock.
+    /// The registrations that overlap a range. For a holder of the cache's lock.
     pub(super) fn overlapping(&self, range: PageRange) -> Vec<Arc<Entry<R>>> {
         let entries = self.0[0].entries.read();
         let before = entries.range(..range.end()).rev();
@@ -58,12 +58,12 @@ impl<R: Registrar> Stripes<R> {
         found
     }
 
-    /// The registration that begins at an address. For who holds the cache's lock.
+    /// The registration that begins at an address. For a holder of the cache's lock.
     pub(super) fn at(&self, start: usize) -> Option<Arc<Entry<R>>> {
         self.0[0].entries.read().get(&start).map(Arc::clone)
     }
 
-    /// For who holds the cache's lock.
+    /// For a holder of the cache's lock.
     pub(super) fn insert(&self, entry: &Arc<Entry<R>>) {
         for stripe in &self.0 {
             let mut entries = stripe.entries.write();
@@ -71,14 +71,14 @@ impl<R: Registrar> Stripes<R> {
         }
     }
 
-    /// For who holds the cache's lock.
+    /// For a holder of the cache's lock.
     pub(super) fn remove(&self, entry: &Entry<R>) {
         for stripe in &self.0 {
             stripe.entries.write().remove(&entry.range.start());
         }
     }
 
-    /// Takes all out. For who owns the cache.
+    /// Takes all out. For the owner of the cache.
     pub(super) fn take(&mut self) -> Vec<Arc<Entry<R>>> {
         let mut all = Vec::new();
         for stripe in &mut self.0 {

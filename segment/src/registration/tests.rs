@@ -13,7 +13,7 @@ mod threads;
 
 const PAGE: usize = 4096;
 
-/// What a [`Books`] says.
+/// The error of a [`Books`].
 #[derive(Debug, thiserror::Error)]
 #[error("no more than {pages} pages, none from page {hole}")]
 struct Full {
@@ -21,7 +21,7 @@ struct Full {
     hole: usize,
 }
 
-/// A registrar that knows what is registered, has room for so many pages, and a page that is not
+/// A registrar that knows all registrations, has room for so many pages, and a page that is not
 /// there.
 #[derive(Debug)]
 struct Book {
@@ -47,7 +47,7 @@ impl Books {
         })))
     }
 
-    /// What is registered, in order, as first and last page but one.
+    /// The registered ranges, in order, as first and last page but one.
     fn live(&self) -> Vec<(usize, usize)> {
         let pages = |range: &PageRange| (range.start() / PAGE, range.end() / PAGE);
         let mut live: Vec<_> = self.0.lock().live.values().map(pages).collect();
@@ -117,7 +117,7 @@ fn pages(
 }
 
 #[test]
-fn what_is_covered_hits() {
+fn covered_ranges_hit() {
     let books = Books::new(100, NO_HOLE);
     let cache = cache(&books, limits(100, 10, 1));
     let all = pages(&cache, 10, 20).unwrap();
@@ -164,7 +164,7 @@ fn overlaps_become_unions_unless_that_is_more_than_twice_as_much() {
 }
 
 #[test]
-fn what_is_in_use_outlives_its_place() {
+fn registrations_in_use_outlive_their_place() {
     let books = Books::new(100, NO_HOLE);
     let cache = cache(&books, limits(100, 10, 1));
     let old = pages(&cache, 0, 4).unwrap();

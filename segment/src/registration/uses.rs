@@ -7,7 +7,7 @@ use argonet_base::sync::atomic::{AtomicUsize, Ordering};
 const RETIRED: usize = 1 << (usize::BITS - 1);
 
 /// The word: users in the low bits, [`RETIRED`] above. Written by every user on entering (Acquire,
-/// so that it sees what was registered) and leaving (Release), and by the thread that retires it,
+/// so that it sees the registration) and leaving (Release), and by the thread that retires it,
 /// which holds the cache's lock (AcqRel). The thread that brings it to retired without users gives
 /// the registration back, after all that users did with it.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ mod loom_tests {
     use loom::thread;
 
     /// A registration that notices use after it was given back, and being given back twice: users
-    /// read, who gives it back writes.
+    /// read, and the one that gives it back writes.
     struct Registration {
         uses: Uses,
         live: UnsafeCell<bool>,
@@ -115,7 +115,7 @@ mod loom_tests {
             retire(&registration);
             user.join().unwrap();
             first.join().unwrap();
-            // Whatever happened, what is left is given back once.
+            // In every case a registration that is left is given back once.
             if registration.uses.retire_unused() {
                 registration.give_back();
             }
@@ -127,7 +127,7 @@ mod loom_tests {
     }
 
     #[test]
-    fn given_back_once_and_by_nobody_who_is_not_last() {
+    fn given_back_once_by_the_last_user() {
         check(|registration| {
             if registration.uses.retire() {
                 registration.give_back();

@@ -11,7 +11,7 @@ settings! {
     COLL_ROOTED_GEOM: String = "GASNET_COLL_ROOTED_GEOM", Kind::Text, Preset::Is("KNOMIAL_TREE,2"), Scope::Job,
         "The tree of collective operations, in each neighborhood and over them: KNOMIAL_TREE and its radix, or FLAT_TREE.";
     COLL_SCRATCH_SIZE: Bytes = "GASNET_COLL_SCRATCH_SIZE", SIZE, Preset::Is("2 MB"), Scope::Job,
-        "Scratch memory of a collective operation in each rank; what would need more is done in pieces, or otherwise. A reduction takes four elements in any case.";
+        "Scratch memory of a collective operation in each rank; operations that need more go in pieces, or by another algorithm. A reduction takes four elements in any case.";
     COLL_PIPE_SEG_SIZE: Bytes = "GASNET_COLL_PIPE_SEG_SIZE", SIZE, Preset::Is("32 KB"), Scope::Job,
         "The pieces in which long data goes down and up trees and along chains.";
     COLL_GATHER_ALL_LIMIT: Bytes = "GASNET_COLL_GATHER_ALL_DISSEM_LIMIT_PER_THREAD", SIZE, Preset::Is("1024"), Scope::Job,
@@ -21,7 +21,7 @@ settings! {
     COLL_TREE_LIMIT: Bytes = "ARGONET_COLL_TREE_LIMIT", SIZE, Preset::Is("1024"), Scope::Job,
         "Up to which block gathers and scatters go by a tree; longer ones go straight.";
     COLL_EAGER_SIZE: Bytes = "ARGONET_COLL_EAGER_SIZE", SIZE, Preset::Is("32 KB"), Scope::Job,
-        "What collective operations send before the receiver has come to it; longer data is offered, and read where it lies if the receiver can.";
+        "The longest data that collective operations send before the receiver has entered them; longer data is offered, and read where it lies if the receiver can.";
     COLL_TUNING_FILE: Option<PathBuf> = "GASNET_COLL_TUNING_FILE", Kind::Path, Preset::Unset, Scope::Job,
         "A file of lines NAME=VALUE, as argonet perf --tune and gasnet_coll_dumpTuningState write it, with values for these settings where they are not given by themselves.";
 }
@@ -131,7 +131,7 @@ pub(crate) const IDLE: &[Row] = &[
         "GASNET_COLL_PRINT_AUTOTUNE_TIMER",
         Kind::Boolean,
         "",
-        "Prints what a search measures.",
+        "Prints the measurements of a search.",
     ),
     tune(
         "GASNET_COLL_ALLOW_CONDUIT_COLLECTIVES",

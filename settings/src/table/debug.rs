@@ -11,12 +11,12 @@ settings! {
     BACKTRACE: bool = "GASNET_BACKTRACE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Prints the stack at fatal errors.";
     BACKTRACE_NODES: NodeSet = "GASNET_BACKTRACE_NODES", Kind::Nodes, Preset::Is("*"), Scope::Rank,
-        "The ranks that do so.";
+        "The ranks that print their stacks.";
     BACKTRACE_SIGNAL: Option<SignalNumber> = "GASNET_BACKTRACE_SIGNAL", Kind::Signal, Preset::Unset, Scope::Rank,
         "The signal on which a rank prints its stack and goes on.";
     BACKTRACE_TYPE: Option<Vec<BacktraceType>> = "GASNET_BACKTRACE_TYPE", Kind::Choices(BacktraceType::WORDS),
         Preset::Words("all that are found"), Scope::Rank,
-        "What prints the stack; the first that works.";
+        "Ways to print the stack; the first that works is used.";
     FREEZE: bool = "GASNET_FREEZE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Waits for a debugger at the start.";
     FREEZE_ON_ERROR: bool = "GASNET_FREEZE_ON_ERROR", Kind::Boolean, Preset::Is("0"), Scope::Rank,
@@ -26,11 +26,11 @@ settings! {
     TSC_RATE: String = "GASNET_TSC_RATE", Kind::Text, Preset::Is("walltime"), Scope::Rank,
         "How gasnet_tools.h finds the rate of the tick counter: walltime, cpuinfo, or ticks per second.";
     TSC_RATE_TOLERANCE: f64 = "GASNET_TSC_RATE_TOLERANCE", Kind::Number, Preset::Is("0.0005"), Scope::Rank,
-        "What relative difference from the clock of that rate warns.";
+        "The relative difference of that rate from the clock from which on a rank warns.";
     TSC_RATE_HARD_TOLERANCE: f64 = "GASNET_TSC_RATE_HARD_TOLERANCE", Kind::Number, Preset::Is("0.01"), Scope::Rank,
-        "What relative difference from the clock of that rate is fatal.";
+        "The relative difference of that rate from the clock from which on it is fatal.";
     TSC_VERBOSE: bool = "GASNET_TSC_VERBOSE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
-        "Tells how the rate of the tick counter was found.";
+        "Prints how the rate of the tick counter was found.";
     MALLOC_INIT: bool = "GASNET_MALLOC_INIT", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Fills memory that gasnett_debug_malloc allocates (debug builds).";
     MALLOC_CLOBBER: bool = "GASNET_MALLOC_CLOBBER", Kind::Boolean, Preset::Is("0"), Scope::Rank,
@@ -42,9 +42,9 @@ settings! {
     MALLOC_EXTRACHECK: bool = "GASNET_MALLOC_EXTRACHECK", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Checks all blocks whenever one is allocated or freed (debug builds).";
     MALLOC_INITVAL: String = "GASNET_MALLOC_INITVAL", Kind::Text, Preset::Is("NAN"), Scope::Rank,
-        "What allocated memory is filled with: a byte, a word of 8 bytes, NAN, qNAN or sNAN (debug builds).";
+        "The pattern that fills allocated memory: a byte, a word of 8 bytes, NAN, qNAN or sNAN (debug builds).";
     MALLOC_CLOBBERVAL: String = "GASNET_MALLOC_CLOBBERVAL", Kind::Text, Preset::Is("NAN"), Scope::Rank,
-        "What freed memory is filled with, likewise (debug builds).";
+        "The pattern that fills freed memory, likewise (debug builds).";
     MALLOC_FILE: Option<String> = "GASNET_MALLOCFILE", Kind::Text, Preset::Unset, Scope::Rank,
         "Where memory that was not freed is reported at the end: stdout, stderr, -, or a file; `%` is the rank (debug builds).";
     MALLOC_NODES: NodeSet = "GASNET_MALLOCNODES", Kind::Nodes, Preset::Is("*"), Scope::Rank,
@@ -76,7 +76,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Text,
         "NAN",
         Scope::Rank,
-        "What they are filled with.",
+        "The pattern that fills them.",
         NO_CANARY,
     ),
     Row::idle(
@@ -100,7 +100,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Number,
         "",
         Scope::Rank,
-        "What tests of timers allow.",
+        "The slack that tests of timers allow.",
         TESTS,
     ),
     Row::idle(

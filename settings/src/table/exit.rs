@@ -21,9 +21,9 @@ settings! {
     EXIT_TIMEOUT_MAX: Duration = "GASNET_EXITTIMEOUT_MAX", EXIT, Preset::Is("5"), Scope::Job,
         "The greatest time that is computed for GASNET_EXITTIMEOUT.";
     EXIT_TIMEOUT_MIN: Duration = "GASNET_EXITTIMEOUT_MIN", SECONDS, Preset::Is("1"), Scope::Job,
-        "The time that is computed for GASNET_EXITTIMEOUT without what each rank adds.";
+        "The fixed part of the time that is computed for GASNET_EXITTIMEOUT.";
     EXIT_TIMEOUT_FACTOR: Duration = "GASNET_EXITTIMEOUT_FACTOR", SECONDS, Preset::Is("0.1"), Scope::Job,
-        "What each rank adds to the time that is computed for GASNET_EXITTIMEOUT.";
+        "The part of the time that is computed for GASNET_EXITTIMEOUT that each rank adds.";
     CATCH_EXIT: bool = "GASNET_CATCH_EXIT", Kind::Boolean, Preset::Is("1"), Scope::Job,
         "A rank that calls exit or returns from main ends the job.";
     NO_CATCH_SIGNAL: Option<Signals> = "GASNET_NO_CATCH_SIGNAL", Kind::Signals, Preset::Unset, Scope::Rank,
@@ -60,7 +60,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Number,
         "2",
         Scope::Job,
-        "By what the time grows until a request is sent again (udp).",
+        "The factor by which the time until a request is sent again grows (udp).",
         NO_UDP,
     ),
     Row::idle(
@@ -116,7 +116,7 @@ pub(crate) const IDLE: &[Row] = &[
         MICROSECONDS,
         "67108864",
         Scope::Job,
-        "What the time doubles up to until a connection is asked for again (ibv).",
+        "The longest time until a connection is asked for again; the time doubles up to it (ibv).",
         NO_IBV,
     ),
 ];

@@ -65,7 +65,7 @@ pub(crate) const IDLE: &[Row] = &[
         "GASNET_QP_RD_ATOM",
         count("operations"),
         "0",
-        "Reads under way on a queue pair; 0 for what the adapter can.",
+        "Reads under way on a queue pair; 0 for as many as the adapter allows.",
     ),
     job(
         "GASNET_MAX_MTU",
@@ -233,7 +233,7 @@ pub(crate) const IDLE: &[Row] = &[
         "GASNET_ODP_VERBOSE",
         Kind::Boolean,
         "1",
-        "Tells when that cannot be had.",
+        "Warns where registration on demand is not available.",
     ),
     job("GASNET_USE_FENCED_PUTS", Kind::Boolean, "0", "Fences puts."),
     job(
@@ -282,7 +282,7 @@ pub(crate) const IDLE: &[Row] = &[
         "GASNET_FIREHOSE_VERBOSE",
         Kind::Boolean,
         "0",
-        "Tells of its parameters.",
+        "Prints the parameters of that cache.",
     ),
     job(
         "GASNET_FIREHOSE_REUSE_PREPINNED",

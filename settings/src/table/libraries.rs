@@ -6,6 +6,6 @@ use crate::setting::settings;
 use std::path::PathBuf;
 
 settings! {
-    PORTALS_LIBRARY: Option<PathBuf> = "ARGONET_PORTALS_LIBRARY", Kind::Path, Preset::Words("what the loader finds as libportals.so.4 or libportals.so"), Scope::Rank,
+    PORTALS_LIBRARY: Option<PathBuf> = "ARGONET_PORTALS_LIBRARY", Kind::Path, Preset::Words("libportals.so.4 or libportals.so, as the loader finds it"), Scope::Rank,
         "The library of Portals 4, such as /opt/portals4/lib/libportals.so.4.";
 }

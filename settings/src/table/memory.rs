@@ -12,16 +12,16 @@ settings! {
     SUPERNODE_MAXSIZE: u64 = "GASNET_SUPERNODE_MAXSIZE", count("ranks"), Preset::Is("0"), Scope::Rank,
         "The most ranks that share memory; 1 for none, 0 for no limit. With the conduit smp all ranks do.";
     MAX_SEGSIZE: SegmentLimit = "GASNET_MAX_SEGSIZE", Kind::Limit, Preset::Is("0.85/H"), Scope::Job,
-        "What a segment may grow to: a size or a fraction of the host's memory, for each process (/P) or for those of a host together (/H).";
+        "The size that a segment may grow to: a size or a fraction of the host's memory, for each process (/P) or for those of a host together (/H).";
     SEGMENT: Option<Bytes> = "ARGONET_SEGMENT", Kind::Size { min: 1, max: MAX_SIZE },
-        Preset::Words("what the program asks for, else 16 MB"), Scope::Job,
+        Preset::Words("the size that the program asks for, else 16 MB"), Scope::Job,
         "Each rank's segment at the start; it grows.";
     HUGE_PAGES: Option<HugePages> = "ARGONET_HUGEPAGES", Kind::Choice(HugePages::WORDS), Preset::Unset, Scope::Job,
         "Puts the segments on huge pages of this size.";
     CROSS_MEMORY: bool = "ARGONET_CROSS_MEMORY", Kind::Boolean, Preset::Is("1"), Scope::Job,
         "Whether memory outside of segments (all of it with GASNET_SEGMENT_EVERYTHING, and long buffers of collective operations) is copied between the processes of a host by the kernel, where that permits it; else messages carry it.";
     MAX_THREADS: u64 = "GASNET_MAX_THREADS", count("threads"), Preset::Is("256"), Scope::Rank,
-        "The most live threads of a C client that may call, in each rank: what gex_System_QueryMaxThreads tells. One more ends the job.";
+        "The most live threads of a C client that may call, in each rank, as gex_System_QueryMaxThreads returns it. One more ends the job.";
 }
 
 const FIXED_RINGS: &str = "the rings between two ranks have a fixed size in this version";
@@ -90,7 +90,7 @@ pub(crate) const IDLE: &[Row] = &[
         SIZE,
         "0",
         Scope::Rank,
-        "What internal threads' stacks are longer by.",
+        "Bytes that are added to the stacks of internal threads.",
         NO_THREAD,
     ),
     Row::idle(

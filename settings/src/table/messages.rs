@@ -1,4 +1,4 @@
-//! Credits, depths and buffers of active messages. What a name counts differs between conduits.
+//! Credits, depths and buffers of active messages. The unit of a name differs between conduits.
 
 use super::{NO_ARIES, NO_IBV, NO_MPI, NO_OFI, NO_UDP};
 use crate::kind::{Kind, SIZE, count};
@@ -217,7 +217,7 @@ pub(crate) const IDLE: &[Row] = &[
         "AMUDP_VERBOSE_SEND",
         Kind::Boolean,
         "0",
-        "Tells of each datagram (udp).",
+        "Prints each datagram that is sent (udp).",
         NO_UDP,
     ),
 ];

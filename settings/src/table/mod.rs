@@ -27,7 +27,7 @@ use crate::setting::TypedConstant;
 /// A part of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// What its rows are about.
+    /// The subject of its rows.
     pub title: &'static str,
     used: &'static [TypedConstant],
     idle: &'static [Row],
@@ -139,7 +139,7 @@ const NO_PINNING: &str = "no conduit of this version registers memory with a dev
 const NO_DEVICES: &str = "there is no memory of devices in this version";
 const OF_OTHERS: &str = "a setting of another system, which argonet does not read";
 
-/// Whether a reason says that what a setting is about does not exist, so that turning it off has
+/// Whether a reason says that the subject of a setting does not exist, so that turning it off has
 /// its effect.
 pub(crate) fn is_absence(reason: &str) -> bool {
     let absent = [

@@ -75,7 +75,7 @@ pub(crate) const IDLE: &[Row] = &[
         "GASNET_OFI_SET_UNIVERSE_SIZE",
         Kind::Boolean,
         "1",
-        "Tells libfabric the number of ranks.",
+        "Passes the number of ranks to libfabric.",
     ),
     ofi("GASNET_OFI_DEVICE", Kind::Text, "any", "The adapter."),
     ofi(

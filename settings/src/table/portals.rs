@@ -1,4 +1,4 @@
-//! The conduit over Portals interfaces; what it has in common with others is in
+//! The conduit over Portals interfaces; settings that it shares with others are in
 //! [credits](super::credits).
 
 use crate::kind::{Kind, MAX_SIZE};
@@ -17,15 +17,15 @@ const MESSAGE: Kind = Kind::Size {
 };
 const EVENTS: Kind = most(0, u32::MAX as u64, "events");
 
-/// What the portals conduit can run over; the first is the default.
+/// Interfaces that the portals conduit can run over; the first is the default.
 pub const PORTALS_INTERFACES: &[&str] = &["software", "udp", "portals4"];
 
 settings! {
     PORTALS_INTERFACE: &'static str = "ARGONET_PORTALS_INTERFACE", Kind::Choice(PORTALS_INTERFACES), Preset::Is("software"), Scope::Job,
-        "What the portals conduit runs over: interfaces in software, which reach ranks of the host in shared memory and others over UDP; \
+        "The interfaces under the portals conduit: those in software, which reach ranks of the host in shared memory and others over UDP; \
          udp, the same with every other rank over UDP; or portals4, a library of Portals 4.";
     PORTALS_MESSAGE: Option<Bytes> = "ARGONET_PORTALS_MESSAGE", MESSAGE, Preset::Words("the longest that it has"), Scope::Job,
-        "The longest message that a library of Portals 4 is asked for; what is longer goes in parts.";
+        "The longest message that a library of Portals 4 is asked for; longer ones go in fragments.";
     PORTAL_MSG_LIMIT: u64 = "GASNET_PORTAL_MSG_LIMIT", most(4, 65_535, "messages"), Preset::Is("250"), Scope::Rank,
         "Messages of a rank that the portals conduit has under way at once; two are kept for replies.";
     PORTAL_NUM_TMPMD: u64 = "GASNET_PORTAL_NUM_TMPMD", most(1, 1 << 20, "descriptors"), Preset::Is("1024"), Scope::Rank,

@@ -30,7 +30,7 @@ const fn udp(name: &'static str, kind: Kind, preset: &'static str, about: &'stat
 
 settings! {
     SSH_NODE_FILE: Option<PathBuf> = "GASNET_SSH_NODEFILE", Kind::Path, Preset::Unset, Scope::Rank,
-        "The file with the hosts, a host a line, where `argonet run` is not told them; before GASNET_SSH_SERVERS.";
+        "The file with the hosts, a host a line, where `argonet run` is not given them; before GASNET_SSH_SERVERS.";
     SSH_SERVERS: Option<String> = "GASNET_SSH_SERVERS", Kind::Text, Preset::Unset, Scope::Rank,
         "The hosts, as in `a b` or `a:2,b:2`; before GASNET_NODEFILE.";
     NODE_FILE: Option<PathBuf> = "GASNET_NODEFILE", Kind::Path, Preset::Unset, Scope::Rank,

@@ -1,4 +1,4 @@
-//! How a job starts, and what it says meanwhile.
+//! The start of a job, and its messages meanwhile.
 
 use super::{NO_MPI, NO_SPAWNER, NO_SSH};
 use crate::kind::{DAY, Kind, TimeUnit};
@@ -31,7 +31,7 @@ settings! {
         "How the agents of a job over several hosts are started: L on this host, S by ssh, C by GASNET_CSPAWN_CMD. Where it \
          is not given, C if that is set, else S.";
     SPAWN_VERBOSE: bool = "GASNET_SPAWN_VERBOSE", Kind::Boolean, Preset::Is("0"), Scope::Rank,
-        "Tells what is done to start the job and to end it.";
+        "Prints the steps of starting and ending the job.";
 }
 
 const ENCODED: &str = "nothing is encoded: ranks inherit arguments and environment as they are";
@@ -131,7 +131,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Choice(&["fork", "ssh", "mpi", "pmi"]),
         "fork",
         Scope::Job,
-        "Who starts the ranks of a job in shared memory.",
+        "How the ranks of a job in shared memory are started.",
         NO_SPAWNER,
     ),
     Row::idle(
@@ -139,7 +139,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Choice(&["ssh", "mpi", "pmi"]),
         "mpi, else ssh",
         Scope::Job,
-        "Who starts the ranks (ibv).",
+        "How the ranks are started (ibv).",
         NO_SPAWNER,
     ),
     Row::idle(
@@ -147,7 +147,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Choice(&["ssh", "mpi", "pmi"]),
         "mpi, else ssh",
         Scope::Job,
-        "Who starts the ranks (ofi).",
+        "How the ranks are started (ofi).",
         NO_SPAWNER,
     ),
     Row::idle(
@@ -155,7 +155,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Choice(&["ssh", "mpi", "pmi"]),
         "mpi, else ssh",
         Scope::Job,
-        "Who starts the ranks (ucx).",
+        "How the ranks are started (ucx).",
         NO_SPAWNER,
     ),
     Row::idle(
@@ -179,7 +179,7 @@ pub(crate) const IDLE: &[Row] = &[
         Kind::Choice(&["SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE"]),
         "SINGLE, with threads SERIALIZED",
         Scope::Job,
-        "What MPI is asked to allow threads to do.",
+        "The level of thread support that is asked of MPI.",
         NO_MPI,
     ),
     Row::idle(

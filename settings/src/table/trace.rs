@@ -14,9 +14,9 @@ settings! {
     STATS_FILE: Option<PathBuf> = "GASNET_STATSFILE", Kind::Path, Preset::Unset, Scope::Rank,
         "The file that statistics go to when the rank ends, `stdout`, or `stderr` or `-`; each `%` stands for the rank. No statistics without it.";
     TRACE_MASK: Letters = "GASNET_TRACEMASK", Kind::Letters, Preset::Is("GPRSWBLAXIOCDNHU"), Scope::Rank,
-        "What is traced, by letters; `^` for all but those that follow.";
+        "The events that are traced, by letters; `^` for all but those that follow.";
     STATS_MASK: Letters = "GASNET_STATSMASK", Kind::Letters, Preset::Is("GPRSWBLAXIOCDNHU"), Scope::Rank,
-        "What is counted, by letters; `^` for all but those that follow.";
+        "The events that are counted, by letters; `^` for all but those that follow.";
     TRACE_NODES: NodeSet = "GASNET_TRACENODES", Kind::Nodes, Preset::Is("*"), Scope::Job,
         "The ranks that trace.";
     STATS_NODES: NodeSet = "GASNET_STATSNODES", Kind::Nodes, Preset::Is("*"), Scope::Job,

@@ -9,11 +9,11 @@ const CHUNK: Kind = Kind::Size {
     min: 1,
     max: MAX_SIZE,
 };
-const BY_LENGTH: &str = "short pieces are always packed into messages, and long ones never, whatever memory they are in";
+const BY_LENGTH: &str = "short pieces are always packed into messages, and long ones never, in any memory";
 
 settings! {
     VIS_MAX_CHUNK: Option<Bytes> = "GASNET_VIS_MAXCHUNK", CHUNK, Preset::Words("the longest medium"), Scope::Rank,
-        "What of a non-contiguous transfer is packed into a message at most. Pieces of half as much are long, and go by themselves.";
+        "The most bytes of a non-contiguous transfer that are packed into a message. Pieces of half as much are long, and go by themselves.";
     VIS_PUT_MAX_CHUNK: Option<Bytes> = "GASNET_VIS_PUT_MAXCHUNK", CHUNK, Preset::Words("GASNET_VIS_MAXCHUNK"), Scope::Rank,
         "The same for puts.";
     VIS_GET_MAX_CHUNK: Option<Bytes> = "GASNET_VIS_GET_MAXCHUNK", CHUNK, Preset::Words("GASNET_VIS_MAXCHUNK"), Scope::Rank,

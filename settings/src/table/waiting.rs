@@ -1,4 +1,4 @@
-//! How ranks wait, and what they say when it takes long.
+//! Waiting of ranks, and their reports when it takes long.
 
 use crate::choice::WaitMode;
 use crate::kind::{Kind, SECONDS};

@@ -1,4 +1,4 @@
-//! What a run has cost.
+//! Figures of a run.
 
 use core::fmt;
 
@@ -36,7 +36,7 @@ pub struct Figures {
     pub ranks: u32,
     /// One for each epoch.
     pub epochs: Vec<Sample>,
-    /// All of them, and what came after the last whole one.
+    /// Sums over all of them, and over the rest after the last whole one.
     pub total: Sample,
     /// Virtual time of the run in ns.
     pub took_ns: u64,
@@ -50,7 +50,7 @@ pub struct Figures {
     pub state_bytes: u64,
     /// Peers that were used, over all ranks.
     pub peers_used: u64,
-    /// What went wrong; empty if nothing did.
+    /// Violations; empty if all is well.
     pub violations: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! One rank: its program, what has arrived, and the machine.
+//! One rank: its program, arrived messages, and the machine.
 
 use super::figures::Sample;
 use super::pattern::{Pattern, Script, Step};
@@ -89,7 +89,7 @@ impl Node {
         }
     }
 
-    /// Something has arrived, whatever the rank does.
+    /// Something has arrived, in any state of the rank.
     pub(super) fn arrive(&mut self, event: Event, wheel: &mut Wheel) {
         match event {
             Event::Request { from, bits, .. } => {
@@ -112,7 +112,7 @@ impl Node {
         }
     }
 
-    /// The rank goes on: polls, and does what its program says until that takes time.
+    /// The rank goes on: polls, and runs its program until that takes time.
     pub(super) fn wake(&mut self, wheel: &mut Wheel) {
         let begun = wheel.now();
         let mut time = begun;
@@ -236,12 +236,12 @@ impl Node {
             let slot = &mut self.peers.of(to, &self.bank).system;
             let now = Duration::from_nanos(time);
             if let Some(frame) = self.system.ask(now, to, slot, Question::Revoke(revoke)) {
-                self.tell(to, frame, time, wheel);
+                self.send_system(to, frame, time, wheel);
             }
         }
     }
 
-    fn tell(&mut self, to: u32, frame: Frame, time: u64, wheel: &mut Wheel) {
+    fn send_system(&mut self, to: u32, frame: Frame, time: u64, wheel: &mut Wheel) {
         self.sums.system += 1;
         let (from, word) = (self.rank, frame.0);
         wheel.plan(time + WIRE_NS, Event::System { from, to, word });
@@ -261,7 +261,7 @@ impl Node {
             Heard::Question(Question::Revoke(revoke)) => {
                 let back = both.credits.revoke(revoke, &self.bank);
                 let answer = SystemQueue::answer(&mut both.system, Answer::Return(back));
-                self.tell(from, answer, time, wheel);
+                self.send_system(from, answer, time, wheel);
             }
             Heard::Answered(Answer::Return(back)) => {
                 both.credits

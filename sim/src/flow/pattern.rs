@@ -1,4 +1,4 @@
-//! Who sends what to whom.
+//! Patterns of messages between ranks.
 
 use crate::random::Random;
 
@@ -32,7 +32,7 @@ pub enum Pattern {
     },
 }
 
-/// What a rank does next.
+/// The next step of a rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     Compute(u64),
@@ -97,7 +97,8 @@ impl Script {
         self.rank - at * stride + next * stride
     }
 
-    /// One of six others that belong to the `set`th set; who sends to whom also receives from it.
+    /// One of six others that belong to the `set`th set; two ranks of such a pair send to each
+    /// other.
     fn other(&self, set: u32, direction: u32) -> u32 {
         let mut random = Random::fork(u64::from(set), 77);
         let half = self.ranks / 2 - 1;

@@ -1,4 +1,4 @@
-//! Small jobs with random sizes, limits and faults, one a seed: what must hold whatever happens.
+//! Small jobs with random sizes, limits and faults, one a seed: rules that hold in every run.
 //!
 //! Messages take any time, so they overtake each other; system messages are also lost and repeated;
 //! handlers end in any order in some seeds, which credits do not cover; and in some, ranks believe
@@ -15,7 +15,7 @@ use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is wrong at the end of a seed, and what has happened.
+/// Violations at the end of a seed, and counts of its events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// Empty if all is well.

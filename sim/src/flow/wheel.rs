@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 const SLOT_NS: u64 = 100;
 const SLOTS: u64 = 1 << 16;
 
-/// What happens.
+/// Events of the wheel.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// A rank goes on.

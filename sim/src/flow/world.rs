@@ -9,7 +9,7 @@ use argonet_am::credit::{Plan, PlanError, Rules, Wishes};
 /// Virtual time after which a run without progress ends, in ns: longer than any computing.
 const STUCK_NS: u64 = 1_000_000_000;
 
-/// What is run.
+/// Setup of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The pattern.
@@ -20,7 +20,7 @@ pub struct Setup {
     pub plan: Plan,
     /// Epochs, of ranks on average.
     pub epochs: u32,
-    /// For what is drawn: how long ranks compute, to whom they send.
+    /// The seed of draws: how long ranks compute, to which ranks they send.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What must hold of all ranks when a job is over.
+//! Rules for all ranks when a job is over.
 
 use super::conduit::PortalsNode;
 use crate::job::Rank;
@@ -6,8 +6,8 @@ use argonet_base::JobRank;
 use argonet_conduit::{Conduit as _, PeerLedger};
 use std::rc::Rc;
 
-/// What is wrong: something is in use, credits are not where they must be, or ledgers contradict
-/// each other.
+/// Violations: something is in use, credits are not where they must be, or ledgers contradict each
+/// other.
 pub(super) fn violations(ranks: &[Rc<Rank<PortalsNode>>]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, rank) in (0..).zip(ranks) {
@@ -28,11 +28,12 @@ pub(super) fn violations(ranks: &[Rc<Rank<PortalsNode>>]) -> Vec<String> {
     found
 }
 
-/// What one rank knows of another must be what that knows of it.
+/// Counts of one rank about another must agree with those that the other keeps.
 fn between(rank: u32, own: &PortalsNode, peer: u32, other: &PortalsNode) -> Option<String> {
     let mine = own.credit(JobRank(peer));
     let its = other.credit(JobRank(rank));
-    // Who has not used the other counts the share, as the other does that has.
+    // A rank that has not used the other counts the share, and so does the other if it has used
+    // this one.
     if let Some((mine, its)) = mine.zip(its)
         && mine.loan != its.held
     {

@@ -26,7 +26,7 @@ const NAP: Duration = Duration::from_micros(5);
 /// The conduit of one rank.
 pub type PortalsNode = Timed<Portals<Software>>;
 
-/// What all ranks of a job have in common.
+/// State that all ranks of a job have in common.
 pub(super) struct Host {
     sizes: PortalsSizes,
     faults: FaultRules,
@@ -36,7 +36,7 @@ pub(super) struct Host {
     software: SoftwareConfig,
 }
 
-/// What an interface or its conduit refuses.
+/// The error of an interface or its conduit.
 fn refused(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StartError {
     StartError::Interface(error.into())
 }
@@ -126,7 +126,7 @@ impl Host {
 }
 
 impl Simulated for PortalsNode {
-    /// What matches nothing, or finds no room, is sent again.
+    /// A message that matches nothing, or finds no room, is sent again.
     const IS_ORDERED: bool = false;
 
     fn compute(&self, time: Duration) {

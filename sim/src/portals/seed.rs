@@ -8,7 +8,7 @@ use crate::job::{Outcome, Ran, Simulated as _, StartError, outcome, run_over};
 use crate::workload::Work;
 use core::fmt;
 
-/// What a rank that loses an event says.
+/// The error of a rank that loses an event.
 const LOST: &str = "events were dropped";
 
 /// How the run of a seed ended.
@@ -16,9 +16,9 @@ const LOST: &str = "events were dropped";
 pub struct PortalsReport {
     /// The seed.
     pub seed: u64,
-    /// What was run.
+    /// The shape that was run.
     pub shape: PortalsShape,
-    /// What is wrong; empty if all is well.
+    /// Violations; empty if all is well.
     pub violations: Vec<String>,
     /// How the job ended.
     pub outcome: Outcome,
@@ -53,10 +53,10 @@ impl fmt::Display for PortalsReport {
     }
 }
 
-/// Runs what a seed says.
+/// Runs a seed.
 ///
 /// # Errors
-/// What the system says of memory.
+/// The error of the system for memory.
 pub fn run_portals_seed(seed: u64, trace: Option<Trace>) -> Result<PortalsReport, StartError> {
     run_portals_shape(PortalsShape::draw(seed), trace)
 }
@@ -64,7 +64,7 @@ pub fn run_portals_seed(seed: u64, trace: Option<Trace>) -> Result<PortalsReport
 /// Runs a workload of a given shape.
 ///
 /// # Errors
-/// What the system says of memory; sizes that do not fit each other.
+/// The error of the system for memory; sizes that do not fit each other.
 pub fn run_portals_shape(
     shape: PortalsShape,
     trace: Option<Trace>,
@@ -90,7 +90,7 @@ pub fn run_portals_shape(
         .as_ref()
         .is_some_and(|abort| abort.message.contains(LOST));
     let violations = if shape.loses_events() && lost {
-        // The loss was reported; what came before it is compared all the same.
+        // The loss was reported; messages before it are compared all the same.
         work.seen()
     } else {
         let mut violations = work.judge(&outcome);

@@ -1,4 +1,4 @@
-//! What a seed brings.
+//! The shape of a run, by its seed.
 
 use crate::config::Sizes;
 use crate::random::Random;
@@ -11,11 +11,11 @@ use core::fmt;
 /// A workload over interfaces in software.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PortalsShape {
-    /// What ranks do, how many they are, how they wait, and which of them are slow.
+    /// The work of ranks, their number, their way to wait, and the slow ones.
     pub work: Shape,
     /// Sizes of the conduit.
     pub sizes: PortalsSizes,
-    /// What goes wrong in the interfaces.
+    /// Faults of the interfaces.
     pub faults: FaultRules,
 }
 
@@ -23,7 +23,7 @@ pub struct PortalsShape {
 const MOST_RANKS: u64 = 5;
 
 impl PortalsShape {
-    /// What the seed says.
+    /// Draws the shape of a seed.
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         let mut random = Random::fork(seed, 7);

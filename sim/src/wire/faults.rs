@@ -1,13 +1,13 @@
-//! What goes wrong in a run, and when.
+//! Faults of a run, and their times.
 
 use crate::random::Random;
 
-/// How the wire treats what ranks write. Chances are in a million.
+/// How the wire treats the bytes that ranks write. Chances are in a million.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quality {
     /// Shortest time from one rank to another.
     pub delay_ns: u64,
-    /// Mean of what is added to it.
+    /// Mean of the time that is added to it.
     pub jitter_ns: u64,
     /// Writes that are held back, as by a loss that the system repairs; all that is written later
     /// waits for them.
@@ -51,7 +51,7 @@ pub struct Partition {
 /// A rank that does nothing for a while, as if its process had been stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pause {
-    /// Who.
+    /// The rank that pauses.
     pub rank: u32,
     /// When it begins.
     pub from_ns: u64,
@@ -64,7 +64,7 @@ pub struct Pause {
 pub struct FaultPlan {
     /// The wire as long as faults last.
     pub faulty: Quality,
-    /// The wire afterwards. What this has as chances of faults never ends.
+    /// The wire afterwards. Its chances of faults never end.
     pub healed: Quality,
     /// When faults stop: no partition or pause lasts longer.
     pub stop_ns: u64,
@@ -93,7 +93,7 @@ impl FaultPlan {
         }
     }
 
-    /// What a seed brings to a cluster of `ranks` ranks; no rank dies.
+    /// Draws the faults of a seed for a cluster of `ranks` ranks; no rank dies.
     #[must_use]
     pub fn draw(random: &mut Random, ranks: u32) -> Self {
         let stop_ns = random.range(100_000, 30_000_000);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_drawn_stops_in_time() {
+    fn drawn_faults_stop_in_time() {
         for seed in 0..200 {
             let plan = FaultPlan::draw(&mut Random::new(seed), 8);
             assert!(plan.partitions.iter().all(|p| p.until_ns <= plan.stop_ns));

@@ -1,4 +1,5 @@
-//! How two ranks come to have a connection: a hello, an answer, and both say what they have taken.
+//! How two ranks come to have a connection: a hello, an answer, and both report the bytes that they
+//! have taken.
 
 use super::faults::FaultPlan;
 use super::streams::{End, Later, Streams};
@@ -34,7 +35,7 @@ impl Hello {
     }
 }
 
-/// What passes between two ranks before they have a connection.
+/// A message between two ranks before they have a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     Hello(Hello),
@@ -52,7 +53,7 @@ pub(crate) struct Joined {
     pub(crate) received: u64,
 }
 
-/// What a rank is to do for its connections.
+/// A task of a rank for its connections.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Ask for one.
@@ -87,7 +88,7 @@ struct Rank {
     has_ended: bool,
 }
 
-/// What ranks do to have connections.
+/// State of ranks that make connections.
 #[derive(Debug)]
 pub(crate) struct Joining {
     ranks: Vec<Rank>,
@@ -216,7 +217,7 @@ impl Streams {
         self.woken.push(rank);
     }
 
-    /// What a rank is to do next for its connections.
+    /// The next task of a rank for its connections.
     pub(crate) fn next_task(&mut self, plan: &FaultPlan, now_ns: u64, rank: u32) -> Option<Task> {
         loop {
             let state = &mut self.joining.ranks[rank as usize];
@@ -261,7 +262,7 @@ impl Streams {
             .next()
     }
 
-    /// Asks for a connection; `received` says what of the peer's stream the rank has taken.
+    /// Asks for a connection; `received` is the part of the peer's stream that the rank has taken.
     pub(crate) fn ask(
         &mut self,
         plan: &FaultPlan,
@@ -295,7 +296,7 @@ impl Streams {
         self.call(plan, now_ns, [rank, id.peer.0], Call::Hello(hello));
     }
 
-    /// Answers a rank that asks; `received` says what of its stream this one has taken.
+    /// Answers a rank that asks; `received` is the part of its stream that this one has taken.
     pub(crate) fn answer(
         &mut self,
         plan: &FaultPlan,

@@ -35,12 +35,12 @@ impl fmt::Display for End {
     }
 }
 
-/// What happens at a later time.
+/// An event at a later time.
 #[derive(Debug)]
 pub(crate) enum Later {
     /// Bytes come to an end.
     Arrive(End, Vec<u8>),
-    /// What is on its way is lost, and what is written from now on.
+    /// Bytes on their way are lost, and so are those written from now on.
     Break(u64),
     /// An end learns that there is no more.
     Close(End),
@@ -74,7 +74,7 @@ impl fmt::Display for Later {
     }
 }
 
-/// What one end has written, and what the other has of it.
+/// Bytes that one end has written, and the part that the other has.
 #[derive(Debug, Default)]
 struct Direction {
     /// Bytes that have not come to the other end.
@@ -127,7 +127,7 @@ pub(crate) struct Streams {
     /// Ends at which ranks wait for room.
     for_room: Vec<BTreeSet<End>>,
     pub(super) joining: Joining,
-    /// What a call has brought about.
+    /// Consequences of a call.
     pub(super) later: Vec<(u64, Later)>,
     /// Ranks for which a call has brought something.
     pub(super) woken: Vec<u32>,
@@ -157,7 +157,7 @@ impl Streams {
         }
     }
 
-    /// What calls have brought about since, and whom they wake.
+    /// Consequences of the calls since the last one, and the ranks that they wake.
     pub(crate) fn take_news(&mut self) -> (Vec<(u64, Later)>, Vec<u32>) {
         (
             core::mem::take(&mut self.later),
@@ -247,7 +247,7 @@ impl Streams {
         self.shut(plan, now_ns, end);
     }
 
-    /// Ends a connection from one end. The other takes what is on its way first.
+    /// Ends a connection from one end. The other takes the bytes on their way first.
     pub(crate) fn shut(&mut self, plan: &FaultPlan, now_ns: u64, end: End) {
         let Some(connection) = self.connections.get_mut(&end.connection) else {
             return;
@@ -336,7 +336,7 @@ impl Streams {
         direction.arrives_ns = direction.arrives_ns.max(at_ns);
         let at_ns = direction.arrives_ns;
         if breaks {
-            // At any byte of what was written.
+            // At any of the bytes that were written.
             bytes.truncate(self.random.range(0, bytes.len() as u64) as usize);
         }
         self.later.push((at_ns, Later::Arrive(end.other(), bytes)));
@@ -381,13 +381,13 @@ impl Streams {
         Ok(())
     }
 
-    /// What waits at an end for the host of the other.
+    /// Bytes that wait at an end for the host of the other.
     pub(crate) fn queued(&self, end: End) -> usize {
         let connection = self.connections.get(&end.connection);
         connection.map_or(0, |connection| connection.directions[end.side].in_flight)
     }
 
-    /// What is known of the other end's host.
+    /// Signs of life of the other end's host.
     pub(crate) fn vital(&self, now_ns: u64, end: End) -> Option<Vital> {
         let direction = &self.connections.get(&end.connection)?.directions[end.side];
         Some(Vital {
@@ -557,7 +557,8 @@ impl Streams {
         }
     }
 
-    /// Both ends learn of it, each at its own time; what has come before can be read, or not.
+    /// Both ends learn of it, each at its own time; bytes that have come before can be read, or
+    /// not.
     fn break_off(&mut self, plan: &FaultPlan, now_ns: u64, connection: u64) {
         let Some(state) = self.connections.get_mut(&connection) else {
             return;

@@ -38,7 +38,7 @@ enum Planned {
     },
 }
 
-/// What all ranks begin in a phase.
+/// Operations that all ranks begin in a phase.
 struct Plan {
     operations: VecDeque<Planned>,
     /// The name that each rank gives the phase's barrier, if there is one.
@@ -84,13 +84,13 @@ struct Flight {
     /// Which of all, counted from the first phase.
     number: u32,
     planned: Planned,
-    /// What it brings.
+    /// The bytes that it brings.
     bytes: Box<[u8]>,
-    /// What this rank gives, elsewhere than where it gets it.
+    /// Bytes that this rank gives, in other memory than the result.
     _source: Option<Box<[u8]>>,
 }
 
-/// What a rank has begun and has still to begin.
+/// Operations that a rank has begun and has still to begin.
 pub(super) struct Background {
     random: Random,
     seed: u64,
@@ -133,7 +133,7 @@ impl Background {
         }
     }
 
-    /// Begins what is still to be begun, and waits for the end of everything.
+    /// Begins the remaining operations, and waits for the end of all.
     pub(super) fn finish<C: Simulated>(&mut self, rank: &Rank<C>) -> Result<(), String> {
         while !self.plan.operations.is_empty() || !self.flights.is_empty() {
             if self.random.chance(600_000) {
@@ -217,7 +217,8 @@ impl Background {
         }
         let at = self.random.index(self.flights.len());
         let event = self.flights[at].event;
-        // Others may not have begun what this rank waits for before this rank begins something.
+        // Others may begin the operation that this rank waits for only after this rank has begun
+        // another.
         if self.plan.operations.is_empty() && self.random.chance(500_000) {
             rank.engine.wait(&rank.ctx, event).map_err(text)?;
         } else if !rank.engine.test(&rank.ctx, event).map_err(text)? {
@@ -288,7 +289,7 @@ impl Background {
     }
 }
 
-/// What a rank gives to another in an operation of its own number.
+/// Bytes that a rank gives to another in an operation of its own number.
 fn numbered(from: u32, to: u32, number: u32, len: usize) -> Vec<u8> {
     memory::bytes(from, to, OF_COLLECTIVES | number, len)
 }

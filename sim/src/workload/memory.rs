@@ -1,4 +1,4 @@
-//! Who may write where, so that no two writes race.
+//! Areas of segments by writer, so that no two writes race.
 //!
 //! ```text
 //! segment of a rank   | area of rank 0 | area of rank 1 | ...      written by that rank alone
@@ -12,7 +12,7 @@ pub(super) const PUT_SLOTS: usize = 8;
 /// Slots for longs, and as many for long replies.
 pub(super) const LONG_SLOTS: usize = 4;
 
-/// Where things lie in an area.
+/// Layout of an area.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     area_bytes: u64,

@@ -1,10 +1,10 @@
-//! What a seed makes ranks do, and what is checked of it.
+//! Work of ranks by a seed, and its checks.
 //!
 //! Every rank runs phases of random operations: requests of all categories whose handlers are not
 //! idempotent, with and without replies; puts and gets, explicit and implicit, in access regions
 //! and blocking; negotiated payloads; bursts; computing without polling. In half of the seeds split
-//! barriers and broadcasts go on meanwhile. Ranks meet in collectives between phases. Whatever a
-//! rank sends is noted before it leaves, so that handlers can compare while faults last; races are
+//! barriers and broadcasts go on meanwhile. Ranks meet in collectives between phases. Each message
+//! of a rank is noted before it leaves, so that handlers can compare while faults last; races are
 //! excluded by construction, so that memory has a model.
 
 mod background;
@@ -32,9 +32,9 @@ use std::sync::Arc;
 pub struct SeedReport {
     /// The seed.
     pub seed: u64,
-    /// What was run.
+    /// The shape that was run.
     pub shape: Shape,
-    /// What is wrong; empty if all is well.
+    /// Violations; empty if all is well.
     pub violations: Vec<String>,
     /// How the job ended.
     pub outcome: Outcome,
@@ -63,7 +63,7 @@ impl fmt::Display for SeedReport {
     }
 }
 
-/// What all ranks of a job do, and what has been seen of it.
+/// Work of all ranks of a job, and observations of it.
 pub(crate) struct Work {
     shape: Shape,
     observed: Arc<Mutex<Observed>>,
@@ -97,12 +97,12 @@ impl Work {
         observed.segments[rank as usize] = Some(Arc::clone(directory));
     }
 
-    /// What is wrong of what was seen, however the job has ended.
+    /// Violations among the observations, for any end of the job.
     pub(crate) fn seen(&self) -> Vec<String> {
         core::mem::take(&mut self.observed.lock().violations)
     }
 
-    /// What is wrong with a job that should have ended well: what was seen, and how it ended.
+    /// Violations of a job that should have ended well: among the observations, and in its end.
     pub(crate) fn judge(&self, outcome: &Outcome) -> Vec<String> {
         let mut violations = self.seen();
         violations.extend(outcome.failure.as_ref().map(ToString::to_string));
@@ -121,10 +121,10 @@ impl Work {
     }
 }
 
-/// Runs what a seed says.
+/// Runs a seed.
 ///
 /// # Errors
-/// What the system says of memory.
+/// The error of the system for memory.
 pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartError> {
     run_shape(Shape::draw(seed), trace)
 }
@@ -132,7 +132,7 @@ pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartErro
 /// Runs a workload of a given shape.
 ///
 /// # Errors
-/// What the system says of memory.
+/// The error of the system for memory.
 pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, StartError> {
     let config: &JobConfig = &shape.job;
     let ranks = config.sim.ranks;
@@ -171,8 +171,8 @@ pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, Start
 
 /// A rank died: the job ends in time, and the rank that ends it names the dead.
 fn judge_death(shape: &Shape, outcome: &Outcome, dead: u32, at_ns: u64) -> Option<String> {
-    // Where no rank ended the job, the others have done all that they had to, or have stalled,
-    // which is a failure already: ranks that are done need not notice.
+    // Where no rank ended the job, the others have done all their work, or have stalled, which is a
+    // failure already: ranks that are done need not notice.
     let abort = outcome.abort.as_ref()?;
     let (sim, wait) = (&shape.job.sim, shape.job.sim.sizes.dead_after_ns);
     // The connection ends when its host has asked in vain, and then another is asked for. Ranks

@@ -1,4 +1,4 @@
-//! What was sent and what was handled: logs that are compared entry by entry.
+//! Logs of messages sent and handled, which are compared entry by entry.
 
 use super::memory::{Layout, bytes};
 use super::shape::Shape;
@@ -63,7 +63,7 @@ pub(super) struct Observed {
     is_done: Vec<Vec<bool>>,
     /// Requests by sender and target whose replies have not come, in order.
     awaited: Vec<VecDeque<Entry>>,
-    /// What each writer has put into each target's segment: writer, target.
+    /// Bytes that each writer has put into each target's segment: writer, target.
     pub(super) model: Vec<Vec<u8>>,
     /// The segment of each rank that has begun.
     pub(super) segments: Vec<Option<Arc<Directory>>>,
@@ -242,7 +242,7 @@ impl Observed {
         }
     }
 
-    /// A rank has drained: whatever was sent to it has been handled, and its own replies have come.
+    /// A rank has drained: all messages to it have been handled, and its own replies have come.
     pub(super) fn drained(&mut self, at: u32) {
         for from in 0..self.ranks {
             let pair = self.pair(from, at);
@@ -259,7 +259,7 @@ impl Observed {
         }
     }
 
-    /// What is missing at the end.
+    /// Messages that are missing at the end.
     pub(super) fn incomplete(&self, ranks: u32) -> Vec<String> {
         let mut missing = Vec::new();
         for (from, to) in (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))) {
@@ -313,7 +313,7 @@ pub(super) fn register(
     handlers.register_at(REPLY, "reply", Box::new(reply))
 }
 
-/// Compares what writers have put into a rank's segment with what lies there.
+/// Compares the bytes that writers have put into a rank's segment with those that lie there.
 pub(super) fn check_memory(observed: &mut Observed, layout: Layout, at: u32, segment: &[u8]) {
     for writer in 0..observed.ranks {
         let start = layout.area(writer).0 as usize;
@@ -323,7 +323,7 @@ pub(super) fn check_memory(observed: &mut Observed, layout: Layout, at: u32, seg
         if let Some(i) = (0..model.len()).find(|i| model[*i] != lies[*i]) {
             let (should, is) = (model[i], lies[i]);
             observed.violation(format!(
-                "segment of rank {at}: byte {i} of what rank {writer} has put is {is}, not {should}"
+                "segment of rank {at}: byte {i} that rank {writer} has put is {is}, not {should}"
             ));
         }
     }

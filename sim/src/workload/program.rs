@@ -27,12 +27,12 @@ struct Operation {
     event: Option<Event>,
     target: u32,
     slot: usize,
-    /// Where in the target's segment, and in the model of what this rank has put there.
+    /// Where in the target's segment, and in the model of the bytes that this rank has put there.
     offset: SegmentOffset,
     place: usize,
     /// Source or destination.
     buffer: Box<[u8]>,
-    /// What a get must bring.
+    /// Bytes that a get must bring.
     expected: Option<Vec<u8>>,
 }
 

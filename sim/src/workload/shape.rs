@@ -1,4 +1,4 @@
-//! What a seed brings: how large everything is, what goes wrong, how much is done.
+//! The shape of a run, by its seed: sizes, faults, amount of work.
 
 use crate::config::{SimConfig, Sizes};
 use crate::job::JobConfig;
@@ -22,12 +22,12 @@ pub struct Shape {
     pub background: bool,
     /// Bytes of a rank's segment that belong to one writer.
     pub area_bytes: u64,
-    /// Longest payload of a medium. What goes through a small connection is short, too.
+    /// Longest payload of a medium. Messages through a small connection are short, too.
     pub medium_bytes: usize,
 }
 
 impl Shape {
-    /// What the seed says.
+    /// Draws the shape of a seed.
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         let mut random = Random::fork(seed, 3);

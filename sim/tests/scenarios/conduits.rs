@@ -11,7 +11,7 @@ use std::time::Duration;
 const ASK: HandlerIndex = HandlerIndex(128);
 const ANSWER: HandlerIndex = HandlerIndex(129);
 
-/// What a rank has handled, in order: from whom, which number, whether it was an answer.
+/// Messages that a rank has handled, in order: source, number, whether it was an answer.
 #[derive(Default)]
 struct Log(Vec<(u32, u32, bool)>);
 
@@ -91,8 +91,8 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
             }
         }
     }
-    let settled = || nodes.iter().all(|node| node.conduit.is_quiescent());
-    while !settled() {
+    let quiescent = || nodes.iter().all(|node| node.conduit.is_quiescent());
+    while !quiescent() {
         for (node, log) in nodes.iter().zip(&mut logs) {
             node.conduit.poll(log);
         }

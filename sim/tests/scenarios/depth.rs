@@ -1,5 +1,5 @@
-//! How deep collective operations on short data are among many hosts: by what every rank sends, and
-//! by virtual time.
+//! Depth of collective operations on short data among many hosts: by messages of every rank, and by
+//! virtual time.
 #![allow(unsafe_code)]
 
 use argonet_base::JobRank;
@@ -10,7 +10,7 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What a message takes of a grant, at most: a head, arguments and eight bytes.
+/// Most bytes of a grant that a message takes: a head, arguments and eight bytes.
 const MESSAGE_BYTES: u64 = 64;
 
 const KINDS: [Kind; 3] = [Kind::Barrier, Kind::Broadcast, Kind::ReduceAll];
@@ -77,7 +77,7 @@ fn operate(rank: &Rank, kind: Kind) {
 
 fn program(rank: &Rank, shared: Shared) {
     for (at, kind) in KINDS.into_iter().enumerate() {
-        // What happens once has happened.
+        // Work of the first call alone is done.
         operate(rank, kind);
         operate(rank, Kind::Barrier);
         let (before, began) = (sent(rank), rank.now());

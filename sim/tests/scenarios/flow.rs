@@ -83,7 +83,7 @@ fn partners_of_different_rates_settle() {
     let many = rates(125, Mends::ALL, Form::BYTE);
     assert!(many.is_quiescent() <= 20, "{many}");
     // With a wide field a question takes much at once. Asked again by all that stall before the
-    // answer, it took what others need.
+    // answer, it took the credits that others need.
     let again = Mends {
         one_question: false,
         ..Mends::ALL
@@ -127,7 +127,8 @@ fn partners_that_seldom_have_a_burst_settle_in_their_first() {
             assert!(figures.total.moved > 64 * 600, "{figures}");
         }
     }
-    // Asked for by the next burst, the rest came with the second of who sends each 100th round.
+    // Where the next burst asks for the rest, it comes with the second burst of a partner that
+    // sends in each 100th round.
     let later = Mends {
         one_burst: false,
         ..Mends::ALL
@@ -136,7 +137,7 @@ fn partners_that_seldom_have_a_burst_settle_in_their_first() {
     assert!(later.is_quiescent() > 80, "{later}");
 }
 
-// spec P9: everybody at once to one rank.
+// spec P9: all ranks at once to one rank.
 #[test]
 fn a_hot_spot_neither_stops_nor_overflows() {
     for mends in [Mends::ALL, Mends::NONE] {
@@ -198,7 +199,7 @@ fn small_jobs_with_faults() {
         all.resent += report.resent;
         all.data_first += report.data_first;
     }
-    // What is to be tested does happen.
+    // The events to be tested do happen.
     for (what, times) in [
         ("handled", all.handled),
         ("pushed back", all.pushed_back),

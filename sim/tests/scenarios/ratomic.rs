@@ -30,7 +30,7 @@ fn what<T: AtomicWord>(operation: Operation, operand1: T, operand2: T) -> Atomic
     }
 }
 
-/// Words of a rank: in its segment, and in what it has bound.
+/// Words of a rank: in its segment, and in memory that it has bound.
 fn word(rank: u32, bound: u64, attached: bool, at: u64) -> AtomicTarget {
     let rank = JobRank(rank);
     match attached {

@@ -1,6 +1,5 @@
 //! Teams over a wire that loses, repeats, delays and damages frames: splits and lists that all
-//! ranks can foretell, teams of teams, and their ends, in which ranks are not behind each other's
-//! backs.
+//! ranks can foretell, teams of teams, and their ends.
 
 use crate::harness;
 
@@ -29,7 +28,7 @@ impl Numbers {
     }
 }
 
-/// All members are who they should be, by what they say themselves.
+/// All members are the right ranks, by their own messages.
 fn meets(rank: &Rank, team: &Arc<Team>, members: &[u32]) {
     let (engine, ctx) = (&rank.engine, &rank.ctx);
     let me = engine.rank().0;
@@ -76,7 +75,7 @@ fn program(rank: &Rank, (): ()) {
         if let Some(first) = made {
             let members = of(&all, color);
             meets(rank, &first, &members);
-            // A team of this one, from behind, by a list.
+            // A team of this one in reverse order, by a list.
             let list: Vec<_> = members
                 .iter()
                 .rev()
@@ -92,7 +91,7 @@ fn program(rank: &Rank, (): ()) {
             meets(rank, &second, &turned);
             engine.team_leave(ctx, &second, false).unwrap();
         }
-        // Who has nothing to say takes part.
+        // Ranks with nothing to contribute take part.
         let own = [(JobRank(me), 0)];
         let list: &[_] = if color == 1 { &own } else { &[] };
         let made = engine

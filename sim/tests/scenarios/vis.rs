@@ -29,7 +29,7 @@ fn register(_: JobRank, handlers: &mut HandlerTable) -> Result<Notes, AmError> {
     Ok(notes)
 }
 
-/// The handler of an endpoint, to which the second byte of what it gets says that it goes.
+/// The handler of an endpoint, whose index is the second byte of each payload.
 fn register_at(mine: u8, notes: &Notes, handlers: &mut HandlerTable) -> Result<(), AmError> {
     let into = Arc::clone(notes);
     let note = move |delivery: &mut Delivery<'_>| {
@@ -94,12 +94,12 @@ fn program(rank: &Rank, notes: Notes) {
                 let source = bytes(me + number as u32, EACH);
                 let mut back = vec![0xee; EACH];
                 let begin = if near[0] < 0 { 3 } else { 0 };
-                let told = if memory == PeerMemory::Segment {
+                let endpoint = if memory == PeerMemory::Segment {
                     0
                 } else {
                     ENDPOINT as u8
                 };
-                let payload = [number as u8, told, 7, 7, 7];
+                let payload = [number as u8, endpoint, 7, 7, 7];
                 let transfer = |direction, here: usize| {
                     let (to, from) = match direction {
                         Direction::Put => ((there, far), (here + begin, near)),
@@ -120,7 +120,10 @@ fn program(rank: &Rank, notes: Notes) {
                         notice: (direction == Direction::Put && number % 2 == 0).then_some(
                             Notice {
                                 handler: NOTE,
-                                ends: Endpoints { from: 0, to: told },
+                                ends: Endpoints {
+                                    from: 0,
+                                    to: endpoint,
+                                },
                                 payload: payload.as_ptr(),
                                 len: payload.len(),
                             },
@@ -159,9 +162,9 @@ fn program(rank: &Rank, notes: Notes) {
             lists(rank, other, memory, there);
         }
     }
-    let told = || notes.lock().len() == (size as usize - 1) * 4;
+    let all_noted = || notes.lock().len() == (size as usize - 1) * 4;
     engine
-        .wait_until(ctx, Waiting::new(WaitFor::Condition), told)
+        .wait_until(ctx, Waiting::new(WaitFor::Condition), all_noted)
         .unwrap();
     assert_eq!(asked, (size as usize - 1) * 4);
     for (source, payload) in &*notes.lock() {
@@ -185,7 +188,7 @@ fn program(rank: &Rank, notes: Notes) {
     let own = EACH * me as usize;
     assert!(
         all[own..own + EACH].iter().all(|byte| *byte == 0),
-        "nobody wrote there"
+        "a rank wrote to its own part"
     );
 }
 

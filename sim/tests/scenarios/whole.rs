@@ -32,8 +32,8 @@ const ALL_AT_ONCE: Quality = Quality {
     ..Quality::CLEAN
 };
 
-/// Breaks that leave time for the longest frame through the smallest connection: what breaks off
-/// begins again with the frame.
+/// Breaks that leave time for the longest frame through the smallest connection: a transfer that
+/// breaks off begins again with its frame.
 const ALL_FOR_SMALL: Quality = Quality {
     break_ppm: 100,
     ..ALL_AT_ONCE
@@ -133,7 +133,7 @@ fn a_dead_rank_ends_the_job_and_is_named() {
         let shape = Shape::new(seed, 4, Sizes::default(), faults);
         let dead_after_ns = shape.job.sim.sizes.dead_after_ns;
         let report = run_shape(shape, None).unwrap();
-        // Who is named, and when, is judged there.
+        // The named rank, and the time, are judged there.
         assert!(report.ok(), "{report}");
         if let Some(abort) = &report.outcome.abort {
             noticed += 1;
@@ -144,7 +144,7 @@ fn a_dead_rank_ends_the_job_and_is_named() {
     assert!(noticed > 20, "{noticed} of 30 deaths were noticed");
 }
 
-/// What a rank publishes is found by all after a fence, and not before.
+/// All ranks find a published value after a fence, and not before.
 #[test]
 fn the_job_has_a_key_store_and_a_fence() {
     let config = JobConfig::new(SimConfig::new(5, 1));
@@ -181,7 +181,7 @@ fn the_job_has_a_key_store_and_a_fence() {
 
 /// No rank sleeps while something waits for a poll: each message costs the wire's time and no more.
 #[test]
-fn whoever_sleeps_is_woken_at_once() {
+fn a_sleeping_rank_is_woken_at_once() {
     const TURNS: u32 = 200;
     const PING: HandlerIndex = HandlerIndex(130);
     let mut config = JobConfig::new(SimConfig::new(2, 1));

@@ -1,4 +1,4 @@
-//! Which seeds are run, and what becomes of those that fail.
+//! The seeds that are run, and the record of those that fail.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -44,7 +44,7 @@ pub(crate) fn none_fails(seeds: &[u64], replay: &str, run: impl Fn(u64) -> Optio
     let failed = std::thread::scope(|scope| {
         let work = || {
             let mut failed = Vec::new();
-            // Enough of them is enough.
+            // Three failures a thread are enough for a report.
             while failed.len() < 3
                 && let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed) as usize)
             {

@@ -37,7 +37,7 @@ fn the_same_seed_is_the_same_run() {
 }
 
 #[test]
-fn a_trace_changes_nothing_and_tells_all() {
+fn a_trace_changes_nothing_and_records_all() {
     let lines = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let sink = std::sync::Arc::clone(&lines);
     let trace = move |line: std::fmt::Arguments<'_>| sink.lock().unwrap().push(line.to_string());

@@ -100,7 +100,7 @@ pub(super) fn full() {
     let told = outcome.err.lines().count();
     let outcome = outcome.says(&[
         "rank 0: ",
-        " lines are missing in what GASNET_TRACEFILE names",
+        " lines are missing in the file of GASNET_TRACEFILE",
         "error 28",
     ]);
     assert_eq!(told, 1, "{outcome:#?}");

@@ -90,7 +90,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "P16",
         "Memory goals: at most 40 bytes a peer, 15 MiB for 4 credits a peer at 10,000 ranks",
         Partly(
-            "credits (`ten_thousand_ranks_need_what_the_text_says`) and system queue keep to it; the rest of the state is that of the conduit",
+            "credits (`ten_thousand_ranks_need_the_memory_of_the_text`) and system queue keep to it; the rest of the state is that of the conduit",
         ),
     ),
     item(

@@ -1,4 +1,4 @@
-//! What a borrower asks for, and what epochs do to it.
+//! Questions of a borrower for credits, and their decay by epochs.
 
 use super::super::*;
 use super::{Pair, rules};
@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 
 // spec P10: many requests that stall for the same credits ask for them once.
 #[test]
-fn who_has_asked_waits_for_the_answer() {
+fn stalled_requests_ask_for_the_same_credits_once() {
     // Four requests use all credits, and four more stall and go when one of the first has come
-    // back. What each of these asks for, and what one that stalls after each of their answers
-    // would.
+    // back. Returns what each of these asks for, and what another request would ask for that stalls
+    // after each of their answers.
     let asks = |rules: Rules, banked| {
         let mut pair = Pair::new(4, banked, rules);
         let ([borrower, lender], [mine, its]) = (&mut pair.peers, &pair.banks);
-        // What rounding has added is lent to others.
+        // The credits that rounding has added are lent to others.
         let others = its.lend((its.banked() - banked) as u16);
         assert_eq!(its.banked(), banked, "{others:?}");
         let mut under_way: VecDeque<Tag> = VecDeque::new();
@@ -77,7 +77,7 @@ fn who_has_asked_waits_for_the_answer() {
 }
 
 #[test]
-fn nobody_asks_for_more_than_the_most() {
+fn a_borrower_asks_for_no_more_than_the_most() {
     let narrow = Rules {
         most: 20,
         ..rules()
@@ -90,13 +90,13 @@ fn nobody_asks_for_more_than_the_most() {
 
 // spec P10: requests report epochs, too.
 #[test]
-fn an_epoch_of_a_borrower_ends_what_its_lender_knows_of_sending_to_it() {
+fn epochs_that_requests_report_decay_the_lenders_peak() {
     let mut pair = Pair::new(64, 100, rules());
     let [borrower, lender] = &mut pair.peers;
     lender.uses(64, true);
     lender.uses(0, false);
     assert_eq!(lender.figures().peak, 64);
-    let tell = |borrower: &mut Peer, lender: &mut Peer, epochs: u32| {
+    let report = |borrower: &mut Peer, lender: &mut Peer, epochs: u32| {
         pair.banks[0].arrived(8 * epochs);
         let request = borrower.request(1, &mut Attempt::default(), &pair.banks[0]);
         let request = request.unwrap();
@@ -105,16 +105,16 @@ fn an_epoch_of_a_borrower_ends_what_its_lender_knows_of_sending_to_it() {
         borrower.replied(reply, &pair.banks[0]).unwrap();
         (request.epoch, lender.figures().peak)
     };
-    assert_eq!(tell(borrower, lender, 0), (false, 64));
+    assert_eq!(report(borrower, lender, 0), (false, 64));
     // One epoch after the last use, and as many as patience has.
     for _ in 0..8 {
-        assert_eq!(tell(borrower, lender, 1), (true, 64));
+        assert_eq!(report(borrower, lender, 1), (true, 64));
     }
-    assert_eq!(tell(borrower, lender, 1), (true, 16));
+    assert_eq!(report(borrower, lender, 1), (true, 16));
 }
 
 #[test]
-fn what_is_still_to_be_asked_for_decays() {
+fn wanted_credits_decay_with_epochs() {
     let byte = Rules {
         form: Form::BYTE,
         ..rules()
@@ -130,7 +130,7 @@ fn what_is_still_to_be_asked_for_decays() {
 
 // Its question came back unread.
 #[test]
-fn who_is_pushed_back_may_ask_again() {
+fn a_borrower_pushed_back_may_ask_again() {
     let mut pair = Pair::new(8, 100, rules());
     let (borrower, bank) = (&mut pair.peers[0], &pair.banks[0]);
     let stalled = |borrower: &mut Peer| {
@@ -149,8 +149,8 @@ fn who_is_pushed_back_may_ask_again() {
 }
 
 /// A burst of requests of 4 credits, of which one more stalls than the 16 that the share of 64 is
-/// good for, with fields of a byte. Returns what is still under way, without answers, and what the
-/// request asks for that stalled.
+/// good for, with fields of a byte. Returns the requests that are still under way, without answers,
+/// and the credits that the stalled request asks for.
 fn burst_that_stalls(pair: &mut Pair) -> (VecDeque<Tag>, u16) {
     let mut under_way = VecDeque::new();
     for _ in 0..16 {
@@ -187,12 +187,12 @@ fn of_a_byte(one_burst: bool) -> Rules {
 
 // spec P10: no use, no movement.
 #[test]
-fn what_a_burst_still_wants_ends_with_it() {
+fn wanted_credits_end_with_their_burst() {
     for one_burst in [true, false] {
         let mut pair = Pair::new(64, 1000, of_a_byte(one_burst));
         let (mut under_way, asked) = burst_that_stalls(&mut pair);
         assert_eq!((asked, pair.peers[0].wanting), (7, 57));
-        // The burst goes on: what has not waited asks for a part of the rest.
+        // The burst goes on: a request that has not waited asks for a part of the rest.
         answer(&mut pair, under_way.pop_front().unwrap());
         let goes_on = pair.peers[0].request(4, &mut Attempt::default(), &pair.banks[0]);
         assert_eq!((goes_on.unwrap().extra, pair.peers[0].wanting), (7, 50));
@@ -209,7 +209,7 @@ fn what_a_burst_still_wants_ends_with_it() {
 }
 
 #[test]
-fn who_has_waited_until_nothing_is_under_way_still_asks() {
+fn a_stalled_request_asks_after_its_burst_has_ended() {
     let mut pair = Pair::new(64, 1000, of_a_byte(true));
     let (mut under_way, _) = burst_that_stalls(&mut pair);
     while pair.peers[0].available() >= 4 {

@@ -4,7 +4,7 @@ use super::super::*;
 use super::{Pair, bank, rules};
 
 #[test]
-fn what_is_used_comes_back_and_nothing_moves() {
+fn used_credits_come_back_and_none_move() {
     let mut pair = Pair::new(8, 100, rules());
     for _ in 0..100 {
         let reply = pair.round(4, &mut Attempt::default()).unwrap();
@@ -30,7 +30,7 @@ fn a_stall_is_answered_with_a_loan() {
     };
     let mut pair = Pair::new(8, 100, text);
     let reply = pair.stalled_round(6, 5);
-    assert_eq!(reply.extra, 3, "what the message lacked");
+    assert_eq!(reply.extra, 3, "the credits that the message lacked");
     assert_eq!(pair.peers[0].figures().held, 11);
     assert_eq!(pair.peers[1].figures().loan, 11);
     assert_eq!(pair.banks[1].moved().lent, 3);
@@ -52,7 +52,7 @@ fn a_stall_is_answered_with_a_loan() {
     );
     assert!(
         ahead.banks[1].is_missing(),
-        "what was not lent is called in"
+        "credits that were not lent are called in"
     );
 }
 
@@ -79,7 +79,7 @@ fn the_field_the_most_and_the_epoch_limit_a_loan() {
     let mut pair = Pair::new(100, 500, slow);
     assert_eq!(pair.stalled_round(100, 60).extra, 20);
     assert_eq!(pair.stalled_round(120, 60).extra, 0);
-    // Four of what was given are left of it after an epoch.
+    // Four of the credits that were given still count after an epoch.
     while pair.banks[1].epoch() == 0 {
         pair.round(1, &mut Attempt::default()).unwrap();
     }
@@ -87,7 +87,7 @@ fn the_field_the_most_and_the_epoch_limit_a_loan() {
 }
 
 #[test]
-fn nobody_gets_more_than_a_quarter_or_by_the_text_all_or_nothing() {
+fn a_loan_is_at_most_a_quarter_or_by_the_text_all_or_nothing() {
     let mut pair = Pair::new(100, 0, rules());
     let there = pair.banks[1].banked();
     let reply = pair.stalled_round(100, 100);
@@ -128,8 +128,8 @@ fn without_dynamic_credits_nothing_moves() {
         }
     );
     pair.banks[1].scavenge(
-        |_, _| panic!("nobody is visited"),
-        |_, _| panic!("nobody is asked"),
+        |_, _| panic!("no peer is looked at"),
+        |_, _| panic!("no peer is asked"),
     );
 }
 
@@ -196,9 +196,9 @@ fn after_an_epoch_a_stall_is_over() {
     }
 }
 
-// spec P10: a slow partner beside a busy one keeps what it needs.
+// spec P10: a slow partner beside a busy one keeps the credits that it needs.
 #[test]
-fn what_a_quiet_partner_used_decays_after_many_epochs_only() {
+fn the_peak_of_a_quiet_partner_decays_after_many_epochs_only() {
     let patient = Rules {
         patience: 3,
         ..rules()
@@ -233,7 +233,7 @@ fn what_a_quiet_partner_used_decays_after_many_epochs_only() {
 
 // spec P10: overflow is pushed back, never fatal.
 #[test]
-fn who_sends_without_credits_is_pushed_back_and_corrected() {
+fn a_request_without_credits_is_pushed_back_and_corrects_its_sender() {
     let mut pair = Pair::new(8, 0, rules());
     // As if a reply had come twice.
     pair.peers[0].held += 5;
@@ -259,7 +259,7 @@ fn who_sends_without_credits_is_pushed_back_and_corrected() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_replies_and_returns_are_refused() {
     let mut pair = Pair::new(8, 0, rules());
     let tag = |count, extra| Tag {
         epoch: false,

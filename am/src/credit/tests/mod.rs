@@ -30,7 +30,7 @@ pub(super) fn bank(nodes: u32, share: u32, bank: u32, rules: Rules) -> Bank {
     Bank::new(0, Plan::new(nodes, &rules, wishes).unwrap(), rules)
 }
 
-/// Two ranks: what rank 0 keeps of rank 1, and the other way round.
+/// Two ranks: the state that rank 0 keeps of rank 1, and the other way round.
 pub(super) struct Pair {
     pub(super) banks: [Bank; 2],
     pub(super) peers: [Peer; 2],
@@ -43,8 +43,8 @@ impl Pair {
         Self { banks, peers }
     }
 
-    /// Rank 0 sends a request and rank 1 answers it. Returns whether it had to be pushed back, and
-    /// what was lent.
+    /// Rank 0 sends a request and rank 1 answers it. Returns the tag of the reply, or `None` if the
+    /// request has to wait.
     pub(super) fn round(&mut self, cost: u16, attempt: &mut Attempt) -> Option<Tag> {
         let tag = self.peers[0].request(cost, attempt, &self.banks[0])?;
         let debt = self.peers[1].arrived(tag, &self.banks[1]).unwrap();
@@ -53,8 +53,8 @@ impl Pair {
         Some(reply)
     }
 
-    /// A request of more than is free stalls; it goes when others have come back, and asks for what
-    /// it lacked.
+    /// A request of more than is free stalls; it goes when others have come back, and asks for the
+    /// credits that it lacked.
     pub(super) fn stalled_round(&mut self, first: u16, second: u16) -> Tag {
         let held = self.peers[0]
             .request(first, &mut Attempt::default(), &self.banks[0])

@@ -1,4 +1,4 @@
-//! What is dealt out at the start.
+//! Credits that are dealt out at the start.
 
 use super::super::*;
 
@@ -33,7 +33,7 @@ fn every_job_has_the_least_a_peer_and_a_tenth_in_the_bank() {
 
 // spec P16: credited space at 10,000 ranks.
 #[test]
-fn ten_thousand_ranks_need_what_the_text_says() {
+fn ten_thousand_ranks_need_the_memory_of_the_text() {
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let six = derived(10_000);
     assert_eq!(six.share(), 4);

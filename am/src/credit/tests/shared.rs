@@ -1,4 +1,4 @@
-//! What several threads share, and the sum of all credits.
+//! State that several threads share, and the sum of all credits.
 
 use super::super::*;
 use super::{bank, rules};
@@ -100,7 +100,7 @@ fn epochs_that_others_fill_meanwhile_end_too() {
 }
 
 proptest! {
-    // spec P9: grants never exceed the receive space, whatever peers say.
+    // spec P9: grants never exceed the receive space, for any numbers that peers send.
     #[test]
     fn no_sequence_of_messages_makes_a_credit(
         steps in prop::collection::vec((0u8..5, 0usize..6, any::<u16>(), any::<u16>(), any::<bool>()), 1..200),

@@ -17,7 +17,7 @@ fn requests_that_are_counted_at_once_end_all_their_epochs() {
 }
 
 #[test]
-fn who_lacks_credits_asks_once_and_holds_what_it_is_told() {
+fn a_borrower_asks_once_and_holds_the_loan() {
     let mut pair = Pair::new(10, 100, rules());
     let [borrower, lender] = &mut pair.peers;
     borrower.uses(8, true);
@@ -48,7 +48,7 @@ fn who_lacks_credits_asks_once_and_holds_what_it_is_told() {
 }
 
 #[test]
-fn the_peak_is_what_was_in_use_before_the_lenders_word() {
+fn the_peak_is_the_use_before_the_lenders_answer() {
     let mut pair = Pair::new(20, 100, rules());
     let (borrower, bank) = (&mut pair.peers[0], &pair.banks[0]);
     borrower.uses(15, true);
@@ -59,7 +59,7 @@ fn the_peak_is_what_was_in_use_before_the_lenders_word() {
     };
     assert_eq!(borrower.revoke(all, bank).count, 5);
     assert_eq!(borrower.figures().held, 15);
-    // What is in use stays, and the lender takes no more back than that leaves.
+    // Credits in use stay, and the lender takes no more back than the others.
     let (lender, bank) = (&mut pair.peers[1], &pair.banks[1]);
     lender.owes(12);
     assert_eq!(lender.most_back(bank), 8);

@@ -32,7 +32,7 @@ impl Walk {
         self.peers[rank as usize].as_mut().unwrap()
     }
 
-    /// One walk for so many credits that are missing; who was asked for how many.
+    /// One walk for so many missing credits. Returns the ranks that were asked, and for how many.
     fn walk(&mut self, missing: u16) -> Vec<(u32, u16)> {
         self.bank.miss(missing);
         let mut asked = Vec::new();
@@ -93,7 +93,7 @@ fn ranks_are_asked_in_turn_for_all_they_can_spare_but_no_more_than_needed() {
 
 // spec P11: the reasons to pass a peer over.
 #[test]
-fn everybody_with_a_reason_is_passed_over() {
+fn peers_with_a_reason_are_passed_over() {
     let mut walk = Walk::new(8, 6, rules());
     walk.locked = vec![1];
     walk.of(2).marks |= ASKED;
@@ -115,12 +115,12 @@ fn everybody_with_a_reason_is_passed_over() {
     assert_eq!(
         again,
         [(3, 2), (4, 2), (6, 2), (1, 2)],
-        "what was 1 has decayed"
+        "the count of 1 has decayed"
     );
 }
 
 #[test]
-fn who_has_left_the_list_is_on_it_again_with_a_loan() {
+fn a_loan_puts_a_peer_on_the_list_again() {
     let mut walk = Walk::new(3, 6, rules());
     for rank in [1, 2] {
         let above = walk.of(rank).loan.split(2).unwrap();
@@ -136,7 +136,7 @@ fn who_has_left_the_list_is_on_it_again_with_a_loan() {
 }
 
 #[test]
-fn answers_tell_of_epochs() {
+fn answers_report_epochs() {
     let mut walk = Walk::new(3, 64, rules());
     walk.of(1).uses(64, true);
     walk.of(1).uses(0, false);
@@ -173,7 +173,7 @@ fn by_the_text_a_low_bank_is_enough() {
     assert_eq!(Walk::new(6, 14, enough).walk(9), []);
 }
 
-// spec P11: what a borrower gives back.
+// spec P11: credits that a borrower gives back.
 #[test]
 fn a_borrower_keeps_what_it_used_and_gives_little_at_a_time() {
     let own = bank(

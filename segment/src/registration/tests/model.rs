@@ -1,8 +1,9 @@
-//! Any sequence of requests does what a list that is searched from one end to the other would do.
+//! Any sequence of requests has the same results as a list that is searched from one end to the
+//! other.
 
 use super::*;
 
-/// What a caller does.
+/// A call to the cache.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Acquire {

@@ -6,7 +6,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::thread;
 
 #[test]
-fn what_threads_hold_stays() {
+fn held_registrations_stay() {
     const THREADS: u64 = 8;
     const STEPS: usize = 4000;
     let books = Books::new(60, NO_HOLE);

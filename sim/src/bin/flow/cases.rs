@@ -87,7 +87,7 @@ impl Case {
         self.setup.ranks()
     }
 
-    /// What it is called where cases are chosen.
+    /// The name by which a case is chosen.
     pub(crate) fn label(&self) -> String {
         format!(
             "{}, {}, {}, epoch {}",

@@ -1,9 +1,9 @@
-//! What a run costs its machine.
+//! Costs of a run for its machine.
 
 use core::fmt;
 
 /// Processor time of the thread that ran it, and the most memory that the process had meanwhile.
-/// Time by the clock says more about what else the machine did.
+/// Time by the clock says more about other work of the machine.
 pub(crate) struct Cost {
     processor_s: Option<f64>,
     most_mib: Option<u64>,

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What the table and the plots need of a run.
+/// Results of a run for the table and the plots.
 pub(crate) struct Outcome {
     /// Its line of the table.
     pub(crate) row: String,

@@ -64,7 +64,7 @@ const PANELS: [Panel; 6] = [
     },
 ];
 
-/// Draws what is done so far.
+/// Draws the outcomes so far.
 pub(crate) fn write(path: &Path, done: &[(Case, Outcome)]) -> Drawn {
     let area = SVGBackend::new(path, (1400, 1200)).into_drawing_area();
     area.fill(&WHITE)?;

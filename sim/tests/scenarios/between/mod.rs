@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The first and the last index of clients, at every endpoint.
 const ASKED: HandlerIndex = HandlerIndex(255);
-const TOLD: HandlerIndex = HandlerIndex(128);
+const ANSWERED: HandlerIndex = HandlerIndex(128);
 const RANKS: u32 = 3;
 /// Rounds of each rank, and its requests in one, which are all answered before the next.
 const ROUNDS: u32 = 6;
@@ -41,7 +41,7 @@ struct Name {
     number: Option<u32>,
 }
 
-/// What a rank's handlers and its program share.
+/// State that a rank's handlers and its program share.
 #[derive(Default)]
 struct Shared {
     /// Set before others know that this rank is there.
@@ -83,21 +83,21 @@ impl Shared {
         self.note(delivery);
         assert_eq!((delivery.class(), delivery.endpoints().to), (class, mine));
         let number = *delivery.args().first()?;
-        let (asks, told) = match class {
+        let (asker, answerer) = match class {
             MessageClass::Request => (delivery.source().0, here),
             MessageClass::Reply => (here, delivery.source().0),
         };
-        let plan = Plan::of(scene, asks, number);
+        let plan = Plan::of(scene, asker, number);
         let (ends, content) = match class {
             MessageClass::Request => (plan.ends, &plan.request),
             MessageClass::Reply => (plan.ends.reversed(), &plan.reply),
         };
-        assert_eq!((plan.to, ends), (told, delivery.endpoints()));
+        assert_eq!((plan.to, ends), (answerer, delivery.endpoints()));
         assert_eq!(delivery.args(), content.args);
         assert_eq!(delivery.category(), content.category);
         assert!(delivery.payload().to_vec() == content.payload);
         if content.category == Category::Long && !content.payload.is_empty() {
-            let at = place(asks, number, class == MessageClass::Reply);
+            let at = place(asker, number, class == MessageClass::Reply);
             match mine {
                 0 => assert_eq!(delivery.offset(), SegmentOffset(at)),
                 _ => assert_eq!(delivery.address(), Some(self.address(here, mine) + at)),
@@ -114,7 +114,7 @@ impl Shared {
     fn asked(&self, delivery: &mut Delivery<'_>, mine: u8) {
         let Some(plan) = self.check(delivery, mine, MessageClass::Request) else {
             let plain = Message {
-                handler: TOLD,
+                handler: ANSWERED,
                 args: &[],
                 payload: Payload::None,
             };
@@ -142,30 +142,30 @@ impl Shared {
                 // under way.
                 let engine = unsafe { &*self.engine.load(Ordering::Acquire) };
                 let sent =
-                    engine.far_long_reply(delivery, place, TOLD, &content.args, view(content));
+                    engine.far_long_reply(delivery, place, ANSWERED, &content.args, view(content));
                 return assert_eq!(sent, Ok(()));
             }
         };
         let reply = Message {
-            handler: TOLD,
+            handler: ANSWERED,
             args: &content.args,
             payload,
         };
         assert_eq!(delivery.reply(&reply), Ok(()));
     }
 
-    fn told(&self, delivery: &Delivery<'_>, mine: u8) {
+    fn answered(&self, delivery: &Delivery<'_>, mine: u8) {
         self.check(delivery, mine, MessageClass::Reply);
         *self.answers.lock() += 1;
     }
 
     /// The handlers of one endpoint, which know which it is.
     fn table(self: &Arc<Self>, mine: u8, table: &mut HandlerTable) -> Result<(), AmError> {
-        let (asked, told) = (Arc::clone(self), Arc::clone(self));
+        let (asked, answered) = (Arc::clone(self), Arc::clone(self));
         let ask = move |delivery: &mut Delivery<'_>| asked.asked(delivery, mine);
-        let tell = move |delivery: &mut Delivery<'_>| told.told(delivery, mine);
+        let answer = move |delivery: &mut Delivery<'_>| answered.answered(delivery, mine);
         table.register_at(ASKED, "asked", Box::new(ask))?;
-        table.register_at(TOLD, "told", Box::new(tell))
+        table.register_at(ANSWERED, "answered", Box::new(answer))
     }
 
     /// Each message that this rank was to get has come, as often as there are such.
@@ -288,8 +288,8 @@ fn program(rank: &Rank, shared: Arc<Shared>, seed: u64) {
     boot.publish(Key::User, &own).unwrap();
     boot.fence().unwrap();
     let addresses = |rank| {
-        let told = boot.lookup(JobRank(rank), Key::User).unwrap();
-        let each = told.chunks_exact(8);
+        let published = boot.lookup(JobRank(rank), Key::User).unwrap();
+        let each = published.chunks_exact(8);
         let addresses = each.map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
         core::iter::once(0).chain(addresses).collect()
     };

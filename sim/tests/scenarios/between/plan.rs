@@ -1,4 +1,4 @@
-//! What goes in each message of the scenario: worked out by sender and receiver alike from the
+//! Contents of each message of the scenario: worked out by sender and receiver alike from the
 //! sender and a number.
 
 use argonet_am::{Category, Endpoints, MAX_ARGS};
@@ -8,7 +8,7 @@ pub(super) const ENDPOINTS: [u8; 3] = [0, 3, 31];
 /// Bytes of a place for a payload in each endpoint's memory.
 pub(super) const PLACE: usize = 5000;
 
-/// What all ranks know of the job.
+/// Facts about the job that all ranks know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Scene {
     pub(super) seed: u64,
@@ -27,7 +27,7 @@ pub(super) enum Way {
     Negotiated,
 }
 
-/// What a request or a reply carries.
+/// Contents of a request or a reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Content {
     pub(super) category: Category,
@@ -35,7 +35,7 @@ pub(super) struct Content {
     pub(super) payload: Vec<u8>,
 }
 
-/// A request, and what answers it.
+/// A request, and its reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Plan {
     pub(super) to: u32,
@@ -103,8 +103,8 @@ impl Plan {
             from: numbers.one_of(&ENDPOINTS),
             to: numbers.one_of(&ENDPOINTS),
         };
-        // What goes into attached segments is the conduit's; into other memory as much as there is
-        // room for.
+        // The conduit limits payloads into attached segments; payloads into other memory are at
+        // most as long as a place there.
         let longest = |endpoint| if endpoint == 0 { scene.long } else { PLACE };
         let request = numbers.content(number, scene.medium, longest(ends.to));
         let reply = numbers.content(number, scene.medium, longest(ends.from));

@@ -11,7 +11,7 @@ pub(crate) fn nothing_goes_wrong(ranks: u32, job: Job<'_>) {
     well(ranks, Quality::CLEAN, job);
 }
 
-/// What is written is held back, taken in parts, and lost with its connection.
+/// Written bytes are held back, taken in parts, and lost with their connection.
 pub(crate) fn all_faults_at_once(ranks: u32, job: Job<'_>) {
     let quality = Quality {
         jitter_ns: 5_000,
@@ -37,8 +37,8 @@ fn seeds() -> u64 {
 fn well(ranks: u32, quality: Quality, job: Job<'_>) {
     let mut broken = 0;
     for sizes in [Sizes::default(), Sizes::smallest()] {
-        // What breaks off begins again with its frame, so the longest goes through the smallest
-        // connection before that breaks.
+        // A transfer that breaks off begins again with its frame, so the longest frame goes through
+        // the smallest connection before that breaks.
         let small = sizes == Sizes::smallest();
         let quality = Quality {
             break_ppm: quality.break_ppm / if small { 100 } else { 1 },
