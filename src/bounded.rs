@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_decodes_to_the_same() {
+    fn encoded_values_decode_to_themselves() {
         let b = vec![Shape::Unit, Shape::New(3), Shape::Tuple(-4, Some('x'))];
         let outer = Outer(vec![Shape::Struct { a: (), b }, Shape::Tuple(1, None)]);
         let map = BTreeMap::from([("a".to_owned(), vec![1u32, 2]), (String::new(), vec![])]);

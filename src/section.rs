@@ -440,7 +440,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_accepted_lies_in_the_array(
+        fn accepted_sections_lie_in_the_array(
             first in 0usize..30,
             dims in prop::collection::vec((0usize..4, -9isize..10), 0..4),
             len in 0usize..60,
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn faces_of_a_cube_are_rows_but_for_that_of_single_elements() {
+    fn faces_of_a_cube_are_rows() {
         let face = |fixed: usize| {
             let range = |dim| if dim == fixed { 3..4 } else { 0..8 };
             Section::of_array(&[8; 3], &[range(0), range(1), range(2)])
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_dimension_or_element() {
         for (error, words) in [
             (
                 Section::of_array(&[4, 6], &[]).unwrap_err(),

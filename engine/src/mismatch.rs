@@ -438,7 +438,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_read_as_it_was_said() {
+    fn written_calls_are_read_back() {
         let label = Label::new(Kind::Broadcast, 70, 12, Signature::reduction(1).on::<u16>());
         let sequences = Meeting::ALL.map(Sequence::Meetings).into_iter();
         for sequence in sequences.chain([Sequence::Passes, Sequence::Team(TeamKey(u64::MAX - 3))]) {
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rank_says_is_left_out() {
+    fn malformed_questions_are_ignored() {
         let mismatch = Mismatch::default();
         mismatch.hear(JobRank(1), &[]);
         mismatch.hear(JobRank(1), &[9; CALL_ARGS]);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_bound_is_refused() {
+    fn impossible_bindings_are_refused() {
         let regions = Regions::default();
         let mut memory = [0u8; 8];
         let base = memory.as_mut_ptr();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_what_is_mapped() {
+    fn everything_means_all_mapped_memory() {
         static CONSTANT: [u8; 64] = [3; 64];
         static mut VARIABLE: [u8; 64] = [3; 64];
         let regions = Regions::default();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_changes_is_looked_at_anew() {
+    fn changed_mappings_are_looked_up_again() {
         use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
         let regions = Regions::default();
         // SAFETY: no code accesses anything through it.

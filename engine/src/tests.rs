@@ -324,7 +324,7 @@ fn local_and_remote_completion_are_separate() {
 }
 
 #[test]
-fn a_peek_polls_nothing_and_takes_what_a_poll_has_completed() {
+fn a_peek_takes_completed_events_and_does_not_poll() {
     let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::uncounted());
     let source = [1, 2, 3];
     let one = start(&engine, &ctx, put(&source, 0));

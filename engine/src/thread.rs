@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_decides_may_do_everything_and_what_it_does_is_noted() {
+    fn a_deciding_thread_may_do_everything_and_its_acts_are_recorded() {
         let ctx = ThreadCtx::uncounted();
         ctx.permit("a poll", RANK).unwrap();
         for (operations, acts) in [
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_refused_may_not_call_and_is_told_why() {
+    fn a_refused_thread_gets_the_reason_at_each_call() {
         let ctx = ThreadCtx::new(arrive);
         ARRIVALS.set(2);
         for _ in 0..2 {

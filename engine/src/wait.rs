@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_do_what_their_names_say() {
+    fn each_mode_takes_the_steps_of_its_name() {
         let automatic = WaitPolicy::for_host(1, 2);
         let all = |mode| {
             let policy = WaitPolicy::for_mode(mode, automatic);

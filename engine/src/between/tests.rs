@@ -287,7 +287,7 @@ fn the_first_endpoint_and_a_further_one_have_their_own_handlers() {
 }
 
 #[test]
-fn longs_go_into_what_an_endpoint_has_bound() {
+fn longs_go_into_memory_bound_to_an_endpoint() {
     const KIB64: usize = 64 << 10;
     let ends = Ends::new();
     let engine = &ends.rig.ranks[0].engine;
@@ -396,7 +396,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_is_sent() {
+fn errors_are_reported_before_anything_is_sent() {
     let ends = Ends::new();
     let engine = &ends.rig.ranks[0].engine;
     let plain = Message {
@@ -498,7 +498,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
 }
 
 #[test]
-fn others_say_what_their_endpoints_are() {
+fn peers_report_the_state_of_their_endpoints() {
     use crate::EndpointState::{Missing, Mute, Open};
     let ends = Ends::new();
     for rank in &ends.rig.ranks {
@@ -531,7 +531,7 @@ fn others_say_what_their_endpoints_are() {
 }
 
 #[test]
-fn a_message_for_what_its_target_does_not_have_ends_the_job() {
+fn a_message_to_a_missing_endpoint_or_handler_ends_the_job() {
     let told = |to, handler| {
         let ends = Ends::new();
         let message = Message {
@@ -559,7 +559,7 @@ fn a_message_for_what_its_target_does_not_have_ends_the_job() {
 }
 
 #[test]
-fn words_that_lie_are_told_as_damage() {
+fn forged_endpoint_words_are_reported_as_broken_messages() {
     let good = Endpoints { from: 3, to: 3 }.word(WRITE);
     for args in [
         vec![],

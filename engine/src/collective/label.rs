@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_differ_by_multiples_of_4_gib_have_different_words() {
+    fn lengths_4_gib_apart_have_different_words() {
         let label = |len| Label {
             kind: Kind::ReduceAll,
             root: 0,

@@ -129,7 +129,7 @@ mod tests {
     use argonet_base::JobRank;
 
     #[test]
-    fn members_agree_about_what_all_have() {
+    fn members_agree_on_the_slots_of_all() {
         let offer = |slots, first| Offer { slots, first };
         let agreed = Offer::agree([offer(0b1100, 7), offer(0b0110, 3)].into_iter());
         assert_eq!(agreed, offer(0b0100, 7));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_stands_alone_and_what_is_taken_is_not_offered_again() {
+    fn one_offer_at_a_time_and_taken_slots_are_not_offered_again() {
         let seats = Seats::default();
         // An engine without lines offers nothing, and keeps no other team from offering.
         assert_eq!(seats.offer(None).offer, Offer::default());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_member_twice_has_no_lines() {
+    fn a_team_with_a_process_twice_has_no_lines() {
         let members = |list: &[(u32, u32)]| {
             let list: Vec<_> = list.iter().map(|&(rank, at)| (JobRank(rank), at)).collect();
             Members::new(&list).unwrap()

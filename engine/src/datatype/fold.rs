@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reduction_is_refused() {
+    fn invalid_reductions_are_refused() {
         let refused = |op, dt, left: usize, right: usize| {
             std::panic::catch_unwind(|| fold(op, dt, &mut vec![0; left], &vec![0; right])).is_err()
         };

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_with_the_last_that_has_been_dealt_with() {
+    fn a_flight_completes_with_its_last_piece() {
         let flights = Flights::default();
         let op = flights.begin(flight(1, 2));
         let peer = JobRank(1);

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_begins_more_replies_than_it_may_is_refused() {
+    fn too_many_begun_replies_of_a_rank_are_refused() {
         let coming = Coming::default();
         let (one, other) = (JobRank(1), JobRank(2));
         for number in 0..MOST_COMING as u64 {

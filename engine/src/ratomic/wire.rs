@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sender_writes_is_refused() {
+    fn malformed_requests_are_refused() {
         let good = Request {
             target: AtomicTarget::Segment {
                 rank: OWNER,

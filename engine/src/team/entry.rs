@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_entries_are_read_back(
             part in part(),
             split in any::<bool>(),
             (number, scratch, flags) in any::<(u32, u64, u32)>(),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_cannot_be_are_refused() {
+    fn impossible_lists_are_refused() {
         let list = |list: &[(u32, u32)]| -> Vec<_> {
             list.iter().map(|&(rank, at)| (JobRank(rank), at)).collect()
         };

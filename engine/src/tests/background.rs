@@ -17,7 +17,7 @@ fn wait(rank: &Rank, looks: u32, mut at_look: impl FnMut()) {
 }
 
 #[test]
-fn nobody_sleeps_through_what_another_thread_completes() {
+fn a_completion_by_another_thread_keeps_waiters_awake() {
     let ranks = job(2, 1, ThreadMode::Par);
     let sleeps = || std::mem::take(&mut *ranks[0].engine.conduit().sleeps.lock());
     wait(&ranks[0], 50, || {});

@@ -208,7 +208,7 @@ proptest! {
 
 /// A barrier holds everybody, many times over, while ranks fall asleep.
 #[test]
-fn a_barrier_holds_everybody() {
+fn a_barrier_holds_all_ranks() {
     let entered = ::core::sync::atomic::AtomicU64::new(0);
     let order = ::core::sync::atomic::Ordering::Relaxed;
     job(5, ThreadMode::Par, |engine, ctx| {
@@ -223,7 +223,7 @@ fn a_barrier_holds_everybody() {
 
 /// A barrier with names, tried until it is over, does not need other ranks' polls.
 #[test]
-fn a_named_barrier_is_over_for_who_tries() {
+fn tries_complete_a_named_barrier_without_other_ranks_polls() {
     job(3, ThreadMode::Seq, |engine, ctx| {
         for round in 0..500 {
             engine.named_notify(ctx, Name::Id(round)).unwrap();

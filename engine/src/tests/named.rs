@@ -106,7 +106,7 @@ fn all_32_bits_of_an_id_count() {
 }
 
 #[test]
-fn nobody_leaves_before_the_last_has_come() {
+fn no_rank_leaves_before_the_last_has_come() {
     let ranks = job(5, 1000, ThreadMode::Seq);
     for last in 0..5 {
         for (at, rank) in ranks.iter().enumerate().filter(|(at, _)| *at != last) {

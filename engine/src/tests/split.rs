@@ -37,7 +37,7 @@ fn eight_in_flight_are_retired_in_any_order() {
 }
 
 #[test]
-fn whoever_needs_not_wait_has_sent_everything() {
+fn a_rank_through_a_barrier_has_sent_everything() {
     // Rank 0 is through before rank 1 has polled, and never polls again.
     let ranks = job(2, 100, ThreadMode::Seq);
     let theirs: Vec<Event> = (0..3).map(|_| enter(&ranks[1])).collect();

@@ -38,7 +38,7 @@ fn mailbox() -> Mailbox {
 
 /// All that a member calls alike can be alike, and lengths differ, if settings do.
 #[test]
-fn another_length_is_told_whichever_comes_first() {
+fn another_length_is_reported_in_either_order() {
     let bytes = [1; 9];
     for len in [7, 9] {
         for (form, payload) in [

@@ -208,7 +208,7 @@ fn small() -> Tuning {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn whatever_the_neighborhoods(
+    fn random_neighborhoods_and_tunings(
         size in 1u32..=33,
         places in prop::collection::vec(0u32..5, 33),
         kind in prop::sample::select(KINDS),

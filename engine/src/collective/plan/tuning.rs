@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_tunings_are_read_back() {
         let mut odd = Tuning::DEFAULT;
         odd.radix = 5;
         for (at, (_, value)) in odd.entries().into_iter().enumerate() {
@@ -194,7 +194,7 @@ mod tests {
         );
     }
     #[test]
-    fn wrong_lines_are_told_with_their_numbers() {
+    fn errors_name_the_line_and_its_number() {
         for (wrong, part) in [
             ("nothing", "NAME=VALUE"),
             (

@@ -176,7 +176,7 @@ fn during_a_get(handler: HandlerIndex, args: &[u32], payload: &[u8]) {
 }
 
 #[test]
-fn answers_that_do_not_fit_their_operation_are_refused() {
+fn answers_unfit_for_their_operation_are_refused() {
     for (offset, len) in [
         (0, 0),
         (0, 99),

@@ -193,7 +193,7 @@ fn the_inner_reply_uses_up_the_outer_one() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_is_sent() {
+fn errors_are_reported_before_anything_is_sent() {
     let rig = Rig::pair(KIB64);
     let (engine, ctx) = (&rig.ranks[0].engine, context());
     let place = rig.place(1, 0);

@@ -165,7 +165,7 @@ fn no_bytes_and_own_memory_need_no_message() {
 }
 
 #[test]
-fn nobody_and_inside_handlers() {
+fn missing_ranks_and_calls_inside_handlers_are_refused() {
     let rig = Rig::pair(KIB64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let try_put = |rank: u32| {
@@ -194,7 +194,7 @@ fn nobody_and_inside_handlers() {
 }
 
 #[test]
-fn a_query_tells_what_is_bound() {
+fn a_query_returns_the_bound_memory() {
     let rig = Rig::pair(12_345);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     for rank in [0, 1] {

@@ -50,7 +50,7 @@ fn the_result_is_there_when_the_event_is_complete_and_not_before() {
 }
 
 #[test]
-fn implicit_ones_count_by_what_they_do() {
+fn implicit_operations_count_by_category() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let mut result = 0i64;
@@ -209,7 +209,7 @@ fn ways_and_threads_are_atomic_for_each_other() {
 }
 
 #[test]
-fn what_is_wrong_is_told_at_once_where_it_can_be_known() {
+fn errors_known_to_the_initiator_are_returned_at_once() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let get = what(Operation::Get, 0u64, 0);

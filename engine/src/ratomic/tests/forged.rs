@@ -34,7 +34,7 @@ fn ends(rig: &Rig, parts: &[&str]) {
 }
 
 #[test]
-fn words_outside_end_the_job_by_a_message_that_names_them() {
+fn words_outside_end_the_job_and_are_named() {
     for own in [false, true] {
         let rank = usize::from(!own);
         for (operation, at) in [
@@ -138,7 +138,7 @@ fn owners_check_alignment_and_place_themselves() {
 }
 
 #[test]
-fn what_is_no_request_is_a_broken_message() {
+fn malformed_requests_are_broken_messages() {
     for count in (0..=16).filter(|count| *count != 8) {
         let rig = Rig::pair(LEN);
         let mut args = request(&rig, |_| ()).words().to_vec();
@@ -165,7 +165,7 @@ fn what_is_no_request_is_a_broken_message() {
 }
 
 #[test]
-fn answers_that_nobody_waits_for_or_of_another_kind_are_broken() {
+fn unexpected_answers_are_broken_messages() {
     // What is under way, what rank 1 answers behind a number that is right, and whether that is
     // all.
     for (operation, rest, well) in [

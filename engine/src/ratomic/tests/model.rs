@@ -146,7 +146,7 @@ fn steps<T: Known>(raw: &[(usize, u64, u64, bool)]) -> Vec<(usize, T, T, bool)> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn every_course_is_that_of_the_model(raw in prop::collection::vec(any::<(usize, u64, u64, bool)>(), 1..40)) {
+    fn every_sequence_agrees_with_the_model(raw in prop::collection::vec(any::<(usize, u64, u64, bool)>(), 1..40)) {
         course::<i32>(&steps(&raw));
         course::<u32>(&steps(&raw));
         course::<i64>(&steps(&raw));
@@ -158,7 +158,7 @@ proptest! {
 }
 
 #[test]
-fn of_numbers_that_are_none_the_operand_is_taken_and_bits_are_compared() {
+fn min_and_max_with_nan_take_the_operand_and_cas_compares_bits() {
     let nan = f64::from_bits(0x7ff8_0000_0000_0123);
     let mut word = nan;
     // SAFETY: a variable of this function.
@@ -177,7 +177,7 @@ fn of_numbers_that_are_none_the_operand_is_taken_and_bits_are_compared() {
 }
 
 #[test]
-fn what_a_type_has_not_is_refused() {
+fn operations_undefined_for_a_type_are_refused() {
     let rig = Rig::pair(64);
     let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _ = rig.ranks[0]

@@ -141,7 +141,7 @@ fn created(lists: &[Option<&[u32]>]) -> Vec<Option<Result<Listed, TeamError>>> {
 }
 
 #[test]
-fn lists_that_overlap_but_differ_are_told_to_all_who_give_them() {
+fn overlapping_lists_are_reported_to_all_their_callers() {
     let got = created(&[
         Some(&[0, 1, 2]),
         Some(&[1, 2]),
@@ -169,7 +169,7 @@ fn lists_that_overlap_but_differ_are_told_to_all_who_give_them() {
 }
 
 #[test]
-fn who_is_named_and_gives_no_list_is_missed() {
+fn a_listed_process_without_a_list_is_reported_absent() {
     let got = created(&[Some(&[0, 1]), None]);
     let absent = TeamError::Absent {
         process: JobRank(1),
@@ -188,7 +188,7 @@ fn who_is_named_and_gives_no_list_is_missed() {
 }
 
 #[test]
-fn two_endpoints_of_one_process_give_one_list_or_two_that_differ() {
+fn two_endpoints_of_one_process_give_equal_or_different_lists() {
     let (here, there) = ((JobRank(0), 0), (JobRank(0), 3));
     let parent = Members::new(&[here, there]).unwrap();
     let part = |list: &[_]| Part::List(Digest::of(list, JobRank(0)));
@@ -218,7 +218,7 @@ fn two_endpoints_of_one_process_give_one_list_or_two_that_differ() {
 }
 
 #[test]
-fn terms_and_calls_that_differ_are_told() {
+fn different_terms_and_calls_are_reported() {
     let world = Members::world(3);
     let mut entries = [entry(1, Call::Split, join(7, 0)); 3];
     entries[1].terms.scratch = 64;

@@ -192,7 +192,7 @@ proptest! {
     /// Calls of all kinds, started and waited for, several under way, of the world and of a team of
     /// some of its ranks in another order, with threads that retire them in any order.
     #[test]
-    fn calls_of_teams_give_what_the_model_says(
+    fn calls_of_teams_agree_with_the_model(
         (size, calls) in (2u32..6).prop_flat_map(|size| {
             (Just(size), proptest::collection::vec(team_call(size), 1..80))
         }),
@@ -249,7 +249,7 @@ proptest! {
     /// Reductions through pools of 20 KiB, whose order of operands counts, in pieces, in place and
     /// not, several under way beside short calls.
     #[test]
-    fn reductions_through_pools_give_what_the_model_says(
+    fn reductions_through_pools_agree_with_the_model(
         (size, calls) in (2u32..6).prop_flat_map(|size| {
             (Just(size), proptest::collection::vec(pooled_call(size), 1..20))
         }),
@@ -342,7 +342,7 @@ fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<Stri
 }
 
 #[test]
-fn ranks_that_differ_are_told_what_each_calls() {
+fn a_mismatch_names_the_call_of_each_rank() {
     let kinds = [
         (Kind::Broadcast, 1, "a broadcast with root 1 and 3 bytes"),
         (Kind::Broadcast, 5, "a broadcast with root 1 and 15 bytes"),
@@ -388,7 +388,7 @@ fn ranks_that_differ_are_told_what_each_calls() {
 /// A root gives its line and leaves. Who calls something else by messages in that place waits for
 /// it in vain, and finds that out whether the root calls anything again or not.
 #[test]
-fn who_calls_something_long_is_told_of_a_root_that_has_left() {
+fn a_long_call_reports_a_root_that_has_left_a_short_one() {
     let short = |kind, root| Team3 {
         kind,
         root,
@@ -451,7 +451,7 @@ fn who_calls_something_long_is_told_of_a_root_that_has_left() {
 /// A rank that has entered calls and not finished those before keeps others from writing over what
 /// it has not read.
 #[test]
-fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
+fn an_early_entry_does_not_finish_earlier_calls() {
     let memory = Memory::new(2);
     let engines = [0, 1].map(|rank| memory.engine(JobRank(rank), ThreadMode::Seq));
     let ctx = [ThreadCtx::uncounted(), ThreadCtx::uncounted()];

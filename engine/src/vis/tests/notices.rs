@@ -84,7 +84,7 @@ fn all_of_it_is_there_when_the_handler_runs() {
 
 /// The event of a put is not complete before the notice is on its way to the peer.
 #[test]
-fn whoever_waits_need_not_poll_afterwards() {
+fn notices_are_sent_before_the_put_completes() {
     let rig = Rig::pair(4096);
     let source = pattern(3, 4096);
     rig.served(|engine, ctx| {
@@ -110,7 +110,7 @@ fn whoever_waits_need_not_poll_afterwards() {
 }
 
 #[test]
-fn this_rank_itself_is_told_too() {
+fn a_notice_to_the_own_rank_runs_its_handler() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let source = pattern(4, 64);
@@ -133,7 +133,7 @@ fn this_rank_itself_is_told_too() {
 /// A put to what a further endpoint has bound: its handler runs, and not that of the same index
 /// elsewhere.
 #[test]
-fn a_further_endpoint_is_told() {
+fn a_notice_runs_the_handler_of_its_endpoint() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let told = Arc::new(Mutex::new(Vec::new()));
@@ -216,7 +216,7 @@ fn a_further_endpoint_is_told() {
     );
 }
 #[test]
-fn a_handler_that_does_not_exist_there_ends_the_job() {
+fn a_notice_to_an_unregistered_handler_ends_the_job() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let shape = Strided {

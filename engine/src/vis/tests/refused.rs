@@ -35,7 +35,7 @@ fn start(rig: &Rig, transfer: &VisTransfer<'_>) -> Result<Event, OpError> {
 const SEGMENT: usize = 64 << 10;
 
 #[test]
-fn a_dimension_that_leaves_the_segment_is_named() {
+fn errors_name_the_dimension_outside_of_the_segment() {
     let rig = Rig::pair(LEN);
     let mut buffer = vec![0x55u8; 4096];
     let here = buffer.as_mut_ptr().expose_provenance();
@@ -111,7 +111,7 @@ fn a_dimension_that_leaves_the_segment_is_named() {
 }
 
 #[test]
-fn an_entry_that_leaves_the_segment_is_named() {
+fn errors_name_the_entry_outside_of_the_segment() {
     let rig = Rig::pair(LEN);
     let buffer = [0u8; 64];
     let here = [buffer.as_ptr().expose_provenance()];
@@ -252,7 +252,7 @@ fn totals_and_sizes_beyond_all_memory() {
 }
 
 #[test]
-fn what_the_owner_has_not_bound_ends_the_job_and_changes_nothing() {
+fn access_to_unbound_memory_ends_the_job_and_changes_nothing() {
     let buffer = vec![7u8; 4096];
     let here = buffer.as_ptr().expose_provenance();
     // The last of many elements is outside, by a byte; and one of many pieces.
@@ -341,7 +341,7 @@ fn what_the_owner_has_not_bound_ends_the_job_and_changes_nothing() {
 }
 
 #[test]
-fn nobody_and_inside_handlers() {
+fn missing_ranks_and_calls_inside_handlers_are_refused() {
     let rig = Rig::pair(LEN);
     let engine = &rig.ranks[0].engine;
     let ctx = context();

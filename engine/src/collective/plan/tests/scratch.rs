@@ -40,7 +40,7 @@ fn scratch_of(hoods: &Hoods, tuning: &Tuning, task: &Task, rank: u32) -> usize {
 }
 
 #[test]
-fn what_only_moves_data_keeps_to_the_setting() {
+fn data_movement_keeps_to_the_scratch_setting() {
     let mut used = [0; BOUNDED.len()];
     for (size, place) in [2, 3, 8, 37, 256]
         .into_iter()
@@ -83,7 +83,7 @@ const FOLDING: [Kind; 5] = [
 
 /// Whatever the tree; elements of half a line and of two.
 #[test]
-fn what_folds_keeps_to_the_setting() {
+fn reductions_keep_to_the_scratch_setting() {
     let mut used = [0; FOLDING.len()];
     for (size, place) in [2, 37, 1024]
         .into_iter()
