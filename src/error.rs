@@ -88,7 +88,9 @@ pub enum Error {
         cause: TeamError,
     },
     /// A collective operation was given up because another rank could not do its part.
-    #[error("rank {rank}: {what} failed on another rank, which has the reason, and was given up")]
+    #[error(
+        "rank {rank}: {what} failed on another rank and was given up; that rank reports the reason"
+    )]
     ElsewhereFailed {
         /// Where it could have been done.
         rank: Rank,

@@ -150,14 +150,14 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
-    struct Told(&'static str, #[source] Option<Box<Told>>);
+    struct Failure(&'static str, #[source] Option<Box<Failure>>);
 
     #[test]
     fn causes_follow_unless_the_message_has_them() {
-        let inner = || Some(Box::new(Told("no such file", None)));
-        let outer = Told("cannot read the input", inner());
+        let inner = || Some(Box::new(Failure("no such file", None)));
+        let outer = Failure("cannot read the input", inner());
         assert_eq!(with_causes(&outer), "cannot read the input: no such file");
-        let outer = Told("cannot read: no such file", inner());
+        let outer = Failure("cannot read: no such file", inner());
         assert_eq!(with_causes(&outer), "cannot read: no such file");
     }
 

@@ -38,7 +38,7 @@ pub enum SectionError {
     },
     /// Two sections have different numbers of dimensions.
     #[error(
-        "the section that is written has {to} dimensions, the one that is read {from}; both must have as many"
+        "the written section has {to} dimensions, the read one has {from}; both must have as many"
     )]
     DimensionsDiffer {
         /// Of the destination.

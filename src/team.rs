@@ -257,7 +257,7 @@ impl<M: Threading> World<M> {
         let team = self.team().split(self, Some(place), 0)?;
         match team {
             Some(team) => Ok(team),
-            None => unreachable!("who chooses a color joins a team"),
+            None => unreachable!("a rank with a color joins a team"),
         }
     }
 }

@@ -211,7 +211,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// The rank to which this one sends in a round of a dissemination.
-    pub(super) fn told_in(&self, round: usize) -> JobRank {
+    pub(super) fn target_in(&self, round: usize) -> JobRank {
         JobRank(self.wrap(u64::from(self.rank.0) + (1 << round)))
     }
 }

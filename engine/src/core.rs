@@ -309,7 +309,7 @@ impl<C: Conduit> Engine<C> {
             || !self.registered.contains(message.handler)
             || (len > self.max_medium && matches!(message.payload, Payload::Medium(_)))
         {
-            return Err(self.what_is_wrong(to, message));
+            return Err(self.invalid_message(to, message));
         }
         if let Payload::Long(_, offset) = message.payload {
             self.reach_or_far(to, offset, len)?;
@@ -319,7 +319,7 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    fn what_is_wrong(&self, to: JobRank, message: &Message<'_>) -> AmError {
+    fn invalid_message(&self, to: JobRank, message: &Message<'_>) -> AmError {
         let from = self.rank;
         if to.0 >= self.size {
             AmError::NoSuchRank {

@@ -497,7 +497,7 @@ impl<C: Conduit> Engine<C> {
         let mut span = span(ctx, Kind::TestSync);
         let done = ctx.with_cache(&self.events, test)?;
         if let Some(span) = &mut span {
-            span.tell(What::Value(done.into()));
+            span.describe(What::Value(done.into()));
         }
         Ok(done)
     }

@@ -88,7 +88,7 @@ impl Heap {
         };
         debug_assert!(
             offset + len <= self.top,
-            "only what was allocated is released"
+            "only allocated pieces are released"
         );
         let at = self.free.partition_point(|piece| piece.offset < offset);
         self.free.insert(at, Piece { offset, len });

@@ -245,7 +245,7 @@ impl<C: Conduit> Engine<C> {
         self.look_at_seats();
         let complete = self.background.named.complete.load(Ordering::Acquire);
         if let Some(span) = &mut span {
-            span.tell(What::Value(complete.into()));
+            span.describe(What::Value(complete.into()));
         }
         if !complete {
             return Ok(None);
@@ -260,7 +260,7 @@ impl<C: Conduit> Engine<C> {
     pub fn named_wait(&self, ctx: &ThreadCtx, name: Name) -> Result<Verdict, NamedError> {
         ctx.permit("a barrier", self.rank)?;
         self.entered()?;
-        self.background.named.notified.tell(ctx);
+        self.background.named.notified.report(ctx);
         let _span = span(ctx, Kind::BarrierWait);
         let complete = &self.background.named.complete;
         let complete = || {
@@ -356,7 +356,7 @@ impl<C: Conduit> Engine<C> {
                 args: &[*round as u32, turn.parity, tag, id],
                 payload: Payload::None,
             };
-            *sent = *sent || self.send_now(self.told_in(*round), &message, &mut steps);
+            *sent = *sent || self.send_now(self.target_in(*round), &message, &mut steps);
             if !*sent {
                 break;
             }

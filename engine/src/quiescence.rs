@@ -430,7 +430,7 @@ impl<C: Conduit> Engine<C> {
                 break;
             }
             if !round.is_sent {
-                let (number, to) = (state.completed, self.told_in(round.step));
+                let (number, to) = (state.completed, self.target_in(round.step));
                 // The conduit may run into a thread that holds a lock of its own and runs the
                 // handler.
                 state.is_sending = true;
@@ -498,7 +498,7 @@ impl<C: Conduit> Engine<C> {
             ),
             Leaving::Finalized => (
                 "it has finalized",
-                "all ranks must make the same collective calls, and nobody may wait for a message that is not sent",
+                "all ranks must make the same collective calls, and no rank may wait for a message that is not sent",
             ),
         };
         self.boot.abort(

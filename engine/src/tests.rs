@@ -463,14 +463,14 @@ fn an_access_region_is_one_event() {
 #[test]
 fn outside_every_segment_and_inside_handlers_it_is_refused() {
     let (engine, ctx) = (engine(9, 9, ThreadMode::Seq), ThreadCtx::uncounted());
-    let nobody = Transfer::Put {
+    let missing = Transfer::Put {
         rank: JobRank(2),
         offset: SegmentOffset(0),
         src: [0u8; 1].as_ptr(),
         len: 1,
     };
     // SAFETY: it is refused.
-    let refused = unsafe { engine.start(&ctx, nobody, Injection::Blocking) };
+    let refused = unsafe { engine.start(&ctx, missing, Injection::Blocking) };
     assert!(matches!(
         refused,
         Err(OpError::Am(argonet_am::AmError::NoSuchRank { .. }))

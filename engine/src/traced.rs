@@ -44,7 +44,7 @@ impl<'c> Span<'c> {
     }
 
     /// Says more about it.
-    pub fn tell(&mut self, what: What<'c>) {
+    pub fn describe(&mut self, what: What<'c>) {
         self.what = what;
     }
 
@@ -255,7 +255,7 @@ impl Between {
     }
 
     /// The second begins.
-    pub(super) fn tell(&self, ctx: &ThreadCtx) {
+    pub(super) fn report(&self, ctx: &ThreadCtx) {
         if !ctx.is_free() {
             argonet_trace::event(&Event {
                 kind: Kind::BarrierNotifyWait,
@@ -376,7 +376,7 @@ impl<C: Conduit> Engine<C> {
 
     fn describe(&self, span: &mut Option<Span<'_>>, transfer: Transfer, done: bool) {
         if let Some(span) = span {
-            span.tell(self.about(transfer));
+            span.describe(self.about(transfer));
             span.counts = done;
         }
     }
@@ -401,7 +401,7 @@ impl<C: Conduit> Engine<C> {
         self.check(to, message)?;
         let begin_ns = now_ns();
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
-        let mut told = false;
+        let mut noted = false;
         let flow = loop {
             let send = || self.inject(to, message);
             match argonet_trace::sent_in_order(to.0, Way::Request, send) {
@@ -414,7 +414,7 @@ impl<C: Conduit> Engine<C> {
                     });
                 }
                 Err(_) => {
-                    if !core::mem::replace(&mut told, true) {
+                    if !core::mem::replace(&mut noted, true) {
                         argonet_trace::note_with(Letter::Conduit, || {
                             format!("{}: waits for room at node {to}", kind.name())
                         });
@@ -478,7 +478,7 @@ impl<C: Conduit> Engine<C> {
         let mut span = permitted(ctx, "a poll", self.rank, Kind::Poll)?;
         let taken = self.progress(ctx);
         if let Some(span) = &mut span {
-            span.tell(What::Value(taken as u64));
+            span.describe(What::Value(taken as u64));
         }
         Ok(taken)
     }

@@ -449,7 +449,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a collective operation", self.rank)?;
         let mut span = span(ctx, Kind::Collective);
         if let Some(span) = &mut span {
-            span.tell(What::Bytes(bytes.len() as u64));
+            span.describe(What::Bytes(bytes.len() as u64));
         }
         if pass.root.0 >= self.size {
             return Err(AmError::NoSuchRank {

@@ -193,7 +193,7 @@ pub unsafe fn join(
         processor_to_spare: spare,
     })?;
     if let Some(network) = &network {
-        published.before_telling(reaches(network, rank));
+        published.before_publishing(reaches(network, rank));
     }
     let threads = network.as_ref().map_or(0, |n| n.busy_threads());
     let running = busy.saturating_mul(threads.saturating_add(1));
@@ -333,7 +333,7 @@ impl Joined {
         let words = requests.as_mut_bytes();
         engine.collective(ctx, &pass, words, size_of::<u64>())?;
         let own = self.attach_one_of(&requests)?;
-        self.published.tell_len(own.len())?;
+        self.published.publish_len(own.len())?;
         if !self.published.has_others() {
             engine.barrier(ctx, Meeting::Segments)?;
             return Ok(own);
@@ -426,7 +426,7 @@ fn spans(
     };
     let directory = Directory::of_neighborhood(file, rank, boot.size(), near)?;
     if let Some(base) = directory.span_base(rank) {
-        published.tell_base(base.addr().get() as u64)?;
+        published.publish_base(base.addr().get() as u64)?;
     }
     Ok((directory, reached, places))
 }

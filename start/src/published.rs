@@ -48,7 +48,7 @@ impl Published {
 
     /// Publishes where this rank's segment begins, or will begin; the others know after the next
     /// fence.
-    pub(crate) fn tell_base(&self, base: u64) -> Result<()> {
+    pub(crate) fn publish_base(&self, base: u64) -> Result<()> {
         let page = self.boot.rank_page(self.boot.rank());
         page.segment_base.store(base, Ordering::Relaxed);
         if self.has_others() {
@@ -61,7 +61,7 @@ impl Published {
     ///
     /// # Errors
     /// What keeps it from being reached.
-    pub(crate) fn tell_len(&self, len: u64) -> Result<()> {
+    pub(crate) fn publish_len(&self, len: u64) -> Result<()> {
         if let Some(reaches) = self.reaches.get() {
             reaches()?;
         }
@@ -71,7 +71,7 @@ impl Published {
     }
 
     /// From now on `reaches` is called before a length is published.
-    pub(crate) fn before_telling(&self, reaches: Reaches) {
+    pub(crate) fn before_publishing(&self, reaches: Reaches) {
         // There is one network, which is joined once.
         let _ = self.reaches.set(reaches);
     }
@@ -82,7 +82,7 @@ impl Published {
     /// # Errors
     /// What keeps it from being reached.
     pub fn all_have(&self, len: u64) -> Result<()> {
-        self.tell_len(len)?;
+        self.publish_len(len)?;
         self.all.store(len, Ordering::Release);
         Ok(())
     }
@@ -116,8 +116,8 @@ impl Published {
         };
         match known.load(Ordering::Relaxed) {
             0 => {
-                let told = self.boot.lookup(rank, Key::Span).ok();
-                let base = told.and_then(|bytes| bytes.try_into().ok());
+                let published = self.boot.lookup(rank, Key::Span).ok();
+                let base = published.and_then(|bytes| bytes.try_into().ok());
                 let base = base.map_or(0, u64::from_le_bytes);
                 known.store(base, Ordering::Relaxed);
                 base

@@ -158,7 +158,7 @@ impl<C: Conduit> Engine<C> {
             Err(_) => self.request_slow(ctx, to, &message, injection),
         };
         if let Some(span) = &mut span {
-            span.tell(far_message(to, handler, args, len, source));
+            span.describe(far_message(to, handler, args, len, source));
             if sent.is_err() {
                 span.forget();
             }
@@ -231,7 +231,7 @@ impl<C: Conduit> Engine<C> {
             ctx,
             message_kind(MessageClass::Request, Category::Medium, false),
         ) {
-            span.tell(far_message(to, handler, args, len, core::ptr::null()));
+            span.describe(far_message(to, handler, args, len, core::ptr::null()));
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl<C: Conduit> Engine<C> {
         let word = delivery.args().first().copied();
         let (ends, handler) = word
             .and_then(Endpoints::of_word)
-            .ok_or("it does not say between which endpoints it goes")?;
+            .ok_or("it does not name the endpoints of the message")?;
         self.run_between(delivery, ends, handler, 1);
         Ok(())
     }
@@ -270,12 +270,12 @@ impl<C: Conduit> Engine<C> {
     ) {
         let ran = self.table(ends.to).map(|table| table.dispatch(delivery));
         if ran != Some(true) {
-            self.nobody_there(delivery.source(), ends, handler, ran.is_some());
+            self.missing_handler(delivery.source(), ends, handler, ran.is_some());
         }
     }
 
     #[cold]
-    fn nobody_there(
+    fn missing_handler(
         &self,
         source: JobRank,
         ends: Endpoints,

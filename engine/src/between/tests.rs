@@ -279,10 +279,10 @@ fn the_first_endpoint_and_a_further_one_have_their_own_handlers() {
         ends.send(1, Endpoints { from: 0, to: 3 }, &message(ANSWER)),
         Ok(())
     );
-    let told = ends.rig.settle().unwrap();
+    let message = ends.rig.settle().unwrap();
     assert!(
-        told.contains("handler index 140 is not registered at endpoint 0 of rank 0"),
-        "{told}"
+        message.contains("handler index 140 is not registered at endpoint 0 of rank 0"),
+        "{message}"
     );
 }
 
@@ -332,10 +332,10 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
     // SAFETY: the array is readable.
     unsafe { engine.far_long_between(&ctx, beyond, between, WRITE, &[], [1].as_ptr(), 1, wait) }
         .unwrap();
-    let told = ends.rig.settle().unwrap();
+    let message = ends.rig.settle().unwrap();
     assert!(
-        told.contains("endpoint 5, is outside of its segment"),
-        "{told}"
+        message.contains("endpoint 5, is outside of its segment"),
+        "{message}"
     );
     assert!(ends.seen().is_empty());
 }
@@ -532,7 +532,7 @@ fn peers_report_the_state_of_their_endpoints() {
 
 #[test]
 fn a_message_to_a_missing_endpoint_or_handler_ends_the_job() {
-    let told = |to, handler| {
+    let message_of = |to, handler| {
         let ends = Ends::new();
         let message = Message {
             handler,
@@ -540,17 +540,17 @@ fn a_message_to_a_missing_endpoint_or_handler_ends_the_job() {
             payload: Payload::None,
         };
         assert_eq!(ends.send(1, Endpoints { from: 3, to }, &message), Ok(()));
-        let told = ends.rig.settle().unwrap();
+        let message = ends.rig.settle().unwrap();
         assert!(ends.seen().is_empty());
-        told
+        message
     };
-    let no_endpoint = told(9, WRITE);
+    let no_endpoint = message_of(9, WRITE);
     assert!(
         no_endpoint.contains("rank 1 has no endpoint 9 for active messages")
             && no_endpoint.contains("endpoint 3 of rank 0"),
         "{no_endpoint}"
     );
-    let no_handler = told(5, HandlerIndex(150));
+    let no_handler = message_of(5, HandlerIndex(150));
     assert!(
         no_handler.contains("handler index 150 is not registered at endpoint 5 of rank 1")
             && no_handler.contains("endpoint 3 of rank 0"),
@@ -578,10 +578,10 @@ fn forged_endpoint_words_are_reported_as_broken_messages() {
         engine
             .request(&ctx, JobRank(1), &message, Injection::Blocking)
             .unwrap();
-        let told = ends.rig.settle().unwrap();
+        let message = ends.rig.settle().unwrap();
         assert!(
-            told.contains("it does not say between which endpoints"),
-            "{args:x?}: {told}"
+            message.contains("it does not name the endpoints"),
+            "{args:x?}: {message}"
         );
         assert!(ends.seen().is_empty());
     }

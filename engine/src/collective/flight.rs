@@ -80,7 +80,7 @@ unsafe impl Sync for Flight {}
 
 /// What belongs to a client's call; nothing of it to one of the library's own.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ClientState {
     pub(super) event: Option<Event>,
     pub(super) standing: Option<Standing>,
     pub(super) blocks: bool,
@@ -93,13 +93,13 @@ impl Flight {
         number: u32,
         call: Call,
         schedule: Schedule,
-        told: Told,
+        state: ClientState,
     ) -> Self {
-        let Told {
+        let ClientState {
             event,
             standing,
             blocks,
-        } = told;
+        } = state;
         let scratch = member.spare.take(schedule.scratch_bytes());
         let work = Work {
             call,
@@ -280,7 +280,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Whether there was room for a message.
-    pub(super) fn tell(
+    pub(super) fn send_header(
         &self,
         flight: &Flight,
         header: &Header,
@@ -311,7 +311,7 @@ impl<C: Conduit> Engine<C> {
             // SAFETY: a range of the schedule.
             let mut payload = unsafe { work.bytes(from) };
             if from.len > eager {
-                (header.form, header.at) = self.lies(payload.as_ptr(), from.len).told();
+                (header.form, header.at) = self.lies(payload.as_ptr(), from.len).to_wire();
                 header.len = from.len as u64;
                 payload = SharedBytes::from_slice(&[]);
             }
@@ -319,7 +319,7 @@ impl<C: Conduit> Engine<C> {
                 true => Payload::None,
                 false => Payload::Medium(payload),
             };
-            if !self.tell(flight, &header, payload, steps) {
+            if !self.send_header(flight, &header, payload, steps) {
                 return state;
             }
             if header.form == Form::Whole {
@@ -345,7 +345,7 @@ impl<C: Conduit> Engine<C> {
             header.at = offset as u64;
             // SAFETY: a range of the schedule.
             let payload = unsafe { work.bytes(from.part(offset, len)) };
-            if !self.tell(flight, &header, Payload::Medium(payload), steps) {
+            if !self.send_header(flight, &header, Payload::Medium(payload), steps) {
                 return state;
             }
             state = match offset + len {
@@ -391,13 +391,13 @@ impl<C: Conduit> Engine<C> {
                 state = State::Pulled;
             } else {
                 let header = flight.header(from, tag, Form::Ready);
-                let ready = self.tell(flight, &header, Payload::None, steps);
+                let ready = self.send_header(flight, &header, Payload::None, steps);
                 return if ready { State::Waits } else { state };
             }
         }
         if state == State::Pulled {
             let header = flight.header(from, tag, Form::Done);
-            if self.tell(flight, &header, Payload::None, steps) {
+            if self.send_header(flight, &header, Payload::None, steps) {
                 return State::Over;
             }
         }

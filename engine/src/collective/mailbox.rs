@@ -112,7 +112,7 @@ fn unexpected(header: &Header, source: JobRank) -> String {
         ..
     } = *header;
     format!(
-        "rank {source} sent a message ({form:?}, tag {tag}) of call {number} of team {:#x}, a {label}, that nobody waits for",
+        "rank {source} sent a message ({form:?}, tag {tag}) of call {number} of team {:#x}, a {label}, that this rank does not wait for",
         key.0
     )
 }

@@ -97,7 +97,7 @@ impl<C: Conduit> Engine<C> {
             if *state == State::Waits {
                 let header = flight.header(other, tag, Form::Question);
                 // Whom there is no room for is not asked.
-                self.tell(flight, &header, Payload::None, steps);
+                self.send_header(flight, &header, Payload::None, steps);
                 if flight.blocks {
                     self.question(&flight.called(), flight.member.team.job_rank(other));
                 }

@@ -53,7 +53,7 @@ pub(crate) struct Near {
     calls: AtomicU64,
     /// Calls up to the last one by messages, which this member publishes when those by lines before
     /// it have been entered; or 0. Changed under the queue's lock.
-    untold: AtomicU64,
+    unpublished: AtomicU64,
     /// Pieces that have gone through the pools. Changed by who has the turn.
     pub(crate) pieces: AtomicU64,
     /// The [`History`] of the team's calls. Changed by who has the turn.
@@ -90,7 +90,7 @@ impl Near {
             key,
             queue: Mutex::default(),
             pending: AtomicU32::new(0),
-            untold: AtomicU64::new(0),
+            unpublished: AtomicU64::new(0),
             pieces: AtomicU64::new(0),
             history,
             differs_since: Mutex::default(),
@@ -161,11 +161,11 @@ impl Near {
 
     /// Publishes the last call by messages, unless a call by lines before it waits for room: the
     /// other members would conclude that this one has left that out. The caller has the turn.
-    pub(super) fn tell_untold(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
-        let calls = self.untold.load(Ordering::Relaxed);
+    pub(super) fn publish_calls(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
+        let calls = self.unpublished.load(Ordering::Relaxed);
         let waits = |pending: &Pending| !pending.course.entered && pending.course.before < calls;
         if calls != 0 && !queue.iter().any(waits) {
-            self.untold.store(0, Ordering::Relaxed);
+            self.unpublished.store(0, Ordering::Relaxed);
             lines.tell_messages(self.circle.slot, calls);
         }
     }
@@ -425,12 +425,12 @@ impl<C: Conduit> Engine<C> {
 
     /// Publishes that this member begins a call by messages; returns where that call stands among
     /// those by lines.
-    pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Arc<Near>) -> Standing {
+    pub(super) fn publish_call_by_messages(&self, lines: Lines<'_>, near: &Arc<Near>) -> Standing {
         let _turn = self.turn(near);
         let before = near.count();
         let queue = near.queue.lock();
-        near.untold.store(before + 1, Ordering::Relaxed);
-        near.tell_untold(lines, &queue);
+        near.unpublished.store(before + 1, Ordering::Relaxed);
+        near.publish_calls(lines, &queue);
         Standing {
             near: Arc::clone(near),
             before,
@@ -492,7 +492,7 @@ impl<C: Conduit> Engine<C> {
                 return;
             }
             let own = format!("a {}", course.call.label());
-            let theirs = "one that is longer or goes by messages for another reason";
+            let theirs = "a longer one, or one that goes by messages for another reason";
             self.calls_differ(&own, rank, &theirs);
         }
     }

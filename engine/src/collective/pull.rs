@@ -24,7 +24,7 @@ pub(super) enum Lies {
 
 impl Lies {
     /// As an offer says it.
-    pub(super) fn told(self) -> (Form, u64) {
+    pub(super) fn to_wire(self) -> (Form, u64) {
         match self {
             Self::Address(address) => (Form::Offer, address),
             Self::Segment(offset) => (Form::OfferSegment, offset),

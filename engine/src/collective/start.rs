@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
-use super::flight::{Flight, Told};
+use super::flight::{ClientState, Flight};
 use super::plan::{Hoods, Situation, Task, plan};
 use super::schedule::Schedule;
 use super::teams::Member;
@@ -102,7 +102,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a collective operation", self.rank)?;
         let mut span = span(ctx, trace_kind(call.kind));
         if let Some(span) = &mut span {
-            span.tell(What::Bytes(call.block() as u64));
+            span.describe(What::Bytes(call.block() as u64));
         }
         if call.root >= team.size() {
             return Err(AmError::NoSuchRank {
@@ -123,11 +123,11 @@ impl<C: Conduit> Engine<C> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
             }
-            standing = Some(self.tell_near(lines, near));
+            standing = Some(self.publish_call_by_messages(lines, near));
         }
         let Some(member) = self.background.collectives.member(team) else {
             self.fatal(&format!(
-                "rank {}: a collective operation of a team that has been closed",
+                "rank {}: a collective operation of a closed team",
                 self.rank
             ));
         };
@@ -136,12 +136,12 @@ impl<C: Conduit> Engine<C> {
             return Ok(Event::DONE);
         }
         let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
-        let told = Told {
+        let state = ClientState {
             event: Some(event),
             standing,
             blocks,
         };
-        let flight = self.take_off(&member, call, schedule, told);
+        let flight = self.take_off(&member, call, schedule, state);
         let mut steps = Steps::default();
         self.advance_one(ctx, &flight, &mut steps);
         if steps.stuck {
@@ -213,7 +213,7 @@ impl<C: Conduit> Engine<C> {
         member: &Arc<Member>,
         call: Call,
         schedule: Schedule,
-        told: Told,
+        state: ClientState,
     ) -> Arc<Flight> {
         let collectives = &self.background.collectives;
         // Numbers and flights are in the same order.
@@ -228,11 +228,17 @@ impl<C: Conduit> Engine<C> {
             let window = Call::of(Kind::Window);
             let number = numbered(&window, &mut mailbox);
             let steps = member.schedule(&window);
-            let flight = Flight::new(Arc::clone(member), number, window, steps, Told::default());
+            let flight = Flight::new(
+                Arc::clone(member),
+                number,
+                window,
+                steps,
+                ClientState::default(),
+            );
             flights.push(Arc::new(flight));
         }
         let number = numbered(&call, &mut mailbox);
-        let flight = Flight::new(Arc::clone(member), number, call, schedule, told);
+        let flight = Flight::new(Arc::clone(member), number, call, schedule, state);
         let flight = Arc::new(flight);
         flights.push(Arc::clone(&flight));
         self.background.begin(kind::COLLECTIVES);

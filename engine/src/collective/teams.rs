@@ -97,7 +97,7 @@ impl Collectives {
         let source = delivery.source();
         let Some(header) = Header::read(delivery) else {
             return Err(format!(
-                "rank {source} sent a message of a collective operation that is none"
+                "rank {source} sent a malformed message of a collective operation"
             ));
         };
         self.take(source, &header, delivery.payload())

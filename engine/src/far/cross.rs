@@ -118,6 +118,6 @@ impl<C: Conduit> Engine<C> {
                 _ => Outside::Hole(at),
             },
         };
-        self.fatal(&refusal.tell(self.rank, rank))
+        self.fatal(&refusal.message(self.rank, rank))
     }
 }

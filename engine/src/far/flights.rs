@@ -145,7 +145,7 @@ impl Flights {
             return Err("it answers an operation with another rank");
         }
         if flight.coming == 0 {
-            return Err("it answers an operation of which all is answered");
+            return Err("it answers an operation that has all its answers");
         }
         flight.coming -= 1;
         flight.landing_now += 1;

@@ -70,7 +70,7 @@ impl Prefix {
 
     pub(super) fn check_handler(self) -> Result<(), Wrong> {
         if self.handler < CLIENT_BASE {
-            return Err("it is for a handler that is no client's");
+            return Err("it names a handler of the library");
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a request", self.rank)?;
         let mut span = span(ctx, Kind::RequestLong);
         if let Some(span) = &mut span {
-            span.tell(far_message(place.rank, handler, args, len, src));
+            span.describe(far_message(place.rank, handler, args, len, src));
         }
         let envelope = Message {
             handler: match ends.are_primordial() {
@@ -235,7 +235,7 @@ impl<C: Conduit> Engine<C> {
         let mut prepared = self.prepare(ctx, &want, injection)?;
         assert!(
             prepared.capacity() >= bytes,
-            "a conduit prepares at least what was asked for"
+            "a conduit prepares at least the bytes asked for"
         );
         // SAFETY: the conduit is this engine's; the buffer has room for both, as was just checked;
         // the source is readable by the caller's promise, and another place than the buffer.

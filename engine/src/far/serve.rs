@@ -150,7 +150,7 @@ impl<C: Conduit> Engine<C> {
         let [op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         match self.far.flights.land(op, delivery.source())? {
             Landing::Put | Landing::Noticed(_) => self.far_arrived(op),
-            _ => return Err("it says that a put is done which is something else"),
+            _ => return Err("it completes a put, but its operation is no put"),
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl<C: Conduit> Engine<C> {
             piece,
         } = landing
         else {
-            return Err("it brings bytes of a get which is something else");
+            return Err("it brings bytes of a get, but its operation is no get");
         };
         let offset = usize::try_from(offset).map_err(|_| LENGTHS)?;
         // Each piece that was asked for, and nothing else.
@@ -184,7 +184,7 @@ impl<C: Conduit> Engine<C> {
     fn take_answer(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op, bound_at, len] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         let Landing::Query(answer) = self.far.flights.land(op, delivery.source())? else {
-            return Err("it answers a query which is something else");
+            return Err("it answers a query, but its operation is no query");
         };
         let bound = FarBound {
             address: bound_at,
@@ -201,7 +201,7 @@ impl<C: Conduit> Engine<C> {
 
     fn take_refusal(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let refusal = Refusal::unpack(delivery.args()).ok_or(ARGUMENTS)?;
-        self.fatal(&refusal.tell(self.rank, delivery.source()))
+        self.fatal(&refusal.message(self.rank, delivery.source()))
     }
 
     /// An answer has been dealt with.
@@ -264,7 +264,7 @@ impl<C: Conduit> Engine<C> {
             outside,
         };
         if delivery.class() == MessageClass::Reply {
-            self.fatal(&refusal.tell(delivery.source(), self.rank));
+            self.fatal(&refusal.message(delivery.source(), self.rank));
         }
         self.answer(
             delivery,

@@ -145,7 +145,7 @@ impl Refusal {
     }
 
     /// For the user.
-    pub(in super::super) fn tell(&self, initiator: JobRank, target: JobRank) -> String {
+    pub(in super::super) fn message(&self, initiator: JobRank, target: JobRank) -> String {
         let what = match self.what {
             internal::FAR_GET => "get",
             internal::FAR_LONG | internal::FAR_LONG_PART => "long active message",

@@ -157,7 +157,7 @@ impl<C: Conduit> Engine<C> {
             && let Some(before) = self.atomic_mapped(target, what)
         {
             // SAFETY: the caller's promise.
-            unsafe { what.tell(before, result) };
+            unsafe { what.store_fetched(before, result) };
             return Ok(Event::DONE);
         }
         // SAFETY: the caller's promise.
@@ -178,7 +178,7 @@ impl<C: Conduit> Engine<C> {
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
                 // SAFETY: the caller's promise.
-                unsafe { what.tell(before, result) };
+                unsafe { what.store_fetched(before, result) };
                 Ok(Event::DONE)
             }
             // SAFETY: the caller's promise.
@@ -215,7 +215,7 @@ impl<C: Conduit> Engine<C> {
             && let Some(before) = self.atomic_mapped(target, what)
         {
             // SAFETY: the caller's promise.
-            unsafe { what.tell(before, result) };
+            unsafe { what.store_fetched(before, result) };
             return Ok(());
         }
         // SAFETY: the caller's promise.
@@ -236,7 +236,7 @@ impl<C: Conduit> Engine<C> {
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
                 // SAFETY: the caller's promise.
-                unsafe { what.tell(before, result) };
+                unsafe { what.store_fetched(before, result) };
                 Ok(())
             }
             // SAFETY: the caller's promise.
@@ -256,7 +256,7 @@ impl<C: Conduit> Engine<C> {
     ) -> Option<Span<'c>> {
         let mut span = span(ctx, kind);
         if let Some(span) = &mut span {
-            span.tell(self.about_bytes(target.rank(), size_of::<T>(), 0, target.place()));
+            span.describe(self.about_bytes(target.rank(), size_of::<T>(), 0, target.place()));
         }
         span
     }

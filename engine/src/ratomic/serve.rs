@@ -124,7 +124,7 @@ impl<C: Conduit> Engine<C> {
         let [op] = unpack(args.get(..2).ok_or(ARGUMENTS)?).ok_or(ARGUMENTS)?;
         let landing = self.far.flights.land(op, delivery.source())?;
         let Landing::Atomic { address, bytes } = landing else {
-            return Err("it says that an atomic operation is done which is something else");
+            return Err("it completes an atomic operation, but its operation is none");
         };
         if bytes == 0 {
             unpack(&args[2..]).map(|[]| ()).ok_or(ARGUMENTS)?;

@@ -51,7 +51,7 @@ impl<T: AtomicWord> Atomic<T> {
     /// # Safety
     /// `result` is null or writable.
     #[inline(always)]
-    pub(super) unsafe fn tell(&self, before: T, result: *mut T) {
+    pub(super) unsafe fn store_fetched(&self, before: T, result: *mut T) {
         if self.operation.is_fetching() && !result.is_null() {
             // SAFETY: this function's contract; C may give any address.
             unsafe { result.write_unaligned(before) };

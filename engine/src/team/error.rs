@@ -52,7 +52,7 @@ pub enum TeamError {
     },
     /// A member of the list, whose process does not make the team.
     #[error(
-        "the list names endpoint {endpoint} of rank {process} of the job, where nobody gives the same list; all processes that a list names must give it"
+        "the list names endpoint {endpoint} of rank {process} of the job, where no caller gives the same list; all processes that a list names must give it"
     )]
     Absent {
         /// Whose.
@@ -61,7 +61,9 @@ pub enum TeamError {
         endpoint: u32,
     },
     /// Another rank has found something wrong with its own arguments.
-    #[error("rank {other} of the parent team was refused its list, and has the reason")]
+    #[error(
+        "the list of rank {other} of the parent team was refused; that rank reports the reason"
+    )]
     WrongElsewhere {
         /// Which.
         other: u32,
@@ -93,7 +95,9 @@ pub enum TeamError {
         endpoint: u32,
     },
     /// What a member sent is not what this version sends.
-    #[error("what rank {other} of the parent team says cannot be read; its version differs")]
+    #[error(
+        "the entry of rank {other} of the parent team cannot be read; its version of argonet differs"
+    )]
     Unreadable {
         /// Which.
         other: u32,

@@ -41,7 +41,7 @@ fn same_terms(one: (u32, Terms), other: (u32, Terms)) -> Result<(), TeamError> {
     // Without scratch memory its size means nothing, so the flags come first.
     if ones.flags != others.flags {
         return differ(
-            "what flags say of the team",
+            "the value of the team's flags",
             ones.flags.into(),
             others.flags.into(),
         );

@@ -271,8 +271,8 @@ proptest! {
             }
             false
         };
-        for (who, step) in &steps {
-            let at = who.index(size as usize);
+        for (index, step) in &steps {
+            let at = index.index(size as usize);
             if *step == 0 {
                 next(at);
             } else {

@@ -141,13 +141,13 @@ proptest! {
         let mut entered = vec![0usize; size as usize];
         let mut events: Vec<Vec<(usize, Event)>> = vec![Vec::new(); size as usize];
         let total = 20;
-        for (who, step) in &steps {
-            let at = who.index(size as usize);
+        for (index, step) in &steps {
+            let at = index.index(size as usize);
             if *step == 0 && entered[at] < total {
                 events[at].push((entered[at], enter(&ranks[at])));
                 entered[at] += 1;
             } else if !events[at].is_empty() {
-                let pick = who.index(events[at].len());
+                let pick = index.index(events[at].len());
                 let (number, event) = events[at][pick];
                 if ranks[at].test(event) {
                     events[at].swap_remove(pick);

@@ -176,7 +176,7 @@ impl<C: Conduit> Engine<C> {
         let begun = unsafe { self.vis_do(ctx, transfer, injection, counts) };
         if let Some(span) = &mut span {
             match &begun {
-                Ok((_, bytes)) => span.tell(self.about_bytes(rank, *bytes, 0, 0)),
+                Ok((_, bytes)) => span.describe(self.about_bytes(rank, *bytes, 0, 0)),
                 Err(_) => span.forget(),
             }
         }

@@ -259,7 +259,7 @@ impl<C: Conduit> Engine<C> {
             };
             assert!(
                 prepared.capacity() >= name.len() + bytes,
-                "a conduit prepares at least what was asked for"
+                "a conduit prepares at least the bytes asked for"
             );
             // SAFETY: the conduit is this engine's; the buffer has room for both, as was just
             // checked; the source is readable by the caller's promise, and another place than the

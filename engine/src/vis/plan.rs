@@ -131,7 +131,7 @@ impl<C: Conduit> Engine<C> {
         if let Err((range, outside)) = self.vis_own(Space(endpoint), &runs, ALL, direction.access())
         {
             let refusal = self.vis_refusal(direction, range, outside);
-            self.fatal(&refusal.tell(rank, rank));
+            self.fatal(&refusal.message(rank, rank));
         }
         Ok(Some(0))
     }

@@ -13,7 +13,7 @@ use argonet_conduit::Conduit;
 use argonet_segment::SharedBytes;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
-const NAME: Wrong = "what it says of memory contradicts itself";
+const NAME: Wrong = "its description of memory contradicts itself";
 
 impl Space {
     /// A space, and how its memory is named, as one number.
@@ -128,7 +128,7 @@ impl<C: Conduit> Engine<C> {
         let [op, piece] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         let payload = delivery.payload();
         let Landing::Scatter(scatter) = self.far.flights.land(op, delivery.source())? else {
-            return Err("it brings bytes of a get which is something else");
+            return Err("it brings bytes of a get, but its operation is no get");
         };
         let place = scatter.take(piece, payload.len()).ok_or(LENGTHS)?;
         let mut line = Walk::Line {

@@ -127,16 +127,16 @@ fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
 
 /// Where a rank has said that it is.
 fn whereabouts(boot: &LocalJob, peer: JobRank) -> Result<Whereabouts, Cause> {
-    let told = boot.lookup(peer, Key::Address)?;
-    let told = String::from_utf8_lossy(&told);
-    let read = told.split_once(' ').and_then(|(address, incarnation)| {
+    let text = boot.lookup(peer, Key::Address)?;
+    let text = String::from_utf8_lossy(&text);
+    let read = text.split_once(' ').and_then(|(address, incarnation)| {
         let incarnation: NonZeroU64 = incarnation.parse().ok()?;
         Some(Whereabouts {
             address: address.parse().ok()?,
             incarnation,
         })
     });
-    let got = || told.chars().take(64).collect();
+    let got = || text.chars().take(64).collect();
     Ok(read.ok_or_else(|| NoAddress { peer, got: got() })?)
 }
 

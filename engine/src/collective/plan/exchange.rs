@@ -17,16 +17,16 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         hoods,
         tuning,
     } = *situation;
-    let everybody = hoods.everybody();
+    let all_ranks = hoods.all_ranks();
     let is_short = task.block() <= tuning.exchange_dissemination_bytes;
     let fits = |bytes: usize| bytes <= tuning.scratch_bytes;
     if hoods.count() == 1 || hoods.size() == 2 {
-        return straight(everybody, rank, task, out);
+        return straight(all_ranks, rank, task, out);
     }
     if hoods.count() == hoods.size() {
         return match is_short && fits(dissemination_scratch(hoods.size(), task.block())) {
             true => dissemination(situation, task, out),
-            false => straight(everybody, rank, task, out),
+            false => straight(all_ranks, rank, task, out),
         };
     }
     // Messages that an envoy sends to other neighborhoods, and that a leader sends.
@@ -46,7 +46,7 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
             straight(hoods.group(hoods.of(rank)), rank, task, out);
             envoys::exchange(situation, task, batches, out);
         }
-        None => straight(everybody, rank, task, out),
+        None => straight(all_ranks, rank, task, out),
     }
 }
 
@@ -143,7 +143,7 @@ fn dissemination_scratch(count: u32, most: usize) -> usize {
 
 /// Everybody for itself.
 fn dissemination(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
-    let all = (situation.hoods.everybody(), situation.rank);
+    let all = (situation.hoods.all_ranks(), situation.rank);
     let put = |to, place, out: &mut Schedule| out.copy(task.block_of(Area::Source, to), place);
     let places = disseminate(all, (|_, _| task.block(), task.block()), put, out);
     for (from, place) in (0..).zip(places) {

@@ -209,7 +209,7 @@ pub(super) fn execute(
     }
     assert!(
         under_way.is_empty(),
-        "{task:?}: somebody sent what nobody waits for"
+        "{task:?}: a rank sent a message without a receiver"
     );
     Outcome {
         depth: machines

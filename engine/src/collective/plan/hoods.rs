@@ -141,7 +141,7 @@ impl Hoods {
     pub(super) fn group(&self, hood: u32) -> Group<'_> {
         match self.members.get(hood as usize) {
             Some(ranks) => Group::List(ranks),
-            None => self.everybody(),
+            None => self.all_ranks(),
         }
     }
 
@@ -157,7 +157,7 @@ impl Hoods {
         Group::Leaders(self)
     }
 
-    pub(super) fn everybody(&self) -> Group<'_> {
+    pub(super) fn all_ranks(&self) -> Group<'_> {
         let (first, count) = (0, self.size);
         Group::Run { first, count }
     }

@@ -85,7 +85,7 @@ fn chain(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     }
 }
 
-/// Neighbors scan; the last of each neighborhood scan what these have come to; and everybody puts
+/// Neighbors scan; the last of each neighborhood scan what these have come to; and all ranks put
 /// what comes from the neighborhoods before on the left.
 fn two_levels(situation: &Situation<'_>, task: &Task, out: &mut Schedule) -> Scanned {
     let Situation {
@@ -132,7 +132,7 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let flat = hoods.count() == 1 || hoods.count() == hoods.size() || !hoods.are_contiguous();
     let scanned = if flat {
         doubling(
-            hoods.everybody(),
+            hoods.all_ranks(),
             situation.rank,
             task.of(Area::Source),
             out,

@@ -146,7 +146,7 @@ fn check(hoods: &Hoods, tuning: &Tuning, task: &Task, sends: Sends) {
     let meets = task.kind == Kind::Barrier || task.meets != Meets::default();
     assert!(
         outcome.all_met || !meets,
-        "{task:?} of {size}, {hoods:?}: somebody has not heard of all"
+        "{task:?} of {size}, {hoods:?}: a rank has not heard of all"
     );
     for (rank, (target, expected)) in outcome.targets.iter().zip(&expected).enumerate() {
         assert!(

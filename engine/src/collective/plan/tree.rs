@@ -51,7 +51,7 @@ impl Tree {
             tuning,
         } = *situation;
         if hoods.count() == 1 {
-            return Self::within(hoods.everybody(), root, rank, near_radix);
+            return Self::within(hoods.all_ranks(), root, rank, near_radix);
         }
         let (hood, home) = (hoods.of(rank), hoods.of(root));
         let head = |hood| {

@@ -29,7 +29,7 @@ pub(crate) const BOUNCE: HandlerIndex = HandlerIndex(129);
 /// its own payload.
 pub(crate) const FORGE: HandlerIndex = HandlerIndex(130);
 /// Nothing stands there.
-pub(crate) const NOBODY: HandlerIndex = HandlerIndex(131);
+pub(crate) const UNREGISTERED: HandlerIndex = HandlerIndex(131);
 
 /// The endpoint with memory.
 pub(crate) const ENDPOINT: u32 = 5;

@@ -176,13 +176,13 @@ fn missing_ranks_and_calls_inside_handlers_are_refused() {
         // SAFETY: the byte lives as long as the program.
         unsafe { engine.far_put(&ctx, place, [7u8].as_ptr(), 1, Injection::Blocking) }
     };
-    let nobody = try_put(2);
+    let missing = try_put(2);
     assert!(
         matches!(
-            nobody,
+            missing,
             Err(OpError::Am(AmError::NoSuchRank { to: JobRank(2), .. }))
         ),
-        "{nobody:?}"
+        "{missing:?}"
     );
     for rank in [0, 1] {
         ctx.enter(Context::Handler);
@@ -298,7 +298,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     assert_eq!(
         rig.memory[1].read(256, 8),
         [0xee; 8],
-        "what was refused was not sent"
+        "a refused transfer is not sent"
     );
     // Idle again: there is room at once.
     // SAFETY: as above.

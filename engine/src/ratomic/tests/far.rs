@@ -224,9 +224,9 @@ fn errors_known_to_the_initiator_are_returned_at_once() {
             ..place
         }),
     ] {
-        let told = engine.atomic(&ctx, target, get).unwrap_err().to_string();
+        let error = engine.atomic(&ctx, target, get).unwrap_err().to_string();
         for part in ["rank 0: ", "of rank 1 is not aligned", "multiple of 8"] {
-            assert!(told.contains(part), "{told}");
+            assert!(error.contains(part), "{error}");
         }
     }
     let beyond = engine.atomic(&ctx, near(1 << 40), get);
@@ -244,9 +244,9 @@ fn errors_known_to_the_initiator_are_returned_at_once() {
             ..place
         }),
     ] {
-        let nobody = engine.atomic(&ctx, target, get);
+        let missing = engine.atomic(&ctx, target, get);
         assert!(matches!(
-            nobody,
+            missing,
             Err(OpError::Am(AmError::NoSuchRank { .. }))
         ));
         ctx.enter(Context::Handler);

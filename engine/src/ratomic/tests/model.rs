@@ -64,10 +64,7 @@ integers!(i32 u32 i64 u64);
 floats!(f32 f64);
 
 /// The same value, or both no number: of which kind is the processor's affair where it computes.
-#[allow(
-    clippy::eq_op,
-    reason = "no number differs from itself but one that is none"
-)]
+#[allow(clippy::eq_op, reason = "only a NaN differs from itself")]
 fn same<T: Known>(a: T, b: T) -> bool {
     a.bits() == b.bits() || (a != a && b != b)
 }

@@ -183,8 +183,8 @@ fn a_listed_process_without_a_list_is_reported_absent() {
         entry(1, Call::Create, good),
         entry(1, Call::Create, Part::Wrong),
     ];
-    let told = create(&world, &entries, 0, &list);
-    assert_eq!(told, Err(TeamError::WrongElsewhere { other: 1 }));
+    let refused = create(&world, &entries, 0, &list);
+    assert_eq!(refused, Err(TeamError::WrongElsewhere { other: 1 }));
 }
 
 #[test]
@@ -249,6 +249,6 @@ fn different_terms_and_calls_are_reported() {
         entry(1, Call::Create, part(1)),
     ];
     entries[1].terms.scratch = 1;
-    let told = create(&Members::world(2), &entries, 0, &list);
-    assert!(matches!(told, Err(TeamError::DifferentTerms { .. })));
+    let refused = create(&Members::world(2), &entries, 0, &list);
+    assert!(matches!(refused, Err(TeamError::DifferentTerms { .. })));
 }

@@ -320,11 +320,11 @@ fn slots_are_given_again_when_all_have_left() {
 
 /// The messages of ranks that end because calls differ; the other ranks wait for them, unless they
 /// find it too.
-fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
+fn mismatch_messages(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
     let memory = Memory::new(2);
-    let (said, told) = std::sync::mpsc::channel();
+    let (sender, messages) = std::sync::mpsc::channel();
     for rank in [JobRank(0), JobRank(1)] {
-        let said = said.clone();
+        let sender = sender.clone();
         let engine = memory.engine(rank, ThreadMode::Seq);
         let run = || {
             let ctx = ThreadCtx::uncounted();
@@ -334,11 +334,11 @@ fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<Stri
         // The first calls, and does not wait; the second finds it.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
         if let Err(panic) = outcome {
-            said.send(*panic.downcast::<String>().unwrap()).unwrap();
+            sender.send(*panic.downcast::<String>().unwrap()).unwrap();
         }
     }
-    drop(said);
-    told.iter().collect()
+    drop(sender);
+    messages.iter().collect()
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn a_mismatch_names_the_call_of_each_rank() {
         (Kind::Scan, 1, "by a combination of its own"),
     ];
     for (kind, count, text) in kinds {
-        let messages = told(|engine, ctx, team| {
+        let messages = mismatch_messages(|engine, ctx, team| {
             let root = u32::from(kind.is_rooted());
             let call = match team.rank {
                 0 => Team3 { kind, root, count },
@@ -439,8 +439,8 @@ fn a_long_call_reports_a_root_that_has_left_a_short_one() {
         call(0, first);
         (0..later).for_each(|_| call(0, short(Kind::Broadcast, 0)));
         let run = std::panic::AssertUnwindSafe(polls);
-        let told = std::panic::catch_unwind(run).expect_err("somebody must be told");
-        let message = told.downcast::<String>().unwrap();
+        let panic = std::panic::catch_unwind(run).expect_err("a rank must report it");
+        let message = panic.downcast::<String>().unwrap();
         let [first, second] = [first, second].map(|call| call.kind.name());
         for part in ["rank 1: ", "at rank 0", first, second] {
             assert!(message.contains(part), "{part} is missing in {message}");

@@ -353,13 +353,13 @@ fn missing_ranks_and_calls_inside_handlers_are_refused() {
         element: 0,
         counts: &[],
     });
-    let nobody = VisTransfer {
+    let missing = VisTransfer {
         rank: JobRank(2),
         ..transfer(Direction::Put, PeerMemory::Segment, shape)
     };
-    let somebody = transfer(Direction::Get, PeerMemory::Segment, shape);
+    let present = transfer(Direction::Get, PeerMemory::Segment, shape);
     // SAFETY: there are no bytes.
-    let refused = unsafe { engine.vis(&ctx, &nobody, Injection::Blocking) };
+    let refused = unsafe { engine.vis(&ctx, &missing, Injection::Blocking) };
     assert!(
         matches!(
             refused,
@@ -369,7 +369,7 @@ fn missing_ranks_and_calls_inside_handlers_are_refused() {
     );
     ctx.enter(Context::Handler);
     // SAFETY: there are no bytes.
-    let refused = unsafe { engine.vis(&ctx, &somebody, Injection::Blocking) };
+    let refused = unsafe { engine.vis(&ctx, &present, Injection::Blocking) };
     ctx.enter(Context::Free);
     assert!(
         matches!(refused, Err(OpError::Am(AmError::Restricted { .. }))),
