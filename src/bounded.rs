@@ -2,9 +2,9 @@
 //!
 //! The encoding's lengths are checked against the bytes that came, but elements of some types take
 //! no bytes (`()`, empty structs), so ten bytes can claim 2^64 of them; and a type that contains
-//! itself can be nested as deeply as there are bytes, while each level takes stack. Neither is seen
-//! by the decoder, so what decodes a value is wrapped: every element and every level passes through
-//! here.
+//! itself can be nested as deeply as there are bytes, while each level takes stack. The decoder
+//! sees neither, so every decoder of a value is wrapped: every element and every level passes
+//! through here.
 
 use core::cell::Cell;
 use core::fmt;
@@ -34,7 +34,7 @@ pub(crate) enum DecodeError {
     TooMany,
 }
 
-/// Decodes a value; what is behind it is ignored.
+/// Decodes a value; bytes behind it are ignored.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let bounds = Bounds {
         depth: Cell::new(0),
@@ -311,7 +311,7 @@ mod tests {
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
     struct Outer(Vec<Shape>);
 
-    /// What nests without a byte but one a level.
+    /// Nests with one byte a level.
     #[derive(Deserialize, PartialEq, Debug)]
     enum Link {
         End,

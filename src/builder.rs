@@ -148,7 +148,7 @@ impl Builder {
     /// See the example of [`Builder`].
     ///
     /// # Errors
-    /// Whatever keeps the job from starting; see [`Error`].
+    /// The job cannot start; see [`Error`].
     pub fn build(self) -> Result<World<Seq>> {
         self.join()
     }
@@ -165,7 +165,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// Whatever keeps the job from starting; see [`Error`].
+    /// The job cannot start; see [`Error`].
     pub fn build_par(self) -> Result<World<Par>> {
         self.join()
     }

@@ -14,10 +14,10 @@ const FAILURE: u8 = 1;
 /// Runs a program on every rank of the job: joins with the default settings, calls `program`, and
 /// finalizes.
 ///
-/// Where `program` returns an error, the rank prints it on standard error with its number, then
-/// what caused it, and ends the job with code 1 at once, whatever the other ranks do: it does not
-/// wait for them, and no destructor or exit handler runs. So `?` can be used on one rank alone.
-/// Where joining fails, the process prints why and exits with code 1.
+/// Where `program` returns an error, the rank prints it on standard error with its number, then its
+/// causes, and ends the job with code 1 at once: it does not wait for the other ranks, and no
+/// destructor or exit handler runs. So `?` can be used on one rank alone. Where joining fails, the
+/// process prints why and exits with code 1.
 ///
 /// The error may be anything that becomes a `Box<dyn Error>`: an [`Error`](crate::Error), `Box<dyn
 /// Error>` itself, a `String` or an error of a library such as anyhow. A closure with `?` names its

@@ -4,7 +4,7 @@ use argonet_base::Rank;
 use argonet_engine::Few;
 use core::ops::Range;
 
-/// What is wrong with a section, or with two of them together.
+/// The error of a section, or of two of them together.
 ///
 /// See the example of [`Section`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -112,8 +112,8 @@ pub enum SectionError {
 
 /// Elements of an array at regular distances, in any number of dimensions: the one with the indices
 /// `i` is element `first + i[0] * stride[0] + i[1] * stride[1] + ...` of the array. Strides are in
-/// elements and may have any sign; the number of an element in a dimension is below its count. What
-/// lies in which array is checked where a section is used.
+/// elements and may have any sign; the number of an element in a dimension is below its count. The
+/// bounds of the array are checked where a section is used.
 ///
 /// Two sections of one operation have as many elements in each dimension, and the element with
 /// certain indices goes to the one with the same. So a dimension that is [reversed](Self::reversed)
@@ -153,7 +153,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The rows that dimensions are, none of which is empty; `None` if they are something else.
+    /// The rows that dimensions form, none of which is empty; `None` if they form no rows.
     fn of(dims: &[(usize, isize)]) -> Option<Self> {
         let mut rows = Self {
             run: 1,
@@ -334,7 +334,7 @@ impl Section {
         }
     }
 
-    /// What of it leaves an array of `len` elements, as something does.
+    /// The error of a section that leaves an array of `len` elements.
     #[cold]
     fn leaves(&self, len: usize) -> Result<(), SectionError> {
         let first = self.first;
@@ -403,8 +403,8 @@ impl Section {
     /// [checked](Self::check), in an array of elements of so many bytes at `offset` of `rank`.
     ///
     /// # Errors
-    /// [`SectionError::Unaddressable`]. What is returned overflows nowhere: no element ends beyond
-    /// 2^63 bytes.
+    /// [`SectionError::Unaddressable`]. The results overflow nowhere: no element ends beyond 2^63
+    /// bytes.
     pub(crate) fn in_bytes(
         &self,
         size: usize,

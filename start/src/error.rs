@@ -8,8 +8,8 @@ use argonet_segment::SegmentError;
 use argonet_settings::SettingsError;
 use core::fmt;
 
-/// Why a rank cannot join its job, or attach its segment. Each message names the rank, what was
-/// expected and what to change.
+/// Why a rank cannot join its job, or attach its segment. Each message names the rank, the expected
+/// value and what to change.
 ///
 /// Its `Debug` form is the message, too.
 #[derive(thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum StartError {
         "rank {rank}: {what} is collective, but the ranks' arguments differ; all ranks must call it in the same order with the same arguments"
     )]
     Mismatch {
-        /// Who found out.
+        /// The rank that found the difference.
         rank: Rank,
         /// Which operation.
         what: &'static str,
@@ -42,7 +42,7 @@ pub enum StartError {
         "rank {rank}: {what} failed on another rank and was given up; that rank reports the reason"
     )]
     ElsewhereFailed {
-        /// Where it could have been done.
+        /// A rank that could have done its part.
         rank: Rank,
         /// Which operation.
         what: &'static str,
@@ -54,7 +54,7 @@ pub enum StartError {
         rank: Rank,
         /// Which setting.
         setting: &'static str,
-        /// What it is.
+        /// Its value.
         value: String,
         /// Why not.
         cause: String,
@@ -84,7 +84,7 @@ pub enum StartError {
         rank: Rank,
         /// Ranks of the job.
         ranks: u32,
-        /// What the system says.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// The network between hosts, or between neighborhoods, cannot be used.
@@ -122,11 +122,11 @@ pub enum StartError {
     /// A program asked for something that is not allowed.
     #[error("{name}={value} is not allowed: {allowed}")]
     Setting {
-        /// What was asked for.
+        /// The name of the setting.
         name: &'static str,
         /// Its value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         allowed: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What ranks publish of their segments: where each begins in its process, and how long it is.
+//! Published data of the ranks' segments: where each begins in its process, and how long it is.
 
 use crate::error::Result;
 use argonet_base::JobRank;
@@ -7,7 +7,8 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Neighbors' pages have it, of the others it is published once and then remembered.
+/// Bases and lengths of segments: read from the rank pages of neighbors; published once by the
+/// others, and then remembered here.
 pub struct Published {
     boot: Arc<LocalJob>,
     near: Range<u32>,
@@ -23,7 +24,7 @@ pub struct Published {
     reaches: OnceLock<Reaches>,
 }
 
-/// Makes what is attached reachable.
+/// Makes the attached memory reachable.
 pub(crate) type Reaches = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 impl Published {
@@ -41,7 +42,8 @@ impl Published {
         }
     }
 
-    /// Whether there are ranks elsewhere, for which this rank publishes what neighbors see.
+    /// Whether there are ranks elsewhere, for which this rank publishes its entries of the rank
+    /// page.
     pub(crate) fn has_others(&self) -> bool {
         !self.lens.is_empty()
     }
@@ -60,7 +62,7 @@ impl Published {
     /// Publishes to neighbors how long this rank's segment is.
     ///
     /// # Errors
-    /// What keeps it from being reached.
+    /// The network cannot make the segment reachable.
     pub(crate) fn publish_len(&self, len: u64) -> Result<()> {
         if let Some(reaches) = self.reaches.get() {
             reaches()?;
@@ -80,7 +82,7 @@ impl Published {
     /// that this call is part of.
     ///
     /// # Errors
-    /// What keeps it from being reached.
+    /// The network cannot make the segment reachable.
     pub fn all_have(&self, len: u64) -> Result<()> {
         self.publish_len(len)?;
         self.all.store(len, Ordering::Release);

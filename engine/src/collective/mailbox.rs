@@ -65,7 +65,7 @@ pub(super) enum Coming {
 #[derive(Clone, Copy)]
 struct Heard {
     number: u32,
-    who: JobRank,
+    rank: JobRank,
     label: Label,
 }
 
@@ -156,18 +156,18 @@ impl Mailbox {
     }
 
     /// Compares what a member calls with what is known of that call.
-    fn compare(&mut self, number: u32, who: JobRank, label: Label) -> Result<(), String> {
+    fn compare(&mut self, number: u32, rank: JobRank, label: Label) -> Result<(), String> {
         let heard = &mut self.heard[(number % REMEMBERED) as usize];
         match heard {
             Some(heard) if heard.number == number => {
                 if heard.label != label {
                     return Err(format!(
-                        "collective call {number} of a team is a {} at rank {}, but a {label} at rank {who}",
-                        heard.label, heard.who
+                        "collective call {number} of a team is a {} at rank {}, but a {label} at rank {rank}",
+                        heard.label, heard.rank
                     ));
                 }
             }
-            _ => *heard = Some(Heard { number, who, label }),
+            _ => *heard = Some(Heard { number, rank, label }),
         }
         Ok(())
     }

@@ -125,7 +125,7 @@ fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
     Ok(port)
 }
 
-/// Where a rank has said that it is.
+/// The address that a rank has published.
 fn whereabouts(boot: &LocalJob, peer: JobRank) -> Result<Whereabouts, Cause> {
     let text = boot.lookup(peer, Key::Address)?;
     let text = String::from_utf8_lossy(&text);
