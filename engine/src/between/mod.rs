@@ -72,7 +72,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Checks what this process can know of the ends of a message for a client's handler.
+    /// Checks the ends of a message for a client's handler, as far as this process knows them.
     pub(crate) fn check_ends(
         &self,
         to: JobRank,
@@ -110,9 +110,8 @@ impl<C: Conduit> Engine<C> {
     /// there is [`far_long_between`](Self::far_long_between).
     ///
     /// # Errors
-    /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Which endpoints and handlers
-    /// another process has, only it knows: a message for one that it does not have ends the job
-    /// there.
+    /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Only another process knows its
+    /// endpoints and handlers: a message for a missing one ends the job there.
     pub fn request_between(
         &self,
         ctx: &ThreadCtx,
@@ -198,7 +197,8 @@ impl<C: Conduit> Engine<C> {
         self.prepare_carried(ctx, &carried, MAX_ARGS + 1, injection)
     }
 
-    /// Sends what [`prepare_between`](Self::prepare_between) has prepared for the same endpoints.
+    /// Sends the payload that [`prepare_between`](Self::prepare_between) has prepared for the same
+    /// endpoints.
     ///
     /// # Errors
     /// [`AmError::NotForClients`]; the payload is canceled then.

@@ -25,24 +25,24 @@ use core::ptr::NonNull;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What has become of a message of the current round.
+/// The state of a message of the current round.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// A send of which nothing has left, a receive that is not posted.
+    /// A send that has not begun, a receive that is not posted.
     Begins,
-    /// A send that has been offered, a receive for which something must come.
+    /// A send that has been offered, a receive that waits for a message.
     Waits,
     /// A send whose receiver waits for its pieces, from this offset on.
     Flows(usize),
     /// A receive that has been offered, to be answered.
     Answers(Lies),
-    /// A receive whose bytes have been read where they lay, to be said.
+    /// A receive whose bytes this member has read where they lay; the sender has yet to hear of it.
     Pulled,
     /// Complete.
     Over,
 }
 
-/// What the thread that goes on with a call needs.
+/// State of a call for the thread that goes on with it.
 pub(super) struct Work {
     pub(super) call: Call,
     pub(super) schedule: Schedule,
@@ -78,7 +78,7 @@ unsafe impl Send for Flight {}
 // SAFETY: as above.
 unsafe impl Sync for Flight {}
 
-/// What belongs to a client's call; nothing of it to one of the library's own.
+/// State of a client's call; a call of the library's own has none.
 #[derive(Default)]
 pub(super) struct ClientState {
     pub(super) event: Option<Event>,
@@ -279,7 +279,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Whether there was room for a message.
+    /// Sends a message if there is room; says whether it has.
     pub(super) fn send_header(
         &self,
         flight: &Flight,

@@ -277,7 +277,7 @@ impl<C: Conduit> Engine<C> {
             // Before anything that follows a call by messages is entered.
             near.publish_calls(lines, &queue);
             let course = &mut queue[at].course;
-            // A stage begins with work on what the one before has left.
+            // A stage begins with work on the results of the one before.
             if course.stage.is_some() || !self.enter_course(lines, near, course, at as u64) {
                 break;
             }
@@ -353,8 +353,8 @@ impl<C: Conduit> Engine<C> {
         near.publish_calls(lines, &queue);
     }
 
-    /// Lets another rank run, unless all that the oldest calls by lines wait for have other
-    /// processors: those are looked for a little longer first.
+    /// Lets another rank run, unless all ranks that the oldest calls by lines wait for have other
+    /// processors: then this thread looks at their lines a little longer first.
     pub(crate) fn give_way(&self) {
         if self.background.pending() & kind::LINES != 0
             && let Some(lines) = self.conduit.lines()

@@ -1,5 +1,5 @@
-//! What one member does in a collective operation, as a list of steps: the result of a pure
-//! function, executed by [`flight`](super::flight).
+//! The steps of one member in a collective operation: the result of a pure function, executed by
+//! [`flight`](super::flight).
 //!
 //! Steps come in rounds. The messages of a round are all under way at once, in any order; when the
 //! last of them is complete, its local steps are done one after another, and then the next round
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// One of the memories that a call works on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Area {
-    /// What the member gives: read alone.
+    /// The member's contribution: only read.
     Source,
     /// Where its result goes.
     Target,
@@ -58,16 +58,16 @@ impl Range {
 pub enum Step {
     /// To a member.
     Send {
-        /// Whom.
+        /// The receiver.
         to: u32,
-        /// What.
+        /// The source.
         from: Range,
         /// How many this member has sent it before in this call.
         tag: u32,
     },
     /// From a member, which sends as many bytes.
     Receive {
-        /// Whom.
+        /// The sender.
         from: u32,
         /// Where to.
         into: Range,
@@ -76,7 +76,7 @@ pub enum Step {
     },
     /// Local.
     Copy {
-        /// What.
+        /// The source.
         from: Range,
         /// Where to; as long, elsewhere.
         into: Range,
@@ -219,7 +219,7 @@ impl Schedule {
         &self.steps[begin..self.rounds[round].messages]
     }
 
-    /// What follows them.
+    /// The local steps of a round.
     #[must_use]
     pub fn local(&self, round: usize) -> &[Step] {
         let Round { messages, end } = self.rounds[round];

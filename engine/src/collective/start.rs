@@ -21,7 +21,7 @@ use argonet_trace::What;
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
-/// What a trace calls a call.
+/// The kind of a call in a trace.
 fn trace_kind(kind: Kind) -> argonet_trace::Kind {
     match kind {
         Kind::Barrier | Kind::Window => argonet_trace::Kind::BarrierStart,
@@ -70,9 +70,9 @@ impl<C: Conduit> Engine<C> {
     /// order.
     ///
     /// # Safety
-    /// Until the event is complete, all that the [`Kind`] of `call` says is given lies readable and
-    /// unchanged at `src`, and what it says is got may be written at `dst`; the two are the same or
-    /// do not overlap. `src` and `dst` are looked at nowhere else. The folding can be called by any
+    /// Until the event is complete, the source that the [`Kind`] of `call` names is readable and
+    /// unchanged at `src`, and its target may be written at `dst`; the two are the same or do not
+    /// overlap. `src` and `dst` are looked at nowhere else. The folding can be called by any
     /// thread, with its context.
     ///
     /// # Errors
@@ -289,7 +289,8 @@ impl<C: Conduit> Engine<C> {
             };
             at += usize::from(!self.advance_one(ctx, &flight, &mut steps));
         }
-        // What another thread finds at the same time is as good: the next look says it again.
+        // Another thread may store its result at the same time; either is good, as the next look
+        // stores it again.
         collectives.stuck.store(steps.stuck, Ordering::Relaxed);
         steps.taken
     }

@@ -1,4 +1,4 @@
-//! The teams that are open, and what has come for those that are not yet.
+//! The teams that are open, and the messages that have come for teams that are not open yet.
 
 use super::call::Kind;
 use super::flight::Flight;
@@ -27,7 +27,7 @@ const MOST_UNOPENED: usize = 1024;
 /// Bytes that messages for such teams take, at most, all together.
 const MOST_UNOPENED_BYTES: usize = 256 << 20;
 
-/// A team's member, and what belongs to its calls.
+/// A team's member, and the state of its calls.
 pub(super) struct Member {
     pub(super) team: Arc<Team>,
     pub(super) hoods: Hoods,
@@ -66,7 +66,7 @@ pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Collectives {
     registry: Mutex<Registry>,
-    /// What messages for teams that are not open take. Changed under the lock of the mailbox that
+    /// Bytes of messages for teams that are not open. Changed under the lock of the mailbox that
     /// they are in; Relaxed, as it is a sum that nothing else depends on.
     early_bytes: AtomicUsize,
     world: OnceLock<(Arc<Team>, Arc<Member>)>,
@@ -125,7 +125,7 @@ impl Collectives {
         mailbox.arrive(source, header, payload)
     }
 
-    /// Where what comes for a member is kept.
+    /// The mailbox that keeps a member's messages.
     fn mailbox(&self, header: &Header, source: JobRank) -> Result<Arc<Mutex<Mailbox>>, String> {
         if header.key == TeamKey::WORLD
             && let Some((team, member)) = self.world.get()
@@ -334,7 +334,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What this member has called of a team: calls and bytes of their blocks, by kind.
+    /// The calls that this member has made on a team, and the bytes of their blocks, by kind.
     pub fn collective_counts(&self, team: &Team) -> Vec<(Kind, Count)> {
         let member = self.background.collectives.member(team);
         member.map_or_else(Vec::new, |member| member.mailbox.lock().counts())
@@ -359,7 +359,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
-    /// complete. What others still wait for goes on.
+    /// complete. Calls that other members still wait for go on.
     pub fn close_team(&self, team: &Arc<Team>) {
         let collectives = &self.background.collectives;
         let member = {

@@ -49,7 +49,7 @@ fn by_tree(
         return up(&tree, own, at_root, limits(scratch), out);
     }
     // In order only rank 0 can have all others below it. It passes the result on, as much at once
-    // as scratch holds beside what the tree takes.
+    // as scratch holds beside the buffers of the tree.
     let tree = Tree::new(situation, 0, tuning.radix);
     let kept = share(scratch, 4);
     let base = out.scratch_mark();
@@ -170,7 +170,7 @@ pub(super) fn scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule
     {
         return columns::reduce_scatter(situation, task, batches, out);
     }
-    // Everybody combines its own block, in pieces, so that scratch is bounded.
+    // Each member combines its own block, in pieces, so that scratch is bounded.
     let most = share(scratch, size as usize);
     if most < task.unit {
         for to in 0..size {

@@ -5,7 +5,7 @@ use super::parts::bounded;
 use super::tree::Tree;
 use super::{Area, Range, Schedule, Situation, Task};
 
-/// Who is below a member in a tree, itself first, in the order in which their blocks lie.
+/// The members below a member in a tree, itself first, in the order in which their blocks lie.
 fn below(situation: &Situation<'_>, root: u32, rank: u32, found: &mut Vec<u32>) {
     found.push(rank);
     for child in Tree::new(
