@@ -81,7 +81,7 @@ impl Heap {
         Ok(offset)
     }
 
-    /// Gives back what [`allocate`](Self::allocate) returned for the same length.
+    /// Gives back a piece that [`allocate`](Self::allocate) returned for the same length.
     pub fn release(&mut self, offset: u64, len: u64) {
         let Some(len) = Self::rounded(len) else {
             return;

@@ -1,10 +1,10 @@
 //! The barrier of GASNet-1: notify, then wait or try, and ranks may give it a name that must match.
 //!
-//! Dissemination, as the other barriers, whose messages carry what the names of those who have
-//! entered come to. Coming to it is idempotent, so it does no harm that a rank is heard of twice
-//! where the number of ranks is no power of two. A rank is at most one barrier ahead of another:
-//! two sets of slots, used in turn, are enough. Where ranks share memory they read each other's
-//! lines instead, and nothing goes on in the background.
+//! Dissemination, as the other barriers. Its messages carry the combined name of the ranks that
+//! have entered. Combining is idempotent, so a rank may count twice where the number of ranks is no
+//! power of two. A rank is at most one barrier ahead of another: two sets of slots, used in turn,
+//! are enough. Where ranks share memory they read each other's lines instead, and nothing goes on
+//! in the background.
 
 mod team;
 
@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What a rank calls a barrier when it enters it, or when it waits for it.
+/// The name that a rank gives a barrier when it enters it, or when it waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Name {
     /// Matches every name.
@@ -72,7 +72,7 @@ pub enum NamedError {
     },
 }
 
-/// What the names of some ranks come to.
+/// The combined name of some ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Agreed {
     Nothing,
@@ -99,7 +99,7 @@ impl Agreed {
         }
     }
 
-    /// The name that ranks gave, if they agree about one.
+    /// The name that ranks gave, if they agree on one.
     fn id(self) -> Option<i32> {
         match self {
             Self::Id(id) => Some(id),
@@ -133,7 +133,7 @@ impl Agreed {
     }
 }
 
-/// What has come in a round: 0 if nothing, else both arguments.
+/// The message that has come in a round: 0 if none, else both arguments.
 #[derive(Default)]
 struct Slot(AtomicU64);
 
@@ -335,7 +335,7 @@ impl<C: Conduit> Engine<C> {
         Ok(agreed.verdict(name))
     }
 
-    /// Sends what has become possible, and notices that all ranks have entered.
+    /// Sends the messages that have become possible, and notices that all ranks have entered.
     pub(super) fn advance_named(&self) -> usize {
         let named = &self.background.named;
         let mut guard = named.turn.lock();

@@ -1,4 +1,4 @@
-//! What the engine reports to a trace. None of it runs unless the process traces or counts: a
+//! Reports of the engine to a trace. None of this runs unless the process traces or counts: a
 //! thread that is traced has another [`Context`](super::Context) than a free one, so every call
 //! that asks for permission comes here by the branch that it has anyway.
 #![allow(unsafe_code)]
@@ -68,7 +68,7 @@ impl Drop for Span<'_> {
     }
 }
 
-/// What the calling thread does from now on is one event, if it is traced.
+/// Begins an event of the calling thread, if it is traced; it ends when the span is dropped.
 #[inline(always)]
 pub fn span(ctx: &ThreadCtx, kind: Kind) -> Option<Span<'_>> {
     if ctx.is_free() {
@@ -113,7 +113,7 @@ const fn way(class: MessageClass) -> Way {
     }
 }
 
-/// What there is to say about a message.
+/// The description of a message.
 fn about<'m>(peer: JobRank, message: &Message<'m>) -> What<'m> {
     let (bytes, payload) = match &message.payload {
         Payload::None => (None, 0),
@@ -180,7 +180,7 @@ pub fn trace_handlers(handlers: &mut HandlerTable) {
 
 fn deliver(delivery: &mut Delivery<'_>, run: &dyn Fn(&mut Delivery<'_>)) {
     let (peer, class, category) = (delivery.source(), delivery.class(), delivery.category());
-    // What came inside another message, or in parts, was not counted by its sender.
+    // A message that came inside another one, or in parts, was not counted by its sender.
     let flow = match delivery.came_inside() {
         true => None,
         false => argonet_trace::flows(peer.0, way(class)),
@@ -205,7 +205,7 @@ fn deliver(delivery: &mut Delivery<'_>, run: &dyn Fn(&mut Delivery<'_>)) {
     });
 }
 
-/// What there is to say about a long that goes inside another message, or in parts.
+/// The description of a long that goes inside another message, or in parts.
 pub(super) fn far_message(
     peer: JobRank,
     handler: HandlerIndex,
@@ -269,7 +269,7 @@ impl Between {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// What there is to say about a transfer.
+    /// The description of a transfer.
     fn about(&self, transfer: Transfer) -> What<'static> {
         let (rank, offset, bytes, here) = match transfer {
             Transfer::Put {
@@ -288,7 +288,7 @@ impl<C: Conduit> Engine<C> {
         self.about_bytes(rank, bytes, here, offset.0)
     }
 
-    /// What there is to say about bytes that are put or got.
+    /// The description of bytes that are put or got.
     #[must_use]
     pub fn about_bytes(
         &self,

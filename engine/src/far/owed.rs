@@ -30,7 +30,7 @@ const PARTS_A_POLL: usize = 16;
 /// other.
 const MOST_COMING: usize = 64;
 
-/// What stands before the bytes of a part.
+/// Bytes of the header before the bytes of a part.
 const HEADER: usize = Prefix::BYTES + 16;
 
 /// A reply that is not all sent.
@@ -124,7 +124,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Sends what there is room for.
+    /// Sends parts as far as there is room.
     pub(in super::super) fn advance_replies(&self) -> usize {
         let owed = &self.background.owed;
         let mut steps = Steps::default();
@@ -192,9 +192,9 @@ impl<C: Conduit> Engine<C> {
                 return Ok(());
             }
         };
-        // SAFETY: the part lies inside the range, which lies in what is bound here, and who bound
-        // that promised that it is writable. What is carried begins behind the header, in other
-        // memory.
+        // SAFETY: the part lies inside the range, which lies in memory bound here, and the client
+        // that bound it promised that it is writable. The carried bytes begin behind the header, in
+        // other memory.
         unsafe {
             let place = place.add(offset as usize);
             bulk::copy(place.as_ptr(), message.as_ptr().add(HEADER), bytes);

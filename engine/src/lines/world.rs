@@ -10,8 +10,8 @@ use argonet_boot::WaitFor;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::Lines;
 
-/// Words that are cleared for the contribution of another rank: enough for what fits its first
-/// cache line, and for all.
+/// Words that are cleared for the contribution of another rank: enough for one that fits its first
+/// cache line, and for any.
 const SHORT_WORDS: usize = 6;
 const ALL_WORDS: usize = Lines::MAX_BYTES / 8;
 

@@ -1,7 +1,7 @@
 //! Remote atomic operations (GASNet-EX 0.19, "Remote Atomic Operations").
 //!
 //! A word that is mapped here is changed by this processor, and the operation is complete when the
-//! call returns. Any other is changed by its owner's processor, which a message asks for
+//! call returns. Any other is changed by its owner's processor when a message asks for it
 //! ([`serve`](Engine::serve_atomic)). Both come to [`AtomicWord::apply`], so that operations of
 //! near and of far ranks are atomic for each other, on any set of operations.
 #![allow(unsafe_code)]
@@ -31,17 +31,17 @@ use argonet_trace::Kind;
 pub enum AtomicTarget {
     /// In an attached segment.
     Segment {
-        /// Whose.
+        /// The rank of the segment.
         rank: JobRank,
         /// Where in it.
         offset: SegmentOffset,
     },
-    /// In what a rank has bound otherwise.
+    /// In other memory that a rank has bound.
     Far(FarPlace),
 }
 
 impl AtomicTarget {
-    /// Whose memory.
+    /// The rank of the memory.
     #[must_use]
     pub fn rank(self) -> JobRank {
         match self {
@@ -69,7 +69,7 @@ pub(super) fn category_of(operation: Operation) -> Category {
     }
 }
 
-/// What was not done is no event of a trace.
+/// An operation that failed is no event of a trace.
 #[inline(always)]
 fn forget<T>(span: &mut Option<Span<'_>>, outcome: &Result<T, OpError>) {
     if let (Some(span), Err(_)) = (span, outcome) {
@@ -91,7 +91,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// A word outside its segment or not aligned, a rank that does not exist, a call from inside a
-    /// handler. What only its owner knows to be outside ends the job.
+    /// handler. A word that only its owner knows to be outside ends the job.
     ///
     /// # Panics
     /// If there is no such operation on the type.
@@ -102,8 +102,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
-        // Apart from everything that may go otherwise, so that what usually happens is a handful of
-        // instructions.
+        // The usual path is apart from all others, so that it is a handful of instructions.
         if ctx.is_free()
             && let Some(before) = self.atomic_mapped(target, what)
         {
@@ -319,8 +318,8 @@ impl<C: Conduit> Engine<C> {
             }
             AtomicTarget::Far(_) => None,
         };
-        // SAFETY: checked by the directory, or bound by who promised that it is accessed as
-        // segments are; aligned, as was just checked.
+        // SAFETY: checked by the directory, or bound by a client that promised that it is accessed
+        // as segments are; aligned, as was just checked.
         Ok(place.map(|place| unsafe { T::apply(place.as_ptr().cast(), what) }))
     }
 }

@@ -37,7 +37,7 @@ pub trait AtomicWord: sealed::Sealed + Copy + PartialEq + Send + 'static {
 /// An operation and its operands.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Atomic<T> {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// The first operand; counts for nothing if there is none ([`Operation::operands`]).
     pub operand1: T,
@@ -46,7 +46,7 @@ pub struct Atomic<T> {
 }
 
 impl<T: AtomicWord> Atomic<T> {
-    /// Gives the value before to who wants it.
+    /// Stores the value before at `result`, if the operation fetches and the caller wants it.
     ///
     /// # Safety
     /// `result` is null or writable.

@@ -1,5 +1,5 @@
-//! What callers ask for, and what becomes of it: a copy at once where the peer's memory is mapped
-//! here, else messages or puts and gets of pieces.
+//! The calls for transfers, each done by a copy at once where the peer's memory is mapped here,
+//! else by messages or by puts and gets of pieces.
 
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
@@ -65,7 +65,7 @@ impl Direction {
 pub enum PeerMemory {
     /// Its segment.
     Segment,
-    /// What it has bound to this endpoint.
+    /// The memory that it has bound to this endpoint.
     Bound(u32),
 }
 
@@ -74,11 +74,11 @@ pub enum PeerMemory {
 pub struct VisTransfer<'a> {
     /// Which way.
     pub direction: Direction,
-    /// Whose memory the other side is.
+    /// The rank whose memory the other side is.
     pub rank: JobRank,
     /// Which of its memory.
     pub memory: PeerMemory,
-    /// What moves.
+    /// The memory on both sides.
     pub shape: Shape<'a>,
     /// The notice that the peer gets when all of a put lies there.
     pub notice: Option<Notice>,

@@ -216,7 +216,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Packs what is here and sends it.
+    /// Packs the bytes of this side and sends them.
     ///
     /// # Safety
     /// As [`vis_start`](Self::vis_start).
@@ -284,7 +284,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Asks for what is there.
+    /// Asks for the bytes of the peer's side.
     ///
     /// # Safety
     /// As [`vis_start`](Self::vis_start).

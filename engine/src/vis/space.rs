@@ -93,7 +93,7 @@ impl<C: Conduit> Engine<C> {
         })
     }
 
-    /// What has to be added to addresses of a space to use them here.
+    /// The distance from addresses of a space to those of this process.
     pub(super) fn vis_own_way(&self, space: Space) -> isize {
         match space {
             Space::SEGMENT => self.segment_delta(self.rank),

@@ -1,4 +1,4 @@
-//! One pass over the bytes of a side, in their order, however it is cut.
+//! One pass over the bytes of a side, in their order, for any cut into runs.
 
 use super::grid::Hull;
 use super::lattice::{Lattice, LatticeWalk};
