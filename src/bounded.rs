@@ -1,4 +1,4 @@
-//! Decodes values that a peer has sent: bounded in depth and in elements, whatever the bytes claim.
+//! Decodes values that a peer has sent: bounded in depth and in elements, for any bytes.
 //!
 //! The encoding's lengths are checked against the bytes that came, but elements of some types take
 //! no bytes (`()`, empty structs), so ten bytes can claim 2^64 of them; and a type that contains
@@ -14,8 +14,8 @@ use serde::de::{
 };
 
 /// Levels of the values that one message of a remote procedure call may have: an element, a field,
-/// the content of an option, a variant or a new type is one level below what it is part of. Such as
-/// serde's formats for text have.
+/// the content of an option, a variant or a new type is one level below the value that has it. Such
+/// as serde's formats for text have.
 pub const MAX_RPC_DEPTH: u32 = 128;
 
 /// Elements and fields of the values that one message of a remote procedure call may have, of all

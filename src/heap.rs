@@ -84,7 +84,7 @@ impl<M: Threading> World<M> {
         Ok(yes[0] != 0)
     }
 
-    /// Gives back what [`allocate`](Self::allocate) returned. Collective.
+    /// Gives back a piece that [`allocate`](Self::allocate) returned. Collective.
     pub(crate) fn release(&self, offset: SegmentOffset, len: u64) -> Result<()> {
         vote(self, "SharedArray::free", [len, offset.0])?;
         self.inner.memory.heap.lock().release(offset.0, len);

@@ -31,8 +31,8 @@ const FAILURE: u8 = 1;
 /// });
 /// ```
 ///
-/// It returns what `program` does, after all ranks have come to their end and everything under way
-/// has been handled. So a program has an exit code of its own:
+/// It returns the value of `program`, after all ranks have come to their end and everything under
+/// way has been handled. So a program has an exit code of its own:
 ///
 /// ```no_run
 /// use std::process::ExitCode;

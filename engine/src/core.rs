@@ -51,7 +51,7 @@ pub struct EngineConfig<C> {
     pub policy: WaitPolicy,
     /// How to wait.
     pub wait: WaitMode,
-    /// How long a wait may last before all ranks report what they wait for; `None` for ever.
+    /// How long a wait may last before all ranks report their waits; `None` for ever.
     pub stall: Option<Duration>,
     /// Threads that will call.
     pub mode: ThreadMode,

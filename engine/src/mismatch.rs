@@ -51,7 +51,7 @@ const MOST_APART: u32 = 60;
 /// report: a second, in case that one does not get so far.
 const CLAIMED_STEPS: u32 = 200;
 
-/// Arguments that say what a rank has called, and which call an answer is about.
+/// Arguments that name a rank's call, and the call that an answer is about.
 const CALL_ARGS: usize = 8;
 const ABOUT_ARGS: usize = 5;
 

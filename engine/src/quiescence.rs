@@ -462,7 +462,7 @@ impl<C: Conduit> Engine<C> {
         sent
     }
 
-    /// Sends what this rank knows in a step; false if there is no room.
+    /// Sends the findings of this rank in a step; false if there is no room.
     fn send_findings(&self, to: JobRank, number: u32, round: Round) -> bool {
         let mut args = [number, round.step as u32, 0, 0, 0, 0];
         args[2..].copy_from_slice(&round.findings.to_args());

@@ -59,7 +59,7 @@ impl Bootstrap for Member {
 
 struct Pending {
     op: OpToken,
-    /// What is still to be reported.
+    /// Completions that are still to be reported.
     parts: Vec<Completion>,
     /// The transfer's own memory, segment offset, length, whether it is a put.
     copy: Option<(usize, u64, usize, bool)>,
@@ -487,7 +487,7 @@ fn outside_every_segment_and_inside_handlers_it_is_refused() {
 }
 
 proptest! {
-    /// Whatever the order of completions, every event completes once, and the data is there.
+    /// In any order of completions, every event completes once, and the data is there.
     #[test]
     fn any_order_of_completions(
         lens in prop::collection::vec(1usize..40, 1..60),

@@ -23,7 +23,8 @@ pub enum Context {
     /// Between prepare and commit of a negotiated payload: nothing but commit or cancel.
     Preparing,
     /// In a condition or a future of the client, while ranks look for a job that cannot end:
-    /// everything. The first call that does more than to look is noted, and makes it what it was.
+    /// everything. The first call that does more than to look is noted, and restores the context
+    /// before.
     Deciding,
 }
 
@@ -317,7 +318,7 @@ impl ThreadCtx {
         }
     }
 
-    /// Changes what the thread may do and returns what it was.
+    /// Changes the context of the thread and returns the one before.
     #[inline(always)]
     pub fn enter(&self, context: Context) -> Context {
         self.context.replace(context)

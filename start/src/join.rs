@@ -40,7 +40,7 @@ pub struct Joining<'a> {
     pub ranks: Option<u32>,
     /// Length that a segment may grow to where the user sets none; `None` for the usual.
     pub limit: Option<SegmentLimit>,
-    /// Hash of what the client registers, which must be the same on all ranks.
+    /// Hash of the registrations of the client; the same on all ranks.
     pub digest: &'a [u8],
     /// How many things the client registers.
     pub count: usize,

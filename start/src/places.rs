@@ -75,7 +75,7 @@ struct Hood {
 pub struct Places(Vec<Hood>);
 
 impl Places {
-    /// Reads what the neighborhoods have published, after a fence.
+    /// Reads the cards that the neighborhoods have published, after a fence.
     pub(crate) fn read(boot: &LocalJob) -> Result<Self> {
         let mut cards = Vec::new();
         let mut rank = 0;

@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Writes down what it gets, a request or a reply.
+/// Records the message that it gets, a request or a reply.
 const WRITE: HandlerIndex = HandlerIndex(140);
 /// The same, and answers in the category of the request, with its arguments and payload.
 const ANSWER: HandlerIndex = HandlerIndex(141);
-/// Answers with a long of as many bytes as argument 0 says, into what the sender has bound.
+/// Answers with a long of as many bytes as argument 0 says, into memory that the sender has bound.
 const FAR: HandlerIndex = HandlerIndex(142);
 
 /// Where longs go in attached segments.
@@ -142,7 +142,7 @@ impl Ends {
         engine.request_between(&context(), JobRank(to), ends, message, Injection::Blocking)
     }
 
-    /// Sends a request to [`ANSWER`], and compares what both sides see with what was sent.
+    /// Sends a request to [`ANSWER`], and compares the messages at both sides with the request.
     fn there_and_back(
         &self,
         to: u32,

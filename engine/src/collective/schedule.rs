@@ -193,7 +193,7 @@ impl Schedule {
         self.scratch
     }
 
-    /// Takes back what has been given out since, for rounds to come; those that use it are over
+    /// Takes back scratch that was given out since, for rounds to come; those that use it are over
     /// then.
     pub fn scratch_back(&mut self, mark: usize) {
         self.round();

@@ -255,7 +255,8 @@ impl<C: Conduit> Engine<C> {
                 work.is_over()
             }
             None => {
-                // The other thread may complete what this one waits for, and wakes no thread.
+                // The other thread may complete the call that this one waits for, and wakes no
+                // thread.
                 steps.stuck = true;
                 false
             }

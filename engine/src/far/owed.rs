@@ -61,7 +61,7 @@ pub(super) struct Coming(Mutex<HashMap<JobRank, Vec<(u64, u64)>>>);
 impl Coming {
     /// A part of so many bytes has been dealt with; whether it was the last one.
     fn landed(&self, from: JobRank, number: u64, len: u64, bytes: u64) -> Result<bool, Wrong> {
-        // The lock orders what the threads that took other parts have written before the handler.
+        // The lock orders the writes of threads that took other parts before the handler.
         let mut senders = self.0.lock();
         let replies = senders.entry(from).or_default();
         let known = replies.iter().position(|(known, _)| *known == number);

@@ -73,8 +73,8 @@ impl<C: Conduit> Engine<C> {
 }
 
 impl<C: Conduit> super::meet::Entered<'_, C> {
-    /// Folds what all members contribute, in the order of ranks, into `bytes`, which takes at most
-    /// `WORDS` words.
+    /// Folds the contributions of all members, in the order of ranks, into `bytes`, which takes at
+    /// most `WORDS` words.
     #[inline(always)]
     fn fold<const WORDS: usize>(self, ctx: &ThreadCtx, fold: &Fold<'_>, bytes: &mut [u8]) {
         let engine = self.engine;

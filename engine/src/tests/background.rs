@@ -41,7 +41,7 @@ fn sleeps_are_short_while_something_waits_for_room() {
     wait(&ranks[0], 50, || {});
     let short = sleeps();
     assert!(!short.is_empty() && !short.iter().any(long), "{short:?}");
-    // Rank 1 makes room, and what waited is sent.
+    // Rank 1 makes room, and the waiting message is sent.
     ranks[1].poll();
     wait(&ranks[0], 50, || {});
     assert!(sleeps().iter().any(long));

@@ -98,8 +98,8 @@ fn short_and_long_with_little_room_and_several_at_once() {
     }
 }
 
-/// Rank 0 opens its teams and calls, and is done with what needs no other rank, before the others
-/// know of the team.
+/// Rank 0 opens its teams and calls, and completes the calls that need no other rank, before the
+/// others know of the team.
 #[test]
 fn messages_come_before_the_team_is_open() {
     let ranks = pairs(4, 1000);
@@ -213,7 +213,7 @@ fn a_mismatch_names_each_rank() {
     }
 }
 
-/// Kind, root and length are the same, and not what they are combined by.
+/// Kind, root and length are the same, but not the operations that combine.
 #[test]
 fn a_mismatch_of_operations_names_each_rank() {
     let ranks = pairs(2, 1000);

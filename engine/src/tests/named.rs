@@ -81,7 +81,7 @@ fn the_whole_table() {
         for number in 0..most {
             let digit = |at: usize, base: usize| number / base.pow(at as u32) % base;
             let names: Vec<Name> = (0..size).map(|at| NAMES[digit(at, NAMES.len())]).collect();
-            // Each waits with what it gave at first, then with all others in turn.
+            // Each waits with the name that it gave at first, then with all others in turn.
             one(&ranks, &names, &names);
             for turn in 0..WAITS.len() {
                 let waits: Vec<Name> = (0..size)

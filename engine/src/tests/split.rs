@@ -130,7 +130,8 @@ fn threads_enter_and_retire_while_others_poll() {
 }
 
 proptest! {
-    /// A barrier is complete when all have entered it, not before, in whatever order ranks poll.
+    /// A barrier is complete when all have entered it, not before, for any order in which ranks
+    /// poll.
     #[test]
     fn complete_when_all_have_entered(
         size in 2u32..9,
@@ -157,7 +158,7 @@ proptest! {
                 ranks[at].poll();
             }
         }
-        // What all have entered is over when nothing more happens.
+        // Barriers that all have entered are over when nothing more happens.
         quiet(&ranks);
         let least = *entered.iter().min().unwrap();
         for (at, events) in events.iter().enumerate() {

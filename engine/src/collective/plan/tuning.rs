@@ -87,7 +87,7 @@ impl Tuning {
         }
     }
 
-    /// Reads what [`Display`](fmt::Display) writes: `NAME=VALUE`, a line each, sizes as in
+    /// Reads the text that [`Display`](fmt::Display) writes: `NAME=VALUE`, a line each, sizes as in
     /// settings. Lines that begin with `#` and empty ones count for nothing; a value that no line
     /// names stays as it is.
     ///

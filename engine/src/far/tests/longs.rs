@@ -5,7 +5,7 @@ use crate::{FarPlace, Injection, OpError, internal};
 use argonet_am::{AmError, Category, MessageClass};
 
 const KIB64: usize = 64 << 10;
-/// What fits one message.
+/// The most bytes that fit one message.
 const MOST: usize = KIB64 - 24;
 const SIZES: [usize; 11] = [
     0,

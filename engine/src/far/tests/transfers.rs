@@ -268,8 +268,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         assert!(outcomes.into_iter().all(is_full));
     }
     assert_eq!(engine.far.flights.under_way(), events.len());
-    // Gets and queries are smaller than puts: fill what is left.
-    // SAFETY: as above.
+    // Gets and queries are smaller than puts: they fill the rest. SAFETY: as above.
     unsafe {
         while !is_full(engine.far_get_implicit(&ctx, place, dst, 1, Injection::Immediate)) {}
         while !is_full(

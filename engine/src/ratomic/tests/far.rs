@@ -101,7 +101,7 @@ fn without_room_immediate_says_so_and_nothing_is_done() {
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let (target, add) = (far(&rig, 1, 0), what(ADD, 1u64, 0));
     engine.begin_region(&ctx).unwrap();
-    // As many as a ring holds; the value there is bound by what has been sent.
+    // As many as a ring holds; the value there is bounded by the operations that have been sent.
     let mut sent = 0u64;
     loop {
         // SAFETY: nothing is fetched.

@@ -1,4 +1,4 @@
-//! What its owner refuses, and messages that no engine sends.
+//! Operations that the owner of the word refuses, and messages that no engine sends.
 
 use super::super::wire::{Request, Untyped};
 use super::*;
@@ -81,7 +81,7 @@ fn words_outside_end_the_job_and_are_named() {
     }
 }
 
-/// As the wire has it, whatever the target.
+/// As the wire has it, for any target.
 fn request(rig: &Rig, change: impl FnOnce(&mut FarPlace)) -> Args {
     let AtomicTarget::Far(mut place) = far(rig, 1, 0) else {
         unreachable!()
@@ -166,8 +166,8 @@ fn malformed_requests_are_broken_messages() {
 
 #[test]
 fn unexpected_answers_are_broken_messages() {
-    // What is under way, what rank 1 answers behind a number that is right, and whether that is
-    // all.
+    // The operation under way, the arguments of rank 1's answer behind the right number, and
+    // whether they are right.
     for (operation, rest, well) in [
         (Operation::FetchAdd, &[1, 0][..], true),
         (Operation::FetchAdd, &[], false),

@@ -1,4 +1,4 @@
-//! All operations of all types against what a reader of the specification computes.
+//! All operations of all types, compared with a model after the specification.
 
 use super::*;
 use crate::far::tests::rig::context;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// A type as the model knows it.
 trait Known: AtomicWord + core::fmt::Debug {
-    /// What an operation makes of `op0`.
+    /// The result of an operation on `op0`.
     fn after(op: Operation, op0: Self, op1: Self, op2: Self) -> Self;
 }
 
@@ -70,7 +70,7 @@ fn same<T: Known>(a: T, b: T) -> bool {
 }
 
 /// Does a course of operations, which begins at zero, at four words: near, far, this rank's own,
-/// and by itself. The second operand is sometimes what is there, so that a compare-and-swap
+/// and by itself. The second operand is sometimes the value there, so that a compare-and-swap
 /// succeeds.
 fn course<T: Known>(steps: &[(usize, T, T, bool)]) {
     let rig = Rig::pair(64);

@@ -1,4 +1,4 @@
-//! Splits and lists against what one finds who sees all of them.
+//! Splits and lists, compared with a model that sees all of them.
 
 use super::super::entry::{Choice, check_list};
 use super::*;
@@ -123,7 +123,7 @@ fn ranks(list: &[u32]) -> Vec<(JobRank, u32)> {
     list.iter().map(|&rank| (JobRank(rank), 0)).collect()
 }
 
-/// Each rank of a world gives a list; what becomes of it.
+/// Each rank of a world gives a list; returns the outcomes.
 fn created(lists: &[Option<&[u32]>]) -> Vec<Option<Result<Listed, TeamError>>> {
     let world = Members::world(lists.len() as u32);
     let part = |(rank, list): (u32, &Option<&[u32]>)| match list {

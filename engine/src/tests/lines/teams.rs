@@ -55,7 +55,7 @@ impl Team3 {
         matches!(self.kind, Exchange | Gather | GatherAll)
     }
 
-    /// What a member gives: runs that begin and end with it, whose numbers say where they are.
+    /// The source of a member: runs that begin and end with it, whose numbers say where they are.
     fn source(self, rank: u32, size: u32) -> Vec<u8> {
         let blocks = if self.gives_blocks() { size } else { 1 };
         let elements = blocks as usize * self.count;
@@ -66,7 +66,7 @@ impl Team3 {
         (0..elements).flat_map(element).collect()
     }
 
-    /// What it gets; bytes that stay as they were are `None`.
+    /// The target of a member; bytes that stay as they were are `None`.
     fn target(self, rank: u32, size: u32) -> Option<Vec<u8>> {
         let block = 3 * self.count;
         let sources: Vec<_> = (0..size).map(|from| self.source(from, size)).collect();
@@ -177,7 +177,7 @@ fn end(engine: &Engine<Smp>, ctx: &ThreadCtx, team: &Arc<Team>, under: &Under) {
 }
 
 fn team_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
-    // On both sides of what goes by lines, as a block and as one for each rank.
+    // On both sides of the limit of lines, as a block and as one for each rank.
     let count = proptest::sample::select(&[0usize, 1, 2, 5, 12, 16, 19, 29, 58, 59, 200][..]);
     let kind = proptest::sample::select(&KINDS[..]);
     (kind, 0..size, count, any::<u8>()).prop_map(|(kind, root, count, how)| {
@@ -225,8 +225,8 @@ proptest! {
     }
 }
 
-/// Counts of elements on all sides of what one line holds, what everybody combines whole, and what
-/// one half of a pool holds; and short calls between them.
+/// Counts of elements on all sides of the limits of a line, of pieces that each member combines
+/// whole, and of half a pool; and short calls between them.
 fn pooled_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
     let long = &[
         59usize, 700, 1800, 2730, 2731, 3500, 5461, 5462, 9000, 30_000,
@@ -281,7 +281,7 @@ proptest! {
 }
 
 /// More teams than there are slots, one after another, two at a time with common ranks; each has
-/// lines, and none reads what was written in those of another.
+/// lines, and none reads entries of another team.
 #[test]
 fn slots_are_given_again_when_all_have_left() {
     job(4, ThreadMode::Seq, |engine, ctx| {
@@ -385,8 +385,8 @@ fn a_mismatch_names_the_call_of_each_rank() {
     }
 }
 
-/// A root gives its line and leaves. Who calls something else by messages in that place waits for
-/// it in vain, and finds that out whether the root calls anything again or not.
+/// A root gives its line and leaves. Another member that calls something else by messages in that
+/// place waits for it in vain, and reports that, whether the root calls anything again or not.
 #[test]
 fn a_long_call_reports_a_root_that_has_left_a_short_one() {
     let short = |kind, root| Team3 {
@@ -419,7 +419,7 @@ fn a_long_call_reports_a_root_that_has_left_a_short_one() {
             // The memory outlives the engines.
             std::mem::forget(begin(&engines[at], &ctx[at], &team, call, false));
         };
-        // What both call alike, by lines and by messages.
+        // Calls that both make alike, by lines and by messages.
         for both in [short(Kind::Broadcast, 0), long(Kind::Broadcast)] {
             call(0, both);
             call(1, both);
@@ -448,8 +448,8 @@ fn a_long_call_reports_a_root_that_has_left_a_short_one() {
     }
 }
 
-/// A rank that has entered calls and not finished those before keeps others from writing over what
-/// it has not read.
+/// A rank that has entered calls and not finished those before keeps others from writing over lines
+/// that it has not read.
 #[test]
 fn an_early_entry_does_not_finish_earlier_calls() {
     let memory = Memory::new(2);

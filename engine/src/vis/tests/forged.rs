@@ -202,7 +202,7 @@ fn impossible_lengths_and_spaces_are_broken_messages() {
         send(&rig.ranks[0].engine, internal::VIS_GET, args.words(), &name);
         is_broken(&rig, 1, &format!("{bytes} bytes at once"));
     }
-    // What is not bound, and an endpoint without anything, are refused.
+    // Memory that is not bound, and an endpoint without any, are refused.
     for (case, space, at) in [
         ("beyond", endpoint, LEN as u64),
         ("nothing bound", 77, 0),

@@ -39,7 +39,7 @@ fn seen(payload: &[u8]) -> Seen {
     }
 }
 
-/// A handler sees no address of a medium's payload but its own; what it is does not matter.
+/// A handler sees no address of a medium's payload but its own, which does not matter.
 fn without_address(mut seen: Vec<Seen>) -> Vec<Seen> {
     seen.iter_mut().for_each(|seen| seen.address = None);
     seen
@@ -130,8 +130,8 @@ fn a_notice_to_the_own_rank_runs_its_handler() {
     assert_eq!(rig.memory[0].read(0, 64), source);
 }
 
-/// A put to what a further endpoint has bound: its handler runs, and not that of the same index
-/// elsewhere.
+/// A put to memory that a further endpoint has bound: its handler runs, and not that of the same
+/// index elsewhere.
 #[test]
 fn a_notice_runs_the_handler_of_its_endpoint() {
     let rig = Rig::pair(64);

@@ -1,4 +1,4 @@
-//! What needs no engine: simplest forms, passes over sides, names in messages.
+//! Tests that need no engine: simplest forms, passes over sides, names in messages.
 
 use super::model::{Case, any_case, any_strided};
 use crate::vis::copy::{Ways, walks};

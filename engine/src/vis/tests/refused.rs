@@ -1,4 +1,5 @@
-//! What cannot be is refused whole, where it can be known, and says what is wrong.
+//! Impossible transfers are refused as a whole, where that can be known, with an error that names
+//! the reason.
 
 use crate::far::tests::rig::{ENDPOINT, Rig, context};
 use crate::vis::{
@@ -22,7 +23,7 @@ fn transfer(direction: Direction, memory: PeerMemory, shape: Shape<'_>) -> VisTr
 }
 
 fn start(rig: &Rig, transfer: &VisTransfer<'_>) -> Result<Event, OpError> {
-    // SAFETY: what is refused is not accessed, and the callers' buffers live longer than the rig is
+    // SAFETY: refused memory is not accessed, and the callers' buffers live longer than the rig is
     // used.
     unsafe {
         rig.ranks[0]

@@ -81,7 +81,7 @@ const FOLDING: [Kind; 5] = [
     Kind::ExclusiveScan,
 ];
 
-/// Whatever the tree; elements of half a line and of two.
+/// For all trees; elements of half a line and of two.
 #[test]
 fn reductions_keep_to_the_scratch_setting() {
     let mut used = [0; FOLDING.len()];
