@@ -22,11 +22,11 @@ use std::sync::Arc;
 /// All ranks of the team call the same operations in the same order, with the same root, length and
 /// operation; ranks that differ end the job with a message that names two of them. Ranks here are
 /// ranks in the team. Any number of started operations may be under way, of one team and of
-/// several, and be waited for in any order; polls go on with them. Those of the world's team are in
-/// one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts a
-/// broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from one
-/// that starts it afterwards. No operation is a barrier but [`start_barrier`](Self::start_barrier):
-/// a rank is done when its own part is.
+/// several, and be waited for in any order; polls go on with them. Operations of the world's team
+/// are in one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts
+/// a broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from
+/// one that starts it afterwards. No operation is a barrier but
+/// [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
 ///
 /// Values are combined in an order that depends on the number of ranks, where they are, and lengths
 /// alone, so the same input gives the same bits. With a combination of one's own, operands stay in

@@ -355,7 +355,7 @@ mod tests {
                 Err(DecodeError::TooMany)
             );
         }
-        // Those of several lists count together.
+        // Elements of several lists count together.
         let [many, two] = [claims(MAX_RPC_ELEMENTS / 2), claims(2)];
         let bytes = [two, many.clone(), many].concat();
         assert_eq!(decode::<Vec<Vec<()>>>(&bytes), Err(DecodeError::TooMany));

@@ -61,9 +61,9 @@ pub enum Error {
     /// The symmetric heap is full.
     #[error("rank {rank}: {cause}")]
     Heap {
-        /// Where.
+        /// The rank.
         rank: Rank,
-        /// Why.
+        /// The error of the heap.
         cause: HeapError,
     },
     /// A remote procedure call failed.
@@ -82,9 +82,9 @@ pub enum Error {
     /// A team could not be made.
     #[error("rank {rank}: {cause}")]
     Team {
-        /// Where.
+        /// The rank.
         rank: Rank,
-        /// Why.
+        /// The reason.
         cause: TeamError,
     },
     /// A collective operation was given up because another rank could not do its part.
@@ -92,7 +92,7 @@ pub enum Error {
         "rank {rank}: {what} failed on another rank and was given up; that rank reports the reason"
     )]
     ElsewhereFailed {
-        /// A rank that could have done its part.
+        /// The rank that reports this; it could have done its part.
         rank: Rank,
         /// Which operation.
         what: &'static str,

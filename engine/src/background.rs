@@ -37,7 +37,7 @@ pub(super) mod kind {
     pub(in super::super) const COLLECTIVES: u32 = 32;
     /// Notices of non-contiguous puts that are to be sent to peers.
     pub(in super::super) const VIS: u32 = 128;
-    /// Those of them that go by lines.
+    /// Collective operations that go by lines.
     pub(in super::super) const LINES: u32 = 256;
     /// Looking for a job that cannot end.
     pub(in super::super) const QUIESCENCE: u32 = 512;

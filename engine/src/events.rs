@@ -37,7 +37,7 @@ pub enum OpError {
         "rank {rank}: an atomic operation on {bytes} bytes at {place:#x} of rank {peer} is not aligned; pass a place that is a multiple of {bytes}"
     )]
     Unaligned {
-        /// Where.
+        /// The rank.
         rank: JobRank,
         /// The rank of the memory.
         peer: JobRank,
@@ -52,7 +52,7 @@ pub enum OpError {
     /// All handles are in use, and the caller does not want to wait.
     #[error("rank {rank}: {cause}")]
     NoHandle {
-        /// Where.
+        /// The rank.
         rank: JobRank,
         /// How many there are.
         cause: Exhausted,

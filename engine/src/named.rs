@@ -61,13 +61,13 @@ pub enum NamedError {
     /// A second notify without a wait, or a try that succeeded, between.
     #[error("rank {rank}: a barrier notify before the wait for the previous one")]
     AlreadyNotified {
-        /// Where.
+        /// The rank.
         rank: JobRank,
     },
     /// A wait or try that no notify precedes.
     #[error("rank {rank}: a barrier wait or try without a notify before it")]
     NotNotified {
-        /// Where.
+        /// The rank.
         rank: JobRank,
     },
 }

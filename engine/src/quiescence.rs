@@ -149,7 +149,7 @@ struct Round {
 struct State {
     /// Rounds that this rank has completed. Even numbers are first rounds, odd ones second rounds.
     completed: u32,
-    /// The one that this rank is in, if it has entered it.
+    /// The round that this rank has entered, if it is in one.
     entered: Option<Round>,
     /// Whether a thread is sending the message of a step, without the lock.
     is_sending: bool,

@@ -278,7 +278,7 @@ impl<C: Conduit> Engine<C> {
             })?;
         }
         if meeting == Meeting::Finalize {
-            // All that this rank does has been done.
+            // Here every operation of this rank is done.
             argonet_trace::end(true);
         }
         self.barrier(ctx, meeting)

@@ -42,7 +42,7 @@ pub enum StartError {
         "rank {rank}: {what} failed on another rank and was given up; that rank reports the reason"
     )]
     ElsewhereFailed {
-        /// A rank that could have done its part.
+        /// The rank that reports this; it could have done its part.
         rank: Rank,
         /// Which operation.
         what: &'static str,
@@ -50,7 +50,7 @@ pub enum StartError {
     /// A file or a setting of collective operations cannot be used.
     #[error("rank {rank}: {setting} is \"{value}\": {cause}")]
     Tuning {
-        /// Where.
+        /// The rank.
         rank: Rank,
         /// Which setting.
         setting: &'static str,
@@ -80,7 +80,7 @@ pub enum StartError {
     /// Shared memory for the rings could not be mapped.
     #[error("rank {rank}: the rings of {ranks} ranks could not be mapped: {cause}")]
     Rings {
-        /// Where.
+        /// The rank.
         rank: Rank,
         /// Ranks of the job.
         ranks: u32,
@@ -90,7 +90,7 @@ pub enum StartError {
     /// The network between hosts, or between neighborhoods, cannot be used.
     #[error("rank {rank}: the conduit {conduit} cannot be set up: {cause}")]
     Network {
-        /// Where.
+        /// The rank.
         rank: Rank,
         /// Which conduit.
         conduit: &'static str,

@@ -48,9 +48,9 @@ pub(super) struct Work {
     pub(super) schedule: Schedule,
     scratch: Scratch,
     pub(super) round: usize,
-    /// Of the messages of the round; empty before it begins.
+    /// States of the messages of the round; empty before it begins.
     pub(super) states: Vec<State>,
-    /// Those that are not over.
+    /// Messages of the round that are not over.
     open: usize,
     pub(super) check: MismatchCheck,
     event: Option<Event>,

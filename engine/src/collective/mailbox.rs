@@ -73,7 +73,7 @@ struct Heard {
 /// The calls of one kind that a member has made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
-    /// How often.
+    /// Calls of this kind.
     pub calls: u64,
     /// Bytes of the blocks.
     pub bytes: u64,
@@ -87,7 +87,7 @@ pub(super) struct Mailbox {
     next: u32,
     /// Calls that are not complete here.
     live: Vec<u32>,
-    /// Those of them in which members meet to be close together, in order.
+    /// The windows among them, barriers that keep members close together, in order.
     windows: Vec<u32>,
     heard: Box<[Option<Heard>]>,
     arrived: HashMap<Slot, Item>,
@@ -189,7 +189,7 @@ impl Mailbox {
         if is_window {
             self.windows.push(number);
         }
-        // Those about this call have been compared with it now; others ask again.
+        // Questions about this call are compared with it now; other ranks ask again.
         self.questions = 0;
         self.compare(number, me, label)?;
         Ok(number)

@@ -209,7 +209,7 @@ impl Near {
         })
     }
 
-    /// Those whose lines are not read.
+    /// The members whose lines are still to be read.
     pub(super) fn awaited_members(&self, course: &Course) -> &[JobRank] {
         let left = course.left.start as usize..course.left.end as usize;
         self.circle.members.get(left).unwrap_or(&[])

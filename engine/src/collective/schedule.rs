@@ -23,11 +23,11 @@ pub enum Area {
 /// Bytes of an area.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Range {
-    /// Which.
+    /// The area.
     pub area: Area,
     /// Where they begin.
     pub at: usize,
-    /// How many.
+    /// Their number.
     pub len: usize,
 }
 
@@ -69,7 +69,7 @@ pub enum Step {
     Receive {
         /// The sender.
         from: u32,
-        /// Where to.
+        /// The destination.
         into: Range,
         /// How many this member has received from it before in this call.
         tag: u32,
@@ -106,7 +106,7 @@ pub(super) const ALIGN: usize = 64;
 #[derive(Default)]
 pub struct Schedule {
     steps: Vec<Step>,
-    /// Those that are complete.
+    /// Rounds that have ended.
     rounds: Vec<Round>,
     /// Messages and all steps up to here, of the round that is being added to.
     messages: usize,

@@ -161,7 +161,7 @@ impl Collectives {
         registry.members.get(&(team.key, team.rank)).map(Arc::clone)
     }
 
-    /// The one member that this process is of a team that is open.
+    /// The member of an open team in this process, if there is exactly one.
     fn only_member(&self, key: TeamKey) -> Option<Arc<Member>> {
         let registry = self.registry.lock();
         let mut members = registry.members.values().filter(|m| m.team.key == key);
@@ -341,7 +341,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Collective operations that this member has started on a team and that are not complete.
-    /// Those that another thread goes on with at this moment may be left out.
+    /// Operations that another thread goes on with at this moment may be left out.
     pub fn collectives_under_way(&self, team: &Team) -> usize {
         let flights: Vec<_> = self.background.collectives.flights.lock().clone();
         let of_team = |flight: &&Arc<Flight>| flight.is_of(team);

@@ -26,7 +26,7 @@ pub(crate) struct Circles {
 }
 
 impl Circles {
-    /// Those of a job of `size`, all of whose ranks share memory; `None` where there are too many,
+    /// The circles of a job of `size` ranks that all share memory; `None` where there are too many,
     /// or no other rank to meet.
     pub(crate) fn new(rank: JobRank, size: u32) -> Option<Self> {
         let circle = |slot| Circle::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);

@@ -115,7 +115,8 @@ macro_rules! integers {
                 // SAFETY: this function's contract.
                 let word = unsafe { <$atomic>::from_ptr(at) };
                 let (op1, op2) = (what.operand1, what.operand2);
-                // Those that do not fetch are apart: processors have shorter instructions for them.
+                // Operations that do not fetch are apart: processors have shorter instructions for
+                // them.
                 match what.operation {
                     Operation::FetchAdd => return word.fetch_add(op1, ORDER),
                     Operation::FetchSub => return word.fetch_sub(op1, ORDER),

@@ -65,7 +65,7 @@ pub enum TeamError {
         "the list of rank {other} of the parent team was refused; that rank reports the reason"
     )]
     WrongElsewhere {
-        /// Which.
+        /// The rank.
         other: u32,
     },
     /// The list names an endpoint twice.
@@ -79,7 +79,7 @@ pub enum TeamError {
     /// The list names a process that does not exist.
     #[error("the list names rank {process}, and there are {size} ranks, from 0")]
     NoSuchProcess {
-        /// Which.
+        /// The rank in the job.
         process: JobRank,
         /// How many there are.
         size: u32,
@@ -99,7 +99,7 @@ pub enum TeamError {
         "the entry of rank {other} of the parent team cannot be read; its version of argonet differs"
     )]
     Unreadable {
-        /// Which.
+        /// The rank.
         other: u32,
     },
 }

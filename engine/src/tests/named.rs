@@ -65,8 +65,8 @@ fn one(ranks: &[Rank], names: &[Name], waits: &[Name]) {
         } else {
             Verdict::Match
         };
-        let verdict = leave(ranks, at, *wait);
-        assert_eq!(verdict, expected, "{names:?}, rank {at} waits with {wait:?}");
+        let got = leave(ranks, at, *wait);
+        assert_eq!(got, expected, "{names:?}, rank {at} waits with {wait:?}");
         let result = ranks[at].engine.named_result();
         let name = ids.first().filter(|_| !spoiled).copied();
         assert_eq!(result, name, "{names:?}, rank {at}");

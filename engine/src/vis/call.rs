@@ -116,10 +116,10 @@ impl<C: Conduit> Engine<C> {
     /// here is an error, and nothing has been moved.
     ///
     /// # Safety
-    /// Addresses of this side have their provenance exposed. Those of a get's destination are
-    /// writable until the event is complete, those of a put's source readable until its leaf of
-    /// local completion is. Lists of pieces are there as long as the event is not complete; strides
-    /// and counts are not needed after the call.
+    /// Addresses of this side have their provenance exposed. The destination of a get is writable
+    /// until the event is complete, the source of a put readable until its leaf of local completion
+    /// is. Lists of pieces are there as long as the event is not complete; strides and counts are
+    /// not needed after the call.
     ///
     /// # Errors
     /// [`VisError`](super::VisError), [`NoSuchRank`](argonet_am::AmError::NoSuchRank), a call from

@@ -119,7 +119,7 @@ pub enum VisError {
         rank: JobRank,
         /// Destination or source.
         side: &'static str,
-        /// Where it does.
+        /// The part of the shape that does.
         part: Part,
     },
     /// It is not all in the segment of the other rank.
@@ -129,7 +129,7 @@ pub enum VisError {
     OutsideSegment {
         /// Destination or source.
         side: &'static str,
-        /// Where it does.
+        /// The part of the shape that does.
         part: Part,
         /// Where the bytes begin, in that rank's process.
         address: usize,

@@ -4,7 +4,7 @@ use super::grid::Hull;
 use super::lattice::{Lattice, LatticeWalk};
 use super::shape::{Piece, Pieces};
 
-/// Everything that a side of a transfer can be.
+/// The runs of a side of a transfer, in any of its forms.
 #[derive(Clone, Debug)]
 pub(super) enum Runs<'a> {
     Vector(&'a [Piece]),

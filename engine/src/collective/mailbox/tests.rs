@@ -36,7 +36,7 @@ fn mailbox() -> Mailbox {
     mailbox
 }
 
-/// All that a member calls alike can be alike, and lengths differ, if settings do.
+/// Labels can be equal while lengths differ, if settings of the ranks differ.
 #[test]
 fn another_length_is_reported_in_either_order() {
     let bytes = [1; 9];

@@ -28,8 +28,8 @@ impl Batches {
         let (least, most) = situation.hoods.extent();
         let turns = most.div_ceil(least);
         let scratch = situation.tuning.scratch_bytes;
-        // Those of neighbors; of each neighborhood at once those for its members, and the one from
-        // there; two results.
+        // Buffers: one for each neighbor and two results; for each neighborhood at once, those for
+        // its members and the one from there.
         let fixed = most as usize + 2;
         let each = turns as usize + 1;
         let width = (scratch / (task.block() + ALIGN)).saturating_sub(fixed) / each;

@@ -13,7 +13,7 @@ struct Machine {
     open: Vec<usize>,
     /// Messages between neighborhoods on the longest way to here.
     depth: u32,
-    /// Those that it has sent, and their bytes.
+    /// Messages between neighborhoods that it has sent, and their bytes.
     sent: u32,
     sent_bytes: usize,
     /// The members from which something has come here, directly or over others, as bits; itself,

@@ -14,7 +14,7 @@ struct Participants<'g> {
     group: Group<'g>,
     /// The members in pairs.
     paired: u32,
-    /// Those that take part: a power of two.
+    /// Members that take part: a power of two.
     count: u32,
 }
 

@@ -44,7 +44,7 @@ impl Part {
         }
     }
 
-    /// Those of a child in `all`, which has `len` bytes for each.
+    /// The blocks of a child's subtree in `all`, which has `len` bytes for each member.
     fn subtree(places: &core::ops::Range<usize>, all: Range, len: usize) -> Range {
         all.part(places.start * len, places.len() * len)
     }

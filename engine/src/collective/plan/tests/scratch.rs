@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Those that do not fold have ways without any scratch; those that do take four elements in any
-/// case, each in lines of its own.
+/// Operations that do not fold can do without scratch; reductions take four elements in any case,
+/// each in lines of its own.
 pub(super) fn check_bound(scratch: usize, tuning: &Tuning, task: &Task, hoods: &Hoods) {
     let least = match task.kind.folds() {
         true => 4 * task.unit.next_multiple_of(64),
