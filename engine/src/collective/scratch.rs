@@ -13,8 +13,8 @@ struct Line([u8; 64]);
 /// Most bytes that a member keeps.
 const MOST_KEPT: usize = 4 << 20;
 
-/// Some of it. Schedules write every byte before they read it. It is zero at first all the same, as
-/// a peer that sends a piece twice makes a receive count as complete that has a hole.
+/// A piece of scratch memory. Schedules write every byte before they read it. It is zero at first
+/// all the same: if a peer sends a piece twice, a receive with a hole counts as complete.
 ///
 /// It holds the pointer that the box gave, never the box: receives are posted into it with pointers
 /// made of this one, which are used while others are made. A box that is borrowed anew, or moved,
