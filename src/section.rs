@@ -80,7 +80,7 @@ pub enum SectionError {
         /// Dimensions of the array.
         extents: usize,
     },
-    /// Elements that would lie beyond all memory, though their array says that it has them.
+    /// Elements of an array that would lie beyond all memory.
     #[error(
         "elements {lowest} to {last} of {size} bytes each, of an array at offset {offset} of rank {rank}, would end beyond 2^63 bytes, where no segment has memory; the global slice was made with an offset or a length that no array has"
     )]

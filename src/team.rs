@@ -250,7 +250,7 @@ impl<M: Threading> World<M> {
         self.team_of(self.inner.places.host(self.engine().rank()))
     }
 
-    /// The team of the ranks that say the same of where they are.
+    /// The team of the ranks with the same `place`.
     fn team_of(&self, place: u32) -> Result<Team> {
         let team = self.team().split(self, Some(place), 0)?;
         match team {

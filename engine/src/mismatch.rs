@@ -112,7 +112,7 @@ impl Called {
         [class, low, high, n0, n1, w0, w1, self.label.root]
     }
 
-    /// `None` if it is nothing that a rank says.
+    /// `None` for arguments that no rank sends.
     fn from_args(args: &[u32]) -> Option<Self> {
         let &[class, low, high, n0, n1, w0, w1, root] = args else {
             return None;

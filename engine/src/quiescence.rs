@@ -40,8 +40,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// How long a rank waits to leave before it asks: longer than collective operations take to find
-/// that ranks call different ones, which they can say better.
+/// How long a rank waits to leave before it asks: longer than collective operations take to find a
+/// mismatch, which they report with both calls.
 const SUSPECT: Duration = Duration::from_millis(350);
 
 /// Between two pairs of rounds, at first and at the longest. It doubles.
@@ -478,7 +478,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Ends the job if no rank can go on. The rank that leaves says so, and no other.
+    /// Ends the job if no rank can go on. Only the rank that leaves reports it.
     fn judge(&self, findings: Findings) {
         let Findings {
             unchanged: true,

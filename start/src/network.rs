@@ -126,8 +126,8 @@ impl Network {
         publish_summary(&network);
         let (last, gauges) = (Arc::downgrade(&network), network.gauges());
         process::at_end(Box::new(move || {
-            // A rank that leaves a barrier may have sent messages that others wait for in it, and
-            // that still wait for their connection.
+            // This rank may have left a barrier while messages that others wait for there still
+            // wait for their connection.
             if let Some(network) = last.upgrade() {
                 let job = boot.upgrade();
                 let limit = job.map_or(Duration::MAX, |job| job.exit_grace());
@@ -187,7 +187,7 @@ impl Open {
 }
 
 /// How long gathered messages wait for a rank that makes no call: where the progress thread takes
-/// the processor of a rank, and where it has one to spare.
+/// the processor of a rank, and where there is a processor to spare.
 const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_micros(50)];
 
 fn sizes(settings: &Settings) -> ChannelSizes {
@@ -245,7 +245,7 @@ fn publish_summary(network: &selector::Network) {
     }));
 }
 
-/// The end of the job is reported and heard of over a network's system queue.
+/// Reports the end of the job, and follows reports of others, over a network's system queue.
 // spec P13: shutdown on the system queue.
 pub(crate) fn follow_exits(network: &selector::Network, boot: &Arc<LocalJob>) {
     let job = Arc::clone(boot);

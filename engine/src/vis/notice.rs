@@ -138,7 +138,7 @@ impl<C: Conduit> Engine<C> {
             return Err("it has other arguments than such a message has");
         };
         let (ends, index) =
-            Endpoints::of_any_word(word).ok_or("it names a handler of the library")?;
+            Endpoints::of_any_word(word).ok_or("it does not name a handler of a client")?;
         delivery.unwrap_medium(MessageClass::Reply, ends, index, |inner| {
             // An endpoint that cannot have messages has no handlers, but may have memory that is
             // put to.

@@ -38,9 +38,9 @@ impl Space {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Checks that all runs lie in memory of this process that may be used so. Where that cannot be
-    /// said of all addresses between them, `most` bytes from a place on are looked at one by one.
-    /// Else says which does not.
+    /// Checks that all runs lie in memory of this process that may be used so. If not all addresses
+    /// between them may be used, checks the runs of `most` bytes from a place on one by one. The
+    /// error names the range that may not be used.
     pub(super) fn vis_own(
         &self,
         space: Space,
