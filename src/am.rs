@@ -57,7 +57,7 @@ pub struct Am<A: Global> {
     _args: PhantomData<fn(A)>,
 }
 
-/// What a handler sees: where the message comes from, its payload, and the way to reply once.
+/// The view of a handler: where the message comes from, its payload, and the way to reply once.
 /// There is no way to start anything else.
 ///
 /// ```
@@ -248,9 +248,9 @@ impl<A: Global> Am<A> {
         if index != UNRESOLVED {
             return Ok(HandlerIndex(index as u8));
         }
-        // Only clients' handlers have names that are found. What is not one is refused here all the
-        // same: whatever passes is sent without another look, and a forged message of the library's
-        // own breaks what safe calls promise.
+        // Only clients' handlers have names that are found. Other indices are refused here all the
+        // same: an index that passes is sent without another check, and a forged message of the
+        // library's own breaks the promises of safe calls.
         let found = find(self.name).filter(|index| *index >= CLIENT_BASE);
         let found = found.ok_or_else(|| AmError::UnknownName {
             name: self.name.into(),

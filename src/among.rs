@@ -16,21 +16,21 @@ use core::any::TypeId;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// The collective operations among the ranks of a [`Team`], or of the whole [`World`]: what
-/// [`Team::among`] and [`World::among`] give.
+/// The collective operations among the ranks of a [`Team`], or of the whole [`World`]; returned by
+/// [`Team::among`] and [`World::among`].
 ///
 /// All ranks of the team call the same operations in the same order, with the same root, length and
 /// operation; ranks that differ end the job with a message that names two of them. Ranks here are
 /// ranks in the team. Any number of started operations may be under way, of one team and of
-/// several, and be waited for in any order; polls go on with them. Those of the world's team are in
-/// one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts a
-/// broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from one
-/// that starts it afterwards. No operation is a barrier but [`start_barrier`](Self::start_barrier):
-/// a rank is done when its own part is.
+/// several, and be waited for in any order; polls go on with them. Operations of the world's team
+/// are in one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts
+/// a broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from
+/// one that starts it afterwards. No operation is a barrier but
+/// [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
 ///
 /// Values are combined in an order that depends on the number of ranks, where they are, and lengths
-/// alone, so the same input gives the same bits. Where the combination of one's own is asked for,
-/// operands stay in the order of ranks.
+/// alone, so the same input gives the same bits. With a combination of one's own, operands stay in
+/// the order of ranks.
 ///
 /// ```
 /// # use argonet::{Rank, Reduction, World};

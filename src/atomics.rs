@@ -30,7 +30,7 @@ pub trait Atomic: Global + AtomicWord {}
 
 impl<T: Global + AtomicWord> Atomic for T {}
 
-/// Those of them that are integers, whose bits have operations too. See the example of
+/// The integers among them, whose bits have operations too. See the example of
 /// [`World::fetch_add`].
 pub trait AtomicInteger: Atomic {}
 

@@ -26,7 +26,8 @@ assert_impl_all!(SharedArray<u64>: Send, Sync);
 // Slices of shared memory are lent by the thread that is in the quiet phase.
 assert_impl_all!(Quiet: Send, Sync);
 
-// The thread that began waits: what it has under way counts in its own context.
+// The thread that began an operation waits for it, as operations under way count in that thread's
+// context.
 assert_not_impl_any!(Op<'static, Box<[u8]>>: Send, Sync);
 assert_not_impl_any!(Op<'static, Rank>: Send, Sync);
 assert_not_impl_any!(Scope<'static, 'static, Seq>: Send, Sync);

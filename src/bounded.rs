@@ -1,10 +1,10 @@
-//! Decodes values that a peer has sent: bounded in depth and in elements, whatever the bytes claim.
+//! Decodes values that a peer has sent: bounded in depth and in elements, for any bytes.
 //!
 //! The encoding's lengths are checked against the bytes that came, but elements of some types take
 //! no bytes (`()`, empty structs), so ten bytes can claim 2^64 of them; and a type that contains
-//! itself can be nested as deeply as there are bytes, while each level takes stack. Neither is seen
-//! by the decoder, so what decodes a value is wrapped: every element and every level passes through
-//! here.
+//! itself can be nested as deeply as there are bytes, while each level takes stack. The decoder
+//! sees neither, so every decoder of a value is wrapped: every element and every level passes
+//! through here.
 
 use core::cell::Cell;
 use core::fmt;
@@ -14,8 +14,8 @@ use serde::de::{
 };
 
 /// Levels of the values that one message of a remote procedure call may have: an element, a field,
-/// the content of an option, a variant or a new type is one level below what it is part of. Such as
-/// serde's formats for text have.
+/// the content of an option, a variant or a new type is one level below the value that has it. Such
+/// as serde's formats for text have.
 pub const MAX_RPC_DEPTH: u32 = 128;
 
 /// Elements and fields of the values that one message of a remote procedure call may have, of all
@@ -34,7 +34,7 @@ pub(crate) enum DecodeError {
     TooMany,
 }
 
-/// Decodes a value; what is behind it is ignored.
+/// Decodes a value; bytes behind it are ignored.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     let bounds = Bounds {
         depth: Cell::new(0),
@@ -311,7 +311,7 @@ mod tests {
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
     struct Outer(Vec<Shape>);
 
-    /// What nests without a byte but one a level.
+    /// Nests with one byte a level.
     #[derive(Deserialize, PartialEq, Debug)]
     enum Link {
         End,
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_decodes_to_the_same() {
+    fn encoded_values_decode_to_themselves() {
         let b = vec![Shape::Unit, Shape::New(3), Shape::Tuple(-4, Some('x'))];
         let outer = Outer(vec![Shape::Struct { a: (), b }, Shape::Tuple(1, None)]);
         let map = BTreeMap::from([("a".to_owned(), vec![1u32, 2]), (String::new(), vec![])]);
@@ -355,7 +355,7 @@ mod tests {
                 Err(DecodeError::TooMany)
             );
         }
-        // Those of several lists count together.
+        // Elements of several lists count together.
         let [many, two] = [claims(MAX_RPC_ELEMENTS / 2), claims(2)];
         let bytes = [two, many.clone(), many].concat();
         assert_eq!(decode::<Vec<Vec<()>>>(&bytes), Err(DecodeError::TooMany));

@@ -148,7 +148,7 @@ impl Builder {
     /// See the example of [`Builder`].
     ///
     /// # Errors
-    /// Whatever keeps the job from starting; see [`Error`].
+    /// The job cannot start; see [`Error`].
     pub fn build(self) -> Result<World<Seq>> {
         self.join()
     }
@@ -165,7 +165,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// Whatever keeps the job from starting; see [`Error`].
+    /// The job cannot start; see [`Error`].
     pub fn build_par(self) -> Result<World<Par>> {
         self.join()
     }
@@ -205,7 +205,7 @@ impl Builder {
 
 type Place = Box<dyn FnOnce(&mut HandlerTable) -> Result<(), argonet_am::AmError>>;
 
-/// Everything that is registered, sorted by name.
+/// All registrations, sorted by name.
 struct Names {
     ams: Vec<Place>,
     rpcs: Vec<(&'static str, crate::rpc::Run)>,
@@ -259,7 +259,7 @@ impl Names {
         }
         Ok(Self {
             count: fixed.len() + ams.len() + rpcs.len(),
-            // Those with an index of their own choice first, so that the others keep clear of it.
+            // Handlers with a chosen index first, so that the others keep clear of it.
             ams: fixed
                 .into_iter()
                 .map(|(index, name, run)| -> Place {

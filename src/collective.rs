@@ -31,9 +31,9 @@ use zerocopy::{FromBytes, IntoBytes};
 pub trait Reducible: Global {
     /// The combination of two values.
     ///
-    /// It runs in the midst of the library's work, in any thread that polls: what it calls that
-    /// communicates gives [`AmError::Restricted`](crate::AmError::Restricted), and its panic ends
-    /// the job with code 101 and a message that says so.
+    /// It runs in the midst of the library's work, in any thread that polls: a call that
+    /// communicates returns [`AmError::Restricted`](crate::AmError::Restricted) in it, and a panic
+    /// of it ends the job with code 101 and a message that says so.
     ///
     /// See the example of [`Reducible`].
     fn combine(reduction: Reduction, a: Self, b: Self) -> Self;
@@ -106,22 +106,24 @@ pub(crate) fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut 
     }
 }
 
-/// What ranks compare of values and of how they are combined.
+/// The description of values, and of how they are combined, that ranks compare.
 fn signature<T: Reducible>(reduction: Reduction) -> Signature {
     Signature::reduction(among::code(reduction) as u16).on::<T>()
 }
 
-/// In the third word of a vote of every rank but the root: what comes back from the root lacks it.
+/// In the third word of a vote of every rank but the root: the verdict that comes back from the
+/// root lacks it.
 const UNDECIDED: u64 = 1 << 63;
 
-/// Whether all ranks call `what` with the same two numbers. Collective. Ranks that call something
-/// else that votes count as different; those that call another collective operation end the job.
+/// Whether all ranks call `what` with the same two numbers. Collective. A rank in another call that
+/// votes counts as different; one in another collective operation ends the job.
 pub(crate) fn vote<M: Threading>(
     world: &World<M>,
     what: &'static str,
     numbers: [u64; 2],
 ) -> Result<()> {
-    // Third word: whether a rank below differs. Fourth: what is voted about.
+    // Third word: whether a rank below differs. Fourth: a hash of the operation that is voted
+    // about.
     let topic = what.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
@@ -155,7 +157,8 @@ pub(crate) fn vote<M: Threading>(
     Ok(())
 }
 
-/// All ranks call what is too long for one pass, before any data moves, or the job ends.
+/// Checks, before any data moves, that all ranks call the same operation, which is too long for one
+/// pass; otherwise the job ends.
 fn agree<M: Threading>(world: &World<M>, pass: &Pass<'_>, total: usize) -> Result<()> {
     Ok(process::with(|ctx| world.engine().agree(ctx, pass, total))?)
 }

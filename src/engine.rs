@@ -1,8 +1,8 @@
-//! The engine, for what takes it from a [`World`](crate::World) with
-//! [`Raw::engine`](crate::raw::Raw::engine): the types of its calls.
+//! The types of calls to the engine, for callers of [`Raw::engine`](crate::raw::Raw::engine), which
+//! takes it from a [`World`](crate::World).
 //!
-//! It is the crate `argonet_engine`, which is not for programs; its
-//! [contract](argonet_engine#contract) is what a caller of `Raw::engine` promises.
+//! The engine is the crate `argonet_engine`, which is not for programs; a caller of `Raw::engine`
+//! promises to keep its [contract](argonet_engine#contract).
 
 pub use argonet_engine::{
     Area, Atomic, AtomicTarget, AtomicWord, Call, Choice, Context, Count, Crowded, DataType,

@@ -10,8 +10,8 @@ use argonet_segment::SegmentError;
 use argonet_start::StartError;
 use core::fmt;
 
-/// What can go wrong in a call of this library. Each message names the rank, what was expected and
-/// what to change.
+/// The error of a call of this library. Each message names the rank, the expected value and what to
+/// change.
 ///
 /// ```
 /// use argonet::{AmError, Error, Rank, SharedArray};
@@ -31,7 +31,7 @@ pub enum Error {
     /// The job does not start, or the rank cannot join it.
     #[error(transparent)]
     Start(StartError),
-    /// The launcher, or what ranks of a job know of each other.
+    /// The launcher, or the bootstrap of the job's ranks.
     #[error(transparent)]
     Boot(#[from] BootError),
     /// Reserving or mapping a segment.
@@ -51,7 +51,7 @@ pub enum Error {
         "{values} values for a global slice of {slice} elements on rank {rank}; give as many as it has, or a part of it"
     )]
     SliceLength {
-        /// Whose memory the slice is.
+        /// The rank whose memory the slice is.
         rank: Rank,
         /// Its elements.
         slice: usize,
@@ -61,9 +61,9 @@ pub enum Error {
     /// The symmetric heap is full.
     #[error("rank {rank}: {cause}")]
     Heap {
-        /// Where.
+        /// The rank.
         rank: Rank,
-        /// Why.
+        /// The error of the heap.
         cause: HeapError,
     },
     /// A remote procedure call failed.
@@ -74,7 +74,7 @@ pub enum Error {
         "rank {rank}: {what} is collective, but the ranks' arguments differ; all ranks must call it in the same order with the same arguments"
     )]
     Mismatch {
-        /// Who found out.
+        /// The rank that found the difference.
         rank: Rank,
         /// Which operation.
         what: &'static str,
@@ -82,15 +82,17 @@ pub enum Error {
     /// A team could not be made.
     #[error("rank {rank}: {cause}")]
     Team {
-        /// Where.
+        /// The rank.
         rank: Rank,
-        /// Why.
+        /// The reason.
         cause: TeamError,
     },
     /// A collective operation was given up because another rank could not do its part.
-    #[error("rank {rank}: {what} failed on another rank, which has the reason, and was given up")]
+    #[error(
+        "rank {rank}: {what} failed on another rank and was given up; that rank reports the reason"
+    )]
     ElsewhereFailed {
-        /// Where it could have been done.
+        /// The rank that reports this; it could have done its part.
         rank: Rank,
         /// Which operation.
         what: &'static str,
@@ -110,7 +112,7 @@ impl fmt::Debug for Error {
 }
 
 impl From<StartError> for Error {
-    /// What other calls can meet, too, is the same error here.
+    /// Causes that other calls report, too, become the same error here.
     fn from(error: StartError) -> Self {
         match error {
             StartError::Boot(error) => Error::Boot(error),

@@ -1,4 +1,4 @@
-//! What may live in global memory, and pointers to it.
+//! Types of values in global memory, and pointers to it.
 
 use argonet_base::{Rank, SegmentOffset};
 use core::fmt;
@@ -91,7 +91,7 @@ impl<T: Global> GlobalPtr<T> {
         }
     }
 
-    /// Whose segment it points into.
+    /// The rank whose segment it points into.
     ///
     /// See the example of [`GlobalPtr`].
     #[inline(always)]

@@ -13,8 +13,8 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 /// One element of a [`SharedArray`] whose rank and offset were checked when it was made. A put or a
-/// get through it asks for nothing but the thread's context; where the element is mapped here, what
-/// is left is a load or a store.
+/// get through it asks for nothing but the thread's context; where the element is mapped here, only
+/// a load or a store remains.
 ///
 /// It borrows its array, so it cannot name memory that was given back, and it cannot be sent in a
 /// message: a peer that forged one would pass the check. A [`GlobalPtr`] travels, and is checked at

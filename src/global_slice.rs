@@ -7,7 +7,7 @@ use core::ops::{Bound, RangeBounds};
 
 /// So many `T`s one after another in the segment of some rank. Like a [`GlobalPtr`] it can be
 /// copied and sent in messages, and is checked where it is used; unlike one it knows where it ends.
-/// What puts or gets several values takes it, and refuses another number of values.
+/// Calls that put or get several values take it, and refuse another number of values.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};
@@ -82,7 +82,7 @@ impl<T: Global> GlobalSlice<T> {
         }
     }
 
-    /// Whose memory it is.
+    /// The rank whose memory it is.
     ///
     /// See the example of [`GlobalSlice`].
     #[must_use]

@@ -84,7 +84,7 @@ impl<M: Threading> World<M> {
         Ok(yes[0] != 0)
     }
 
-    /// Gives back what [`allocate`](Self::allocate) returned. Collective.
+    /// Gives back a piece that [`allocate`](Self::allocate) returned. Collective.
     pub(crate) fn release(&self, offset: SegmentOffset, len: u64) -> Result<()> {
         vote(self, "SharedArray::free", [len, offset.0])?;
         self.inner.memory.heap.lock().release(offset.0, len);
@@ -92,7 +92,7 @@ impl<M: Threading> World<M> {
     }
 
     /// Attaches more of the segment where `needed` bytes are not there yet. Collective, and the
-    /// same decision on all ranks: rank 0 compares what all need with what the host has.
+    /// same decision on all ranks: rank 0 compares the need of all with the memory of the host.
     fn grow_for(&self, needed: u64) -> Result<()> {
         let memory = &self.inner.memory;
         let attached = memory.own.len();
@@ -102,8 +102,8 @@ impl<M: Threading> World<M> {
         let target = needed
             .max(attached.saturating_mul(2))
             .min(memory.heap.lock().limit());
-        // What all grow to, 0 for not at all; and the memory that rank 0 saw, so that all ranks say
-        // the same. Grow by what is needed if doubling does not fit.
+        // The length that all grow to, 0 for not at all; and the memory that rank 0 saw, so that
+        // all ranks report the same. Grow by the missing bytes if doubling does not fit.
         let mut verdict = [0u64; 2];
         let request = |len: u64| vec![len - attached; memory.on_host];
         let mut probed = Ok(());

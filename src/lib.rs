@@ -35,18 +35,18 @@
 //! this host, `argonet run -n 4 ./program` does the same from a launcher. Ranks that are joined by
 //! the conduit tcp a program starts itself, too: `ARGONET_CONDUIT=tcp ./program 4 arguments` starts
 //! four on this host, whose arguments lack the first, and with `GASNET_SPAWNFN=S` or `C` they are
-//! on the hosts of `GASNET_SSH_SERVERS` or `GASNET_CSPAWN_SERVERS`. The process that was started is their launcher: its
-//! [`run()`] or [`World::init`] does not return, so what a program does before that, such as to
-//! look at its arguments, it does there, too.
+//! on the hosts of `GASNET_SSH_SERVERS` or `GASNET_CSPAWN_SERVERS`. The process that was started is
+//! their launcher: its [`run()`] or [`World::init`] does not return, so code before that, such as a
+//! look at the arguments, runs in the launcher, too.
 //!
 //! # Soundness
 //!
 //! No safe call can cause a data race that is undefined behavior, a dangling buffer or an invalid
-//! value. What may live in global memory is bounded by [`Global`]: every bit pattern is valid.
-//! Access to it is by copy or atomic, so a race may tear a value but is not undefined; a slice
-//! exists only inside [`World::quiet`], when no rank can communicate. An operation owns its buffer
-//! until it is complete, or borrows it inside [`World::scope`]. What cannot be had safely is in
-//! [`raw`], and says what the caller must promise.
+//! value. Types in global memory are bounded by [`Global`]: every bit pattern is valid. Access to
+//! it is by copy or atomic, so a race may tear a value but is not undefined; a slice exists only
+//! inside [`World::quiet`], when no rank can communicate. An operation owns its buffer until it is
+//! complete, or borrows it inside [`World::scope`]. Calls that cannot be safe are in [`raw`], each
+//! with the promises that its caller makes.
 //!
 //! # Progress
 //!
@@ -122,7 +122,7 @@ pub use shared_array::SharedArray;
 pub use team::Team;
 pub use world::{Par, Seq, Threading, World};
 
-/// What the macros expand to. Not part of the API.
+/// For the expansion of macros. Not part of the API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::registry::{register_am, register_rpc};

@@ -1,8 +1,8 @@
-//! What messages carry at most.
+//! Limits of messages.
 
 use argonet_am::MAX_ARGS;
 
-/// What messages of a job carry at most, by the conduits that it uses:
+/// The limits of messages of a job, by the conduits that it uses; see
 /// [`World::limits`](crate::World::limits).
 ///
 /// Puts, gets, collective operations and

@@ -9,7 +9,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
-/// What an operation needs of its world, whatever the world's threading.
+/// The calls of a world that an operation makes, for worlds of either threading.
 pub(crate) trait Progress {
     fn poll_once(&self) -> Result<usize>;
     /// Whether the waker is that of [`World::block_on`], which polls again without being woken.
@@ -44,8 +44,8 @@ enum State<'w, B> {
 /// An operation that was started: a future that needs no runtime, with a blocking
 /// [`wait`](Self::wait) beside it.
 ///
-/// It owns its buffer until it is complete. Dropping it does not take the operation back: what it
-/// was to do at the target is done. Where the buffer is still in use, dropping it waits.
+/// It owns its buffer until it is complete. Dropping it does not take the operation back: it takes
+/// effect at the target all the same. Where the buffer is still in use, dropping it waits.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};
@@ -98,8 +98,8 @@ impl<'w, B> Op<'w, B> {
         }
     }
 
-    /// An operation that is complete with its event, and gives back what it kept until then. What
-    /// it reads and writes belongs to `kept`, wherever that is moved.
+    /// An operation that is complete with its event, and then gives `kept` back. The memory that it
+    /// reads and writes belongs to `kept`, wherever that is moved.
     pub(crate) fn of_event<M: Threading, K: 'w>(
         world: &'w World<M>,
         event: Event,
@@ -136,7 +136,7 @@ impl<'w, B> Op<'w, B> {
     /// See the example of [`Op`].
     ///
     /// # Errors
-    /// What became of the operation; [`AmError::Restricted`](crate::AmError::Restricted) inside a
+    /// The error of the operation; [`AmError::Restricted`](crate::AmError::Restricted) inside a
     /// handler.
     ///
     /// # Panics
@@ -159,7 +159,7 @@ impl<'w, B> Op<'w, B> {
     }
 }
 
-/// An operation under way, with what it reads and writes.
+/// An operation under way, with the memory that it reads and writes.
 struct Started<'w, M: Threading, K> {
     world: &'w World<M>,
     event: Event,

@@ -1,4 +1,4 @@
-//! What calls need of their process: the context of the calling thread, the caller of the remote
+//! State of the process for calls: the context of the calling thread, the caller of the remote
 //! procedure that runs on it, the one job, and the way out.
 #![allow(unsafe_code)]
 
@@ -24,7 +24,7 @@ pub(crate) fn with<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
 /// Joins the job; `register` puts the client's handlers into the table. A process joins once.
 ///
 /// # Errors
-/// Whatever keeps the job from starting.
+/// The job cannot start.
 pub(crate) fn join(
     how: Joining<'_>,
     register: impl FnOnce(&mut HandlerTable) -> Result<(), StartError>,
@@ -42,7 +42,7 @@ pub(crate) fn called_by<R>(rank: Rank, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Who called the remote procedure that runs on this thread.
+/// The rank that called the remote procedure that runs on this thread.
 pub(crate) fn caller() -> Option<Rank> {
     CALLER.get()
 }

@@ -18,7 +18,7 @@ impl<M: Threading> World<M> {
     ///
     /// Before `f` everything under way is drained on all ranks, one-way messages included; no
     /// handler runs until all ranks have finished `f`. It takes the world exclusively, so nothing
-    /// can be started meanwhile, with whatever pointer:
+    /// can be started meanwhile with any pointer:
     ///
     /// ```
     /// # use argonet::{SharedArray, World};

@@ -1,7 +1,7 @@
 //! The layer below the types, for runtimes: addresses, handler indices, argument words.
 //!
-//! It has the same progress and completion rules as the safe API, and leaves to the caller what
-//! that ensures: which memory is read and written, and that a message's handler understands it.
+//! It has the same progress and completion rules as the safe API, but the caller ensures which
+//! memory is read and written, and that a message's handler understands it.
 #![allow(unsafe_code)]
 
 use crate::error::Result;
@@ -126,7 +126,7 @@ impl core::fmt::Debug for Room<'_> {
     }
 }
 
-/// What dropping a room needs of its world, whatever the world's threading.
+/// The call of a world that dropping a room makes, for worlds of either threading.
 trait Cancel {
     fn cancel(&self, prepared: Prepared);
 }
@@ -520,10 +520,10 @@ impl<'w, M: Threading> Raw<'w, M> {
         Ok(())
     }
 
-    /// Reserves room for a payload that is written in place. Until it is committed or canceled
-    /// this thread can do nothing else, and what other threads send to the same rank waits behind
-    /// it. A room that is forgotten ([`mem::forget`](core::mem::forget)) stays so, and the job ends
-    /// when the world is finalized or dropped. Of `want`, the class is ignored: it is a request's.
+    /// Reserves room for a payload that is written in place. Until it is committed or canceled this
+    /// thread can do nothing else, and messages of other threads to the same rank wait behind it. A
+    /// room that is forgotten ([`mem::forget`](core::mem::forget)) stays so, and the job ends when
+    /// the world is finalized or dropped. Of `want`, the class is ignored: it is a request's.
     ///
     /// See the example of [`request`](Self::request).
     ///

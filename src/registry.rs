@@ -7,13 +7,13 @@ use parking_lot::Mutex;
 static AMS: Mutex<Vec<&'static dyn AmEntry>> = Mutex::new(Vec::new());
 static RPCS: Mutex<Vec<&'static dyn RpcEntry>> = Mutex::new(Vec::new());
 
-/// Called before `main` by what [`am!`](crate::am!) expands to.
+/// Called before `main` by the expansion of [`am!`](crate::am!).
 #[doc(hidden)]
 pub fn register_am(entry: &'static dyn AmEntry) {
     AMS.lock().push(entry);
 }
 
-/// Called before `main` by what [`rpc!`](crate::rpc!) expands to.
+/// Called before `main` by the expansion of [`rpc!`](crate::rpc!).
 #[doc(hidden)]
 pub fn register_rpc(entry: &'static dyn RpcEntry) {
     RPCS.lock().push(entry);

@@ -51,7 +51,7 @@ impl<M: Threading> World<M> {
         process::with(|ctx| self.engine().mapped(ctx, rank, at.offset(), size_of::<T>()))
     }
 
-    /// The same, after the checks of any transfer; maps what is not mapped yet.
+    /// The same, after the checks of any transfer; maps memory that is not mapped yet.
     pub(crate) fn reach<T: Global>(&self, at: GlobalPtr<T>) -> Result<Option<NonNull<u8>>> {
         let rank = Self::job_rank(at.rank());
         Ok(self.engine().reach(rank, at.offset(), size_of::<T>())?)

@@ -41,7 +41,7 @@ pub enum RpcError {
     Unregistered {
         /// Its name.
         name: String,
-        /// Who called.
+        /// The rank that called.
         rank: Rank,
     },
     /// Arguments that cannot be encoded.
@@ -49,9 +49,9 @@ pub enum RpcError {
     Encode {
         /// Function.
         name: String,
-        /// What the encoder says.
+        /// The encoder's message.
         cause: String,
-        /// Who called.
+        /// The rank that called.
         rank: Rank,
     },
     /// Arguments too long for one message.
@@ -63,7 +63,7 @@ pub enum RpcError {
         name: String,
         /// Encoded length.
         len: usize,
-        /// Who called.
+        /// The rank that called.
         rank: Rank,
     },
     /// The other side could not do it.
@@ -73,9 +73,9 @@ pub enum RpcError {
         name: String,
         /// Where it was to run.
         at: Rank,
-        /// What happened there.
+        /// The outcome there.
         status: Status,
-        /// Who called.
+        /// The rank that called.
         rank: Rank,
     },
     /// The result does not decode.
@@ -87,14 +87,14 @@ pub enum RpcError {
         name: String,
         /// Where it ran.
         at: Rank,
-        /// What the decoder says.
+        /// The decoder's message.
         cause: String,
-        /// Who called.
+        /// The rank that called.
         rank: Rank,
     },
 }
 
-/// What became of a call at the other side.
+/// The outcome of a call at the other side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
 #[repr(u32)]
 #[non_exhaustive]
@@ -109,7 +109,7 @@ pub enum Status {
     BadResult = 3,
     /// The result is too long for one message.
     ResultTooLong = 4,
-    /// What came back was not understood.
+    /// The reply was not understood.
     Garbled = 5,
     /// The arguments are nested deeper than [`MAX_RPC_DEPTH`].
     TooDeep = 6,
@@ -344,11 +344,11 @@ impl<M: Threading> World<M> {
     ///
     /// Arguments and result travel encoded, at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes each,
     /// and decode only up to a depth of [`MAX_RPC_DEPTH`](crate::MAX_RPC_DEPTH) and to
-    /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, whatever a message claims. The
+    /// [`MAX_RPC_ELEMENTS`](crate::MAX_RPC_ELEMENTS) elements, for any claim of a message. The
     /// function runs as a handler, and so do decoding its arguments, encoding and dropping its
     /// result: they cannot communicate, they should be short, and if they panic the job ends.
-    /// [`caller`] names the rank that called. At the caller, arguments are encoded in this call and
-    /// the result is decoded in that which waits for it, as code of the caller's own.
+    /// [`caller`] names the rank that called. At the caller, this call encodes the arguments and
+    /// the call that waits decodes the result, both as code of the caller's own.
     ///
     /// ```
     /// argonet::rpc! {
@@ -360,8 +360,8 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// A function that is not registered, arguments too long, a rank that does not exist, or a
-    /// call from inside a handler. What goes wrong at `to` is the operation's error.
+    /// A function that is not registered, arguments too long, a rank that does not exist, or a call
+    /// from inside a handler. A failure at `to` is the operation's error.
     pub fn rpc<A, R>(&self, to: Rank, function: &Rpc<A, R>, args: A) -> Result<Op<'_, R>>
     where
         A: Serialize,

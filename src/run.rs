@@ -14,10 +14,10 @@ const FAILURE: u8 = 1;
 /// Runs a program on every rank of the job: joins with the default settings, calls `program`, and
 /// finalizes.
 ///
-/// Where `program` returns an error, the rank prints it on standard error with its number, then
-/// what caused it, and ends the job with code 1 at once, whatever the other ranks do: it does not
-/// wait for them, and no destructor or exit handler runs. So `?` can be used on one rank alone.
-/// Where joining fails, the process prints why and exits with code 1.
+/// Where `program` returns an error, the rank prints it on standard error with its number, then its
+/// causes, and ends the job with code 1 at once: it does not wait for the other ranks, and no
+/// destructor or exit handler runs. So `?` can be used on one rank alone. Where joining fails, the
+/// process prints why and exits with code 1.
 ///
 /// The error may be anything that becomes a `Box<dyn Error>`: an [`Error`](crate::Error), `Box<dyn
 /// Error>` itself, a `String` or an error of a library such as anyhow. A closure with `?` names its
@@ -31,8 +31,8 @@ const FAILURE: u8 = 1;
 /// });
 /// ```
 ///
-/// It returns what `program` does, after all ranks have come to their end and everything under way
-/// has been handled. So a program has an exit code of its own:
+/// It returns the value of `program`, after all ranks have come to their end and everything under
+/// way has been handled. So a program has an exit code of its own:
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -150,14 +150,14 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("{0}")]
-    struct Told(&'static str, #[source] Option<Box<Told>>);
+    struct Failure(&'static str, #[source] Option<Box<Failure>>);
 
     #[test]
     fn causes_follow_unless_the_message_has_them() {
-        let inner = || Some(Box::new(Told("no such file", None)));
-        let outer = Told("cannot read the input", inner());
+        let inner = || Some(Box::new(Failure("no such file", None)));
+        let outer = Failure("cannot read the input", inner());
         assert_eq!(with_causes(&outer), "cannot read the input: no such file");
-        let outer = Told("cannot read: no such file", inner());
+        let outer = Failure("cannot read: no such file", inner());
         assert_eq!(with_causes(&outer), "cannot read: no such file");
     }
 

@@ -4,7 +4,7 @@ use argonet_base::Rank;
 use argonet_engine::Few;
 use core::ops::Range;
 
-/// What is wrong with a section, or with two of them together.
+/// The error of a section, or of two of them together.
 ///
 /// See the example of [`Section`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum SectionError {
     },
     /// Two sections have different numbers of dimensions.
     #[error(
-        "the section that is written has {to} dimensions, the one that is read {from}; both must have as many"
+        "the written section has {to} dimensions, the read one has {from}; both must have as many"
     )]
     DimensionsDiffer {
         /// Of the destination.
@@ -80,7 +80,7 @@ pub enum SectionError {
         /// Dimensions of the array.
         extents: usize,
     },
-    /// Elements that would lie beyond all memory, though their array says that it has them.
+    /// Elements of an array that would lie beyond all memory.
     #[error(
         "elements {lowest} to {last} of {size} bytes each, of an array at offset {offset} of rank {rank}, would end beyond 2^63 bytes, where no segment has memory; the global slice was made with an offset or a length that no array has"
     )]
@@ -112,8 +112,8 @@ pub enum SectionError {
 
 /// Elements of an array at regular distances, in any number of dimensions: the one with the indices
 /// `i` is element `first + i[0] * stride[0] + i[1] * stride[1] + ...` of the array. Strides are in
-/// elements and may have any sign; the number of an element in a dimension is below its count. What
-/// lies in which array is checked where a section is used.
+/// elements and may have any sign; the number of an element in a dimension is below its count. The
+/// bounds of the array are checked where a section is used.
 ///
 /// Two sections of one operation have as many elements in each dimension, and the element with
 /// certain indices goes to the one with the same. So a dimension that is [reversed](Self::reversed)
@@ -153,7 +153,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The rows that dimensions are, none of which is empty; `None` if they are something else.
+    /// The rows that dimensions form, none of which is empty; `None` if they form no rows.
     fn of(dims: &[(usize, isize)]) -> Option<Self> {
         let mut rows = Self {
             run: 1,
@@ -334,7 +334,7 @@ impl Section {
         }
     }
 
-    /// What of it leaves an array of `len` elements, as something does.
+    /// The error of a section that leaves an array of `len` elements.
     #[cold]
     fn leaves(&self, len: usize) -> Result<(), SectionError> {
         let first = self.first;
@@ -403,8 +403,8 @@ impl Section {
     /// [checked](Self::check), in an array of elements of so many bytes at `offset` of `rank`.
     ///
     /// # Errors
-    /// [`SectionError::Unaddressable`]. What is returned overflows nowhere: no element ends beyond
-    /// 2^63 bytes.
+    /// [`SectionError::Unaddressable`]. The results overflow nowhere: no element ends beyond 2^63
+    /// bytes.
     pub(crate) fn in_bytes(
         &self,
         size: usize,
@@ -440,7 +440,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_accepted_lies_in_the_array(
+        fn accepted_sections_lie_in_the_array(
             first in 0usize..30,
             dims in prop::collection::vec((0usize..4, -9isize..10), 0..4),
             len in 0usize..60,
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn faces_of_a_cube_are_rows_but_for_that_of_single_elements() {
+    fn faces_of_a_cube_are_rows() {
         let face = |fixed: usize| {
             let range = |dim| if dim == fixed { 3..4 } else { 0..8 };
             Section::of_array(&[8; 3], &[range(0), range(1), range(2)])
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_dimension_or_element() {
         for (error, words) in [
             (
                 Section::of_array(&[4, 6], &[]).unwrap_err(),

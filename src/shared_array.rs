@@ -76,8 +76,8 @@ impl<T: Global> SharedArray<T> {
 
     /// Gives the memory back. Collective.
     ///
-    /// Pointers into it stay what they are, offsets: using one later reads or writes whatever the
-    /// memory holds then.
+    /// Pointers into it stay offsets: using one later reads or writes the memory as it is used
+    /// then.
     ///
     /// See the example of [`SharedArray`].
     ///
@@ -221,9 +221,9 @@ impl<T: Global> SharedArray<T> {
         T: Sync,
     {
         // SAFETY: `place` gives an aligned, mapped array of `len` elements, initialized as files
-        // are, valid whatever their bytes (Global). No rank writes while `Quiet` lives: it exists
-        // only inside `World::quiet`, on all ranks at once. Other threads may have the same slice,
-        // which `Sync` allows.
+        // are, valid for any bytes (Global). No rank writes while `Quiet` lives: it exists only
+        // inside `World::quiet`, on all ranks at once. Other threads may have the same slice, which
+        // `Sync` allows.
         unsafe { core::slice::from_raw_parts(self.place(0, self.len), self.len) }
     }
 

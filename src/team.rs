@@ -13,9 +13,8 @@ use argonet_engine::{Choice, OwnedTeam, TeamError, Terms};
 /// names of its ranks as arguments are ranks of the team. [`world_rank`](Self::world_rank) leads
 /// from them to pointers and messages, which know ranks of the world.
 ///
-/// Dropping a team sends nothing and waits for nothing, and each rank may do so when it likes. What
-/// the library keeps of the team is given back when all its ranks have dropped it, and make another
-/// team.
+/// Dropping a team sends nothing and waits for nothing, and each rank may do so when it likes. The
+/// library gives the team's memory back when all its ranks have dropped it and make another team.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};
@@ -39,7 +38,7 @@ pub struct Team {
     team: OwnedTeam,
 }
 
-/// What a call on a parent team came to.
+/// The result of a call on a parent team.
 fn made<T>(rank: Rank, outcome: Result<T, TeamError>) -> Result<T> {
     outcome.map_err(|cause| match cause {
         TeamError::Op(error) => error.into(),
@@ -120,8 +119,8 @@ impl Team {
     }
 
     /// Splits the team: ranks that give the same color become a team, in the order of their keys,
-    /// then of their ranks here. Who gives no color takes part and joins none. Collective over the
-    /// team, and a barrier of it.
+    /// then of their ranks here. A rank without a color takes part and joins none. Collective over
+    /// the team, and a barrier of it.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -167,14 +166,13 @@ impl Team {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Team`] for a list that names a rank twice or one that does not exist, or that is
-    /// not what all ranks it names give. A rank whose own list is valid gets the error of another's
-    /// where that names it, or its own names that rank.
+    /// [`Error::Team`] for a list that names a rank twice or one that does not exist, or that
+    /// differs from the list of a rank that it names. A rank whose own list is valid gets the error
+    /// of another's where that names it, or its own names that rank.
     ///
     /// Source: GASNet-EX, `gex_TM_Create`.
     pub fn create<M: Threading>(&self, world: &World<M>, ranks: &[Rank]) -> Result<Option<Team>> {
-        // A rank that this team does not have becomes one that the job does not have, so that
-        // others get the error.
+        // A rank outside of this team becomes one outside of the job, so that others get the error.
         let missing = ranks.iter().find(|rank| rank.0 >= self.size());
         let place = |rank: &Rank| match missing {
             None => (self.team.job_rank(rank.0), 0),
@@ -252,12 +250,12 @@ impl<M: Threading> World<M> {
         self.team_of(self.inner.places.host(self.engine().rank()))
     }
 
-    /// The team of the ranks that say the same of where they are.
+    /// The team of the ranks with the same `place`.
     fn team_of(&self, place: u32) -> Result<Team> {
         let team = self.team().split(self, Some(place), 0)?;
         match team {
             Some(team) => Ok(team),
-            None => unreachable!("who chooses a color joins a team"),
+            None => unreachable!("a rank with a color joins a team"),
         }
     }
 }

@@ -81,7 +81,7 @@ pub(crate) struct Inner {
 ///
 /// There is one world a process. [`run`](crate::run()) makes it and ends the job when the program
 /// fails. Dropping it finalizes: it waits until all ranks have dropped theirs and everything sent
-/// has been handled. It does not end the process. If others wait meanwhile in something else that
+/// has been handled. It does not end the process. If other ranks meanwhile wait for something that
 /// no rank can bring any more, the job ends with a message that names both. A panic that leaves the
 /// world of several ranks does not finalize: it ends the process and its job, with code 101, even
 /// if the caller would have caught it. So does [`exit`](crate::exit), with any code.
@@ -112,7 +112,7 @@ impl World {
     /// See the example of [`World`].
     ///
     /// # Errors
-    /// Whatever keeps the job from starting; see [`Error`](crate::Error).
+    /// The job cannot start; see [`Error`](crate::Error).
     pub fn init() -> Result<World> {
         Builder::new().build()
     }
@@ -140,7 +140,7 @@ impl<M: Threading> World<M> {
         &self.inner.engine
     }
 
-    /// What messages of this job carry at most. All ranks have the same.
+    /// The limits of messages of this job. All ranks have the same.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -187,7 +187,7 @@ impl<M: Threading> World<M> {
         Rank((place % i64::from(self.size())) as u32)
     }
 
-    /// Runs the handlers of what has arrived; returns how many. Never blocks.
+    /// Runs the handlers of messages that have arrived; returns how many. Never blocks.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -215,16 +215,16 @@ impl<M: Threading> World<M> {
     }
 
     /// Polls until `done` says so: first busily, then yielding, then sleeping until something
-    /// arrives. `done` should depend on what handlers of this rank, puts of other ranks, or other
-    /// threads of this process do. It runs in this call, between polls: it may call what this
-    /// thread may, and a panic of it goes to the caller.
+    /// arrives. `done` should depend on handlers of this rank, puts of other ranks, or other
+    /// threads of this process. It runs in this call, between polls: it may make any call that this
+    /// thread may make, and a panic of it goes to the caller.
     ///
     /// If `done` cannot come true any more, because another rank has left its world, all others
     /// wait and nothing is under way, the job ends with a message that names both ranks. Threads of
-    /// this process count, as far as they run or sleep for a limited time, and so does what `done`
-    /// itself sends, writes or gets over a network; loads of memory that is mapped here do not. The
-    /// library knows nothing of what depends on time, on files, on signals or on processes that are
-    /// no ranks: [`wait_timeout`](Self::wait_timeout) waits for that. A `done` that prepares a
+    /// this process count, as far as they run or sleep for a limited time, and so do messages, puts
+    /// and gets of `done` itself over a network; loads of memory that is mapped here do not. The
+    /// library cannot see conditions that depend on time, on files, on signals or on processes that
+    /// are no ranks: [`wait_timeout`](Self::wait_timeout) waits for those. A `done` that prepares a
     /// payload of the raw layer ends the wait with an error.
     ///
     /// See the example of [`poll`](Self::poll).
@@ -371,9 +371,9 @@ impl<M: Threading> World<M> {
         Ok(process::with(|ctx| self.engine().drain(ctx, meeting))?)
     }
 
-    /// Finalizes: waits for all ranks and everything under way, then leaves the job. Dropping
-    /// the world does the same. What keeps it from waiting for the others ends the job, with the
-    /// error of [`drain`](Self::drain): they wait for this rank.
+    /// Finalizes: waits for all ranks and everything under way, then leaves the job. Dropping the
+    /// world does the same. An error of [`drain`](Self::drain) ends the job with its message, as
+    /// the other ranks wait for this one.
     ///
     /// See the example of [`World`].
     ///

@@ -1,8 +1,9 @@
 //! Collective operations, and long replies, that go on while their callers do something else.
 //!
-//! Handlers may not send, so they only take note of what has come. Every poll ends with a look
-//! whether an operation is pending; if so, the polling thread sends what has become possible, as
-//! far as there is room, and completes what is over. It never waits here.
+//! Handlers may not send, so they only record the messages that have come. Every poll ends with a
+//! look whether an operation is pending; if so, the polling thread sends the messages that have
+//! become possible, as far as there is room, and completes the operations that are over. It never
+//! waits here.
 
 use super::collective::{Collectives, NearCalls};
 use super::core::Engine;
@@ -36,7 +37,7 @@ pub(super) mod kind {
     pub(in super::super) const COLLECTIVES: u32 = 32;
     /// Notices of non-contiguous puts that are to be sent to peers.
     pub(in super::super) const VIS: u32 = 128;
-    /// Those of them that go by lines.
+    /// Collective operations that go by lines.
     pub(in super::super) const LINES: u32 = 256;
     /// Looking for a job that cannot end.
     pub(in super::super) const QUIESCENCE: u32 = 512;
@@ -90,8 +91,8 @@ impl Background {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// What [`stepped_since`](Self::stepped_since) compares with: taken before a thread looks for
-    /// what it waits for.
+    /// The epoch that [`stepped_since`](Self::stepped_since) compares with. A thread reads it
+    /// before it tests the condition that it waits for.
     #[inline(always)]
     pub(super) fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Acquire)
@@ -124,7 +125,7 @@ impl Background {
     }
 }
 
-/// What one look at the operations of a kind has come to.
+/// The result of one look at the operations of a kind.
 #[derive(Default)]
 pub(super) struct Steps {
     /// Messages sent and operations completed.
@@ -145,8 +146,8 @@ impl Steps {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Goes on with what is pending, without waiting; how much could be done. A poll before has
-    /// taken so much.
+    /// Goes on with pending operations, without waiting; returns how much could be done. A poll
+    /// just before has taken `before` messages.
     #[cold]
     #[inline(never)]
     pub(super) fn advance(&self, ctx: &ThreadCtx, before: usize) -> usize {
@@ -211,7 +212,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// The rank to which this one sends in a round of a dissemination.
-    pub(super) fn told_in(&self, round: usize) -> JobRank {
+    pub(super) fn target_in(&self, round: usize) -> JobRank {
         JobRank(self.wrap(u64::from(self.rank.0) + (1 << round)))
     }
 }

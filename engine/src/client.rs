@@ -12,10 +12,10 @@
 //! held passes by. A blocking reduction holds the turn of its team; only threads whose call has to
 //! follow this one anyway wait for it.
 //!
-//! What the library calls in the client's own call, on top of nothing of its own, is called
-//! directly: conditions of waits, futures and wakers, what encodes arguments and decodes results,
-//! the functions of scopes and quiet phases. A panic there goes to the client, and all calls are
-//! allowed. [ADR 0032](../../docs/adr/0032-one-place-calls-client-code.md) has the list.
+//! The library calls other client code directly, in the client's own call and with no work of its
+//! own below: conditions of waits, futures and wakers, encoders of arguments and decoders of
+//! results, the functions of scopes and quiet phases. A panic there goes to the client, and all
+//! calls are allowed. [ADR 0032](../../docs/adr/0032-one-place-calls-client-code.md) has the list.
 
 use super::core::Engine;
 use super::thread::{Context, ThreadCtx};
@@ -35,15 +35,15 @@ pub const PANIC_CODE: u8 = 101;
 pub(super) enum ClientCode {
     /// Handlers of messages, among them those of the library's that run remote procedures.
     Handlers,
-    /// What combines the values of a reduction.
+    /// The function that combines the values of a reduction.
     Combination,
 }
 
 /// The payload of a panic of client code inside a handler of the library's, which says whose it is.
 struct Named {
-    /// What panicked.
+    /// The code that panicked.
     what: String,
-    /// What the panic says.
+    /// The message of the panic.
     text: String,
 }
 
@@ -59,7 +59,7 @@ pub fn call_named<R>(what: impl FnOnce() -> String, f: impl FnOnce() -> R) -> R 
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn text_of(payload: Box<dyn Any + Send>) -> String {
     let text = match (
         payload.downcast_ref::<&str>(),
@@ -79,7 +79,7 @@ fn text_of(payload: Box<dyn Any + Send>) -> String {
 pub(super) struct Unwound(Mutex<Vec<(ThreadId, HandlerIndex, JobRank)>>);
 
 /// A handler that runs. It is forgotten when the handler returns, so that naming it costs nothing;
-/// what drops it is a panic.
+/// only a panic drops it.
 pub(super) struct Running<'r, 'd> {
     pub(super) delivery: &'r mut Delivery<'d>,
     pub(super) unwound: &'r Unwound,
@@ -105,7 +105,7 @@ impl Unwound {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Calls client code. Its panic ends the job, and what it calls that communicates is refused.
+    /// Calls client code. Its panic ends the job, and its calls that communicate are refused.
     ///
     /// The caller holds no lock that another call waits for.
     #[inline(always)]

@@ -31,7 +31,7 @@ use argonet_trace::Kind;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// What an engine is made of.
+/// The parts of an engine.
 pub struct EngineConfig<C> {
     /// Identity, and the way to end the job.
     pub boot: Arc<dyn Bootstrap>,
@@ -51,7 +51,7 @@ pub struct EngineConfig<C> {
     pub policy: WaitPolicy,
     /// How to wait.
     pub wait: WaitMode,
-    /// How long a wait may last before all ranks report what they wait for; `None` for ever.
+    /// How long a wait may last before all ranks report their waits; `None` for ever.
     pub stall: Option<Duration>,
     /// Threads that will call.
     pub mode: ThreadMode,
@@ -119,7 +119,7 @@ pub struct Engine<C> {
     pub(super) mode: ThreadMode,
     pub(super) clock: Box<dyn Fn() -> Duration + Send + Sync>,
     pub(super) handlers: HandlerTable,
-    /// What `handlers` has, in four words.
+    /// The indices in `handlers`, in four words.
     pub(super) registered: Registered,
     /// Handlers of further endpoints.
     pub(super) tables: Tables,
@@ -256,7 +256,7 @@ impl<C: Conduit> Engine<C> {
         &self.conduit
     }
 
-    /// Who started the job.
+    /// The bootstrap that started the job.
     pub fn boot(&self) -> &dyn Bootstrap {
         &*self.boot
     }
@@ -274,8 +274,8 @@ impl<C: Conduit> Engine<C> {
         SegmentOffset(address.wrapping_sub((self.segment_base)(rank)))
     }
 
-    /// Ends the job with a message that names this rank, followed by what all ranks wait for and
-    /// what this one knows of its peers.
+    /// Ends the job with a message that names this rank, followed by the board of all ranks' waits
+    /// and this rank's ledger of its peers.
     #[cold]
     pub fn fatal(&self, message: &str) -> ! {
         self.fatal_with(1, message)
@@ -300,7 +300,7 @@ impl<C: Conduit> Engine<C> {
         self.fatal(&error.to_string())
     }
 
-    /// Checks everything about a message that the sender can know.
+    /// Checks a message, as far as the sender can.
     #[inline(always)]
     pub(super) fn check(&self, to: JobRank, message: &Message<'_>) -> Result<(), AmError> {
         let len = message.payload.len();
@@ -309,7 +309,7 @@ impl<C: Conduit> Engine<C> {
             || !self.registered.contains(message.handler)
             || (len > self.max_medium && matches!(message.payload, Payload::Medium(_)))
         {
-            return Err(self.what_is_wrong(to, message));
+            return Err(self.invalid_message(to, message));
         }
         if let Payload::Long(_, offset) = message.payload {
             self.reach_or_far(to, offset, len)?;
@@ -319,7 +319,7 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    fn what_is_wrong(&self, to: JobRank, message: &Message<'_>) -> AmError {
+    fn invalid_message(&self, to: JobRank, message: &Message<'_>) -> AmError {
         let from = self.rank;
         if to.0 >= self.size {
             AmError::NoSuchRank {
@@ -353,7 +353,7 @@ impl<C: Conduit> Engine<C> {
     /// Sends a request. Its payload may be reused when this returns.
     ///
     /// # Errors
-    /// What is wrong with the message or the calling context; [`AmError::Full`] with
+    /// The error of the message or the calling context; [`AmError::Full`] with
     /// [`Injection::Immediate`] if the peer has no room.
     #[inline]
     pub fn request(
@@ -526,8 +526,8 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Unregistered`]; the payload is canceled then.
     ///
     /// # Panics
-    /// If the number of arguments or the length is not what was prepared; the payload is canceled
-    /// then.
+    /// If the number of arguments is not the prepared one, or the length is above the prepared
+    /// capacity; the payload is canceled then.
     pub fn commit(
         &self,
         ctx: &ThreadCtx,
@@ -582,8 +582,8 @@ impl<C: Conduit> Engine<C> {
         self.conduit.cancel(prepared);
     }
 
-    /// Runs the handlers of what has arrived and goes on with collective operations that were
-    /// started; returns how much there was to do. Bounded work a call.
+    /// Runs the handlers of messages that have arrived and goes on with collective operations that
+    /// were started; returns how much there was to do. Bounded work a call.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -595,8 +595,8 @@ impl<C: Conduit> Engine<C> {
         Ok(self.progress(ctx))
     }
 
-    /// Runs the handlers of what this rank has sent to itself: on return those of the caller's
-    /// messages have run, or run in another thread.
+    /// Runs the handlers of messages that this rank has sent to itself: on return those of the
+    /// caller's messages have run, or run in another thread.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -611,7 +611,7 @@ impl<C: Conduit> Engine<C> {
         Ok(taken)
     }
 
-    /// Runs handlers of what `poll` takes.
+    /// Runs handlers of the messages that `poll` takes.
     #[inline(always)]
     fn run_handlers(
         &self,

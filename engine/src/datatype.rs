@@ -28,8 +28,8 @@ pub enum DataType {
     User = number32("GEX_DT_USER"),
 }
 
-/// An operation (`gex_OP_t`), one bit each. `op0` is what stands at the target of an atomic
-/// operation before it, or the left operand of a reduction; `op1` and `op2` are operands.
+/// An operation (`gex_OP_t`), one bit each. `op0` is the value at the target of an atomic operation
+/// before it, or the left operand of a reduction; `op1` and `op2` are operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, TryFromPrimitive, IntoPrimitive)]
 #[repr(u32)]
 pub enum Operation {
@@ -277,7 +277,7 @@ mod tests {
 
     /// The table of the specification, by names.
     #[test]
-    fn every_pair_is_valid_where_the_specification_has_it() {
+    fn pairs_are_valid_as_in_the_table_of_the_specification() {
         let arithmetic = ["ADD", "MULT", "MIN", "MAX"];
         let bitwise = ["AND", "OR", "XOR"];
         let atomics_alone = ["SUB", "INC", "DEC", "SET", "CAS"];
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_no_single_bit_are_refused() {
+    fn numbers_of_other_than_one_bit_are_refused() {
         for wrong in [0, 3, 1 << 12, 1 << 28, u32::MAX] {
             assert!(Operation::try_from(wrong).is_err());
         }

@@ -37,22 +37,22 @@ pub enum OpError {
         "rank {rank}: an atomic operation on {bytes} bytes at {place:#x} of rank {peer} is not aligned; pass a place that is a multiple of {bytes}"
     )]
     Unaligned {
-        /// Where.
+        /// The rank.
         rank: JobRank,
-        /// Whose memory.
+        /// The rank of the memory.
         peer: JobRank,
         /// Address in it, or offset in its segment.
         place: u64,
         /// Size and alignment of the word.
         bytes: usize,
     },
-    /// What a non-contiguous transfer is to move.
+    /// The shape of a non-contiguous transfer.
     #[error(transparent)]
     Shape(#[from] VisError),
     /// All handles are in use, and the caller does not want to wait.
     #[error("rank {rank}: {cause}")]
     NoHandle {
-        /// Where.
+        /// The rank.
         rank: JobRank,
         /// How many there are.
         cause: Exhausted,
@@ -64,7 +64,7 @@ pub enum OpError {
 pub enum Transfer {
     /// From `src` to the segment.
     Put {
-        /// Whose segment.
+        /// The rank of the segment.
         rank: JobRank,
         /// Where in it.
         offset: SegmentOffset,
@@ -75,7 +75,7 @@ pub enum Transfer {
     },
     /// From the segment to `dst`.
     Get {
-        /// Whose segment.
+        /// The rank of the segment.
         rank: JobRank,
         /// Where in it.
         offset: SegmentOffset,
@@ -169,8 +169,8 @@ impl<C: Conduit> Engine<C> {
     /// The transfer's own memory stays readable or writable until the completion that it names.
     ///
     /// # Errors
-    /// What is wrong with the transfer or the calling context; with [`Injection::Immediate`] also
-    /// that there is no room or no handle.
+    /// The error of the transfer or the calling context; with [`Injection::Immediate`] also that
+    /// there is no room or no handle.
     #[inline(always)]
     pub unsafe fn start(
         &self,
@@ -355,7 +355,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// A handle for an operation; at the limit what the policy says.
+    /// A handle for an operation; at the limit the policy decides.
     pub(super) fn handle(
         &self,
         ctx: &ThreadCtx,
@@ -497,7 +497,7 @@ impl<C: Conduit> Engine<C> {
         let mut span = span(ctx, Kind::TestSync);
         let done = ctx.with_cache(&self.events, test)?;
         if let Some(span) = &mut span {
-            span.tell(What::Value(done.into()));
+            span.describe(What::Value(done.into()));
         }
         Ok(done)
     }

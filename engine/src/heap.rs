@@ -81,14 +81,14 @@ impl Heap {
         Ok(offset)
     }
 
-    /// Gives back what [`allocate`](Self::allocate) returned for the same length.
+    /// Gives back a piece that [`allocate`](Self::allocate) returned for the same length.
     pub fn release(&mut self, offset: u64, len: u64) {
         let Some(len) = Self::rounded(len) else {
             return;
         };
         debug_assert!(
             offset + len <= self.top,
-            "only what was allocated is released"
+            "only allocated pieces are released"
         );
         let at = self.free.partition_point(|piece| piece.offset < offset);
         self.free.insert(at, Piece { offset, len });

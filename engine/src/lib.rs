@@ -1,7 +1,7 @@
 //! The engine: everything between the public faces and a conduit.
 //!
-//! It checks what clients ask for, sends it through a [`Conduit`](argonet_conduit::Conduit), runs
-//! handlers while it polls, waits politely, and knows the collective operations. It has no
+//! It checks the calls of clients, sends messages through a [`Conduit`](argonet_conduit::Conduit),
+//! runs handlers while it polls, waits politely, and has the collective operations. It has no
 //! process-wide state: many engines can live in one process, and each call gets the calling
 //! thread's [`ThreadCtx`].
 //!
@@ -10,23 +10,23 @@
 //!
 //! # Contract
 //!
-//! To have an engine takes `unsafe` ([`Engine::new`], and what gives the engine of a process's job:
-//! `argonet::raw::Raw::engine`, `argonet_start::join`), and so does the context of a thread of the
-//! process (`argonet_start::with_thread`). Most calls of an engine are safe functions all the same;
-//! they rely on what its holder promises once:
+//! To have an engine takes `unsafe` ([`Engine::new`], and the calls that give the engine of a
+//! process's job: `argonet::raw::Raw::engine`, `argonet_start::join`), and so does the context of a
+//! thread of the process (`argonet_start::with_thread`). Most calls of an engine are safe functions
+//! all the same; they rely on the promises that its holder makes once:
 //!
 //! * **Threads.** An engine of [`ThreadMode::Seq`](argonet_conduit::smp::ThreadMode) is called by
 //!   one thread, the one that made its conduit, although the type is `Sync`; one of `Parsync` by
 //!   one thread at a time.
 //! * **Contexts.** Each call gets the context of the thread that makes it, the same for all calls
-//!   of this engine. What a context says ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`]) is
-//!   changed only as prepare, commit and cancel do, and a thread is [retired](ThreadCtx::retire)
+//!   of this engine. The state of a context ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`])
+//!   is changed only as prepare, commit and cancel do, and a thread is [retired](ThreadCtx::retire)
 //!   when it ends and none of its operations uses memory that other code relies on.
 //! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalize`] and
 //!   [`Meeting::Segments`] are the library's: a rank that enters one lets others out of it, which
 //!   then hold slices of memory that this rank can still write.
 //! * **Slices.** Longs, puts and atomic operations go to no memory that its rank holds as a slice.
-//! * **Payloads.** What was prepared is committed or canceled at the engine that prepared it, by
+//! * **Payloads.** A prepared payload is committed or canceled at the engine that prepared it, by
 //!   the same thread, while that engine exists.
 //! * **Handlers.** Indices below [`CLIENT_BASE`](argonet_am::CLIENT_BASE) are the engine's own.
 //! * **Conduit.** It is not polled, and nothing is sent through it, but by the engine.

@@ -18,11 +18,11 @@ pub mod internal {
     pub const NAMED: HandlerIndex = HandlerIndex(7);
     /// A message of a collective operation of a team.
     pub const COLLECTIVE: HandlerIndex = HandlerIndex(9);
-    /// What ranks say of collective calls that last.
+    /// Questions and answers of ranks about collective calls that last.
     pub const MISMATCH: HandlerIndex = HandlerIndex(10);
     /// A client's message from or to a further endpoint, a request or a reply.
     pub const BETWEEN: HandlerIndex = HandlerIndex(12);
-    /// What some ranks found that look for a job that cannot end.
+    /// Findings of ranks that look for a job that cannot end.
     pub const QUIESCENCE: HandlerIndex = HandlerIndex(13);
     /// Bytes for memory that a client has bound.
     pub const FAR_PUT: HandlerIndex = HandlerIndex(16);
@@ -34,11 +34,11 @@ pub mod internal {
     pub const FAR_GET_DATA: HandlerIndex = HandlerIndex(19);
     /// A client's long whose payload goes into such memory, a request or a reply.
     pub const FAR_LONG: HandlerIndex = HandlerIndex(20);
-    /// Asks what memory is bound.
+    /// Asks for the memory that is bound.
     pub const FAR_QUERY: HandlerIndex = HandlerIndex(21);
     /// The answer.
     pub const FAR_ANSWER: HandlerIndex = HandlerIndex(22);
-    /// The answer to what does not lie in bound memory.
+    /// The answer to a request for memory that is not bound.
     pub const FAR_REFUSED: HandlerIndex = HandlerIndex(23);
     /// A part of a client's long that was a reply and too long for one message.
     pub const FAR_LONG_PART: HandlerIndex = HandlerIndex(24);

@@ -1,10 +1,10 @@
 //! Mismatches: ranks whose collective calls differ.
 //!
-//! Whatever carries a call, a line, a message of a tree or of a schedule, carries its [`Label`]
-//! too, and who takes it compares. So no data comes out of a call that others do not make. What is
-//! left are ranks that wait for each other in calls that never exchange anything: a barrier and a
-//! reduction, trees of different roots, calls of two teams. They find that out as follows, and no
-//! call pays for it that does not last:
+//! Every line, and every message of a tree or a schedule, carries the [`Label`] of its call, and
+//! its reader compares. So no data comes out of a call that others do not make. Ranks that wait for
+//! each other in calls that never exchange anything remain: a barrier and a reduction, trees of
+//! different roots, calls of two teams. They find that out as follows, and only calls that last pay
+//! for it:
 //!
 //! ```text
 //! rank 0, in call X for 200 ms                rank 1, in call Y for 200 ms
@@ -35,13 +35,14 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How long a rank waits in a collective call before it asks, and before it looks again at what
-/// others have said. So long a job may rest before a message shows that a rank has died.
+/// How long a rank waits in a collective call before it asks, and before it looks again at the
+/// questions and answers of others. So long a job may rest before a message shows that a rank has
+/// died.
 pub const PATIENCE: Duration = Duration::from_millis(200);
 
-/// How long a rank leaves it to rank 0 to report what both have found, in steps between which it
-/// looks whether the job has ended; each further rank waits a step longer, up to so many. Together
-/// 0.4 s at most, so that an error is on the screen within a second of the call.
+/// How long a rank leaves it to rank 0 to report a mismatch that both have found, in steps between
+/// which it looks whether the job has ended; each further rank waits a step longer, up to so many.
+/// Together 0.4 s at most, so that an error is on the screen within a second of the call.
 const LEAVES_STEP: Duration = Duration::from_millis(5);
 const LEAVES_STEPS: u32 = 20;
 const MOST_APART: u32 = 60;
@@ -50,7 +51,7 @@ const MOST_APART: u32 = 60;
 /// report: a second, in case that one does not get so far.
 const CLAIMED_STEPS: u32 = 200;
 
-/// Arguments that say what a rank has called, and which call an answer is about.
+/// Arguments that name a rank's call, and the call that an answer is about.
 const CALL_ARGS: usize = 8;
 const ABOUT_ARGS: usize = 5;
 
@@ -111,7 +112,7 @@ impl Called {
         [class, low, high, n0, n1, w0, w1, self.label.root]
     }
 
-    /// `None` if it is nothing that a rank says.
+    /// `None` for arguments that no rank sends.
     fn from_args(args: &[u32]) -> Option<Self> {
         let &[class, low, high, n0, n1, w0, w1, root] = args else {
             return None;
@@ -154,7 +155,7 @@ impl fmt::Display for Called {
     }
 }
 
-/// What another rank has said last.
+/// The last question and answer of another rank.
 #[derive(Default)]
 struct Heard {
     /// The call in which it waits for this rank, and whether it has got an answer.
@@ -163,13 +164,14 @@ struct Heard {
     answer: Option<(Called, Sequence, u64)>,
 }
 
-/// What ranks have said of calls that last, and what partial calls of all ranks have been.
+/// Questions and answers of ranks about calls that last, and the history of partial calls of all
+/// ranks.
 #[derive(Default)]
 pub(super) struct Mismatch {
     /// By rank: so there are no more than ranks. Taken for moments.
     heard: Mutex<BTreeMap<JobRank, Heard>>,
-    /// A [`History`]. Changed by who has the turn of the world's lines; Relaxed, as that is a lock
-    /// or a thread.
+    /// A [`History`]. Changed by the thread that has the turn of the world's lines; Relaxed, as the
+    /// turn is a lock or a thread.
     pub(super) history: Arc<AtomicU64>,
 }
 
@@ -180,7 +182,7 @@ impl Mismatch {
         handlers.register_internal(internal::MISMATCH, "argonet::mismatch", Box::new(run))
     }
 
-    /// Who waits looks at it.
+    /// Records a question or an answer; the waiting thread reads it.
     fn hear(&self, source: JobRank, args: &[u32]) {
         let Some((call, about)) = args.split_at_checked(CALL_ARGS) else {
             return;
@@ -208,7 +210,7 @@ impl Mismatch {
     }
 }
 
-/// What a rank does about a call in which it waits.
+/// The checks of a rank in a call in which it waits.
 #[derive(Default)]
 pub(super) struct MismatchCheck {
     looks_at: Option<Duration>,
@@ -216,8 +218,8 @@ pub(super) struct MismatchCheck {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// From time to time in a call that lasts: asks the rank that it waits for, and looks at what
-    /// others have said.
+    /// From time to time in a call that lasts: asks the rank that it waits for, and reads the
+    /// questions and answers of others.
     #[cold]
     #[inline(never)]
     pub(super) fn check_mismatch(
@@ -283,7 +285,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What a rank has called in the place of this rank's call.
+    /// The call that a rank has made in the place of this rank's call.
     fn weigh(&self, mine: &Called, rank: JobRank, heard: &mut Heard) -> Option<(JobRank, Called)> {
         // A rank that leaves answers for itself: see `quiescence`.
         if mine.sequence == Sequence::Meetings(Meeting::Finalize) {
@@ -341,7 +343,7 @@ impl<C: Conduit> Engine<C> {
         calls.is_none_or(|calls| calls > theirs.number)
     }
 
-    /// Ends the job: two ranks have called what differs.
+    /// Ends the job: two ranks' calls differ.
     #[cold]
     #[inline(never)]
     pub(super) fn calls_differ(
@@ -438,7 +440,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_read_as_it_was_said() {
+    fn written_calls_are_read_back() {
         let label = Label::new(Kind::Broadcast, 70, 12, Signature::reduction(1).on::<u16>());
         let sequences = Meeting::ALL.map(Sequence::Meetings).into_iter();
         for sequence in sequences.chain([Sequence::Passes, Sequence::Team(TeamKey(u64::MAX - 3))]) {
@@ -457,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rank_says_is_left_out() {
+    fn malformed_questions_are_ignored() {
         let mismatch = Mismatch::default();
         mismatch.hear(JobRank(1), &[]);
         mismatch.hear(JobRank(1), &[9; CALL_ARGS]);

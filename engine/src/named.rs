@@ -1,10 +1,10 @@
 //! The barrier of GASNet-1: notify, then wait or try, and ranks may give it a name that must match.
 //!
-//! Dissemination, as the other barriers, whose messages carry what the names of those who have
-//! entered come to. Coming to it is idempotent, so it does no harm that a rank is heard of twice
-//! where the number of ranks is no power of two. A rank is at most one barrier ahead of another:
-//! two sets of slots, used in turn, are enough. Where ranks share memory they read each other's
-//! lines instead, and nothing goes on in the background.
+//! Dissemination, as the other barriers. Its messages carry the combined name of the ranks that
+//! have entered. Combining is idempotent, so a rank may count twice where the number of ranks is no
+//! power of two. A rank is at most one barrier ahead of another: two sets of slots, used in turn,
+//! are enough. Where ranks share memory they read each other's lines instead, and nothing goes on
+//! in the background.
 
 mod team;
 
@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What a rank calls a barrier when it enters it, or when it waits for it.
+/// The name that a rank gives a barrier when it enters it, or when it waits for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Name {
     /// Matches every name.
@@ -61,18 +61,18 @@ pub enum NamedError {
     /// A second notify without a wait, or a try that succeeded, between.
     #[error("rank {rank}: a barrier notify before the wait for the previous one")]
     AlreadyNotified {
-        /// Where.
+        /// The rank.
         rank: JobRank,
     },
     /// A wait or try that no notify precedes.
     #[error("rank {rank}: a barrier wait or try without a notify before it")]
     NotNotified {
-        /// Where.
+        /// The rank.
         rank: JobRank,
     },
 }
 
-/// What the names of some ranks come to.
+/// The combined name of some ranks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Agreed {
     Nothing,
@@ -99,7 +99,7 @@ impl Agreed {
         }
     }
 
-    /// The name that ranks gave, if they agree about one.
+    /// The name that ranks gave, if they agree on one.
     fn id(self) -> Option<i32> {
         match self {
             Self::Id(id) => Some(id),
@@ -133,7 +133,7 @@ impl Agreed {
     }
 }
 
-/// What has come in a round: 0 if nothing, else both arguments.
+/// The message that has come in a round: 0 if none, else both arguments.
 #[derive(Default)]
 struct Slot(AtomicU64);
 
@@ -245,7 +245,7 @@ impl<C: Conduit> Engine<C> {
         self.look_at_seats();
         let complete = self.background.named.complete.load(Ordering::Acquire);
         if let Some(span) = &mut span {
-            span.tell(What::Value(complete.into()));
+            span.describe(What::Value(complete.into()));
         }
         if !complete {
             return Ok(None);
@@ -260,7 +260,7 @@ impl<C: Conduit> Engine<C> {
     pub fn named_wait(&self, ctx: &ThreadCtx, name: Name) -> Result<Verdict, NamedError> {
         ctx.permit("a barrier", self.rank)?;
         self.entered()?;
-        self.background.named.notified.tell(ctx);
+        self.background.named.notified.report(ctx);
         let _span = span(ctx, Kind::BarrierWait);
         let complete = &self.background.named.complete;
         let complete = || {
@@ -335,7 +335,7 @@ impl<C: Conduit> Engine<C> {
         Ok(agreed.verdict(name))
     }
 
-    /// Sends what has become possible, and notices that all ranks have entered.
+    /// Sends the messages that have become possible, and notices that all ranks have entered.
     pub(super) fn advance_named(&self) -> usize {
         let named = &self.background.named;
         let mut guard = named.turn.lock();
@@ -356,7 +356,7 @@ impl<C: Conduit> Engine<C> {
                 args: &[*round as u32, turn.parity, tag, id],
                 payload: Payload::None,
             };
-            *sent = *sent || self.send_now(self.told_in(*round), &message, &mut steps);
+            *sent = *sent || self.send_now(self.target_in(*round), &message, &mut steps);
             if !*sent {
                 break;
             }

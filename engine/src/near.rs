@@ -1,4 +1,4 @@
-//! The near table: what C code needs to reach a neighbor's memory without a call.
+//! The near table, by which C code reaches a neighbor's memory without a call.
 //!
 //! `include/argonet/near.h` declares the same struct; a test has the C compiler compare the two. A
 //! field that moves, or changes its meaning, means a new [`NEAR_VERSION`].
@@ -11,14 +11,14 @@ use static_assertions::const_assert_eq;
 /// First word of a [`NearPrefix`]: `ARGN` in ASCII, little-endian.
 pub const NEAR_MAGIC: u32 = u32::from_le_bytes(*b"ARGN");
 
-/// Version of the layout and of what the fields and the table mean.
+/// Version of the layout and of the meaning of the fields and the table.
 pub const NEAR_VERSION: u32 = 3;
 
 /// The table's entry of a rank whose memory cannot be reached by loads and stores.
 pub const NEAR_NONE: isize = 0;
 
-/// What stands at the beginning of a team, as C sees it. Behind the whole team, at [`NEAR_TABLE`],
-/// lies its table: an `isize` for each rank below `near_len`, made by [`near_entry`].
+/// The beginning of a team, as C sees it. Behind the whole team, at [`NEAR_TABLE`], lies its table:
+/// an `isize` for each rank below `near_len`, made by [`near_entry`].
 ///
 /// ```text
 /// 0        4         8          12     16     20         24                   64
@@ -65,8 +65,8 @@ impl NearPrefix {
     }
 }
 
-/// The table's entry for a rank, from what has to be added to an address of that rank's process to
-/// have the same memory here. That may be 0, for the rank itself or processes that were forked
+/// The table's entry for a rank, from the distance between an address of that rank's process and
+/// the same memory here. The distance may be 0, for the rank itself or processes that were forked
 /// alike, so that the entry is one more; no memory is an odd distance away from itself.
 #[must_use]
 pub const fn near_entry(delta: Option<isize>) -> isize {
@@ -77,12 +77,12 @@ pub const fn near_entry(delta: Option<isize>) -> isize {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Maps what neighbors have attached of their segments. Gives the way there for each rank from
-    /// rank 0 to the last neighbor: what has to be added to an address of that rank's process, or
-    /// nothing if there is no way. It is right as long as the engine's directory lives.
+    /// Maps the attached memory of neighbors' segments. Gives a distance for each rank from rank 0
+    /// to the last neighbor, to be added to an address of that rank's process, or `None` if its
+    /// memory is not mapped here. It is right as long as the engine's directory lives.
     ///
     /// # Errors
-    /// What the system says of a mapping.
+    /// A mapping that the system refuses.
     pub fn near_deltas(&self) -> Result<Box<[Option<isize>]>, SegmentError> {
         let directory = self.directory();
         directory.map_all(|rank| (self.segment_len)(rank))?;
@@ -94,8 +94,8 @@ impl<C: Conduit> Engine<C> {
         Ok((0..ranks).map(|rank| delta(JobRank(rank))).collect())
     }
 
-    /// What has to be added to an address in the segment of `rank`, as that rank's process has it,
-    /// to have the address here; whether anything is attached there or not.
+    /// The distance from an address in the segment of `rank`, in that rank's process, to the
+    /// address here, even if nothing is attached there.
     #[must_use]
     pub fn segment_delta(&self, rank: JobRank) -> isize {
         let here = self.directory.span_base(rank);

@@ -7,10 +7,11 @@
 //! ([ADR 0035](../../docs/adr/0035-a-rank-that-leaves.md)).
 //!
 //! A rank that has waited for [`SUSPECT`] to leave asks the others in two *rounds*, each a
-//! dissemination of short messages. A rank enters a round when it is blocked: it waits for what
-//! only other ranks can bring, its last poll found nothing, and all that it sent has been handled.
-//! A rank that computes does not enter, so the round waits for it, and no rank is sent more. A rank
-//! completes the first round when all ranks have entered it, and only then enters the second.
+//! dissemination of short messages. A rank enters a round when it is blocked: it waits for
+//! something that only other ranks can bring, its last poll found nothing, and all that it sent has
+//! been handled. A rank that computes does not enter, so the round waits for it, and no rank is
+//! sent more. A rank completes the first round when all ranks have entered it, and only then enters
+//! the second.
 //!
 //! ```text
 //!  rank 0  --- blocked ---E1--------------E2---      E1, E2: enters the first, the second round
@@ -39,8 +40,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
-/// How long a rank waits to leave before it asks: longer than collective operations take to find
-/// that ranks call different ones, which they can say better.
+/// How long a rank waits to leave before it asks: longer than collective operations take to find a
+/// mismatch, which they report with both calls.
 const SUSPECT: Duration = Duration::from_millis(350);
 
 /// Between two pairs of rounds, at first and at the longest. It doubles.
@@ -68,7 +69,7 @@ impl Leaving {
     }
 }
 
-/// What some ranks found when they entered a round.
+/// The findings of some ranks when they entered a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Findings {
     /// Whether each of them has done nothing since it entered the first round.
@@ -97,8 +98,8 @@ impl Findings {
         self.waits = lower(self.waits, other.waits, |a, b| a.0.0 < b.0.0);
     }
 
-    /// Kind of leaving, kind of wait and the flag in one word; who leaves; who waits; for whom,
-    /// plus 1.
+    /// Kind of leaving, kind of wait and the flag in one word; the rank that leaves; the rank that
+    /// waits; the rank that it waits for, plus 1.
     fn to_args(self) -> [u32; Self::ARGS] {
         let leaving = self.leaves.map_or(0, |(how, _)| how as u32);
         let what = self.waits.map_or(0, |(_, w)| u32::from(u8::from(w.what)));
@@ -148,12 +149,12 @@ struct Round {
 struct State {
     /// Rounds that this rank has completed. Even numbers are first rounds, odd ones second rounds.
     completed: u32,
-    /// The one that this rank is in, if it has entered it.
+    /// The round that this rank has entered, if it is in one.
     entered: Option<Round>,
     /// Whether a thread is sending the message of a step, without the lock.
     is_sending: bool,
-    /// What has come by the round's parity and by step. A rank is at most one round ahead of
-    /// another.
+    /// Messages that have come, by the round's parity and by step. A rank is at most one round
+    /// ahead of another.
     arrived: [[Option<Findings>; ROUNDS]; 2],
     /// The activity when this rank entered the first round of the pair.
     seen: u64,
@@ -175,14 +176,14 @@ impl State {
         self.is_second() || arrived.iter().any(Option::is_some)
     }
 
-    /// Keeps what a message says.
+    /// Records the findings of a message.
     fn arrive(&mut self, round: u32, step: u32, findings: Findings) {
         if round.wrapping_sub(self.completed) <= 1 && (step as usize) < ROUNDS {
             self.arrived[round as usize & 1][step as usize] = Some(findings);
         }
     }
 
-    /// Completes the round; what all ranks found in a second one.
+    /// Completes the round; returns the findings of all ranks if it is a second one.
     fn complete(&mut self, findings: Findings, now: Duration) -> Option<Findings> {
         let is_second = self.is_second();
         self.arrived[self.completed as usize & 1] = [None; ROUNDS];
@@ -197,7 +198,7 @@ impl State {
     }
 }
 
-/// What a rank knows of the rounds.
+/// State of the rounds at a rank.
 #[derive(Default)]
 pub(super) struct Quiescence {
     state: Mutex<State>,
@@ -206,14 +207,14 @@ pub(super) struct Quiescence {
     leaving: AtomicU8,
     /// Messages that polls have taken, steps in the background, waits that have ended, and
     /// conditions and futures of the client that have communicated, as far as they were counted:
-    /// while [`kind::QUIESCENCE`] is pending. Relaxed, as `heard`: what counts
-    /// is what one thread does between two looks of its own.
+    /// while [`kind::QUIESCENCE`] is pending. Relaxed, as `heard`: only changes by one thread
+    /// between two looks of its own matter.
     done: AtomicU64,
     /// Messages of rounds among them. Counted by the handler.
     heard: AtomicU64,
     /// Whether a message could not be sent.
     pub(super) stuck: AtomicBool,
-    /// How often futures that this rank waits for were woken by what is not of the library.
+    /// How often code outside of the library woke futures that this rank waits for.
     wakes: Arc<Wakes>,
 }
 
@@ -274,8 +275,8 @@ impl Quiescence {
     }
 }
 
-/// Whether client code decides when the wait is over, which may go by what other threads of the
-/// process do.
+/// Whether client code decides when the wait is over, which may depend on other threads of the
+/// process.
 pub(super) fn is_of_the_client(what: WaitFor) -> bool {
     matches!(
         what,
@@ -284,15 +285,15 @@ pub(super) fn is_of_the_client(what: WaitFor) -> bool {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// For futures that this rank waits for: what wakes them may end the wait, so the job goes on
-    /// as long as they are woken. The library's own operations need not wake it, as who waits polls
+    /// For futures that this rank waits for: a wake may end the wait, so the job goes on as long as
+    /// they are woken. The library's own operations need not wake it, as the waiting thread polls
     /// them.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.background.quiescence.wakes))
     }
 
-    /// How often what [`waker`](Self::waker) gave was woken.
+    /// How often wakers that [`waker`](Self::waker) gave were woken.
     #[must_use]
     pub fn wakes(&self) -> u64 {
         self.background.quiescence.wakes.0.load(Ordering::Relaxed)
@@ -346,9 +347,9 @@ impl<C: Conduit> Engine<C> {
         self.background.pending() & kind::QUIESCENCE != 0 || quiescence.leaving().is_some()
     }
 
-    /// A thread waits, its last poll found nothing, and what it waits for was not there before that
-    /// poll: enters the next round if there is one and this rank is blocked. The longest time until
-    /// the thread is to call this again.
+    /// Called by a thread that waits, whose last poll found nothing, and whose condition did not
+    /// hold before that poll. Enters the next round if there is one and this rank is blocked.
+    /// Returns the longest time until the thread is to call this again.
     #[cold]
     pub(super) fn look_for_quiescence(
         &self,
@@ -430,7 +431,7 @@ impl<C: Conduit> Engine<C> {
                 break;
             }
             if !round.is_sent {
-                let (number, to) = (state.completed, self.told_in(round.step));
+                let (number, to) = (state.completed, self.target_in(round.step));
                 // The conduit may run into a thread that holds a lock of its own and runs the
                 // handler.
                 state.is_sending = true;
@@ -461,7 +462,7 @@ impl<C: Conduit> Engine<C> {
         sent
     }
 
-    /// Sends what this rank knows in a step; false if there is no room.
+    /// Sends the findings of this rank in a step; false if there is no room.
     fn send_findings(&self, to: JobRank, number: u32, round: Round) -> bool {
         let mut args = [number, round.step as u32, 0, 0, 0, 0];
         args[2..].copy_from_slice(&round.findings.to_args());
@@ -477,7 +478,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Ends the job if no rank can go on. The rank that leaves says so, and no other.
+    /// Ends the job if no rank can go on. Only the rank that leaves reports it.
     fn judge(&self, findings: Findings) {
         let Findings {
             unchanged: true,
@@ -498,7 +499,7 @@ impl<C: Conduit> Engine<C> {
             ),
             Leaving::Finalized => (
                 "it has finalized",
-                "all ranks must make the same collective calls, and nobody may wait for a message that is not sent",
+                "all ranks must make the same collective calls, and no rank may wait for a message that is not sent",
             ),
         };
         self.boot.abort(

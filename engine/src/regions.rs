@@ -51,7 +51,7 @@ struct Region {
 pub(super) enum Outside {
     /// Nothing is bound at the endpoint.
     Nothing,
-    /// It is not all in what is bound.
+    /// It is not all in the bound memory.
     Segment {
         /// Where that begins.
         address: u64,
@@ -66,11 +66,11 @@ pub(super) enum Outside {
     Unaligned,
 }
 
-/// What is bound at each endpoint of this process. Any thread may call at any time.
+/// The memory bound at each endpoint of this process. Any thread may call at any time.
 #[derive(Default)]
 pub struct Regions {
     bound: RwLock<Vec<Option<Region>>>,
-    /// Once all memory is bound at the first endpoint: what of it is known to be mapped.
+    /// Once all memory is bound at the first endpoint: ranges of it that are known to be mapped.
     everything: OnceLock<RegistrationCache<MappedMemory>>,
 }
 
@@ -81,14 +81,14 @@ impl Regions {
     /// The endpoint at which all memory can be bound.
     pub const EVERYTHING: u32 = 0;
 
-    /// What is remembered of mapped memory: so many ranges, found out in pieces of this length
+    /// Limits of the cache of mapped memory: so many ranges, looked up in pieces of this length
     /// where all of one is alike.
     const KNOWN_RANGES: usize = 4096;
     const BUCKET_BYTES: usize = 2 << 20;
 
     /// Lets peers read and write all memory of this process through the first endpoint, besides
-    /// what is bound there otherwise. For good. Ranges that are not mapped when a peer first wants
-    /// them are refused.
+    /// other memory bound there. For good. Ranges that are not mapped when a peer first wants them
+    /// are refused.
     ///
     /// # Safety
     /// Peers write only where this process expects it, and it unmaps no memory that a peer may
@@ -102,7 +102,7 @@ impl Regions {
             bucket_bytes: Self::BUCKET_BYTES,
         };
         let cache = RegistrationCache::new(MappedMemory, limits);
-        let _ = self.everything.set(cache.expect("limits that can be kept"));
+        let _ = self.everything.set(cache.expect("the cache takes these limits"));
     }
 
     /// Whether all memory is bound at an endpoint.
@@ -119,7 +119,7 @@ impl Regions {
         }
     }
 
-    /// What has been remembered of mapped memory.
+    /// Statistics of the cache of mapped memory.
     pub fn statistics(&self) -> Option<CacheStatistics> {
         self.everything.get().map(RegistrationCache::statistics)
     }
@@ -127,9 +127,9 @@ impl Regions {
     /// Lets peers read and write `len` bytes at `base` through an endpoint.
     ///
     /// # Safety
-    /// Until [`unbind`](Self::unbind), and until what peers had sent by then has been handled, the
-    /// bytes are readable and writable, and this process reads and writes them through the bulk
-    /// routine and atomics alone while a peer may access them.
+    /// Until [`unbind`](Self::unbind), and until messages that peers had sent by then have been
+    /// handled, the bytes are readable and writable, and this process reads and writes them through
+    /// the bulk routine and atomics alone while a peer may access them.
     ///
     /// # Errors
     /// [`RegionError`]; nothing is bound then.
@@ -170,14 +170,14 @@ impl Regions {
         slot.is_some_and(|slot| slot.take().is_some())
     }
 
-    /// Address and length of what is bound at an endpoint.
+    /// Address and length of the memory bound at an endpoint.
     pub fn lookup(&self, endpoint: u32) -> Option<(u64, usize)> {
         let region = self.region(endpoint)?;
         Some((region.base as u64, region.len))
     }
 
-    /// The place of `len` bytes at `address`, if they all lie in what is bound at the endpoint and
-    /// may be used in this way.
+    /// The place of `len` bytes at `address`, if they all lie in the memory bound at the endpoint
+    /// and may be used in this way.
     pub(super) fn check(
         &self,
         endpoint: u32,
@@ -225,7 +225,7 @@ fn mapped(
     look_again(known, address, len, access)
 }
 
-/// What is remembered does not allow it, or there is no room to remember it: what is so now?
+/// Looks memory up anew: the cache does not allow the access, or has no room for the range.
 #[cold]
 fn look_again(
     known: &RegistrationCache<MappedMemory>,
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_bound_is_refused() {
+    fn impossible_bindings_are_refused() {
         let regions = Regions::default();
         let mut memory = [0u8; 8];
         let base = memory.as_mut_ptr();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_what_is_mapped() {
+    fn everything_means_all_mapped_memory() {
         static CONSTANT: [u8; 64] = [3; 64];
         static mut VARIABLE: [u8; 64] = [3; 64];
         let regions = Regions::default();
@@ -342,13 +342,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_changes_is_looked_at_anew() {
+    fn changed_mappings_are_looked_up_again() {
         use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
         let regions = Regions::default();
         // SAFETY: no code accesses anything through it.
         unsafe { regions.bind_everything() };
         let page = PageKind::Normal.page_bytes() as usize;
-        // Far from where the system maps what other tests ask for meanwhile, so that the hole below
+        // Far from where the system maps memory for other tests meanwhile, so that the hole below
         // stays one.
         let apart = core::ptr::without_provenance_mut(0x2000_0000_0000);
         // SAFETY: a new mapping of this test.

@@ -25,7 +25,7 @@ impl<C: Conduit> Engine<C> {
         self.directory.resolve(rank, offset, len)
     }
 
-    /// Where `len` bytes of a segment are mapped here, if they are, whatever the thread may do.
+    /// Where `len` bytes of a segment are mapped here, if they are, in any context of the thread.
     ///
     /// # Errors
     /// [`AmError::OutsideSegment`](argonet_am::AmError::OutsideSegment),

@@ -59,7 +59,7 @@ impl Bootstrap for Member {
 
 struct Pending {
     op: OpToken,
-    /// What is still to be reported.
+    /// Completions that are still to be reported.
     parts: Vec<Completion>,
     /// The transfer's own memory, segment offset, length, whether it is a put.
     copy: Option<(usize, u64, usize, bool)>,
@@ -324,7 +324,7 @@ fn local_and_remote_completion_are_separate() {
 }
 
 #[test]
-fn a_peek_polls_nothing_and_takes_what_a_poll_has_completed() {
+fn a_peek_takes_completed_events_and_does_not_poll() {
     let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::uncounted());
     let source = [1, 2, 3];
     let one = start(&engine, &ctx, put(&source, 0));
@@ -463,14 +463,14 @@ fn an_access_region_is_one_event() {
 #[test]
 fn outside_every_segment_and_inside_handlers_it_is_refused() {
     let (engine, ctx) = (engine(9, 9, ThreadMode::Seq), ThreadCtx::uncounted());
-    let nobody = Transfer::Put {
+    let missing = Transfer::Put {
         rank: JobRank(2),
         offset: SegmentOffset(0),
         src: [0u8; 1].as_ptr(),
         len: 1,
     };
     // SAFETY: it is refused.
-    let refused = unsafe { engine.start(&ctx, nobody, Injection::Blocking) };
+    let refused = unsafe { engine.start(&ctx, missing, Injection::Blocking) };
     assert!(matches!(
         refused,
         Err(OpError::Am(argonet_am::AmError::NoSuchRank { .. }))
@@ -487,7 +487,7 @@ fn outside_every_segment_and_inside_handlers_it_is_refused() {
 }
 
 proptest! {
-    /// Whatever the order of completions, every event completes once, and the data is there.
+    /// In any order of completions, every event completes once, and the data is there.
     #[test]
     fn any_order_of_completions(
         lens in prop::collection::vec(1usize..40, 1..60),

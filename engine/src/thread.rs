@@ -1,4 +1,4 @@
-//! What the engine knows of the thread that calls it.
+//! State of a calling thread.
 
 use super::vis::Notice;
 use argonet_am::AmError;
@@ -8,11 +8,11 @@ use core::cell::{Cell, RefCell};
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// What a thread may do at the moment.
+/// The calls that a thread may make at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
-    /// It has not called yet, or what was kept for it has been given back. Its next call that could
-    /// communicate makes it [`Free`](Self::Free).
+    /// It has not called yet, or it was retired. Its next call that could communicate makes it
+    /// [`Free`](Self::Free).
     Absent,
     /// Everything.
     Free,
@@ -23,11 +23,12 @@ pub enum Context {
     /// Between prepare and commit of a negotiated payload: nothing but commit or cancel.
     Preparing,
     /// In a condition or a future of the client, while ranks look for a job that cannot end:
-    /// everything. The first call that does more than to look is noted, and makes it what it was.
+    /// everything. The first call that does more than to look is noted, and restores the context
+    /// before.
     Deciding,
 }
 
-/// What a thread may call in [`Context::Deciding`] without being noted.
+/// Operations that a thread in [`Context::Deciding`] may do without being noted.
 const LOOKS: [&str; 3] = ["a poll", "a test", "waiting"];
 
 /// Why a thread may not call.
@@ -42,7 +43,7 @@ pub struct Crowded {
 /// [`retire`](Self::retire) when the thread ends.
 pub struct ThreadCtx {
     context: Cell<Context>,
-    /// What the context is when nothing is going on: free or traced.
+    /// The context when nothing is going on: free or traced.
     rest: Cell<Context>,
     /// Whether it is traced where the process traces or counts.
     may_be_traced: bool,
@@ -69,10 +70,10 @@ impl Drop for LookedAway<'_> {
     }
 }
 
-/// A thread that runs what the client decides by. One may be inside of another.
+/// A thread that runs a condition or a future of the client. One may be inside of another.
 pub(super) struct Deciding<'c> {
     ctx: &'c ThreadCtx,
-    /// What the one around it has done so far.
+    /// Whether the one around it has communicated so far.
     outer_acted: bool,
     is_inner: bool,
 }
@@ -107,7 +108,7 @@ impl Drop for Reading<'_> {
     }
 }
 
-/// What a thread keeps of its engine's handle table.
+/// A thread's part of its engine's handle table.
 struct ThreadHandles {
     table: Arc<HandleTable>,
     cache: ThreadCache,
@@ -145,10 +146,10 @@ impl ThreadCtx {
         Self::new(|| Ok(()))
     }
 
-    /// The thread ends, or at least calls no more for now: gives back what it keeps of the handle
-    /// table. Its implicit operations that are still outstanding go on and belong to no thread from
-    /// then on, those of an access region that is open too; their handle is free when the last one
-    /// is complete.
+    /// The thread ends, or at least calls no more for now: gives back its part of the handle table.
+    /// Its implicit operations that are still outstanding go on and belong to no thread from then
+    /// on, those of an access region that is open too; their handle is free when the last one is
+    /// complete.
     pub fn retire(&self) {
         self.context.set(Context::Absent);
         self.armed.set(None);
@@ -165,7 +166,7 @@ impl ThreadCtx {
         self.armed.set(notice);
     }
 
-    /// What was kept last, if it was not taken yet.
+    /// The notice that was kept last, if it was not taken yet.
     #[must_use]
     pub fn take_armed(&self) -> Option<Notice> {
         self.armed.take()
@@ -227,8 +228,8 @@ impl ThreadCtx {
         }
     }
 
-    /// If what the thread does is traced, it is not for as long as the result lives: one call of a
-    /// client is one event, whatever it does inside.
+    /// If the thread is traced, it is not for as long as the result lives: one call of a client is
+    /// one event, with all calls inside it.
     #[must_use]
     pub(super) fn look_away(&self) -> Option<LookedAway<'_>> {
         if self.context.get() != Context::Traced {
@@ -253,8 +254,8 @@ impl ThreadCtx {
         }
     }
 
-    /// What the thread does is not noted for as long as the result lives, if `reads` says that it
-    /// is a get or an atomic load.
+    /// The thread's operations are not noted for as long as the result lives, if `reads` says that
+    /// they are a get or an atomic load.
     pub(super) fn reading(&self, reads: bool) -> Reading<'_> {
         let decides = reads && self.context.get() == Context::Deciding;
         if decides {
@@ -317,7 +318,7 @@ impl ThreadCtx {
         }
     }
 
-    /// Changes what the thread may do and returns what it was.
+    /// Changes the context of the thread and returns the one before.
     #[inline(always)]
     pub fn enter(&self, context: Context) -> Context {
         self.context.replace(context)
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_decides_may_do_everything_and_what_it_does_is_noted() {
+    fn a_deciding_thread_may_do_everything_and_its_acts_are_recorded() {
         let ctx = ThreadCtx::uncounted();
         ctx.permit("a poll", RANK).unwrap();
         for (operations, acts) in [
@@ -377,7 +378,8 @@ mod tests {
             drop(deciding);
             assert!(ctx.is_free());
         }
-        // What an inner one does is the outer one's, too, and what that has done is not forgotten.
+        // Acts of an inner one count for the outer one, too, and acts of the outer one before it
+        // still count.
         for (before, inside, after) in [
             (true, false, false),
             (false, true, false),
@@ -395,7 +397,7 @@ mod tests {
             drop(outer);
             assert!(ctx.is_free());
         }
-        // Reads are looks; what follows them counts.
+        // Reads are looks; later operations count.
         let deciding = ctx.deciding();
         let reading = ctx.reading(true);
         ctx.permit("a get", RANK).unwrap();
@@ -413,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_refused_may_not_call_and_is_told_why() {
+    fn a_refused_thread_gets_the_reason_at_each_call() {
         let ctx = ThreadCtx::new(arrive);
         ARRIVALS.set(2);
         for _ in 0..2 {

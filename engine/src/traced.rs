@@ -1,4 +1,4 @@
-//! What the engine reports to a trace. None of it runs unless the process traces or counts: a
+//! Reports of the engine to a trace. None of this runs unless the process traces or counts: a
 //! thread that is traced has another [`Context`](super::Context) than a free one, so every call
 //! that asks for permission comes here by the branch that it has anyway.
 #![allow(unsafe_code)]
@@ -44,7 +44,7 @@ impl<'c> Span<'c> {
     }
 
     /// Says more about it.
-    pub fn tell(&mut self, what: What<'c>) {
+    pub fn describe(&mut self, what: What<'c>) {
         self.what = what;
     }
 
@@ -68,7 +68,7 @@ impl Drop for Span<'_> {
     }
 }
 
-/// What the calling thread does from now on is one event, if it is traced.
+/// Begins an event of the calling thread, if it is traced; it ends when the span is dropped.
 #[inline(always)]
 pub fn span(ctx: &ThreadCtx, kind: Kind) -> Option<Span<'_>> {
     if ctx.is_free() {
@@ -113,7 +113,7 @@ const fn way(class: MessageClass) -> Way {
     }
 }
 
-/// What there is to say about a message.
+/// The description of a message.
 fn about<'m>(peer: JobRank, message: &Message<'m>) -> What<'m> {
     let (bytes, payload) = match &message.payload {
         Payload::None => (None, 0),
@@ -180,7 +180,7 @@ pub fn trace_handlers(handlers: &mut HandlerTable) {
 
 fn deliver(delivery: &mut Delivery<'_>, run: &dyn Fn(&mut Delivery<'_>)) {
     let (peer, class, category) = (delivery.source(), delivery.class(), delivery.category());
-    // What came inside another message, or in parts, was not counted by its sender.
+    // A message that came inside another one, or in parts, was not counted by its sender.
     let flow = match delivery.came_inside() {
         true => None,
         false => argonet_trace::flows(peer.0, way(class)),
@@ -205,7 +205,7 @@ fn deliver(delivery: &mut Delivery<'_>, run: &dyn Fn(&mut Delivery<'_>)) {
     });
 }
 
-/// What there is to say about a long that goes inside another message, or in parts.
+/// The description of a long that goes inside another message, or in parts.
 pub(super) fn far_message(
     peer: JobRank,
     handler: HandlerIndex,
@@ -255,7 +255,7 @@ impl Between {
     }
 
     /// The second begins.
-    pub(super) fn tell(&self, ctx: &ThreadCtx) {
+    pub(super) fn report(&self, ctx: &ThreadCtx) {
         if !ctx.is_free() {
             argonet_trace::event(&Event {
                 kind: Kind::BarrierNotifyWait,
@@ -269,7 +269,7 @@ impl Between {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// What there is to say about a transfer.
+    /// The description of a transfer.
     fn about(&self, transfer: Transfer) -> What<'static> {
         let (rank, offset, bytes, here) = match transfer {
             Transfer::Put {
@@ -288,7 +288,7 @@ impl<C: Conduit> Engine<C> {
         self.about_bytes(rank, bytes, here, offset.0)
     }
 
-    /// What there is to say about bytes that are put or got.
+    /// The description of bytes that are put or got.
     #[must_use]
     pub fn about_bytes(
         &self,
@@ -376,7 +376,7 @@ impl<C: Conduit> Engine<C> {
 
     fn describe(&self, span: &mut Option<Span<'_>>, transfer: Transfer, done: bool) {
         if let Some(span) = span {
-            span.tell(self.about(transfer));
+            span.describe(self.about(transfer));
             span.counts = done;
         }
     }
@@ -401,7 +401,7 @@ impl<C: Conduit> Engine<C> {
         self.check(to, message)?;
         let begin_ns = now_ns();
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
-        let mut told = false;
+        let mut noted = false;
         let flow = loop {
             let send = || self.inject(to, message);
             match argonet_trace::sent_in_order(to.0, Way::Request, send) {
@@ -414,7 +414,7 @@ impl<C: Conduit> Engine<C> {
                     });
                 }
                 Err(_) => {
-                    if !core::mem::replace(&mut told, true) {
+                    if !core::mem::replace(&mut noted, true) {
                         argonet_trace::note_with(Letter::Conduit, || {
                             format!("{}: waits for room at node {to}", kind.name())
                         });
@@ -478,7 +478,7 @@ impl<C: Conduit> Engine<C> {
         let mut span = permitted(ctx, "a poll", self.rank, Kind::Poll)?;
         let taken = self.progress(ctx);
         if let Some(span) = &mut span {
-            span.tell(What::Value(taken as u64));
+            span.describe(What::Value(taken as u64));
         }
         Ok(taken)
     }

@@ -103,8 +103,7 @@ impl Barrier {
 #[derive(Default)]
 struct Slot {
     full: AtomicU32,
-    /// What the sender calls: the [`Label`]'s word, and the root. Written before `full`, read after
-    /// it.
+    /// The sender's call: the [`Label`]'s word, and the root. Written before `full`, read after it.
     word: AtomicU64,
     root: AtomicU32,
     bytes: Mutex<Vec<u8>>,
@@ -141,7 +140,7 @@ impl Slot {
         self.full.load(Ordering::Acquire) != 0
     }
 
-    /// What the sender calls.
+    /// The sender's call.
     fn call(&self) -> (u64, u32) {
         (
             self.word.load(Ordering::Relaxed),
@@ -180,7 +179,7 @@ impl Tree {
 /// Folds the second slice into the first.
 pub type Fold<'f> = dyn Fn(&mut [u8], &[u8]) + 'f;
 
-/// What one pass over the tree does with its bytes.
+/// One pass over the tree, and its work on the bytes.
 #[derive(Clone, Copy)]
 pub struct Pass<'f> {
     /// Root of the tree.
@@ -189,14 +188,14 @@ pub struct Pass<'f> {
     /// up but the news that a rank has entered. Children come in the order of their ranks from
     /// the root, so the order of folding is the same in every run.
     pub fold: Option<&'f Fold<'f>>,
-    /// Whether the root's bytes come back down to everybody.
+    /// Whether the root's bytes come back down to all ranks.
     pub down: bool,
-    /// What ranks compare of the values and of how they are folded.
+    /// The values and their folding, as ranks compare them.
     pub signature: Signature,
 }
 
 impl Pass<'_> {
-    /// What ranks compare of a pass of so many bytes.
+    /// The label of a pass of so many bytes, which ranks compare.
     #[inline(always)]
     pub(super) fn label(&self, total: usize) -> Label {
         let kind = match (self.fold.is_some(), self.down) {
@@ -271,7 +270,7 @@ impl<C: Conduit> Engine<C> {
             self.barrier(ctx, meeting)?;
             if turn == 0 && meeting == Meeting::Finalize {
                 self.all_leave();
-                // No rank calls anything any more, so what ranks have called is whole.
+                // No rank makes another call, so the sequences of calls are complete.
                 self.leave_seated_teams(ctx)?;
             }
             self.wait_until(ctx, Waiting::new(meeting.into()), || {
@@ -279,7 +278,7 @@ impl<C: Conduit> Engine<C> {
             })?;
         }
         if meeting == Meeting::Finalize {
-            // All that this rank does has been done.
+            // Here every operation of this rank is done.
             argonet_trace::end(true);
         }
         self.barrier(ctx, meeting)
@@ -449,7 +448,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a collective operation", self.rank)?;
         let mut span = span(ctx, Kind::Collective);
         if let Some(span) = &mut span {
-            span.tell(What::Bytes(bytes.len() as u64));
+            span.describe(What::Bytes(bytes.len() as u64));
         }
         if pass.root.0 >= self.size {
             return Err(AmError::NoSuchRank {

@@ -23,7 +23,7 @@ impl WaitPolicy {
     /// A number that is not counted down.
     pub const ENDLESS: u32 = u32::MAX;
 
-    /// For those who wait for a processor as much as for a message: a spinning rank keeps the one
+    /// For ranks that wait for a processor as much as for a message: a spinning rank keeps the one
     /// that it waits for from running.
     pub const CROWDED: Self = Self {
         spins: 20,
@@ -69,8 +69,8 @@ impl WaitPolicy {
     }
 
     /// The policy where polls ask the system: after some 100 microseconds of them a wake-up costs
-    /// little more. Who spins for longer uses up a turn at the processor that it may need when its
-    /// message comes, where others want to run, too.
+    /// little more. Where others want to run, too, a rank that spins for longer uses up a turn at
+    /// the processor that it may need when its message comes.
     #[must_use]
     pub const fn of_slow_polls(self) -> Self {
         const SPINS: u32 = 100;
@@ -90,7 +90,7 @@ impl WaitPolicy {
     }
 }
 
-/// What to do after a poll that found nothing.
+/// The step after a poll that found nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Poll again.
@@ -132,7 +132,7 @@ pub(super) struct Patience {
 
 /// Polls before the first look around: some microseconds.
 const BEGINNING: u32 = 256;
-/// Polls or yields between looks of who never sleeps.
+/// Polls or yields between looks of a thread that never sleeps.
 const LOOK_EVERY: u32 = 1 << 16;
 
 impl Patience {
@@ -203,7 +203,7 @@ impl Patience {
         self.left = self.left.min(self.policy.spins);
     }
 
-    /// Nothing happened: what now?
+    /// The next step after a poll that found nothing.
     #[inline]
     pub(super) fn next(&mut self) -> Step {
         if self.left > 0 {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_do_what_their_names_say() {
+    fn each_mode_takes_the_steps_of_its_name() {
         let automatic = WaitPolicy::for_host(1, 2);
         let all = |mode| {
             let policy = WaitPolicy::for_mode(mode, automatic);

@@ -1,4 +1,4 @@
-//! One wait of one thread: polls, patience, and publishing what it waits for when it lasts.
+//! One wait of one thread: polls, patience, and a notice on the board when it lasts.
 
 use super::WaitMode;
 use super::background::{STUCK_SLEEP, kind};
@@ -15,7 +15,7 @@ use core::fmt::Write;
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use core::time::Duration;
 
-/// How an engine waits, and what its waiting threads know of each other.
+/// How an engine waits, and the state that its waiting threads share.
 pub(super) struct Waits {
     automatic: WaitPolicy,
     /// The [`WaitMode`]; any thread may set it, waits that begin later follow.
@@ -65,13 +65,13 @@ impl Waits {
     }
 }
 
-/// A wait that is under way. The waiting thread calls [`idle`](Self::idle) until what it waits for
-/// is there, and drops it.
+/// A wait that is under way. The waiting thread calls [`idle`](Self::idle) until its condition
+/// holds, and drops it.
 pub struct Wait<'e, C: Conduit> {
     engine: &'e Engine<C>,
     what: Waiting,
     patience: Patience,
-    /// The epoch of what goes on in the background, before the waiting thread looked last.
+    /// The epoch of operations in the background, before the waiting thread looked last.
     seen: u32,
     lasting: Option<Lasting>,
 }
@@ -96,8 +96,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
         }
     }
 
-    /// One poll, and what follows an empty one. The waiting thread looks afterwards for what it
-    /// waits for.
+    /// One poll, and the step after an empty one. The waiting thread tests its condition
+    /// afterwards.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -122,7 +122,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
     }
 
     /// [`pause`](Self::pause) of a wait for something outside of messages, which `come` looks for:
-    /// a sleep does not begin when it is there, and who brings it wakes this rank.
+    /// a sleep does not begin when it is there, and the rank that brings it wakes this one.
     #[inline]
     pub(super) fn pause_unless(&mut self, ctx: &ThreadCtx, come: &dyn Fn() -> bool) -> usize {
         self.pause_with(ctx, None, come)
@@ -144,7 +144,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 step => self.rest(ctx, step, deadline, come),
             }
         }
-        // The caller looks for what it waits for after this.
+        // The caller tests its condition after this.
         self.patience.saw(self.engine.conduit.epoch());
         self.seen = self.engine.background.epoch();
         taken
@@ -189,8 +189,8 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 let time = looks_again.map_or(time, |soon| time.min(soon));
                 let seen = self.patience.seen();
                 let seen_of_others = self.seen;
-                // The second after the first: who has gone on with a call says so before it lets go
-                // of it.
+                // The second after the first: a thread that has gone on with a call publishes that
+                // before it lets go of it.
                 let come = || {
                     come()
                         || self.engine.lines_have_come()
@@ -222,7 +222,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
         }
     }
 
-    /// Publishes what this thread waits for, and reports more if other ranks have asked for it.
+    /// Publishes the wait of this thread, and reports more if other ranks have asked for it.
     fn look(&mut self) {
         let Self { engine, what, .. } = self;
         let now = (engine.clock)();
@@ -366,7 +366,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What has passed between this rank and each peer that it has used, a line each.
+    /// The ledger of this rank with each peer that it has used, a line each.
     pub fn ledger(&self) -> String {
         let mut text = format!("argonet: rank {} and its peers:", self.rank());
         let mut used = false;

@@ -1,4 +1,4 @@
-//! Those that wait.
+//! Collective operations that wait.
 
 use super::{Among, between, combine_with, folding, within};
 use crate::collective::{Reducible, Reduction};

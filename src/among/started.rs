@@ -1,5 +1,6 @@
-//! Those that go on while the rank does something else. They own their buffers until they are
-//! complete; what is dropped before is never given back, and goes on.
+//! Collective operations that go on while the rank does something else. They own their buffers
+//! until they are complete. An operation that is dropped before goes on, and its buffers are
+//! leaked.
 
 use super::{Among, between, folding, within};
 use crate::collective::{Reducible, Reduction};
@@ -32,7 +33,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(Call::of(Kind::Barrier), (), |()| ()) }
     }
 
-    /// Starts what [`broadcast`](Self::broadcast) does.
+    /// Starts a [`broadcast`](Self::broadcast).
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -57,7 +58,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, values, Kept::give) }
     }
 
-    /// Starts what [`reduce`](Self::reduce) does.
+    /// Starts a [`reduce`](Self::reduce).
     ///
     /// ```
     /// # use argonet::{Rank, Reduction, World};
@@ -89,7 +90,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, (values, result), finish) }
     }
 
-    /// Starts what [`reduce_all`](Self::reduce_all) does.
+    /// Starts a [`reduce_all`](Self::reduce_all).
     ///
     /// See the example of [`Among`].
     ///
@@ -109,7 +110,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, values, Kept::give) }
     }
 
-    /// Starts what [`gather`](Self::gather) does.
+    /// Starts a [`gather`](Self::gather).
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -139,7 +140,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, (values, result), finish) }
     }
 
-    /// Starts what [`gather_all`](Self::gather_all) does.
+    /// Starts a [`gather_all`](Self::gather_all).
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -158,8 +159,8 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, (values, result), |(_, result)| result.give()) }
     }
 
-    /// Starts what [`scatter`](Self::scatter) does: `blocks` counts at the root, and each rank gets
-    /// `count` values.
+    /// Starts a [`scatter`](Self::scatter): `blocks` counts at the root, and each rank gets `count`
+    /// values.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -194,7 +195,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, (blocks, result), |(_, result)| result.give()) }
     }
 
-    /// Starts what [`exchange`](Self::exchange) does.
+    /// Starts an [`exchange`](Self::exchange).
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -217,7 +218,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, (blocks, result), |(_, result)| result.give()) }
     }
 
-    /// Starts what [`reduce_scatter`](Self::reduce_scatter) does.
+    /// Starts a [`reduce_scatter`](Self::reduce_scatter).
     ///
     /// ```
     /// # use argonet::{Reduction, World};
@@ -248,7 +249,7 @@ impl<'w, M: Threading> Among<'w, M> {
         unsafe { self.start(call, (blocks, result), |(_, result)| result.give()) }
     }
 
-    /// Starts what [`scan`](Self::scan) does.
+    /// Starts a [`scan`](Self::scan).
     ///
     /// ```
     /// # use argonet::{Reduction, World};

@@ -3,7 +3,7 @@
 use super::{Atomic, AtomicInteger};
 use argonet_engine::{self as engine, Operation};
 
-/// What is done to a word: an operation of GASNet-EX ("Operation codes") with its operands.
+/// An operation on a word: one of GASNet-EX ("Operation codes") with its operands.
 ///
 /// Integers wrap around. Floats follow IEEE 754, but for these: [`min`](Self::min) and
 /// [`max`](Self::max) keep the value before only if it is the smaller or larger one as C compares
@@ -29,7 +29,7 @@ use argonet_engine::{self as engine, Operation};
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AtomicOp<T: Atomic> {
-    /// The one that does not fetch, if there is one.
+    /// The form of the operation that does not fetch, if there is one.
     operation: Operation,
     operand1: T,
     operand2: T,

@@ -41,7 +41,7 @@ impl<T> Drop for Landing<T> {
     }
 }
 
-/// Starts it; what `take` makes of the value before is the result.
+/// Starts the operation; its result is `take` of the value before.
 pub(super) fn start<'w, M: Threading, T: Atomic, R: 'w>(
     world: &'w World<M>,
     at: GlobalPtr<T>,

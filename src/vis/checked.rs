@@ -1,4 +1,4 @@
-//! Transfers whose shapes were checked, and operations that own what they move.
+//! Transfers whose shapes were checked, and operations that own their values.
 
 use crate::error::Result;
 use crate::global::Global;
@@ -71,7 +71,7 @@ impl Checked {
 }
 
 impl<M: Threading> World<M> {
-    /// Checks sections against each other and against what they are of.
+    /// Checks sections against each other and against their arrays.
     fn check_sections<T: Global>(
         direction: Direction,
         (there, at): (GlobalSlice<T>, &Section),

@@ -71,8 +71,8 @@ impl<M: Threading> World<M> {
         unsafe { self.run_strided(Direction::Get, (from, at), local) }
     }
 
-    /// Starts what [`put_strided`](Self::put_strided) does; the operation owns the values and gives
-    /// them back.
+    /// Starts a [`put_strided`](Self::put_strided); the operation owns the values and gives them
+    /// back.
     ///
     /// ```
     /// # use argonet::{Section, SharedArray, World};
@@ -104,8 +104,7 @@ impl<M: Threading> World<M> {
         unsafe { self.start_checked(checked, values, Kept::give) }
     }
 
-    /// Starts what [`get_strided`](Self::get_strided) does; the operation owns the slice and gives
-    /// it back.
+    /// Starts a [`get_strided`](Self::get_strided); the operation owns the slice and gives it back.
     ///
     /// See the example of [`start_put_strided`](Self::start_put_strided).
     ///
@@ -171,8 +170,8 @@ impl<M: Threading> World<M> {
         unsafe { self.run(&checked) }
     }
 
-    /// Starts what [`put_vector`](Self::put_vector) does; the operation owns the slices and gives
-    /// them back.
+    /// Starts a [`put_vector`](Self::put_vector); the operation owns the slices and gives them
+    /// back.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -199,8 +198,8 @@ impl<M: Threading> World<M> {
         unsafe { self.start_checked(checked, values, give_each) }
     }
 
-    /// Starts what [`get_vector`](Self::get_vector) does; the operation owns the slices and gives
-    /// them back.
+    /// Starts a [`get_vector`](Self::get_vector); the operation owns the slices and gives them
+    /// back.
     ///
     /// See the example of [`start_put_vector`](Self::start_put_vector).
     ///

@@ -56,7 +56,7 @@ pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Caus
     Ok(port)
 }
 
-/// Where all ranks have said that they are, after a fence.
+/// The addresses that all ranks have published, after a fence.
 pub(crate) fn whereabouts(boot: &LocalJob) -> Result<Vec<Whereabouts>, Cause> {
     let ranks = (0..boot.size()).map(JobRank);
     ranks.map(|peer| of_rank(boot, peer)).collect()

@@ -8,8 +8,8 @@ use argonet_segment::SegmentError;
 use argonet_settings::SettingsError;
 use core::fmt;
 
-/// Why a rank cannot join its job, or attach its segment. Each message names the rank, what was
-/// expected and what to change.
+/// Why a rank cannot join its job, or attach its segment. Each message names the rank, the expected
+/// value and what to change.
 ///
 /// Its `Debug` form is the message, too.
 #[derive(thiserror::Error)]
@@ -32,15 +32,17 @@ pub enum StartError {
         "rank {rank}: {what} is collective, but the ranks' arguments differ; all ranks must call it in the same order with the same arguments"
     )]
     Mismatch {
-        /// Who found out.
+        /// The rank that found the difference.
         rank: Rank,
         /// Which operation.
         what: &'static str,
     },
     /// A collective operation was given up because another rank could not do its part.
-    #[error("rank {rank}: {what} failed on another rank, which has the reason, and was given up")]
+    #[error(
+        "rank {rank}: {what} failed on another rank and was given up; that rank reports the reason"
+    )]
     ElsewhereFailed {
-        /// Where it could have been done.
+        /// The rank that reports this; it could have done its part.
         rank: Rank,
         /// Which operation.
         what: &'static str,
@@ -48,11 +50,11 @@ pub enum StartError {
     /// A file or a setting of collective operations cannot be used.
     #[error("rank {rank}: {setting} is \"{value}\": {cause}")]
     Tuning {
-        /// Where.
+        /// The rank.
         rank: Rank,
         /// Which setting.
         setting: &'static str,
-        /// What it is.
+        /// Its value.
         value: String,
         /// Why not.
         cause: String,
@@ -78,17 +80,17 @@ pub enum StartError {
     /// Shared memory for the rings could not be mapped.
     #[error("rank {rank}: the rings of {ranks} ranks could not be mapped: {cause}")]
     Rings {
-        /// Where.
+        /// The rank.
         rank: Rank,
         /// Ranks of the job.
         ranks: u32,
-        /// What the system says.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// The network between hosts, or between neighborhoods, cannot be used.
     #[error("rank {rank}: the conduit {conduit} cannot be set up: {cause}")]
     Network {
-        /// Where.
+        /// The rank.
         rank: Rank,
         /// Which conduit.
         conduit: &'static str,
@@ -120,11 +122,11 @@ pub enum StartError {
     /// A program asked for something that is not allowed.
     #[error("{name}={value} is not allowed: {allowed}")]
     Setting {
-        /// What was asked for.
+        /// The name of the setting.
         name: &'static str,
         /// Its value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         allowed: String,
     },
 }

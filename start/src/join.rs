@@ -38,9 +38,9 @@ pub struct Joining<'a> {
     pub mode: ThreadMode,
     /// Ranks of a program that was started alone; `None` as the environment says.
     pub ranks: Option<u32>,
-    /// What a segment may grow to where the user does not say; `None` for the usual.
+    /// Length that a segment may grow to where the user sets none; `None` for the usual.
     pub limit: Option<SegmentLimit>,
-    /// Hash of what the client registers, which must be the same on all ranks.
+    /// Hash of the registrations of the client; the same on all ranks.
     pub digest: &'a [u8],
     /// How many things the client registers.
     pub count: usize,
@@ -48,24 +48,24 @@ pub struct Joining<'a> {
 
 /// Calls `f` with the context of the calling thread, which every call of an [`Engine`] takes.
 ///
-/// Safe code has none, as a thread that is retired or enters another context makes ends of scopes
-/// believe what is not so:
+/// Safe code has no context: if it retired the thread, or entered another context, a scope would
+/// end before its operations are complete:
 ///
 /// ```compile_fail,E0133
 /// argonet_start::with_thread(|ctx| ctx.retire());
 /// ```
 ///
 /// # Safety
-/// What `f` does with the context keeps the [contract of the engine](argonet_engine#contract); it
-/// is given to calls of the engine of this process's job only.
+/// `f` keeps the [contract of the engine](argonet_engine#contract) with the context, and passes it
+/// only to calls of the engine of this process's job.
 #[inline(always)]
 pub unsafe fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
     process::with(f)
 }
 
 /// At most `most` live threads may call from now on: the first call of another one fails with
-/// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads). `at_end` is called by each
-/// thread that has called, when it ends, before what the library keeps for it is given back. Once a
+/// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads). Each thread that has called
+/// calls `at_end` when it ends, before the library releases its state of the thread. Once a
 /// process.
 ///
 /// # Safety
@@ -79,7 +79,7 @@ pub unsafe fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
 pub struct Joined {
     /// The engine.
     pub engine: Engine<Selector>,
-    /// Who started the job.
+    /// The bootstrap that started the job.
     pub boot: Arc<LocalJob>,
     /// The settings of the job.
     pub settings: Settings,
@@ -87,7 +87,7 @@ pub struct Joined {
     pub limit: u64,
     /// Where the ranks are.
     pub places: Arc<Places>,
-    /// What ranks publish of their segments.
+    /// Published bases and lengths of the ranks' segments.
     pub published: Arc<Published>,
 }
 
@@ -96,10 +96,10 @@ pub struct Joined {
 /// agent on a host. The process then ends with the job, and the call does not return.
 ///
 /// # Errors
-/// A number of ranks that is missing or none, and whatever keeps a launcher from starting.
+/// A number of ranks that is missing or none; a launcher that cannot start.
 pub fn launch_if_alone() -> Result<()> {
     if !process::may_join() {
-        // It is or was a rank, which `join` says.
+        // It is or was a rank, which `join` reports.
         return Ok(());
     }
     let settings = Settings::from_environment()?;
@@ -120,12 +120,12 @@ pub fn launch_if_alone() -> Result<()> {
 /// ```
 ///
 /// # Safety
-/// The caller keeps the [contract of the engine](argonet_engine#contract) with what it gets: other
+/// The caller keeps the [contract of the engine](argonet_engine#contract) with the result: other
 /// ranks of the job may be programs of safe code. It publishes no length of a segment but that of
-/// what is attached ([`Published`]).
+/// attached memory ([`Published`]).
 ///
 /// # Errors
-/// Whatever keeps the job from starting; see [`StartError`].
+/// The job cannot start; see [`StartError`].
 pub unsafe fn join(
     how: Joining<'_>,
     register: impl FnOnce(&mut HandlerTable) -> Result<()>,
@@ -193,7 +193,7 @@ pub unsafe fn join(
         processor_to_spare: spare,
     })?;
     if let Some(network) = &network {
-        published.before_telling(reaches(network, rank));
+        published.before_publishing(reaches(network, rank));
     }
     let threads = network.as_ref().map_or(0, |n| n.busy_threads());
     let running = busy.saturating_mul(threads.saturating_add(1));
@@ -258,7 +258,7 @@ pub unsafe fn join(
     })
 }
 
-/// What one message of a non-contiguous transfer moves at most.
+/// Sets the most bytes that one message of a non-contiguous transfer moves.
 fn limit_vis_chunks(engine: &Engine<Selector>, settings: &Settings) {
     let all = settings.get(&VIS_MAX_CHUNK);
     for (direction, own) in [
@@ -283,7 +283,7 @@ impl Joined {
     /// reach it after the start. Collective; does not poll, so no handler runs.
     ///
     /// # Errors
-    /// [`StartError::Mismatch`]; on all ranks if there is not enough memory; else what concerns
+    /// [`StartError::Mismatch`]; on all ranks if there is not enough memory; otherwise an error of
     /// this rank's segment alone.
     pub fn attach_at_start(&self, bytes: u64) -> Result<OwnSegment> {
         let (boot, rank) = (&self.boot, self.boot.rank());
@@ -307,7 +307,7 @@ impl Joined {
     /// Ranks may communicate from now on. Collective; does not poll.
     ///
     /// # Errors
-    /// What keeps ranks from coming.
+    /// A rank cannot start.
     pub fn start(&self) -> Result<()> {
         self.boot.fence()?;
         self.boot.started();
@@ -318,7 +318,7 @@ impl Joined {
     /// can reach all segments on return. Collective; polls; once a process.
     ///
     /// # Errors
-    /// On all ranks if there is not enough memory; else what concerns this rank's segment alone.
+    /// On all ranks if there is not enough memory; otherwise an error of this rank's segment alone.
     pub fn attach(&self, ctx: &ThreadCtx, bytes: u64) -> Result<OwnSegment> {
         let engine = &self.engine;
         let mut requests = vec![0u64; engine.size() as usize];
@@ -333,7 +333,7 @@ impl Joined {
         let words = requests.as_mut_bytes();
         engine.collective(ctx, &pass, words, size_of::<u64>())?;
         let own = self.attach_one_of(&requests)?;
-        self.published.tell_len(own.len())?;
+        self.published.publish_len(own.len())?;
         if !self.published.has_others() {
             engine.barrier(ctx, Meeting::Segments)?;
             return Ok(own);
@@ -346,7 +346,8 @@ impl Joined {
         Ok(own)
     }
 
-    /// Attaches what this rank asks for, if its host has memory for what all its ranks ask for.
+    /// Attaches the bytes that this rank requests, if its host has memory for the requests of all
+    /// its ranks.
     fn attach_one_of(&self, requests: &[u64]) -> Result<OwnSegment> {
         let rank = self.boot.rank();
         let available = self.places.card(rank).available;
@@ -373,7 +374,7 @@ fn spans(
 ) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Places)> {
     let (rank, near) = (boot.rank(), boot.neighborhood());
     let reaches = near != boot.host_ranks() && Reach::of(settings.get(&CONDUIT), settings).segments;
-    // Whose segments the file holds.
+    // The ranks whose segments the file holds.
     let whole = if reaches {
         boot.host_ranks()
     } else {
@@ -426,7 +427,7 @@ fn spans(
     };
     let directory = Directory::of_neighborhood(file, rank, boot.size(), near)?;
     if let Some(base) = directory.span_base(rank) {
-        published.tell_base(base.addr().get() as u64)?;
+        published.publish_base(base.addr().get() as u64)?;
     }
     Ok((directory, reached, places))
 }

@@ -27,7 +27,7 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A network that this rank has joined, and whose ends the others know after the next fence.
+/// A network that this rank has joined. The other ranks know its addresses after the next fence.
 pub(crate) enum Network {
     /// All ranks share memory.
     None,
@@ -36,7 +36,7 @@ pub(crate) enum Network {
     Usnic(Box<usnic::Open>),
 }
 
-/// What a network's conduit is made with.
+/// Arguments for making a network's conduit.
 pub(crate) struct Connecting<'a> {
     pub(crate) boot: &'a Arc<LocalJob>,
     pub(crate) mode: ThreadMode,
@@ -135,8 +135,8 @@ impl Network {
         publish_summary(&network);
         let (last, gauges) = (Arc::downgrade(&network), network.gauges());
         process::at_end(Box::new(move || {
-            // Who has left a barrier may have sent what others wait for there and what waits for
-            // its connection.
+            // This rank may have left a barrier while messages that others wait for there still
+            // wait for their connection.
             if let Some(network) = last.upgrade() {
                 let job = boot.upgrade();
                 let limit = job.map_or(Duration::MAX, |job| job.exit_grace());
@@ -195,8 +195,8 @@ impl Open {
     }
 }
 
-/// How long what was gathered waits for a rank that makes no call: where the thread that looks
-/// takes the processor of a rank, and where there is one to spare.
+/// How long gathered messages wait for a rank that makes no call: where the progress thread takes
+/// the processor of a rank, and where there is a processor to spare.
 const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_micros(50)];
 
 fn sizes(settings: &Settings) -> ChannelSizes {
@@ -234,8 +234,8 @@ fn write_statistics(gauges: Option<&Gauges>, rank: JobRank, path: &Path) {
     }
 }
 
-/// What was kept for connections, who has come, and exits reported and heard of stand in the
-/// rank's statistics.
+/// Writes the memory kept for connections, the peers that have connected, and the exits sent and
+/// received into the rank's statistics.
 fn publish_summary(network: &selector::Network) {
     let network = Arc::downgrade(network);
     argonet_trace::on_summary_of_library(Box::new(move || {
@@ -254,7 +254,7 @@ fn publish_summary(network: &selector::Network) {
     }));
 }
 
-/// The end of the job is reported and heard of over a network's system queue.
+/// Reports the end of the job, and follows reports of others, over a network's system queue.
 // spec P13: shutdown on the system queue.
 pub(crate) fn follow_exits(network: &selector::Network, boot: &Arc<LocalJob>) {
     let job = Arc::clone(boot);

@@ -10,11 +10,11 @@ use argonet_settings::{SegmentLimit, Settings};
 use core::ops::Range;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// What the first rank of a neighborhood publishes.
+/// The card that the first rank of a neighborhood publishes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub(crate) struct Card {
-    /// What a segment may become, bytes.
+    /// Length that a segment may grow to, in bytes.
     pub(crate) limit: u64,
     /// Memory that was available on the host, bytes.
     pub(crate) available: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    /// That of this rank's neighborhood; its first rank looks at the host for all.
+    /// Makes the card of this rank's neighborhood; its first rank looks at the host for all.
     pub(crate) fn make(
         boot: &LocalJob,
         preset: Option<SegmentLimit>,
@@ -75,13 +75,13 @@ struct Hood {
 pub struct Places(Vec<Hood>);
 
 impl Places {
-    /// Reads what the neighborhoods have published, after a fence.
+    /// Reads the cards that the neighborhoods have published, after a fence.
     pub(crate) fn read(boot: &LocalJob) -> Result<Self> {
         let mut cards = Vec::new();
         let mut rank = 0;
         while rank < boot.size() {
             let bytes = boot.lookup(JobRank(rank), Key::Segment)?;
-            // Ranks of one job run the same version, which starting has checked.
+            // Ranks of one job run the same version; the start has checked that.
             let card = Card::read_from_bytes(&bytes).ok();
             let card = card.filter(|card| card.first == rank && card.end > rank);
             let Some(card) = card else {
@@ -154,7 +154,7 @@ impl Places {
         card.host_first..card.host_end
     }
 
-    /// What every segment of the job may become, bytes.
+    /// Length that every segment of the job may grow to, in bytes.
     pub(crate) fn limit(&self) -> u64 {
         let limits = self.0.iter().map(|hood| hood.card.limit);
         limits.min().unwrap_or(0)

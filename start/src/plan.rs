@@ -1,4 +1,5 @@
-//! What a job takes of its host, and how it will wait there, decided from settings and host alone.
+//! The memory that a job takes of its host, and how it will wait there, decided from settings and
+//! host alone.
 //!
 //! A job decides by the same functions when it starts; `argonet info` shows it beforehand.
 
@@ -13,7 +14,7 @@ use core::ops::Range;
 use rustix::thread::CpuSet;
 use static_assertions::const_assert;
 
-/// What a segment has at the start, where neither user nor program say otherwise.
+/// Length of a segment at the start, where neither the user nor the program sets another.
 const SEGMENT_BYTES: u64 = 16 << 20;
 
 /// A job of some ranks on this host.
@@ -37,10 +38,10 @@ pub struct Plan {
     pub host: HostMemory,
     /// Why the job would not start; `Ok` where the segments fit.
     pub admitted: std::result::Result<(), SegmentError>,
-    /// Bytes of the rings between all ranks, if every pair fills its rings. Only what is touched
-    /// takes memory, and it is not part of what is compared with the host's.
+    /// Bytes of the rings between all ranks, if every pair fills its rings. Only touched pages take
+    /// memory, and the rings do not count when segments are compared with the host's memory.
     pub rings_most_bytes: u64,
-    /// What reductions of ranks that share memory take at most, if teams fill all slots.
+    /// The most bytes that reductions of ranks that share memory take, if teams fill all slots.
     pub pools_most_bytes: u64,
     /// Bytes of the job's control memory.
     pub control_bytes: u64,
@@ -50,7 +51,7 @@ pub struct Plan {
     pub quota: Option<u32>,
     /// How ranks wait.
     pub wait: WaitMode,
-    /// What that means for one thread of a rank.
+    /// The policy of one thread of a rank in that mode.
     pub policy: WaitPolicy,
 }
 
@@ -140,7 +141,8 @@ fn together(masks: &[Vec<u8>], own: &[u8], allowed: u32) -> u32 {
     count(&all)
 }
 
-/// What a segment of this host may become, in bytes; `preset` where the settings give no limit.
+/// Length that a segment of this host may grow to, in bytes; `preset` where the settings give no
+/// limit.
 pub(crate) fn segment_limit(
     host: &HostMemory,
     ranks: u32,
@@ -152,11 +154,11 @@ pub(crate) fn segment_limit(
     limit.per_rank(host.total_bytes(), ranks, PageKind::Normal.page_bytes())
 }
 
-/// What a segment has at the start, in bytes, if it may become `limit` bytes long.
+/// Length of a segment at the start, in bytes, if it may grow to `limit` bytes.
 pub fn segment_request(limit: u64, asked: Option<u64>, settings: &Settings) -> Result<u64> {
     let page = PageKind::Normal.page_bytes();
     let Bytes(request) = settings.get_or(&SEGMENT, Bytes(asked.unwrap_or(SEGMENT_BYTES)));
-    // A limit below the default means what it says; a larger wish is an error where it is used.
+    // A limit below the default holds as it is; a larger request is an error where it is used.
     let request = if asked.is_none() && settings.given(&SEGMENT).is_none() {
         request.min(limit)
     } else {

@@ -16,7 +16,7 @@ thread_local! {
 static THREADS: AtomicU64 = AtomicU64::new(0);
 static MOST_THREADS: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// What else is done when a thread ends that has called.
+/// Called in addition when a thread that has called ends.
 static AT_THREAD_END: OnceLock<fn(&ThreadCtx)> = OnceLock::new();
 
 /// At most so many threads may call from now on, and `at_end` is called by each that has when it
@@ -30,7 +30,7 @@ pub(crate) fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
 /// The calling thread calls for the first time, or anew after it was retired.
 fn arrive() -> Result<(), Crowded> {
     let limit = MOST_THREADS.load(Ordering::Relaxed);
-    // Acquire and Release: what a thread that has left had, this one may take.
+    // Acquire and Release: this thread may take the place of a thread that has left.
     let before = THREADS.fetch_add(1, Ordering::AcqRel);
     if before >= limit {
         THREADS.fetch_sub(1, Ordering::AcqRel);
@@ -78,7 +78,7 @@ const NOT_JOINED: u64 = u64::MAX;
 /// Some thread is about to join.
 const JOINING: u64 = u64::MAX - 1;
 
-/// What is done before the process ends in an orderly way.
+/// Called before the process ends in an orderly way.
 static AT_END: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 
 /// `act` is called when the process ends where exit handlers may run. Once a process.
@@ -106,7 +106,7 @@ pub(crate) fn report_exits_by(report: ReportExit) {
     }
 }
 
-/// The process ends: with false where only what is async-signal-safe may be done.
+/// The process ends; `orderly` is false where only async-signal-safe calls are allowed.
 pub(crate) fn end(orderly: bool) {
     if let Some(act) = AT_END.get().filter(|_| orderly) {
         act();

@@ -1,4 +1,4 @@
-//! What ranks publish of their segments: where each begins in its process, and how long it is.
+//! Published data of the ranks' segments: where each begins in its process, and how long it is.
 
 use crate::error::Result;
 use argonet_base::JobRank;
@@ -7,7 +7,8 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Neighbors' pages have it, of the others it is published once and then remembered.
+/// Bases and lengths of segments: read from the rank pages of neighbors; published once by the
+/// others, and then remembered here.
 pub struct Published {
     boot: Arc<LocalJob>,
     near: Range<u32>,
@@ -23,7 +24,7 @@ pub struct Published {
     reaches: OnceLock<Reaches>,
 }
 
-/// Makes what is attached reachable.
+/// Makes the attached memory reachable.
 pub(crate) type Reaches = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 impl Published {
@@ -41,14 +42,15 @@ impl Published {
         }
     }
 
-    /// Whether there are ranks elsewhere, for which this rank publishes what neighbors see.
+    /// Whether there are ranks elsewhere, for which this rank publishes its entries of the rank
+    /// page.
     pub(crate) fn has_others(&self) -> bool {
         !self.lens.is_empty()
     }
 
     /// Publishes where this rank's segment begins, or will begin; the others know after the next
     /// fence.
-    pub(crate) fn tell_base(&self, base: u64) -> Result<()> {
+    pub(crate) fn publish_base(&self, base: u64) -> Result<()> {
         let page = self.boot.rank_page(self.boot.rank());
         page.segment_base.store(base, Ordering::Relaxed);
         if self.has_others() {
@@ -60,8 +62,8 @@ impl Published {
     /// Publishes to neighbors how long this rank's segment is.
     ///
     /// # Errors
-    /// What keeps it from being reached.
-    pub(crate) fn tell_len(&self, len: u64) -> Result<()> {
+    /// The network cannot make the segment reachable.
+    pub(crate) fn publish_len(&self, len: u64) -> Result<()> {
         if let Some(reaches) = self.reaches.get() {
             reaches()?;
         }
@@ -71,7 +73,7 @@ impl Published {
     }
 
     /// From now on `reaches` is called before a length is published.
-    pub(crate) fn before_telling(&self, reaches: Reaches) {
+    pub(crate) fn before_publishing(&self, reaches: Reaches) {
         // There is one network, which is joined once.
         let _ = self.reaches.set(reaches);
     }
@@ -80,9 +82,9 @@ impl Published {
     /// that this call is part of.
     ///
     /// # Errors
-    /// What keeps it from being reached.
+    /// The network cannot make the segment reachable.
     pub fn all_have(&self, len: u64) -> Result<()> {
-        self.tell_len(len)?;
+        self.publish_len(len)?;
         self.all.store(len, Ordering::Release);
         Ok(())
     }
@@ -116,8 +118,8 @@ impl Published {
         };
         match known.load(Ordering::Relaxed) {
             0 => {
-                let told = self.boot.lookup(rank, Key::Span).ok();
-                let base = told.and_then(|bytes| bytes.try_into().ok());
+                let published = self.boot.lookup(rank, Key::Span).ok();
+                let base = published.and_then(|bytes| bytes.try_into().ok());
                 let base = base.map_or(0, u64::from_le_bytes);
                 known.store(base, Ordering::Relaxed);
                 base

@@ -1,4 +1,4 @@
-//! What a world does with its settings: warn, print, compare them between ranks.
+//! Settings of a world: warnings, output, and their comparison between ranks.
 
 use crate::error::{Result, StartError};
 use argonet_base::{JobRank, Rank};
@@ -28,7 +28,7 @@ fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Publishes what [`compare`] needs after the next fence.
+/// Publishes the settings for [`compare`], which follows after the next fence.
 pub(crate) fn publish(boot: &dyn Bootstrap, settings: &Settings) -> Result<()> {
     Ok(boot.publish(Key::Settings, &settings.card())?)
 }

@@ -13,7 +13,7 @@ fn usize_of(Bytes(bytes): Bytes) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// What the settings say, and the file that they name; a setting that the user gave by itself
+/// The tuning from the settings and the file that they name; a setting that the user gave by itself
 /// counts more than the file. All ranks have the same settings; a file is each rank's own, so
 /// [`compare`] follows.
 pub(crate) fn tuning(settings: &Settings, rank: Rank) -> Result<Tuning> {
@@ -52,7 +52,7 @@ pub(crate) fn tuning(settings: &Settings, rank: Rank) -> Result<Tuning> {
     Ok(tuning)
 }
 
-/// Publishes what [`compare`] needs after the next fence.
+/// Publishes the tuning for [`compare`], which follows after the next fence.
 pub(crate) fn publish(boot: &dyn Bootstrap, tuning: &Tuning) -> Result<()> {
     let words = tuning.values().flat_map(|(_, value)| value.to_ne_bytes());
     Ok(boot.publish(Key::Tuning, &words.collect::<Vec<_>>())?)

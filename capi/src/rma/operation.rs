@@ -118,7 +118,7 @@ impl<'a> Operation<'a> {
         if let Some(span) = &mut span {
             let (here, there) = (self.local.addr(), self.remote.addr() as u64);
             let engine = &job.joined.engine;
-            span.tell(engine.about_bytes(self.to(), self.bytes, here, there));
+            span.describe(engine.about_bytes(self.to(), self.bytes, here, there));
         }
         span
     }

@@ -110,7 +110,7 @@ pub(crate) const TEAMS: [Case; 48] = [
         Ends(&[
             "gex_TM_Create",
             "rank 1 of the job",
-            "nobody gives the same list",
+            "no caller gives the same list",
         ]),
     ),
     (

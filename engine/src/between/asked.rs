@@ -1,5 +1,5 @@
 //! Whether messages may go to an endpoint of another process. Only that process knows, so it is
-//! asked; what may have messages may have them for good, so that an answer that says so is kept.
+//! asked. An endpoint that may have messages may have them for good, so such an answer is kept.
 #![allow(unsafe_code)]
 
 use crate::core::{Engine, Injection};
@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::RwLock;
 use std::collections::HashSet;
 
-/// What a process has under an index of an endpoint.
+/// The state of an index of an endpoint in a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndpointState {
     /// No endpoint, so far.
@@ -39,7 +39,7 @@ impl EndpointState {
     }
 }
 
-/// What is known of endpoints besides the handler tables of this process's.
+/// Known states of endpoints, beside the handler tables of this process's endpoints.
 #[derive(Default)]
 pub(super) struct Asked {
     /// Endpoints of this process that cannot have messages, a bit each. Nothing else is published
@@ -60,7 +60,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What this process has under an index.
+    /// The state of an index in this process.
     pub(crate) fn own_endpoint(&self, index: u32) -> EndpointState {
         let mute = self.tables.asked.mute.load(Ordering::Relaxed);
         match u8::try_from(index) {
@@ -70,8 +70,9 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What a process has under an index. Unless that is this one, or it was asked before and
-    /// messages may go there, it is asked, and its polls answer; this waits for that.
+    /// The state of an index in a process. Asks that process, unless it is this one, or it has
+    /// answered before that messages may go there. Its polls answer; this call waits for the
+    /// answer.
     ///
     /// # Errors
     /// As [`far_query`](Self::far_query).

@@ -72,7 +72,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Checks what this process can know of the ends of a message for a client's handler.
+    /// Checks the ends of a message for a client's handler, as far as this process knows them.
     pub(crate) fn check_ends(
         &self,
         to: JobRank,
@@ -110,9 +110,8 @@ impl<C: Conduit> Engine<C> {
     /// there is [`far_long_between`](Self::far_long_between).
     ///
     /// # Errors
-    /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Which endpoints and handlers
-    /// another process has, only it knows: a message for one that it does not have ends the job
-    /// there.
+    /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Only another process knows its
+    /// endpoints and handlers: a message for a missing one ends the job there.
     pub fn request_between(
         &self,
         ctx: &ThreadCtx,
@@ -158,7 +157,7 @@ impl<C: Conduit> Engine<C> {
             Err(_) => self.request_slow(ctx, to, &message, injection),
         };
         if let Some(span) = &mut span {
-            span.tell(far_message(to, handler, args, len, source));
+            span.describe(far_message(to, handler, args, len, source));
             if sent.is_err() {
                 span.forget();
             }
@@ -198,7 +197,8 @@ impl<C: Conduit> Engine<C> {
         self.prepare_carried(ctx, &carried, MAX_ARGS + 1, injection)
     }
 
-    /// Sends what [`prepare_between`](Self::prepare_between) has prepared for the same endpoints.
+    /// Sends the payload that [`prepare_between`](Self::prepare_between) has prepared for the same
+    /// endpoints.
     ///
     /// # Errors
     /// [`AmError::NotForClients`]; the payload is canceled then.
@@ -231,7 +231,7 @@ impl<C: Conduit> Engine<C> {
             ctx,
             message_kind(MessageClass::Request, Category::Medium, false),
         ) {
-            span.tell(far_message(to, handler, args, len, core::ptr::null()));
+            span.describe(far_message(to, handler, args, len, core::ptr::null()));
         }
         Ok(())
     }
@@ -241,7 +241,7 @@ impl<C: Conduit> Engine<C> {
         let word = delivery.args().first().copied();
         let (ends, handler) = word
             .and_then(Endpoints::of_word)
-            .ok_or("it does not say between which endpoints it goes")?;
+            .ok_or("it does not name the endpoints of the message")?;
         self.run_between(delivery, ends, handler, 1);
         Ok(())
     }
@@ -270,12 +270,12 @@ impl<C: Conduit> Engine<C> {
     ) {
         let ran = self.table(ends.to).map(|table| table.dispatch(delivery));
         if ran != Some(true) {
-            self.nobody_there(delivery.source(), ends, handler, ran.is_some());
+            self.missing_handler(delivery.source(), ends, handler, ran.is_some());
         }
     }
 
     #[cold]
-    fn nobody_there(
+    fn missing_handler(
         &self,
         source: JobRank,
         ends: Endpoints,

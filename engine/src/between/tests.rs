@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Writes down what it gets, a request or a reply.
+/// Records the message that it gets, a request or a reply.
 const WRITE: HandlerIndex = HandlerIndex(140);
 /// The same, and answers in the category of the request, with its arguments and payload.
 const ANSWER: HandlerIndex = HandlerIndex(141);
-/// Answers with a long of as many bytes as argument 0 says, into what the sender has bound.
+/// Answers with a long of as many bytes as argument 0 says, into memory that the sender has bound.
 const FAR: HandlerIndex = HandlerIndex(142);
 
 /// Where longs go in attached segments.
@@ -142,7 +142,7 @@ impl Ends {
         engine.request_between(&context(), JobRank(to), ends, message, Injection::Blocking)
     }
 
-    /// Sends a request to [`ANSWER`], and compares what both sides see with what was sent.
+    /// Sends a request to [`ANSWER`], and compares the messages at both sides with the request.
     fn there_and_back(
         &self,
         to: u32,
@@ -279,15 +279,15 @@ fn the_first_endpoint_and_a_further_one_have_their_own_handlers() {
         ends.send(1, Endpoints { from: 0, to: 3 }, &message(ANSWER)),
         Ok(())
     );
-    let told = ends.rig.settle().unwrap();
+    let message = ends.rig.settle().unwrap();
     assert!(
-        told.contains("handler index 140 is not registered at endpoint 0 of rank 0"),
-        "{told}"
+        message.contains("handler index 140 is not registered at endpoint 0 of rank 0"),
+        "{message}"
     );
 }
 
 #[test]
-fn longs_go_into_what_an_endpoint_has_bound() {
+fn longs_go_into_memory_bound_to_an_endpoint() {
     const KIB64: usize = 64 << 10;
     let ends = Ends::new();
     let engine = &ends.rig.ranks[0].engine;
@@ -332,10 +332,10 @@ fn longs_go_into_what_an_endpoint_has_bound() {
     // SAFETY: the array is readable.
     unsafe { engine.far_long_between(&ctx, beyond, between, WRITE, &[], [1].as_ptr(), 1, wait) }
         .unwrap();
-    let told = ends.rig.settle().unwrap();
+    let message = ends.rig.settle().unwrap();
     assert!(
-        told.contains("endpoint 5, is outside of its segment"),
-        "{told}"
+        message.contains("endpoint 5, is outside of its segment"),
+        "{message}"
     );
     assert!(ends.seen().is_empty());
 }
@@ -396,7 +396,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_is_sent() {
+fn errors_are_reported_before_anything_is_sent() {
     let ends = Ends::new();
     let engine = &ends.rig.ranks[0].engine;
     let plain = Message {
@@ -498,7 +498,7 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
 }
 
 #[test]
-fn others_say_what_their_endpoints_are() {
+fn peers_report_the_state_of_their_endpoints() {
     use crate::EndpointState::{Missing, Mute, Open};
     let ends = Ends::new();
     for rank in &ends.rig.ranks {
@@ -531,8 +531,8 @@ fn others_say_what_their_endpoints_are() {
 }
 
 #[test]
-fn a_message_for_what_its_target_does_not_have_ends_the_job() {
-    let told = |to, handler| {
+fn a_message_to_a_missing_endpoint_or_handler_ends_the_job() {
+    let message_of = |to, handler| {
         let ends = Ends::new();
         let message = Message {
             handler,
@@ -540,17 +540,17 @@ fn a_message_for_what_its_target_does_not_have_ends_the_job() {
             payload: Payload::None,
         };
         assert_eq!(ends.send(1, Endpoints { from: 3, to }, &message), Ok(()));
-        let told = ends.rig.settle().unwrap();
+        let message = ends.rig.settle().unwrap();
         assert!(ends.seen().is_empty());
-        told
+        message
     };
-    let no_endpoint = told(9, WRITE);
+    let no_endpoint = message_of(9, WRITE);
     assert!(
         no_endpoint.contains("rank 1 has no endpoint 9 for active messages")
             && no_endpoint.contains("endpoint 3 of rank 0"),
         "{no_endpoint}"
     );
-    let no_handler = told(5, HandlerIndex(150));
+    let no_handler = message_of(5, HandlerIndex(150));
     assert!(
         no_handler.contains("handler index 150 is not registered at endpoint 5 of rank 1")
             && no_handler.contains("endpoint 3 of rank 0"),
@@ -559,7 +559,7 @@ fn a_message_for_what_its_target_does_not_have_ends_the_job() {
 }
 
 #[test]
-fn words_that_lie_are_told_as_damage() {
+fn forged_endpoint_words_are_reported_as_broken_messages() {
     let good = Endpoints { from: 3, to: 3 }.word(WRITE);
     for args in [
         vec![],
@@ -578,10 +578,10 @@ fn words_that_lie_are_told_as_damage() {
         engine
             .request(&ctx, JobRank(1), &message, Injection::Blocking)
             .unwrap();
-        let told = ends.rig.settle().unwrap();
+        let message = ends.rig.settle().unwrap();
         assert!(
-            told.contains("it does not say between which endpoints"),
-            "{args:x?}: {told}"
+            message.contains("it does not name the endpoints"),
+            "{args:x?}: {message}"
         );
         assert!(ends.seen().is_empty());
     }

@@ -1,4 +1,5 @@
-//! What a member calls, and what of that all members must call alike.
+//! A member's call of a collective operation, and the part of it that must be the same at all
+//! members.
 #![allow(unsafe_code)]
 
 use super::label::{Label, Signature};
@@ -85,7 +86,7 @@ pub type FoldFn = unsafe fn(context: [*const (); 2], left: *const u8, right: *mu
 pub struct Folding {
     /// The function.
     pub function: FoldFn,
-    /// What it is given besides.
+    /// Passed to the function.
     pub context: [*const (); 2],
     /// Whether the operands must stay in the order of ranks, because the operation does not
     /// commute.
@@ -93,7 +94,7 @@ pub struct Folding {
     /// Whether the function is, or calls, the client's: it is called with no lock held that another
     /// call waits for.
     pub is_client_code: bool,
-    /// What members compare of it, so that those that combine differently end the job.
+    /// The signature that members compare: members that combine differently end the job.
     pub signature: Signature,
 }
 
@@ -111,7 +112,7 @@ impl Folding {
         }
     }
 
-    /// What members that name operation and type alike agree about.
+    /// The signature of an operation and a type, the same at all members that name both alike.
     #[must_use]
     pub fn signature_of(op: Operation, dt: DataType) -> Signature {
         let (op, dt) = (op.bit().trailing_zeros(), u32::from(dt).trailing_zeros());
@@ -122,7 +123,7 @@ impl Folding {
     }
 }
 
-/// [`FoldFn`] of what is built in.
+/// [`FoldFn`] of the built-in operations.
 ///
 /// # Safety
 /// As many elements of the type lie at both places, the second of which may be written.
@@ -142,7 +143,7 @@ unsafe fn built_in(context: [*const (); 2], left: *const u8, right: *mut u8, cou
     fold_before(op, dt, right, left);
 }
 
-/// Whether all members meet in a call, beyond what its data makes them do.
+/// Whether all members meet in a call, even where its data does not make them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Meets {
     /// No data moves before all have called.
@@ -154,7 +155,7 @@ pub struct Meets {
 /// A call of one member.
 #[derive(Clone, Copy)]
 pub struct Call {
-    /// What.
+    /// The operation.
     pub kind: Kind,
     /// Rank of the root; 0 where there is none.
     pub root: u32,
@@ -162,7 +163,7 @@ pub struct Call {
     pub unit: usize,
     /// Elements of a block.
     pub count: usize,
-    /// What the member gives, if it gives anything.
+    /// The member's contribution, if it has one.
     pub src: *const u8,
     /// Where its result goes, if it gets one.
     pub dst: *mut u8,
@@ -174,9 +175,9 @@ pub struct Call {
     pub meets: Meets,
 }
 
-// SAFETY: the memory and the folding's context are the call's until its event is complete,
-// whichever thread goes on with it (`collective_start` demands that), and only the thread that
-// holds the flight's lock touches them.
+// SAFETY: the memory and the folding's context are the call's until its event is complete, for any
+// thread that goes on with it (`collective_start` demands that), and only the thread that holds the
+// flight's lock touches them.
 unsafe impl Send for Call {}
 
 impl Call {
@@ -210,7 +211,7 @@ impl Call {
         self.unit * self.count
     }
 
-    /// What all members call alike.
+    /// The label of the call, the same at all members.
     #[inline(always)]
     pub(super) fn label(&self) -> Label {
         let signature = self

@@ -1,4 +1,4 @@
-//! What a call by lines does: what a member writes, whose lines it reads, and what it makes of
+//! A call by lines: the data that a member writes, the lines that it reads, and how it combines
 //! them.
 #![allow(unsafe_code)]
 
@@ -46,7 +46,7 @@ pub(super) struct Course {
     pub(super) number: u64,
     /// How many calls of the team precede it, by lines or not.
     pub(super) before: u64,
-    /// What others compare.
+    /// The word that other members compare.
     pub(super) what: u64,
     /// The partial calls before it.
     pub(super) history: History,
@@ -122,7 +122,7 @@ impl Course {
             )
     }
 
-    /// Calls `enter` with what this member writes, and keeps what it gives to itself.
+    /// Calls `enter` with the data that this member writes, and copies its contribution to itself.
     ///
     /// # Safety
     /// The call's memory is as `collective_start` demands.
@@ -150,7 +150,7 @@ impl Course {
         }
     }
 
-    /// Takes what the next member gave, which `read` copies.
+    /// Takes the contribution of the next member, which `read` copies.
     ///
     /// # Safety
     /// The call's memory is as `collective_start` demands, and `give` has been called.
@@ -186,9 +186,9 @@ impl Course {
         read(theirs);
         let piece = &mut theirs[from..from + block];
         if let Some(folding) = folding {
-            // SAFETY: the target has what the members before gave, as many elements as the piece,
-            // which lies elsewhere; the function and its context are usable until the call is
-            // complete.
+            // SAFETY: the target has the contributions of the members before, as many elements as
+            // the piece, which lies elsewhere; the function and its context are usable until the
+            // call is complete.
             unsafe {
                 (folding.function)(folding.context, into, piece.as_mut_ptr(), self.call.count);
             }

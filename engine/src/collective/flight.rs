@@ -25,32 +25,32 @@ use core::ptr::NonNull;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What has become of a message of the current round.
+/// The state of a message of the current round.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// A send of which nothing has left, a receive that is not posted.
+    /// A send that has not begun, a receive that is not posted.
     Begins,
-    /// A send that has been offered, a receive for which something must come.
+    /// A send that has been offered, a receive that waits for a message.
     Waits,
     /// A send whose receiver waits for its pieces, from this offset on.
     Flows(usize),
     /// A receive that has been offered, to be answered.
     Answers(Lies),
-    /// A receive whose bytes have been read where they lay, to be said.
+    /// A receive whose bytes this member has read where they lay; the sender has yet to hear of it.
     Pulled,
     /// Complete.
     Over,
 }
 
-/// What the thread that goes on with a call needs.
+/// State of a call for the thread that goes on with it.
 pub(super) struct Work {
     pub(super) call: Call,
     pub(super) schedule: Schedule,
     scratch: Scratch,
     pub(super) round: usize,
-    /// Of the messages of the round; empty before it begins.
+    /// States of the messages of the round; empty before it begins.
     pub(super) states: Vec<State>,
-    /// Those that are not over.
+    /// Messages of the round that are not over.
     open: usize,
     pub(super) check: MismatchCheck,
     event: Option<Event>,
@@ -78,9 +78,9 @@ unsafe impl Send for Flight {}
 // SAFETY: as above.
 unsafe impl Sync for Flight {}
 
-/// What belongs to a client's call; nothing of it to one of the library's own.
+/// State of a client's call; a call of the library's own has none.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct ClientState {
     pub(super) event: Option<Event>,
     pub(super) standing: Option<Standing>,
     pub(super) blocks: bool,
@@ -93,13 +93,13 @@ impl Flight {
         number: u32,
         call: Call,
         schedule: Schedule,
-        told: Told,
+        state: ClientState,
     ) -> Self {
-        let Told {
+        let ClientState {
             event,
             standing,
             blocks,
-        } = told;
+        } = state;
         let scratch = member.spare.take(schedule.scratch_bytes());
         let work = Work {
             call,
@@ -279,8 +279,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Whether there was room for a message.
-    pub(super) fn tell(
+    /// Sends a message if there is room; says whether it has.
+    pub(super) fn send_header(
         &self,
         flight: &Flight,
         header: &Header,
@@ -311,7 +311,7 @@ impl<C: Conduit> Engine<C> {
             // SAFETY: a range of the schedule.
             let mut payload = unsafe { work.bytes(from) };
             if from.len > eager {
-                (header.form, header.at) = self.lies(payload.as_ptr(), from.len).told();
+                (header.form, header.at) = self.lies(payload.as_ptr(), from.len).to_wire();
                 header.len = from.len as u64;
                 payload = SharedBytes::from_slice(&[]);
             }
@@ -319,7 +319,7 @@ impl<C: Conduit> Engine<C> {
                 true => Payload::None,
                 false => Payload::Medium(payload),
             };
-            if !self.tell(flight, &header, payload, steps) {
+            if !self.send_header(flight, &header, payload, steps) {
                 return state;
             }
             if header.form == Form::Whole {
@@ -345,7 +345,7 @@ impl<C: Conduit> Engine<C> {
             header.at = offset as u64;
             // SAFETY: a range of the schedule.
             let payload = unsafe { work.bytes(from.part(offset, len)) };
-            if !self.tell(flight, &header, Payload::Medium(payload), steps) {
+            if !self.send_header(flight, &header, Payload::Medium(payload), steps) {
                 return state;
             }
             state = match offset + len {
@@ -391,13 +391,13 @@ impl<C: Conduit> Engine<C> {
                 state = State::Pulled;
             } else {
                 let header = flight.header(from, tag, Form::Ready);
-                let ready = self.tell(flight, &header, Payload::None, steps);
+                let ready = self.send_header(flight, &header, Payload::None, steps);
                 return if ready { State::Waits } else { state };
             }
         }
         if state == State::Pulled {
             let header = flight.header(from, tag, Form::Done);
-            if self.tell(flight, &header, Payload::None, steps) {
+            if self.send_header(flight, &header, Payload::None, steps) {
                 return State::Over;
             }
         }

@@ -1,4 +1,5 @@
-//! What all members must call alike, as every message and every line says it.
+//! The part of a call that must be the same at all members, as every message and every line carries
+//! it.
 //!
 //! ```text
 //! bits   63 ... 60   59 ... 54      53 ... 45   44 ... 31   30 ... 0
@@ -27,7 +28,7 @@ static_assertions::const_assert_eq!(KIND_AT + 4, 64);
 /// Bits of a [`Label::digest`].
 pub(super) const DIGEST_BITS: u32 = ELEMENT_BITS + OPERATION_BITS + 2;
 
-/// How values are combined, beside what C can name
+/// How values are combined, beside the operations that C can name
 /// ([`Folding::signature_of`](super::Folding::signature_of)).
 const OWN_OPERATIONS: u16 = 1 << 8 | 7 << 5;
 
@@ -40,7 +41,7 @@ const ELEMENTS: [&str; 14] = [
 /// Set in the element of a type that is not in [`ELEMENTS`]; a hash follows.
 const HASHED: u16 = 1 << (ELEMENT_BITS - 1);
 
-/// What members compare of the values of a call: of which type they are, and how they are combined.
+/// The values of a call as members compare them: their type, and how they are combined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signature {
     /// How values are combined, below 2^9; 0 where they are not.
@@ -143,7 +144,7 @@ impl Signature {
     }
 }
 
-/// What all members must call alike; every message has it.
+/// The part of a call that must be the same at all members; every message has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Label {
     pub(crate) kind: Kind,
@@ -207,9 +208,9 @@ impl Label {
     }
 }
 
-/// What partial calls of a team have been, in 31 bits, which the words of those calls are mixed
-/// with that all members read of all: who sees that those are the same knows that of the others
-/// before them.
+/// A hash of the partial calls of a team, in 31 bits. It is mixed into the words of calls in which
+/// all members read the lines of all: if those words are equal, the partial calls before them were,
+/// too.
 ///
 /// A call is partial if some member reads only some others' lines: two roots of one broadcast read
 /// no lines.
@@ -222,7 +223,7 @@ impl History {
         Self(bits)
     }
 
-    /// The word of a call that all members read of all.
+    /// The word of a call in which all members read the lines of all.
     #[inline(always)]
     pub(crate) fn mix(self, word: u64) -> u64 {
         word ^ (self.0 >> (64 - LEN_BITS))
@@ -233,7 +234,7 @@ impl History {
         (self.0.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// What a word in a line means, if its writer has this history.
+    /// The label in a word of a line, if its writer has this history.
     pub(crate) fn read(self, word: u64) -> Option<Label> {
         let label = Label::from_word(word)?;
         if label.kind.is_partial() {
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_differ_by_multiples_of_4_gib_have_different_words() {
+    fn lengths_4_gib_apart_have_different_words() {
         let label = |len| Label {
             kind: Kind::ReduceAll,
             root: 0,

@@ -1,9 +1,10 @@
-//! What has come for one member of a team, and where what comes goes: all that handlers see.
+//! Messages that have come for one member of a team, and the receives that they go to: all that
+//! handlers see.
 //!
-//! A member may be behind others, and not even have its team open yet. What comes too early is
-//! kept, and that is bounded: a send of more than [`EAGER`](super::plan::Tuning::eager_bytes) bytes
-//! is only offered until its receiver has come to it, a member runs at most two [`WINDOW`]s of
-//! calls ahead of another, and in a call each pair of members exchanges few messages of that size.
+//! A member may be behind others, and not even have its team open yet. Early messages are kept, in
+//! bounded memory: a send of more than [`EAGER`](super::plan::Tuning::eager_bytes) bytes is only
+//! offered until its receiver has come to it, a member runs at most two [`WINDOW`]s of calls ahead
+//! of another, and in a call each pair of members exchanges few messages of that size.
 
 use super::call::Kind;
 use super::label::Label;
@@ -28,7 +29,7 @@ const REMEMBERED: u32 = 256;
 const MOST_EACH: usize = 128;
 /// Messages that are kept in any case.
 const LEAST: usize = 4096;
-/// What a message takes beside its bytes, about.
+/// Memory of a message beside its bytes, about.
 const EACH_BYTES: usize = 128;
 /// Buffers that are kept for the next messages.
 const POOLED: usize = 64;
@@ -50,10 +51,10 @@ enum Item {
     Answer(Form),
 }
 
-/// What has become of a receive.
+/// The state of a receive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Coming {
-    /// Nothing has come, or not all.
+    /// No byte has come, or not all.
     Waits,
     /// The sender offers the bytes, which lie there.
     Offer(Lies),
@@ -61,18 +62,18 @@ pub(super) enum Coming {
     Complete,
 }
 
-/// Who has called what, as far as is known.
+/// A call that a rank is known to have made.
 #[derive(Clone, Copy)]
 struct Heard {
     number: u32,
-    who: JobRank,
+    rank: JobRank,
     label: Label,
 }
 
-/// What a member has called of a kind.
+/// The calls of one kind that a member has made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
-    /// How often.
+    /// Calls of this kind.
     pub calls: u64,
     /// Bytes of the blocks.
     pub bytes: u64,
@@ -86,7 +87,7 @@ pub(super) struct Mailbox {
     next: u32,
     /// Calls that are not complete here.
     live: Vec<u32>,
-    /// Those of them in which members meet to be close together, in order.
+    /// The windows among them, barriers that keep members close together, in order.
     windows: Vec<u32>,
     heard: Box<[Option<Heard>]>,
     arrived: HashMap<Slot, Item>,
@@ -98,7 +99,7 @@ pub(super) struct Mailbox {
     early_bytes: usize,
     /// Questions about calls to come.
     questions: usize,
-    /// What has been called, by kind.
+    /// The calls that were made, by kind.
     counts: [Count; 16],
 }
 
@@ -112,7 +113,7 @@ fn unexpected(header: &Header, source: JobRank) -> String {
         ..
     } = *header;
     format!(
-        "rank {source} sent a message ({form:?}, tag {tag}) of call {number} of team {:#x}, a {label}, that nobody waits for",
+        "rank {source} sent a message ({form:?}, tag {tag}) of call {number} of team {:#x}, a {label}, that this rank does not wait for",
         key.0
     )
 }
@@ -144,8 +145,8 @@ impl Mailbox {
         core::mem::take(&mut self.early_bytes)
     }
 
-    /// A message of so many bytes is about to come: what it takes, if it is kept for a team that is
-    /// not open. This mailbox counts that until it [opens](Self::open).
+    /// A message of so many bytes is about to come: the memory that it takes, if it is kept for a
+    /// team that is not open. This mailbox counts that until it [opens](Self::open).
     pub(super) fn early(&mut self, form: Form, bytes: usize) -> Option<usize> {
         if self.team.is_some() || form == Form::Question {
             return None;
@@ -155,19 +156,19 @@ impl Mailbox {
         Some(taken)
     }
 
-    /// Compares what a member calls with what is known of that call.
-    fn compare(&mut self, number: u32, who: JobRank, label: Label) -> Result<(), String> {
+    /// Compares a member's call with the label known for that number.
+    fn compare(&mut self, number: u32, rank: JobRank, label: Label) -> Result<(), String> {
         let heard = &mut self.heard[(number % REMEMBERED) as usize];
         match heard {
             Some(heard) if heard.number == number => {
                 if heard.label != label {
                     return Err(format!(
-                        "collective call {number} of a team is a {} at rank {}, but a {label} at rank {who}",
-                        heard.label, heard.who
+                        "collective call {number} of a team is a {} at rank {}, but a {label} at rank {rank}",
+                        heard.label, heard.rank
                     ));
                 }
             }
-            _ => *heard = Some(Heard { number, who, label }),
+            _ => *heard = Some(Heard { number, rank, label }),
         }
         Ok(())
     }
@@ -188,13 +189,13 @@ impl Mailbox {
         if is_window {
             self.windows.push(number);
         }
-        // Those about this call have been compared with it now; others ask again.
+        // Questions about this call are compared with it now; other ranks ask again.
         self.questions = 0;
         self.compare(number, me, label)?;
         Ok(number)
     }
 
-    /// What has been called.
+    /// The calls that were made.
     pub(super) fn counts(&self) -> Vec<(Kind, Count)> {
         let kinds = (0..).map(Kind::try_from).zip(self.counts);
         let called = kinds.filter_map(|(kind, count)| Some((kind.ok()?, count)));
@@ -349,7 +350,7 @@ impl Mailbox {
         }
     }
 
-    /// What has become of a receive that was posted.
+    /// The state of a receive that was posted.
     pub(super) fn look(&mut self, slot: Slot) -> Result<Coming, String> {
         let Some(posted) = self.posted.get_mut(&slot) else {
             return Ok(Coming::Complete);

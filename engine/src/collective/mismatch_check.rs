@@ -1,4 +1,4 @@
-//! Whether those that a member waits for call the same.
+//! Whether the members that a member waits for call the same.
 
 use super::call::Kind;
 use super::flight::{Flight, State, Work};
@@ -15,7 +15,7 @@ use core::time::Duration;
 /// When a member looks at those of its neighborhood for the first time.
 const EARLIER: Duration = Duration::from_millis(50);
 
-/// What a member to which nothing comes thinks of it.
+/// The state of a member that waits and gets no message.
 #[derive(Clone, Copy)]
 pub(super) enum MismatchCheck {
     /// It has not looked twice.
@@ -40,9 +40,9 @@ impl Flight {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Asks those that this member waits for whether they call the same, if nothing comes in a
-    /// round for [`PATIENCE`], and looks from time to time what members of the neighborhood have
-    /// called, and what ranks say of other calls.
+    /// If nothing comes in a round for [`PATIENCE`], asks the members that this one waits for
+    /// whether they call the same. From time to time also compares the calls of members of the
+    /// neighborhood, and the calls that other ranks report.
     pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
         // A member that is late in one of the library's own calls is late in another, too.
         if work.call.kind == Kind::Window {
@@ -96,8 +96,8 @@ impl<C: Conduit> Engine<C> {
             };
             if *state == State::Waits {
                 let header = flight.header(other, tag, Form::Question);
-                // Whom there is no room for is not asked.
-                self.tell(flight, &header, Payload::None, steps);
+                // A member is not asked while there is no room for the question.
+                self.send_header(flight, &header, Payload::None, steps);
                 if flight.blocks {
                     self.question(&flight.called(), flight.member.team.job_rank(other));
                 }

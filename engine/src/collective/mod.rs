@@ -2,12 +2,13 @@
 //!
 //! Every operation is a [`Schedule`], made by a pure function ([`plan`]) of its kind, its lengths,
 //! the member's place and the neighborhoods: rounds of messages and of local steps. One machine
-//! executes them all (`flight`), driven by polls, since handlers cannot send. Handlers put what
-//! comes where it belongs, or keep it (`mailbox`).
+//! executes them all (`flight`), driven by polls, since handlers cannot send. Handlers put bytes
+//! that come where they belong, or keep them (`mailbox`).
 //!
-//! Messages say (team key, number of the call on that team, sender, receiver, tag), and what all
-//! members must call alike. A rank that differs from another ends the job with a message that names
-//! both; where nothing comes for long, a rank asks those that it waits for.
+//! Messages carry (team key, number of the call on that team, sender, receiver, tag), and the label
+//! of the call, which must be the same at all members. A rank that differs from another ends the
+//! job with a message that names both; where nothing comes for long, a rank asks the ranks that it
+//! waits for.
 //!
 //! Short calls of a team that has a slot of lines go without messages (`near`, `course`;
 //! [`lines`](super::lines)).

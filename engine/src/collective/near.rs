@@ -1,7 +1,7 @@
 //! Calls of teams that have a slot of lines: short ones inside a neighborhood, without messages.
 //!
-//! What a member does with its own line and with others' is here; how calls get through their lines
-//! is in [`queue`](super::queue).
+//! This module has the steps of a member on its own line and on others'; [`queue`](super::queue)
+//! has the way of calls through their lines.
 #![allow(unsafe_code)]
 
 use super::call::Call;
@@ -42,21 +42,21 @@ pub(super) struct Pending {
 pub(crate) struct Near {
     pub(crate) circle: Circle,
     pub(super) key: TeamKey,
-    /// The oldest first. Locked by who has the circle's turn.
+    /// The oldest first. Locked by the thread that has the circle's turn.
     pub(super) queue: Mutex<VecDeque<Pending>>,
-    /// Calls in the queue. Changed under its lock (Release), read by who asks whether earlier calls
-    /// are complete (Acquire).
+    /// Calls in the queue. Changed under its lock (Release), read by threads that test whether
+    /// earlier calls are complete (Acquire).
     pub(super) pending: AtomicU32,
-    /// Number of the next call by lines. Changed by who has the turn, as the next.
+    /// Number of the next call by lines. Changed by the thread that has the turn, as the next.
     next: AtomicU64,
     /// Calls of the team, by lines or not.
     calls: AtomicU64,
     /// Calls up to the last one by messages, which this member publishes when those by lines before
     /// it have been entered; or 0. Changed under the queue's lock.
-    untold: AtomicU64,
-    /// Pieces that have gone through the pools. Changed by who has the turn.
+    unpublished: AtomicU64,
+    /// Pieces that have gone through the pools. Changed by the thread that has the turn.
     pub(crate) pieces: AtomicU64,
-    /// The [`History`] of the team's calls. Changed by who has the turn.
+    /// The [`History`] of the team's calls. Changed by the thread that has the turn.
     history: Arc<AtomicU64>,
     /// The call in whose place a member has called something by messages, and since when this one
     /// knows. Taken for moments, and only then.
@@ -90,7 +90,7 @@ impl Near {
             key,
             queue: Mutex::default(),
             pending: AtomicU32::new(0),
-            untold: AtomicU64::new(0),
+            unpublished: AtomicU64::new(0),
             pieces: AtomicU64::new(0),
             history,
             differs_since: Mutex::default(),
@@ -161,18 +161,18 @@ impl Near {
 
     /// Publishes the last call by messages, unless a call by lines before it waits for room: the
     /// other members would conclude that this one has left that out. The caller has the turn.
-    pub(super) fn tell_untold(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
-        let calls = self.untold.load(Ordering::Relaxed);
+    pub(super) fn publish_calls(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
+        let calls = self.unpublished.load(Ordering::Relaxed);
         let waits = |pending: &Pending| !pending.course.entered && pending.course.before < calls;
         if calls != 0 && !queue.iter().any(waits) {
-            self.untold.store(0, Ordering::Relaxed);
+            self.unpublished.store(0, Ordering::Relaxed);
             lines.tell_messages(self.circle.slot, calls);
         }
     }
 
     /// Whether the oldest call can go on. The caller need not have the turn.
     pub(super) fn has_come(&self, lines: Lines<'_>) -> bool {
-        // Who has the lock goes on with it.
+        // The thread that has the lock goes on with it.
         let Some(queue) = self.queue.try_lock() else {
             return true;
         };
@@ -201,7 +201,7 @@ impl Near {
         let Some(queue) = self.queue.try_lock() else {
             return true;
         };
-        // Who waits for room has all others before it.
+        // A call that waits for room waits for all other members.
         queue.front().is_some_and(|Pending { course, .. }| {
             let slot = self.circle.slot;
             !course.entered
@@ -209,7 +209,7 @@ impl Near {
         })
     }
 
-    /// Those whose lines are not read.
+    /// The members whose lines are still to be read.
     pub(super) fn awaited_members(&self, course: &Course) -> &[JobRank] {
         let left = course.left.start as usize..course.left.end as usize;
         self.circle.members.get(left).unwrap_or(&[])
@@ -261,13 +261,13 @@ impl<C: Conduit> Engine<C> {
         ranks.all(|rank| self.directory.is_near(rank))
     }
 
-    /// What this rank can give the next team.
+    /// The slots that this rank can give the next team.
     pub(crate) fn offer_slots(&self) -> Offered<'_> {
         self.background.near.seats.offer(self.conduit.lines())
     }
 
-    /// Gives a team that has just been opened the slot that its members agree about, if there is
-    /// one: from what all members of its parent have offered, by process.
+    /// Gives a team that has just been opened the slot that its members agree on, if there is one.
+    /// `offers` has the offers of all members of its parent, by process.
     pub(crate) fn seat_team(
         &self,
         team: &Team,
@@ -299,7 +299,7 @@ impl<C: Conduit> Engine<C> {
         (self.mode == ThreadMode::Par).then(|| near.circle.turn.lock())
     }
 
-    /// Does what comes before a stage is entered.
+    /// Does the work of a stage before it is entered.
     pub(super) fn begin_stage(
         &self,
         ctx: &ThreadCtx,
@@ -320,7 +320,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Does what comes when all have entered a stage.
+    /// Does the work of a stage after all have entered it.
     #[inline(always)]
     pub(super) fn end_stage(
         &self,
@@ -369,7 +369,7 @@ impl<C: Conduit> Engine<C> {
         true
     }
 
-    /// Takes what an entry, which has been seen, comes with.
+    /// Takes the data of an entry that has been seen.
     #[inline(always)]
     pub(super) fn take_entry(
         &self,
@@ -425,12 +425,12 @@ impl<C: Conduit> Engine<C> {
 
     /// Publishes that this member begins a call by messages; returns where that call stands among
     /// those by lines.
-    pub(super) fn tell_near(&self, lines: Lines<'_>, near: &Arc<Near>) -> Standing {
+    pub(super) fn publish_call_by_messages(&self, lines: Lines<'_>, near: &Arc<Near>) -> Standing {
         let _turn = self.turn(near);
         let before = near.count();
         let queue = near.queue.lock();
-        near.untold.store(before + 1, Ordering::Relaxed);
-        near.tell_untold(lines, &queue);
+        near.unpublished.store(before + 1, Ordering::Relaxed);
+        near.publish_calls(lines, &queue);
         Standing {
             near: Arc::clone(near),
             before,
@@ -458,8 +458,8 @@ impl<C: Conduit> Engine<C> {
             if entry.is_none() && !lines.is_past(slot, rank, next) {
                 continue;
             }
-            // Looked at after that: who begins a call by messages says so before it enters those by
-            // lines that follow.
+            // Read after the line: a member publishes a call by messages before it enters the calls
+            // by lines that follow.
             if lines.by_messages(slot, rank) <= before {
                 self.members_differ(label, near, rank, entry);
             }
@@ -467,8 +467,8 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends the job if the rank whose line does not come has called something that goes by
-    /// messages. That rank reads in this one's line what is called here, and can name both calls,
-    /// so it has some time to do so; a root that has sent and gone on never does.
+    /// messages. That rank reads this one's call in its line and can name both calls, so it has
+    /// some time to do so; a root that has sent and gone on never does.
     #[inline(never)]
     pub(super) fn check_for_mismatch(
         &self,
@@ -492,7 +492,7 @@ impl<C: Conduit> Engine<C> {
                 return;
             }
             let own = format!("a {}", course.call.label());
-            let theirs = "one that is longer or goes by messages for another reason";
+            let theirs = "a longer one, or one that goes by messages for another reason";
             self.calls_differ(&own, rank, &theirs);
         }
     }

@@ -11,8 +11,8 @@
 //!    done that, each copies the others' results.
 //!
 //! So every byte is read by one other member on its way there and by each on its way back: the
-//! least that there can be. Short pieces take one stage, *give all*: everybody combines everything,
-//! which is more traffic and one meeting less.
+//! least that there can be. Short pieces take one stage, *give all*: each member combines
+//! everything, which is more traffic and one meeting less.
 //!
 //! A pool has two halves, which pieces use in turn, and no member needs to ask whether a half may
 //! be written anew: a member enters no stage before it has finished all calls before it. So a
@@ -31,13 +31,13 @@ use core::sync::atomic::Ordering;
 /// Bytes of half a pool.
 const HALF_BYTES: usize = Lines::POOL_BYTES / 2;
 
-/// Bytes that are combined at a time: what they pass through stays in the nearest cache.
+/// Bytes that are combined at a time, so that their buffer stays in the nearest cache.
 const BLOCK_BYTES: usize = 8 << 10;
 
-/// Bytes of all members together up to which everybody combines everything.
+/// Bytes of all members together up to which each member combines everything.
 const ALL_BYTES: usize = 32 << 10;
 
-/// What a stage does with its piece.
+/// The work of a stage on its piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     GiveAll,
@@ -114,7 +114,7 @@ impl Pools<'_> {
         parts(stage.piece, self.call.unit, self.near.size())
     }
 
-    /// What comes before the stage is entered.
+    /// The work before the stage is entered.
     ///
     /// # Safety
     /// The call's memory is as `collective_start` demands; `stage` may be entered, and all have
@@ -141,7 +141,7 @@ impl Pools<'_> {
         }
     }
 
-    /// What comes when all have entered the stage, and before it is finished.
+    /// The work after all have entered the stage, and before it is finished.
     ///
     /// # Safety
     /// The call's memory is as `collective_start` demands; all have entered `stage`.
@@ -179,8 +179,8 @@ impl Pools<'_> {
         unsafe { bulk::copy(into, from, range.len) };
     }
 
-    /// Combines what all give of a range into the target, if this member gets the result, and into
-    /// the pool of `into`, if there is one.
+    /// Combines the contributions of all to a range into the target, if this member gets the
+    /// result, and into the pool of `into`, if there is one.
     ///
     /// # Safety
     /// The call's memory is as `collective_start` demands; all members' pools hold the range, but
@@ -200,10 +200,10 @@ impl Pools<'_> {
                 true => own,
                 false => self.place(stage, member, block).cast_const(),
             };
-            // SAFETY: blocks of scratch, of sources and of pools, by this function's contract; what
-            // is in a pool is copied first, as only the copy is this process's own. As many whole
-            // elements lie at all of them. The function and its context are usable until the call
-            // is complete.
+            // SAFETY: blocks of scratch, of sources and of pools, by this function's contract;
+            // bytes in a pool are copied first, as only the copy is this process's own. As many
+            // whole elements lie at all of them. The function and its context are usable until the
+            // call is complete.
             unsafe {
                 bulk::copy(acc, given(size - 1), len);
                 for member in (0..size - 1).rev() {

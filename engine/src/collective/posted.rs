@@ -7,9 +7,9 @@ use argonet_segment::{SharedBytes, bulk};
 #[derive(Clone, Copy)]
 pub(super) struct Place(pub(super) *mut u8);
 
-// SAFETY: the memory is the call's until it is complete, whichever thread goes on with it; what
-// comes is put there under the mailbox's lock, and the call looks at it only when the mailbox says
-// that all is there.
+// SAFETY: the memory is the call's until it is complete, for any thread that goes on with it;
+// handlers put bytes there under the mailbox's lock, and the call reads them only when the mailbox
+// says that all are there.
 unsafe impl Send for Place {}
 
 /// A receive of which something is missing, or that the call has not looked at since.

@@ -23,8 +23,8 @@ pub(super) enum Lies {
 }
 
 impl Lies {
-    /// As an offer says it.
-    pub(super) fn told(self) -> (Form, u64) {
+    /// The form and the position for the header of an offer.
+    pub(super) fn to_wire(self) -> (Form, u64) {
         match self {
             Self::Address(address) => (Form::Offer, address),
             Self::Segment(offset) => (Form::OfferSegment, offset),
@@ -76,7 +76,7 @@ impl<C: Conduit> Engine<C> {
     /// Reads bytes of a peer where they lie; whether that is possible.
     ///
     /// # Safety
-    /// `into` is writable for `len` bytes, and the peer does not change what it has offered
+    /// `into` is writable for `len` bytes, and the peer does not change the offered bytes
     /// meanwhile.
     pub(super) unsafe fn pull(
         &self,
@@ -96,7 +96,7 @@ impl<C: Conduit> Engine<C> {
                 };
                 // SAFETY: the directory has checked the peer's side, the caller promises ours; a
                 // peer's segment and this call's memory are apart, or the schedule would receive
-                // into what is sent.
+                // into memory that it sends from.
                 unsafe { bulk::copy(into, place.as_ptr(), len) };
                 true
             }
@@ -118,8 +118,8 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise.
         match unsafe { read_process(process, address, into, len) } {
             Ok(()) => true,
-            // What is missing there is not offered by a peer that keeps to the rules, and it says
-            // so when it sends it; what is gone ends the job anyway.
+            // A peer that keeps to the rules offers no unmapped memory; another fails when it sends
+            // the bytes itself. A peer that is gone ends the job anyway.
             Err(CrossMemoryError::Missing { .. } | CrossMemoryError::Gone { .. }) => false,
             Err(_) => {
                 near.refused.store(true, Ordering::Relaxed);

@@ -195,7 +195,7 @@ impl<C: Conduit> Engine<C> {
             }
             self.begin_stage(ctx, lines, near, &course);
             let entered = self.enter_course(lines, near, &mut course, 0);
-            debug_assert!(entered, "nobody else uses the room");
+            debug_assert!(entered, "no other call uses the room");
         }
         self.poll_between(ctx, course.number);
         let mut lasts = MismatchCheck::default();
@@ -275,15 +275,15 @@ impl<C: Conduit> Engine<C> {
                 break;
             }
             // Before anything that follows a call by messages is entered.
-            near.tell_untold(lines, &queue);
+            near.publish_calls(lines, &queue);
             let course = &mut queue[at].course;
-            // A stage begins with work on what the one before has left.
+            // A stage begins with work on the results of the one before.
             if course.stage.is_some() || !self.enter_course(lines, near, course, at as u64) {
                 break;
             }
             steps.taken += 1;
         }
-        near.tell_untold(lines, &queue);
+        near.publish_calls(lines, &queue);
         let oldest = queue.front_mut()?;
         let course = &oldest.course;
         if oldest.in_hand || !(course.entered || near.may_enter(lines, course)) {
@@ -306,13 +306,13 @@ impl<C: Conduit> Engine<C> {
             self.begin_stage(ctx, lines, near, course);
             let _turn = self.turn(near);
             let mut queue = near.queue.lock();
-            near.tell_untold(lines, &queue);
+            near.publish_calls(lines, &queue);
             let entered = self.enter_course(lines, near, course, 0);
-            debug_assert!(entered, "nobody enters a call before the oldest");
+            debug_assert!(entered, "the oldest call is entered first");
             if let Some(oldest) = queue.front_mut() {
                 oldest.course.entered = entered;
             }
-            near.tell_untold(lines, &queue);
+            near.publish_calls(lines, &queue);
         }
         if !self.read_lines(ctx, lines, near, course) {
             if let Some(place) = near.awaited(course) {
@@ -350,11 +350,11 @@ impl<C: Conduit> Engine<C> {
         self.background.stepped();
         queue.pop_front();
         near.pending.fetch_sub(1, Ordering::Release);
-        near.tell_untold(lines, &queue);
+        near.publish_calls(lines, &queue);
     }
 
-    /// Lets another rank run, unless all that the oldest calls by lines wait for have other
-    /// processors: those are looked for a little longer first.
+    /// Lets another rank run, unless all ranks that the oldest calls by lines wait for have other
+    /// processors: then this thread looks at their lines a little longer first.
     pub(crate) fn give_way(&self) {
         if self.background.pending() & kind::LINES != 0
             && let Some(lines) = self.conduit.lines()

@@ -1,5 +1,5 @@
-//! What one member does in a collective operation, as a list of steps: the result of a pure
-//! function, executed by [`flight`](super::flight).
+//! The steps of one member in a collective operation: the result of a pure function, executed by
+//! [`flight`](super::flight).
 //!
 //! Steps come in rounds. The messages of a round are all under way at once, in any order; when the
 //! last of them is complete, its local steps are done one after another, and then the next round
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// One of the memories that a call works on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Area {
-    /// What the member gives: read alone.
+    /// The member's contribution: only read.
     Source,
     /// Where its result goes.
     Target,
@@ -23,11 +23,11 @@ pub enum Area {
 /// Bytes of an area.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Range {
-    /// Which.
+    /// The area.
     pub area: Area,
     /// Where they begin.
     pub at: usize,
-    /// How many.
+    /// Their number.
     pub len: usize,
 }
 
@@ -58,25 +58,25 @@ impl Range {
 pub enum Step {
     /// To a member.
     Send {
-        /// Whom.
+        /// The receiver.
         to: u32,
-        /// What.
+        /// The source.
         from: Range,
         /// How many this member has sent it before in this call.
         tag: u32,
     },
     /// From a member, which sends as many bytes.
     Receive {
-        /// Whom.
+        /// The sender.
         from: u32,
-        /// Where to.
+        /// The destination.
         into: Range,
         /// How many this member has received from it before in this call.
         tag: u32,
     },
     /// Local.
     Copy {
-        /// What.
+        /// The source.
         from: Range,
         /// Where to; as long, elsewhere.
         into: Range,
@@ -106,7 +106,7 @@ pub(super) const ALIGN: usize = 64;
 #[derive(Default)]
 pub struct Schedule {
     steps: Vec<Step>,
-    /// Those that are complete.
+    /// Rounds that have ended.
     rounds: Vec<Round>,
     /// Messages and all steps up to here, of the round that is being added to.
     messages: usize,
@@ -193,7 +193,7 @@ impl Schedule {
         self.scratch
     }
 
-    /// Takes back what has been given out since, for rounds to come; those that use it are over
+    /// Takes back scratch that was given out since, for rounds to come; those that use it are over
     /// then.
     pub fn scratch_back(&mut self, mark: usize) {
         self.round();
@@ -219,7 +219,7 @@ impl Schedule {
         &self.steps[begin..self.rounds[round].messages]
     }
 
-    /// What follows them.
+    /// The local steps of a round.
     #[must_use]
     pub fn local(&self, round: usize) -> &[Step] {
         let Round { messages, end } = self.rounds[round];

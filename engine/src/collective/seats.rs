@@ -3,8 +3,8 @@
 //!
 //! A slot is a rank's own: teams without a common rank can have the same. A rank that has left a
 //! team gives its slot to another when all members have finished their calls there, since one that
-//! has not may still read this rank's lines. What is left in the lines of earlier teams does no
-//! harm: calls of the next are numbered from a number on that no member has reached.
+//! has not may still read this rank's lines. Old entries in the lines of earlier teams do no harm:
+//! the numbers of the next team's calls begin above any number that a member has reached.
 
 use super::near::Near;
 use crate::Members;
@@ -13,7 +13,7 @@ use argonet_conduit::smp::Lines;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What a rank can give a team that is being made.
+/// The slots that a rank can give a team that is being made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Offer {
     /// Slots, as bits.
@@ -23,7 +23,7 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// What members who can give all have.
+    /// The slots that all offers have.
     pub(crate) fn agree(offers: impl Iterator<Item = Self>) -> Self {
         let all = Self {
             slots: u64::MAX,
@@ -68,8 +68,8 @@ pub(crate) struct Offered<'s> {
 }
 
 impl Seats {
-    /// What this rank can give the next team. While another offer stands, as several threads make
-    /// teams, nothing.
+    /// The slots that this rank can give the next team. While another offer stands, as several
+    /// threads make teams, none.
     pub(crate) fn offer(&self, lines: Option<Lines<'_>>) -> Offered<'_> {
         let mut state = self.0.lock();
         let state = &mut *state;
@@ -99,7 +99,7 @@ impl Seats {
 }
 
 impl Offered<'_> {
-    /// Takes the slot that all members agree about, if there is one.
+    /// Takes the slot that all members agree on, if there is one.
     pub(crate) fn take(&self, agreed: Offer) -> Option<u32> {
         let slots = agreed.slots & self.offer.slots;
         let slot = (slots != 0).then(|| slots.trailing_zeros())?;
@@ -129,7 +129,7 @@ mod tests {
     use argonet_base::JobRank;
 
     #[test]
-    fn members_agree_about_what_all_have() {
+    fn members_agree_on_the_slots_of_all() {
         let offer = |slots, first| Offer { slots, first };
         let agreed = Offer::agree([offer(0b1100, 7), offer(0b0110, 3)].into_iter());
         assert_eq!(agreed, offer(0b0100, 7));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_stands_alone_and_what_is_taken_is_not_offered_again() {
+    fn one_offer_at_a_time_and_taken_slots_are_not_offered_again() {
         let seats = Seats::default();
         // An engine without lines offers nothing, and keeps no other team from offering.
         assert_eq!(seats.offer(None).offer, Offer::default());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_member_twice_has_no_lines() {
+    fn a_team_with_a_process_twice_has_no_lines() {
         let members = |list: &[(u32, u32)]| {
             let list: Vec<_> = list.iter().map(|&(rank, at)| (JobRank(rank), at)).collect();
             Members::new(&list).unwrap()

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
-use super::flight::{Flight, Told};
+use super::flight::{ClientState, Flight};
 use super::plan::{Hoods, Situation, Task, plan};
 use super::schedule::Schedule;
 use super::teams::Member;
@@ -21,7 +21,7 @@ use argonet_trace::What;
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
-/// What a trace calls a call.
+/// The kind of a call in a trace.
 fn trace_kind(kind: Kind) -> argonet_trace::Kind {
     match kind {
         Kind::Barrier | Kind::Window => argonet_trace::Kind::BarrierStart,
@@ -70,9 +70,9 @@ impl<C: Conduit> Engine<C> {
     /// order.
     ///
     /// # Safety
-    /// Until the event is complete, all that the [`Kind`] of `call` says is given lies readable and
-    /// unchanged at `src`, and what it says is got may be written at `dst`; the two are the same or
-    /// do not overlap. `src` and `dst` are looked at nowhere else. The folding can be called by any
+    /// Until the event is complete, the source that the [`Kind`] of `call` names is readable and
+    /// unchanged at `src`, and its target may be written at `dst`; the two are the same or do not
+    /// overlap. `src` and `dst` are looked at nowhere else. The folding can be called by any
     /// thread, with its context.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a collective operation", self.rank)?;
         let mut span = span(ctx, trace_kind(call.kind));
         if let Some(span) = &mut span {
-            span.tell(What::Bytes(call.block() as u64));
+            span.describe(What::Bytes(call.block() as u64));
         }
         if call.root >= team.size() {
             return Err(AmError::NoSuchRank {
@@ -123,11 +123,11 @@ impl<C: Conduit> Engine<C> {
                 // SAFETY: the caller's promise.
                 return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
             }
-            standing = Some(self.tell_near(lines, near));
+            standing = Some(self.publish_call_by_messages(lines, near));
         }
         let Some(member) = self.background.collectives.member(team) else {
             self.fatal(&format!(
-                "rank {}: a collective operation of a team that has been closed",
+                "rank {}: a collective operation of a closed team",
                 self.rank
             ));
         };
@@ -136,12 +136,12 @@ impl<C: Conduit> Engine<C> {
             return Ok(Event::DONE);
         }
         let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
-        let told = Told {
+        let state = ClientState {
             event: Some(event),
             standing,
             blocks,
         };
-        let flight = self.take_off(&member, call, schedule, told);
+        let flight = self.take_off(&member, call, schedule, state);
         let mut steps = Steps::default();
         self.advance_one(ctx, &flight, &mut steps);
         if steps.stuck {
@@ -213,7 +213,7 @@ impl<C: Conduit> Engine<C> {
         member: &Arc<Member>,
         call: Call,
         schedule: Schedule,
-        told: Told,
+        state: ClientState,
     ) -> Arc<Flight> {
         let collectives = &self.background.collectives;
         // Numbers and flights are in the same order.
@@ -228,11 +228,17 @@ impl<C: Conduit> Engine<C> {
             let window = Call::of(Kind::Window);
             let number = numbered(&window, &mut mailbox);
             let steps = member.schedule(&window);
-            let flight = Flight::new(Arc::clone(member), number, window, steps, Told::default());
+            let flight = Flight::new(
+                Arc::clone(member),
+                number,
+                window,
+                steps,
+                ClientState::default(),
+            );
             flights.push(Arc::new(flight));
         }
         let number = numbered(&call, &mut mailbox);
-        let flight = Flight::new(Arc::clone(member), number, call, schedule, told);
+        let flight = Flight::new(Arc::clone(member), number, call, schedule, state);
         let flight = Arc::new(flight);
         flights.push(Arc::clone(&flight));
         self.background.begin(kind::COLLECTIVES);
@@ -249,7 +255,8 @@ impl<C: Conduit> Engine<C> {
                 work.is_over()
             }
             None => {
-                // The other thread may complete what this one waits for, and wakes no thread.
+                // The other thread may complete the call that this one waits for, and wakes no
+                // thread.
                 steps.stuck = true;
                 false
             }
@@ -283,7 +290,8 @@ impl<C: Conduit> Engine<C> {
             };
             at += usize::from(!self.advance_one(ctx, &flight, &mut steps));
         }
-        // What another thread finds at the same time is as good: the next look says it again.
+        // Another thread may store its result at the same time; either is good, as the next look
+        // stores it again.
         collectives.stuck.store(steps.stuck, Ordering::Relaxed);
         steps.taken
     }

@@ -1,4 +1,4 @@
-//! The teams that are open, and what has come for those that are not yet.
+//! The teams that are open, and the messages that have come for teams that are not open yet.
 
 use super::call::Kind;
 use super::flight::Flight;
@@ -27,7 +27,7 @@ const MOST_UNOPENED: usize = 1024;
 /// Bytes that messages for such teams take, at most, all together.
 const MOST_UNOPENED_BYTES: usize = 256 << 20;
 
-/// A team's member, and what belongs to its calls.
+/// A team's member, and the state of its calls.
 pub(super) struct Member {
     pub(super) team: Arc<Team>,
     pub(super) hoods: Hoods,
@@ -66,7 +66,7 @@ pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Collectives {
     registry: Mutex<Registry>,
-    /// What messages for teams that are not open take. Changed under the lock of the mailbox that
+    /// Bytes of messages for teams that are not open. Changed under the lock of the mailbox that
     /// they are in; Relaxed, as it is a sum that nothing else depends on.
     early_bytes: AtomicUsize,
     world: OnceLock<(Arc<Team>, Arc<Member>)>,
@@ -97,7 +97,7 @@ impl Collectives {
         let source = delivery.source();
         let Some(header) = Header::read(delivery) else {
             return Err(format!(
-                "rank {source} sent a message of a collective operation that is none"
+                "rank {source} sent a malformed message of a collective operation"
             ));
         };
         self.take(source, &header, delivery.payload())
@@ -125,7 +125,7 @@ impl Collectives {
         mailbox.arrive(source, header, payload)
     }
 
-    /// Where what comes for a member is kept.
+    /// The mailbox that keeps a member's messages.
     fn mailbox(&self, header: &Header, source: JobRank) -> Result<Arc<Mutex<Mailbox>>, String> {
         if header.key == TeamKey::WORLD
             && let Some((team, member)) = self.world.get()
@@ -161,7 +161,7 @@ impl Collectives {
         registry.members.get(&(team.key, team.rank)).map(Arc::clone)
     }
 
-    /// The one member that this process is of a team that is open.
+    /// The member of an open team in this process, if there is exactly one.
     fn only_member(&self, key: TeamKey) -> Option<Arc<Member>> {
         let registry = self.registry.lock();
         let mut members = registry.members.values().filter(|m| m.team.key == key);
@@ -334,14 +334,14 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What this member has called of a team: calls and bytes of their blocks, by kind.
+    /// The calls that this member has made on a team, and the bytes of their blocks, by kind.
     pub fn collective_counts(&self, team: &Team) -> Vec<(Kind, Count)> {
         let member = self.background.collectives.member(team);
         member.map_or_else(Vec::new, |member| member.mailbox.lock().counts())
     }
 
     /// Collective operations that this member has started on a team and that are not complete.
-    /// Those that another thread goes on with at this moment may be left out.
+    /// Operations that another thread goes on with at this moment may be left out.
     pub fn collectives_under_way(&self, team: &Team) -> usize {
         let flights: Vec<_> = self.background.collectives.flights.lock().clone();
         let of_team = |flight: &&Arc<Flight>| flight.is_of(team);
@@ -359,7 +359,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
-    /// complete. What others still wait for goes on.
+    /// complete. Calls that other members still wait for go on.
     pub fn close_team(&self, team: &Arc<Team>) {
         let collectives = &self.background.collectives;
         let member = {

@@ -1,4 +1,4 @@
-//! What the messages of collective operations say, in their arguments:
+//! The arguments of the messages of collective operations:
 //!
 //! ```text
 //! 0, 1  team key           2  number of the call        3  rank of the sender     4  rank of the receiver
@@ -23,7 +23,7 @@ const FORM_AT: u32 = 4;
 const DIGEST_AT: u32 = 7;
 static_assertions::const_assert_eq!(DIGEST_AT + DIGEST_BITS, 32);
 
-/// What a message is.
+/// The form of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
 #[repr(u8)]
 pub(super) enum Form {
@@ -105,7 +105,7 @@ impl Header {
         }
     }
 
-    /// What has come; `None` if it is nothing that a member sends.
+    /// Reads a message; `None` if no member sends such a one.
     pub(super) fn read(delivery: &Delivery<'_>) -> Option<Self> {
         let count = delivery.args().len();
         if count < COMMON {

@@ -5,8 +5,8 @@ use super::{DataType, Operation};
 /// `inout = inout op other`, element by element: `inout` stands on the left, so it comes from lower
 /// ranks. The type and the operation go together ([`Operation::reduces`]) and are built in.
 ///
-/// Integers wrap around. Minimum and maximum of floats are what the comparison in C gives: where an
-/// operand is a NaN, or both are zeros, the result is the right operand.
+/// Integers wrap around. Minimum and maximum of floats are as the comparison in C gives them: where
+/// an operand is a NaN, or both are zeros, the result is the right operand.
 ///
 /// The bytes need no alignment.
 ///
@@ -17,7 +17,7 @@ pub fn fold(op: Operation, dt: DataType, inout: &mut [u8], other: &[u8]) {
     apply(op, dt, inout, other, false);
 }
 
-/// `inout = other op inout`: as [`fold`] with what comes from lower ranks in `other`.
+/// `inout = other op inout`: as [`fold`] with the values of lower ranks in `other`.
 ///
 /// # Panics
 /// As [`fold`].
@@ -132,7 +132,7 @@ mod tests {
     use proptest::prelude::*;
     use zerocopy::IntoBytes;
 
-    /// What a C compiler makes of the expressions, on wide numbers.
+    /// The expressions as a C compiler evaluates them, on wide numbers.
     fn integer(op: Operation, a: i128, b: i128) -> i128 {
         match op {
             Operation::Add => a + b,
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_reduction_is_refused() {
+    fn invalid_reductions_are_refused() {
         let refused = |op, dt, left: usize, right: usize| {
             std::panic::catch_unwind(|| fold(op, dt, &mut vec![0; left], &vec![0; right])).is_err()
         };

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 /// Returns the process of a rank; `None` if it is on another host.
 pub type ProcessOf = Box<dyn Fn(JobRank) -> Option<u32> + Send + Sync>;
 
-/// Whose memory the kernel copies.
+/// The processes whose memory the kernel copies.
 #[derive(Default)]
 pub(super) struct Cross {
     processes: OnceLock<ProcessOf>,
@@ -62,8 +62,8 @@ impl<C: Conduit> Engine<C> {
         };
         let (address, len) = (range.address, range.len as usize);
         let copied = match side {
-            // SAFETY: the peer has bound all its memory, so that it expects what comes; our side is
-            // the caller's promise.
+            // SAFETY: the peer has bound all its memory, so that it expects writes; our side is the
+            // caller's promise.
             Side::Put(src) => unsafe { write_process(process, address, src, len) },
             // SAFETY: as above.
             Side::Get(dst) => unsafe { read_process(process, address, dst, len) },
@@ -118,6 +118,6 @@ impl<C: Conduit> Engine<C> {
                 _ => Outside::Hole(at),
             },
         };
-        self.fatal(&refusal.tell(self.rank, rank))
+        self.fatal(&refusal.message(self.rank, rank))
     }
 }

@@ -1,5 +1,5 @@
-//! Operations on far memory that are under way here. What an answer may write to is looked up here
-//! and never taken from the answer.
+//! Operations on far memory that are under way here. The memory that an answer may write to is
+//! looked up here and never taken from the answer.
 
 use super::super::vis::{KeptNotice, Scatter};
 use super::FarBound;
@@ -9,7 +9,7 @@ use core::ptr::with_exposed_provenance_mut;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Where answers go. Addresses are exposed, and valid for what the operation does until it is
+/// Where answers go. Addresses are exposed, and valid for the operation's accesses until it is
 /// complete, as its caller promised.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) enum Landing {
@@ -21,7 +21,7 @@ pub(in super::super) enum Landing {
         len: usize,
         piece: usize,
     },
-    /// What a peer has bound.
+    /// The memory that a peer has bound.
     Query(Answer),
     /// The value before an atomic operation, of so many bytes, none if it is not fetched; address 0
     /// if the caller does not want it.
@@ -35,7 +35,7 @@ pub(in super::super) enum Landing {
 /// Where the answer to a query goes: addresses of numbers of 64 bits, or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Answer {
-    /// What was asked for.
+    /// The endpoint of the query.
     pub(super) endpoint: u32,
     pub(super) address: usize,
     pub(super) len: usize,
@@ -50,7 +50,7 @@ impl Answer {
         }
     }
 
-    /// Writes it down.
+    /// Writes the answer to its places.
     ///
     /// # Safety
     /// Each place is 0, or the exposed address of an aligned and writable number.
@@ -67,7 +67,7 @@ impl Answer {
 /// An operation whose answers have not all come.
 #[derive(Debug)]
 pub(in super::super) struct Flight {
-    /// Who answers.
+    /// The rank that answers.
     pub(in super::super) peer: JobRank,
     pub(in super::super) token: OpToken,
     pub(in super::super) landing: Landing,
@@ -135,8 +135,8 @@ impl Flights {
     }
 
     /// An answer has come from `peer`: where it goes. The operation stays until
-    /// [`landed`](Self::landed) has been called for each that this admits, so that nothing is
-    /// written after completion whatever peers send.
+    /// [`landed`](Self::landed) has been called for each that this admits, so that no message of a
+    /// peer writes after completion.
     pub(in super::super) fn land(&self, op: u64, peer: JobRank) -> Result<Landing, &'static str> {
         let mut slab = self.0.lock();
         let flight = slab.slot(op).and_then(|slot| slot.flight.as_mut());
@@ -145,7 +145,7 @@ impl Flights {
             return Err("it answers an operation with another rank");
         }
         if flight.coming == 0 {
-            return Err("it answers an operation of which all is answered");
+            return Err("it answers an operation that has all its answers");
         }
         flight.coming -= 1;
         flight.landing_now += 1;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_with_the_last_that_has_been_dealt_with() {
+    fn a_flight_completes_with_its_last_piece() {
         let flights = Flights::default();
         let op = flights.begin(flight(1, 2));
         let peer = JobRank(1);

@@ -1,4 +1,4 @@
-//! What peers have bound, as far as their answers say.
+//! Memory that peers have bound, by their answers.
 
 use super::FarBound;
 use argonet_base::JobRank;
@@ -10,7 +10,8 @@ use std::collections::HashMap;
 pub(super) struct Known(RwLock<HashMap<(JobRank, u32), FarBound>>);
 
 impl Known {
-    /// Takes note of an answer. That nothing is bound is not kept: something may be soon.
+    /// Records an answer. Answers of endpoints without memory are not kept: the peer may bind some
+    /// soon.
     pub(super) fn note(&self, rank: JobRank, endpoint: u32, bound: FarBound) {
         if bound.len > 0 {
             self.0.write().insert((rank, endpoint), bound);

@@ -1,6 +1,6 @@
-//! Long active messages whose payload goes to far memory. One that is short enough travels in one
-//! medium, behind a prefix that says where it goes and whose it is; of a longer one the payload is
-//! put first and the prefix travels alone. A longer reply goes in parts ([`owed`](super::owed)).
+//! Long active messages whose payload goes to far memory. A short payload travels in one medium,
+//! behind a prefix that names its place and its handler; a longer one is put first, and the prefix
+//! travels alone. A longer reply goes in parts ([`owed`](super::owed)).
 //!
 //! ```text
 //! 0         8     16         20        21      22     23   24
@@ -25,12 +25,12 @@ use argonet_segment::{SharedBytes, SharedBytesMut, bulk};
 use argonet_trace::Kind;
 use core::ptr::NonNull;
 
-/// What stands before the payload.
+/// The header before the payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Prefix {
     pub(super) range: Range,
     pub(super) handler: HandlerIndex,
-    /// Whether the range's address is an offset in what is bound.
+    /// Whether the range's address is an offset in the bound memory.
     pub(super) is_offset: bool,
     /// Between which endpoints it goes.
     pub(super) ends: Endpoints,
@@ -70,7 +70,7 @@ impl Prefix {
 
     pub(super) fn check_handler(self) -> Result<(), Wrong> {
         if self.handler < CLIENT_BASE {
-            return Err("it is for a handler that is no client's");
+            return Err("it names a handler of the library");
         }
         Ok(())
     }
@@ -80,15 +80,15 @@ impl<C: Conduit> Engine<C> {
     /// Sends a long request whose payload goes to far memory: `handler` runs there as for any long,
     /// and gets the address from [`Delivery::address`]. The source may be reused when this returns.
     ///
-    /// With no bytes the address is handed on as it is, whatever is bound. Other ranges that the
-    /// target has not bound end the job.
+    /// With no bytes the address is handed on unchecked. Other ranges that the target has not bound
+    /// end the job.
     ///
     /// # Safety
     /// `src` is readable for `len` bytes during the call.
     ///
     /// # Errors
-    /// As [`request`](Self::request), and what a payload that does not fit one message can meet
-    /// with as a put.
+    /// As [`request`](Self::request), and the errors of a put if the payload does not fit one
+    /// message.
     #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
     pub unsafe fn far_long_request(
         &self,
@@ -128,7 +128,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a request", self.rank)?;
         let mut span = span(ctx, Kind::RequestLong);
         if let Some(span) = &mut span {
-            span.tell(far_message(place.rank, handler, args, len, src));
+            span.describe(far_message(place.rank, handler, args, len, src));
         }
         let envelope = Message {
             handler: match ends.are_primordial() {
@@ -168,7 +168,7 @@ impl<C: Conduit> Engine<C> {
     /// behind it runs the handler. The source may be reused when this returns.
     ///
     /// # Errors
-    /// As [`request`](Self::request), and what a put can meet with.
+    /// As [`request`](Self::request), and the errors of a put.
     pub fn long_request_in_parts(
         &self,
         ctx: &ThreadCtx,
@@ -235,7 +235,7 @@ impl<C: Conduit> Engine<C> {
         let mut prepared = self.prepare(ctx, &want, injection)?;
         assert!(
             prepared.capacity() >= bytes,
-            "a conduit prepares at least what was asked for"
+            "a conduit prepares at least the bytes asked for"
         );
         // SAFETY: the conduit is this engine's; the buffer has room for both, as was just checked;
         // the source is readable by the caller's promise, and another place than the buffer.
@@ -279,7 +279,7 @@ impl<C: Conduit> Engine<C> {
         };
         let mut carried = len;
         if len > self.far_long_reply_at_once() {
-            // A rank that can write it there needs no copy, and only says that it is there.
+            // A rank that can write the payload there needs no copy, and only sends the prefix.
             if prefix.is_offset || !self.cross_reply(delivery.source(), prefix.range, bytes) {
                 return self.owe(delivery, prefix, args, bytes);
             }
@@ -354,9 +354,9 @@ impl<C: Conduit> Engine<C> {
         if let Some(place) = place
             && carried > 0
         {
-            // SAFETY: all of the range lies in what is bound here, and who bound that promised that
-            // it is writable; what is carried has the range's length and begins behind the prefix,
-            // in other memory.
+            // SAFETY: all of the range lies in memory bound here, and the client that bound it
+            // promised that it is writable; the carried bytes have the range's length and begin
+            // behind the prefix, in other memory.
             unsafe {
                 let bytes = message.as_ptr().add(Prefix::BYTES);
                 bulk::copy(place.as_ptr(), bytes, carried);
@@ -389,8 +389,8 @@ impl<C: Conduit> Engine<C> {
         range: Range,
         place: Option<NonNull<u8>>,
     ) {
-        // SAFETY: all of the range lies in what is bound here, and who bound that promised that it
-        // is readable and writable.
+        // SAFETY: all of the range lies in memory bound here, and the client that bound it promised
+        // that it is readable and writable.
         let payload =
             place.map(|place| unsafe { SharedBytesMut::from_raw(place, range.len as usize) });
         let Prefix { handler, ends, .. } = prefix;

@@ -1,6 +1,6 @@
 //! Far memory: memory of peers that is not mapped here. Put, get and long active messages reach it
-//! over active messages to its owner, which checks each against what it has bound
-//! ([`Regions`]). Where a rank has bound all its memory, the kernel copies if it may ([`cross`]).
+//! over active messages to its owner, which checks each against its bound memory ([`Regions`]).
+//! Where a rank has bound all its memory, the kernel copies if it may ([`cross`]).
 //!
 //! A put or a get travels in pieces, each of which names the whole range, so that a range that is
 //! refused changes nothing at its target. An answer names its operation by a number
@@ -40,7 +40,7 @@ pub(super) use wire::{Args, Range, Refusal, Subject, unpack};
 /// A place in a peer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FarPlace {
-    /// Whose memory.
+    /// The rank of the memory.
     pub rank: JobRank,
     /// Endpoint of that rank to which the memory is bound.
     pub endpoint: u32,
@@ -53,13 +53,13 @@ pub struct FarPlace {
 pub struct ReplyPlace {
     /// Endpoint to which the memory is bound.
     pub endpoint: u32,
-    /// Address in that rank's process, or offset in what is bound.
+    /// Address in that rank's process, or offset in the bound memory.
     pub address: u64,
     /// Whether it is an offset.
     pub is_offset: bool,
 }
 
-/// What a rank has bound at an endpoint; all zero if nothing.
+/// The memory that a rank has bound at an endpoint; all zero if none.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FarBound {
@@ -109,8 +109,8 @@ impl<C: Conduit> Engine<C> {
         &self.far.regions
     }
 
-    /// Asks a rank what it has bound at an endpoint. The answer is in `answer` when the event is
-    /// complete; for this rank it is so at once.
+    /// Asks a rank for the memory that it has bound at an endpoint. The answer is in `answer` when
+    /// the event is complete; for this rank it is so at once.
     ///
     /// # Safety
     /// `answer` is aligned, and writable until the event is complete.
@@ -132,8 +132,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// [`far_query`](Self::far_query) whose answer goes to two places; what need not be known has
-    /// a null one.
+    /// [`far_query`](Self::far_query) whose answer goes to two places, each null if that part is
+    /// not wanted.
     ///
     /// # Safety
     /// Each place is null, or aligned and writable until the event is complete.
@@ -195,13 +195,14 @@ impl<C: Conduit> Engine<C> {
         })
     }
 
-    /// What a rank has bound at an endpoint, as far as an answer of that rank has said since
+    /// The memory that a rank has bound at an endpoint, if that rank has answered so since
     /// [`far_forget`](Self::far_forget).
     pub fn far_known(&self, rank: JobRank, endpoint: u32) -> Option<FarBound> {
         self.far.known.get(rank, endpoint)
     }
 
-    /// Forgets what [`far_known`](Self::far_known) returns: ranks may have bound something else.
+    /// Forgets the answers that [`far_known`](Self::far_known) returns: ranks may have bound other
+    /// memory.
     pub fn far_forget(&self) {
         self.far.known.clear();
     }
@@ -223,7 +224,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// What this rank has bound.
+    /// The memory that this rank has bound.
     fn bound(&self, endpoint: u32) -> FarBound {
         let bound = self.far.regions.lookup(endpoint);
         bound.map_or_else(FarBound::default, |(address, len)| FarBound {

@@ -30,7 +30,7 @@ const PARTS_A_POLL: usize = 16;
 /// other.
 const MOST_COMING: usize = 64;
 
-/// What stands before the bytes of a part.
+/// Bytes of the header before the bytes of a part.
 const HEADER: usize = Prefix::BYTES + 16;
 
 /// A reply that is not all sent.
@@ -61,7 +61,7 @@ pub(super) struct Coming(Mutex<HashMap<JobRank, Vec<(u64, u64)>>>);
 impl Coming {
     /// A part of so many bytes has been dealt with; whether it was the last one.
     fn landed(&self, from: JobRank, number: u64, len: u64, bytes: u64) -> Result<bool, Wrong> {
-        // The lock orders what the threads that took other parts have written before the handler.
+        // The lock orders the writes of threads that took other parts before the handler.
         let mut senders = self.0.lock();
         let replies = senders.entry(from).or_default();
         let known = replies.iter().position(|(known, _)| *known == number);
@@ -124,7 +124,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Sends what there is room for.
+    /// Sends parts as far as there is room.
     pub(in super::super) fn advance_replies(&self) -> usize {
         let owed = &self.background.owed;
         let mut steps = Steps::default();
@@ -192,9 +192,9 @@ impl<C: Conduit> Engine<C> {
                 return Ok(());
             }
         };
-        // SAFETY: the part lies inside the range, which lies in what is bound here, and who bound
-        // that promised that it is writable. What is carried begins behind the header, in other
-        // memory.
+        // SAFETY: the part lies inside the range, which lies in memory bound here, and the client
+        // that bound it promised that it is writable. The carried bytes begin behind the header, in
+        // other memory.
         unsafe {
             let place = place.add(offset as usize);
             bulk::copy(place.as_ptr(), message.as_ptr().add(HEADER), bytes);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_begins_more_replies_than_it_may_is_refused() {
+    fn too_many_begun_replies_of_a_rank_are_refused() {
         let coming = Coming::default();
         let (one, other) = (JobRank(1), JobRank(2));
         for number in 0..MOST_COMING as u64 {

@@ -1,5 +1,5 @@
-//! What a rank does with messages about far memory. Nothing in them is believed: ranges are checked
-//! against what is bound here, answers against what is under way here.
+//! Handlers of messages about far memory. Nothing in them is believed: ranges are checked against
+//! the memory bound here, answers against the operations under way here.
 
 use super::super::core::Engine;
 use super::super::limits::internal;
@@ -13,7 +13,7 @@ use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
-/// What is wrong with a message.
+/// Why a message is broken.
 pub(in super::super) type Wrong = &'static str;
 
 pub(in super::super) const ARGUMENTS: Wrong = "it has other arguments than such a message has";
@@ -76,8 +76,8 @@ impl<C: Conduit> Engine<C> {
                 return Ok(());
             }
         };
-        // SAFETY: the piece lies inside the range, which lies in what is bound here, and who bound
-        // that promised that it is writable. The payload is a view of other memory.
+        // SAFETY: the piece lies inside the range, which lies in memory bound here, and the client
+        // that bound it promised that it is writable. The payload is a view of other memory.
         unsafe {
             let place = place.add(offset as usize);
             bulk::copy(place.as_ptr(), bytes.as_ptr(), bytes.len());
@@ -150,7 +150,7 @@ impl<C: Conduit> Engine<C> {
         let [op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         match self.far.flights.land(op, delivery.source())? {
             Landing::Put | Landing::Noticed(_) => self.far_arrived(op),
-            _ => return Err("it says that a put is done which is something else"),
+            _ => return Err("it completes a put, but its operation is no put"),
         }
         Ok(())
     }
@@ -165,7 +165,7 @@ impl<C: Conduit> Engine<C> {
             piece,
         } = landing
         else {
-            return Err("it brings bytes of a get which is something else");
+            return Err("it brings bytes of a get, but its operation is no get");
         };
         let offset = usize::try_from(offset).map_err(|_| LENGTHS)?;
         // Each piece that was asked for, and nothing else.
@@ -184,7 +184,7 @@ impl<C: Conduit> Engine<C> {
     fn take_answer(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op, bound_at, len] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         let Landing::Query(answer) = self.far.flights.land(op, delivery.source())? else {
-            return Err("it answers a query which is something else");
+            return Err("it answers a query, but its operation is no query");
         };
         let bound = FarBound {
             address: bound_at,
@@ -201,7 +201,7 @@ impl<C: Conduit> Engine<C> {
 
     fn take_refusal(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let refusal = Refusal::unpack(delivery.args()).ok_or(ARGUMENTS)?;
-        self.fatal(&refusal.tell(self.rank, delivery.source()))
+        self.fatal(&refusal.message(self.rank, delivery.source()))
     }
 
     /// An answer has been dealt with.
@@ -251,7 +251,8 @@ impl<C: Conduit> Engine<C> {
         self.directory.resolve(self.rank, offset, len)
     }
 
-    /// Says that a range cannot be reached here: to who sent the request, or, of a reply, to all.
+    /// Reports that a range cannot be reached here: to the sender of a request, or, for a reply, to
+    /// all ranks.
     pub(in super::super) fn refuse(
         &self,
         delivery: &mut Delivery<'_>,
@@ -264,7 +265,7 @@ impl<C: Conduit> Engine<C> {
             outside,
         };
         if delivery.class() == MessageClass::Reply {
-            self.fatal(&refusal.tell(delivery.source(), self.rank));
+            self.fatal(&refusal.message(delivery.source(), self.rank));
         }
         self.answer(
             delivery,

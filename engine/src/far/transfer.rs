@@ -189,7 +189,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Does what needs no message; says whether that was it.
+    /// Does a transfer that needs no message; says whether it did.
     ///
     /// # Safety
     /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get).
@@ -224,11 +224,11 @@ impl<C: Conduit> Engine<C> {
                     range,
                     outside,
                 };
-                self.fatal(&refusal.tell(self.rank, self.rank))
+                self.fatal(&refusal.message(self.rank, self.rank))
             }
         };
         match side {
-            // SAFETY: the caller promises its side, who bound the region the other.
+            // SAFETY: the caller promises its side, the client that bound the region the other.
             Side::Put(src) => unsafe { bulk::copy(own.as_ptr(), src, len) },
             // SAFETY: as above.
             Side::Get(dst) => unsafe { bulk::copy(dst, own.as_ptr(), len) },
@@ -310,7 +310,7 @@ impl<C: Conduit> Engine<C> {
     }
 }
 
-/// What each piece says: the whole range, where in it the piece begins, and the operation.
+/// The numbers of each piece: the whole range, where in it the piece begins, and the operation.
 fn numbers(place: FarPlace, len: usize, offset: usize, op: u64) -> [u64; 5] {
     let endpoint = place.endpoint.into();
     [endpoint, place.address, len as u64, offset as u64, op]

@@ -42,10 +42,10 @@ pub(in super::super) fn unpack<const N: usize>(args: &[u32]) -> Option<[u64; N]>
     Some(numbers)
 }
 
-/// What is asked about an endpoint.
+/// The subject of a query about an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Subject {
-    /// What memory is bound there.
+    /// The memory bound there.
     Memory,
     /// Whether messages may go there.
     Messages,
@@ -97,11 +97,11 @@ pub(in super::super) struct Refusal {
     /// Index of the message that was refused; names the operation.
     pub(in super::super) what: HandlerIndex,
     pub(in super::super) range: Range,
-    /// What the target has there.
+    /// The memory of the target there.
     pub(in super::super) outside: Outside,
 }
 
-/// What [`Outside`] is as numbers: which it is, and two more.
+/// An [`Outside`] as numbers: its variant, and two more.
 fn numbers(outside: Outside) -> [u64; 3] {
     match outside {
         Outside::Nothing => [0, 0, 0],
@@ -144,8 +144,8 @@ impl Refusal {
         })
     }
 
-    /// For the user.
-    pub(in super::super) fn tell(&self, initiator: JobRank, target: JobRank) -> String {
+    /// The message for the user.
+    pub(in super::super) fn message(&self, initiator: JobRank, target: JobRank) -> String {
         let what = match self.what {
             internal::FAR_GET => "get",
             internal::FAR_LONG | internal::FAR_LONG_PART => "long active message",

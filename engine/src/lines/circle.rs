@@ -26,7 +26,7 @@ pub(crate) struct Circles {
 }
 
 impl Circles {
-    /// Those of a job of `size`, all of whose ranks share memory; `None` where there are too many,
+    /// The circles of a job of `size` ranks that all share memory; `None` where there are too many,
     /// or no other rank to meet.
     pub(crate) fn new(rank: JobRank, size: u32) -> Option<Self> {
         let circle = |slot| Circle::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);
@@ -40,9 +40,9 @@ impl Circles {
 
 /// A team that has a slot, as one of its members sees it.
 ///
-/// Numbers are changed by who has the turn; atomics only so that no lock is needed for memory
-/// safety. Relaxed throughout: the lock orders, and where threads take turns by themselves they
-/// order.
+/// Numbers are changed by the thread that has the turn; atomics only so that no lock is needed for
+/// memory safety. Relaxed throughout: the lock orders, and where threads take turns by themselves
+/// they order.
 pub(crate) struct Circle {
     pub(crate) slot: u32,
     /// This member.
@@ -83,7 +83,7 @@ impl Circle {
         self.next.store(call + 1, Ordering::Relaxed);
     }
 
-    /// Whether the call's cell may be written, by what is known.
+    /// Whether the call's cell may be written, as far as this member knows.
     #[inline(always)]
     pub(crate) fn has_room(&self, call: u64) -> bool {
         self.known.load(Ordering::Relaxed) + Lines::DEPTH > call
@@ -95,7 +95,8 @@ impl Circle {
         self.known.store(finished, Ordering::Relaxed);
     }
 
-    /// Looks what members have finished, and then whether the call's cell may be written.
+    /// Reads how many calls the members have finished; returns whether the call's cell may be
+    /// written.
     #[cold]
     pub(crate) fn look_for_room(&self, lines: Lines<'_>, call: u64) -> bool {
         let done = self.members.iter().map(|&rank| lines.done(self.slot, rank));

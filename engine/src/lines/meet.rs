@@ -16,9 +16,9 @@ use parking_lot::MutexGuard;
 /// hundred nanoseconds, and these take less.
 const LOOKS: u32 = 64;
 
-/// The same where ranks are more than processors, and the yields between such looks. Whom this rank
-/// waits for probably waits for this processor, so it comes the sooner the sooner this one yields;
-/// and nothing else is done, since with every rank on the way it all adds up.
+/// The same where ranks are more than processors, and the yields between such looks. The awaited
+/// rank probably waits for this processor, so it comes the sooner the sooner this one yields.
+/// Nothing else is done, since it would add up over all ranks on the way.
 const LOOKS_BETWEEN_YIELDS: u32 = 16;
 const YIELDS: u32 = 4;
 
@@ -37,7 +37,7 @@ pub(crate) struct Entered<'e, C: Conduit> {
     circle: &'e Circle,
     call: u64,
     label: Label,
-    /// What is in this rank's line.
+    /// The word in this rank's line.
     what: u64,
     _turn: Option<MutexGuard<'e, ()>>,
 }
@@ -61,8 +61,8 @@ pub(crate) struct Line<'e> {
 }
 
 impl Line<'_> {
-    /// Copies what the member contributed; it has been checked that it means the same operation, so
-    /// it contributes as much as that says.
+    /// Copies the member's contribution. Its word has been compared, so it means the same operation
+    /// and contributes as many bytes.
     #[inline(always)]
     pub(crate) fn read(&self, data: &mut [u8]) {
         self.lines.read(self.slot, self.rank, self.call, data);
@@ -102,8 +102,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What a rank says of a call, once it has entered it. The call needs the lines of all that are
-    /// `awaited`. `check` is called from time to time when that lasts.
+    /// The entry of a rank in a call, once it has entered it. The call needs the lines of all that
+    /// are `awaited`. `check` is called from time to time when that lasts.
     pub(crate) fn wait_for_line(
         &self,
         ctx: &ThreadCtx,
@@ -264,7 +264,7 @@ impl<'e, C: Conduit> Entered<'e, C> {
             unfinished = unfinished.max(entry.unfinished);
             visit(&line);
         }
-        // Who has entered this call has finished those before.
+        // A member that has entered this call has finished those before.
         self.circle.knows(self.call.saturating_sub(unfinished));
         self.lines.finish(self.circle.slot, self.call + 1);
     }

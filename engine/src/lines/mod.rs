@@ -2,11 +2,11 @@
 //! others.
 //!
 //! A [`Circle`] is a team that has a slot of lines to itself (`argonet_conduit::smp::Lines`). Its
-//! calls are numbered. A member *enters* a call by writing into its own line which operation it is,
-//! and what it contributes; it has *finished* the call when it has read all that it wants of
-//! others' lines. Nothing else is written, so a call costs one transfer of a line between each
-//! writer and each reader, and all of them go on at once. Results of reductions are folded by each
-//! reader in the order of ranks, so they are the same everywhere to the last bit.
+//! calls are numbered. A member *enters* a call by writing the operation and its contribution into
+//! its own line; it has *finished* the call when it has read the lines of others that it needs.
+//! Nothing else is written, so a call costs one transfer of a line between each writer and each
+//! reader, and all of them go on at once. Results of reductions are folded by each reader in the
+//! order of ranks, so they are the same everywhere to the last bit.
 //!
 //! * [`meet`] — calls that wait
 //! * [`named`] — the barrier with names

@@ -17,7 +17,7 @@ impl Seat {
     /// Enters the circle's next barrier.
     pub(crate) fn take(lines: Lines<'_>, circle: &Circle, name: Agreed) -> Self {
         let call = circle.next();
-        // Who has left a barrier has seen that all have left the one before.
+        // A rank that has left a barrier has seen that all have left the one before.
         debug_assert!(circle.has_room(call));
         let mut bytes = [[0; 4]; 2];
         for (bytes, arg) in bytes.iter_mut().zip(name.to_args()) {
@@ -33,7 +33,8 @@ impl Seat {
         }
     }
 
-    /// Reads the lines that have come: what the names of all ranks come to, once all have.
+    /// Reads the lines that have come; returns the combination of all ranks' names once all have
+    /// come.
     pub(crate) fn look(&mut self, lines: Lines<'_>, circle: &Circle) -> Option<Agreed> {
         while let Some(&rank) = circle.members.get(self.at) {
             lines.look(circle.slot, rank, self.call)?;

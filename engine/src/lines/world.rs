@@ -10,8 +10,8 @@ use argonet_boot::WaitFor;
 use argonet_conduit::Conduit;
 use argonet_conduit::smp::Lines;
 
-/// Words that are cleared for the contribution of another rank: enough for what fits its first
-/// cache line, and for all.
+/// Words that are cleared for the contribution of another rank: enough for one that fits its first
+/// cache line, and for any.
 const SHORT_WORDS: usize = 6;
 const ALL_WORDS: usize = Lines::MAX_BYTES / 8;
 
@@ -73,8 +73,8 @@ impl<C: Conduit> Engine<C> {
 }
 
 impl<C: Conduit> super::meet::Entered<'_, C> {
-    /// Folds what all members contribute, in the order of ranks, into `bytes`, which takes at most
-    /// `WORDS` words.
+    /// Folds the contributions of all members, in the order of ranks, into `bytes`, which takes at
+    /// most `WORDS` words.
     #[inline(always)]
     fn fold<const WORDS: usize>(self, ctx: &ThreadCtx, fold: &Fold<'_>, bytes: &mut [u8]) {
         let engine = self.engine;

@@ -1,5 +1,4 @@
-//! The barrier with names of a team that is not all ranks: a reduce-to-all of what the names come
-//! to.
+//! The barrier with names of a team that is not all ranks: a reduce-to-all that combines the names.
 #![allow(unsafe_code)]
 
 use super::super::collective::{Call, Folding, Kind, Signature};
@@ -15,8 +14,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// What this member's name, and then all names, come to. Atomics, as the operation writes them from
-/// elsewhere.
+/// This member's name, and then the combined name of all. Atomics, as the operation writes them
+/// from elsewhere.
 type Words = [AtomicU32; 2];
 
 #[derive(Debug)]
@@ -33,11 +32,11 @@ struct State {
     last: Option<i32>,
 }
 
-/// What a member of a team keeps of its barriers with names.
+/// State of a member's barriers with names of a team.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TeamBarrier(Arc<Mutex<State>>);
 
-/// [`FoldFn`](crate::FoldFn) of what names come to.
+/// [`FoldFn`](crate::FoldFn) that combines names.
 ///
 /// # Safety
 /// `count` pairs of words lie at both places, the second of which may be written; any alignment.
@@ -53,7 +52,7 @@ unsafe fn agree(_: [*const (); 2], left: *const u8, right: *mut u8, count: usize
     }
 }
 
-/// The errors of a call on an event of one's own that is waited for once are those of the call.
+/// The errors of a call: its own event is waited for once, and so has none.
 fn own(error: OpError) -> NamedError {
     match error {
         OpError::Am(error) => error.into(),

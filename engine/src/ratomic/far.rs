@@ -50,7 +50,7 @@ impl<C: Conduit> Engine<C> {
                     range,
                     outside,
                 };
-                self.fatal(&refusal.tell(self.rank, self.rank))
+                self.fatal(&refusal.message(self.rank, self.rank))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Remote atomic operations (GASNet-EX 0.19, "Remote Atomic Operations").
 //!
 //! A word that is mapped here is changed by this processor, and the operation is complete when the
-//! call returns. Any other is changed by its owner's processor, which a message asks for
+//! call returns. Any other is changed by its owner's processor when a message asks for it
 //! ([`serve`](Engine::serve_atomic)). Both come to [`AtomicWord::apply`], so that operations of
 //! near and of far ranks are atomic for each other, on any set of operations.
 #![allow(unsafe_code)]
@@ -31,17 +31,17 @@ use argonet_trace::Kind;
 pub enum AtomicTarget {
     /// In an attached segment.
     Segment {
-        /// Whose.
+        /// The rank of the segment.
         rank: JobRank,
         /// Where in it.
         offset: SegmentOffset,
     },
-    /// In what a rank has bound otherwise.
+    /// In other memory that a rank has bound.
     Far(FarPlace),
 }
 
 impl AtomicTarget {
-    /// Whose memory.
+    /// The rank of the memory.
     #[must_use]
     pub fn rank(self) -> JobRank {
         match self {
@@ -69,7 +69,7 @@ pub(super) fn category_of(operation: Operation) -> Category {
     }
 }
 
-/// What was not done is no event of a trace.
+/// An operation that failed is no event of a trace.
 #[inline(always)]
 fn forget<T>(span: &mut Option<Span<'_>>, outcome: &Result<T, OpError>) {
     if let (Some(span), Err(_)) = (span, outcome) {
@@ -91,7 +91,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// A word outside its segment or not aligned, a rank that does not exist, a call from inside a
-    /// handler. What only its owner knows to be outside ends the job.
+    /// handler. A word that only its owner knows to be outside ends the job.
     ///
     /// # Panics
     /// If there is no such operation on the type.
@@ -102,8 +102,7 @@ impl<C: Conduit> Engine<C> {
         target: AtomicTarget,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
-        // Apart from everything that may go otherwise, so that what usually happens is a handful of
-        // instructions.
+        // The usual path is apart from all others, so that it is a handful of instructions.
         if ctx.is_free()
             && let Some(before) = self.atomic_mapped(target, what)
         {
@@ -157,7 +156,7 @@ impl<C: Conduit> Engine<C> {
             && let Some(before) = self.atomic_mapped(target, what)
         {
             // SAFETY: the caller's promise.
-            unsafe { what.tell(before, result) };
+            unsafe { what.store_fetched(before, result) };
             return Ok(Event::DONE);
         }
         // SAFETY: the caller's promise.
@@ -178,7 +177,7 @@ impl<C: Conduit> Engine<C> {
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
                 // SAFETY: the caller's promise.
-                unsafe { what.tell(before, result) };
+                unsafe { what.store_fetched(before, result) };
                 Ok(Event::DONE)
             }
             // SAFETY: the caller's promise.
@@ -215,7 +214,7 @@ impl<C: Conduit> Engine<C> {
             && let Some(before) = self.atomic_mapped(target, what)
         {
             // SAFETY: the caller's promise.
-            unsafe { what.tell(before, result) };
+            unsafe { what.store_fetched(before, result) };
             return Ok(());
         }
         // SAFETY: the caller's promise.
@@ -236,7 +235,7 @@ impl<C: Conduit> Engine<C> {
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
                 // SAFETY: the caller's promise.
-                unsafe { what.tell(before, result) };
+                unsafe { what.store_fetched(before, result) };
                 Ok(())
             }
             // SAFETY: the caller's promise.
@@ -256,7 +255,7 @@ impl<C: Conduit> Engine<C> {
     ) -> Option<Span<'c>> {
         let mut span = span(ctx, kind);
         if let Some(span) = &mut span {
-            span.tell(self.about_bytes(target.rank(), size_of::<T>(), 0, target.place()));
+            span.describe(self.about_bytes(target.rank(), size_of::<T>(), 0, target.place()));
         }
         span
     }
@@ -319,8 +318,8 @@ impl<C: Conduit> Engine<C> {
             }
             AtomicTarget::Far(_) => None,
         };
-        // SAFETY: checked by the directory, or bound by who promised that it is accessed as
-        // segments are; aligned, as was just checked.
+        // SAFETY: checked by the directory, or bound by a client that promised that it is accessed
+        // as segments are; aligned, as was just checked.
         Ok(place.map(|place| unsafe { T::apply(place.as_ptr().cast(), what) }))
     }
 }

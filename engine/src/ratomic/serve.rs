@@ -1,5 +1,5 @@
-//! What a rank does with messages about atomic operations: as the owner of the word, and as who
-//! waits for it.
+//! Handlers of messages about atomic operations: at the owner of the word, and at the rank that
+//! waits for the value.
 
 use super::super::core::Engine;
 use super::super::datatype::{DataType, Operation};
@@ -56,8 +56,8 @@ impl Untyped {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Does what a peer asks for. Each request is handled once, whatever the wire does, as each
-    /// message is.
+    /// Does the operation of a peer's request. Each request is handled once, as each message is,
+    /// even if the wire repeats it.
     pub(in super::super) fn serve_atomic(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let request = Request::unpack(self.rank, delivery.args()).ok_or(ARGUMENTS)?;
         let Request { target, what, op } = request;
@@ -68,8 +68,8 @@ impl<C: Conduit> Engine<C> {
                 return Ok(());
             }
         };
-        // SAFETY: it lies in what is attached or bound here, as was just checked with its
-        // alignment; who bound that promised that it is writable and how it is accessed.
+        // SAFETY: it lies in memory attached or bound here, as was just checked with its alignment;
+        // the client that bound it promised that it is writable and how it is accessed.
         let before = unsafe { what.apply(place) };
         let args = match what.operation.is_fetching() {
             true => Args::pack([op, before]),
@@ -124,7 +124,7 @@ impl<C: Conduit> Engine<C> {
         let [op] = unpack(args.get(..2).ok_or(ARGUMENTS)?).ok_or(ARGUMENTS)?;
         let landing = self.far.flights.land(op, delivery.source())?;
         let Landing::Atomic { address, bytes } = landing else {
-            return Err("it says that an atomic operation is done which is something else");
+            return Err("it completes an atomic operation, but its operation is none");
         };
         if bytes == 0 {
             unpack(&args[2..]).map(|[]| ()).ok_or(ARGUMENTS)?;

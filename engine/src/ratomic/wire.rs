@@ -1,4 +1,5 @@
-//! What asks the owner of a word for an atomic operation: numbers of 64 bits, two arguments each.
+//! The request to the owner of a word for an atomic operation: numbers of 64 bits, two arguments
+//! each.
 //!
 //! ```text
 //!  63      32 31    24 23  16 15       8 7         0
@@ -57,8 +58,8 @@ impl Request {
         }
     }
 
-    /// What a message to `owner` asks for, if it is such a request: of one valid operation on one
-    /// type, with as many operands as that has.
+    /// Reads a message to `owner`, if it is such a request: of one valid operation on one type,
+    /// with as many operands as that has.
     pub(super) fn unpack(owner: JobRank, args: &[u32]) -> Option<Self> {
         let [head, place, op] = unpack(args.get(..6)?)?;
         let bit = |number: u8| 1u32.checked_shl(number.into()).unwrap_or(0);
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_sender_writes_is_refused() {
+    fn malformed_requests_are_refused() {
         let good = Request {
             target: AtomicTarget::Segment {
                 rank: OWNER,
@@ -168,8 +169,8 @@ mod tests {
             op: 0,
         };
         let args = good.pack();
-        // Bits beyond the last operation and the last type, another kind, what is zero, an endpoint
-        // of a segment, an operand of 33 bits.
+        // Bits beyond the last operation and the last type, another kind, a word that is zero, an
+        // endpoint of a segment, an operand of 33 bits.
         for (word, bit) in [(0, 5), (0, 11), (0, 17), (0, 24), (1, 0), (7, 0)] {
             let mut args = args.words().to_vec();
             args[word] ^= 1 << bit;

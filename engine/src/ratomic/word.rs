@@ -37,7 +37,7 @@ pub trait AtomicWord: sealed::Sealed + Copy + PartialEq + Send + 'static {
 /// An operation and its operands.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Atomic<T> {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
     /// The first operand; counts for nothing if there is none ([`Operation::operands`]).
     pub operand1: T,
@@ -46,12 +46,12 @@ pub struct Atomic<T> {
 }
 
 impl<T: AtomicWord> Atomic<T> {
-    /// Gives the value before to who wants it.
+    /// Stores the value before at `result`, if the operation fetches and the caller wants it.
     ///
     /// # Safety
     /// `result` is null or writable.
     #[inline(always)]
-    pub(super) unsafe fn tell(&self, before: T, result: *mut T) {
+    pub(super) unsafe fn store_fetched(&self, before: T, result: *mut T) {
         if self.operation.is_fetching() && !result.is_null() {
             // SAFETY: this function's contract; C may give any address.
             unsafe { result.write_unaligned(before) };
@@ -115,7 +115,8 @@ macro_rules! integers {
                 // SAFETY: this function's contract.
                 let word = unsafe { <$atomic>::from_ptr(at) };
                 let (op1, op2) = (what.operand1, what.operand2);
-                // Those that do not fetch are apart: processors have shorter instructions for them.
+                // Operations that do not fetch are apart: processors have shorter instructions for
+                // them.
                 match what.operation {
                     Operation::FetchAdd => return word.fetch_add(op1, ORDER),
                     Operation::FetchSub => return word.fetch_sub(op1, ORDER),

@@ -1,5 +1,4 @@
-//! What each member of a team says when teams are made of it. The members exchange it, one entry
-//! each.
+//! Entries that the members of a team exchange, one each, when teams are made of it.
 
 use super::error::TeamError;
 use crate::collective::Offer;
@@ -8,19 +7,19 @@ use argonet_base::JobRank;
 /// Endpoints of one process that a list can name: those with a lower index.
 pub const MOST_ENDPOINTS: u32 = argonet_am::ENDPOINTS as u32;
 
-/// What all members of a new team must say alike.
+/// Terms that must be the same at all members of a new team.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Terms {
     /// Bytes of scratch memory.
     pub scratch: u64,
-    /// Whatever else its maker wants to be the same, as bits.
+    /// Other properties that its maker wants to be the same, as bits.
     pub flags: u32,
 }
 
 /// Where a member of the parent wants to go in a split.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
-    /// Those who choose the same are a team.
+    /// Members with the same color are a team.
     pub color: u32,
     /// Ranks in the team are in this order, then in that of the parent.
     pub key: i32,
@@ -33,12 +32,12 @@ pub(super) enum Call {
     Create,
 }
 
-/// What a member wants.
+/// The request of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
     /// It is there because all must be.
     Nothing,
-    /// To join those who choose the same.
+    /// To join the members with the same color.
     Join(Choice),
     /// To make the team of a list.
     List(Digest),
@@ -46,7 +45,7 @@ pub(super) enum Part {
     Wrong,
 }
 
-/// What of a list others need to know.
+/// The summary of a list for the other members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Digest {
     pub(super) hash: u64,
@@ -78,7 +77,7 @@ impl Digest {
     }
 }
 
-/// Checks what a caller can know of its list.
+/// Checks a list, as far as its caller can.
 pub(super) fn check_list(list: &[(JobRank, u32)], size: u32) -> Result<(), TeamError> {
     for &(process, endpoint) in list {
         if process.0 >= size {
@@ -108,7 +107,7 @@ pub(super) fn check_list(list: &[(JobRank, u32)], size: u32) -> Result<(), TeamE
 /// Little-endian. Fields that a part does not have are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
-    /// What the team's key has if the member leads one.
+    /// The number in the team's key, if the member leads a team.
     pub(super) number: u32,
     pub(super) call: Call,
     pub(super) part: Part,
@@ -146,7 +145,7 @@ impl Entry {
         bytes
     }
 
-    /// `None` for what no member of this version writes.
+    /// `None` for bytes that no member of this version writes.
     pub(super) fn read(bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
         let long = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
@@ -198,7 +197,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_entries_are_read_back(
             part in part(),
             split in any::<bool>(),
             (number, scratch, flags) in any::<(u32, u64, u32)>(),
@@ -221,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_cannot_be_are_refused() {
+    fn impossible_lists_are_refused() {
         let list = |list: &[(u32, u32)]| -> Vec<_> {
             list.iter().map(|&(rank, at)| (JobRank(rank), at)).collect()
         };

@@ -1,4 +1,4 @@
-//! What can be wrong with making teams.
+//! Errors of making teams.
 
 use super::super::OpError;
 use super::entry::MOST_ENDPOINTS;
@@ -17,25 +17,25 @@ pub enum TeamError {
         "rank {one} of the parent team splits it while rank {other} creates teams from lists; all its ranks must call the same, in the same order"
     )]
     DifferentCalls {
-        /// Who splits.
+        /// A rank that splits.
         one: u32,
-        /// Who creates.
+        /// A rank that creates.
         other: u32,
     },
-    /// What must be the same on all members is not.
+    /// Terms that must be the same on all members differ.
     #[error(
         "{what} is {ones:#x} on rank {one} of the parent team and {others:#x} on rank {other}; it must be the same on all ranks that make one team"
     )]
     DifferentTerms {
-        /// What.
+        /// The term.
         what: &'static str,
         /// A rank.
         one: u32,
-        /// What it says.
+        /// Its value there.
         ones: u64,
         /// Another.
         other: u32,
-        /// What that one says.
+        /// Its value on that one.
         others: u64,
     },
     /// A member of the list, whose process makes another team with it.
@@ -43,41 +43,43 @@ pub enum TeamError {
         "the list names endpoint {endpoint} of rank {process} of the job, which rank {other} of the parent team names in another list; lists must be the same or have no endpoint in common"
     )]
     Overlap {
-        /// Whose.
+        /// The process.
         process: JobRank,
-        /// Which.
+        /// The index of the endpoint.
         endpoint: u32,
-        /// Who has another list.
+        /// The rank with another list.
         other: u32,
     },
     /// A member of the list, whose process does not make the team.
     #[error(
-        "the list names endpoint {endpoint} of rank {process} of the job, where nobody gives the same list; all processes that a list names must give it"
+        "the list names endpoint {endpoint} of rank {process} of the job, where no caller gives the same list; all processes that a list names must give it"
     )]
     Absent {
-        /// Whose.
+        /// The process.
         process: JobRank,
-        /// Which.
+        /// The index of the endpoint.
         endpoint: u32,
     },
     /// Another rank has found something wrong with its own arguments.
-    #[error("rank {other} of the parent team was refused its list, and has the reason")]
+    #[error(
+        "the list of rank {other} of the parent team was refused; that rank reports the reason"
+    )]
     WrongElsewhere {
-        /// Which.
+        /// The rank.
         other: u32,
     },
     /// The list names an endpoint twice.
     #[error("the list names endpoint {endpoint} of rank {process} of the job twice")]
     Twice {
-        /// Whose.
+        /// The process.
         process: JobRank,
-        /// Which.
+        /// The index of the endpoint.
         endpoint: u32,
     },
     /// The list names a process that does not exist.
     #[error("the list names rank {process}, and there are {size} ranks, from 0")]
     NoSuchProcess {
-        /// Which.
+        /// The rank in the job.
         process: JobRank,
         /// How many there are.
         size: u32,
@@ -87,15 +89,17 @@ pub enum TeamError {
         "the list names endpoint {endpoint} of rank {process}; a process has at most {MOST_ENDPOINTS} endpoints"
     )]
     NoSuchEndpoint {
-        /// Whose.
+        /// The process.
         process: JobRank,
-        /// Which.
+        /// The index of the endpoint.
         endpoint: u32,
     },
-    /// What a member sent is not what this version sends.
-    #[error("what rank {other} of the parent team says cannot be read; its version differs")]
+    /// A member sent an entry that this version does not send.
+    #[error(
+        "the entry of rank {other} of the parent team cannot be read; its version of argonet differs"
+    )]
     Unreadable {
-        /// Which.
+        /// The rank.
         other: u32,
     },
 }

@@ -1,5 +1,5 @@
-//! Which teams come of what the members of a team have said. Every member finds it out for itself,
-//! from the same entries.
+//! The teams that follow from the entries of a team's members. Every member computes them for
+//! itself, from the same entries.
 
 use super::entry::{Call, Digest, Entry, Part, Terms};
 use super::error::TeamError;
@@ -41,7 +41,7 @@ fn same_terms(one: (u32, Terms), other: (u32, Terms)) -> Result<(), TeamError> {
     // Without scratch memory its size means nothing, so the flags come first.
     if ones.flags != others.flags {
         return differ(
-            "what flags say of the team",
+            "the value of the team's flags",
             ones.flags.into(),
             others.flags.into(),
         );
@@ -52,8 +52,8 @@ fn same_terms(one: (u32, Terms), other: (u32, Terms)) -> Result<(), TeamError> {
     Ok(())
 }
 
-/// What becomes of rank `me` in a split of `parent`, whose ranks have made these entries: its team,
-/// if it wants one.
+/// The team of rank `me` in a split of `parent`, whose ranks have made these entries; `None` if it
+/// wants none.
 pub(super) fn split(
     parent: &Members,
     entries: &[Entry],
@@ -79,7 +79,7 @@ pub(super) fn split(
         .map(|&(_, rank)| (parent.job_rank(rank), parent.endpoint(rank)))
         .collect();
     let place = group.iter().position(|&(_, rank)| rank == me);
-    // This rank is among those who choose as it does, and a parent names no endpoint twice.
+    // This rank is among the members with its color, and a parent names no endpoint twice.
     Ok(Members::new(&list).zip(place).map(|(members, place)| {
         let (_, leader) = group[0];
         Formed {
@@ -90,7 +90,7 @@ pub(super) fn split(
     }))
 }
 
-/// What a caller learns about the team of its list.
+/// The team of a caller's list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Listed {
     pub(super) key: TeamKey,
@@ -98,7 +98,7 @@ pub(super) struct Listed {
     pub(super) callers: u32,
 }
 
-/// What becomes of the list of rank `me` of `parent`, a list that was checked and is not empty.
+/// The team of the list of rank `me` of `parent`, a list that was checked and is not empty.
 pub(super) fn create(
     parent: &Members,
     entries: &[Entry],

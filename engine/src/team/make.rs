@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What an engine keeps of the making and ending of teams.
+/// State of an engine for making and ending teams.
 #[derive(Default)]
 pub(crate) struct Making {
     /// The last number that this process has given, for the key of a team that it may lead.
@@ -65,8 +65,8 @@ impl Drop for OwnedTeam {
 
 impl<C: Conduit> Engine<C> {
     /// Splits a team: members that choose the same color become a team, in the order of their keys,
-    /// then of their ranks in `parent`; who chooses nothing joins none. Collective over `parent`,
-    /// and a barrier. Gives the team of this member, which can be used at once.
+    /// then of their ranks in `parent`; a member without a color joins none. Collective over
+    /// `parent`, and a barrier. Gives the team of this member, which can be used at once.
     ///
     /// # Errors
     /// [`TeamError::DifferentTerms`], which all members of the team get;
@@ -94,8 +94,8 @@ impl<C: Conduit> Engine<C> {
     /// Creates teams from lists of endpoints, each list in the order of ranks. Collective over
     /// `parent`, which has a member of every process that is in a list, and a barrier; lists that
     /// members give are the same or have no endpoint in common, and every process in a list gives
-    /// it. Who gives an empty list makes nothing. Gives a team for each member that this process
-    /// has, by rank.
+    /// it. An empty list makes no team. Gives a team for each member that this process has, by
+    /// rank.
     ///
     /// If members of `parent` in one process give the same list, they get the same teams.
     ///
@@ -155,10 +155,10 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends this member's part in a team, whose collective operations that this member started are
-    /// complete. All members do so; the call waits for none. What the engine keeps for the team is
-    /// given back when all have: by this call, or by a later one that makes or leaves a team. If
-    /// `quiesced` says that all members' collective operations are complete, it is given back at
-    /// once.
+    /// complete. All members do so; the call waits for none. The engine releases its state of the
+    /// team when all members have: in this call, or in a later one that makes or leaves a team. If
+    /// `quiesced` says that all members' collective operations are complete, it releases the state
+    /// at once.
     ///
     /// # Errors
     /// [`AmError::Restricted`](argonet_am::AmError::Restricted) inside a handler.
@@ -180,7 +180,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     fn start_leaving(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
-        // What others still send for the team comes before this barrier is complete: nothing
+        // Messages that others still send for the team come before this barrier is complete: none
         // follows it. SAFETY: a barrier touches no memory.
         let event = unsafe { self.collective_start(ctx, team, Call::of(Kind::Barrier)) }?;
         self.making.left.lock().push((Arc::clone(team), event));
@@ -188,9 +188,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Leaves all teams that have a slot of lines, the world's included, and waits until their
-    /// members have. The barrier by which a member leaves compares what calls with a root were
-    /// before it, so ranks that differ in those alone are found at the end of the job at the
-    /// latest. Collective, after the last call of any rank.
+    /// members have. The barrier by which a member leaves compares the history of calls with a
+    /// root, so ranks that differ in those alone are found at the end of the job at the latest.
+    /// Collective, after the last call of any rank.
     pub(crate) fn leave_seated_teams(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
         if self.conduit.lines().is_none() {
             return Ok(());
@@ -214,8 +214,8 @@ impl<C: Conduit> Engine<C> {
         self.wait_until(ctx, what, || nears().all(|near| near.is_idle()))
     }
 
-    /// The team as a value that leaves it when it is dropped: whatever thread does that, wherever,
-    /// as only the next call that makes or leaves a team sends anything.
+    /// The team as a value that leaves it when it is dropped: any thread may drop it anywhere, as
+    /// only the next call that makes or leaves a team sends anything.
     #[must_use]
     pub fn team_owned(&self, team: Arc<Team>) -> OwnedTeam {
         OwnedTeam {
@@ -244,7 +244,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Sends all members of a team what this one wants, and returns what they want, by rank.
+    /// Exchanges entries with all members of a team; returns theirs, by rank.
     fn exchange(
         &self,
         ctx: &ThreadCtx,
@@ -278,7 +278,7 @@ impl<C: Conduit> Engine<C> {
     }
 }
 
-/// What the members of a parent offer, by process.
+/// The offers of the members of a parent, by process.
 fn offers(parent: &Team, entries: &[Entry]) -> impl Iterator<Item = (JobRank, Offer)> {
     let offer = |(rank, entry): (u32, &Entry)| (parent.job_rank(rank), entry.offer);
     (0..).zip(entries).map(offer)

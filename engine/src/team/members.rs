@@ -37,8 +37,8 @@ impl Members {
         }
     }
 
-    /// Those of a list of (process, endpoint), by rank; `None` if the list is empty or names an
-    /// endpoint twice.
+    /// The members of a list of (process, endpoint), by rank; `None` if the list is empty or names
+    /// an endpoint twice.
     #[must_use]
     pub fn new(list: &[(JobRank, u32)]) -> Option<Self> {
         let mut seen: Vec<_> = list.to_vec();

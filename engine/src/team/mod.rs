@@ -17,8 +17,8 @@ use super::named::TeamBarrier;
 use argonet_base::JobRank;
 use std::sync::{Arc, OnceLock};
 
-/// What all members call a team by in messages. No two teams that exist at the same time have the
-/// same.
+/// The name of a team in messages, the same at all members. No two teams that exist at the same
+/// time have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TeamKey(pub u64);
 
@@ -37,9 +37,9 @@ impl TeamKey {
 /// A team as one of its members sees it.
 #[derive(Clone, Debug)]
 pub struct Team {
-    /// What messages call it.
+    /// Its name in messages.
     pub key: TeamKey,
-    /// Who belongs to it.
+    /// Its members.
     pub members: Arc<Members>,
     /// This member's rank in it.
     pub rank: u32,
@@ -50,7 +50,7 @@ pub struct Team {
 }
 
 impl Team {
-    /// The team of a key and its members, of whom this one has `rank`.
+    /// The team of a key and its members, among which this one has `rank`.
     #[must_use]
     pub fn new(key: TeamKey, members: Arc<Members>, rank: u32) -> Self {
         Self {

@@ -17,7 +17,7 @@ fn wait(rank: &Rank, looks: u32, mut at_look: impl FnMut()) {
 }
 
 #[test]
-fn nobody_sleeps_through_what_another_thread_completes() {
+fn a_completion_by_another_thread_keeps_waiters_awake() {
     let ranks = job(2, 1, ThreadMode::Par);
     let sleeps = || std::mem::take(&mut *ranks[0].engine.conduit().sleeps.lock());
     wait(&ranks[0], 50, || {});
@@ -41,7 +41,7 @@ fn sleeps_are_short_while_something_waits_for_room() {
     wait(&ranks[0], 50, || {});
     let short = sleeps();
     assert!(!short.is_empty() && !short.iter().any(long), "{short:?}");
-    // Rank 1 makes room, and what waited is sent.
+    // Rank 1 makes room, and the waiting message is sent.
     ranks[1].poll();
     wait(&ranks[0], 50, || {});
     assert!(sleeps().iter().any(long));

@@ -54,7 +54,7 @@ fn check(ranks: &[Rank], at: usize, part: &Part, number: usize) {
 }
 
 #[test]
-fn from_every_root_whoever_comes_first() {
+fn every_root_in_every_order_of_callers() {
     for size in [1u32, 2, 3, 5] {
         for room in [2, 1000] {
             let ranks = job(size, room, ThreadMode::Seq);
@@ -93,7 +93,7 @@ fn from_every_root_whoever_comes_first() {
 }
 
 #[test]
-fn nobody_has_what_the_root_has_not_sent() {
+fn no_rank_completes_before_the_root_has_sent() {
     let ranks = job(3, 1000, ThreadMode::Seq);
     for len in [0, 10] {
         let parts = [1, 2].map(|at: usize| (at, call(&ranks[at], 0, 0, len)));
@@ -128,7 +128,7 @@ fn differing(calls: [(u32, usize); 2], reverse: bool, slowly: bool) -> String {
 }
 
 #[test]
-fn ranks_that_differ_are_named() {
+fn a_mismatch_names_each_rank() {
     for (reverse, slowly) in [(false, false), (false, true), (true, false), (true, true)] {
         for calls in [
             [(0, 5), (0, 6)],
@@ -147,7 +147,7 @@ fn ranks_that_differ_are_named() {
 
 /// No rank sends a piece then. The rank that is asked has called before or calls after.
 #[test]
-fn ranks_none_of_which_is_its_own_root_are_named() {
+fn a_mismatch_without_a_root_names_each_rank() {
     for (reverse, slowly) in [(false, false), (false, true), (true, false), (true, true)] {
         let message = differing([(1, 5), (0, 7)], reverse, slowly);
         let parts = [
@@ -188,7 +188,7 @@ fn a_late_root_is_asked_and_all_goes_well() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn missing_roots_and_calls_inside_handlers_are_refused() {
     let ranks = job(2, 1000, ThreadMode::Seq);
     let Rank { engine, ctx } = &ranks[0];
     let mut byte = 0;
@@ -271,8 +271,8 @@ proptest! {
             }
             false
         };
-        for (who, step) in &steps {
-            let at = who.index(size as usize);
+        for (index, step) in &steps {
+            let at = index.index(size as usize);
             if *step == 0 {
                 next(at);
             } else {

@@ -98,8 +98,8 @@ fn short_and_long_with_little_room_and_several_at_once() {
     }
 }
 
-/// Rank 0 opens its teams and calls, and is done with what needs no other rank, before the others
-/// know of the team.
+/// Rank 0 opens its teams and calls, and completes the calls that need no other rank, before the
+/// others know of the team.
 #[test]
 fn messages_come_before_the_team_is_open() {
     let ranks = pairs(4, 1000);
@@ -138,7 +138,7 @@ fn messages_come_before_the_team_is_open() {
 
 /// A root needs no other rank, but it may not run ahead for ever.
 #[test]
-fn nobody_runs_ahead_further_than_a_window() {
+fn a_root_runs_ahead_by_at_most_a_window() {
     let ranks = pairs(3, 1_000_000);
     let mut bytes = vec![7u8; 100];
     let dst = bytes.as_mut_ptr();
@@ -185,7 +185,7 @@ fn nobody_runs_ahead_further_than_a_window() {
 }
 
 #[test]
-fn ranks_that_differ_are_named() {
+fn a_mismatch_names_each_rank() {
     let kinds = [Kind::Barrier, Kind::Broadcast, Kind::GatherAll];
     for (a, one) in kinds.into_iter().enumerate() {
         for other in kinds[..a].iter().copied() {
@@ -213,9 +213,9 @@ fn ranks_that_differ_are_named() {
     }
 }
 
-/// Kind, root and length are the same, and not what they are combined by.
+/// Kind, root and length are the same, but not the operations that combine.
 #[test]
-fn ranks_that_combine_otherwise_are_named() {
+fn a_mismatch_of_operations_names_each_rank() {
     let ranks = pairs(2, 1000);
     let message = ended(|| {
         let mut memory = [[0u64; 8]; 2];

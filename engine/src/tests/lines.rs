@@ -10,10 +10,10 @@ mod teams;
 
 const SEGMENT: u64 = 4096;
 
-/// What goes by lines.
+/// The most bytes of a call by lines.
 const MOST: usize = argonet_conduit::smp::Lines::MAX_BYTES;
 
-/// Lengths on both sides of what one cache line and one cell hold.
+/// Lengths on both sides of the capacity of one cache line and one cell.
 const LENGTHS: [usize; 12] = [0, 1, 7, 8, 47, 48, 49, 64, 175, 176, 177, 1000];
 
 type Clock = Box<dyn Fn() -> Duration + Send + Sync>;
@@ -41,7 +41,7 @@ impl Memory {
         self.engine_at(rank, mode, Box::new(move || start.elapsed()))
     }
 
-    /// An engine whose time is what `clock` says.
+    /// An engine with the time of `clock`.
     fn engine_at(&self, rank: JobRank, mode: ThreadMode, clock: Clock) -> Engine<Smp> {
         let mut handlers = HandlerTable::default();
         let internals = Internals::register(&mut handlers).unwrap();
@@ -99,7 +99,7 @@ fn job(size: u32, mode: ThreadMode, f: impl Fn(&Engine<Smp>, &ThreadCtx) + Sync)
     });
 }
 
-/// One call, and what each rank makes of it.
+/// One call, and its result at each rank.
 #[derive(Clone, Debug)]
 enum Call {
     Barrier,
@@ -129,7 +129,7 @@ fn call(size: u32) -> impl Strategy<Value = Call> {
     ]
 }
 
-/// What a rank contributes to a call.
+/// The contribution of a rank to a call.
 fn contribution(rank: u32, number: usize, len: usize) -> Vec<u8> {
     let byte = |i: usize| (rank as usize * 89 + number * 31 + i * 7) as u8;
     (0..len).map(byte).collect()
@@ -206,9 +206,9 @@ proptest! {
     }
 }
 
-/// A barrier holds everybody, many times over, while ranks fall asleep.
+/// A barrier holds all ranks, many times over, while ranks fall asleep.
 #[test]
-fn a_barrier_holds_everybody() {
+fn a_barrier_holds_all_ranks() {
     let entered = ::core::sync::atomic::AtomicU64::new(0);
     let order = ::core::sync::atomic::Ordering::Relaxed;
     job(5, ThreadMode::Par, |engine, ctx| {
@@ -223,7 +223,7 @@ fn a_barrier_holds_everybody() {
 
 /// A barrier with names, tried until it is over, does not need other ranks' polls.
 #[test]
-fn a_named_barrier_is_over_for_who_tries() {
+fn tries_complete_a_named_barrier_without_other_ranks_polls() {
     job(3, ThreadMode::Seq, |engine, ctx| {
         for round in 0..500 {
             engine.named_notify(ctx, Name::Id(round)).unwrap();

@@ -65,8 +65,8 @@ fn one(ranks: &[Rank], names: &[Name], waits: &[Name]) {
         } else {
             Verdict::Match
         };
-        let told = leave(ranks, at, *wait);
-        assert_eq!(told, expected, "{names:?}, rank {at} waits with {wait:?}");
+        let got = leave(ranks, at, *wait);
+        assert_eq!(got, expected, "{names:?}, rank {at} waits with {wait:?}");
         let result = ranks[at].engine.named_result();
         let name = ids.first().filter(|_| !spoiled).copied();
         assert_eq!(result, name, "{names:?}, rank {at}");
@@ -81,7 +81,7 @@ fn the_whole_table() {
         for number in 0..most {
             let digit = |at: usize, base: usize| number / base.pow(at as u32) % base;
             let names: Vec<Name> = (0..size).map(|at| NAMES[digit(at, NAMES.len())]).collect();
-            // Each waits with what it gave at first, then with all others in turn.
+            // Each waits with the name that it gave at first, then with all others in turn.
             one(&ranks, &names, &names);
             for turn in 0..WAITS.len() {
                 let waits: Vec<Name> = (0..size)
@@ -106,7 +106,7 @@ fn all_32_bits_of_an_id_count() {
 }
 
 #[test]
-fn nobody_leaves_before_the_last_has_come() {
+fn no_rank_leaves_before_the_last_has_come() {
     let ranks = job(5, 1000, ThreadMode::Seq);
     for last in 0..5 {
         for (at, rank) in ranks.iter().enumerate().filter(|(at, _)| *at != last) {
@@ -114,8 +114,8 @@ fn nobody_leaves_before_the_last_has_come() {
         }
         quiet(&ranks);
         for (at, rank) in ranks.iter().enumerate().filter(|(at, _)| *at != last) {
-            let told = rank.engine.named_try(&rank.ctx, Name::Anonymous).unwrap();
-            assert_eq!(told, None, "rank {at} without rank {last}");
+            let verdict = rank.engine.named_try(&rank.ctx, Name::Anonymous).unwrap();
+            assert_eq!(verdict, None, "rank {at} without rank {last}");
         }
         notify(&ranks[last], Name::Id(0));
         for at in 0..5 {
@@ -161,8 +161,8 @@ fn threads_run_through_many() {
                         number
                     });
                     engine.named_notify(&ctx, name).unwrap();
-                    let told = engine.named_wait(&ctx, name).unwrap();
-                    assert_eq!(told == Verdict::Mismatch, wrong, "barrier {number}");
+                    let verdict = engine.named_wait(&ctx, name).unwrap();
+                    assert_eq!(verdict == Verdict::Mismatch, wrong, "barrier {number}");
                     let result = engine.named_result();
                     assert_eq!(result, (!wrong).then_some(number));
                 }
@@ -200,8 +200,8 @@ proptest! {
             }
             (entered[at], left[at])
         };
-        for who in &steps {
-            step(who.index(size as usize), 1000);
+        for index in &steps {
+            step(index.index(size as usize), 1000);
         }
         let most = (0..size as usize).map(|at| step(at, 1000).0).max().unwrap();
         let begun = std::time::Instant::now();

@@ -14,7 +14,7 @@ struct Letter {
     category: argonet_am::Category,
 }
 
-/// Everybody's letters.
+/// The letters of all ranks.
 struct Office {
     boxes: Vec<Mutex<Vec<Letter>>>,
     /// Letters that a box holds at most.
@@ -35,10 +35,10 @@ pub(super) struct Post {
 /// Bytes of a medium.
 pub(super) const MEDIUM: usize = 5000;
 
-/// A watchdog for what must end.
+/// A watchdog for code that must end.
 pub(super) const PATIENCE: StdDuration = StdDuration::from_secs(60);
 
-/// A rank, and what its only or first thread knows.
+/// A rank, and the context of its only or first thread.
 pub(super) struct Rank {
     pub(super) engine: Engine<Post>,
     pub(super) ctx: ThreadCtx,
@@ -80,7 +80,7 @@ impl Rank {
     }
 }
 
-/// Polls everybody in turn until `done`.
+/// Polls for all ranks in turn until `done`.
 pub(super) fn until(ranks: &[Rank], mut done: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !done() {
@@ -91,7 +91,7 @@ pub(super) fn until(ranks: &[Rank], mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Polls everybody until nothing more happens.
+/// Polls for all ranks until nothing more happens.
 pub(super) fn quiet(ranks: &[Rank]) {
     until(ranks, || ranks.iter().map(Rank::poll).sum::<usize>() == 0);
 }

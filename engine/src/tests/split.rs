@@ -37,7 +37,7 @@ fn eight_in_flight_are_retired_in_any_order() {
 }
 
 #[test]
-fn whoever_needs_not_wait_has_sent_everything() {
+fn a_rank_through_a_barrier_has_sent_everything() {
     // Rank 0 is through before rank 1 has polled, and never polls again.
     let ranks = job(2, 100, ThreadMode::Seq);
     let theirs: Vec<Event> = (0..3).map(|_| enter(&ranks[1])).collect();
@@ -130,7 +130,8 @@ fn threads_enter_and_retire_while_others_poll() {
 }
 
 proptest! {
-    /// A barrier is complete when all have entered it, not before, in whatever order ranks poll.
+    /// A barrier is complete when all have entered it, not before, for any order in which ranks
+    /// poll.
     #[test]
     fn complete_when_all_have_entered(
         size in 2u32..9,
@@ -141,13 +142,13 @@ proptest! {
         let mut entered = vec![0usize; size as usize];
         let mut events: Vec<Vec<(usize, Event)>> = vec![Vec::new(); size as usize];
         let total = 20;
-        for (who, step) in &steps {
-            let at = who.index(size as usize);
+        for (index, step) in &steps {
+            let at = index.index(size as usize);
             if *step == 0 && entered[at] < total {
                 events[at].push((entered[at], enter(&ranks[at])));
                 entered[at] += 1;
             } else if !events[at].is_empty() {
-                let pick = who.index(events[at].len());
+                let pick = index.index(events[at].len());
                 let (number, event) = events[at][pick];
                 if ranks[at].test(event) {
                     events[at].swap_remove(pick);
@@ -157,7 +158,7 @@ proptest! {
                 ranks[at].poll();
             }
         }
-        // What all have entered is over when nothing more happens.
+        // Barriers that all have entered are over when nothing more happens.
         quiet(&ranks);
         let least = *entered.iter().min().unwrap();
         for (at, events) in events.iter().enumerate() {

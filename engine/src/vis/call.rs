@@ -1,5 +1,5 @@
-//! What callers ask for, and what becomes of it: a copy at once where the peer's memory is mapped
-//! here, else messages or puts and gets of pieces.
+//! The calls for transfers, each done by a copy at once where the peer's memory is mapped here,
+//! else by messages or by puts and gets of pieces.
 
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
@@ -65,7 +65,7 @@ impl Direction {
 pub enum PeerMemory {
     /// Its segment.
     Segment,
-    /// What it has bound to this endpoint.
+    /// The memory that it has bound to this endpoint.
     Bound(u32),
 }
 
@@ -74,11 +74,11 @@ pub enum PeerMemory {
 pub struct VisTransfer<'a> {
     /// Which way.
     pub direction: Direction,
-    /// Whose memory the other side is.
+    /// The rank whose memory the other side is.
     pub rank: JobRank,
     /// Which of its memory.
     pub memory: PeerMemory,
-    /// What moves.
+    /// The memory on both sides.
     pub shape: Shape<'a>,
     /// The notice that the peer gets when all of a put lies there.
     pub notice: Option<Notice>,
@@ -116,10 +116,10 @@ impl<C: Conduit> Engine<C> {
     /// here is an error, and nothing has been moved.
     ///
     /// # Safety
-    /// Addresses of this side have their provenance exposed. Those of a get's destination are
-    /// writable until the event is complete, those of a put's source readable until its leaf of
-    /// local completion is. Lists of pieces are there as long as the event is not complete; strides
-    /// and counts are not needed after the call.
+    /// Addresses of this side have their provenance exposed. The destination of a get is writable
+    /// until the event is complete, the source of a put readable until its leaf of local completion
+    /// is. Lists of pieces are there as long as the event is not complete; strides and counts are
+    /// not needed after the call.
     ///
     /// # Errors
     /// [`VisError`](super::VisError), [`NoSuchRank`](argonet_am::AmError::NoSuchRank), a call from
@@ -176,7 +176,7 @@ impl<C: Conduit> Engine<C> {
         let begun = unsafe { self.vis_do(ctx, transfer, injection, counts) };
         if let Some(span) = &mut span {
             match &begun {
-                Ok((_, bytes)) => span.tell(self.about_bytes(rank, *bytes, 0, 0)),
+                Ok((_, bytes)) => span.describe(self.about_bytes(rank, *bytes, 0, 0)),
                 Err(_) => span.forget(),
             }
         }

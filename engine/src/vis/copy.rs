@@ -8,7 +8,7 @@ use argonet_segment::bulk;
 use core::convert::Infallible;
 use core::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
-/// What is added to the addresses of either side to have them in this process.
+/// Distances that are added to the addresses of either side to have them in this process.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Ways {
     pub(super) to: isize,

@@ -216,7 +216,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Packs what is here and sends it.
+    /// Packs the bytes of this side and sends them.
     ///
     /// # Safety
     /// As [`vis_start`](Self::vis_start).
@@ -259,7 +259,7 @@ impl<C: Conduit> Engine<C> {
             };
             assert!(
                 prepared.capacity() >= name.len() + bytes,
-                "a conduit prepares at least what was asked for"
+                "a conduit prepares at least the bytes asked for"
             );
             // SAFETY: the conduit is this engine's; the buffer has room for both, as was just
             // checked; the source is readable by the caller's promise, and another place than the
@@ -284,7 +284,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Asks for what is there.
+    /// Asks for the bytes of the peer's side.
     ///
     /// # Safety
     /// As [`vis_start`](Self::vis_start).

@@ -69,7 +69,7 @@ impl Hull {
         self.end - self.first
     }
 
-    /// With everything that so many steps of a stride lead to.
+    /// The range extended by so many steps of a stride.
     pub(super) fn swept(self, count: usize, stride: isize) -> Option<Self> {
         let steps = isize::try_from(count.saturating_sub(1)).ok()?;
         let way = stride.checked_mul(steps)?;
@@ -102,12 +102,12 @@ pub(super) struct Grid {
     pub(super) dims: Few<Dimension>,
 }
 
-/// Where a side leaves what it may use.
+/// Where a side leaves the addresses that it may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Leaves {
     pub(super) side: Side,
     pub(super) part: Part,
-    /// What it would use with that part.
+    /// The addresses that it would use with that part.
     pub(super) hull: Option<Hull>,
 }
 
@@ -161,7 +161,7 @@ impl Grid {
     pub(super) fn simplify(&mut self, by: Side) {
         for dim in &mut *self.dims {
             if dim.stride(by) < 0 {
-                // What is first becomes last.
+                // The first element becomes the last.
                 let steps = (dim.count - 1) as isize;
                 self.to = self.to.wrapping_add_signed(dim.to.wrapping_mul(steps));
                 self.from = self.from.wrapping_add_signed(dim.from.wrapping_mul(steps));

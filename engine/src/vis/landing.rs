@@ -13,7 +13,7 @@ enum Kept {
     Lattice(Lattice),
 }
 
-/// What one message brings.
+/// The bytes of one message.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     place: Place,
@@ -21,7 +21,7 @@ struct Expected {
     has_come: bool,
 }
 
-/// The destination of a get, and what of it each message brings.
+/// The destination of a get, and the part of it that each message brings.
 #[derive(Debug)]
 pub(in super::super) struct Scatter {
     kept: Kept,
@@ -31,7 +31,7 @@ pub(in super::super) struct Scatter {
 // SAFETY: the lists are only read, and by the constructor's contract their owner does not change
 // them.
 unsafe impl Send for Scatter {}
-// SAFETY: as for Send; what changes is behind a lock.
+// SAFETY: as for Send; the part that changes is behind a lock.
 unsafe impl Sync for Scatter {}
 
 impl PartialEq for Scatter {
@@ -60,7 +60,7 @@ impl Scatter {
         }
     }
 
-    /// Takes note of a message that will bring so many bytes for a place; its number.
+    /// Records a message that will bring so many bytes for a place; returns its number.
     pub(super) fn expect(&self, place: Place, bytes: usize) -> u64 {
         let mut expected = self.expected.lock();
         expected.push(Expected {

@@ -18,7 +18,7 @@ pub(super) struct Lattice {
 }
 
 impl Lattice {
-    /// Merges what lies together, without a change of the order.
+    /// Merges adjacent runs, without a change of the order.
     pub(super) fn new(
         first: usize,
         run: usize,
@@ -104,7 +104,7 @@ impl LatticeWalk<'_> {
         Some((address, self.lattice.run - self.within))
     }
 
-    /// Goes on by at most what is left of the run.
+    /// Goes on by at most the rest of the run.
     #[inline]
     pub(super) fn skip(&mut self, bytes: usize) {
         self.within += bytes;

@@ -1,7 +1,7 @@
 //! Non-contiguous puts and gets (GASNet-EX: vector, indexed, strided): one operation moves many
 //! pieces of memory.
 //!
-//! What is given is brought into a simple form first ([`grid`]). Where the peer's memory is mapped
+//! A transfer is brought into a simple form first ([`grid`]). Where the peer's memory is mapped
 //! here the bytes are copied at once ([`copy`]); else they travel in messages that name many pieces
 //! each ([`far`], [`wire`]), which the owner of the memory checks as a whole before it touches any
 //! of it ([`serve`]), or, if they are long, as puts and gets.
@@ -34,8 +34,8 @@ pub use shape::{Part as ShapePart, Piece, Pieces, Shape, Strided, VisError};
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The engine's part of non-contiguous transfers: what one message may move at most. Set before the
-/// job communicates.
+/// The engine's part of non-contiguous transfers: the most bytes that one message may move. Set
+/// before the job communicates.
 pub(super) struct Vis {
     put: AtomicUsize,
     get: AtomicUsize,

@@ -19,7 +19,7 @@ use core::sync::atomic::AtomicBool;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// A handler to run at a peer, and what it gets.
+/// A handler to run at a peer, and its payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// Its index there.
@@ -39,7 +39,7 @@ impl Notice {
 
     fn bytes(&self) -> SharedBytes<'_> {
         match NonNull::new(self.payload.cast_mut()) {
-            // SAFETY: who made it promised that the payload is readable.
+            // SAFETY: the maker of the notice promised that the payload is readable.
             Some(payload) if self.len > 0 => unsafe { SharedBytes::from_raw(payload, self.len) },
             _ => SharedBytes::from_slice(&[]),
         }
@@ -108,7 +108,7 @@ impl<C: Conduit> Engine<C> {
         self.background.begin(kind::VIS);
     }
 
-    /// Sends what there is room for.
+    /// Sends notices as far as there is room.
     pub(in super::super) fn advance_notices(&self) -> usize {
         let notices = &self.background.notices;
         let mut steps = Steps::default();
@@ -138,7 +138,7 @@ impl<C: Conduit> Engine<C> {
             return Err("it has other arguments than such a message has");
         };
         let (ends, index) =
-            Endpoints::of_any_word(word).ok_or("it is for a handler that is no client's")?;
+            Endpoints::of_any_word(word).ok_or("it does not name a handler of a client")?;
         delivery.unwrap_medium(MessageClass::Reply, ends, index, |inner| {
             // An endpoint that cannot have messages has no handlers, but may have memory that is
             // put to.

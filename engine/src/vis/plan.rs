@@ -1,5 +1,5 @@
-//! Transfers in their simplest form, what is wrong with those that have none, and where the peer's
-//! side lies here.
+//! Transfers in their simplest form, the errors of those that have none, and the place of the
+//! peer's side here.
 
 use super::super::core::Engine;
 use super::super::events::OpError;
@@ -110,8 +110,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// What has to be added to addresses of the peer's side to have them here; `None` if they are
-    /// not mapped here.
+    /// The distance from addresses of the peer's side to those here; `None` if they are not mapped
+    /// here.
     pub(super) fn vis_way(
         &self,
         transfer: &VisTransfer<'_>,
@@ -131,7 +131,7 @@ impl<C: Conduit> Engine<C> {
         if let Err((range, outside)) = self.vis_own(Space(endpoint), &runs, ALL, direction.access())
         {
             let refusal = self.vis_refusal(direction, range, outside);
-            self.fatal(&refusal.tell(rank, rank));
+            self.fatal(&refusal.message(rank, rank));
         }
         Ok(Some(0))
     }

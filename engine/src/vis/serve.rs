@@ -1,4 +1,4 @@
-//! What a rank does with messages of non-contiguous transfers. Nothing in them is believed.
+//! Handlers of messages of non-contiguous transfers. Nothing in them is believed.
 
 use super::super::core::Engine;
 use super::super::far::{ARGUMENTS, Args, LENGTHS, Landing, Wrong, unpack};
@@ -13,7 +13,7 @@ use argonet_conduit::Conduit;
 use argonet_segment::SharedBytes;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
 
-const NAME: Wrong = "what it says of memory contradicts itself";
+const NAME: Wrong = "its description of memory contradicts itself";
 
 impl Space {
     /// A space, and how its memory is named, as one number.
@@ -47,8 +47,8 @@ impl<C: Conduit> Engine<C> {
             to: self.vis_own_way(space),
             from: 0,
         };
-        // SAFETY: all runs lie in what is bound here, and who bound that promised that it is
-        // writable; the bytes are those behind the name, in other memory.
+        // SAFETY: all runs lie in memory bound here, and the client that bound it promised that it
+        // is writable; the bytes are those behind the name, in other memory.
         unsafe { walks(&mut runs.walk(place), &mut line, bytes, ways) };
         self.answer(
             delivery,
@@ -87,8 +87,8 @@ impl<C: Conduit> Engine<C> {
                     address: packed.as_mut_ptr().expose_provenance(),
                     len: bytes,
                 };
-                // SAFETY: all runs lie in what is bound here, and who bound that promised that it
-                // is readable; the vector has as many bytes.
+                // SAFETY: all runs lie in memory bound here, and the client that bound it promised
+                // that it is readable; the vector has as many bytes.
                 unsafe { walks(&mut line, &mut there, bytes, Ways { to: 0, from: way }) };
                 packed.as_mut_ptr()
             }
@@ -128,7 +128,7 @@ impl<C: Conduit> Engine<C> {
         let [op, piece] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         let payload = delivery.payload();
         let Landing::Scatter(scatter) = self.far.flights.land(op, delivery.source())? else {
-            return Err("it brings bytes of a get which is something else");
+            return Err("it brings bytes of a get, but its operation is no get");
         };
         let place = scatter.take(piece, payload.len()).ok_or(LENGTHS)?;
         let mut line = Walk::Line {

@@ -1,4 +1,4 @@
-//! What a transfer moves, as its caller describes it, and what can be wrong with that.
+//! The memory of a transfer, as its caller describes it, and the errors of such descriptions.
 
 use argonet_base::JobRank;
 use core::fmt;
@@ -45,7 +45,7 @@ pub struct Strided<'a> {
     pub counts: &'a [usize],
 }
 
-/// What a transfer moves.
+/// The memory on both sides of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape<'a> {
     /// The bytes of lists of pieces, which may be cut in different ways.
@@ -94,7 +94,7 @@ impl fmt::Display for Part {
     }
 }
 
-/// What is wrong with a shape.
+/// The error of a shape.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VisError {
@@ -119,7 +119,7 @@ pub enum VisError {
         rank: JobRank,
         /// Destination or source.
         side: &'static str,
-        /// Where it does.
+        /// The part of the shape that does.
         part: Part,
     },
     /// It is not all in the segment of the other rank.
@@ -129,7 +129,7 @@ pub enum VisError {
     OutsideSegment {
         /// Destination or source.
         side: &'static str,
-        /// Where it does.
+        /// The part of the shape that does.
         part: Part,
         /// Where the bytes begin, in that rank's process.
         address: usize,
@@ -139,9 +139,9 @@ pub enum VisError {
         base: u64,
         /// Bytes of it.
         segment: u64,
-        /// Who called.
+        /// The rank that called.
         from: JobRank,
-        /// Whose segment.
+        /// The rank of the segment.
         to: JobRank,
     },
 }

@@ -38,9 +38,9 @@ impl Space {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Checks that all runs lie in memory of this process that may be used so. Where that cannot be
-    /// said of all addresses between them, `most` bytes from a place on are looked at one by one.
-    /// Else says which does not.
+    /// Checks that all runs lie in memory of this process that may be used so. If not all addresses
+    /// between them may be used, checks the runs of `most` bytes from a place on one by one. The
+    /// error names the range that may not be used.
     pub(super) fn vis_own(
         &self,
         space: Space,
@@ -93,7 +93,7 @@ impl<C: Conduit> Engine<C> {
         })
     }
 
-    /// What has to be added to addresses of a space to use them here.
+    /// The distance from addresses of a space to those of this process.
     pub(super) fn vis_own_way(&self, space: Space) -> isize {
         match space {
             Space::SEGMENT => self.segment_delta(self.rank),

@@ -1,4 +1,4 @@
-//! What a transfer that is not complete at once is known by.
+//! Tokens of transfers that are not complete at once.
 
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;

@@ -1,10 +1,10 @@
-//! One pass over the bytes of a side, in their order, however it is cut.
+//! One pass over the bytes of a side, in their order, for any cut into runs.
 
 use super::grid::Hull;
 use super::lattice::{Lattice, LatticeWalk};
 use super::shape::{Piece, Pieces};
 
-/// Everything that a side of a transfer can be.
+/// The runs of a side of a transfer, in any of its forms.
 #[derive(Clone, Debug)]
 pub(super) enum Runs<'a> {
     Vector(&'a [Piece]),

@@ -59,7 +59,7 @@ pub(super) fn name_lattice(name: &mut Vec<u8>, lattice: &Lattice, from: Place) {
     }
 }
 
-/// What a message may hold at most.
+/// Limits of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// Name and, if they travel with it, the bytes.
@@ -81,7 +81,7 @@ pub(super) fn name_addresses(name: &mut Vec<u8>, walk: &mut Walk<'_>, room: Room
         let mut len = together.min(room.bytes - bytes).min(u32::MAX as usize);
         let carried = if room.carries { bytes } else { 0 };
         let left = room.message - name.len() - carried;
-        // What a piece needs beside its address.
+        // The room of a piece beside its address.
         let needs = |len: usize| if room.carries { len } else { 0 };
         let joins = group.is_some_and(|(_, other, _)| other as usize == len)
             && left >= ADDRESS + needs(len);

@@ -14,7 +14,7 @@ use argonet_settings::{PORTALS_INTERFACE, Settings};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why something cannot be set up; who asks says which rank and conduit it is.
+/// Why something cannot be set up; the caller adds the rank and the conduit.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// An interface that this rank has opened, and that knows no peers yet.
@@ -25,7 +25,7 @@ pub(crate) struct Open {
     pub(crate) statistics: Option<PathBuf>,
 }
 
-/// What the settings name.
+/// The interface that the settings name.
 enum Interface {
     Software(Box<software::Open>),
     Portals4(Box<portals4::Open>),
@@ -40,7 +40,7 @@ fn failed(rank: JobRank) -> impl Fn(Cause) -> StartError + Copy + use<> {
 }
 
 impl Open {
-    /// Opens the interface that the settings name, and publishes what peers need to reach it.
+    /// Opens the interface that the settings name, and publishes its address for the peers.
     pub(crate) fn new(boot: &LocalJob, settings: &Settings) -> Result<Self> {
         let failed = failed(boot.rank());
         let sizes = PortalsSizes::from_settings(settings).map_err(|error| failed(error.into()))?;

@@ -58,11 +58,11 @@ impl Open {
 }
 
 fn address(boot: &LocalJob, peer: JobRank) -> Result<ProcessId, Cause> {
-    let told = boot.lookup(peer, Key::Address)?;
-    let bits = told.as_slice().try_into();
+    let published = boot.lookup(peer, Key::Address)?;
+    let bits = published.as_slice().try_into();
     let bits = bits.map_err(|_| NoAddress {
         peer,
-        got: told.len(),
+        got: published.len(),
     })?;
     Ok(ProcessId::from_bits(u64::from_le_bytes(bits)))
 }

@@ -36,9 +36,9 @@ fn mailbox() -> Mailbox {
     mailbox
 }
 
-/// All that a member calls alike can be alike, and lengths differ, if settings do.
+/// Labels can be equal while lengths differ, if settings of the ranks differ.
 #[test]
-fn another_length_is_told_whichever_comes_first() {
+fn another_length_is_reported_in_either_order() {
     let bytes = [1; 9];
     for len in [7, 9] {
         for (form, payload) in [
@@ -56,21 +56,21 @@ fn another_length_is_told_whichever_comes_first() {
                 |mailbox: &mut Mailbox| mailbox.post(SLOT, Place(into.as_mut_ptr()), into.len());
             let mut early = mailbox();
             arrive(&mut early).unwrap();
-            let told = post(&mut early).unwrap_err();
+            let error = post(&mut early).unwrap_err();
             let part = format!("member 1 of a team sent {len} bytes");
-            assert!(told.contains(&part), "{told}");
+            assert!(error.contains(&part), "{error}");
             let mut late = mailbox();
             assert_eq!(post(&mut late), Ok(Coming::Waits));
-            let told = match form {
+            let error = match form {
                 Form::Whole => arrive(&mut late),
                 _ => arrive(&mut late).and_then(|()| late.look(SLOT).map(drop)),
             };
-            let told = told.unwrap_err();
+            let error = error.unwrap_err();
             let part = match form {
-                Form::Whole => "that nobody waits for",
+                Form::Whole => "that this rank does not wait for",
                 _ => &part,
             };
-            assert!(told.contains(part), "{told}");
+            assert!(error.contains(part), "{error}");
         }
     }
 }

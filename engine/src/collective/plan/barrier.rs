@@ -22,7 +22,7 @@ fn disseminate(group: Group<'_>, rank: u32, out: &mut Schedule) {
 pub(super) fn plan(situation: &Situation<'_>, out: &mut Schedule) {
     let Situation { rank, hoods, .. } = *situation;
     if hoods.count() == 1 {
-        return disseminate(hoods.everybody(), rank, out);
+        return disseminate(hoods.all_ranks(), rank, out);
     }
     let hood = hoods.of(rank);
     let tree = Tree::within(hoods.group(hood), 0, rank, situation.tuning.radix);

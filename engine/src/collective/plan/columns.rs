@@ -1,9 +1,9 @@
-//! Long reduce-scatter in two levels: neighbors combine what they have for a member of another
-//! neighborhood before it goes there, so each link between neighborhoods carries each block once
-//! and not once for each neighbor.
+//! Long reduce-scatter in two levels: neighbors combine their blocks for a member of another
+//! neighborhood before they send the result, so each link between neighborhoods carries each block
+//! once and not once for each neighbor.
 //!
-//! What is for the member at a position is combined by the neighbor at the same position, around
-//! its own neighborhood.
+//! The blocks for the member at a position are combined by the neighbor at the same position,
+//! around its own neighborhood.
 
 use super::super::schedule::ALIGN;
 use super::parts::{pieces, share};
@@ -18,7 +18,7 @@ pub(super) struct Batches {
     width: u32,
     /// Bytes of a piece of a block, at least an element.
     piece: usize,
-    /// Members of another neighborhood for whom one member here combines, at the most.
+    /// The most members of another neighborhood that one member here combines for.
     turns: u32,
 }
 
@@ -28,8 +28,8 @@ impl Batches {
         let (least, most) = situation.hoods.extent();
         let turns = most.div_ceil(least);
         let scratch = situation.tuning.scratch_bytes;
-        // Those of neighbors; of each neighborhood at once those for its members, and the one from
-        // there; two results.
+        // Buffers: one for each neighbor and two results; for each neighborhood at once, those for
+        // its members and the one from there.
         let fixed = most as usize + 2;
         let each = turns as usize + 1;
         let width = (scratch / (task.block() + ALIGN)).saturating_sub(fixed) / each;
@@ -46,7 +46,8 @@ impl Batches {
     }
 }
 
-/// What has come to a member: neighborhoods before and up to its own, and those behind it.
+/// The results that have come to a member: of neighborhoods before and up to its own, and of those
+/// behind it.
 struct Results {
     low: Range,
     high: Range,
@@ -102,7 +103,7 @@ pub(super) fn reduce_scatter(
         let mark = out.scratch_mark();
         for first in (0..count).step_by(batches.width as usize) {
             let steps = || first..count.min(first.saturating_add(batches.width));
-            // For whom this member combines in a step, and where it keeps that.
+            // The members that this one combines for in a step, and where it keeps their results.
             let receivers = |step: u32| {
                 let theirs = hoods.group((hood + step) % count);
                 let turns = (at..theirs.len()).step_by(members as usize);

@@ -1,5 +1,5 @@
-//! Everybody with everybody at once, as is best among neighbors, who read each other's memory: the
-//! least traffic that there can be, and the order of operands is kept.
+//! All members with all at once, which is best among neighbors, as they read each other's memory:
+//! the least traffic that there can be, and the order of operands is kept.
 
 use super::hoods::Group;
 use super::parts::{parts, pieces, share};

@@ -18,8 +18,8 @@ impl Batches {
     /// For blocks of `block` bytes in `scratch` bytes; `None` if that would take too many pieces.
     pub(super) fn new(hoods: &Hoods, block: usize, scratch: usize) -> Option<Self> {
         let (least, most) = hoods.extent();
-        // An envoy has what goes and what comes of one pair, and a member its own part of as many
-        // pairs as there are envoys.
+        // An envoy holds the outgoing and the incoming blocks of one pair, and a member its own
+        // part of as many pairs as there are envoys.
         let bytes = most as usize * (least as usize + 2 * most as usize);
         let scratch = scratch.saturating_sub(3 * 64);
         let groups = scratch / bytes.saturating_mul(block).max(1);
@@ -48,8 +48,8 @@ struct Pair<'a> {
     /// This member's own part, on its way out and in, where it does not lie together in its source
     /// and target.
     own: Range,
-    /// At the envoy: what goes, by member here and then there; what comes, by member there and then
-    /// here.
+    /// At the envoy: outgoing blocks, by member here and then there; incoming ones, by member there
+    /// and then here.
     going: Range,
     coming: Range,
 }
@@ -86,7 +86,7 @@ impl Batch<'_> {
         }
     }
 
-    /// The part of what goes, or is given out, that is a member's.
+    /// The part of the outgoing blocks, or of those given out, that is a member's.
     fn part(&self, pair: &Pair<'_>, member: u32) -> Range {
         let len = pair.theirs.len() as usize * self.piece.len;
         pair.going.part(member as usize * len, len)

@@ -17,16 +17,16 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         hoods,
         tuning,
     } = *situation;
-    let everybody = hoods.everybody();
+    let all_ranks = hoods.all_ranks();
     let is_short = task.block() <= tuning.exchange_dissemination_bytes;
     let fits = |bytes: usize| bytes <= tuning.scratch_bytes;
     if hoods.count() == 1 || hoods.size() == 2 {
-        return straight(everybody, rank, task, out);
+        return straight(all_ranks, rank, task, out);
     }
     if hoods.count() == hoods.size() {
         return match is_short && fits(dissemination_scratch(hoods.size(), task.block())) {
             true => dissemination(situation, task, out),
-            false => straight(everybody, rank, task, out),
+            false => straight(all_ranks, rank, task, out),
         };
     }
     // Messages that an envoy sends to other neighborhoods, and that a leader sends.
@@ -46,7 +46,7 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
             straight(hoods.group(hoods.of(rank)), rank, task, out);
             envoys::exchange(situation, task, batches, out);
         }
-        None => straight(everybody, rank, task, out),
+        None => straight(all_ranks, rank, task, out),
     }
 }
 
@@ -67,16 +67,16 @@ fn straight(group: Group<'_>, rank: u32, task: &Task, out: &mut Schedule) {
     out.round();
 }
 
-/// Members by whom what is `distance` members away travels in one round: that bit of the distance.
+/// The distances that travel in one round: those with that bit set.
 fn moving(count: u32, bit: u32) -> impl Iterator<Item = u32> {
     (0..count).filter(move |distance| distance & bit != 0)
 }
 
-/// Bruck's: what has d members to go travels by the bits of d, together with all else that has the
-/// same bit. In as many rounds as the number of members has bits, of half of everything each.
-/// `bytes` says how much the member at one position has for that at another, at most `most`; `put`
-/// puts what this one has for a position into place. Where what each position had for this one lies
-/// then.
+/// Bruck's algorithm: a block with d members to go travels by the bits of d, together with all
+/// other blocks that have the same bit. It takes as many rounds as the number of members has bits,
+/// each with half of all blocks. `bytes` says how much the member at one position has for that at
+/// another, at most `most`; `put` puts this one's block for a position into place. Returns where
+/// the block of each position for this one lies then.
 fn disseminate(
     (group, rank): (Group<'_>, u32),
     (bytes, most): (impl Fn(u32, u32) -> usize, usize),
@@ -85,8 +85,8 @@ fn disseminate(
 ) -> Vec<Range> {
     let (count, at) = (group.len(), group.position(rank));
     let position = |offset: u64| ((u64::from(at) + offset) % u64::from(count)) as u32;
-    // What has `distance` to go from where it began, at the member `back` before this one, with its
-    // lower bits traveled.
+    // Length of the block that has `distance` to go in all and lies at the member `back` before
+    // this one, its lower bits traveled.
     let len = |distance: u32, bit: u32, back: u32| {
         let traveled = distance & (bit - 1);
         let from = position(2 * u64::from(count) - u64::from(traveled + back));
@@ -141,9 +141,9 @@ fn dissemination_scratch(count: u32, most: usize) -> usize {
     buffers.saturating_mul(most).saturating_add(3 * 64)
 }
 
-/// Everybody for itself.
+/// Each member for itself.
 fn dissemination(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
-    let all = (situation.hoods.everybody(), situation.rank);
+    let all = (situation.hoods.all_ranks(), situation.rank);
     let put = |to, place, out: &mut Schedule| out.copy(task.block_of(Area::Source, to), place);
     let places = disseminate(all, (|_, _| task.block(), task.block()), put, out);
     for (from, place) in (0..).zip(places) {
@@ -160,8 +160,9 @@ fn leaders_scratch(hoods: &Hoods, task: &Task) -> usize {
     given.saturating_add(dissemination_scratch(hoods.count(), blocks))
 }
 
-/// Neighbors give all that they have to their leader; leaders exchange what their neighborhoods
-/// have for each other by dissemination, and give their neighbors what has come.
+/// Neighbors give all their blocks to their leader; leaders exchange the blocks of their
+/// neighborhoods for each other by dissemination, and give their neighbors the blocks that have
+/// come.
 fn leaders(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let Situation { rank, hoods, .. } = *situation;
     let (size, len) = (hoods.size() as usize, task.block());
@@ -174,7 +175,8 @@ fn leaders(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         return;
     }
     let members = group.len() as usize;
-    // What each member has given, and later what each gets; the leader's own lies elsewhere.
+    // The blocks that each member has given, and later those that each gets; the leader's own lie
+    // elsewhere.
     let kept = out.scratch((members - 1) * whole);
     let block = |at: usize, other: u32, own: Area| match at.checked_sub(1) {
         Some(at) => kept.part(at * whole + other as usize * len, len),

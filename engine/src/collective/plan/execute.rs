@@ -13,10 +13,11 @@ struct Machine {
     open: Vec<usize>,
     /// Messages between neighborhoods on the longest way to here.
     depth: u32,
-    /// Those that it has sent, and their bytes.
+    /// Messages between neighborhoods that it has sent, and their bytes.
     sent: u32,
     sent_bytes: usize,
-    /// From whom something has come here, over others or not, as bits; itself, too.
+    /// The members from which something has come here, directly or over others, as bits; itself,
+    /// too.
     heard: Vec<u64>,
 }
 
@@ -65,7 +66,7 @@ impl Machine {
     }
 }
 
-/// What a round receives into is its own.
+/// Checks that no other message of a round uses the memory that it receives into.
 fn check_overlaps(messages: &[Step]) {
     let range = |step: &Step| match *step {
         Step::Send { from, .. } => (from, false),
@@ -94,7 +95,7 @@ pub(super) enum Sends {
     Met,
 }
 
-/// What executing has come to: the targets, the depth in messages between neighborhoods, the most
+/// The result of an execution: the targets, the depth in messages between neighborhoods, the most
 /// of them that a member has sent, and the bytes of all of them.
 pub(super) struct Outcome {
     pub(super) targets: Vec<Vec<u8>>,
@@ -103,7 +104,7 @@ pub(super) struct Outcome {
     pub(super) far_bytes: usize,
     /// The most that a member needs.
     pub(super) most_scratch: usize,
-    /// Whether everybody has heard of everybody.
+    /// Whether every member has heard of every other.
     pub(super) all_met: bool,
 }
 
@@ -209,7 +210,7 @@ pub(super) fn execute(
     }
     assert!(
         under_way.is_empty(),
-        "{task:?}: somebody sent what nobody waits for"
+        "{task:?}: a rank sent a message without a receiver"
     );
     Outcome {
         depth: machines

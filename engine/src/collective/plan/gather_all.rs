@@ -1,4 +1,4 @@
-//! Gather-all: everybody's block to everybody.
+//! Gather-all: the block of every rank to every rank.
 
 use super::hoods::Group;
 use super::parts::{bounded, pieces};
@@ -50,7 +50,7 @@ fn short(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule)
     let Situation { rank, hoods, .. } = *situation;
     let target = |from| task.block_of(Area::Target, from).part(own.at, own.len);
     if hoods.count() == 1 || hoods.count() == hoods.size() {
-        let group = hoods.everybody();
+        let group = hoods.all_ranks();
         let put = |place, out: &mut Schedule| out.copy(own, place);
         let places = disseminate(group, rank, |_| own.len, put, out);
         for (from, place) in (0..).zip(places) {
@@ -119,7 +119,7 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     out.copy(task.of(Area::Source), block(rank));
     if hoods.count() == 1 {
         let blocks: Vec<Range> = (0..situation.size()).map(block).collect();
-        return direct::gather_all(hoods.everybody(), rank, &blocks, out);
+        return direct::gather_all(hoods.all_ranks(), rank, &blocks, out);
     }
     // Round a ring in which neighbors follow each other, so that each neighborhood hears from one
     // other alone.

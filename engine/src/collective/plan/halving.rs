@@ -9,12 +9,12 @@ use super::hoods::Group;
 use super::parts::parts;
 use super::{Range, Schedule};
 
-/// Who takes part after pairs have been made.
+/// The members that take part after pairs have been made.
 struct Participants<'g> {
     group: Group<'g>,
     /// The members in pairs.
     paired: u32,
-    /// Those that take part: a power of two.
+    /// Members that take part: a power of two.
     count: u32,
 }
 
@@ -114,8 +114,8 @@ pub(super) fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedu
     unpair(group, rank, acc, place, participants.paired, out)
 }
 
-/// Rabenseifner's: in each round half of what is left goes to the partner, which combines it; then
-/// the parts come back the same way.
+/// Rabenseifner's: in each round half of the remaining vector goes to the partner, which combines
+/// it; then the parts come back the same way.
 pub(super) fn halving(
     group: Group<'_>,
     rank: u32,

@@ -60,7 +60,7 @@ impl Group<'_> {
 }
 
 impl Hoods {
-    /// All members are neighbors.
+    /// The neighborhoods of a team whose members are all neighbors.
     #[must_use]
     pub fn one(size: u32) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Hoods {
         }
     }
 
-    /// Those of a team in which `place` says where a rank is.
+    /// The neighborhoods of a team in which `place` gives the place of a rank.
     #[must_use]
     pub fn new(size: u32, place: impl Fn(u32) -> u32) -> Self {
         let mut names: Vec<u32> = Vec::new();
@@ -141,7 +141,7 @@ impl Hoods {
     pub(super) fn group(&self, hood: u32) -> Group<'_> {
         match self.members.get(hood as usize) {
             Some(ranks) => Group::List(ranks),
-            None => self.everybody(),
+            None => self.all_ranks(),
         }
     }
 
@@ -157,7 +157,7 @@ impl Hoods {
         Group::Leaders(self)
     }
 
-    pub(super) fn everybody(&self) -> Group<'_> {
+    pub(super) fn all_ranks(&self) -> Group<'_> {
         let (first, count) = (0, self.size);
         Group::Run { first, count }
     }

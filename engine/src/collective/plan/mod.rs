@@ -35,7 +35,7 @@ pub(super) use super::schedule::{Area, Range};
 pub struct Situation<'a> {
     /// Its rank.
     pub rank: u32,
-    /// Who is near whom.
+    /// The neighborhoods.
     pub hoods: &'a Hoods,
     /// Limits.
     pub tuning: &'a Tuning,
@@ -49,10 +49,10 @@ impl Situation<'_> {
     }
 }
 
-/// What is called.
+/// The call that is planned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// What.
+    /// The operation.
     pub kind: Kind,
     /// The root; 0 where there is none.
     pub root: u32,
@@ -62,7 +62,7 @@ pub struct Task {
     pub count: usize,
     /// Whether operands stay in the order of ranks.
     pub ordered: bool,
-    /// Whether all meet, beyond what data makes them do.
+    /// Whether all meet, even where the data does not make them.
     pub meets: Meets,
 }
 

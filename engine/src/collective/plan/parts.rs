@@ -14,7 +14,7 @@ pub(in super::super) fn parts(range: Range, unit: usize, count: u32) -> Vec<Rang
 }
 
 /// A range in pieces of whole elements of at most `most` bytes, or one element; at least one, so
-/// that all hear of what has no bytes.
+/// that a range without bytes has a message, too.
 pub(in super::super) fn pieces(range: Range, unit: usize, most: usize) -> Vec<Range> {
     let step = (most / unit.max(1)).max(1) * unit.max(1);
     let piece = |at: usize| range.part(at, step.min(range.len - at));

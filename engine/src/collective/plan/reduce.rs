@@ -21,7 +21,7 @@ pub(super) fn to_one(situation: &Situation<'_>, task: &Task, out: &mut Schedule)
     let (own, result) = (task.of(Area::Source), task.of(Area::Target));
     let hoods = situation.hoods;
     if hoods.count() == 1 && is_long(situation, task) {
-        let group = (hoods.everybody(), situation.rank);
+        let group = (hoods.all_ranks(), situation.rank);
         let limits = (task.unit, situation.tuning.scratch_bytes);
         return direct::reduce_all(group, (own, result), Some(task.root), limits, out);
     }
@@ -48,8 +48,8 @@ fn by_tree(
         let at_root = (rank == root).then_some(result);
         return up(&tree, own, at_root, limits(scratch), out);
     }
-    // In order only rank 0 can have everybody below it; it passes the result on, as much at once as
-    // scratch holds beside what the tree takes.
+    // In order only rank 0 can have all others below it. It passes the result on, as much at once
+    // as scratch holds beside the buffers of the tree.
     let tree = Tree::new(situation, 0, tuning.radix);
     let kept = share(scratch, 4);
     let base = out.scratch_mark();
@@ -94,10 +94,10 @@ pub(super) fn to_all(situation: &Situation<'_>, task: &Task, out: &mut Schedule)
         tuning,
     } = *situation;
     let (own, result) = (task.of(Area::Source), task.of(Area::Target));
-    let everybody = hoods.everybody();
+    let all_ranks = hoods.all_ranks();
     if hoods.count() == 1 && is_long(situation, task) {
         let limits = (task.unit, tuning.scratch_bytes);
-        return direct::reduce_all((everybody, rank), (own, result), None, limits, out);
+        return direct::reduce_all((all_ranks, rank), (own, result), None, limits, out);
     }
     // In pieces, so that scratch is bounded.
     let base = out.scratch_mark();
@@ -105,7 +105,7 @@ pub(super) fn to_all(situation: &Situation<'_>, task: &Task, out: &mut Schedule)
         out.scratch_back(base);
         let into = result.part(piece.at, piece.len);
         let acc = if hoods.count() == 1 || hoods.count() == hoods.size() {
-            among(everybody, rank, piece, (situation, task), out)
+            among(all_ranks, rank, piece, (situation, task), out)
         } else {
             two_levels(situation, task, piece, out)
         };
@@ -156,7 +156,7 @@ pub(super) fn scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule
     if hoods.count() > 1 && total <= tuning.eager_bytes.min(share(scratch, 4)) {
         let whole = Range::new(Area::Source, 0, total);
         let acc = if hoods.count() == size {
-            among(hoods.everybody(), rank, whole, (situation, task), out)
+            among(hoods.all_ranks(), rank, whole, (situation, task), out)
         } else {
             two_levels(situation, task, whole, out)
         };
@@ -170,7 +170,7 @@ pub(super) fn scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule
     {
         return columns::reduce_scatter(situation, task, batches, out);
     }
-    // Everybody combines its own block, in pieces, so that scratch is bounded.
+    // Each member combines its own block, in pieces, so that scratch is bounded.
     let most = share(scratch, size as usize);
     if most < task.unit {
         for to in 0..size {
@@ -184,7 +184,7 @@ pub(super) fn scatter(situation: &Situation<'_>, task: &Task, out: &mut Schedule
         out.scratch_back(base);
         let part = |to| task.block_of(Area::Source, to).part(piece.at, piece.len);
         let parts: Vec<Range> = (0..size).map(part).collect();
-        let acc = direct::reduce_scatter(hoods.everybody(), rank, &parts, out);
+        let acc = direct::reduce_scatter(hoods.all_ranks(), rank, &parts, out);
         out.copy(acc, piece);
         out.round();
     }

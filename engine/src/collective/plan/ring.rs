@@ -46,7 +46,8 @@ pub(super) fn reduce_all(
     acc
 }
 
-/// Everybody's part to everybody: in each round a member passes on what has come in the one before.
+/// Each member's part to all: in each round a member passes on the part that has come in the one
+/// before.
 pub(super) fn gather_all(group: Group<'_>, rank: u32, parts: &[Range], out: &mut Schedule) {
     let (count, at) = (group.len(), group.position(rank));
     let (next, before) = (

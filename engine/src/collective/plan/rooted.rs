@@ -5,7 +5,7 @@ use super::parts::bounded;
 use super::tree::Tree;
 use super::{Area, Range, Schedule, Situation, Task};
 
-/// Who is below a member in a tree, itself first, in the order in which their blocks lie.
+/// The members below a member in a tree, itself first, in the order in which their blocks lie.
 fn below(situation: &Situation<'_>, root: u32, rank: u32, found: &mut Vec<u32>) {
     found.push(rank);
     for child in Tree::new(
@@ -44,7 +44,7 @@ impl Part {
         }
     }
 
-    /// Those of a child in `all`, which has `len` bytes for each.
+    /// The blocks of a child's subtree in `all`, which has `len` bytes for each member.
     fn subtree(places: &core::ops::Range<usize>, all: Range, len: usize) -> Range {
         all.part(places.start * len, places.len() * len)
     }

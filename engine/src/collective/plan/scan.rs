@@ -1,11 +1,11 @@
-//! Scans: what all ranks up to each have given.
+//! Scans: each rank gets the combination of all ranks up to it.
 
 use super::hoods::Group;
 use super::parts::{pieces, share};
 use super::tree::{Tree, down};
 use super::{Area, Kind, Range, Schedule, Situation, Task};
 
-/// What a scan has come to at a member.
+/// The result of a scan at a member.
 struct Scanned {
     /// With its own value.
     inclusive: Range,
@@ -13,8 +13,8 @@ struct Scanned {
     exclusive: Option<Range>,
 }
 
-/// In round r each member hears what the 2^r members that end 2^r before it have given (Hillis and
-/// Steele).
+/// In round r each member receives the combination of the 2^r members that end 2^r before it
+/// (Hillis and Steele).
 fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedule) -> Scanned {
     let (count, at) = (group.len(), group.position(rank));
     let inclusive = out.scratch(own.len);
@@ -85,8 +85,8 @@ fn chain(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     }
 }
 
-/// Neighbors scan; the last of each neighborhood scan what these have come to; and everybody puts
-/// what comes from the neighborhoods before on the left.
+/// Neighbors scan; the last of each neighborhood scan the results; and all ranks put the result of
+/// the neighborhoods before on the left.
 fn two_levels(situation: &Situation<'_>, task: &Task, out: &mut Schedule) -> Scanned {
     let Situation {
         rank,
@@ -132,7 +132,7 @@ pub(super) fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let flat = hoods.count() == 1 || hoods.count() == hoods.size() || !hoods.are_contiguous();
     let scanned = if flat {
         doubling(
-            hoods.everybody(),
+            hoods.all_ranks(),
             situation.rank,
             task.of(Area::Source),
             out,

@@ -28,14 +28,14 @@ fn combine(left: &[u8], right: &mut [u8]) {
     }
 }
 
-/// As above, where the order does not matter: what has been combined stands as a sum and a number.
+/// As above, where the order does not matter: the combined runs stand as a sum and a number.
 fn combine_any(left: &[u8], right: &mut [u8]) {
     for (a, b) in left.chunks(UNIT).zip(right.chunks_mut(UNIT)) {
         b.copy_from_slice(&[0, 0, b[2].wrapping_add(a[2]), a[3].wrapping_add(b[3])]);
     }
 }
 
-/// What a rank gives, and what it gets in the end.
+/// The source of a rank, and its target in the end.
 fn model(task: &Task, size: u32, ordered: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let value = |rank: u32, block: u32| -> Vec<u8> {
         let one = |at| {
@@ -146,7 +146,7 @@ fn check(hoods: &Hoods, tuning: &Tuning, task: &Task, sends: Sends) {
     let meets = task.kind == Kind::Barrier || task.meets != Meets::default();
     assert!(
         outcome.all_met || !meets,
-        "{task:?} of {size}, {hoods:?}: somebody has not heard of all"
+        "{task:?} of {size}, {hoods:?}: a rank has not heard of all"
     );
     for (rank, (target, expected)) in outcome.targets.iter().zip(&expected).enumerate() {
         assert!(
@@ -208,7 +208,7 @@ fn small() -> Tuning {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn whatever_the_neighborhoods(
+    fn random_neighborhoods_and_tunings(
         size in 1u32..=33,
         places in prop::collection::vec(0u32..5, 33),
         kind in prop::sample::select(KINDS),

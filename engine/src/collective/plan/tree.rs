@@ -1,4 +1,4 @@
-//! K-nomial trees, one over neighborhoods and one in each, and what goes up and down them in
+//! K-nomial trees, one over neighborhoods and one in each, and data that goes up and down them in
 //! pieces.
 
 use super::super::schedule::ALIGN;
@@ -51,7 +51,7 @@ impl Tree {
             tuning,
         } = *situation;
         if hoods.count() == 1 {
-            return Self::within(hoods.everybody(), root, rank, near_radix);
+            return Self::within(hoods.all_ranks(), root, rank, near_radix);
         }
         let (hood, home) = (hoods.of(rank), hoods.of(root));
         let head = |hood| {
@@ -156,8 +156,9 @@ pub(super) struct Limits {
     pub(super) scratch: usize,
 }
 
-/// Combines what comes up a tree, piece by piece: `own` of this member and of all below it. While
-/// one piece comes, the one before it goes up. At the root the result is left at `result`.
+/// Combines the vectors that come up a tree, piece by piece: `own` of this member and of all below
+/// it. While one piece comes, the one before it goes up. At the root the result is left at
+/// `result`.
 pub(super) fn up(
     tree: &Tree,
     own: Range,
@@ -182,7 +183,7 @@ pub(super) fn up(
     };
     let base = out.scratch_mark();
     let longest = own.iter().map(|piece| piece.len).max().unwrap_or(0);
-    // What is complete goes up from one of these while the next comes into the other.
+    // A complete piece goes up from one of these while the next comes into the other.
     let folded = [out.scratch(longest), out.scratch(longest)];
     // A flat tree has more children than there is scratch for; then some come after others.
     let room = limits.scratch / longest.next_multiple_of(ALIGN).max(1);

@@ -10,7 +10,7 @@ pub struct Tuning {
     pub eager_bytes: usize,
     /// The radix of k-nomial trees, at least 2.
     pub radix: u32,
-    /// Bytes of a piece of what goes down or up a tree in pieces.
+    /// Bytes of a piece of data that goes down or up a tree in pieces.
     pub segment_bytes: usize,
     /// Scratch of an operation at a member; a reduction takes four elements in any case.
     pub scratch_bytes: usize,
@@ -29,7 +29,7 @@ type Entry<'t> = (&'static str, &'t mut usize);
 const TREE: &str = "GASNET_COLL_ROOTED_GEOM";
 
 impl Tuning {
-    /// What is taken where nothing is set.
+    /// The values where nothing is set.
     pub const DEFAULT: Self = Self {
         eager_bytes: 32 << 10,
         radix: 2,
@@ -57,14 +57,14 @@ impl Tuning {
         ]
     }
 
-    /// All values, with the names of their settings: what ranks compare.
+    /// All values, with the names of their settings, for comparison between ranks.
     pub fn values(mut self) -> impl Iterator<Item = (&'static str, u64)> {
         let radix = (TREE, u64::from(self.radix));
         let others = self.entries().map(|(name, value)| (name, *value as u64));
         core::iter::once(radix).chain(others)
     }
 
-    /// The value of a setting, as it is written; empty for what is none.
+    /// The value of a setting, as it is written; empty for other names.
     #[must_use]
     pub fn text_of(&self, name: &str) -> String {
         let text = self.to_string();
@@ -87,12 +87,12 @@ impl Tuning {
         }
     }
 
-    /// Reads what [`Display`](fmt::Display) writes: `NAME=VALUE`, a line each, sizes as in
-    /// settings. Lines that begin with `#` and empty ones count for nothing; what no line names
-    /// stays as it is.
+    /// Reads the text that [`Display`](fmt::Display) writes: `NAME=VALUE`, a line each, sizes as in
+    /// settings. Lines that begin with `#` and empty ones count for nothing; a value that no line
+    /// names stays as it is.
     ///
     /// # Errors
-    /// The first line that says something else, or a name again, with its number.
+    /// The first line of another form, or with a name that an earlier line has, with its number.
     pub fn read(&mut self, text: &str) -> Result<(), String> {
         let mut named = Vec::new();
         for (number, line) in (1..).zip(text.lines().map(str::trim)) {
@@ -145,7 +145,7 @@ impl fmt::Display for Tuning {
     }
 }
 
-/// What a tree's description must be.
+/// The form of a tree's description.
 pub const TREES: &str =
     "the tree must be FLAT_TREE, or KNOMIAL_TREE, a comma and a radix of 2 or more";
 
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_tunings_are_read_back() {
         let mut odd = Tuning::DEFAULT;
         odd.radix = 5;
         for (at, (_, value)) in odd.entries().into_iter().enumerate() {
@@ -194,7 +194,7 @@ mod tests {
         );
     }
     #[test]
-    fn wrong_lines_are_told_with_their_numbers() {
+    fn errors_name_the_line_and_its_number() {
         for (wrong, part) in [
             ("nothing", "NAME=VALUE"),
             (

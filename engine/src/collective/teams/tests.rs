@@ -1,4 +1,4 @@
-//! What a rank keeps of teams that it has not opened.
+//! Messages that a rank keeps for teams that it has not opened.
 
 use super::*;
 use crate::collective::call::{Call, Kind};

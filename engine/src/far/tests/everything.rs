@@ -81,7 +81,7 @@ fn the_kernel_needs_no_attention() {
 }
 
 #[test]
-fn missing_memory_is_told_by_who_asked_for_it() {
+fn the_initiator_reports_missing_memory() {
     const NOWHERE: u64 = 4096;
     for crossing in [false, true] {
         for (what, len) in [("put", 8), ("get", LEN), ("long active message", 8)] {

@@ -46,7 +46,7 @@ fn is_broken(rig: &Rig, at: u32, case: &str) -> String {
 
 #[test]
 fn any_other_number_of_arguments_is_refused() {
-    // What is right, in numbers of two arguments.
+    // The right counts, in numbers of two arguments.
     for (handler, right) in [
         (internal::FAR_PUT, 5),
         (internal::FAR_GET, 6),
@@ -176,7 +176,7 @@ fn during_a_get(handler: HandlerIndex, args: &[u32], payload: &[u8]) {
 }
 
 #[test]
-fn answers_that_do_not_fit_their_operation_are_refused() {
+fn answers_unfit_for_their_operation_are_refused() {
     for (offset, len) in [
         (0, 0),
         (0, 99),
@@ -327,7 +327,7 @@ fn parts_of_replies_are_checked() {
     send(&rig.ranks[0].engine, internal::FAR_LONG_PART, &[], &half);
     is_broken(&rig, 1, "a part too many");
     assert!(rig.seen(1).is_empty());
-    // What is not bound there is refused, as an address and as an offset.
+    // Memory that is not bound there is refused, as an address and as an offset.
     for (address, flags) in [(1, 0), (1, 1 << 8)] {
         let rig = Rig::pair(LEN);
         let range = envelope(address, len, ENDPOINT, note | flags);

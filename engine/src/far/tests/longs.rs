@@ -1,11 +1,11 @@
 //! Long active messages into far memory.
 
-use super::rig::{BOUNCE, NOBODY, NOTE, Rig, Seen, bytes, context, long};
+use super::rig::{BOUNCE, NOTE, Rig, Seen, UNREGISTERED, bytes, context, long};
 use crate::{FarPlace, Injection, OpError, internal};
 use argonet_am::{AmError, Category, MessageClass};
 
 const KIB64: usize = 64 << 10;
-/// What fits one message.
+/// The most bytes that fit one message.
 const MOST: usize = KIB64 - 24;
 const SIZES: [usize; 11] = [
     0,
@@ -193,11 +193,11 @@ fn the_inner_reply_uses_up_the_outer_one() {
 }
 
 #[test]
-fn what_is_wrong_is_said_before_anything_is_sent() {
+fn errors_are_reported_before_anything_is_sent() {
     let rig = Rig::pair(KIB64);
     let (engine, ctx) = (&rig.ranks[0].engine, context());
     let place = rig.place(1, 0);
-    let nobody = FarPlace {
+    let missing = FarPlace {
         rank: argonet_base::JobRank(2),
         ..place
     };
@@ -213,10 +213,10 @@ fn what_is_wrong_is_said_before_anything_is_sent() {
         Err(OpError::Am(error)) => error,
         other => panic!("{other:?}"),
     };
-    assert!(matches!(send(nobody, NOTE, 0), AmError::NoSuchRank { .. }));
+    assert!(matches!(send(missing, NOTE, 0), AmError::NoSuchRank { .. }));
     assert!(matches!(send(place, NOTE, 17), AmError::TooManyArgs { .. }));
     assert!(matches!(
-        send(place, NOBODY, 0),
+        send(place, UNREGISTERED, 0),
         AmError::Unregistered { .. }
     ));
     assert!(matches!(

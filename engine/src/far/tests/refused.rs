@@ -138,7 +138,7 @@ fn a_refused_range_of_many_pieces_changes_nothing() {
 }
 
 #[test]
-fn a_refused_reply_ends_the_job_where_it_arrives() {
+fn a_refused_reply_ends_the_job_at_its_target() {
     let rig = Rig::pair(LEN);
     let (engine, ctx) = (&rig.ranks[0].engine, context());
     let to = rig.place(0, LEN - 1).address;

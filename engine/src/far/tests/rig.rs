@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 const SEGMENT: u64 = 64 << 10;
 
-/// Records what it gets; registered on every rank.
+/// Records the message that it gets; registered on every rank.
 pub(crate) const NOTE: HandlerIndex = HandlerIndex(128);
 /// Sends its payload back as a far long for [`NOTE`]: see [`bounce`].
 pub(crate) const BOUNCE: HandlerIndex = HandlerIndex(129);
@@ -29,7 +29,7 @@ pub(crate) const BOUNCE: HandlerIndex = HandlerIndex(129);
 /// its own payload.
 pub(crate) const FORGE: HandlerIndex = HandlerIndex(130);
 /// Nothing stands there.
-pub(crate) const NOBODY: HandlerIndex = HandlerIndex(131);
+pub(crate) const UNREGISTERED: HandlerIndex = HandlerIndex(131);
 
 /// The endpoint with memory.
 pub(crate) const ENDPOINT: u32 = 5;
@@ -45,7 +45,7 @@ pub(crate) struct Seen {
     pub(crate) payload: Vec<u8>,
 }
 
-/// What a rank's handlers and its boot have written down.
+/// The records of a rank's handlers and its boot.
 #[derive(Default)]
 pub(crate) struct Notes {
     pub(crate) seen: Mutex<Vec<Seen>>,
@@ -86,13 +86,13 @@ impl Bootstrap for Boot {
     }
 }
 
-/// Memory that a rank binds. Everybody accesses it through the bulk routine.
+/// Memory that a rank binds. All access it through the bulk routine.
 pub(crate) struct Memory {
     base: *mut u8,
     len: usize,
     /// Held by a thread that polls for the rank and by one that looks at the memory itself, in
-    /// [`Rig::served`]. What orders these is in the rings, of which each rank has a mapping of its
-    /// own: ThreadSanitizer does not know that they are the same.
+    /// [`Rig::served`]. The rings order these, but each rank has a mapping of its own of them:
+    /// ThreadSanitizer does not know that they are the same memory.
     turn: Mutex<()>,
 }
 
@@ -165,7 +165,7 @@ fn watchdog() -> Sender<()> {
     alive
 }
 
-/// What is below is no address but an offset.
+/// Numbers below are no addresses but offsets.
 const OFFSETS: u64 = 4096;
 
 /// Request: arguments are the address for the reply, or an offset, and then its arguments.
@@ -335,8 +335,8 @@ impl Rig {
         })
     }
 
-    /// Polls for all ranks until nothing comes any more or one has ended the job; the first thing
-    /// that it said.
+    /// Polls for all ranks until nothing comes any more or one has ended the job; returns its first
+    /// message.
     pub(crate) fn settle(&self) -> Option<String> {
         let ctx = context();
         loop {
@@ -354,12 +354,12 @@ impl Rig {
         }
     }
 
-    /// What ended the job.
+    /// The message that ended the job.
     pub(crate) fn aborted(&self) -> Option<String> {
         { self.ranks.iter() }.find_map(|rank| rank.notes.aborts.lock().first().cloned())
     }
 
-    /// What the handlers of a rank have seen since it was asked last.
+    /// The messages that the handlers of a rank have seen since the last call.
     pub(crate) fn seen(&self, rank: usize) -> Vec<Seen> {
         std::mem::take(&mut self.ranks[rank].notes.seen.lock())
     }

@@ -165,7 +165,7 @@ fn no_bytes_and_own_memory_need_no_message() {
 }
 
 #[test]
-fn nobody_and_inside_handlers() {
+fn missing_ranks_and_calls_inside_handlers_are_refused() {
     let rig = Rig::pair(KIB64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let try_put = |rank: u32| {
@@ -176,13 +176,13 @@ fn nobody_and_inside_handlers() {
         // SAFETY: the byte lives as long as the program.
         unsafe { engine.far_put(&ctx, place, [7u8].as_ptr(), 1, Injection::Blocking) }
     };
-    let nobody = try_put(2);
+    let missing = try_put(2);
     assert!(
         matches!(
-            nobody,
+            missing,
             Err(OpError::Am(AmError::NoSuchRank { to: JobRank(2), .. }))
         ),
-        "{nobody:?}"
+        "{missing:?}"
     );
     for rank in [0, 1] {
         ctx.enter(Context::Handler);
@@ -194,7 +194,7 @@ fn nobody_and_inside_handlers() {
 }
 
 #[test]
-fn a_query_tells_what_is_bound() {
+fn a_query_returns_the_bound_memory() {
     let rig = Rig::pair(12_345);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     for rank in [0, 1] {
@@ -268,8 +268,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         assert!(outcomes.into_iter().all(is_full));
     }
     assert_eq!(engine.far.flights.under_way(), events.len());
-    // Gets and queries are smaller than puts: fill what is left.
-    // SAFETY: as above.
+    // Gets and queries are smaller than puts: they fill the rest. SAFETY: as above.
     unsafe {
         while !is_full(engine.far_get_implicit(&ctx, place, dst, 1, Injection::Immediate)) {}
         while !is_full(
@@ -298,7 +297,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     assert_eq!(
         rig.memory[1].read(256, 8),
         [0xee; 8],
-        "what was refused was not sent"
+        "a refused transfer is not sent"
     );
     // Idle again: there is room at once.
     // SAFETY: as above.

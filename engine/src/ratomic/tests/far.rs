@@ -50,7 +50,7 @@ fn the_result_is_there_when_the_event_is_complete_and_not_before() {
 }
 
 #[test]
-fn implicit_ones_count_by_what_they_do() {
+fn implicit_operations_count_by_category() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let mut result = 0i64;
@@ -101,7 +101,7 @@ fn without_room_immediate_says_so_and_nothing_is_done() {
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let (target, add) = (far(&rig, 1, 0), what(ADD, 1u64, 0));
     engine.begin_region(&ctx).unwrap();
-    // As many as a ring holds; the value there is bound by what has been sent.
+    // As many as a ring holds; the value there is bounded by the operations that have been sent.
     let mut sent = 0u64;
     loop {
         // SAFETY: nothing is fetched.
@@ -209,7 +209,7 @@ fn ways_and_threads_are_atomic_for_each_other() {
 }
 
 #[test]
-fn what_is_wrong_is_told_at_once_where_it_can_be_known() {
+fn errors_known_to_the_initiator_are_returned_at_once() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let get = what(Operation::Get, 0u64, 0);
@@ -224,9 +224,9 @@ fn what_is_wrong_is_told_at_once_where_it_can_be_known() {
             ..place
         }),
     ] {
-        let told = engine.atomic(&ctx, target, get).unwrap_err().to_string();
+        let error = engine.atomic(&ctx, target, get).unwrap_err().to_string();
         for part in ["rank 0: ", "of rank 1 is not aligned", "multiple of 8"] {
-            assert!(told.contains(part), "{told}");
+            assert!(error.contains(part), "{error}");
         }
     }
     let beyond = engine.atomic(&ctx, near(1 << 40), get);
@@ -244,9 +244,9 @@ fn what_is_wrong_is_told_at_once_where_it_can_be_known() {
             ..place
         }),
     ] {
-        let nobody = engine.atomic(&ctx, target, get);
+        let missing = engine.atomic(&ctx, target, get);
         assert!(matches!(
-            nobody,
+            missing,
             Err(OpError::Am(AmError::NoSuchRank { .. }))
         ));
         ctx.enter(Context::Handler);

@@ -1,4 +1,4 @@
-//! What its owner refuses, and messages that no engine sends.
+//! Operations that the owner of the word refuses, and messages that no engine sends.
 
 use super::super::wire::{Request, Untyped};
 use super::*;
@@ -34,7 +34,7 @@ fn ends(rig: &Rig, parts: &[&str]) {
 }
 
 #[test]
-fn words_outside_end_the_job_by_a_message_that_names_them() {
+fn words_outside_end_the_job_and_are_named() {
     for own in [false, true] {
         let rank = usize::from(!own);
         for (operation, at) in [
@@ -81,7 +81,7 @@ fn words_outside_end_the_job_by_a_message_that_names_them() {
     }
 }
 
-/// As the wire has it, whatever the target.
+/// As the wire has it, for any target.
 fn request(rig: &Rig, change: impl FnOnce(&mut FarPlace)) -> Args {
     let AtomicTarget::Far(mut place) = far(rig, 1, 0) else {
         unreachable!()
@@ -138,7 +138,7 @@ fn owners_check_alignment_and_place_themselves() {
 }
 
 #[test]
-fn what_is_no_request_is_a_broken_message() {
+fn malformed_requests_are_broken_messages() {
     for count in (0..=16).filter(|count| *count != 8) {
         let rig = Rig::pair(LEN);
         let mut args = request(&rig, |_| ()).words().to_vec();
@@ -165,9 +165,9 @@ fn what_is_no_request_is_a_broken_message() {
 }
 
 #[test]
-fn answers_that_nobody_waits_for_or_of_another_kind_are_broken() {
-    // What is under way, what rank 1 answers behind a number that is right, and whether that is
-    // all.
+fn unexpected_answers_are_broken_messages() {
+    // The operation under way, the arguments of rank 1's answer behind the right number, and
+    // whether they are right.
     for (operation, rest, well) in [
         (Operation::FetchAdd, &[1, 0][..], true),
         (Operation::FetchAdd, &[], false),

@@ -1,4 +1,4 @@
-//! All operations of all types against what a reader of the specification computes.
+//! All operations of all types, compared with a model after the specification.
 
 use super::*;
 use crate::far::tests::rig::context;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 /// A type as the model knows it.
 trait Known: AtomicWord + core::fmt::Debug {
-    /// What an operation makes of `op0`.
+    /// The result of an operation on `op0`.
     fn after(op: Operation, op0: Self, op1: Self, op2: Self) -> Self;
 }
 
@@ -64,16 +64,13 @@ integers!(i32 u32 i64 u64);
 floats!(f32 f64);
 
 /// The same value, or both no number: of which kind is the processor's affair where it computes.
-#[allow(
-    clippy::eq_op,
-    reason = "no number differs from itself but one that is none"
-)]
+#[allow(clippy::eq_op, reason = "only a NaN differs from itself")]
 fn same<T: Known>(a: T, b: T) -> bool {
     a.bits() == b.bits() || (a != a && b != b)
 }
 
 /// Does a course of operations, which begins at zero, at four words: near, far, this rank's own,
-/// and by itself. The second operand is sometimes what is there, so that a compare-and-swap
+/// and by itself. The second operand is sometimes the value there, so that a compare-and-swap
 /// succeeds.
 fn course<T: Known>(steps: &[(usize, T, T, bool)]) {
     let rig = Rig::pair(64);
@@ -146,7 +143,7 @@ fn steps<T: Known>(raw: &[(usize, u64, u64, bool)]) -> Vec<(usize, T, T, bool)> 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn every_course_is_that_of_the_model(raw in prop::collection::vec(any::<(usize, u64, u64, bool)>(), 1..40)) {
+    fn every_sequence_agrees_with_the_model(raw in prop::collection::vec(any::<(usize, u64, u64, bool)>(), 1..40)) {
         course::<i32>(&steps(&raw));
         course::<u32>(&steps(&raw));
         course::<i64>(&steps(&raw));
@@ -158,7 +155,7 @@ proptest! {
 }
 
 #[test]
-fn of_numbers_that_are_none_the_operand_is_taken_and_bits_are_compared() {
+fn min_and_max_with_nan_take_the_operand_and_cas_compares_bits() {
     let nan = f64::from_bits(0x7ff8_0000_0000_0123);
     let mut word = nan;
     // SAFETY: a variable of this function.
@@ -177,7 +174,7 @@ fn of_numbers_that_are_none_the_operand_is_taken_and_bits_are_compared() {
 }
 
 #[test]
-fn what_a_type_has_not_is_refused() {
+fn operations_undefined_for_a_type_are_refused() {
     let rig = Rig::pair(64);
     let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let _ = rig.ranks[0]

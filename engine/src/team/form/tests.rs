@@ -1,4 +1,4 @@
-//! Splits and lists against what one finds who sees all of them.
+//! Splits and lists, compared with a model that sees all of them.
 
 use super::super::entry::{Choice, check_list};
 use super::*;
@@ -123,7 +123,7 @@ fn ranks(list: &[u32]) -> Vec<(JobRank, u32)> {
     list.iter().map(|&rank| (JobRank(rank), 0)).collect()
 }
 
-/// Each rank of a world gives a list; what becomes of it.
+/// Each rank of a world gives a list; returns the outcomes.
 fn created(lists: &[Option<&[u32]>]) -> Vec<Option<Result<Listed, TeamError>>> {
     let world = Members::world(lists.len() as u32);
     let part = |(rank, list): (u32, &Option<&[u32]>)| match list {
@@ -141,7 +141,7 @@ fn created(lists: &[Option<&[u32]>]) -> Vec<Option<Result<Listed, TeamError>>> {
 }
 
 #[test]
-fn lists_that_overlap_but_differ_are_told_to_all_who_give_them() {
+fn overlapping_lists_are_reported_to_all_their_callers() {
     let got = created(&[
         Some(&[0, 1, 2]),
         Some(&[1, 2]),
@@ -169,7 +169,7 @@ fn lists_that_overlap_but_differ_are_told_to_all_who_give_them() {
 }
 
 #[test]
-fn who_is_named_and_gives_no_list_is_missed() {
+fn a_listed_process_without_a_list_is_reported_absent() {
     let got = created(&[Some(&[0, 1]), None]);
     let absent = TeamError::Absent {
         process: JobRank(1),
@@ -183,12 +183,12 @@ fn who_is_named_and_gives_no_list_is_missed() {
         entry(1, Call::Create, good),
         entry(1, Call::Create, Part::Wrong),
     ];
-    let told = create(&world, &entries, 0, &list);
-    assert_eq!(told, Err(TeamError::WrongElsewhere { other: 1 }));
+    let refused = create(&world, &entries, 0, &list);
+    assert_eq!(refused, Err(TeamError::WrongElsewhere { other: 1 }));
 }
 
 #[test]
-fn two_endpoints_of_one_process_give_one_list_or_two_that_differ() {
+fn two_endpoints_of_one_process_give_equal_or_different_lists() {
     let (here, there) = ((JobRank(0), 0), (JobRank(0), 3));
     let parent = Members::new(&[here, there]).unwrap();
     let part = |list: &[_]| Part::List(Digest::of(list, JobRank(0)));
@@ -218,7 +218,7 @@ fn two_endpoints_of_one_process_give_one_list_or_two_that_differ() {
 }
 
 #[test]
-fn terms_and_calls_that_differ_are_told() {
+fn different_terms_and_calls_are_reported() {
     let world = Members::world(3);
     let mut entries = [entry(1, Call::Split, join(7, 0)); 3];
     entries[1].terms.scratch = 64;
@@ -249,6 +249,6 @@ fn terms_and_calls_that_differ_are_told() {
         entry(1, Call::Create, part(1)),
     ];
     entries[1].terms.scratch = 1;
-    let told = create(&Members::world(2), &entries, 0, &list);
-    assert!(matches!(told, Err(TeamError::DifferentTerms { .. })));
+    let refused = create(&Members::world(2), &entries, 0, &list);
+    assert!(matches!(refused, Err(TeamError::DifferentTerms { .. })));
 }

@@ -55,7 +55,7 @@ impl Team3 {
         matches!(self.kind, Exchange | Gather | GatherAll)
     }
 
-    /// What a member gives: runs that begin and end with it, whose numbers say where they are.
+    /// The source of a member: runs that begin and end with it, whose numbers say where they are.
     fn source(self, rank: u32, size: u32) -> Vec<u8> {
         let blocks = if self.gives_blocks() { size } else { 1 };
         let elements = blocks as usize * self.count;
@@ -66,7 +66,7 @@ impl Team3 {
         (0..elements).flat_map(element).collect()
     }
 
-    /// What it gets; bytes that stay as they were are `None`.
+    /// The target of a member; bytes that stay as they were are `None`.
     fn target(self, rank: u32, size: u32) -> Option<Vec<u8>> {
         let block = 3 * self.count;
         let sources: Vec<_> = (0..size).map(|from| self.source(from, size)).collect();
@@ -177,7 +177,7 @@ fn end(engine: &Engine<Smp>, ctx: &ThreadCtx, team: &Arc<Team>, under: &Under) {
 }
 
 fn team_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
-    // On both sides of what goes by lines, as a block and as one for each rank.
+    // On both sides of the limit of lines, as a block and as one for each rank.
     let count = proptest::sample::select(&[0usize, 1, 2, 5, 12, 16, 19, 29, 58, 59, 200][..]);
     let kind = proptest::sample::select(&KINDS[..]);
     (kind, 0..size, count, any::<u8>()).prop_map(|(kind, root, count, how)| {
@@ -192,7 +192,7 @@ proptest! {
     /// Calls of all kinds, started and waited for, several under way, of the world and of a team of
     /// some of its ranks in another order, with threads that retire them in any order.
     #[test]
-    fn calls_of_teams_give_what_the_model_says(
+    fn calls_of_teams_agree_with_the_model(
         (size, calls) in (2u32..6).prop_flat_map(|size| {
             (Just(size), proptest::collection::vec(team_call(size), 1..80))
         }),
@@ -225,8 +225,8 @@ proptest! {
     }
 }
 
-/// Counts of elements on all sides of what one line holds, what everybody combines whole, and what
-/// one half of a pool holds; and short calls between them.
+/// Counts of elements on all sides of the limits of a line, of pieces that each member combines
+/// whole, and of half a pool; and short calls between them.
 fn pooled_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
     let long = &[
         59usize, 700, 1800, 2730, 2731, 3500, 5461, 5462, 9000, 30_000,
@@ -249,7 +249,7 @@ proptest! {
     /// Reductions through pools of 20 KiB, whose order of operands counts, in pieces, in place and
     /// not, several under way beside short calls.
     #[test]
-    fn reductions_through_pools_give_what_the_model_says(
+    fn reductions_through_pools_agree_with_the_model(
         (size, calls) in (2u32..6).prop_flat_map(|size| {
             (Just(size), proptest::collection::vec(pooled_call(size), 1..20))
         }),
@@ -281,7 +281,7 @@ proptest! {
 }
 
 /// More teams than there are slots, one after another, two at a time with common ranks; each has
-/// lines, and none reads what was written in those of another.
+/// lines, and none reads entries of another team.
 #[test]
 fn slots_are_given_again_when_all_have_left() {
     job(4, ThreadMode::Seq, |engine, ctx| {
@@ -320,11 +320,11 @@ fn slots_are_given_again_when_all_have_left() {
 
 /// The messages of ranks that end because calls differ; the other ranks wait for them, unless they
 /// find it too.
-fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
+fn mismatch_messages(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<String> {
     let memory = Memory::new(2);
-    let (said, told) = std::sync::mpsc::channel();
+    let (sender, messages) = std::sync::mpsc::channel();
     for rank in [JobRank(0), JobRank(1)] {
-        let said = said.clone();
+        let sender = sender.clone();
         let engine = memory.engine(rank, ThreadMode::Seq);
         let run = || {
             let ctx = ThreadCtx::uncounted();
@@ -334,15 +334,15 @@ fn told(calls: impl Fn(&Engine<Smp>, &ThreadCtx, &Arc<Team>) + Sync) -> Vec<Stri
         // The first calls, and does not wait; the second finds it.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
         if let Err(panic) = outcome {
-            said.send(*panic.downcast::<String>().unwrap()).unwrap();
+            sender.send(*panic.downcast::<String>().unwrap()).unwrap();
         }
     }
-    drop(said);
-    told.iter().collect()
+    drop(sender);
+    messages.iter().collect()
 }
 
 #[test]
-fn ranks_that_differ_are_told_what_each_calls() {
+fn a_mismatch_names_the_call_of_each_rank() {
     let kinds = [
         (Kind::Broadcast, 1, "a broadcast with root 1 and 3 bytes"),
         (Kind::Broadcast, 5, "a broadcast with root 1 and 15 bytes"),
@@ -352,7 +352,7 @@ fn ranks_that_differ_are_told_what_each_calls() {
         (Kind::Scan, 1, "by a combination of its own"),
     ];
     for (kind, count, text) in kinds {
-        let messages = told(|engine, ctx, team| {
+        let messages = mismatch_messages(|engine, ctx, team| {
             let root = u32::from(kind.is_rooted());
             let call = match team.rank {
                 0 => Team3 { kind, root, count },
@@ -385,10 +385,10 @@ fn ranks_that_differ_are_told_what_each_calls() {
     }
 }
 
-/// A root gives its line and leaves. Who calls something else by messages in that place waits for
-/// it in vain, and finds that out whether the root calls anything again or not.
+/// A root gives its line and leaves. Another member that calls something else by messages in that
+/// place waits for it in vain, and reports that, whether the root calls anything again or not.
 #[test]
-fn who_calls_something_long_is_told_of_a_root_that_has_left() {
+fn a_long_call_reports_a_root_that_has_left_a_short_one() {
     let short = |kind, root| Team3 {
         kind,
         root,
@@ -419,7 +419,7 @@ fn who_calls_something_long_is_told_of_a_root_that_has_left() {
             // The memory outlives the engines.
             std::mem::forget(begin(&engines[at], &ctx[at], &team, call, false));
         };
-        // What both call alike, by lines and by messages.
+        // Calls that both make alike, by lines and by messages.
         for both in [short(Kind::Broadcast, 0), long(Kind::Broadcast)] {
             call(0, both);
             call(1, both);
@@ -439,8 +439,8 @@ fn who_calls_something_long_is_told_of_a_root_that_has_left() {
         call(0, first);
         (0..later).for_each(|_| call(0, short(Kind::Broadcast, 0)));
         let run = std::panic::AssertUnwindSafe(polls);
-        let told = std::panic::catch_unwind(run).expect_err("somebody must be told");
-        let message = told.downcast::<String>().unwrap();
+        let panic = std::panic::catch_unwind(run).expect_err("a rank must report it");
+        let message = panic.downcast::<String>().unwrap();
         let [first, second] = [first, second].map(|call| call.kind.name());
         for part in ["rank 1: ", "at rank 0", first, second] {
             assert!(message.contains(part), "{part} is missing in {message}");
@@ -448,10 +448,10 @@ fn who_calls_something_long_is_told_of_a_root_that_has_left() {
     }
 }
 
-/// A rank that has entered calls and not finished those before keeps others from writing over what
-/// it has not read.
+/// A rank that has entered calls and not finished those before keeps others from writing over lines
+/// that it has not read.
 #[test]
-fn a_call_entered_early_does_not_say_that_those_before_are_finished() {
+fn an_early_entry_does_not_finish_earlier_calls() {
     let memory = Memory::new(2);
     let engines = [0, 1].map(|rank| memory.engine(JobRank(rank), ThreadMode::Seq));
     let ctx = [ThreadCtx::uncounted(), ThreadCtx::uncounted()];

@@ -110,7 +110,7 @@ fn arguments_and_classes() {
 type Name = fn(u64) -> Vec<u8>;
 
 #[test]
-fn names_that_contradict_themselves() {
+fn contradictory_names_are_broken_messages() {
     let endpoint = u64::from(ENDPOINT);
     let lattice = endpoint | 1 << 32;
     let names: [(&str, u64, Name); 17] = [
@@ -176,7 +176,7 @@ fn names_that_contradict_themselves() {
 }
 
 #[test]
-fn lengths_and_spaces_that_cannot_be() {
+fn impossible_lengths_and_spaces_are_broken_messages() {
     let endpoint = u64::from(ENDPOINT);
     for (case, space, name_len) in [
         ("a name beyond the message", endpoint, 18),
@@ -202,7 +202,7 @@ fn lengths_and_spaces_that_cannot_be() {
         send(&rig.ranks[0].engine, internal::VIS_GET, args.words(), &name);
         is_broken(&rig, 1, &format!("{bytes} bytes at once"));
     }
-    // What is not bound, and an endpoint without anything, are refused.
+    // Memory that is not bound, and an endpoint without any, are refused.
     for (case, space, at) in [
         ("beyond", endpoint, LEN as u64),
         ("nothing bound", 77, 0),
@@ -230,7 +230,7 @@ fn lengths_and_spaces_that_cannot_be() {
 /// Data comes for a get of 100 elements of 2 bytes in four messages, before the true ones. The
 /// first operation of an engine has the number 0.
 #[test]
-fn data_that_was_not_asked_for() {
+fn unrequested_data_is_a_broken_message() {
     for (case, args, len) in [
         ("another operation", [1, 0], 50),
         ("a piece too many", [0, 4], 50),

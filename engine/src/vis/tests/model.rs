@@ -1,4 +1,4 @@
-//! Random shapes, and what each byte of them means.
+//! Random shapes, and the place of each byte of them.
 
 use crate::vis::{Piece, Pieces, Shape, Strided};
 use proptest::prelude::*;
@@ -128,7 +128,7 @@ impl Case {
         }
     }
 
-    /// What the destination's memory is afterwards.
+    /// The destination's memory afterwards.
     pub(super) fn applied(&self, to: &[u8], from: &[u8]) -> Vec<u8> {
         let mut after = to.to_vec();
         for (to_at, from_at) in self.pairs() {

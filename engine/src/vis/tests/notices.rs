@@ -1,7 +1,7 @@
 //! Peers get the notice when all of a put lies there, and not before.
 
 use super::pure::pattern;
-use crate::far::tests::rig::{ENDPOINT, NOBODY, NOTE, Rig, Seen, context};
+use crate::far::tests::rig::{ENDPOINT, NOTE, Rig, Seen, UNREGISTERED, context};
 use crate::vis::{Direction, Notice, PeerMemory, Shape, VisTransfer};
 use crate::{Injection, Strided};
 use argonet_am::{Category, Delivery, Endpoints, HandlerTable, MessageClass};
@@ -39,7 +39,7 @@ fn seen(payload: &[u8]) -> Seen {
     }
 }
 
-/// A handler sees no address of a medium's payload but its own; what it is does not matter.
+/// A handler sees no address of a medium's payload but its own, which does not matter.
 fn without_address(mut seen: Vec<Seen>) -> Vec<Seen> {
     seen.iter_mut().for_each(|seen| seen.address = None);
     seen
@@ -84,7 +84,7 @@ fn all_of_it_is_there_when_the_handler_runs() {
 
 /// The event of a put is not complete before the notice is on its way to the peer.
 #[test]
-fn whoever_waits_need_not_poll_afterwards() {
+fn notices_are_sent_before_the_put_completes() {
     let rig = Rig::pair(4096);
     let source = pattern(3, 4096);
     rig.served(|engine, ctx| {
@@ -110,7 +110,7 @@ fn whoever_waits_need_not_poll_afterwards() {
 }
 
 #[test]
-fn this_rank_itself_is_told_too() {
+fn a_notice_to_the_own_rank_runs_its_handler() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let source = pattern(4, 64);
@@ -130,16 +130,16 @@ fn this_rank_itself_is_told_too() {
     assert_eq!(rig.memory[0].read(0, 64), source);
 }
 
-/// A put to what a further endpoint has bound: its handler runs, and not that of the same index
-/// elsewhere.
+/// A put to memory that a further endpoint has bound: its handler runs, and not that of the same
+/// index elsewhere.
 #[test]
-fn a_further_endpoint_is_told() {
+fn a_notice_runs_the_handler_of_its_endpoint() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let handled = Arc::new(Mutex::new(Vec::new()));
     for rank in &rig.ranks {
         for endpoint in [3, ENDPOINT as u8] {
-            let (mut table, into) = (HandlerTable::default(), Arc::clone(&told));
+            let (mut table, into) = (HandlerTable::default(), Arc::clone(&handled));
             let note = move |delivery: &mut Delivery<'_>| {
                 assert_eq!(
                     delivery.endpoints(),
@@ -161,7 +161,7 @@ fn a_further_endpoint_is_told() {
         }
     }
     // A put of no bytes.
-    let tell = |to: u8| {
+    let notify = |to: u8| {
         let nothing = Strided {
             to: 0,
             to_strides: &[],
@@ -201,14 +201,14 @@ fn a_further_endpoint_is_told() {
             expected.push((rank, to, b"there".to_vec()));
         }
     }
-    assert_eq!(*told.lock(), expected);
+    assert_eq!(*handled.lock(), expected);
     assert!(rig.seen(0).is_empty() && rig.seen(1).is_empty());
     // One that cannot have messages has no handlers: the first one's run.
     rig.ranks[1].engine.mute_endpoint(7);
-    tell(7);
+    notify(7);
     assert_eq!(rig.settle(), None);
     assert_eq!(without_address(rig.seen(1)), [seen(b"")]);
-    tell(9);
+    notify(9);
     let message = rig.settle().unwrap();
     assert!(
         message.contains("rank 1 has no endpoint 9 for active messages"),
@@ -216,7 +216,7 @@ fn a_further_endpoint_is_told() {
     );
 }
 #[test]
-fn a_handler_that_does_not_exist_there_ends_the_job() {
+fn a_notice_to_an_unregistered_handler_ends_the_job() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let shape = Strided {
@@ -228,7 +228,7 @@ fn a_handler_that_does_not_exist_there_ends_the_job() {
         counts: &[],
     };
     let notice = Notice {
-        handler: NOBODY,
+        handler: UNREGISTERED,
         ..note(b"")
     };
     let transfer = put(1, PeerMemory::Segment, shape, notice);

@@ -1,4 +1,4 @@
-//! What needs no engine: simplest forms, passes over sides, names in messages.
+//! Tests that need no engine: simplest forms, passes over sides, names in messages.
 
 use super::model::{Case, any_case, any_strided};
 use crate::vis::copy::{Ways, walks};
@@ -198,7 +198,7 @@ fn strided<'a>(
 }
 
 #[test]
-fn what_lies_together_is_one_piece() {
+fn adjacent_elements_are_one_piece() {
     // A whole array, however it is described: dimensions in any order, and backwards on both sides.
     for (to, from) in [
         ([8, 80, 800], [8, 80, 800]),
@@ -228,7 +228,7 @@ fn what_lies_together_is_one_piece() {
 }
 
 #[test]
-fn parts_that_lie_together_on_both_sides_are_counted() {
+fn runs_adjacent_on_both_sides_are_one_part() {
     let list = [
         crate::Piece {
             address: 100,

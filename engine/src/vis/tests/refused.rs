@@ -1,4 +1,5 @@
-//! What cannot be is refused whole, where it can be known, and says what is wrong.
+//! Impossible transfers are refused as a whole, where that can be known, with an error that names
+//! the reason.
 
 use crate::far::tests::rig::{ENDPOINT, Rig, context};
 use crate::vis::{
@@ -22,7 +23,7 @@ fn transfer(direction: Direction, memory: PeerMemory, shape: Shape<'_>) -> VisTr
 }
 
 fn start(rig: &Rig, transfer: &VisTransfer<'_>) -> Result<Event, OpError> {
-    // SAFETY: what is refused is not accessed, and the callers' buffers live longer than the rig is
+    // SAFETY: refused memory is not accessed, and the callers' buffers live longer than the rig is
     // used.
     unsafe {
         rig.ranks[0]
@@ -35,7 +36,7 @@ fn start(rig: &Rig, transfer: &VisTransfer<'_>) -> Result<Event, OpError> {
 const SEGMENT: usize = 64 << 10;
 
 #[test]
-fn a_dimension_that_leaves_the_segment_is_named() {
+fn errors_name_the_dimension_outside_of_the_segment() {
     let rig = Rig::pair(LEN);
     let mut buffer = vec![0x55u8; 4096];
     let here = buffer.as_mut_ptr().expose_provenance();
@@ -111,7 +112,7 @@ fn a_dimension_that_leaves_the_segment_is_named() {
 }
 
 #[test]
-fn an_entry_that_leaves_the_segment_is_named() {
+fn errors_name_the_entry_outside_of_the_segment() {
     let rig = Rig::pair(LEN);
     let buffer = [0u8; 64];
     let here = [buffer.as_ptr().expose_provenance()];
@@ -252,7 +253,7 @@ fn totals_and_sizes_beyond_all_memory() {
 }
 
 #[test]
-fn what_the_owner_has_not_bound_ends_the_job_and_changes_nothing() {
+fn access_to_unbound_memory_ends_the_job_and_changes_nothing() {
     let buffer = vec![7u8; 4096];
     let here = buffer.as_ptr().expose_provenance();
     // The last of many elements is outside, by a byte; and one of many pieces.
@@ -341,7 +342,7 @@ fn what_the_owner_has_not_bound_ends_the_job_and_changes_nothing() {
 }
 
 #[test]
-fn nobody_and_inside_handlers() {
+fn missing_ranks_and_calls_inside_handlers_are_refused() {
     let rig = Rig::pair(LEN);
     let engine = &rig.ranks[0].engine;
     let ctx = context();
@@ -353,13 +354,13 @@ fn nobody_and_inside_handlers() {
         element: 0,
         counts: &[],
     });
-    let nobody = VisTransfer {
+    let missing = VisTransfer {
         rank: JobRank(2),
         ..transfer(Direction::Put, PeerMemory::Segment, shape)
     };
-    let somebody = transfer(Direction::Get, PeerMemory::Segment, shape);
+    let present = transfer(Direction::Get, PeerMemory::Segment, shape);
     // SAFETY: there are no bytes.
-    let refused = unsafe { engine.vis(&ctx, &nobody, Injection::Blocking) };
+    let refused = unsafe { engine.vis(&ctx, &missing, Injection::Blocking) };
     assert!(
         matches!(
             refused,
@@ -369,7 +370,7 @@ fn nobody_and_inside_handlers() {
     );
     ctx.enter(Context::Handler);
     // SAFETY: there are no bytes.
-    let refused = unsafe { engine.vis(&ctx, &somebody, Injection::Blocking) };
+    let refused = unsafe { engine.vis(&ctx, &present, Injection::Blocking) };
     ctx.enter(Context::Free);
     assert!(
         matches!(refused, Err(OpError::Am(AmError::Restricted { .. }))),

@@ -277,7 +277,7 @@ fn many_at_once_complete_one_by_one() {
         events.push(unsafe { engine.vis_start(&ctx, &transfer, Injection::Blocking) }.unwrap());
     }
     assert!(events.iter().all(|event| !event.is_done()));
-    // What was packed has been read.
+    // Packed bytes have been read.
     let before = source.clone();
     source.fill(0);
     assert_eq!(rig.settle(), None);
@@ -423,7 +423,7 @@ fn data_with_holes_travels_in_one_message() {
         };
         // SAFETY: both sides are there to the end; strides are read during the call.
         let event = unsafe { engine.vis_start(&ctx, &transfer, Injection::Blocking) };
-        // The request, and what comes back.
+        // The request, and its answer.
         let (peer, polls) = (&rig.ranks[1].engine, 0..10);
         let there: usize = polls.clone().map(|_| peer.poll(&peer_ctx).unwrap()).sum();
         let here: usize = polls.map(|_| engine.poll(&ctx).unwrap()).sum();

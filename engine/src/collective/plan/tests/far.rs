@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Executes what all call alike, and compares the result.
+/// Executes one call of all members, and compares the result.
 fn run(hoods: &Hoods, kind: Kind, count: usize) -> Outcome {
     let task = Task {
         meets: Meets::default(),
@@ -86,8 +86,8 @@ fn neighborhoods_exchange_by_one_message_each_way() {
     }
 }
 
-/// Longer than what goes by a tree: each member hears once from each neighborhood, and each block
-/// leaves each neighborhood once.
+/// Longer than blocks that go by a tree: each member hears once from each neighborhood, and each
+/// block leaves each neighborhood once.
 #[test]
 fn neighbors_combine_before_they_scatter() {
     let places: [fn(u32) -> u32; 2] = [|rank| rank / 16, |rank| rank % 64];

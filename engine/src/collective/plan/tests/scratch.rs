@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Those that do not fold have ways without any scratch; those that do take four elements in any
-/// case, each in lines of its own.
+/// Operations that do not fold can do without scratch; reductions take four elements in any case,
+/// each in lines of its own.
 pub(super) fn check_bound(scratch: usize, tuning: &Tuning, task: &Task, hoods: &Hoods) {
     let least = match task.kind.folds() {
         true => 4 * task.unit.next_multiple_of(64),
@@ -40,7 +40,7 @@ fn scratch_of(hoods: &Hoods, tuning: &Tuning, task: &Task, rank: u32) -> usize {
 }
 
 #[test]
-fn what_only_moves_data_keeps_to_the_setting() {
+fn data_movement_keeps_to_the_scratch_setting() {
     let mut used = [0; BOUNDED.len()];
     for (size, place) in [2, 3, 8, 37, 256]
         .into_iter()
@@ -81,9 +81,9 @@ const FOLDING: [Kind; 5] = [
     Kind::ExclusiveScan,
 ];
 
-/// Whatever the tree; elements of half a line and of two.
+/// For all trees; elements of half a line and of two.
 #[test]
-fn what_folds_keeps_to_the_setting() {
+fn reductions_keep_to_the_scratch_setting() {
     let mut used = [0; FOLDING.len()];
     for (size, place) in [2, 37, 1024]
         .into_iter()
