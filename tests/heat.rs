@@ -332,7 +332,7 @@ fn heat(ranks: u32, input: &Path, output: &Path, options: &[&str]) -> Output {
 /// Runs all numbers of ranks, and returns the file that all of them wrote, and what they printed.
 fn same_on_all(scratch: &Scratch, input: &Path, options: &[&str]) -> (PathBuf, String) {
     let first = scratch.0.join("out-1.png");
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     for ranks in RANKS {
         let output = scratch.0.join(format!("out-{ranks}.png"));
         let run = heat(ranks, input, &output, options);
@@ -345,10 +345,10 @@ fn same_on_all(scratch: &Scratch, input: &Path, options: &[&str]) -> (PathBuf, S
             fs::read(&output).unwrap() == fs::read(&first).unwrap(),
             "{what}"
         );
-        said.push(text(&run.stdout));
-        assert_eq!(said.first(), said.last(), "{what}");
+        outputs.push(text(&run.stdout));
+        assert_eq!(outputs.first(), outputs.last(), "{what}");
     }
-    (first, said.swap_remove(0))
+    (first, outputs.swap_remove(0))
 }
 
 /// The two sums of the report.
@@ -490,7 +490,7 @@ fn the_same_over_portals() {
 
 /// The file behind a link is replaced, and files get the permissions of any new file.
 #[test]
-fn results_replace_what_was_there() {
+fn results_replace_older_files() {
     let scratch = Scratch::new("heat-replace");
     let input = scratch.file("in.png", &Kind::new(GREY, 8).png(20, 20));
     let link = scratch.0.join("link.png");
@@ -634,9 +634,9 @@ fn fails(ranks: u32, input: &Path, output: &Path, options: &[&str], message: &st
     );
     assert_eq!(run.status.code(), Some(1), "{what}");
     assert!(run.stdout.is_empty(), "{what}");
-    let told: Vec<&str> = errors.lines().filter(|l| l.contains(message)).collect();
-    assert_eq!(told.len(), 1, "{what}");
-    let (rank, error) = told[0].split_once("): ").expect(&what);
+    let reports: Vec<&str> = errors.lines().filter(|l| l.contains(message)).collect();
+    assert_eq!(reports.len(), 1, "{what}");
+    let (rank, error) = reports[0].split_once("): ").expect(&what);
     assert!(rank.starts_with("argonet: rank "), "{what}");
     assert!(error.starts_with(message), "{what}");
 }

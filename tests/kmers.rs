@@ -214,12 +214,12 @@ fn fails(start: Start, ranks: u32, path: &Path, message: &str) {
     let what = format!("{start:?}, {ranks} ranks, {}: {errors}", path.display());
     assert_eq!(output.status.code(), Some(1), "{what}");
     assert!(output.stdout.is_empty(), "{what}");
-    let mut told = errors.lines().filter_map(|line| {
+    let mut reports = errors.lines().filter_map(|line| {
         let (rank, error) = line.split_once("): ")?;
         rank.starts_with("argonet: rank ").then_some(error)
     });
-    let error = told.next().expect(&what);
-    assert_eq!(told.next(), None, "{what}");
+    let error = reports.next().expect(&what);
+    assert_eq!(reports.next(), None, "{what}");
     let wanted = format!("{}: {message}", path.display());
     if let Some((head, tail)) = wanted.split_once('*') {
         let number = error

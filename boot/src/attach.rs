@@ -296,7 +296,7 @@ fn examine(fds: [RawFd; 6]) -> Result<[BorrowedFd<'static>; 6], String> {
         let fd = sys::examine_fd(raw).ok_or_else(|| {
             format!(
                 "descriptor {raw} ({name}) is not open. Was it closed by a program between the launcher and this one (Python's \
-                 subprocess does unless told close_fds=False), or was this program started by a rank?"
+                 subprocess does so without close_fds=False), or was this program started by a rank?"
             )
         })?;
         match name {
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_one_needs_nobody() {
+    fn a_job_of_one_needs_no_launcher() {
         use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
         let job = alone(&Settings::default()).unwrap();
         let longest: Vec<u8> = (0..MAX_VALUE_BYTES as u8).collect();

@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_board_tells_of_every_rank_and_puts_equals_together() {
+    fn the_board_has_a_line_for_every_rank_and_joins_equal_ones() {
         let (_files, control) = make_job(4, &Settings::default()).unwrap();
         let board = Board::new(&control);
         let own = std::process::id();
@@ -413,9 +413,8 @@ mod tests {
             assert!(board.begin(rank, waiting));
         }
         assert!(!board.begin(JobRank(0), waiting), "one notice at a time");
-        // What the system says of this process changes while the lines are written, so the test
-        // says it itself.
-        let told = |examine| {
+        // The state of this process changes while the lines are written, so the test supplies one.
+        let written = |examine| {
             let mut text = String::new();
             board.write(&mut text, examine).unwrap();
             text
@@ -424,7 +423,7 @@ mod tests {
             let (state, busy) = (b'S', Duration::from_millis(250));
             Some(Process { state, busy })
         };
-        let text = told(asleep);
+        let text = written(asleep);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(lines[0].starts_with("  ranks 0-2 (pid "), "{text}");
@@ -435,9 +434,9 @@ mod tests {
             "{text}"
         );
         board.end(JobRank(1));
-        assert_eq!(told(asleep).lines().count(), 4);
+        assert_eq!(written(asleep).lines().count(), 4);
         assert!(
-            told(|_| None)
+            written(|_| None)
                 .lines()
                 .all(|line| line.ends_with("; no such process"))
         );

@@ -259,7 +259,7 @@ pub enum BootError {
     },
     /// The job's description does not fit a message.
     #[error(
-        "arguments and environment take {bytes} bytes, and agents are told at most {most}; remove large variables from the \
+        "arguments and environment take {bytes} bytes, and a job message holds at most {most}; remove large variables from the \
          environment"
     )]
     TooMuchToSend {

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_that_a_limit_sends_is_told_with_the_limit() {
+    fn a_signal_sent_for_a_limit_is_reported_with_the_limit() {
         for (signal, limit) in [
             (libc::SIGXFSZ, "RLIMIT_FSIZE"),
             (libc::SIGXCPU, "RLIMIT_CPU"),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_guardian_is_told_with_how_it_ended() {
+    fn a_lost_guardian_is_reported_with_its_end() {
         let lost = |end| {
             let (kind, rank, code) = (ExitKind::Unguarded, JobRank(0), 0);
             let word = ExitWord { kind, rank, code };
@@ -369,13 +369,13 @@ mod tests {
         };
         let raw = |status| lost(ProcessEnd::from_raw_status(status));
         let begin = "the job's guardian (process 4711) ";
-        for (said, how) in [
+        for (text, how) in [
             (raw(9), "was killed by signal 9 (SIGKILL) from outside"),
             (raw(11 | 0x80), "crashed by signal 11 (SIGSEGV)"),
             (raw(101 << 8), "ended with code 101 before its time"),
             (lost(ProcessEnd::Unknown), "has gone, killed or crashed"),
         ] {
-            assert_eq!(said, format!("{begin}{how}; the ranks were ended"));
+            assert_eq!(text, format!("{begin}{how}; the ranks were ended"));
         }
     }
 

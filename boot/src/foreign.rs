@@ -111,7 +111,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_step_of_several_tasks_is_refused_and_what_has_no_such_step_is_not() {
+    fn a_step_of_several_tasks_is_refused_and_an_allocation_is_not() {
         let step = |id, tasks| {
             let mut all = ALLOCATION.to_vec();
             all.extend([("SLURM_STEP_ID", id), ("SLURM_STEP_NUM_TASKS", tasks)]);

@@ -645,7 +645,7 @@ impl<'a> Guardian<'a> {
                 let (graces, next) = if self.begins_grace(given) {
                     (given + 1, Some(Instant::now() + RANK_0_GRACE))
                 } else {
-                    self.kill_what_is_left(given);
+                    self.kill_remaining(given);
                     (given, None)
                 };
                 self.ending = Some(Ending {
@@ -673,7 +673,7 @@ impl<'a> Guardian<'a> {
     }
 
     /// Kills all, and says so where rank 0 is among them, which has had so many further graces.
-    fn kill_what_is_left(&self, given: u32) {
+    fn kill_remaining(&self, given: u32) {
         let rank_0 = self.asked_rank_0();
         let stderr = rank_0.and_then(|r| RankStderr::of(r.pidfd.as_fd(), r.pid));
         let left = self.ranks.iter().filter(|r| !r.ended);

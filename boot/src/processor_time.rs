@@ -92,12 +92,12 @@ mod tests {
     #[test]
     fn work_counts_for_the_thread_that_does_it() {
         let (go_on, rest) = channel::<()>();
-        let (say, said) = channel();
+        let (sender, receiver) = channel();
         let idle = thread::spawn(move || {
-            say.send(own_id()).unwrap();
+            sender.send(own_id()).unwrap();
             rest.recv().unwrap_err();
         });
-        let (own, other) = (own_id(), said.recv().unwrap());
+        let (own, other) = (own_id(), receiver.recv().unwrap());
         let begin = of_thread(own);
         let mut sum = 0_u64;
         let end = begin.ran + Duration::from_millis(20);
@@ -127,12 +127,12 @@ mod tests {
                 })
             });
             let (last, rest) = channel::<()>();
-            let (say, said) = channel();
+            let (sender, receiver) = channel();
             let idle = thread::spawn(move || {
-                say.send(own_id()).unwrap();
+                sender.send(own_id()).unwrap();
                 rest.recv().unwrap_err();
             });
-            let thread = said.recv().unwrap();
+            let thread = receiver.recv().unwrap();
             go.store(true, Ordering::Relaxed);
             for _ in 0..4 {
                 let all = ThreadTime::of_all(pid);

@@ -107,14 +107,14 @@ mod tests {
         let stderr = RankStderr {
             file: file.try_clone().unwrap(),
         };
-        let (said, end) = channel();
+        let (done, end) = channel();
         let line = line.to_owned();
         thread::spawn(move || {
             stderr.say(&line);
-            said.send(()).unwrap();
+            done.send(()).unwrap();
         });
-        let said = end.recv_timeout(Duration::from_secs(60));
-        said.expect("a line that is written or lost");
+        let done = end.recv_timeout(Duration::from_secs(60));
+        done.expect("a line that is written or lost");
     }
 
     fn all_of(mut reader: PipeReader) -> String {

@@ -135,8 +135,8 @@ pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     };
     // SAFETY: a live descriptor, and a struct of the size that the request names, which the kernel
     // reads and writes.
-    let told = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
-    if told == 0 && info.mask & PIDFD_INFO_EXIT != 0 {
+    let result = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
+    if result == 0 && info.mask & PIDFD_INFO_EXIT != 0 {
         return Some(info.exit_code);
     }
     status_of_zombie(pid)

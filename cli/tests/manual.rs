@@ -39,7 +39,7 @@ fn the_manual_pages_name_every_option() {
 }
 
 #[test]
-fn the_manual_page_of_run_says_what_each_conduit_is() {
+fn the_manual_page_of_run_describes_each_conduit() {
     let page = text("docs/man/argonet-run.1");
     let (_, conduits) = page
         .split_once("\\-\\-conduit \" \\fINAME")
@@ -138,9 +138,9 @@ fn facts_follow_ranks_and_settings() {
         .output()
         .expect("argonet can be run");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("ARGONET_WAIT") && said.contains("sometimes"),
-        "{said}"
+        errors.contains("ARGONET_WAIT") && errors.contains("sometimes"),
+        "{errors}"
     );
 }

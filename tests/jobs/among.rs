@@ -41,7 +41,7 @@ pub(crate) const TESTS: &[Test] = &[
         }
     }),
     (
-        "among_who_calls_something_long_is_told_of_who_has_left",
+        "among_a_long_call_against_a_short_one_names_both",
         || {
             for job in [
                 Job::launched(3, "among-differs"),

@@ -14,7 +14,7 @@ use crate::support::{Done, Job, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
     ("credits_of_a_live_job_and_its_file", live),
-    ("credits_that_do_not_fit_are_told_with_their_sums", wishes),
+    ("credits_that_do_not_fit_are_refused_with_their_sums", wishes),
     ("credits_of_none_name_their_setting", none),
     ("credits_can_be_turned_off", off),
 ];
@@ -202,10 +202,10 @@ fn live_over(network: &Network) {
             let mut info = Command::new(built::command());
             let pid = talk.pid.as_raw_nonzero().to_string();
             info.args(["info", "--credits", "--pid", &pid]);
-            let said = info.output().expect("argonet info");
-            let said = String::from_utf8(said.stdout).expect("text");
-            assert_eq!(said.matches("process ").count(), 3, "{said}");
-            let texts = [said.clone(), said.clone(), said];
+            let output = info.output().expect("argonet info");
+            let text = String::from_utf8(output.stdout).expect("text");
+            assert_eq!(text.matches("process ").count(), 3, "{text}");
+            let texts = [text.clone(), text.clone(), text];
             if agrees(&texts) {
                 break texts;
             }
@@ -275,10 +275,10 @@ fn off() {
             .env("ARGONET_CREDITS_FILE", path.to_str().expect("a name"));
         let outcome = job.run();
         assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
-        let said = std::fs::read_to_string(path).expect("a file");
+        let text = std::fs::read_to_string(path).expect("a file");
         assert!(
-            said.contains("there is no flow control by credits"),
-            "{said}"
+            text.contains("there is no flow control by credits"),
+            "{text}"
         );
     }
 }

@@ -340,11 +340,11 @@ fn check(name: &str, suffix: &str, paths: &[(&str, &str, u32)]) {
         let outcome = job.run().failed(&case.names);
         assert!(!outcome.out.contains(DATA), "{path}: {outcome:#?}");
         assert!(!outcome.out.contains(PASSED), "{path}: {outcome:#?}");
-        let told = outcome
+        let errors = outcome
             .err
             .lines()
             .filter(|line| line.contains("at rank 1"));
-        assert_eq!(told.count(), 1, "{path}: one error {outcome:#?}");
+        assert_eq!(errors.count(), 1, "{path}: one error {outcome:#?}");
     }
 }
 

@@ -19,12 +19,12 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[1, 2, 3], "cancels");
     }),
     ("negotiated_refusals", || each(&[1, 3], "negotiate-refused")),
-    ("negotiated_left_open_is_told_at_the_end", || {
+    ("negotiated_left_open_is_an_error_at_the_end", || {
         let outcome = Job::launched(2, "negotiate-left-open").run();
         outcome.failed(&["is not allowed between prepare and commit"]);
     }),
     (
-        "negotiated_left_open_ends_the_job_whatever_is_made_of_the_error",
+        "negotiated_left_open_ends_the_job_even_if_the_error_is_dropped",
         || {
             let outcome = Job::launched(2, "negotiate-left-open-unheard").run();
             outcome.failed(&["rank 0", "is not allowed between prepare and commit"]);

@@ -16,7 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
         "raw_handlers_reply_in_all_categories_also_into_grown_segments",
         || each(&SIZES, "raw-replies"),
     ),
-    ("raw_handlers_refuse_what_a_reply_may_not_be", || {
+    ("raw_handlers_refuse_bad_replies", || {
         each(&[1, 2], "raw-bad-replies");
     }),
     ("raw_handlers_bad_indices", || {

@@ -34,10 +34,10 @@ pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
 const OF_MEMORY: [&str; 7] = [
     "exit_cases_of_one_thread",
     "exit_cases_of_many_threads",
-    "exit_cases_by_what_the_others_do",
+    "exit_cases_by_the_state_of_other_ranks",
     "ordering_flood_into_a_rank_that_computes",
     "negotiated_cancels_until_the_ring_is_full",
-    "among_who_calls_something_long_is_told_of_who_has_left",
+    "among_a_long_call_against_a_short_one_names_both",
     "settings_are_printed_once",
 ];
 
@@ -212,8 +212,8 @@ pub(crate) struct Talk<'a> {
     /// The process that was started.
     pub(crate) pid: Pid,
     stderr: &'a mut dyn BufRead,
-    /// What it has said, for a test that waits for something else.
-    said: String,
+    /// Standard error so far, for a test that waits for something else.
+    errors: String,
 }
 
 impl Talk<'_> {
@@ -221,9 +221,9 @@ impl Talk<'_> {
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         let read = self.stderr.read_line(&mut line).expect("standard error");
-        let said = &self.said;
-        assert!(read > 0, "the job has closed standard error:\n{said}");
-        self.said += &line;
+        let errors = &self.errors;
+        assert!(read > 0, "the job has closed standard error:\n{errors}");
+        self.errors += &line;
         line.trim_end().to_owned()
     }
 
@@ -346,7 +346,7 @@ impl Job {
         talk(&mut Talk {
             pid: Pid::from_child(&child),
             stderr: &mut stderr,
-            said: String::new(),
+            errors: String::new(),
         });
         drop(child.stdin.take());
         let err = thread::spawn(move || {

@@ -316,8 +316,8 @@ fn refused() -> Done {
         let refused = world.put_strided(beyond, &far, &buffer, &line(2));
         assert!(refused.is_err(), "{first}");
     }
-    let nobody = slice_at::<u64>(Rank(world.size()), 0, 20);
-    let refused = world.get_strided(&mut buffer, &line(2), nobody, &line(2));
+    let no_rank = slice_at::<u64>(Rank(world.size()), 0, 20);
+    let refused = world.get_strided(&mut buffer, &line(2), no_rank, &line(2));
     assert!(
         matches!(refused, Err(Error::Am(AmError::NoSuchRank { .. }))),
         "{refused:?}"

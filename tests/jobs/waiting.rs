@@ -48,7 +48,7 @@ pub(crate) const TESTS: &[Test] = &[
         let job = Job::launched(2, "idle").env("ARGONET_STALL_TIMEOUT", "0");
         job.run().well();
     }),
-    ("waiting_a_fatal_error_tells_what_all_wait_for", || {
+    ("waiting_of_all_ranks_is_reported_at_a_fatal_error", || {
         let outcome = Job::launched(2, "fatal-while-others-wait").run();
         outcome.failed(&[
             "rank 0 (pid ",
@@ -256,12 +256,12 @@ fn reported(job: Job) {
             }
         }
         // Those who wait add what they know of their peers; rank 0 cannot.
-        let mut tell = [false; 3];
-        while tell != [false, true, true] {
+        let mut reported = [false; 3];
+        while reported != [false, true, true] {
             let line = talk.line_with("argonet: rank ");
-            for (rank, tell) in tell.iter_mut().enumerate() {
+            for (rank, reported) in reported.iter_mut().enumerate() {
                 if line == format!("argonet: rank {rank} and its peers:") {
-                    *tell = true;
+                    *reported = true;
                 }
             }
         }

@@ -37,8 +37,8 @@ pub(crate) fn missing() -> Option<&'static str> {
         let script = "for tool in ip tc nft timeout; do command -v $tool >/dev/null || { echo no $tool; exit; }; done\n\
              unshare -n ip link add probe type bridge 2>/dev/null || { echo no right to make network namespaces; exit; }\n\
              unshare -n nft add table inet probe 2>/dev/null || echo no right to filter packets";
-        let said = sh(script).expect("a shell");
-        (!said.is_empty()).then(|| said.trim().to_owned())
+        let output = sh(script).expect("a shell");
+        (!output.is_empty()).then(|| output.trim().to_owned())
     };
     MISSING.get_or_init(find).as_deref()
 }

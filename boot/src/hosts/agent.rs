@@ -63,7 +63,7 @@ pub fn agent(look: Look) -> Result<u8, BootError> {
     let mut edge = Edge::agent(Instant::now(), GREETING);
     edge.send(Instant::now(), &Message::Hello(Hello::own()));
     let Some(job) = expect(&mut edge)? else {
-        return Err(no_launcher("nobody told it what to do"));
+        return Err(no_launcher("no job came from the launcher"));
     };
     let Message::Job(job) = job else {
         return Err(no_launcher("its first message is not a job"));

@@ -356,7 +356,7 @@ impl<'a> Children<'a> {
                     _ => None,
                 };
                 if about.is_some_and(|rank| !ranks.contains(&rank.0)) {
-                    return Err("it told of ranks of other hosts".into());
+                    return Err("it reported ranks of other hosts".into());
                 }
                 heard.push(Heard::Message(i, message));
             }

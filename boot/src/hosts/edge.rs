@@ -26,7 +26,7 @@ pub(crate) struct Edge {
     sent: usize,
     silence: Duration,
     heard: Instant,
-    said: Instant,
+    sent_at: Instant,
     /// When this end found that the other should have been heard.
     suspected: Option<Instant>,
     /// The other end has said that it may be stopped.
@@ -55,7 +55,7 @@ impl Edge {
             sent: 0,
             silence,
             heard: now,
-            said: now,
+            sent_at: now,
             suspected: None,
             paused: false,
             window: WINDOW_BYTES,
@@ -111,7 +111,7 @@ impl Edge {
     pub(crate) fn send(&mut self, now: Instant, message: &Message) {
         debug_assert!(message.bulk_bytes() <= self.room());
         self.window = self.window.saturating_sub(message.bulk_bytes());
-        self.said = now;
+        self.sent_at = now;
         append(message, &mut self.outbox);
     }
 
@@ -184,7 +184,7 @@ impl Edge {
     }
 
     fn beat_due(&self) -> Instant {
-        self.said + self.silence / BEATS
+        self.sent_at + self.silence / BEATS
     }
 }
 

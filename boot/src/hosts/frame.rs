@@ -223,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn one_changed_byte_never_panics_and_never_changes_what_came_before(
+        fn one_changed_byte_never_panics_and_never_changes_earlier_messages(
             messages in vec(messages(), 1..8),
             at in any::<prop::sample::Index>(),
             to in any::<u8>(),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_is_overwritten_and_noise_has_a_limit() {
+    fn used_bytes_are_overwritten_and_noise_has_a_limit() {
         let mut inbox = Inbox::new(AGENT);
         let key = crate::secret::Secret::from_bytes([0xa5; 32]);
         inbox.take(&wire(&[Message::Key(key)]));

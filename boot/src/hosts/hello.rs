@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_versions_are_read_and_told() {
+    fn other_versions_are_read_and_reported() {
         let mut body = Vec::new();
         put_u32(&mut body, 77);
         put_text(&mut body, "9.8.7");

@@ -212,7 +212,7 @@ mod tests {
             command: command.into(),
             options: options.clone(),
         };
-        let said = "exec '/opt/my tools/argonet' 'agent'";
+        let command_line = "exec '/opt/my tools/argonet' 'agent'";
         assert_eq!(
             words(&command(&job(shell("/usr/bin/ssh")), &host()).unwrap()),
             [
@@ -222,12 +222,12 @@ mod tests {
                 "-o",
                 "BatchMode=yes",
                 "node7",
-                said
+                command_line
             ]
         );
         assert_eq!(
             words(&command(&job(shell("rsh")), &host()).unwrap()),
-            ["rsh", "-p", "2222", "node7", said]
+            ["rsh", "-p", "2222", "node7", command_line]
         );
     }
 

@@ -43,8 +43,8 @@ pub struct Visited {
     pub greeted: Option<Duration>,
     /// Why it cannot be asked, or no more.
     pub lost: Option<String>,
-    /// What the way to it has written on standard error, the last lines of it.
-    pub said: Vec<String>,
+    /// The last lines that the command to its agent has written on standard error.
+    pub stderr: Vec<String>,
 }
 
 /// Hosts with agents that wait for questions.
@@ -126,7 +126,7 @@ impl<'a> Visits<'a> {
             ranks: host.first..host.first + host.ranks,
             greeted: None,
             lost: None,
-            said: Vec::new(),
+            stderr: Vec::new(),
         };
         let hosts: Vec<Visited> = job.hosts.iter().map(visited).collect();
         let ranks = children.ranks();
@@ -269,14 +269,14 @@ impl<'a> Visits<'a> {
 
     fn keep_lines(&mut self) {
         for line in String::from_utf8_lossy(&self.lines.err).lines() {
-            let said = |host: &&mut Visited| {
+            let is_named = |host: &&mut Visited| {
                 line.strip_prefix(host.name.as_str())
                     .is_some_and(|rest| rest.starts_with(": "))
             };
-            if let Some(host) = self.hosts.iter_mut().find(said) {
-                host.said.push(line[host.name.len() + 2..].to_owned());
-                let surplus = host.said.len().saturating_sub(KEPT_LINES);
-                host.said.drain(..surplus);
+            if let Some(host) = self.hosts.iter_mut().find(is_named) {
+                host.stderr.push(line[host.name.len() + 2..].to_owned());
+                let surplus = host.stderr.len().saturating_sub(KEPT_LINES);
+                host.stderr.drain(..surplus);
             }
         }
         self.lines.err.clear();

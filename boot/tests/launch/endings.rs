@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("endings_fatal_errors", fatal),
     ("endings_backtraces_of_crashes", backtraces),
     ("endings_backtraces_on_demand", backtraces_on_demand),
-    ("endings_overflow_of_the_stack_is_still_told", overflow),
+    ("endings_overflow_of_the_stack_is_still_reported", overflow),
     ("endings_freeze_until_continued", freeze),
     ("endings_freeze_on_error", freeze_on_error),
     ("endings_freeze_by_a_signal", freeze_by_signal),
@@ -36,7 +36,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("endings_stopped_rank_is_ended", stopped_rank),
     ("endings_terminal_stop_and_continue", stop_and_continue),
-    ("endings_told_when_asked", verbose),
+    ("endings_are_reported_when_asked_for", verbose),
     ("endings_bad_settings", bad_settings),
 ];
 
@@ -295,7 +295,7 @@ fn guardian_killed() {
     // No process watches over what rank 0 itself has started any more.
     let rank_0 = job.pid();
     until(|| !job.processes().iter().any(|p| pid(p.pid) == rank_0));
-    job.end_what_is_left();
+    job.end_remaining();
     // The harness has it as a child then and lets it be a zombie, whose end everybody may know.
     let why = format!(
         "argonet: the job's guardian (process {guardian}) was killed by signal 9 (SIGKILL) from outside; the ranks were ended"
@@ -460,7 +460,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             fence(&job);
             if job.rank() == JobRank(0) {
                 let guardian = job.job_page().guardian_pid().expect("a guardian");
-                close_what_is_not_standard();
+                close_other_descriptors();
                 until(|| !has_a_pipe(guardian));
                 say("goes on");
                 fence(&job);
@@ -507,7 +507,7 @@ fn replace(program: &[&str]) -> ! {
 }
 
 #[allow(unsafe_code)]
-fn close_what_is_not_standard() {
+fn close_other_descriptors() {
     // SAFETY: what the job still does with its descriptors fails, and the test opens none that
     // could be taken for them.
     unsafe { libc::close_range(3, u32::MAX, 0) };

@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
         late_guardian,
     ),
     ("leaving_is_not_caught_if_not_wanted", not_caught),
-    ("leaving_by_an_error_that_is_told_shows_one_backtrace", told),
+    ("leaving_by_a_reported_error_shows_one_backtrace", reported),
 ];
 
 const RAN: &str = "the exit handler ran";
@@ -138,8 +138,8 @@ fn not_caught() {
     }
 }
 
-fn told() {
-    for job in both(3, &["c-told"]) {
+fn reported() {
+    for job in both(3, &["c-reported"]) {
         let outcome = job.env("GASNET_BACKTRACE", "1").run().code(134);
         let headings = outcome.err.matches("backtrace (").count();
         assert_eq!(headings, 1, "{outcome:#?}");
@@ -231,7 +231,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             }
             Some(0)
         }
-        ["c-told"] => {
+        ["c-reported"] => {
             let job = start();
             if job.rank() == JobRank(2) {
                 print_backtrace();

@@ -84,9 +84,9 @@ pub(crate) fn visitor(args: Vec<String>) -> i32 {
     };
     let settings = settings().expect("settings");
     let visited = visit(&options, "tcp", &settings, |visits| {
-        let mut told = 0;
+        let mut reported = 0;
         for question in &args[1..] {
-            told = tell_of_lost(visits, told);
+            reported = report_lost(visits, reported);
             let question = Some(question.clone().into_bytes());
             let answers = visits.ask(|_| question.clone(), Duration::from_secs(20));
             for answer in answers.into_iter().flatten() {
@@ -97,13 +97,13 @@ pub(crate) fn visitor(args: Vec<String>) -> i32 {
     visited.map_or(1, |visited| i32::from(visited.is_none()))
 }
 
-/// Reports the lost hosts if there are more than `told`; how many there are.
-fn tell_of_lost(visits: &Visits<'_>, told: usize) -> usize {
+/// Reports the lost hosts if there are more than `reported`; how many there are.
+fn report_lost(visits: &Visits<'_>, reported: usize) -> usize {
     let lost: Vec<_> = visits.hosts().iter().filter(|h| h.lost.is_some()).collect();
-    if lost.len() > told {
+    if lost.len() > reported {
         for host in &lost {
             let why = host.lost.as_deref().unwrap_or_default();
-            say(&format!("lost: {why}, {:?}", host.said));
+            say(&format!("lost: {why}, {:?}", host.stderr));
         }
     }
     lost.len()

@@ -122,10 +122,10 @@ fn examine(
     wait: Duration,
     files: impl Fn(&[Seen], u32) -> Vec<Finding>,
 ) -> Report {
-    let (told, asked) = (Instant::now(), SystemTime::now());
+    let (begun, asked) = (Instant::now(), SystemTime::now());
     let answers = visits.ask(|_| Some(Question::Look.encode()), FACTS_LIMIT);
     let (took, size) = (
-        told.elapsed(),
+        begun.elapsed(),
         visits.hosts().last().map_or(0, |h| h.ranks.end),
     );
     let mut seen: Vec<Seen> = Vec::new();
@@ -145,7 +145,7 @@ fn examine(
                     (None, Some(Err(error))) => format!("its agent's answer is none: {error}"),
                     (None, _) => "its agent gave no answer".into(),
                 };
-                findings.push(judge::lost(&host.name, &why, &host.said, visits.way()));
+                findings.push(judge::lost(&host.name, &why, &host.stderr, visits.way()));
             }
         }
     }
@@ -208,7 +208,7 @@ fn meet(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Finding> 
             if let Some(why) = &host.lost
                 && seen.iter().any(|seen| seen.name == host.name)
             {
-                findings.push(judge::lost(&host.name, why, &host.said, visits.way()));
+                findings.push(judge::lost(&host.name, why, &host.stderr, visits.way()));
             }
             continue;
         };

@@ -95,9 +95,9 @@ impl Report {
             for line in lines {
                 let _ = writeln!(text, "{:21}{line}", "");
             }
-            for (what, said) in [("need", &finding.need), ("remedy", &finding.remedy)] {
-                if let Some(said) = said {
-                    let _ = writeln!(text, "{:21}{what}: {said}", "");
+            for (what, words) in [("need", &finding.need), ("remedy", &finding.remedy)] {
+                if let Some(words) = words {
+                    let _ = writeln!(text, "{:21}{what}: {words}", "");
                 }
             }
         }

@@ -26,11 +26,11 @@ pub(super) struct Seen {
 }
 
 /// A host that cannot be asked.
-pub(super) fn lost(host: &str, why: &str, said: &[String], way: &str) -> Finding {
+pub(super) fn lost(host: &str, why: &str, stderr: &[String], way: &str) -> Finding {
     let mut found = why.to_owned();
-    for line in said {
+    for line in stderr {
         // Writing to a string cannot fail.
-        let _ = write!(found, "\nthe way there said: {line}");
+        let _ = write!(found, "\nthe command to start its agent printed: {line}");
     }
     Finding {
         level: Level::Problem,
@@ -127,7 +127,7 @@ pub(super) fn doors(seen: &[Seen]) -> Vec<Finding> {
                 host.ranks.len()
             )),
             remedy: Some(
-                "name a range that nobody else uses in ARGONET_TCP_PORTS, or leave it unset".into(),
+                "name a range that no other program uses in ARGONET_TCP_PORTS, or leave it unset".into(),
             ),
         }),
         _ => None,

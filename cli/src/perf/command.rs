@@ -239,7 +239,7 @@ impl Perf {
             }
         }
         measured.extend(of_threads.map(|(subject, chunks)| Measured::new(subject, chunks)));
-        self.tell(&Report {
+        self.write_report(&Report {
             machine,
             commit: self.commit.clone(),
             load_average: [before, load_average()],
@@ -252,7 +252,7 @@ impl Perf {
         })
     }
 
-    fn tell(&self, report: &Report) -> Result<(), PerfError> {
+    fn write_report(&self, report: &Report) -> Result<(), PerfError> {
         let mut table = true;
         if let Some(path) = &self.json {
             let document = serde_json::to_string_pretty(&Document::of(report));

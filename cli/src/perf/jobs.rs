@@ -139,11 +139,11 @@ pub(crate) fn measure(
         let values = match kind.source {
             Source::Time(ranks) | Source::Resident(ranks) => {
                 if !hellos.iter().any(|(n, _)| *n == ranks) {
-                    let said = (0..effort.jobs).map(|_| run_hello(ranks));
-                    hellos.push((ranks, said.collect::<io::Result<_>>()?));
+                    let jobs = (0..effort.jobs).map(|_| run_hello(ranks));
+                    hellos.push((ranks, jobs.collect::<io::Result<_>>()?));
                 }
                 let all = hellos.iter().find(|(n, _)| *n == ranks);
-                let all = all.map_or(&[][..], |(_, said)| said);
+                let all = all.map_or(&[][..], |(_, jobs)| jobs);
                 let time = matches!(kind.source, Source::Time(_));
                 let one = |&(seconds, mib): &(f64, f64)| if time { seconds } else { mib };
                 all.iter().map(one).collect()

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn bad_sizes_are_refused() {
         assert_eq!(parse("4KiB"), Ok(4096));
         for bad in ["0", "-1", "5MiB", "many", ""] {
             assert!(parse(bad).is_err(), "{bad}");

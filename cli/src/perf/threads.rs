@@ -109,7 +109,7 @@ fn run(station: &Station) -> Result<(Instant, Instant), PerfError> {
     while sent < MESSAGES {
         for i in 0..BURST {
             station
-                .send(&ctx, JobRank(0), station.tell, i as u32)
+                .send(&ctx, JobRank(0), station.one_way, i as u32)
                 .map_err(argonet::Error::from)?;
         }
         sent += BURST;

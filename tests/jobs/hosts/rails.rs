@@ -57,8 +57,8 @@ pub(super) fn rails() -> Done {
 /// Bytes that have come to a host over one of its networks.
 pub(super) fn come(network: &Network, host: &str, card: &str) -> u64 {
     let file = format!("cat /sys/class/net/{card}/statistics/rx_bytes");
-    let said = network.on(host, &file);
-    said.trim().parse().expect("a number of bytes")
+    let text = network.on(host, &file);
+    text.trim().parse().expect("a number of bytes")
 }
 
 /// Goes on until much has come over both networks; the test's watchdog bounds it.

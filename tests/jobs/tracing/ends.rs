@@ -97,13 +97,13 @@ pub(super) fn full() {
         .failed(&["GASNET_TRACEFILE", "/dev/full", "No space left"]);
     let outcome = job.run();
     assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
-    let told = outcome.err.lines().count();
+    let lines = outcome.err.lines().count();
     let outcome = outcome.says(&[
         "rank 0: ",
         " lines are missing in what GASNET_TRACEFILE names",
         "error 28",
     ]);
-    assert_eq!(told, 1, "{outcome:#?}");
+    assert_eq!(lines, 1, "{outcome:#?}");
 }
 
 pub(super) fn bad_mask() {

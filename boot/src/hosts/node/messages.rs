@@ -148,8 +148,8 @@ impl Node<'_> {
             .for_each(|message| self.send(message));
         if let Some((published, number)) = fence {
             let source = self.children.len();
-            let told = self.exchange.values(source, &published);
-            let actions = told.and_then(|()| self.exchange.arrived(source, number));
+            let taken = self.exchange.values(source, &published);
+            let actions = taken.and_then(|()| self.exchange.arrived(source, number));
             if let Err(garbled) = actions.and_then(|actions| self.act(actions)) {
                 self.trouble(
                     1,

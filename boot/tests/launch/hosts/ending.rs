@@ -313,7 +313,7 @@ fn agent_and_guardian_killed() {
     // Children of ranks outlive them where no process is left that knows of them, as in a job on
     // one host.
     until(|| job.processes().len() <= 2);
-    job.end_what_is_left();
+    job.end_remaining();
     job.outcome().code(1);
 }
 

@@ -18,8 +18,8 @@ pub(super) const TESTS: &[Test] = &[
     ),
     ("hosts_key_is_the_same_and_nowhere_to_be_seen", key),
     ("hosts_that_share_no_network", no_network),
-    ("hosts_what_cannot_be_started_is_told", start_errors),
-    ("hosts_bad_lists_and_templates_are_told", bad_input),
+    ("hosts_start_errors_name_the_host", start_errors),
+    ("hosts_bad_lists_and_templates_are_refused", bad_input),
 ];
 
 fn hello() {

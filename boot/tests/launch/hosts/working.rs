@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 pub(super) const TESTS: &[Test] = &[
     ("hosts_output_comes_in_whole_lines_and_all_of_it", lines),
-    ("hosts_output_that_nobody_takes_ends_the_job", closed_output),
+    ("hosts_output_without_a_reader_ends_the_job", closed_output),
     ("hosts_input_goes_to_rank_0", stdin),
     ("hosts_many_fences_and_values", many_fences),
     (

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_reads_what_is_written() {
+    fn the_library_reads_written_files() {
         let heading = ["2 ranks".to_owned()];
         let text = super::text(&heading, &[found(1, &[0, 1], &[3000.0, 1500.0])]);
         let mut tuning = Tuning::DEFAULT;
