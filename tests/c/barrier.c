@@ -18,16 +18,16 @@ static int pass(int in, int in_flags, int out, int out_flags) {
 }
 
 static void result_is_named(int id) {
-  int told = ~id;
-  CHECK_EQ(gasnet_barrier_result(&told), 0);
-  CHECK_EQ(told, id);
-  told = ~id;
-  CHECK_EQ(gasnet_barrier_result(&told), 0);
-  CHECK_EQ(told, id);
+  int result = ~id;
+  CHECK_EQ(gasnet_barrier_result(&result), 0);
+  CHECK_EQ(result, id);
+  result = ~id;
+  CHECK_EQ(gasnet_barrier_result(&result), 0);
+  CHECK_EQ(result, id);
 }
 static void result_is_nameless(void) {
-  int told = 0;
-  CHECK(gasnet_barrier_result(&told) != 0);
+  int result = 0;
+  CHECK(gasnet_barrier_result(&result) != 0);
 }
 
 static const int names[] = {0, 1, -1, (int)0xcafef00d, INT32_MAX, INT32_MIN, 42};

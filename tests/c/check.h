@@ -161,7 +161,7 @@ static inline void check_filled_at(const char *file, int line, const void *from,
 static inline void check_all_at(const char *file, int line, const void *from, size_t bytes, int value) {
   size_t at;
   for (at = 0; at < bytes; ++at)
-    check_equal(file, line, "a byte that nobody should write", ((const unsigned char *)from)[at],
+    check_equal(file, line, "a byte that should stay unchanged", ((const unsigned char *)from)[at],
                 (unsigned char)value);
 }
 /* `bytes` bytes that hold all the same value. */

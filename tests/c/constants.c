@@ -36,7 +36,7 @@
 #error exactly one kind of segment
 #endif
 #if !GASNET_SUPPORTS_TI_SRCRANK || !GASNET_SUPPORTS_TI_EP
-#error what each token tells
+#error contents of tokens
 #endif
 #if GASNET_ALIGNED_SEGMENTS != 0 && GASNET_ALIGNED_SEGMENTS != 1
 #error one or nought

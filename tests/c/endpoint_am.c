@@ -19,13 +19,13 @@ static int marks[EPS];
 /* The endpoint that a handler's token names is the one that it was registered with, and its entry says the same. */
 static void check_token(gex_Token_t token, int mine, int request, int is_long, gex_Rank_t *from) {
   gex_Token_Info_t info;
-  gex_TI_t told = gex_Token_Info(token, &info, GEX_TI_ALL);
-  CHECK(told & GEX_TI_SRCRANK && told & GEX_TI_EP);
+  gex_TI_t known = gex_Token_Info(token, &info, GEX_TI_ALL);
+  CHECK(known & GEX_TI_SRCRANK && known & GEX_TI_EP);
   CHECK_SAME(info.gex_ep, eps[mine]);
   CHECK(info.gex_srcrank < ranks);
-  if (told & GEX_TI_ENTRY) CHECK_SAME(info.gex_entry->gex_cdata, &marks[mine]);
-  if (told & GEX_TI_IS_REQ) CHECK_EQ(info.gex_is_req, request);
-  if (told & GEX_TI_IS_LONG) CHECK_EQ(info.gex_is_long, is_long);
+  if (known & GEX_TI_ENTRY) CHECK_SAME(info.gex_entry->gex_cdata, &marks[mine]);
+  if (known & GEX_TI_IS_REQ) CHECK_EQ(info.gex_is_req, request);
+  if (known & GEX_TI_IS_LONG) CHECK_EQ(info.gex_is_long, is_long);
   *from = info.gex_srcrank;
 }
 

@@ -12,7 +12,7 @@ static void look(gasnet_token_t token, gasnet_handlerarg_t value) {
   seen = seen + 1;
 }
 
-static const char fixed[] = "memory that nobody may write";
+static const char fixed[] = "memory that is read-only";
 
 int main(int argc, char **argv) {
   gasnet_handlerentry_t table[] = {{SEEN, (gex_AM_Fn_t)look}};

@@ -77,7 +77,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         ]),
     ),
     (
-        "medium-to-nobody",
+        "medium-to-no-endpoint",
         Any,
         Ends(&[
             "rank 1 has no endpoint 9 for active messages",
@@ -137,7 +137,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         Ends(&["gex_AM_MaxRequestMedium", MUTE, "endpoint 2 of rank 0"]),
     ),
     (
-        "limit-to-nobody",
+        "limit-to-no-endpoint",
         Debug,
         Ends(&["gex_AM_MaxReplyLong", NOBODY, "endpoint 0 of rank 0"]),
     ),
@@ -150,7 +150,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         ]),
     ),
     (
-        "limit-of-nobody",
+        "limit-of-no-rank",
         Debug,
         Ends(&[
             "gex_AM_MaxReplyMedium",
@@ -160,7 +160,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
     ),
     ("short-named-without", Debug, Ends(&[SHORT, MUTE])),
     (
-        "long-named-nobody",
+        "long-named-no-endpoint",
         Debug,
         Ends(&["gex_AM_RequestLong", NOBODY]),
     ),
@@ -170,17 +170,17 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         Ends(&["gex_AM_PrepareRequestMedium", MUTE]),
     ),
     (
-        "prepare-to-nobody",
+        "prepare-to-no-endpoint",
         Debug,
         Ends(&["gex_AM_PrepareRequestLong", NOBODY]),
     ),
     (
-        "vis-named-nobody",
+        "vis-named-no-endpoint",
         Debug,
         Ends(&["gex_VIS_VectorPutBlocking", NOBODY]),
     ),
     (
-        "vis-told-nobody",
+        "vis-report-no-endpoint",
         Any,
         Ends(&[
             "rank 1 has no endpoint 9 for active messages",
@@ -188,7 +188,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         ]),
     ),
     (
-        "vis-told-unknown",
+        "vis-report-unknown",
         Any,
         Ends(&["no handler is registered for index 250 on rank 1, endpoint 2 or 0"]),
     ),
