@@ -351,7 +351,7 @@ impl TaggedOutput {
                 To::Err => "error",
             };
             Some(format!(
-                "writing the ranks' standard {name} failed: {error}; what they wrote there is not complete"
+                "writing the ranks' standard {name} failed: {error}; that output is incomplete"
             ))
         };
         self.sinks().into_iter().filter_map(lost).collect()

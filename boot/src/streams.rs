@@ -93,7 +93,7 @@ fn note(error: Option<i32>) {
         Some(name) => line.write_str(name),
         None => write!(line, "error number {}", error.raw_os_error()),
     };
-    let _ = writeln!(line, "; what was written there is not complete");
+    let _ = writeln!(line, "; that output is incomplete");
     sys::say_line(&line);
 }
 

@@ -164,7 +164,7 @@ impl Child {
             (end, _) => (
                 1,
                 format!(
-                    "the way to its agent {} before the agent answered{noise}",
+                    "the command to start its agent {} before the agent answered{noise}",
                     end_in_words(end)
                 ),
             ),

@@ -76,7 +76,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
         Ok(match sizes.flow_control {
             true => plan.to_string(),
             false => format!(
-                "{} bytes of a rank; what finds no room is sent again: there are no credits (ARGONET_CREDITS)",
+                "{} bytes of a rank; a request without room is sent again: there are no credits (ARGONET_CREDITS)",
                 plan.space().bytes()
             ),
         })
@@ -85,7 +85,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
         let config = portals::software_config(&sizes, JobRank(0), ranks);
         let own = config.map_err(|error| error.to_string())?.arena_bytes;
         Ok(format!(
-            "{} of a rank, {} of {ranks} ranks of one host; what is not touched takes no memory",
+            "{} of a rank, {} of {ranks} ranks of one host; untouched pages take no memory",
             HumanSize(own),
             HumanSize(own * u64::from(ranks))
         ))
@@ -135,7 +135,7 @@ fn listens(settings: &Settings) -> String {
 fn smp(settings: &Settings) -> Facts {
     let (limits, can) = (Smp::LIMITS, Smp::CAPABILITIES);
     let wake = match Smp::register_barrier() {
-        Barrier::Sleeper => "who sleeps pays: the system has expedited membarriers",
+        Barrier::Sleeper => "the sleeper executes a barrier for all: the system has expedited membarriers",
         Barrier::Sender => {
             "each sender executes a fence: the system refuses expedited membarriers (a kernel before 4.16, or a \
              filter of system calls)"

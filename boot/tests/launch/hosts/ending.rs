@@ -77,7 +77,7 @@ fn way_fails() {
             .env(TEMPLATE.0, &format!("{slow_a}; {end}"))
             .run()
             .code(1)
-            .says(&["host b (ranks 2-3): the way to its agent exited with code 255"]);
+            .says(&["host b (ranks 2-3): the command to start its agent exited with code 255"]);
     }
 }
 
