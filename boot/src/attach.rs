@@ -33,7 +33,7 @@ use crate::{guardian, line, process, selfspawn, sys};
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "2";
 
-/// What a program asks for when it attaches.
+/// Options of a program that attaches.
 #[derive(Debug, Clone, Default)]
 pub struct AttachOptions {
     ranks: Option<u32>,
@@ -106,7 +106,7 @@ fn find_job(
         let (job, link) = selfspawn::spawn(ranks, settings)?;
         return Ok((job, Some(link)));
     }
-    // Who says that there is one rank wants jobs of one rank.
+    // A user who sets GASNET_PSHM_NODES to 1 below another launcher wants jobs of one rank.
     match foreign_launcher().filter(|_| settings.given(&PSHM_NODES).is_none()) {
         Some(error) => Err(error),
         None => Ok((alone(settings)?, None)),
@@ -131,8 +131,8 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
     })
 }
 
-/// How many ranks share memory at most: all of a host, unless the conduit can do without and the
-/// user limits them.
+/// Most ranks that share memory: all of a host, unless the conduit can do without and the user
+/// limits them.
 pub(crate) fn neighborhood_limit(conduit: &str, settings: &Settings) -> u32 {
     let limit = settings.get(&SUPERNODE_MAXSIZE);
     match u32::try_from(limit) {

@@ -18,7 +18,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::process::{self, RankProcess};
 use crate::sys::{self, Line};
 
-/// How long a backtrace may take, in seconds.
+/// Time limit of a backtrace, in seconds.
 const LIMIT_S: i64 = 10;
 /// The most frames that are shown.
 const MAX_FRAMES: usize = 100;
@@ -152,7 +152,7 @@ impl Tool {
                 }
                 argv[words.len()] = pid.text().as_ptr().cast();
                 // SAFETY: `argv` holds strings that end with 0, fewer than it has places, so that a
-                // null pointer ends it. What the program prints belongs to standard error.
+                // null pointer ends it. The program's output belongs to standard error.
                 unsafe {
                     libc::dup2(2, 1);
                     libc::execvp(argv[0], argv.as_ptr());

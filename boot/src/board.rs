@@ -173,8 +173,8 @@ impl<'a> Board<'a> {
         notice.what.store(0, Ordering::Release);
     }
 
-    /// How many reports have been asked for. Who waits compares it with what it last saw, and
-    /// reports when it has moved.
+    /// Number of reports asked for so far. A waiting rank compares it with the number that it saw
+    /// last, and reports when it has grown.
     #[must_use]
     pub fn reports_asked(&self) -> u32 {
         self.reports().load(Ordering::Relaxed)
@@ -338,7 +338,7 @@ impl fmt::Display for Process {
     }
 }
 
-/// Text in a fixed place; what does not fit is cut.
+/// Text in a fixed place; text that does not fit is cut.
 pub(crate) struct Fixed<const N: usize> {
     bytes: [u8; N],
     len: usize,

@@ -1,4 +1,4 @@
-//! What the engine needs from the starter of the job, whatever that is.
+//! Services that the engine needs from the starter of the job.
 
 use std::time::Duration;
 
@@ -75,9 +75,9 @@ pub trait Bootstrap: Send + Sync {
     /// [`BootError::ValueTooLong`] over [`MAX_VALUE_BYTES`]; [`BootError::PublishedTwice`].
     fn publish(&self, key: Key, value: &[u8]) -> Result<(), BootError>;
 
-    /// Waits until every rank of the job has entered its fence as often as this one. What a rank
-    /// published before is visible to all after. Collective; blocks, giving the processor away; one
-    /// thread of a rank at a time.
+    /// Waits until every rank of the job has entered its fence as often as this one. Values that a
+    /// rank published before are visible to all after. Collective; blocks, giving the processor
+    /// away; one thread of a rank at a time.
     ///
     /// # Errors
     /// While starting up (before [`Self::started`]) [`BootError::FenceTimeout`] after
@@ -122,15 +122,15 @@ pub trait Bootstrap: Send + Sync {
         Duration::MAX
     }
 
-    /// Where polls see that the job's end has been reported to the ranks; never set where ends are
-    /// not reported.
+    /// The mark by which polls see that the job's end has been reported to the ranks; never set in
+    /// jobs without such reports.
     fn exit_mark(&self) -> ExitMark {
         ExitMark::default()
     }
 
-    /// Another rank has said, over the network, that it ends the job with `code`: that is the job's
-    /// end for the ranks of this host, unless they know of one already, and those that wait come to
-    /// their end soon. Lock-free.
+    /// Records that another rank has reported, over the network, that it ends the job with `code`:
+    /// this is the job's end for the ranks of this host, unless they know of one already, and ranks
+    /// that wait come to their end soon. Lock-free.
     fn heard_exit(&self, from: JobRank, code: u8) {
         let _ = (from, code);
     }

@@ -26,7 +26,7 @@ const FAULTS: [c_int; 5] = [
     libc::SIGABRT,
 ];
 
-/// What the faults did before, where that goes on after this module has had its turn.
+/// Earlier actions of the fault signals; they run after this module has had its turn.
 static BEFORE: OnceLock<[Option<Action>; FAULTS.len()]> = OnceLock::new();
 /// The thread that crashes; 0 before.
 static CRASHING: AtomicI32 = AtomicI32::new(0);

@@ -150,7 +150,7 @@ mod tests {
         assert!(!has_another(&[old], &[old, new], 0, 7));
         // It is ready, and has had no time to wait.
         assert!(!has_another(&[old], &[old, time(2, 0, 0, READY)], 0, 0));
-        // One that has ended takes nothing from the others.
+        // A thread that has ended takes nothing from the others.
         let works = time(1, 11_000, 9_000, READY);
         assert!(has_another(
             &[old, time(3, 50_000, 0, RESTS)],

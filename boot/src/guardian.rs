@@ -64,12 +64,12 @@ pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 /// How long the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a process that misses the guardian waits until the system can report how it ended,
-/// which it can once init has reaped it.
+/// Time that a process without its guardian waits for the guardian's exit status, which the system
+/// can report once init has reaped it.
 const REAPED: Duration = Duration::from_millis(200);
 
-/// What launcher and guardian send each other, beside a pidfd: one of the `MESSAGE` words, rank,
-/// and process id.
+/// Messages between launcher and guardian, beside a pidfd: one of the `MESSAGE` words, rank, and
+/// process id.
 const MESSAGE_BYTES: usize = 12;
 const MESSAGE_RANK: u32 = 1;
 const MESSAGE_DISMISS: u32 = 2;
@@ -702,7 +702,7 @@ impl<'a> Guardian<'a> {
 
     /// Signals the ranks that have not come to their end by themselves.
     fn notify(&mut self) {
-        // From now, not from the beginning: what the signal makes the ranks do takes part of the
+        // From now, not from the beginning: the ranks' reaction to the signal takes part of the
         // time-out, however late this process, or the whole host, has come to send it.
         let timeout = self.control.job().exit_timeout();
         let rest = timeout - timeout / WINDOW_PART;

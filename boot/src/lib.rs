@@ -28,9 +28,9 @@
 //!    that the ranks' own children end too;
 //! 3. each rank asks the kernel for a SIGKILL when its parent dies.
 //!
-//! Who ended the job is stored once in the *exit word* of the job page; the process that reports
-//! the end of the job reads it there, so that the ranks that were ended because of it are not
-//! blamed.
+//! The *exit word* of the job page records once which rank ended the job, and why; the process that
+//! reports the end of the job reads it there, so that the ranks that were ended because of it are
+//! not blamed.
 //!
 //! A rank that *asks* for the end ([`exit()`], return from main, a signal) leaves the others
 //! `GASNET_EXITTIMEOUT`: they learn of it, end the next time they wait, and are killed when the

@@ -1,12 +1,12 @@
 //! Output of the ranks, line by line, with each line tagged by its rank if the user wants that.
 //!
-//! Every rank writes to pipes of its own; the launcher, or its host's agent, takes what comes
+//! Every rank writes to pipes of its own; the launcher, or its host's agent, takes the bytes
 //! ([`Streams`]) and cuts it into lines. The launcher writes each line whole, with its tag, to its
-//! own standard output or standard error. What a rank leaves without a newline at its end is
-//! written as a line. A line longer than [`MAX_LINE_BYTES`] is written in pieces of that size, all
-//! but the first tagged `[3]+`, so that a rank that never ends a line takes no more memory than
-//! that. When the launcher's own output is not taken, ranks are no longer read, and wait: nothing
-//! piles up beyond `QUEUE_BYTES`.
+//! own standard output or standard error. Output without a newline at the end of a rank is written
+//! as a line. A line longer than [`MAX_LINE_BYTES`] is written in pieces of that size, all but the
+//! first tagged `[3]+`, so that a rank that never ends a line takes no more memory than that. When
+//! the launcher's own output is not taken, ranks are no longer read, and wait: nothing piles up
+//! beyond `QUEUE_BYTES`.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

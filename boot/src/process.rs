@@ -66,9 +66,9 @@ const REPORTED: u8 = 3;
 const REPORT_PAUSE: Duration = Duration::from_micros(50);
 
 /// How long a rank that waits goes on once it knows that an exit has been reported, and so much
-/// more for each rank of its host, as those may have to wait for a processor: what it waits for,
-/// and has been sent, may still come, so ranks that leave a barrier to exit all do that by
-/// themselves.
+/// more for each rank of its host, as those may have to wait for a processor: messages that it
+/// waits for and that are on their way may still come, so ranks that leave a barrier to exit all do
+/// that by themselves.
 const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
 
 /// The same for an exit with 0: all ranks end so, and no rank is in a hurry.
@@ -247,13 +247,13 @@ pub fn report_exits_by(report: ReportExit) {
 /// any time: before a [`LocalJob`](crate::LocalJob) is dropped or after, inside a handler, in a
 /// signal handler, while other ranks do the same. The code of the first caller is the job's.
 ///
-/// Where all ranks call this, or have finalized and end, within a quarter of the exit time-out
-/// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not then get a signal, which
-/// makes a `SIGQUIT` handler of the program run and the next wait in this library end the process.
-/// Half of the time-out after the first exit they end wherever they are, but for ranks that compute
-/// in a job that ends with 0: those have most of it, and a return of all from `main` says nothing.
-/// Ranks are killed when the time-out is over; one line on standard error names the rank that ended
-/// the job.
+/// If all ranks call this, or have finalized and end, within a quarter of the exit time-out
+/// (`GASNET_EXITTIMEOUT`), nothing is printed. Other ranks then get a signal, which makes a
+/// `SIGQUIT` handler of the program run and the next wait in this library end the process. Half of
+/// the time-out after the first exit they end wherever they are, but for ranks that compute in a
+/// job that ends with 0: those have most of it, and a return of all from `main` says nothing. Ranks
+/// are killed when the time-out is over; one line on standard error names the rank that ended the
+/// job.
 ///
 /// Exit handlers run and streams are written, except in a signal handler: there only C's streams
 /// are, and no exit handler runs. A process that is not a rank just exits.
@@ -373,7 +373,8 @@ impl RankProcess {
             code,
         };
         let word = self.control.job().set_exit_word(own);
-        // Who leaves with another code than the one that did so first leaves because of it.
+        // A rank that leaves with another code than the first one does so because the first one
+        // left.
         let follows = kind == ExitKind::Left && word.kind == ExitKind::Left && word.code != code;
         if kind != ExitKind::Signal && !follows {
             // Changes nothing if this rank has been asked to end before.
@@ -443,8 +444,8 @@ impl RankProcess {
         }
     }
 
-    /// The program ends this process with `code`, not because the job ends. Where the rank knew
-    /// already that the job ends with 0, it was not made to end all the same. Async-signal-safe.
+    /// The program ends this process with `code`, not because the job ends. If the rank knew
+    /// already that the job ends with 0, it records that it was not made to end. Async-signal-safe.
     fn note_own_end(&self, code: u8) {
         let word = self.control.job().exit_word();
         let with_0 = code == 0 && word.is_some_and(|word| word.process_code() == 0);

@@ -46,7 +46,7 @@ impl ThreadTime {
         times.flatten().collect()
     }
 
-    /// That of the thread with this directory; `None` once it has ended.
+    /// Times of the thread with this directory; `None` once it has ended.
     fn of(task: &Path) -> Option<Self> {
         let thread = task.file_name()?.to_str()?.parse().ok()?;
         let stat = fs::read_to_string(task.join("stat")).ok()?;
@@ -112,7 +112,7 @@ mod tests {
         idle.join().unwrap();
     }
 
-    /// Those that began before it end while the system lists them.
+    /// Threads that began earlier end while the system lists them.
     #[test]
     fn a_thread_is_found_while_others_end() {
         let pid = rustix::process::getpid();

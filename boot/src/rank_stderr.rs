@@ -26,7 +26,8 @@ pub(crate) struct RankStderr {
 }
 
 impl RankStderr {
-    /// That of a process which has not been reaped; `None` where the system does not give it.
+    /// The standard error of a process that has not been reaped; `None` if the system does not give
+    /// it.
     pub(crate) fn of(process: BorrowedFd<'_>, pid: Pid) -> Option<Self> {
         const STANDARD_ERROR: i32 = 2;
         let file = match pidfd_getfd(process, STANDARD_ERROR, PidfdGetfdFlags::empty()) {
@@ -37,7 +38,8 @@ impl RankStderr {
         Some(Self { file })
     }
 
-    /// Writes a line, for which it waits a bounded time. What the file does not take is lost.
+    /// Writes a line, for which it waits a bounded time. The rest that the file does not take is
+    /// lost.
     pub(crate) fn say(self, line: &str) {
         let text = format!("{line}\n");
         let mut rest = &text.as_bytes()[..text.len().min(MAX_LINE_BYTES)];

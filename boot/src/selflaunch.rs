@@ -114,7 +114,7 @@ fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
     }
 }
 
-/// What a launcher script has left for this process alone.
+/// Takes the number that a launcher script has left for this process alone.
 fn take_launch_ranks() -> Option<OsString> {
     let given = std::env::var_os(LAUNCH_RANKS_VARIABLE)?;
     sys::remove_variable(LAUNCH_RANKS_VARIABLE);
@@ -149,7 +149,7 @@ fn parsed(text: &OsStr) -> Option<u64> {
     digits?.parse().ok().filter(|number| *number > 0)
 }
 
-/// Who wants to know more of a host starts `argonet`'s agent.
+/// An agent within a program answers no questions; `argonet` starts its own agent to ask a host.
 fn answers_nothing(_: Post) -> Answers {
     Box::new(|_| Vec::new())
 }

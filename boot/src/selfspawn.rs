@@ -87,7 +87,7 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     };
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
     let control = Arc::new(control);
-    // What is buffered now would be written by every rank.
+    // Every rank would write the text that is buffered now.
     streams::flush();
     let own_group = leave_group_without_terminal();
     // The guardian may ask rank 0 to end before there is a handler: the signal waits until one has
@@ -290,7 +290,7 @@ fn with_children(act: impl FnOnce(&'static Children)) {
 pub(crate) fn watch_guardian() {
     with_children(|c| {
         sigact::signal_on_hang_up(c.link.as_fd(), sys::job_signal());
-        // What has happened before sends no signal.
+        // Events before this sent no signal.
         if c.link.is_broken() {
             c.guardian_gone();
         }
@@ -336,7 +336,7 @@ impl Children {
     fn report(&self) {
         let board = Board::new(&self.control);
         let mut text = Fixed::<4096>::default();
-        // What does not fit is cut.
+        // Text that does not fit is cut.
         let _ = write!(text, "argonet: all ranks:\n{board}");
         let _ = rustix::io::write(rustix::stdio::stderr(), text.text());
         board.ask_for_reports(board.reports_asked());

@@ -102,7 +102,7 @@ impl Action {
         (address != libc::SIG_DFL && address != libc::SIG_IGN).then_some(address)
     }
 
-    /// Makes `signal` do this; what it did before.
+    /// Makes `signal` do this, and returns its action before.
     pub(crate) fn install(&self, signal: c_int) -> Self {
         let mut before = Self::default_one();
         // SAFETY: both point to live `sigaction`s; the function in `self`, if any, is `enter` of a
@@ -146,7 +146,7 @@ pub(crate) fn in_signal_handler(is_ours: impl Fn(&Action) -> bool) -> bool {
 }
 
 /// Gives this thread an alternate stack with room for some handlers on top of each other, unless it
-/// has one. It stays for good. That of Rust's standard library has room for one.
+/// has one. It stays for good. The stack of Rust's standard library has room for one.
 pub(crate) fn give_alternate_stack() {
     const BYTES: usize = 256 << 10;
     // SAFETY: zero is a valid `stack_t`; the memory mapped is this call's alone, of the length

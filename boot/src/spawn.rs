@@ -53,9 +53,9 @@ pub(crate) struct Spawner<'a> {
     pub(crate) file_limit: Rlimit,
 }
 
-/// What the ranks find in their environment.
+/// Environment of the ranks.
 pub(crate) enum Environment<'a> {
-    /// What the launcher has, and the conduit.
+    /// The launcher's environment, and the conduit.
     Own { conduit: &'a str },
     /// Exactly this.
     Given(&'a [(OsString, OsString)]),

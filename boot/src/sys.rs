@@ -55,7 +55,7 @@ pub(crate) fn say(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// A line that is made and written without allocating; what does not fit is cut.
+/// A line that is made and written without allocating; text that does not fit is cut.
 pub(crate) type Line = Fixed<512>;
 
 /// Writes a line on standard error in one piece. Async-signal-safe.
@@ -193,7 +193,8 @@ impl SignalSet {
         }
     }
 
-    /// Blocks these signals in this thread, in addition to those blocked; what was blocked before.
+    /// Blocks these signals in this thread, in addition to those blocked; returns the set blocked
+    /// before.
     pub(crate) fn block(&self) -> Self {
         self.mask(libc::SIG_BLOCK)
     }
@@ -283,7 +284,7 @@ mod exit_hook {
 }
 
 /// Calls `handler` with the exit code when the process exits by `exit` or by returning from main.
-/// Where the C library does not pass the code, the handler gets 0.
+/// The handler gets 0 if the C library does not pass the code.
 pub(crate) fn on_exit(handler: fn(c_int)) -> io::Result<()> {
     static HANDLER: std::sync::OnceLock<fn(c_int)> = std::sync::OnceLock::new();
     HANDLER

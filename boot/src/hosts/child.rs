@@ -79,7 +79,7 @@ impl Child {
         input.is_none_or(|input| transmit(&mut self.edge, input))
     }
 
-    /// It reads nothing any more. What it has said before is read yet.
+    /// It reads nothing any more. Messages that it sent before are still read.
     pub(crate) fn broken(&mut self) {
         self.input = None;
         self.kill_at = Some(Instant::now() + FAREWELL);
@@ -102,7 +102,8 @@ impl Child {
     }
 
     /// Closes the connection, which ends an agent and its ranks. A way to an agent that has not
-    /// greeted may not notice, so it is asked to end; what is left is killed after [`FAREWELL`].
+    /// greeted may not notice, so it is asked to end; remaining processes are killed after
+    /// [`FAREWELL`].
     pub(crate) fn give_up(&mut self) {
         (self.input, self.output) = (None, None);
         if self.stage == Stage::Starting {

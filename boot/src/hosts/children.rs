@@ -34,7 +34,7 @@ pub(crate) enum ChildEvent {
     Ended(usize),
 }
 
-/// What a child says, or what has become of it.
+/// A message of a child, or its end.
 #[derive(Debug)]
 pub(crate) enum Heard {
     Message(usize, Message),
@@ -54,9 +54,9 @@ pub(crate) struct Children<'a> {
 }
 
 impl<'a> Children<'a> {
-    /// Starts the agents for `hosts`, each with its part of the tree. What they, or the way to
-    /// them, write on standard error goes to `streams`. With the trouble of those that could not be
-    /// started.
+    /// Starts the agents for `hosts`, each with its part of the tree. Their standard error, and
+    /// that of the commands that start them, goes to `streams`. Also returns the trouble of agents
+    /// that could not be started.
     pub(crate) fn start(
         job: &'a Description,
         hosts: &[Host],
@@ -168,8 +168,8 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Sends to one of them. One that has not greeted has no ranks: the end of the job ends it, and
-    /// the rest waits for its greeting or does not concern it.
+    /// Sends to one of them. An agent that has not greeted has no ranks: the end of the job ends
+    /// it; other messages wait for its greeting or do not concern it.
     pub(crate) fn send(&mut self, child: usize, message: &Message) {
         let child = &mut self.list[child];
         match child.stage {
@@ -241,7 +241,7 @@ impl<'a> Children<'a> {
             ChildEvent::Broken(i) => self.list[i].broken(),
             ChildEvent::Ended(i) => {
                 if self.list[i].failed_to_start() {
-                    // What it started may hold the connection open, and is no agent.
+                    // Its children may hold the connection open, and are no agents.
                     self.list[i].kill();
                     self.read(i, heard);
                     let child = &mut self.list[i];
@@ -384,7 +384,7 @@ impl<'a> Children<'a> {
 
     fn lose(&mut self, i: usize, code: u8, why: &str, heard: &mut Vec<Heard>) {
         let child = &mut self.list[i];
-        // One that has been given up is asked to end first.
+        // An agent that has been given up is asked to end first.
         if !child.is_finished() {
             child.stage = Stage::Lost;
             (child.input, child.output) = (None, None);

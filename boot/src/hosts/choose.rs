@@ -142,7 +142,7 @@ fn list(
 fn read(path: &PathBuf, source: &str) -> Result<(Vec<Entry>, String), BootError> {
     let list = format!("{source} {}", path.display());
     let mut text = String::new();
-    // What has no end is not read to it, as a device.
+    // A limit, as a device may have no end.
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
         .map_err(|e| BootError::system(format!("reading the list of hosts ({list})"), e))?;

@@ -82,7 +82,8 @@ impl Description {
         }
     }
 
-    /// What begins a line that the way to a host's agent writes on standard error.
+    /// The beginning of each line that the command to start a host's agent writes on standard
+    /// error.
     pub(crate) fn tag(&self, host: &str) -> String {
         match self.task {
             Task::Run => format!("argonet run: host {host}: "),

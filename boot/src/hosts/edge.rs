@@ -15,7 +15,7 @@ use crate::secret::wipe;
 /// How much output or input may be on its way.
 pub(crate) const WINDOW_BYTES: usize = 4 * BULK_BYTES;
 
-/// How often an end speaks while the other waits as long as it may.
+/// Number of messages that an end sends within the other's limit of silence.
 const BEATS: u32 = 4;
 
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Edge {
         Ok(None)
     }
 
-    /// What came instead of a greeting.
+    /// Bytes that came instead of a greeting.
     pub(crate) fn noise(&self) -> &[u8] {
         self.inbox.noise()
     }

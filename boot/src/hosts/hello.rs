@@ -32,7 +32,7 @@ impl Hello {
 
     pub(crate) fn decode(body: &mut Reader<'_>) -> Option<Self> {
         let (protocol, version) = (body.u32()?, body.text(MAX_VERSION_BYTES)?);
-        // What later versions add.
+        // Fields of later versions.
         body.rest();
         Some(Self { protocol, version })
     }

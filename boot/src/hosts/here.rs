@@ -22,7 +22,7 @@ use crate::spawn::Spawner;
 struct Reported {
     /// Published keys, one bit each.
     keys: u16,
-    /// That it enters no more fences.
+    /// Whether the other hosts know that it enters no more fences.
     gone: bool,
 }
 

@@ -99,7 +99,7 @@ impl Desk<'_> {
     fn serve(&mut self, ask: &Sender<Vec<u8>>, given: &Receiver<Vec<u8>>, wakeup: impl AsFd) -> u8 {
         let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         loop {
-            // What was read with the description comes first.
+            // Messages that were read with the description come first.
             if let Err(why) = self.listen(ask) {
                 return self.give_up(1, &why);
             }

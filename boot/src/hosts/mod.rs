@@ -11,9 +11,9 @@
 //! A control connection is the standard input and output of the process that its upper end started:
 //! no port, no address, no firewall, and the remote shell has authenticated and encrypts it
 //! (docs/adr/0021). On it go frames (`frame`) that hold messages (`message`); `edge` is one end of
-//! it, with heartbeats and windows, without I/O or clock. What comes from a connection is checked
-//! before it is used: the other end may run another version, or a shell's start-up files may write
-//! there.
+//! it, with heartbeats and windows, without I/O or clock. Bytes from a connection are checked
+//! before they are used: the other end may run another version, or a shell's start-up files may
+//! write there.
 //!
 //! On its host an agent is what the launcher is in a job on one host: it makes the control memory
 //! (for all ranks of the job, so that looking up a value never waits), starts guardian and ranks,

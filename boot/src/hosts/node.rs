@@ -157,7 +157,8 @@ impl<'a> Node<'a> {
     /// Works until all ranks here and below have ended and that has been sent; the exit code of the
     /// agent.
     pub(crate) fn run(mut self) -> u8 {
-        // What came together with the job has been received, so nothing would announce it.
+        // Messages that came together with the job are in memory already; `poll` would not report
+        // them.
         self.take_received();
         while !self.is_over() {
             self.step();

@@ -19,7 +19,8 @@ use crate::output::{Lines, Streams};
 use crate::secret::Secret;
 use crate::sys::SignalSet;
 
-/// How much of what the way to a host says is kept, in lines: what comes last says why.
+/// Number of lines kept of the standard error of a host's agent command; the last ones have the
+/// reason of a failure.
 const KEPT_LINES: usize = 20;
 
 /// What hosts are visited, and for which job.
@@ -39,7 +40,7 @@ pub struct Visited {
     pub name: String,
     /// The ranks that the job would have there.
     pub ranks: Range<u32>,
-    /// How long it took until its agent answered, from the start of what leads there.
+    /// Time until its agent answered, from the start of the command.
     pub greeted: Option<Duration>,
     /// Why it cannot be asked, or no more.
     pub lost: Option<String>,
@@ -251,7 +252,7 @@ impl<'a> Visits<'a> {
         came
     }
 
-    /// What has been written is read, though who wrote it has ended.
+    /// Reads all bytes that are in the pipes, also of writers that have ended.
     fn step_until_nothing_comes(&mut self) {
         while self.step(Some(Instant::now())) {}
     }

@@ -146,8 +146,8 @@ impl JobPage {
     }
 
     /// How long it is until the guardian kills whatever is left of the ranks; `None` while the job
-    /// is not ending. Where the guardian does not know of the end yet, it is the whole time-out,
-    /// which the guardian counts from when it does.
+    /// is not ending. It is the whole time-out while the guardian does not know of the end, as the
+    /// guardian counts from the time when it learns of it.
     pub(crate) fn time_until_forced(&self, now_ms: u64) -> Option<Duration> {
         let at_ms = self.forced_at_ms.load(Ordering::Relaxed);
         match (self.exit_word(), at_ms) {

@@ -41,7 +41,7 @@ impl Node<'_> {
         if let Some(poured) = poured {
             self.up.passed_on_part(Instant::now(), poured);
         } else {
-            // The rank does not read; what comes is dropped.
+            // The rank does not read; further input is dropped.
             self.up.passed_on(Instant::now());
             (input.pipe, input.waiting) = (None, Vec::new());
         }
