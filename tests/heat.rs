@@ -290,7 +290,7 @@ impl Numbers {
         }
     }
 
-    /// What `steps` steps make of the colors, computed pixel by pixel.
+    /// The colors after `steps` steps, computed pixel by pixel.
     fn diffuse(mut self, steps: u32, alpha: f64, boundary: &str) -> Self {
         let (width, height) = (self.width as isize, self.height as isize);
         let mut now: Vec<f64> = self.colors.iter().map(|&c| f64::from(c)).collect();

@@ -160,7 +160,7 @@ fn other_forms_of_the_report() {
     assert_eq!(document["metrics"][0]["goal"], Value::Null, "{one}");
 }
 
-/// What --tune finds is read by the jobs that it is for, as it measures itself with it.
+/// Jobs read the file that --tune writes, also those in which it measures itself.
 #[test]
 fn a_tuning_file_is_written_and_read() {
     let scratch = Scratch::new("perf-tune");

@@ -57,7 +57,7 @@ pub(crate) fn finish(mut command: Command) -> Output {
             kill(&mark).join("\n")
         );
     };
-    // Its output has ended and its code is known, so what is left of it can only be about to go.
+    // Its output has ended and its code is known, so remaining processes can only be about to go.
     while !live(&mark).is_empty() {
         if Instant::now() > deadline {
             panic!("{command:?} left processes:\n{}", kill(&mark).join("\n"));

@@ -123,7 +123,7 @@ fn tuning_files() {
     outcome.failed(&[
         "rank 1: GASNET_COLL_PIPE_SEG_SIZE is 256 by the file coll.tune here and 128 on rank 0",
     ]);
-    // What is given by itself counts more than any file.
+    // A setting in the environment counts more than any file.
     let job = elsewhere().env("GASNET_COLL_PIPE_SEG_SIZE", "1000");
     job.run().well();
 }
@@ -277,7 +277,7 @@ fn threads() -> Done {
     Ok(world.finalize()?)
 }
 
-/// What is dropped is complete at the others all the same.
+/// An operation that one rank drops completes at the others.
 fn dropped() -> Done {
     let world: World<Seq> = World::init()?;
     let me = world.rank().0;

@@ -121,7 +121,7 @@ fn live() {
                 stranger
                     .write_all(b"GET / HTTP/1.1\r\n\r\n")
                     .expect("it is accepted");
-                // It is closed, or reset for what was not read.
+                // It is closed, or reset because of unread bytes.
                 let answered = stranger.read(&mut [0; 64]).unwrap_or(0);
                 assert_eq!(answered, 0, "strangers are not answered");
             }

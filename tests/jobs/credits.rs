@@ -62,11 +62,11 @@ struct Network {
     /// Credits that a peer has at the start, and that are wished for the bank.
     share: u64,
     banked: u64,
-    /// Who has a share: over portals a rank is a peer of its own.
+    /// Number of peers with a share: over portals a rank is a peer of its own.
     sharers: u64,
     /// Credits that the receive space has beyond those, as it consists of whole buffers.
     rest: u64,
-    /// A share that does not fit a space of so many bytes, and what is said of it.
+    /// A share, a space in which it does not fit, and the error.
     too_much: [&'static str; 3],
 }
 
@@ -197,7 +197,8 @@ fn live_over(network: &Network) {
         .env("ARGONET_CREDITS_FILE", &name("%"));
     let outcome = job.run_with(|talk| {
         talk.line_with("ready");
-        // What rank 0 has lent last may still be on its way; the watchdog bounds it.
+        // The last credits that rank 0 lent may still be on their way; the watchdog bounds the
+        // wait.
         let texts = loop {
             let mut info = Command::new(built::command());
             let pid = talk.pid.as_raw_nonzero().to_string();

@@ -1,5 +1,4 @@
-//! What ranks have open that reach each other by connections alone: none to those that they have
-//! nothing to do with.
+//! Open files of ranks that reach each other by connections alone: none for peers without messages.
 
 use std::collections::HashSet;
 use std::fs;
@@ -77,7 +76,7 @@ fn crowd() -> Done {
     let all = others as u64 * MESSAGES * (MESSAGES + 1) / 2 + u64::from(world.rank() == Rank(1));
     world.wait_until(|| taken.load(Ordering::Relaxed) == all)?;
     world.barrier()?;
-    // One that lost against the one from the other side may be on its way out.
+    // A connection that lost against the one from the other side may still be closing.
     world.wait_until(|| connections() == others && files().len() == idle.len() + others)?;
     Ok(world.finalize()?)
 }

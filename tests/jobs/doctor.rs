@@ -151,7 +151,7 @@ fn unreachable() {
     );
     says(&examined.text, &["2 directions between a, b work"]);
 
-    // One that hangs, one that is another version, one that is no agent.
+    // A host whose agent hangs, one with another version, one without an agent.
     let template = format!(
         "case %M in hangs) exec sleep 1000;; old) printf '\\nargonet-agent\\0\\001\\r\\0\\0\\0\\001\\0\\0\\0\\002\\0\\0\\0\\005\\0\\0\\00009.9.9' \
          | tr '\\r' '\\015'; exec sleep 1000;; no) echo Permission denied >&2; exit 255;; *) {};; esac",
@@ -230,7 +230,7 @@ fn partly() {
     );
     assert_eq!(examined.code, Some(1));
     assert_eq!(examined.only("network").len(), 2);
-    // One that there is not.
+    // A missing interface.
     let none = ("ARGONET_TCP_INTERFACES", "eth0,eth7");
     let examined = examine(&network.template(), &["-H", "a,b"], &[none]);
     let found = examined.only("interfaces");

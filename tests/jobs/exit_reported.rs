@@ -120,7 +120,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 
 const RANKS: u32 = 4;
 
-/// What only a rank writes into its statistics that comes to its own end.
+/// A line of the statistics that only a rank which comes to its own end writes.
 const SUMMARY: &str = "Total application run time";
 
 const LAST_WORDS: &str = "last words";
@@ -273,7 +273,7 @@ fn computing() {
         let found = stats.iter().map(|stats| counts(stats));
         let found: Vec<_> = found.collect();
         assert_eq!(found[..2], [Some([0, 0, 1]); 2], "{outcome:#?} {stats:#?}");
-        // Where a thread serves, rank 2 confirms, too.
+        // Rank 2 confirms, too, if a thread of it serves.
         assert!(
             matches!(found[3], Some([3, 2..=3, 0])),
             "{found:?} {outcome:#?}"
@@ -331,7 +331,7 @@ fn passed_on(program: &str) {
     }
 }
 
-/// Those that wait hear of it; the guardian's signal and the timer end the one that computes.
+/// Waiting ranks hear of it; the guardian's signal and the timer end the one that computes.
 fn computing_and_0() {
     Ways::All.run(RANKS, "reported-0-compute", "1", |outcome, stats, _| {
         assert_eq!(outcome.code(), Some(0), "{outcome:#?}");

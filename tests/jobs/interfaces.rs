@@ -58,7 +58,7 @@ fn udp_on_one_host() {
     over(Job::launched(3, "replies"), "udp").run().well();
 }
 
-/// The launcher starts the ranks; what they lack is the library.
+/// The launcher starts the ranks; only the library is missing.
 fn four_between_hosts() {
     let job = on_two_hosts("portals4").env("ARGONET_PORTALS_LIBRARY", NOWHERE);
     job.run()

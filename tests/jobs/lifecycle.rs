@@ -188,8 +188,8 @@ fn memory() {
     let most = all.iter().max().expect("64 of them");
     println!("most memory of 64 ranks: {most} KiB, without that of files");
     // The goal is 6 MiB for a program that only uses argonet, with its text, as `argonet perf`
-    // measures it (memory-64). How much of its file a program has touched follows from where a
-    // linker puts what, and this one holds all the tests.
+    // measures it (memory-64). The touched part of a program's file depends on the linker's
+    // placement, and this one holds all the tests.
     assert!(*most < 2304, "{most} KiB: {all:?}");
 }
 

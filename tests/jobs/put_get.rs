@@ -277,7 +277,7 @@ fn stopped() -> Done {
     raw.begin_region()?;
     world.scope(|s| s.put(at(2), &ones))?;
     assert!(raw.end_region()?.is_done());
-    // One that begins in the scope and does not end there.
+    // A region that begins in the scope and does not end there.
     world.scope(|s| -> argonet::Result<()> {
         s.put(at(3), &there)?;
         raw.begin_region()
@@ -480,7 +480,7 @@ fn bounds() -> Done {
     assert_eq!(*world.get(first.on(next))?.wait()?, [6; 8]);
     assert_eq!(*world.get(second.on(next))?.wait()?, [5; 8]);
     world.barrier()?;
-    // What was checked once, over memory that is mapped here and over a network.
+    // A pointer that was checked once, over memory that is mapped here and over a network.
     let element = first.element(&world, next, 7)?;
     world.put_at(&element, 9)?;
     assert_eq!(

@@ -130,8 +130,8 @@ fn slices() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Rank 1 calls as many barriers as a quiet phase of the others begins with. That is wrong, and
-/// must not let it write what rank 0 holds as a slice: the job ends, and names both calls.
+/// Rank 1 calls as many barriers as a quiet phase of the others begins with. This is wrong, and
+/// must not let it write memory that rank 0 holds as a slice: the job ends, and names both calls.
 fn against_barriers() -> Done {
     let mut world = World::init()?;
     let mut v = SharedArray::<u64>::alloc(&world, 1)?;
@@ -160,7 +160,7 @@ fn panics() -> Done {
             v.local_mut(q).fill(5);
         })
     });
-    // Who catches it must not go on: others may still hold slices.
+    // A program that catches the panic must not go on: others may still hold slices.
     let _ = std::panic::catch_unwind(phase);
     for to in world.ranks() {
         world.put_value(v.ptr(to, 0), 1)?;

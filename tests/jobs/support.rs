@@ -28,9 +28,9 @@ pub(crate) const PROGRAM: &str = "ARGONET_TEST_PROGRAM";
 /// The numbers of ranks that most tests run with.
 pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
 
-/// What holds in shared memory alone: that a rank which computes is written to, how full rings
-/// become, who finds a mistake first, that ranks leave a barrier at once before they exit, and the
-/// settings of such a job.
+/// Tests of properties that hold in shared memory alone: writes to a rank that computes, how full
+/// rings become, which rank finds a mistake first, ranks that leave a barrier at once before they
+/// exit, and the settings of such a job.
 const OF_MEMORY: [&str; 7] = [
     "exit_cases_of_one_thread",
     "exit_cases_of_many_threads",
@@ -358,7 +358,8 @@ impl Job {
         let mut stdout = child.stdout.take().expect("piped");
         stdout.read_to_string(&mut out).expect("output");
         let status = child.wait().expect("wait");
-        // What was killed is gone only when the kernel has taken it down; the watchdog bounds it.
+        // A killed process is gone only when the kernel has taken it down; the watchdog bounds the
+        // wait.
         while !processes_with(&self.mark).is_empty() {
             thread::yield_now();
         }

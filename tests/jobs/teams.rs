@@ -56,7 +56,7 @@ fn is_team<M: Threading>(
         assert_eq!(team.rank_of(rank), place.map(|place| Rank(place as u32)));
     }
     assert_eq!(team.rank_of(Rank(world.size())), None);
-    // Around the team: what the one before has put is there behind the barrier.
+    // Around the team: the value that the member before has put is there after the barrier.
     let next = team.world_rank(team.rank_offset(1));
     world.put_value(slots.ptr(next, 0), team.rank().0 + 7)?;
     team.barrier(world)?;
@@ -262,7 +262,7 @@ fn dropped() -> Done {
         before > 0 && grown < 256,
         "{grown} KiB more than {before} after {rounds} rounds"
     );
-    // One that outlives the world.
+    // A team that outlives the world.
     world.finalize()?;
     drop(last);
     Ok(())

@@ -309,7 +309,7 @@ fn refused() -> Done {
         matches!(error, SectionError::DimensionsDiffer { to: 0, from: 1 }),
         "{error}"
     );
-    // What a pointer claims is checked too.
+    // The length that a pointer claims is checked, too.
     let beyond = slice_at::<u64>(world.rank(), 1 << 50, usize::MAX);
     for first in [0, 1 << 60, usize::MAX - 1] {
         let far = Section::new(first, &[(2, 1)]);

@@ -255,7 +255,7 @@ fn reported(job: Job) {
                 break;
             }
         }
-        // Those who wait add what they know of their peers; rank 0 cannot.
+        // Waiting ranks add their state of each peer; rank 0 cannot.
         let mut reported = [false; 3];
         while reported != [false, true, true] {
             let line = talk.line_with("argonet: rank ");

@@ -8,8 +8,8 @@
 //!
 //! Nothing of it is in the machine's own namespace. A guardian, a shell that waits for the end of a
 //! pipe, takes all of it away, with the processes that are left in it, when the [`Network`] is
-//! dropped or the test's process ends in whatever way, and after ten minutes at the latest. What a
-//! guardian that was killed has left behind goes when the next network is made.
+//! dropped or the test's process ends in whatever way, and after ten minutes at the latest.
+//! Leftovers of a guardian that was killed go when the next network is made.
 //!
 //! Needs the right to make namespaces, `ip` and `tc` (Debian's iproute2) and `nft` (nftables);
 //! [`missing`] says what is not there.

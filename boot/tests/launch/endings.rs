@@ -508,8 +508,8 @@ fn replace(program: &[&str]) -> ! {
 
 #[allow(unsafe_code)]
 fn close_other_descriptors() {
-    // SAFETY: what the job still does with its descriptors fails, and the test opens none that
-    // could be taken for them.
+    // SAFETY: later calls of the job with its descriptors fail, and the test opens none that could
+    // be taken for them.
     unsafe { libc::close_range(3, u32::MAX, 0) };
 }
 

@@ -301,7 +301,7 @@ fn leave(from: &str, code: i32) -> i32 {
             raise(libc::SIGUSR1);
             unreachable!("the handler returned")
         }
-        // Those that were registered later have run, those before do not.
+        // Handlers that were registered later have run; earlier ones do not run.
         "exit-handler" => {
             at_exit(exits_again);
             at_exit(ran);

@@ -1,4 +1,4 @@
-//! What limits of the system and full devices do to jobs, and that the user learns of it.
+//! Effects of limits of the system and of full devices on jobs, and their reports to the user.
 
 use crate::support::{Job, Test, this_program};
 
@@ -25,7 +25,7 @@ pub(crate) const TESTS: &[Test] = &[
 pub(crate) const TESTS_OF_USERS: &[Test] =
     &[("limits_processes_run_out_while_ranks_are_forked", processes)];
 
-/// Users without processes: what has ended, and has not been reaped, counts for its user.
+/// Users without processes: a process that has ended, and has not been reaped, counts for its user.
 const IDLE_USERS: std::ops::Range<u32> = 61_843..61_848;
 
 /// `args` below a shell that has run `first`.
@@ -136,7 +136,7 @@ fn full_device() {
     }
 }
 
-/// What C's streams hold when a rank ends, in whichever way.
+/// Loss of the text in C's streams when a rank ends, for each way to end.
 fn full_device_of_ranks() {
     let this = this_program();
     for how in ["return", "return-member", "exit", "c-exit", "handler"] {

@@ -159,7 +159,7 @@ fn examine(
     findings.extend(judge::memory(&seen));
     let asked = asked.duration_since(UNIX_EPOCH).unwrap_or_default();
     findings.extend(judge::clocks(&seen, asked, took));
-    // What is bad comes last, where it is seen; the order of the checks stays.
+    // Problems come last, where they are seen; the order of the checks stays.
     findings.sort_by_key(|finding| finding.level);
     let patients = visits.hosts().iter().map(|host| Patient {
         name: host.name.clone(),

@@ -21,7 +21,7 @@ pub(super) struct Card {
     pub(super) chosen: bool,
 }
 
-/// Where an agent listens, as this rank would.
+/// Addresses at which an agent listens, as this rank would.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Door {
     pub(super) rank: u32,
@@ -45,7 +45,7 @@ pub(super) struct Facts {
     pub(super) doors: Vec<Door>,
     /// The ports that a rank may listen at, if the user has chosen them.
     pub(super) ports: Option<(u16, u16)>,
-    /// Those that the system chooses from.
+    /// The ports that the system chooses from.
     pub(super) system_ports: Option<(u16, u16)>,
     pub(super) files: Limit,
     pub(super) locked_memory: Limit,

@@ -102,8 +102,8 @@ pub(super) fn meet(key: &JobKey, me: JobRank, meeting: &Meeting) -> Vec<Probe> {
             })
         };
         let threads: Vec<_> = (0..doors.len().min(AT_A_TIME)).map(|_| one()).collect();
-        // One that has failed has probed less, which shows. ThreadSanitizer sees a join, but not
-        // the end of a scope.
+        // A thread that failed has probed less, as the report shows. ThreadSanitizer sees a join,
+        // but not the end of a scope.
         threads.into_iter().for_each(|thread| _ = thread.join());
     });
     let mut probes = probes.into_inner().unwrap_or_default();
@@ -226,7 +226,7 @@ pub(super) fn serve(service: &JoinService) {
                 }
                 Ok(Some(Made::Unreachable(_))) => {}
                 Ok(None) => break,
-                // Those who connect find that out.
+                // The hosts that connect here find that out.
                 Err(_) => return,
             }
         }

@@ -2,7 +2,7 @@
 //! not.
 //!
 //! An agent on each host reports what it finds there ([`facts`]) and listens as the ranks of a job
-//! would; then all agents connect to all others ([`meet`]). What comes back is judged here
+//! would; then all agents connect to all others ([`meet`]). The results are judged here
 //! ([`judge`]), without any system call, and printed ([`finding`]).
 
 mod command;

@@ -95,7 +95,7 @@ impl Info {
         };
         match std::io::stdout().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
-            // Who reads has read enough.
+            // The reader has read enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("argonet info: {error}");

@@ -1,5 +1,5 @@
 //! Jobs of many ranks of this host that reach each other over tcp alone: what they have open, what
-//! they keep resident, and how long it takes until everybody has heard from everybody.
+//! they keep resident, and how long it takes until every rank has heard from every other.
 
 use super::jobs::resident_kib;
 use argonet::{Rank, Reduction, Result, World};
@@ -121,7 +121,7 @@ pub(crate) fn rank(messages: u64) -> Result<()> {
     if world.rank() == Rank(0) {
         let words = figures.map(|figure| figure.to_string());
         println!("{}", words.join(" "));
-        // What keeps it from being read ends it, too.
+        // A failed read ends it, too.
         let _ = io::stdin().read_to_end(&mut Vec::new());
     }
     world.barrier()?;

@@ -63,7 +63,7 @@ pub(crate) enum Goal {
     Information,
 }
 
-/// What "equal to the limit" may differ by, because two measurements of the same thing do.
+/// Ratio up to which two figures count as equal, because two measurements of one thing differ.
 pub(crate) const EQUAL: f64 = 1.02;
 
 /// Operations of one chunk, for operations of about so many nanoseconds: a chunk lasts about a

@@ -68,7 +68,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ("combine-waits-pool", || waits(500)),
 ];
 
-/// What the next combinations do besides.
+/// What the next combinations do besides adding.
 static MODE: AtomicU8 = AtomicU8::new(ADDS);
 
 const ADDS: u8 = 0;
@@ -224,7 +224,7 @@ fn calls<M: Threading>(world: World<M>) -> Done {
         let mut tried = [REFUSED.get()];
         world.reduce_all(Reduction::Sum, &mut tried)?;
         assert!(tried[0] > 0, "{way:?}");
-        // What was refused has left nothing behind.
+        // The refused calls have left nothing behind.
         reduce(&world, way)?;
     }
     Ok(take_back(world).finalize()?)

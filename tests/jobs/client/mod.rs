@@ -2,8 +2,9 @@
 //! into the library.
 //!
 //! In the midst of the library's work (handlers, remote procedures with their arguments and
-//! results, combinations) a panic ends the job and a call is refused. What runs in the client's own
-//! call (conditions, wakers, arguments and results at the caller) may panic and may call.
+//! results, combinations) a panic ends the job and a call is refused. Code that runs in the
+//! client's own call (conditions, wakers, arguments and results at the caller) may panic and may
+//! call.
 
 mod combine;
 mod own_call;

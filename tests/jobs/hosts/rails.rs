@@ -81,8 +81,8 @@ pub(super) fn one_of_two_fails() {
     let outcome = job.run_with(|talk| {
         rounds(talk, 2);
         until_both_are_used(&network, talk);
-        // What was lost is made anew over the network that is left, at last the one that was
-        // healed.
+        // Lost connections are made anew over the network that is left, in the second round the one
+        // that was healed.
         for (cut, left) in [("eth1", "eth0"), ("eth0", "eth1")] {
             let rule = format!("iifname \"{cut}\" meta l4proto tcp counter reject with tcp reset");
             let (begun, before) = (Instant::now(), come(&network, "b", left));

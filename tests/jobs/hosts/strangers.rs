@@ -1,4 +1,4 @@
-//! Who is not of the job, at the ports of its ranks, while it works.
+//! Programs that are not of the job connect to the ports of its ranks, while it works.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

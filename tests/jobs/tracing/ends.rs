@@ -56,7 +56,7 @@ pub(super) fn with_kill() {
     };
     let text = run("t-%", "0");
     let puts = counted(&lines(&text), 1, "PUT");
-    // What did not fit a class has been written.
+    // Lines beyond the buffer of their class have been written.
     assert!((1000..=2000).contains(&puts), "{puts}");
     let text = run("t-%", "1");
     assert_eq!(counted(&lines(&text), 1, "PUT"), 2000);

@@ -71,7 +71,7 @@ fn with_slow_b(degree: &str, options: &[&str], program: &[&str]) -> Job {
 
 fn way_fails() {
     let slow_a = "test %M = a && exec sleep 100000; echo no route >&2";
-    // What the way has started may live on, and hold its output open.
+    // A child of the agent command may live on, and hold its output open.
     for end in ["exit 255; : %C", "sleep 100000 & exit 255; : %C"] {
         with_slow_b("0", &[], &["true"])
             .env(TEMPLATE.0, &format!("{slow_a}; {end}"))
@@ -342,8 +342,8 @@ fn launcher_hangs() {
 }
 
 fn connection_cut() {
-    // What carries the connection is killed, as a remote shell may be: toward the agent, or from
-    // it.
+    // One of the two `cat`s that carry the connection is killed, as a remote shell may be: toward
+    // the agent, or from it.
     for (which, launcher_sees) in [(0, "its agent exited with code "), (1, "its agent ")] {
         let relay = "export HOST_OF_TEST=%M; cat | %C | cat";
         let job = waiting_for(&["a", "b"], 3, |job| job.env(TEMPLATE.0, relay));

@@ -1,4 +1,4 @@
-//! How jobs over several hosts are started, and what is said where they cannot be.
+//! How jobs over several hosts are started, and the errors if they cannot be.
 
 use super::rig::{TEMPLATE, TestFile, agent_of, clean, spread, waiting};
 use crate::support::{Job, Test, check_hello, this_program};
@@ -203,7 +203,7 @@ fn start_errors() {
         "could not be run (exit code 127)",
         "ARGONET_AGENT",
     ]);
-    // What ssh does with a name that is none.
+    // The answer of ssh to an unknown name.
     let shell = TestFile::new(
         "no-host",
         "#!/bin/sh\necho 'ssh: Could not resolve hostname' >&2\nexit 255\n",

@@ -116,7 +116,7 @@ fn late() {
     let job = spread(4, "a:2,b:2", &["late", "2"]).env("ARGONET_START_TIMEOUT", "1");
     let outcome = job.run().code(4);
     outcome.says(&["in start-up for ra", "ARGONET_START_TIMEOUT"]);
-    // Where the late rank is the only one of its host, no other rank can know which one it is.
+    // No other rank can know which rank is late if that is the only one of its host.
     let job = spread(2, "a,b", &["late", "1"]).env("ARGONET_START_TIMEOUT", "1");
     job.run()
         .code(4)

@@ -65,8 +65,8 @@ impl<'w> Rig<'w> {
         self.engine.retune(&self.team, tuning);
     }
 
-    /// What the call comes to under a tuning: the same number where all ranks do the same.
-    /// Collective, for all pairs at once.
+    /// A number for the algorithm of the call under a tuning: the same at all ranks if they do the
+    /// same. Collective, for all pairs at once.
     pub(super) fn ways(&self, of: &[(Load, Tuning)]) -> Result<Vec<u64>> {
         let rank = self.world.rank().0;
         let own = |(load, tuning): &(Load, Tuning)| {
