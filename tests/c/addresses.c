@@ -1,6 +1,7 @@
-/* Where segments lie, in the process of their rank and here, and that all operations find them: what goes to the address that
- * its owner gives arrives there and nowhere else. The driver wants to read how many segments rank 0 has at other addresses than
- * their owners: none of ranks that were forked, all but its own where each was started by itself. */
+/* Addresses of segments, in the process of their rank and here, by which all operations find them:
+ * bytes for the address that the owner gives arrive there and nowhere else. The driver reads how
+ * many segments rank 0 has at other addresses than their owners: none of ranks that were forked,
+ * all but its own if each rank was started by itself. */
 #include "check.h"
 
 enum { LONG = 181, WORDS = 16 };

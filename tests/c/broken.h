@@ -63,7 +63,7 @@ BROKEN_INLINE void broken_set(gasnett_strongatomic64_t *p, uint64_t v) {
 #undef gasnett_atomic_compare_and_swap
 #define gasnett_atomic_compare_and_swap(p, old, value, flags) ((void)(p), (void)(old), 1)
 #elif defined(BROKEN_WMB)
-/* What comes after the barrier is there before what comes before it. */
+/* Stores after the barrier are visible before those ahead of it. */
 #undef gasnett_local_wmb
 #define gasnett_local_wmb()                                                                                            \
   do {                                                                                                                 \

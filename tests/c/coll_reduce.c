@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
   gex_TM_Split(&half, team, (int)(me % 2), -(int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
   users(team);
   users(half);
-  /* Which ranks combine depends on the neighborhoods. */
+  /* The neighborhoods determine the ranks that combine. */
   gex_Event_Wait(gex_Coll_ReduceToAllNB(team, &calls, &calls, GEX_DT_I32, sizeof calls, 1, GEX_OP_MAX, NULL, NULL, 0));
   CHECK(ranks == 1 || calls > 0);
   many(half);

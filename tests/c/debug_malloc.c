@@ -78,7 +78,7 @@ static void check_filling(void) {
   gasnett_debug_memcheck_all();
 }
 
-/* What is never freed is in the report, and what is freed is not. */
+/* The report has blocks that were never freed, and none that were. */
 static void check_report(void) {
   char name[64], line[256];
   int leaks = 0, others = 0, counts = 0;

@@ -297,7 +297,7 @@ static void in_a_team(void) {
   free(list);
 }
 
-/* Where some endpoints cannot have messages, or do not exist, limits of all are those of the others. */
+/* Limits of all endpoints are those of the endpoints that exist and can have messages. */
 static void with_gaps(void) {
   gex_HSL_t lock = GEX_HSL_INITIALIZER;
   gex_TM_t one;

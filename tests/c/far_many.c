@@ -113,11 +113,11 @@ int main(int argc, char **argv) {
       if (other == me) CHECK_SAME(there, heap[turn]);
       for (from = 0; from < WAYS; ++from)
         for (to = 0; to < WAYS; ++to) {
-          /* Few turns with all of them: that takes long. */
+          /* Few turns with all pairs, as they take long. */
           if (turn > 0 && (from + to + turn) % 4) continue;
           transfers(pair(from, to), other, (to == 2 ? there : attached) + me * SLOT, (uint32_t)(turn * 100 + from * 10 + to));
         }
-      /* What went through the second endpoint lies in the attached segment. */
+      /* Bytes that went through the second endpoint lie in the attached segment. */
       CHECK_EQ(gex_RMA_PutBlockingVal(pair(2, 1), other, attached + me * SLOT + 5, 0xabcdef, 4, 0), 0);
       CHECK_EQ(gex_RMA_GetBlockingVal(team, other, attached + me * SLOT + 5, 4, 0), 0xabcdef);
       CHECK_EQ(gex_RMA_PutBlockingVal(pair(2, 2), other, (void *)(uintptr_t)(me * SLOT + 7), 0x1234 + turn, 4,
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     gex_Segment_Destroy(made, 0);
     CHECK_SAME(gex_EP_QuerySegment(eps[2]), GEX_SEGMENT_INVALID);
     CHECK_SAME(gex_EP_QuerySegment(eps[1]), segment);
-    /* The client's memory stays, and what was put there. */
+    /* The client's memory stays, with the bytes that were put there. */
     for (rank = 0; rank < ranks; ++rank) {
       uint32_t value;
       memcpy(&value, heap[turn] + rank * SLOT + 7, 4);

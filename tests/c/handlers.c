@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
   registers(table, expected, 2);
   used[250] = used[248] = 1;
 
-  /* All that remain, in one call. */
+  /* All remaining indices, in one call. */
   count = 0;
   for (free_ones = 255; free_ones >= GEX_AM_INDEX_BASE; --free_ones)
     if (!used[free_ones]) {

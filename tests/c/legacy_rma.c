@@ -5,7 +5,7 @@ enum { SEEN = 200 };
 static volatile int seen;
 static char *base;
 
-/* What was put before a message is there when that comes. */
+/* Bytes that were put before a message are there when its handler runs. */
 static void look(gasnet_token_t token, gasnet_handlerarg_t value) {
   (void)token;
   CHECK_EQ(*(volatile int *)(void *)base, value);

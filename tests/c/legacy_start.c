@@ -79,7 +79,7 @@ int main(void) {
   before_attach();
   refused();
   gasnet_client_attach_hook = hook;
-  /* No bytes become one page; what the last argument says is history. */
+  /* No bytes become one page; the last argument has no effect any more. */
   CHECK_OK(gasnet_attach(NULL, 0, 0, 123));
   CHECK_EQ(hooked, GASNET_PAGESIZE);
   gasnet_QueryGexObjects(&same_client, &same_ep, &same_team, &segment);

@@ -71,7 +71,7 @@ static void transfers(gex_TM_t tm, gex_Rank_t rank, uint32_t key) {
   CHECK_SAME(owner, world_owner);
   CHECK_SAME(local, world_local);
 #ifdef ARGONET_NEAR_VERSION
-  /* What is inlined for one is for the other. */
+  /* The inlined path is the same for both. */
   CHECK_EQ(argonet_near_entry(tm, rank), argonet_near_entry(team, to));
 #endif
   CHECK_EQ(size, world_size);

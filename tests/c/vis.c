@@ -7,7 +7,7 @@ static volatile int reported, announced;
 static gex_Rank_t before;
 static gex_TM_t pair;
 
-/* The first byte gives the length of the payload, and what follows. */
+/* The length of the payload is the key of its bytes. */
 static void on_report(gex_Token_t token, void *data, size_t bytes) {
   gex_Token_Info_t info;
   gex_TI_t known = gex_Token_Info(token, &info, GEX_TI_ALL);

@@ -44,7 +44,7 @@ static void reported_put(gex_EP_Index_t endpoint, gex_AM_Index_t handler) {
   gex_VIS_VectorPutBlocking(gex_TM_Pair(open, endpoint), 1, 0, NULL, 0, NULL, 0);
 }
 
-/* What a debug build asks the target, or the process itself, before anything is sent. */
+/* Errors that a debug build finds by asking the target, or the process itself, before it sends. */
 static void asked(void) {
   gex_TM_t there = gex_TM_Pair(open, 1), nowhere = gex_TM_Pair(ep, 9);
   CASE("limit-to-without") gex_AM_MaxRequestMedium(there, 1, GEX_EVENT_NOW, 0, 0);
@@ -92,7 +92,7 @@ static void messages(void) {
   CASE("below-base") gex_AM_RequestShort0(between, to, 20, 0);
   CASE("other-kind") gex_AM_RequestMedium0(between, to, REQUEST, buffer, 8, GEX_EVENT_NOW, 0);
   check_barrier();
-  /* What the target alone knows. */
+  /* Errors that the target alone finds. */
   if (me == 0) {
     asked();
     CASE("vis-report-no-endpoint") reported_put(9, REPLY);
@@ -104,8 +104,8 @@ static void messages(void) {
     CASE("long-not-bound") gex_AM_RequestLong0(gex_TM_Pair(ep, 3), 1, LONG, buffer, 8, there_at, GEX_EVENT_NOW, 0);
     gex_AM_RequestShort0(between, 1, REQUEST, 0);
   }
-  /* Ranks that know nothing of the case wait for those that do; the driver ends a case that no rank
-   * finds out. */
+  /* Ranks without an error wait for the one that finds it; the driver ends a case in which no rank
+   * does. */
   if (strstr(bad_case, "register") == NULL) GASNET_BLOCKUNTIL(never);
 }
 

@@ -9,7 +9,7 @@ static char *base;
 static volatile int never;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 
-/* What is wrong inside of a request's handler. */
+/* Calls that are wrong inside of a request's handler. */
 static void request(gex_Token_t token) {
   CASE("put-in-handler") gex_RMA_PutBlocking(team, me, base, buffer, 8, 0);
   CASE("get-in-handler") gex_RMA_GetBlocking(team, buffer, me, base, 8, 0);

@@ -5,7 +5,7 @@
 
 static char buffer[64];
 static volatile int never;
-/* What compilers would warn of, if they knew. */
+/* Volatile, as compilers would warn of these values. */
 static void *volatile nowhere;
 static volatile size_t wrapping = (size_t)-8;
 
