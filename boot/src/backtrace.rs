@@ -109,7 +109,7 @@ pub fn print_by(kind: BacktraceType, to: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// What a copy runs.
+/// Programs that a copy runs.
 enum Tool {
     OwnStack,
     Program(&'static [&'static CStr]),

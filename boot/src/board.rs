@@ -48,7 +48,7 @@ pub enum WaitFor {
     Segments = 12,
 }
 
-/// What a rank waits for, and whom.
+/// What a rank waits for, and the rank that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
     /// What.
@@ -112,8 +112,8 @@ impl fmt::Display for Waiting {
 #[derive(Debug)]
 pub(crate) struct Notice {
     /// The packed [`Waiting`], 0 for none. Written by the rank: by the thread that begins a wait
-    /// when it is 0 (AcqRel), and by the same thread at the end (Release). Read by anyone
-    /// (Acquire).
+    /// when it is 0 (AcqRel), and by the same thread at the end (Release). Read by every process of
+    /// the host (Acquire).
     what: AtomicU64,
     /// Monotonic nanoseconds when the wait began. Written after `what` by the same thread; a reader
     /// between the two sees the time of the wait before, which a report can bear.

@@ -56,8 +56,8 @@ impl ExitKind {
 pub struct ExitWord {
     /// What happened.
     pub kind: ExitKind,
-    /// To whom; the first rank of the host for [`ExitKind::Lost`], meaningless for
-    /// [`ExitKind::Canceled`] and [`ExitKind::Unguarded`].
+    /// The rank that it happened to; the first rank of the host for [`ExitKind::Lost`], meaningless
+    /// for [`ExitKind::Canceled`] and [`ExitKind::Unguarded`].
     pub rank: JobRank,
     /// The exit code of the job, as far as it was known when this was stored; the number of a
     /// signal for [`ExitKind::Signal`] and [`ExitKind::Crashed`].

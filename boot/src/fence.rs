@@ -3,8 +3,8 @@
 //! host's agent, and the agents let the ranks go when all hosts are there ([`crate::hosts`]).
 //!
 //! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes
-//! the others, who wait for the generation to move: first spinning, then yielding, then asleep on a
-//! futex. They sleep in short stretches and look between them whether the job is ending or a
+//! the others, which wait for the generation to move: first spinning, then yielding, then asleep on
+//! a futex. They sleep in short stretches and look between them whether the job is ending or a
 //! missing rank cannot come any more.
 
 use core::sync::atomic::Ordering;
@@ -123,7 +123,7 @@ fn look_around(
         .load(Ordering::Relaxed);
     let absent =
         |r: &JobRank| control.rank_page(*r).fences_entered.load(Ordering::Relaxed) < entered;
-    // Of other hosts it is not known here who is on the way.
+    // This host does not know which ranks of other hosts have entered.
     let missing = || Missing(control.host_ranks().filter(absent).collect());
     if let Some(cause) = ending(control) {
         return Err(BootError::JobEnding {

@@ -588,8 +588,8 @@ impl<'a> Guardian<'a> {
             return;
         }
         let page = self.control.rank_page(rank);
-        // A process that never attached may have been any program; whether its code is a failure is
-        // for the launcher, who knows it, to say.
+        // A process that never attached may have been any program; the launcher, which knows the
+        // program, decides whether its code is a failure.
         page.end_unattached();
         if page.state().is_member() {
             self.control.job().set_exit_word(ExitWord {

@@ -405,8 +405,8 @@ impl RankProcess {
             return;
         }
         self.control.job().report_exit();
-        // A job that is cut short by who leaves with 0 and has not finalized ends with 1, which
-        // only launchers can say.
+        // A job that a rank cuts short by leaving with 0 without finalizing ends with 1; only
+        // launchers can report this.
         let is_left = word.kind == ExitKind::Left && code == 0;
         let Some(report) = REPORTER.get().filter(|_| !is_left) else {
             return;
@@ -626,7 +626,7 @@ impl RankProcess {
     /// A thread waits and the job is ending for the reason of `word`.
     fn obey(&self, word: ExitWord) {
         if !word.kind.leaves_time() {
-            return; // The guardian is killing everybody.
+            return; // The guardian is killing all ranks.
         }
         if self.reporting.load(Ordering::Acquire) == DEFERRED {
             self.report_to_others(word);

@@ -8,7 +8,7 @@ enum { PIECE = 3000, MANY = 60, SLOT = PIECE * MANY, WAYS = 3, TURNS = 5 };
 static unsigned char out[SLOT], in[SLOT];
 static gex_EP_t eps[WAYS];
 
-/* Who reaches whom: the first endpoint has the attached segment, the second too, the third another one. */
+/* Pairs of endpoints: the first has the attached segment, the second too, the third another one. */
 static gex_TM_t pair(int from, int to) { return gex_TM_Pair(eps[from], gex_EP_QueryIndex(eps[to])); }
 
 static void transfers(gex_TM_t by, gex_Rank_t rank, char *to, uint32_t key) {

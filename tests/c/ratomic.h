@@ -208,7 +208,7 @@ static inline void hammer(gex_TM_t tm, char *const *bases, uint64_t count) {
       CHECK(rank != me || i == 0 || before > last);
       if (rank == me) last = before;
       sum += before;
-      /* A compare-and-swap of everybody succeeds some time. */
+      /* The compare-and-swap of each rank succeeds some time. */
       do {
         gex_Event_Wait(gex_AD_OpNB_U64(ints, &before, rank, at + 8, GEX_OP_GET, 0, 0, 0));
         gex_Event_Wait(gex_AD_OpNB_U64(ints, &value, rank, at + 8, GEX_OP_FCAS, before, before + 3, 0));

@@ -6,7 +6,7 @@ enum { ASK = 150, MEDIUM, LONG, ANSWER, EACH = 4096 };
 static volatile int answered;
 static char *mine;
 
-/* Requests say who sent them, as a rank of the job, and who is to get them. */
+/* Requests hold their sender, as a rank of the job, and their target. */
 static void from(gex_Token_t token, gex_AM_Arg_t sender, gex_AM_Arg_t to) {
   gex_Token_Info_t info;
   gex_Token_Info(token, &info, GEX_TI_SRCRANK | GEX_TI_EP);

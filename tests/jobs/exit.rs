@@ -17,10 +17,10 @@ use argonet::{JobRank, Par, Rank, SharedArray, Threading, World};
 
 use crate::support::{Done, Job, Outcome, Program, Test};
 
-/// Who asks for the end of the job.
+/// The rank that asks for the end of the job.
 #[derive(Clone, Copy, PartialEq)]
 enum Who {
-    /// All ranks: nothing is said about it.
+    /// All ranks: nothing is printed.
     All,
     /// The last rank.
     Last,
@@ -28,7 +28,7 @@ enum Who {
     First,
 }
 
-/// A program, the code that its job ends with, who ends it, and what is said of that rank.
+/// A program, the exit code of its job, the rank that ends it, and the reason in the message.
 type Case = (&'static str, i32, Who, &'static str);
 
 const CASES: &[Case] = &[

@@ -498,7 +498,7 @@ argonet::am! {
     fn unheard(_ctx, _nothing: u32) {}
 }
 
-/// A put that is complete is seen by who sees a later atomic store.
+/// A rank that sees an atomic store also sees a put that was complete before it.
 fn flag() -> Done {
     let world = World::init()?;
     let (next, before) = (world.rank_offset(1), world.rank());

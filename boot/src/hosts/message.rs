@@ -53,9 +53,9 @@ pub(crate) enum Kind {
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// Up, first: who this agent is.
+    /// Up, first: the version of this agent.
     Hello(Hello),
-    /// Down, first: what to do.
+    /// Down, first: the job.
     Job(Box<Description>),
     /// Down, second: the job's key.
     Key(Secret),

@@ -8,7 +8,7 @@ use static_assertions::const_assert_eq;
 
 use crate::exit_word::{ExitStage, ExitWord};
 
-/// What the whole job shares: who it is, its fence, and how it ended.
+/// Shared words of the whole job: its identity, its fence, and its end.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct JobPage {
@@ -27,8 +27,8 @@ pub struct JobPage {
     pub(super) huge_pages: AtomicU32,
     /// Process id of the launcher, or of rank 0 of a job that started itself. As `magic`.
     pub(super) launcher_pid: AtomicU32,
-    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by anyone,
-    /// for reports.
+    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by all
+    /// processes of the job, for reports.
     pub(super) guardian_pid: AtomicU32,
     /// How long an exit may take, in milliseconds. As `magic`.
     pub(super) exit_timeout_ms: AtomicU32,
@@ -71,11 +71,11 @@ const_assert_eq!(size_of::<JobPage>(), 256);
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct FenceWords {
-    /// How many fences have completed; the futex word that ranks sleep on. Written with Release by
-    /// the last rank to arrive, read with Acquire by those who wait.
+    /// Number of fences that have completed; the futex word that ranks sleep on. Written with
+    /// Release by the last rank to arrive, read with Acquire by waiting ranks.
     pub(crate) generation: AtomicU32,
-    /// How many ranks have arrived at the current fence. Every rank adds with AcqRel; the last one
-    /// resets it before it advances the generation.
+    /// Number of ranks that have arrived at the current fence. Every rank adds with AcqRel; the
+    /// last one resets it before it advances the generation.
     pub(crate) arrived: AtomicU32,
     /// The number of the last fence that all ranks of this host have entered, in a job over several
     /// hosts. Written with Release by the last of them, read with Acquire by the host's agent.

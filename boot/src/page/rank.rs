@@ -71,8 +71,8 @@ pub struct RankPage {
     /// Where the rank's segment begins, or will begin, in its process. Written by the rank before
     /// the first fence that others complete before they look.
     pub segment_base: AtomicU64,
-    /// How many fences this rank has entered. Written by the rank, read by ranks that name who is
-    /// missing.
+    /// Number of fences that this rank has entered. Written by the rank, read by ranks that name
+    /// the missing ones.
     pub(crate) fences_entered: AtomicU32,
     _pad: AtomicU32,
     /// What the rank waits for.

@@ -189,7 +189,8 @@ fn thaw(mut job: Running, ranks: u32, code: i32) -> crate::support::Outcome {
 }
 
 fn freeze() {
-    // The ranks cannot say who they are before they wait: the test looks for their processes.
+    // The ranks cannot print their process ids before they wait: the test looks for their
+    // processes.
     let job = Job::launched(2, &[], &["hello"])
         .env("GASNET_FREEZE", "1")
         .start();
@@ -296,7 +297,8 @@ fn guardian_killed() {
     let rank_0 = job.pid();
     until(|| !job.processes().iter().any(|p| pid(p.pid) == rank_0));
     job.end_remaining();
-    // The harness has it as a child then and lets it be a zombie, whose end everybody may know.
+    // The harness has it as a child then and lets it be a zombie, whose exit status all processes
+    // may read.
     let why = format!(
         "argonet: the job's guardian (process {guardian}) was killed by signal 9 (SIGKILL) from outside; the ranks were ended"
     );

@@ -182,7 +182,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
     };
     let chosen = |job: &LocalJob, i: usize| job.rank().0 as i32 == number(i);
     match arg(0) {
-        // Everybody reads what everybody published.
+        // Every rank reads the values of all ranks.
         "hello" => {
             let job = join();
             let value = format!("value of {}", job.rank()).into_bytes();

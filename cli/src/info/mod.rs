@@ -50,8 +50,8 @@ pub(crate) struct Info {
     /// lent, banked
     #[arg(long, conflicts_with = "settings", group = "live")]
     credits: bool,
-    /// Connections of such jobs instead: peers used, memory kept for them, and who has come to the
-    /// doors: of the job, or a stranger; over portals, datagrams that were dropped, by the reason
+    /// Connections of such jobs instead: peers used, memory kept for them, and accepted connections,
+    /// of the job or of strangers; over portals, dropped datagrams by reason
     #[arg(long, conflicts_with = "settings", group = "live")]
     connections: bool,
     /// Only of this process and those that it has started

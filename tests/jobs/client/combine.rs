@@ -30,7 +30,7 @@ pub(super) const TESTS: &[Test] = &[
     }),
 ];
 
-/// Programs, and who panics in them.
+/// Programs, and the rank that panics in each.
 const PANICS: [(&str, &str); 10] = [
     ("combine-panic-unrelated", "rank 0"),
     ("combine-panic-lines", "rank 0"),

@@ -16,7 +16,7 @@ const BYTES: usize = 4 << 20;
 /// Of what a network brings to a host, so much is no chance.
 const MUCH: u64 = 2 << 20;
 
-/// Rounds until rank 0's standard input ends: everybody puts to the next rank, overwrites the
+/// Rounds until rank 0's standard input ends: every rank puts to the next one, overwrites the
 /// source, and counts there.
 pub(super) fn rails() -> Done {
     let world = World::init()?;

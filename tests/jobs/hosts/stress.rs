@@ -72,7 +72,7 @@ pub(super) fn stress() -> Done {
     let counters = SharedArray::<u64>::alloc(&world, COUNTERS)?;
     let mut models = vec![vec![0u8; STRIPE]; size];
     let mut random = Random::new(0x57e55 + me as u64);
-    // What this rank has done to each: requests, the sum of their keys, and what was added to the
+    // Operations of this rank on each: requests, the sum of their keys, and the sums added to the
     // counters.
     let mut work = vec![[0u64; 2 + COUNTERS]; size];
     world.barrier()?;
@@ -132,7 +132,7 @@ pub(super) fn stress() -> Done {
             }
         }
         world.drain()?;
-        // What each has done to each: by who did it, then to whom.
+        // Operations of each rank on each: by origin, then by target.
         let mut all = vec![0u64; size * size * (2 + COUNTERS)];
         let own = work.concat();
         all[me * own.len()..][..own.len()].copy_from_slice(&own);
