@@ -1,5 +1,5 @@
-//! The board: what the ranks of a host wait for, as each publishes on its page, for reports of a
-//! job that hangs.
+//! The board: the waits of the ranks of a host, as each publishes on its page, for reports of a job
+//! that hangs.
 //!
 //! A rank writes there when a wait has lasted some microseconds, so nothing is written on a fast
 //! path; every process that can map the control file can read it, even if the rank hangs or is
@@ -17,7 +17,7 @@ use static_assertions::const_assert_eq;
 
 use crate::page::{Control, RankState};
 
-/// What a rank waits for.
+/// Kind of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -48,10 +48,10 @@ pub enum WaitFor {
     Segments = 12,
 }
 
-/// What a rank waits for, and the rank that it waits for.
+/// A wait of a rank, and the rank that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// What.
+    /// Its kind.
     pub what: WaitFor,
     /// The one peer that can end the wait, where that is known.
     pub peer: Option<JobRank>,
@@ -233,7 +233,7 @@ impl Board<'_> {
     }
 }
 
-/// What can be said about a rank.
+/// State of a rank, for its line of the report.
 struct Line {
     pid: u32,
     state: RankState,
@@ -287,7 +287,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// What the system says about a process.
+/// The system's view of a process.
 #[derive(Clone, Copy)]
 struct Process {
     state: u8,

@@ -24,11 +24,11 @@ pub enum Key {
     /// The settings that must be the same on every rank, as the user gave them: argonet_settings
     /// has the format.
     Settings = 1,
-    /// Which ranks are neighbors and what their segments may become, as the first of them says.
+    /// The neighbors and the limit of their segments, as the first neighbor publishes it.
     Segment = 2,
     /// Whether the rank could register for expedited membarriers.
     Membarrier = 3,
-    /// Where the rank's conduit can be reached.
+    /// Address of the rank's conduit.
     Address = 4,
     /// The name of the rank's host, for messages.
     Host = 5,
@@ -42,14 +42,14 @@ pub enum Key {
     Request = 9,
     /// When rank 0 began to join, by the host's monotonic clock: traces count from there.
     Epoch = 10,
-    /// How the rank chooses algorithms of collective operations, which must be the same on every
-    /// rank.
+    /// Settings by which the rank chooses algorithms of collective operations; they must be the
+    /// same on every rank.
     Tuning = 11,
-    /// Where the rank's segment begins, or will begin, in its process.
+    /// Address at which the rank's segment begins, or will begin, in its process.
     Span = 12,
 }
 
-/// How many keys there are.
+/// Number of keys.
 pub(crate) const KEYS: usize = 13;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes its starter:
@@ -140,7 +140,7 @@ pub trait Bootstrap: Send + Sync {
         let _ = lines;
     }
 
-    /// Where the ranks publish what they wait for; `None` where no process could read it.
+    /// The board on which the ranks publish their waits; `None` if no process could read it.
     fn board(&self) -> Option<Board<'_>> {
         None
     }

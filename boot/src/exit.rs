@@ -1,4 +1,4 @@
-//! How a rank's process ended, what that means for the job, and the one line that says so.
+//! End of a rank's process, its meaning for the job, and the line that reports it.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use rustix::process::{Resource, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, 
 
 use crate::page::{ExitKind, ExitWord, RankState};
 
-/// How a process ended.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
     /// By exit, with this code.

@@ -21,8 +21,8 @@ use crate::process;
 
 const SPINS: u32 = 200;
 const YIELDS: u32 = 10;
-/// How long a rank sleeps before it looks around again. A failure wakes it at once; this bounds
-/// what a lost wake-up costs.
+/// Time that a rank sleeps before it looks around again. A failure wakes it at once; this bounds
+/// the cost of a lost wake-up.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// Wakes every rank that sleeps at the fence, so that it looks around. Async-signal-safe.

@@ -32,7 +32,7 @@ pub(crate) fn has_another(before: &[ThreadTime], now: &[ThreadTime], given: u32,
     given < MORE_GRACES && now.iter().any(is_on_its_way)
 }
 
-/// What a thread had of the processors during one grace.
+/// Processor time of a thread during one grace.
 struct Share {
     ran: Duration,
     waited: Duration,
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_thread_is_judged_by_itself() {
-        /// What the threads ran and waited in ms, the code, and whether there is another grace.
+        /// Run and wait times of the threads in ms, the code, and whether there is another grace.
         type Row = (&'static [(u64, u64)], u8, bool);
         let rows: [Row; 8] = [
             (&[(0, 0), (1500, 0)], 0, true),

@@ -57,11 +57,11 @@ use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
 use crate::{grace, process, replaced};
 
-/// How long rank 0 of a job that started itself has to report a failure before it is killed like
+/// Time that rank 0 of a job that started itself has to report a failure before it is killed like
 /// the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 
-/// How long the end of a job waits for the guardian to be gone.
+/// Time that the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Time that a process without its guardian waits for the guardian's exit status, which the system
@@ -90,8 +90,8 @@ pub(crate) struct Link {
     /// The guardian, to ask how it ended.
     guardian: Option<OwnedFd>,
     pid: u32,
-    /// What rank 0 of a job that started itself holds as long as it runs its program; see
-    /// [`replaced`].
+    /// A descriptor that rank 0 of a job that started itself holds as long as it runs its program;
+    /// see [`replaced`].
     _program: Option<OwnedFd>,
 }
 
@@ -283,7 +283,7 @@ fn send(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<Borr
     });
 }
 
-/// What came.
+/// A message that came.
 struct Message {
     what: u32,
     rank: u32,
@@ -354,7 +354,7 @@ impl Watched {
     }
 }
 
-/// What the guardian waits for.
+/// Events that the guardian waits for.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     /// The process of the rank of this index has ended.
@@ -377,7 +377,7 @@ struct Guardian<'a> {
     /// Ends when rank 0 of a job that started itself runs its program no more.
     program: Option<OwnedFd>,
     ranks: Vec<Watched>,
-    /// How the job is being ended.
+    /// The stage of the end of the job.
     ending: Option<Ending>,
     /// The threads of rank 0 when its grace began.
     threads_of_rank_0: Vec<ThreadTime>,
@@ -389,7 +389,7 @@ struct Ending {
     stage: ExitStage,
     /// When the next thing is to be done.
     next: Option<Instant>,
-    /// How often rank 0 has had more time.
+    /// Number of times that rank 0 has had more time.
     graces: u32,
 }
 

@@ -82,13 +82,13 @@ impl LocalJob {
         }
     }
 
-    /// What the ranks of this host share as a whole, and this host's part of the rest.
+    /// State that the ranks of this host share, and this host's part of the rest.
     #[must_use]
     pub fn job_page(&self) -> &JobPage {
         self.control.job()
     }
 
-    /// What `rank` publishes to the others.
+    /// Values that `rank` publishes to the others.
     ///
     /// # Panics
     /// If there is no such rank.

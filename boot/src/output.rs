@@ -100,7 +100,7 @@ struct Stream {
     tagger: Tagger,
 }
 
-/// Where a line goes.
+/// Target of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub(crate) enum To {
@@ -213,12 +213,12 @@ impl Streams {
         }
     }
 
-    /// How many pipes there were.
+    /// Number of pipes, with the closed ones.
     pub(crate) fn len(&self) -> usize {
         self.streams.len()
     }
 
-    /// Where pipe `i` goes, if it is open.
+    /// Target of pipe `i`, if it is open.
     pub(crate) fn to(&self, i: usize) -> Option<To> {
         self.streams[i].as_ref().map(|s| s.to)
     }
@@ -247,7 +247,7 @@ impl Streams {
     }
 }
 
-/// What a descriptor of [`TaggedOutput::poll_fds`] stands for.
+/// Meaning of a descriptor of [`TaggedOutput::poll_fds`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
     Stream(usize),

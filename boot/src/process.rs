@@ -1,6 +1,6 @@
-//! How the process of a rank ends: what it does when it is asked to, and how it asks the others
-//! (spec P13: any rank may exit at any time; the first reports to all, waits a bounded time, then
-//! forces).
+//! End of the process of a rank: its answer to a request for the end, and its own request to the
+//! others (spec P13: any rank may exit at any time; the first reports to all, waits a bounded time,
+//! then forces).
 //!
 //! ```text
 //!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal, or news over a network
@@ -44,10 +44,10 @@ use crate::{streams, sys};
 /// The rank that this process is, reachable from signal and exit handlers.
 static RANK: OnceLock<RankProcess> = OnceLock::new();
 
-/// What is done when this process ends; see [`before_the_end`].
+/// Function to call when this process ends; see [`before_the_end`].
 static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 
-/// How an exit is reported to other ranks over a network; see [`report_exits_by`].
+/// Function that reports an exit to other ranks over a network; see [`report_exits_by`].
 static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 
 /// Reports to other ranks over a network that this one ends the job, or forwards that another does
@@ -55,7 +55,7 @@ static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 /// thread cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
 pub type ReportExit = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
 
-/// How far this rank has come with reporting its exit.
+/// Progress of this rank with reporting its exit.
 const NOT_REPORTED: u8 = 0;
 const REPORTING: u8 = 1;
 /// The thread that exits could not: the next one that rests does.
@@ -65,10 +65,10 @@ const REPORTED: u8 = 3;
 /// Between two looks whether another thread has reported.
 const REPORT_PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a rank that waits goes on once it knows that an exit has been reported, and so much
-/// more for each rank of its host, as those may have to wait for a processor: messages that it
-/// waits for and that are on their way may still come, so ranks that leave a barrier to exit all do
-/// that by themselves.
+/// Time that a waiting rank goes on once it knows that an exit has been reported, and so much more
+/// for each rank of its host, as those may have to wait for a processor: messages that it waits for
+/// and that are on their way may still come, so ranks that leave a barrier to exit all do that by
+/// themselves.
 const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
 
 /// The same for an exit with 0: all ranks end so, and no rank is in a hurry.
@@ -106,7 +106,7 @@ const ASKING: [c_int; 5] = [
     libc::SIGXCPU,
 ];
 
-/// What this process knows of its part.
+/// This process as a rank of its job.
 #[derive(Debug)]
 pub(crate) struct RankProcess {
     control: Arc<Control>,
@@ -124,7 +124,7 @@ pub(crate) struct RankProcess {
     learned: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
-    /// How many signals have asked this process to end.
+    /// Number of signals that have asked this process to end.
     asked: AtomicU32,
     /// The signal by which this process ends, if it is one.
     signal: AtomicI32,
@@ -141,8 +141,8 @@ pub(crate) struct RankProcess {
     worked_ms: AtomicU64,
     /// When it learned that, in milliseconds.
     learned_ms: AtomicU64,
-    /// How far this rank has come with reporting its exit. Written by threads that exit or rest;
-    /// the one that takes it to [`REPORTING`] reports.
+    /// Progress of this rank with reporting its exit. Written by threads that exit or rest; the one
+    /// that takes it to [`REPORTING`] reports.
     reporting: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
@@ -674,7 +674,7 @@ impl RankProcess {
         first.is_err_and(|first| now_ms.saturating_sub(first) >= grace)
     }
 
-    /// How long a rank that waits goes on when it knows that the job ends for the reason of `word`;
+    /// Time that a waiting rank goes on when it knows that the job ends for the reason of `word`;
     /// not longer than the guardian leaves it.
     fn grace(&self, word: ExitWord) -> Duration {
         let [at_least, more] = match word.process_code() {

@@ -1,4 +1,4 @@
-//! What the threads of a process have had of the processors, as the scheduler of Linux counts it.
+//! Processor time of the threads of a process, as the scheduler of Linux counts it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

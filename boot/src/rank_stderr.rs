@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdGetfdFlags, pidfd_getfd};
 
-/// How long a line waits for room in the file; it is lost then.
+/// Time that a line waits for room in the file; it is lost then.
 const ROOM: Duration = Duration::from_millis(500);
 
 /// A line is cut to what a pipe that has room takes in one piece.

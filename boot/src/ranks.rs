@@ -20,7 +20,7 @@ use crate::page::{Control, ExitKind, ExitWord};
 use crate::spawn::Spawner;
 use crate::sys;
 
-/// How much later than a guardian that is on time the launcher kills ranks, beside another
+/// Delay with which the launcher kills ranks after the guardian should have, beside another
 /// time-out.
 const SLACK: Duration = Duration::from_millis(500);
 
@@ -55,7 +55,7 @@ pub(crate) struct HostRanks<'a> {
     late_failure: Option<JobRank>,
 }
 
-/// What has happened.
+/// An event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RankEvent {
     /// The guardian has gone.
@@ -249,7 +249,7 @@ impl<'a> HostRanks<'a> {
         fate
     }
 
-    /// What became of each rank, once all have ended.
+    /// End of each rank, once all have ended.
     pub(crate) fn fates(&self) -> Vec<Option<Fate>> {
         let fate = |(i, process): (usize, &RankProcess)| {
             Some(Fate {

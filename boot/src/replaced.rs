@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
-/// How the control memory, which every rank has mapped, is called among the mappings of a process.
+/// Name of the control memory, which every rank has mapped, among the mappings of a process.
 const CONTROL: &[u8] = b"/memfd:argonet-control";
 
 /// Makes the guardian's end and that of rank 0.

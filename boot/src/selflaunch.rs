@@ -17,7 +17,7 @@ use crate::sys;
 const ROLE_VARIABLE: &str = "ARGONET_ROLE";
 const AGENT: &str = "agent";
 
-/// How many ranks a launcher script wants, which leaves the program's arguments alone.
+/// Number of ranks of a launcher script, which leaves the program's arguments alone.
 const LAUNCH_RANKS_VARIABLE: &str = "ARGONET_LAUNCH_RANKS";
 
 /// The conduit of jobs that are started as those of GASNet's udp.
@@ -104,7 +104,7 @@ fn is_network(conduit: &str, settings: &Settings) -> bool {
     Reach::of(conduit, settings).hosts && conduit != NO_CONDUIT
 }
 
-/// Which conduit the ranks would use.
+/// The conduit that the ranks would use.
 fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
     let chosen = settings.get(&CONDUIT);
     match (settings.given(&CONDUIT), settings.get(&SPAWN_FUNCTION)) {

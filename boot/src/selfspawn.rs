@@ -40,7 +40,7 @@ use crate::{streams, sys};
 /// Whether this process, or the one that it was forked from, has forked ranks: a process does so
 /// once.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
-/// What rank 0 needs to know at its end, reachable from exit and signal handlers.
+/// State that rank 0 needs at its end, reachable from exit and signal handlers.
 static CHILDREN: OnceLock<Children> = OnceLock::new();
 
 /// The other ranks, as rank 0 remembers them.
@@ -313,7 +313,7 @@ pub(crate) fn guardian_gone() {
     with_children(Children::guardian_gone);
 }
 
-/// What became of the other ranks.
+/// Ends of the other ranks.
 struct Ends {
     /// The end of the rank asked for.
     asked: ProcessEnd,

@@ -15,11 +15,11 @@ use crate::sys;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) signal: c_int,
-    /// Who sent it: `SI_TIMER`, `SI_USER`, a band code of a descriptor, ...
+    /// Its sender: `SI_TIMER`, `SI_USER`, a band code of a descriptor, ...
     pub(crate) code: c_int,
 }
 
-/// What handles signals; `handle` must be async-signal-safe.
+/// A handler of signals; `handle` must be async-signal-safe.
 pub(crate) trait Handle {
     fn handle(arrival: Arrival);
 }
@@ -34,7 +34,7 @@ extern "C" fn enter<H: Handle>(signal: c_int, info: *mut libc::siginfo_t, _conte
     unsafe { *errno = before };
 }
 
-/// What a signal does.
+/// Action of a signal.
 #[derive(Clone, Copy)]
 pub(crate) struct Action(libc::sigaction);
 
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Action {
 }
 
 impl Action {
-    /// What `signal` does now.
+    /// The present action of `signal`.
     pub(crate) fn of(signal: c_int) -> Self {
         // SAFETY: zero is a valid `sigaction`; the pointers are to live objects or null.
         unsafe {

@@ -31,7 +31,7 @@ use crate::secret::Secret;
 use crate::selfspawn::no_process;
 use crate::sys::{self, SignalSet};
 
-/// What is the same for all ranks of a launch.
+/// Parameters that are the same for all ranks of a launch.
 pub(crate) struct Spawner<'a> {
     pub(crate) program: &'a OsString,
     pub(crate) args: &'a [OsString],
@@ -43,12 +43,12 @@ pub(crate) struct Spawner<'a> {
     pub(crate) files: SharedFiles,
     /// Whether all neighborhoods of the host have their segments in one file.
     pub(crate) reaches_segments: bool,
-    /// Where a rank's process announces itself to the guardian.
+    /// The socket on which a rank's process announces itself to the guardian.
     pub(crate) link: BorrowedFd<'a>,
     pub(crate) key: &'a Secret,
     /// The standard input of rank 0, where it is not the launcher's own.
     pub(crate) input: Option<OwnedFd>,
-    /// What the launcher has changed for itself and ranks get back.
+    /// Signal mask and file limit: the launcher has changed both for itself, and ranks get them back.
     pub(crate) mask: SignalSet,
     pub(crate) file_limit: Rlimit,
 }
@@ -181,7 +181,7 @@ fn input_of_rank_0() -> Stdio {
     }
 }
 
-/// How often a launcher in the background looks whether it may read from its terminal again.
+/// Interval at which a launcher in the background looks whether it may read its terminal again.
 const BACKGROUND_PAUSE: Duration = Duration::from_millis(250);
 
 /// Copies the terminal to `pipe` until the user ends the input, the reader goes away or the

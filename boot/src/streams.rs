@@ -1,4 +1,4 @@
-//! What standard streams of this process still hold when it ends, and whether it can be written.
+//! Text in standard streams of this process at its end, and whether it can be written.
 //!
 //! The C library writes its buffers at exit and drops what a full device does not take, so a job
 //! whose output is incomplete would end with 0. Each end of a process that the library knows writes

@@ -16,7 +16,7 @@ use crate::board::Fixed;
 use crate::streams;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How many threads this process has.
+/// Number of threads of this process.
 pub(crate) fn thread_count() -> io::Result<usize> {
     Ok(fs::read_dir("/proc/self/task")?.count())
 }
@@ -111,8 +111,8 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
     }
 }
 
-/// How the process behind `pidfd`, which need not be a child and has the id `pid`, ended, as
-/// wait(2) has it; `None` while that is not known: before it has ended, or, on kernels before 6.15,
+/// Exit status, as wait(2) has it, of the process behind `pidfd`, which need not be a child and has
+/// the id `pid`; `None` while it is not known: before it has ended, or, on kernels before 6.15,
 /// once it has been reaped. Async-signal-safe.
 pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     /// `struct pidfd_info` in its first version.
@@ -209,7 +209,7 @@ impl SignalSet {
         self.mask(libc::SIG_UNBLOCK);
     }
 
-    /// What this thread blocks. Async-signal-safe.
+    /// Signals that this thread blocks. Async-signal-safe.
     pub(crate) fn blocked() -> Self {
         Self::of(&[]).mask(libc::SIG_BLOCK)
     }
@@ -266,7 +266,7 @@ pub(crate) fn send_job_signal(pidfd: BorrowedFd<'_>) {
     }
 }
 
-/// What gives [`on_exit`] the exit code; without it the handler gets 0.
+/// The C function that gives [`on_exit`] the exit code; without it the handler gets 0.
 #[cfg(target_env = "gnu")]
 mod exit_hook {
     use core::ffi::{c_int, c_void};

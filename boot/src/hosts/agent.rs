@@ -1,4 +1,4 @@
-//! The agent of a host: what `argonet agent` does.
+//! The agent of a host: `argonet agent`.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -30,7 +30,7 @@ use crate::secret::Secret;
 use crate::signals::LauncherSignals;
 use crate::spawn::{Environment, Spawner};
 
-/// How long an agent waits for its first messages.
+/// Time that an agent waits for its first messages.
 const GREETING: Duration = Duration::from_secs(30);
 
 /// Descriptors of each rank: process, line, standard output and standard error.
@@ -129,7 +129,7 @@ pub(crate) fn merged(job: &Description) -> Vec<(OsString, OsString)> {
     pairs
 }
 
-/// What the ranks of this host share, and its guardian.
+/// Makes the memory that the ranks of this host share, and its guardian.
 fn prepare(
     job: &Description,
     settings: &Settings,

@@ -15,10 +15,10 @@ use crate::hosts::message::Message;
 use crate::hosts::pipe::transmit;
 use crate::signals::ends_by_default;
 
-/// How long the process of an agent may take to end once its connection has.
+/// Time that the process of an agent may take to end once its connection has.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How far an agent has come.
+/// Progress of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// It has not greeted.
@@ -44,8 +44,8 @@ pub(crate) struct Child {
     pub(crate) greeted: Option<Instant>,
     pub(crate) edge: Edge,
     pub(crate) stage: Stage,
-    /// What it is sent once it has greeted, beside its job: at most one message for each rank, and
-    /// two more.
+    /// Messages to send once it has greeted, beside its job: at most one for each rank, and two
+    /// more.
     pub(crate) held: Vec<Message>,
     /// The signal that asked for the end of the job before it greeted.
     pub(crate) interrupted: Option<u8>,

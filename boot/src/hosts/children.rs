@@ -24,7 +24,7 @@ use crate::output::Streams;
 use crate::secret::Secret;
 use crate::sys::SignalSet;
 
-/// What has happened at one of the children.
+/// An event at one of the children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChildEvent {
     Readable(usize),
@@ -132,7 +132,7 @@ impl<'a> Children<'a> {
         Duration::from_millis(self.job.silence_ms.into())
     }
 
-    /// How many there are.
+    /// Number of agents.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
@@ -142,7 +142,7 @@ impl<'a> Children<'a> {
         self.list.iter().map(Child::ranks).collect()
     }
 
-    /// How long child `i` took to greet; nothing as long as it has not.
+    /// Time that child `i` took to greet; nothing as long as it has not.
     pub(crate) fn greeted_after(&self, i: usize) -> Option<Duration> {
         let child = &self.list[i];
         child.greeted.map(|at| at.duration_since(child.born))
@@ -184,7 +184,7 @@ impl<'a> Children<'a> {
         (0..self.len()).for_each(|child| self.send(child, message));
     }
 
-    /// How much input the first one takes now.
+    /// Bytes of input that the first one takes now.
     pub(crate) fn input_room(&self) -> usize {
         let first = self.list.first().filter(|c| c.stage == Stage::Working);
         first.map_or(0, |child| child.edge.room())
@@ -228,7 +228,7 @@ impl<'a> Children<'a> {
         self.list.iter().filter_map(of).min()
     }
 
-    /// Acts on an event; what was said.
+    /// Acts on an event; appends the messages that came to `heard`.
     pub(crate) fn serve(&mut self, event: ChildEvent, heard: &mut Vec<Heard>) {
         self.note_pause(Instant::now());
         match event {

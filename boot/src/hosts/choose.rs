@@ -21,7 +21,7 @@ use crate::launch::NO_CONDUIT;
 /// that a job may have.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// Where a job runs, as far as the command line says it.
+/// Options of the command line about the hosts of a job.
 #[derive(Debug, Clone, Default)]
 pub struct HostOptions {
     /// Hosts as in `host1:2,host2:2`.
@@ -40,7 +40,7 @@ pub struct HostOptions {
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) entries: Vec<Entry>,
-    /// Where the list is from, for people.
+    /// Source of the list, in words.
     pub(crate) source: String,
     pub(crate) way: Way,
     pub(crate) agent: Vec<OsString>,

@@ -12,7 +12,7 @@ use crate::hosts::frame::{ABOVE, AGENT, Garbled, Inbox, append};
 use crate::hosts::message::{BULK_BYTES, Message};
 use crate::secret::wipe;
 
-/// How much output or input may be on its way.
+/// Bytes of output or input that may be on their way.
 pub(crate) const WINDOW_BYTES: usize = 4 * BULK_BYTES;
 
 /// Number of messages that an end sends within the other's limit of silence.
@@ -22,7 +22,7 @@ const BEATS: u32 = 4;
 pub(crate) struct Edge {
     inbox: Inbox,
     outbox: Vec<u8>,
-    /// How much of `outbox` has been sent.
+    /// Bytes of `outbox` that have been sent.
     sent: usize,
     silence: Duration,
     heard: Instant,
@@ -31,9 +31,9 @@ pub(crate) struct Edge {
     suspected: Option<Instant>,
     /// The other end has said that it may be stopped.
     paused: bool,
-    /// How much output or input may still be sent.
+    /// Bytes of output or input that may still be sent.
     window: usize,
-    /// How much has come and has not been acknowledged.
+    /// Bytes that have come and have not been acknowledged.
     owed: usize,
 }
 
@@ -115,7 +115,7 @@ impl Edge {
         append(message, &mut self.outbox);
     }
 
-    /// How many bytes of output or input may be sent in one message now.
+    /// Bytes of output or input that may be sent in one message now.
     pub(crate) fn room(&self) -> usize {
         self.window.min(BULK_BYTES)
     }

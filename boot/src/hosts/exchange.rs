@@ -20,7 +20,7 @@ use crate::hosts::values;
 type Keys = u16;
 const_assert!(KEYS <= Keys::BITS as usize);
 
-/// What is to be sent.
+/// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Up: ranks wait at this fence.
@@ -38,7 +38,7 @@ pub(crate) enum Action {
 #[derive(Debug)]
 struct Source {
     ranks: Range<u32>,
-    /// What its ranks have published since the last fence.
+    /// Values that its ranks have published since the last fence.
     values: Vec<u8>,
     /// The last fence that all of its ranks have entered.
     arrived: u32,
@@ -48,7 +48,7 @@ struct Source {
 pub(crate) struct Exchange {
     is_root: bool,
     sources: Vec<Source>,
-    /// What has come from above since the last fence.
+    /// Values that have come from above since the last fence.
     above: Vec<u8>,
     /// By rank of the job.
     published: Vec<Keys>,

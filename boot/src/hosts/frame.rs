@@ -31,7 +31,7 @@ pub(crate) const ABOVE: Magic = *b"\nargonet-above\0\x01";
 /// than 2 MiB by default.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
 
-/// How much noise may come before the magic.
+/// Bytes of noise that may come before the magic.
 const MAX_NOISE_BYTES: usize = 64 << 10;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -43,7 +43,7 @@ struct Header {
 }
 const_assert_eq!(size_of::<Header>(), 8);
 
-/// What is wrong with bytes that came.
+/// Error of bytes that came.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("its control connection holds no messages of this version of argonet ({0})")]
 pub(crate) struct Garbled(pub(crate) String);
@@ -68,7 +68,7 @@ pub(crate) fn append(message: &Message, to: &mut Vec<u8>) {
 pub(crate) struct Inbox {
     magic: Magic,
     bytes: Vec<u8>,
-    /// How many of `bytes` have been used.
+    /// Number of `bytes` that have been used.
     used: usize,
     /// Whether the magic has come.
     begun: bool,
@@ -125,7 +125,7 @@ impl Inbox {
         Ok(Some(message))
     }
 
-    /// What has come before the magic.
+    /// Bytes that have come before the magic.
     pub(crate) fn noise(&self) -> &[u8] {
         match self.begun {
             true => &[],

@@ -9,7 +9,7 @@ const PROTOCOL: u32 = 3;
 /// The longest version that is read.
 const MAX_VERSION_BYTES: usize = 256;
 
-/// Who an agent is.
+/// Version of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hello {
     protocol: u32,

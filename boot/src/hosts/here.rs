@@ -17,7 +17,7 @@ use crate::page::{Control, ExitWord, RankState};
 use crate::ranks::HostRanks;
 use crate::spawn::Spawner;
 
-/// What of a rank has been reported to the other hosts.
+/// State of a rank that has been reported to the other hosts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reported {
     /// Published keys, one bit each.

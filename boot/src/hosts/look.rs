@@ -18,7 +18,7 @@ use crate::hosts::pipe::{receive, transmit};
 use crate::launch::fired;
 use crate::secret::Secret;
 
-/// Where an agent stands that answers questions.
+/// The place of an agent that answers questions.
 #[derive(Debug)]
 pub struct Post {
     /// The name of its host in the list of hosts.
@@ -40,7 +40,7 @@ pub type Look = fn(Post) -> Answers;
 /// Answers a question.
 pub type Answers = Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>;
 
-/// What has to be done.
+/// Work to do.
 #[derive(Clone, Copy)]
 enum Event {
     FromAbove,
@@ -74,7 +74,7 @@ pub(crate) fn answer(job: &Description, key: &Secret, up: Edge, look: Look) -> u
     desk.serve(&ask, &given, wakeup)
 }
 
-/// What the thread that answers does. When it ends, for whatever reason, the wakeup does.
+/// Work of the thread that answers. When it ends, for any reason, the wakeup ends, too.
 fn work(
     mut answer: Answers,
     asked: &Receiver<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! What launcher and agents send each other.
+//! Messages between launcher and agents.
 
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
@@ -97,7 +97,7 @@ pub(crate) enum Message {
     Signal(u8),
     /// Down: say what the ranks wait for.
     Report,
-    /// Down, to an agent that only looks at its host: what is asked of it.
+    /// Down, to an agent that only looks at its host: a question.
     Ask(Vec<u8>),
     /// Up: its answer. They come in the order of the questions.
     Answer(Vec<u8>),
@@ -108,7 +108,7 @@ pub(crate) enum Message {
 pub(crate) struct Gone {
     pub(crate) rank: JobRank,
     pub(crate) state: RankState,
-    /// How many fences it has entered.
+    /// Number of fences that it has entered.
     pub(crate) fences: u32,
 }
 

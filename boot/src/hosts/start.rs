@@ -16,7 +16,7 @@ use crate::hosts::list::Host;
 use crate::hosts::words::quoted;
 use crate::sys::{self, SignalSet};
 
-/// What a command template may hold, and what it stands for.
+/// Placeholders of a command template, and their meaning.
 const PLACES: &str = "%M or %H (the host), %C (the agent's command), %N (1, the number of agents), %D (the directory), \
                       %P (the program) and %% (%)";
 

@@ -23,7 +23,7 @@ use crate::sys::SignalSet;
 /// reason of a failure.
 const KEPT_LINES: usize = 20;
 
-/// What hosts are visited, and for which job.
+/// The hosts to visit, and the job.
 #[derive(Debug, Clone, Default)]
 pub struct VisitOptions {
     /// The hosts, and how to get there.
@@ -157,7 +157,7 @@ impl<'a> Visits<'a> {
         &self.hosts
     }
 
-    /// How they are reached, in words.
+    /// The way to reach them, in words.
     #[must_use]
     pub fn way(&self) -> &str {
         &self.way

@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.bytes(most)?.to_vec()).ok()
     }
 
-    /// What the system calls a string.
+    /// A string of the operating system.
     pub(crate) fn os(&mut self) -> Option<OsString> {
         let bytes = self.bytes(usize::MAX)?;
         // The system could not be given one with a zero.

@@ -31,7 +31,7 @@ struct Net {
     own: Vec<Range<u32>>,
     up: Vec<VecDeque<Action>>,
     down: Vec<VecDeque<Action>>,
-    /// What each host's ranks know.
+    /// Values that each host's ranks know.
     known: Vec<BTreeMap<(u32, usize), Vec<u8>>>,
     /// Fences that each host's ranks have been let go from.
     passed: Vec<u32>,

@@ -51,8 +51,8 @@ impl Node<'_> {
     }
 }
 
-/// How many bytes of `queue` go in one message of at most `room` bytes: whole lines, or as much as
-/// a message holds of one that is longer.
+/// Number of bytes of `queue` for one message of at most `room` bytes: whole lines, or as much as a
+/// message holds of a longer line.
 fn whole_lines(queue: &[u8], room: usize) -> usize {
     let most = &queue[..queue.len().min(room)];
     match most.iter().rposition(|&b| b == b'\n') {

@@ -1,4 +1,4 @@
-//! What an agent passes on between its ranks, the agents below and the launcher or agent above.
+//! Messages that an agent forwards between its ranks, the agents below, and its parent.
 
 use argonet_base::JobRank;
 use rustix::process::Signal;
