@@ -48,7 +48,7 @@ pub(crate) struct Spawner<'a> {
     pub(crate) key: &'a Secret,
     /// The standard input of rank 0, where it is not the launcher's own.
     pub(crate) input: Option<OwnedFd>,
-    /// Signal mask and file limit: the launcher has changed both for itself, and ranks get them back.
+    /// Signal mask and file limit: the launcher has changed both, and ranks get them back.
     pub(crate) mask: SignalSet,
     pub(crate) file_limit: Rlimit,
 }

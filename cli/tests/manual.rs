@@ -65,7 +65,7 @@ fn the_readme_shows_the_example() {
     );
 }
 
-/// What `argonet info` prints with these options; nothing where it fails.
+/// Output of `argonet info` with these options; nothing if it fails.
 fn info(options: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
     command
@@ -105,7 +105,7 @@ fn settings_are_printed_in_three_forms() {
     }
 }
 
-/// What `argonet info` says of a job, with a setting.
+/// Facts of a job by `argonet info`, with a setting.
 fn facts(ranks: &str, name: &str, value: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
     command.args(["info", "-n", ranks]).env(name, value);

@@ -1,5 +1,5 @@
-//! `argonet perf` as a program: what it measures, what it writes, what it refuses. No figure is
-//! asserted: those depend on the machine and on what else runs there.
+//! `argonet perf` as a program: its measurements, its files, its errors. No figure is asserted:
+//! figures depend on the machine and its load.
 #![cfg(target_os = "linux")]
 
 #[path = "../../tests/example/mod.rs"]

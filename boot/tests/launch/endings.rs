@@ -355,7 +355,7 @@ fn bad_settings() {
         .says(&["GASNET_CATCH_EXIT is \"perhaps\"; allowed: "]);
 }
 
-/// What the ranks of the tests above run; `None` if it is none of these.
+/// The programs of ranks of the tests above; `None` if it is none of these.
 pub(crate) fn rank(args: &[&str]) -> Option<i32> {
     let is_last = |job: &LocalJob| job.rank().0 + 1 == job.size();
     match *args {

@@ -27,7 +27,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 const RAN: &str = "the exit handler ran";
 
-/// How often `what` stands in the standard output.
+/// Number of times that `what` stands in the standard output.
 fn count(outcome: &Outcome, what: &str) -> usize {
     outcome.out.matches(what).count()
 }
@@ -151,7 +151,7 @@ fn reported() {
     }
 }
 
-/// What the ranks of the tests above run; `None` if it is none of these.
+/// The programs of ranks of the tests above; `None` if it is none of these.
 pub(crate) fn rank(args: &[&str]) -> Option<i32> {
     match *args {
         ["c-exit", from, who, code] => {

@@ -1,4 +1,4 @@
-//! What the test binary does when it is started as a launcher or as a rank.
+//! Programs of the test binary when it is started as a launcher or as a rank.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -324,7 +324,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             job.finalized();
             0
         }
-        // What programs that a rank starts inherit.
+        // State that programs inherit from the rank that starts them.
         "inherit" => {
             let job = join();
             let script = "echo \"boot=$ARGONET_BOOT\"; ls -l /proc/self/fd | grep -c argonet-";

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) type Test = (&'static str, fn());
 
-/// How long a test may take. It normally takes a fraction of a second; this is for the slowest
+/// Time limit of a test. It normally takes a fraction of a second; this is for the slowest
 /// machine.
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "ARGONET_TEST_MARK";
@@ -111,7 +111,7 @@ pub(crate) struct Job {
     mark: String,
 }
 
-/// What a job came to.
+/// Outcome of a job.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: ExitStatus,

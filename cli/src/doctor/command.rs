@@ -20,7 +20,7 @@ use super::network;
 /// The conduit that ranks on several hosts use.
 const CONDUIT: &str = "tcp";
 
-/// How long a host may take to report its facts.
+/// Time limit of a host for the report of its facts.
 const FACTS_LIMIT: Duration = Duration::from_secs(20);
 
 /// The exit code for what cannot be used: options, settings, a list of hosts.

@@ -1,4 +1,4 @@
-//! What a host reports about itself.
+//! The facts that a host reports about itself.
 
 use core::net::{IpAddr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -28,14 +28,15 @@ pub(super) struct Door {
     pub(super) addresses: Vec<SocketAddr>,
 }
 
-/// A limit of the system: what holds, and what it may be raised to; nothing is no limit.
+/// A limit of the system: the present value, and the highest that it may be raised to; `None` is no
+/// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Limit {
     pub(super) soft: Option<u64>,
     pub(super) hard: Option<u64>,
 }
 
-/// What a host reports.
+/// The report of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) version: String,

@@ -1,4 +1,4 @@
-//! What the facts of the hosts mean for a job.
+//! Meaning of the facts of the hosts for a job.
 
 use core::net::IpAddr;
 use core::ops::Range;

@@ -31,15 +31,15 @@ pub(super) struct Other {
     pub(super) doors: Vec<Door>,
 }
 
-/// What a host is to try.
+/// The attempts of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Meeting {
     pub(super) others: Vec<Other>,
-    /// How long a step of a connection may take.
+    /// Time limit of a step of a connection.
     pub(super) wait: Duration,
 }
 
-/// What has come of an attempt.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Outcome {
     /// All passes; the fastest round trip.
@@ -65,7 +65,7 @@ pub(super) struct Probe {
     pub(super) outcome: Outcome,
 }
 
-/// How long a meeting of so many hosts may take, each with so many doors.
+/// Time limit of a meeting of so many hosts, each with so many doors.
 pub(super) fn limit(hosts: usize, doors: usize, wait: Duration) -> Duration {
     // Of an attempt: to connect, three steps of the handshake, two exchanges; and a host may have
     // several addresses.

@@ -102,7 +102,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
     ]
 }
 
-/// How the receive space of a rank is dealt out, or why it cannot be.
+/// Division of the receive space of a rank, or the error.
 fn receive_space(settings: &Settings, ranks: u32) -> String {
     match ChannelCredits::from_settings(settings).map(|credits| credits.plan(ranks)) {
         None => {

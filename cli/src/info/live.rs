@@ -57,7 +57,7 @@ fn parent(process: u32) -> Option<u32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What a process keeps; nothing if it has ended meanwhile, or belongs to another user.
+/// The reports of a process; none if it has ended meanwhile, or belongs to another user.
 fn reports(process: u32, kind: &Kind) -> Vec<String> {
     let directory = PathBuf::from(format!("/proc/{process}/fd"));
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! `argonet info`: what argonet knows. One file for each topic.
+//! `argonet info`: facts about argonet, this host and live jobs. One file for each topic.
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
@@ -27,7 +27,7 @@ const DATAGRAMS: live::Kind = (DATAGRAMS_FILE_NAME, |bytes| {
     Some(Datagrams::read(bytes)?.to_string())
 });
 
-/// What is said of a thing: name and value, in order.
+/// Facts of a topic: name and value, in order.
 type Facts = Vec<(&'static str, String)>;
 
 /// Show what argonet finds on this host and would do there: conduits, memory, waiting

@@ -21,7 +21,7 @@ const SEGMENT: u64 = 64 << 10;
 /// Operations with a handle at once. There are none: this conduit completes at injection.
 const OPERATIONS: u32 = 64;
 
-/// Who an engine is, where no launcher started it.
+/// Identity of an engine that no launcher started.
 struct Identity {
     rank: JobRank,
     size: u32,

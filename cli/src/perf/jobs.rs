@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Fact {
     /// Short name, unique, by which it is chosen.
     pub(crate) name: String,
-    /// What it is.
+    /// The figure in words.
     pub(crate) what: String,
     /// Of the figures.
     pub(crate) unit: String,
@@ -26,7 +26,7 @@ pub(crate) struct Fact {
     pub(crate) best: f64,
     /// Median of all jobs.
     pub(crate) median: f64,
-    /// What the median may be at most.
+    /// Highest median that meets the goal.
     pub(crate) goal: Option<f64>,
 }
 
@@ -113,12 +113,12 @@ pub(crate) fn kinds(over: Over) -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().chain(meshes)
 }
 
-/// How jobs are measured.
+/// Effort of measurements of jobs.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     /// Jobs for each start-up time.
     pub(crate) jobs: usize,
-    /// How long a rank waits.
+    /// Waiting time of a rank.
     pub(crate) idle: Duration,
     /// Chunks of each metric of a crowd.
     pub(crate) chunks: usize,

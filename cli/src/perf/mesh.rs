@@ -1,5 +1,5 @@
-//! Jobs of many ranks of this host that reach each other over tcp alone: what they have open, what
-//! they keep resident, and how long it takes until every rank has heard from every other.
+//! Jobs of many ranks of this host that reach each other over tcp alone: their open files, their
+//! resident memory, and the time until every rank has heard from every other.
 
 use super::jobs::resident_kib;
 use argonet::{Rank, Reduction, Result, World};
@@ -38,7 +38,7 @@ pub(crate) struct Mesh {
     pub(crate) idle: Held,
     /// When every rank has heard from every other.
     pub(crate) met: Held,
-    /// How long that took.
+    /// Time that it took.
     pub(crate) seconds: f64,
     /// Open files of the launcher meanwhile.
     pub(crate) launcher_files: u64,

@@ -14,7 +14,7 @@ static REQUESTS: AtomicU64 = AtomicU64::new(0);
 static REPLIES: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Where handlers copy payloads to.
+    /// Memory that handlers copy payloads to.
     static COPY: RefCell<Vec<u8>> = RefCell::new(vec![0; argonet::MAX_MEDIUM]);
 }
 

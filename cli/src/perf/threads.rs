@@ -26,7 +26,7 @@ const BURST: u64 = 32;
 /// as much as one.
 const SHARE: f64 = 0.85;
 
-/// What is measured for so many threads.
+/// The quantity that is measured for so many threads.
 pub(crate) fn subject(threads: u32) -> Subject {
     Subject {
         name: NAME.into(),

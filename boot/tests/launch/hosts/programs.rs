@@ -1,4 +1,4 @@
-//! What ranks do in these tests.
+//! Programs of ranks in these tests.
 
 use crate::endings::handle;
 use crate::programs::{fence, for_ever, join, say, start};
@@ -7,7 +7,7 @@ use argonet_boot::{Bootstrap, Key, exit};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
-/// What ranks do in these tests.
+/// The program of a rank in these tests.
 pub(crate) fn rank(args: &[&str]) -> Option<i32> {
     match args {
         ["neighbors"] => {

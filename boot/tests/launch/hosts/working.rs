@@ -1,4 +1,4 @@
-//! What goes between the hosts of a job: fences, values, lines, input, reports.
+//! Traffic between the hosts of a job: fences, values, lines, input, reports.
 
 use super::rig::{agent_of, spread, spread_with, waiting};
 use crate::support::{Outcome, Test, check_hello, until};

@@ -26,8 +26,8 @@ impl Timed {
     }
 }
 
-/// How a value compares with the first one over the loads that differ: the geometric mean of the
-/// ratios of times.
+/// Ratio of a value to the first one over the loads that differ: the geometric mean of the ratios
+/// of times.
 pub(super) fn against_first(loads: &[Timed], value: usize) -> f64 {
     let ratios = loads.iter().filter(|timed| timed.differs());
     let logs: Vec<f64> = ratios

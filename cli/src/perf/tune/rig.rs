@@ -24,7 +24,7 @@ pub(super) struct Rig<'w> {
     engine: &'w Engine<Selector>,
     team: Arc<Team>,
     hoods: Hoods,
-    /// What a rank gives, and what it gets.
+    /// Input and output of a rank.
     memory: RefCell<[Vec<f64>; 2]>,
 }
 
@@ -55,7 +55,7 @@ impl<'w> Rig<'w> {
         self.hoods.count()
     }
 
-    /// How the job is tuned.
+    /// The tuning of the job.
     pub(super) fn tuning(&self) -> Tuning {
         self.engine.tuning_of(&self.team)
     }
@@ -157,7 +157,7 @@ impl Load {
     }
 }
 
-/// What a report calls a kind.
+/// Name of a kind in reports.
 pub(super) fn name_of(kind: Kind) -> &'static str {
     kind.name()
 }
