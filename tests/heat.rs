@@ -101,7 +101,7 @@ impl Kind {
         (1 << self.depth) - 1
     }
 
-    /// What the file has for a sample: anything, but the same each time.
+    /// A sample of the file: anything, but the same each time.
     fn sample(self, x: usize, y: usize, sample: usize) -> u32 {
         let mixed = (x as u32 * 7919 + y as u32 * 104_729 + sample as u32 * 1_299_709)
             .wrapping_mul(0x9e37_79b1);
@@ -113,7 +113,7 @@ impl Kind {
         [index * 37, index * 91 + 5, 1000 - index * 3, index * 53].map(|n| n & 255)
     }
 
-    /// What a pixel means: its colors, and its alpha.
+    /// Meaning of a pixel: its colors, and its alpha.
     fn pixel(self, x: usize, y: usize) -> (Vec<u32>, u32) {
         let samples: Vec<u32> = (0..self.samples()).map(|s| self.sample(x, y, s)).collect();
         let most = self.largest().max(255);
@@ -135,7 +135,7 @@ impl Kind {
         }
     }
 
-    /// The transparent color: that of one pixel.
+    /// The transparent color: the color of one pixel.
     fn see_through(self) -> Vec<u32> {
         (0..self.samples()).map(|s| self.sample(1, 0, s)).collect()
     }

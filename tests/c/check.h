@@ -1,4 +1,4 @@
-/* What the programs of this directory share: starting and ending a job, checks that end it, patterns and random numbers.
+/* Common part of the programs of this directory: starting and ending a job, checks that end it, patterns and random numbers.
  *
  * A program that ends well prints "PASS name" last, from rank 0, when all ranks have come to its end. */
 #ifndef ARGONET_TESTS_CHECK_H
@@ -112,7 +112,7 @@ static inline int check_all_near(void) {
   return count == ranks;
 }
 
-/* How often something is done that takes a trip to a peer each time: a trip over a network takes a hundred times as long. */
+/* Number of repetitions of an operation with a trip to a peer each time: a trip over a network takes a hundred times as long. */
 static inline unsigned check_trips(unsigned by_memory, unsigned by_network) {
   return check_all_near() ? by_memory : by_network;
 }

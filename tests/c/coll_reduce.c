@@ -6,7 +6,7 @@
 enum { MOST = 30000, MANY = 40 };
 static const size_t counts[] = {1, 2, 7, 100, 1024, 4097, MOST};
 
-/* What rank r gives as element i: small, so that sums and products of floats are exact. */
+/* Element i of rank r: small, so that sums and products of floats are exact. */
 static int given(gex_Rank_t r, size_t i) { return 1 + (int)((r * 7 + i * 3) % 3); }
 
 #define COMBINE(name, type, expression) \

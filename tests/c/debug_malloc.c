@@ -1,4 +1,4 @@
-/* Checked memory: what it holds, what is counted, what the environment has it filled with, what is reported at the end.
+/* Checked memory: its contents, its counts, its filling by the environment, its report at the end.
  * A release build has none of it. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* Messages between endpoints of which one at least is a further one: each has handlers of its own
- * under the same indices; what tokens say; 0 to 16 arguments; mediums and longs of all sizes, into
+ * under the same indices; contents of tokens; 0 to 16 arguments; mediums and longs of all sizes, into
  * what the endpoint has bound, by address and by offset; negotiated payloads; replies of all kinds,
  * to the endpoint that asked; teams of such endpoints; floods. Handlers that are registered with
  * the first endpoint alone serve all of a process's endpoints. */
@@ -29,7 +29,7 @@ static void check_token(gex_Token_t token, int mine, int request, int is_long, g
   *from = info.gex_srcrank;
 }
 
-/* Where a rank's requests, or replies to it, go in the segment of an endpoint. */
+/* Place of a rank's requests, or of replies to it, in the segment of an endpoint. */
 static char *slot(char *base, gex_Rank_t rank) { return base + (size_t)rank * SLOT; }
 
 /* Requests say from which endpoint they come, and how a long reply is to name its place. */

@@ -1,4 +1,5 @@
-/* Start of a GASNet-1 program: what is allowed before gasnet_attach, what that refuses, and the objects afterwards. */
+/* Start of a GASNet-1 program: calls allowed before gasnet_attach, its errors, and the objects
+ * afterwards. */
 #include "legacy.h"
 
 #if GASNET_VERSION != 1 || GASNET_SPEC_VERSION_MAJOR != 1 || GASNET_SPEC_VERSION_MINOR < 8

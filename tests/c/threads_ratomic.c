@@ -49,7 +49,7 @@ static void *work(void *argument) {
     }
     gex_NBI_Wait(GEX_EC_RMW, 0);
     tickets[far][thread->index] = sum;
-    /* One that the next thread waits for. */
+    /* An operation that the next thread waits for. */
     check_meet();
     handed[thread->index].result = 0;
     handed[thread->index].event = gex_AD_OpNB_U64(ints[far], &handed[thread->index].result, me,

@@ -1,6 +1,6 @@
 /* Non-contiguous puts and gets of random shapes by all threads at once, in all forms, some under
- * way together, compared byte by byte with a model, with the bytes between the pieces; what is
- * reported to peers when the data are there. In attached segments and by pairs whose memory is not;
+ * way together, compared byte by byte with a model, with the bytes between the pieces; reports
+ * to peers when the data are there. In attached segments and by pairs whose memory is not;
  * with GASNET_SEGMENT_EVERYTHING in static memory, and with the further argument "messages" without
  * copies by the kernel. */
 #include "check_threads.h"
@@ -10,7 +10,7 @@
 
 enum { TURNS = 60, SLOTS = 3, REPORTS = 4, ROOMS = SLOTS + REPORTS, REPORT = 201, COUNTED = 202, MOST_RANKS = 4, MOST_USERS = 8 };
 
-/* What is reported to a peer: whose transfer it was, and the sum of all bytes of its room. */
+/* Report to a peer: the origin of the transfer, and the sum of all bytes of its room. */
 typedef struct {
   uint32_t giver, thread, room, sum;
 } report;
@@ -60,7 +60,7 @@ static void counted(gex_Token_t token, gex_AM_Arg_t number) {
 #define from_lists lists[slot][1]
 #define shape shapes[slot]
 
-/* Draws a transfer; what both sides hold before it, and will hold after it. */
+/* Draws a transfer, and the bytes of both sides before it and after it. */
 static void draw(transfer *one, vis_shape *drawn, vis_lists *to, vis_lists *from, char *room, uint32_t key) {
   CHECK_EQ(pthread_mutex_lock(&drawing), 0);
   vis_random(drawn);

@@ -13,7 +13,7 @@ static gex_Segment_t segments[EPS];
 static int marks[EPS];
 static volatile int reported[EPS], shared[EPS];
 
-/* What travels with it. */
+/* Data of a report. */
 typedef struct {
   uint32_t key, from, to;
 } note;

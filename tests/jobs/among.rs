@@ -137,7 +137,7 @@ fn small(job: Job) -> Job {
         .env("GASNET_COLL_ROOTED_GEOM", "KNOMIAL_TREE,3")
 }
 
-/// What rank `from` has for rank `to`.
+/// Values that rank `from` has for rank `to`.
 fn values(from: u32, to: u32, len: usize) -> Vec<u64> {
     let value = |at| u64::from(from) * 1_000_003 + u64::from(to) * 10_007 + at as u64;
     (0..len).map(value).collect()

@@ -115,7 +115,7 @@ const REDUCTIONS: [Reduction; 4] = [
     Reduction::Max,
 ];
 
-/// What `rank` contributes; small whole numbers, so that floats are exact in any order.
+/// Contribution of `rank`: small whole numbers, so that floats are exact in any order.
 fn contribution<T>(rank: u32, len: usize, make: impl Fn(u64) -> T) -> Vec<T> {
     let mut random = Random::new(u64::from(rank) * 977 + len as u64);
     (0..len).map(|_| make(random.next())).collect()

@@ -1,5 +1,5 @@
-//! What a rank reports of its connections: to `argonet info`, in the report of a job that hangs, in
-//! its statistics.
+//! Reports of a rank about its connections: to `argonet info`, in the report of a job that hangs,
+//! in its statistics.
 
 use std::collections::HashSet;
 use std::fs;
@@ -70,7 +70,7 @@ fn visited() -> Done {
     Ok(world.finalize()?)
 }
 
-/// What `argonet info --connections` says of a process and those that it has started.
+/// Output of `argonet info --connections` for a process and its descendants.
 fn info(pid: &str) -> String {
     let mut info = Command::new(built::command());
     let output = info.args(["info", "--connections", "--pid", pid]).output();

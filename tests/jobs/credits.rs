@@ -1,4 +1,4 @@
-//! Flow control over networks, as users see it: what a live job says, the file of statistics,
+//! Flow control over networks, as users see it: reports of a live job, the file of statistics,
 //! settings that do not fit.
 
 use std::io::Read as _;

@@ -22,7 +22,7 @@ const IDLE_FILES: usize = 20;
 /// Messages to each other rank.
 const MESSAGES: u64 = 40;
 
-/// What the open files of this process are.
+/// The open files of this process.
 fn files() -> Vec<String> {
     let entries = fs::read_dir("/proc/self/fd").expect("/proc");
     let link = |entry: fs::DirEntry| fs::read_link(entry.path());
@@ -32,7 +32,7 @@ fn files() -> Vec<String> {
     links.filter(|link| !link.ends_with("/fd")).collect()
 }
 
-/// How many of them are connections that stand.
+/// Number of established connections among them.
 fn connections() -> usize {
     let table = fs::read_to_string("/proc/self/net/tcp").expect("/proc");
     let rows = table.lines().skip(1);

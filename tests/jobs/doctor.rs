@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("doctor_says_that_its_report_is_lost", full_device),
 ];
 
-/// What a run has found.
+/// Findings of a run.
 struct Examined {
     code: Option<i32>,
     findings: Vec<Value>,

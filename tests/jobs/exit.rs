@@ -1,5 +1,5 @@
-//! How a job ends when a rank asks for its end: the cases that GASNet's own exit test lists, and
-//! more of them.
+//! End of a job by a rank that asks for it: the cases that GASNet's own exit test lists, and more
+//! of them.
 //!
 //! Every case runs launched and self-started, with 1, 2 and 4 ranks, and with the ranks' parts
 //! reversed. The time-outs are short where they have to pass, and long where the ranks end

@@ -191,8 +191,8 @@ enum Ways {
 }
 
 impl Ways {
-    /// Runs a program with each rank in a neighborhood of its own, over each network; what came of
-    /// it, what each rank has counted, and how long it took.
+    /// Runs a program with each rank in a neighborhood of its own, over each network; checks the
+    /// outcome, the counts of each rank, and the time.
     fn run(
         self,
         ranks: u32,
@@ -212,7 +212,7 @@ impl Ways {
     }
 }
 
-/// Runs a job; what came of it, what each rank has counted, and how long it took.
+/// Runs a job; checks the outcome, the counts of each rank, and the time.
 fn counted(job: Job, ranks: u32, timeout: &str, check: impl Fn(&Outcome, &[String], Duration)) {
     let place = tempfile::tempdir().expect("a directory");
     let name = |rank: &str| -> String {
@@ -232,8 +232,8 @@ fn counted(job: Job, ranks: u32, timeout: &str, check: impl Fn(&Outcome, &[Strin
     check(&outcome, &stats, took);
 }
 
-/// What a rank has counted: ranks to which it reported the exit, those that confirmed, those that
-/// reported it.
+/// Counts of a rank: ranks to which it reported the exit, those that confirmed, those that reported
+/// it.
 fn counts(stats: &str) -> Option<[u32; 3]> {
     let (_, line) = stats.split_once("exits: ")?;
     let line = line.lines().next()?;

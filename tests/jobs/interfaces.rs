@@ -1,4 +1,4 @@
-//! Which interface the portals conduit runs over, and what is said where it cannot. Whole jobs over
+//! The interfaces that the portals conduit runs over, and the errors if it cannot. Whole jobs over
 //! a library of Portals 4 are these tests with `ARGONET_TEST_PATH="portals4 1"`.
 
 use crate::support::{Job, Test};

@@ -1,4 +1,4 @@
-//! How jobs begin and end.
+//! Begin and end of jobs.
 
 use std::collections::BTreeSet;
 

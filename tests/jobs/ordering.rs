@@ -41,7 +41,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("sleepers", sleepers),
 ];
 
-/// What this rank has handled, by sender.
+/// Messages that this rank has handled, by sender.
 #[derive(Clone)]
 pub(crate) struct Logs(Arc<Vec<Mutex<Vec<u64>>>>);
 

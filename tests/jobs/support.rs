@@ -16,10 +16,10 @@ use crate::built;
 /// A test: its name and what it does in the harness.
 pub(crate) type Test = (&'static str, fn());
 
-/// What a rank does: its name and its program. The world is made inside.
+/// A program of a rank, with its name. The world is made inside.
 pub(crate) type Program = (&'static str, fn() -> Done);
 
-/// What a rank's program returns.
+/// Result of a rank's program.
 pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
 
 /// Names the program that a process runs as a rank.
@@ -41,7 +41,7 @@ const OF_MEMORY: [&str; 7] = [
     "settings_are_printed_once",
 ];
 
-/// How the ranks of all jobs reach each other, which changes little that a test sees.
+/// The path between the ranks of all jobs; few tests depend on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
     /// All share memory.
@@ -86,7 +86,7 @@ impl Path {
         }
     }
 
-    /// How many operations a program waits for, one by one, where it would be `count` in memory:
+    /// Number of operations that a program waits for, one by one, if it would be `count` in memory:
     /// over a connection each takes both ranks' turns.
     pub(crate) fn many(self, count: u64) -> u64 {
         match self {
@@ -122,7 +122,7 @@ impl Path {
     }
 }
 
-/// Which of the tests are run: one in so many, from one on.
+/// The part of the tests that is run: one in so many, from one on.
 pub(crate) struct Part {
     turn: usize,
     of: usize,
@@ -146,7 +146,7 @@ impl Part {
     }
 }
 
-/// How long a test may take. A second is normal; this is for the slowest, busiest machine.
+/// Time limit of a test. A second is normal; this is for the slowest, busiest machine.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
 /// Marks all processes of one job.
@@ -238,7 +238,7 @@ impl Talk<'_> {
     }
 }
 
-/// What a job came to.
+/// Outcome of a job.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     ranks: u32,
@@ -431,7 +431,7 @@ impl Outcome {
     }
 }
 
-/// What each rank says when its program has ended well.
+/// Output of each rank when its program has ended well.
 pub(crate) const ENDED: &str = "rank ended well";
 
 /// Runs a rank's program; the exit code is 3 where it returns an error.

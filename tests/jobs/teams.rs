@@ -65,7 +65,7 @@ fn is_team<M: Threading>(
     Ok(())
 }
 
-/// What each of some ranks chooses, the same at all of them.
+/// Choices of some ranks, the same list at all of them.
 fn choices(random: &mut Random, count: usize) -> Vec<(Option<u32>, i32)> {
     let key = |random: &mut Random| match random.below(5) {
         0 => i32::MIN,
@@ -308,7 +308,7 @@ fn places() -> Done {
     Ok(world.finalize()?)
 }
 
-/// What the command that starts an agent gives its ranks: the name of their host.
+/// Variable that the command for an agent gives its ranks: the name of their host.
 const HOST: &str = "ARGONET_TEST_HOST";
 
 /// Jobs over hosts that are agents of this machine.

@@ -1,4 +1,4 @@
-//! How ranks wait: what it costs, what the modes do, and the reports on ranks that wait long.
+//! Waits of ranks: their cost, the modes, and the reports on ranks that wait long.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn busy() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// What `f` costs, and how long it takes.
+/// Processor time of `f`, and the time that it takes.
 fn cost(f: impl FnOnce() -> Done) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
     let (busy_before, begun) = (busy(), Instant::now());
     f()?;

@@ -20,7 +20,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How the names of namespaces begin; the id of the test's process follows.
+/// Prefix of the names of namespaces; the id of the test's process follows.
 const PREFIX: &str = "argonet-test-";
 
 /// Hosts that see each other over one or two networks.
@@ -43,7 +43,7 @@ pub(crate) fn missing() -> Option<&'static str> {
     MISSING.get_or_init(find).as_deref()
 }
 
-/// Runs a script; what it writes, or how it failed.
+/// Runs a script; returns its output, or its failure.
 fn sh(script: &str) -> Result<String, String> {
     let output = Command::new("sh").args(["-ec", script]).output();
     let output = output.map_err(|error| error.to_string())?;

@@ -68,7 +68,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ("combine-waits-pool", || waits(500)),
 ];
 
-/// What the next combinations do besides adding.
+/// Action of the next combinations besides adding.
 static MODE: AtomicU8 = AtomicU8::new(ADDS);
 
 const ADDS: u8 = 0;

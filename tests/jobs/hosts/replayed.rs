@@ -1,4 +1,4 @@
-//! A handshake of the job, heard on the network and said again.
+//! A handshake of the job, captured on the network and replayed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -13,10 +13,10 @@ use super::storm::rounds;
 use crate::network::Network;
 use crate::support::{Done, PROGRAM};
 
-/// Where the ranks listen.
+/// Ports at which the ranks listen.
 const PORTS: core::ops::Range<u16> = 4000..4010;
 
-/// What a connector sent: two messages of the handshake, and the first of what followed.
+/// Bytes of a connector: two messages of the handshake, and the first of what followed.
 struct Heard {
     from: SocketAddrV4,
     to: SocketAddrV4,
