@@ -40,21 +40,18 @@ pub(crate) const TESTS: &[Test] = &[
             outcome.failed(&[name, value, part]);
         }
     }),
-    (
-        "among_a_long_call_against_a_short_one_names_both",
-        || {
-            for job in [
-                Job::launched(3, "among-differs"),
-                Job::self_started(2, "among-differs"),
-            ] {
-                job.run().failed(&[
-                    "rank 1: members of a team call different operations",
-                    "a broadcast with root 0 and 20000 u8 at rank 1",
-                    "a broadcast with root 0 and 5 u8 at rank 0",
-                ]);
-            }
-        },
-    ),
+    ("among_a_long_call_against_a_short_one_names_both", || {
+        for job in [
+            Job::launched(3, "among-differs"),
+            Job::self_started(2, "among-differs"),
+        ] {
+            job.run().failed(&[
+                "rank 1: members of a team call different operations",
+                "a broadcast with root 0 and 20000 u8 at rank 1",
+                "a broadcast with root 0 and 5 u8 at rank 0",
+            ]);
+        }
+    }),
     ("among_tuning_files_are_read_alike_or_refused", tuning_files),
 ];
 

@@ -14,7 +14,10 @@ use crate::support::{Done, Job, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
     ("credits_of_a_live_job_and_its_file", live),
-    ("credits_that_do_not_fit_are_refused_with_their_sums", wishes),
+    (
+        "credits_that_do_not_fit_are_refused_with_their_sums",
+        wishes,
+    ),
     ("credits_of_none_name_their_setting", none),
     ("credits_can_be_turned_off", off),
 ];
