@@ -127,7 +127,7 @@ pub(super) fn doors(seen: &[Seen]) -> Vec<Finding> {
                 host.ranks.len()
             )),
             remedy: Some(
-                "name a range that no other program uses in ARGONET_TCP_PORTS, or leave it unset".into(),
+                "name a range of free ports in ARGONET_TCP_PORTS, or leave it unset".into(),
             ),
         }),
         _ => None,

@@ -135,7 +135,7 @@ fn listens(settings: &Settings) -> String {
 fn smp(settings: &Settings) -> Facts {
     let (limits, can) = (Smp::LIMITS, Smp::CAPABILITIES);
     let wake = match Smp::register_barrier() {
-        Barrier::Sleeper => "the sleeper executes a barrier for all: the system has expedited membarriers",
+        Barrier::Sleeper => "sleepers execute the barrier: the system has expedited membarriers",
         Barrier::Sender => {
             "each sender executes a fence: the system refuses expedited membarriers (a kernel before 4.16, or a \
              filter of system calls)"
