@@ -32,7 +32,7 @@ struct Kind {
     color: u8,
     depth: u8,
     interlaced: bool,
-    /// Whether it has a chunk that says what is transparent.
+    /// Whether it has a chunk that names the transparent color.
     transparency: bool,
 }
 
@@ -226,7 +226,7 @@ fn chunk(file: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
     file.extend(crc.sum().to_be_bytes());
 }
 
-/// A picture in numbers: colors and alpha of each pixel, and what a result's header should say.
+/// A picture in numbers: colors and alpha of each pixel, and the expected header of a result.
 #[derive(PartialEq, Debug)]
 struct Numbers {
     width: usize,
@@ -329,7 +329,7 @@ fn heat(ranks: u32, input: &Path, output: &Path, options: &[&str]) -> Output {
     finish(command)
 }
 
-/// Runs all numbers of ranks, and returns the file that all of them wrote, and what they printed.
+/// Runs all numbers of ranks, and returns the file that all of them wrote, and their output.
 fn same_on_all(scratch: &Scratch, input: &Path, options: &[&str]) -> (PathBuf, String) {
     let first = scratch.0.join("out-1.png");
     let mut outputs = Vec::new();

@@ -46,8 +46,9 @@ impl AttachOptions {
         Self::default()
     }
 
-    /// Makes a program that was started alone become `ranks` ranks, whatever `GASNET_PSHM_NODES`
-    /// says; 0 is 1. A program that `argonet run` started has as many ranks as that was asked for.
+    /// Makes a program that was started alone become `ranks` ranks, for any value of
+    /// `GASNET_PSHM_NODES`; 0 is 1. A program that `argonet run` started has as many ranks as that
+    /// was asked for.
     #[must_use]
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.ranks = Some(ranks);
@@ -69,9 +70,8 @@ impl AttachOptions {
 ///
 /// Blocks only for the system calls; it does not wait for other ranks.
 ///
-/// # Errors
-/// A job description that cannot be used, a second thread, a foreign launcher that started several
-/// processes, and what the system refuses: see [`BootError`].
+/// # Errors A job description that cannot be used, a second thread, a foreign launcher that started
+/// several processes, and errors of the system: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
     let others = job.size() - job.neighborhood().len() as u32;

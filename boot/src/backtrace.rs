@@ -1,8 +1,8 @@
 //! Backtraces of a process that may be in any state.
 //!
 //! The process copies itself by a bare fork, and the copy prints the backtrace or becomes a
-//! debugger that looks at the original. Whatever lock the copy finds held, or whatever memory it
-//! finds broken, the original waits [`LIMIT`] for it and no longer.
+//! debugger that looks at the original. The original waits [`LIMIT`] for the copy and no longer,
+//! also if that finds a lock held or memory broken.
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_int, c_void};

@@ -194,9 +194,9 @@ impl<'a> Board<'a> {
     }
 }
 
-/// One line for each rank, or for neighboring ranks of which the same can be said: its state, what
-/// it waits for since when, and what its process does. Allocates nothing; async-signal-safe if the
-/// formatter's writer is.
+/// One line for each rank, or for neighboring ranks in the same state: the state, the wait and its
+/// begin, and the state of the process. Allocates nothing; async-signal-safe if the formatter's
+/// writer is.
 impl fmt::Display for Board<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, Process::examine)
@@ -257,7 +257,7 @@ impl Line {
         }
     }
 
-    /// Ranks outside the library differ in what they compute.
+    /// Ranks outside the library differ in their work.
     fn says_the_same(&self, other: &Self) -> bool {
         let kind = |line: &Self| line.process.map(|p| p.state);
         self.state == other.state

@@ -115,7 +115,7 @@ pub trait Bootstrap: Send + Sync {
         false
     }
 
-    /// For how long this process, which ends, may wait at most until others have what they need of
+    /// Longest time that this process, which ends, may wait until others have all that they need of
     /// it: without a limit while the job is not ending, else so that it is not killed while it
     /// waits. Lock-free.
     fn exit_grace(&self) -> Duration {

@@ -77,7 +77,7 @@ impl ProcessEnd {
 pub(crate) struct Verdict {
     pub(crate) kind: ExitKind,
     pub(crate) rank: JobRank,
-    /// The rank's process, or the guardian where that is what has ended.
+    /// The rank's process, or the guardian if that has ended.
     pub(crate) pid: u32,
     pub(crate) end: ProcessEnd,
     pub(crate) state: RankState,

@@ -52,7 +52,7 @@ mod tests {
         let alone = files_of_rank(0, 2);
         assert_eq!(files_of_rank(63, 1) - alone, 63);
         assert_eq!(files_of_rank(63, 16) - alone, 63 * 16);
-        // The stream itself, whatever is said.
+        // One file for the stream itself, even if 0 connections are allowed.
         assert_eq!(files_of_rank(63, 0), files_of_rank(63, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Launchers other than this library's, by what they leave in the environment of the processes that
+//! Launchers other than this library's, known by variables in the environment of the processes that
 //! they start.
 //!
 //! Their processes are not ranks of one job: each would be rank 0 of 1. So a program that one of

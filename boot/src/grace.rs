@@ -3,7 +3,7 @@
 //! The user waits for the process of rank 0, so a kill loses the job's code and its report. A rank
 //! 0 that is on its way to its end gets further graces, a bounded number of them:
 //!
-//! * one of its threads had no processor for most of the grace, whatever the job's code;
+//! * one of its threads had no processor for most of the grace, for any code of the job;
 //! * one of its threads computed, or could have, for most of it, and the job ends with 0.
 //!
 //! Each thread is judged by itself. The exit may wait for any of them, as in `pthread_join`, and
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn threads_begin_and_end_during_a_grace() {
         let (old, new) = (time(1, 9_000, 9_000, RESTS), time(2, 1_000, 0, READY));
-        // The one that has begun computes, whatever the others did before.
+        // The new thread computes; the earlier time of the others does not count.
         assert!(has_another(&[old], &[old, new], 0, 0));
         assert!(!has_another(&[old], &[old, new], 0, 7));
         // It is ready, and has had no time to wait.

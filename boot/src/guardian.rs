@@ -5,7 +5,7 @@
 //! started itself), a pidfd of the launcher and one of every rank, and the mapping of the control
 //! file; nothing else: no standard streams, no working directory, no signals except SIGKILL. Each
 //! rank's process sends its own pidfd over the socket before it runs the program, so that no
-//! process id is ever looked up (a recycled id cannot be hit), and what was sent before the
+//! process id is ever looked up (a recycled id cannot be hit), and a pidfd that was sent before the
 //! launcher died is still received.
 //!
 //! * The socket ends, unless rank 0 holds its other end, or the launcher's pidfd fires: the
@@ -14,7 +14,7 @@
 //!   stored in the exit word, and every rank's process group is killed.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word
 //!   set so: for a quarter of the exit time-out the others may do the same; those that have not get
-//!   a signal; when the time-out is over, whatever is left is killed.
+//!   a signal; when the time-out is over, remaining processes are killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
 //! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
@@ -454,7 +454,7 @@ impl<'a> Guardian<'a> {
         while !(self.launcher_gone && self.ranks.iter().all(|r| r.ended)) {
             self.step();
         }
-        // Once more, for what ranks that had ended before left behind in their groups.
+        // Once more, for processes in the groups of ranks that had ended before.
         self.ranks.iter().for_each(Watched::kill);
         sys::exit_now(0)
     }
@@ -601,7 +601,7 @@ impl<'a> Guardian<'a> {
         self.look_at_exit_word();
     }
 
-    /// Begins what the exit word asks for.
+    /// Begins the end that the exit word asks for.
     fn look_at_exit_word(&mut self) {
         let Some(word) = self.control.job().exit_word() else {
             return;
@@ -631,7 +631,7 @@ impl<'a> Guardian<'a> {
             .is_some_and(|ending| ending.stage == ExitStage::Kill)
     }
 
-    /// Does what it is time for.
+    /// Does the work that is due.
     fn go_on(&mut self) {
         let due = |next: Option<Instant>| next.is_some_and(|next| Instant::now() >= next);
         let Some(ending) = self.ending.filter(|ending| due(ending.next)) else {

@@ -315,7 +315,7 @@ impl Launched<'_> {
         self.ranks.cancel(canceled(code));
     }
 
-    /// All ranks have ended: ends what they left behind, and settles the code and its reason.
+    /// All ranks have ended: ends their remaining descendants, and settles the code and its reason.
     fn finish(mut self, link: &guardian::Link) -> (u8, Option<String>) {
         self.ranks.kill_all();
         let (mut code, reason) = match self.canceled.take() {

@@ -85,7 +85,7 @@ impl Tagger {
         out.push(b'\n');
     }
 
-    /// Writes what came without a newline.
+    /// Writes the rest that came without a newline.
     fn finish(&mut self, out: &mut Vec<u8>) {
         if !self.line.is_empty() {
             self.write_line(out);
@@ -238,8 +238,8 @@ impl Streams {
         }
     }
 
-    /// Takes what is left in pipe `i`, whose rank has ended. If it is still open, a process that
-    /// left the rank's group has it, which is not waited for.
+    /// Takes the rest in pipe `i`, whose rank has ended. If it is still open, a process that left
+    /// the rank's group has it, which is not waited for.
     pub(crate) fn end<'q>(&mut self, i: usize, queue_of: impl FnOnce(To) -> &'q mut Vec<u8>) {
         if let Some(mut stream) = self.streams[i].take() {
             stream.tagger.finish(queue_of(stream.to));
@@ -286,7 +286,7 @@ impl TaggedOutput {
         self.streams.add_rank(rank, true)
     }
 
-    /// Adds what this waits for to `fds` and what it stands for to `sources`.
+    /// Adds the descriptors to wait for to `fds`, and their sources to `sources`.
     pub(crate) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>, sources: &mut Vec<Source>) {
         for (to, sink) in self.sinks() {
             if !sink.waiting().is_empty() {

@@ -75,7 +75,7 @@ const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(
 const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(20)];
 
 /// The longest that reporting an exit with 0 takes: no rank confirms it, so the only wait is for
-/// what cannot leave at once.
+/// messages that cannot leave at once.
 const REPORTING_OF_0: Duration = Duration::from_millis(2);
 
 /// The part of the time-out in which a rank that computes is looked at once more.
@@ -88,7 +88,7 @@ const LINGER_PART: u32 = 2;
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
 
 /// From now on a fatal error of this process begins with `*** FATAL ERROR (proc 3): `, and a crash
-/// by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is written anyway.
+/// by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, in addition to the usual lines.
 pub fn report_as_gasnet() {
     GASNET_FORM.store(true, Ordering::Relaxed);
 }
@@ -580,7 +580,7 @@ impl RankProcess {
             && self.page().state() == RankState::AskedToEnd;
         let work_ms = processor_ms();
         let step = self.timeout() / COMPUTING_PART;
-        // More than what the library's own threads take.
+        // More than the library's own threads take.
         let least_ms = step.as_millis() as u64 / 8;
         let worked = work_ms > self.worked_ms.swap(work_ms, Ordering::Relaxed) + least_ms;
         let now_ms = now_ms();
@@ -600,7 +600,7 @@ impl RankProcess {
         }
     }
 
-    /// Ends this process now, in whatever state it is. Async-signal-safe but for C's streams.
+    /// Ends this process now, in any state. Async-signal-safe but for C's streams.
     pub(crate) fn end_now(&self) -> ! {
         about_to_end(false);
         if !self.flushed.swap(true, Ordering::Relaxed) {
@@ -664,8 +664,8 @@ impl RankProcess {
         }
     }
 
-    /// Whether what was on its way to this rank when the end was reported has had time to come. A
-    /// rank that did not run meanwhile has that time yet.
+    /// Whether messages that were on their way to this rank when the end was reported have had time
+    /// to come. A rank that did not run meanwhile has that time yet.
     fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
             self.seen_reported_ms
@@ -750,9 +750,10 @@ impl RankProcess {
     }
 }
 
-/// For how long a process that ends in the job of `control` may wait for what others need of it,
-/// such as acknowledgements: no longer than half of the time that is left until it is killed, since
-/// the rest of its end needs time, too. Without a limit while the job is not ending.
+/// For how long a process that ends in the job of `control` may wait until others have all that
+/// they need of it, such as acknowledgements: no longer than half of the time that is left until it
+/// is killed, since the rest of its end needs time, too. Without a limit while the job is not
+/// ending.
 pub(crate) fn exit_grace(control: &Control) -> Duration {
     let left = control.job().time_until_forced(now_ms());
     left.map_or(Duration::MAX, |left| left / LINGER_PART)

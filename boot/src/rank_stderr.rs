@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdGetfdFlags, pidfd_getfd};
 /// Time that a line waits for room in the file; it is lost then.
 const ROOM: Duration = Duration::from_millis(500);
 
-/// A line is cut to what a pipe that has room takes in one piece.
+/// A line is cut to the length that a pipe with room takes in one piece.
 const MAX_LINE_BYTES: usize = 4096;
 static_assertions::const_assert!(MAX_LINE_BYTES <= libc::PIPE_BUF);
 

@@ -129,7 +129,7 @@ impl<'a> HostRanks<'a> {
         self.ending
     }
 
-    /// Adds what is waited for to `fds`, and what it stands for to `events`.
+    /// Adds the descriptors to wait for to `fds`, and their events to `events`.
     pub(crate) fn poll_fds<'p>(&'p self, fds: &mut Vec<PollFd<'p>>, events: &mut Vec<RankEvent>) {
         if !self.guardian_gone {
             fds.push(PollFd::new(self.link, PollFlags::IN));
@@ -166,7 +166,7 @@ impl<'a> HostRanks<'a> {
         }
     }
 
-    /// Ends what the guardian does not, or what has to end at once.
+    /// Ends processes that the guardian does not, or that have to end at once.
     pub(crate) fn look_at_exit_word(&mut self, now: Instant) {
         let Some(word) = self.control.job().exit_word() else {
             return;

@@ -13,7 +13,7 @@ use crate::launch::{LaunchOptions, NO_CONDUIT, launch};
 use crate::sigact::Action;
 use crate::sys;
 
-/// Says to a program what it is where it is no rank.
+/// The variable that gives a program a role other than rank.
 const ROLE_VARIABLE: &str = "ARGONET_ROLE";
 const AGENT: &str = "agent";
 

@@ -253,7 +253,7 @@ fn fork_rank(
         become_rank(rank, control, link, owner);
         return Ok(None);
     };
-    // Both sides do this, so that it is done whichever runs first.
+    // Both sides do this, so that it is done by the one that runs first.
     let _ = setpgid(Some(pid), Some(pid));
     Ok(Some(pid))
 }

@@ -1,4 +1,4 @@
-//! Signal handlers, the timer that backs them, and what may be done in one.
+//! Signal handlers, the timer that backs them, and operations that are allowed in one.
 //!
 //! Each function keeps its argument for safety to itself. All of them may be called in a signal
 //! handler, except [`Timer::create`] and [`give_alternate_stack`].
@@ -192,7 +192,7 @@ impl Timer {
         }
     }
 
-    /// Sets it off `after` now, whatever it was set to.
+    /// Sets it off `after` now, in place of any earlier setting.
     pub(crate) fn arm(&self, after: Duration) {
         let after = after.max(Duration::from_millis(1));
         let value = libc::timespec {

@@ -64,7 +64,7 @@ impl AsFd for LauncherSignals {
 }
 
 impl Drop for LauncherSignals {
-    /// Signals mean again what they meant before.
+    /// Signals have their former actions again.
     fn drop(&mut self) {
         self.before.restore();
     }

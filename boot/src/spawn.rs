@@ -129,8 +129,8 @@ impl Spawner<'_> {
                 // The launcher died before the signal was armed.
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            // From here on the guardian knows the process, and what it starts, whatever becomes of
-            // the launcher.
+            // From here on the guardian knows the process, and its descendants, even if the
+            // launcher dies.
             guardian::announce(sys::inherited_fd(link), rank);
             if let Some(affinity) = &affinity {
                 sched_setaffinity(None, affinity)?;

@@ -17,7 +17,7 @@ use crate::output::code_without_output;
 use crate::{process, sys};
 
 /// Whether output has been lost. Written and read by the thread that ends the process; a signal
-/// handler that ends it instead may miss what the interrupted thread was about to store.
+/// handler that ends it instead may miss text that the interrupted thread was about to store.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {

@@ -1,5 +1,5 @@
-//! The system calls that rustix does not wrap, and what a process may do between fork and exec or
-//! in a signal handler.
+//! The system calls that rustix does not wrap, and operations that a process may do between fork
+//! and exec or in a signal handler.
 //!
 //! Each function keeps its argument for safety to itself, so that the rest of the crate needs none.
 #![allow(unsafe_code)]
@@ -106,7 +106,7 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
         )
     };
     if sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
-        // A group without members is what is wanted.
+        // A group without members is no error.
         let _ = kill_process_group(pid, signal);
     }
 }

@@ -1,4 +1,4 @@
-//! The manual pages name what the programs offer, and the README shows programs that compile.
+//! The manual pages name all options of the programs, and the README shows programs that compile.
 
 use std::path::Path;
 use std::process::Command;

@@ -181,7 +181,7 @@ fn a_tuning_file_is_written_and_read() {
         "3 ranks in 1 neighborhood(s)",
         "gather of 512 B",
         "\nARGONET_COLL_TREE_LIMIT=",
-        // Ranks of one host exchange straight, whatever the limit.
+        // Ranks of one host exchange directly, for any limit.
         "# GASNET_COLL_EXCHANGE_DISSEM_LIMIT_PER_THREAD: in this job",
     ] {
         assert!(written.contains(part), "{part}: {written}");
@@ -191,8 +191,7 @@ fn a_tuning_file_is_written_and_read() {
         let mut lines = of.lines().filter_map(|line| line.strip_prefix(&start));
         lines.next().map(str::to_owned)
     };
-    // A job that has read a file begins with what it says, unless the environment says something
-    // else.
+    // A job that has read a file begins with its settings, unless the environment has others.
     fs::write(
         &file,
         "ARGONET_COLL_TREE_LIMIT = 3 KB\nGASNET_COLL_SCRATCH_SIZE=7777\n",

@@ -46,7 +46,7 @@ static void answer(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low) {
   answered = answered + 1;
 }
 
-/* By token it is what it is by team and rank. */
+/* A limit by token is that by team and rank. */
 static void inside(gex_Token_t token) {
   gex_Token_Info_t info;
   int lc, set;

@@ -67,7 +67,7 @@ static void check_blocks(void) {
   CHECK_EQ(now.freed_objects - before.freed_objects, 10);
 }
 
-/* The environment: a byte for what is new, words of 8 bytes for what is freed, which is kept. */
+/* The environment: a byte for new blocks, words of 8 bytes for freed ones, which are kept. */
 static void check_filling(void) {
   unsigned char *block = (unsigned char *)gasnett_debug_malloc(33);
   unsigned char *volatile freed = block;

@@ -1,4 +1,4 @@
-/* Memory that is bound and not attached, by whatever way it is reached: the attached segment through a second endpoint,
+/* Memory that is bound and not attached, reached in every way: the attached segment through a second endpoint,
  * created ones through pairs in all directions; hundreds of transfers at once, as events, implicit and in regions; a
  * segment that is destroyed while it is bound, and another in its place. */
 #include "check.h"

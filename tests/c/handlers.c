@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
   registers(table, expected, 2);
   used[200] = used[249] = 1;
 
-  /* A later call goes on where the last one stopped, around what is taken. */
+  /* A later call goes on where the last one stopped, around indices that are taken. */
   table[0] = entry(0, expected[0] = 250);
   table[1] = entry(0, expected[1] = 248);
   registers(table, expected, 2);

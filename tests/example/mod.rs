@@ -83,7 +83,7 @@ fn live(mark: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Ends what is left of a job, and returns what it was doing.
+/// Kills the remaining processes of a job, and returns their states.
 fn kill(mark: &str) -> Vec<String> {
     let describe = |process: PathBuf| {
         let read = |file| fs::read_to_string(process.join(file)).unwrap_or_default();

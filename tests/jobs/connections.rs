@@ -150,7 +150,7 @@ fn live() {
         );
         assert!(each <= 64 && used > each, "{after}");
         assert_eq!(number(&after, " bytes: "), 3 * each + 2 * used, "{after}");
-        // The report of a job that hangs has them too, and what the connections hold.
+        // The report of a job that hangs has them, too, and the contents of the connections.
         loop {
             let line = talk.line_with("  connections of rank 0 of 3: ");
             if number(&line, "dropped") == 5 {

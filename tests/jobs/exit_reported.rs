@@ -302,8 +302,8 @@ fn together(code: i32) {
     });
 }
 
-/// All ranks that wait or poll end soon, whichever rank reported the exit, and none sends more than
-/// a few messages.
+/// All ranks that wait or poll end soon, by a report of any rank, and none sends more than a few
+/// messages.
 fn passed_on(program: &str) {
     for ranks in [3, 5, 7] {
         Ways::All.run(ranks, program, TIMEOUT, |outcome, stats, took| {
@@ -374,7 +374,7 @@ fn over_hosts(program: &str, code: i32) {
     }
 }
 
-/// All share memory: its mark is what ranks that wait or poll hear of.
+/// All share memory: ranks that wait or poll see its mark.
 fn by_memory() {
     for (program, code) in [
         ("reported-barrier", 7),

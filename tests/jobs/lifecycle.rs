@@ -193,8 +193,8 @@ fn memory() {
     assert!(*most < 2304, "{most} KiB: {all:?}");
 }
 
-/// Resident memory of this process in KiB, its own and what it shares with others, without that of
-/// files: of those the kernel maps what lies around a page too.
+/// Resident memory of this process in KiB, private and shared, without that of files: of those the
+/// kernel maps what lies around a page too.
 fn resident_kib() -> Result<u64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let kib = |field: &str| {

@@ -1,5 +1,5 @@
-//! Ranks whose collective calls differ: whatever the conduit, the job ends with an error that names
-//! both calls, and no rank gets data out of them.
+//! Ranks whose collective calls differ: over any conduit the job ends with an error that names both
+//! calls, and no rank gets data out of them.
 
 use std::any::TypeId;
 

@@ -184,7 +184,7 @@ fn flood() -> Done {
         }
         assert_eq!(logs.len(), 0);
     } else {
-        // In the barrier before, rank 0 still handled what came.
+        // In the barrier before, rank 0 still handled messages.
         while world.atomic_load(started)? == 0 {
             std::thread::yield_now();
         }

@@ -89,7 +89,7 @@ fn replies() -> Done {
         }
     });
     let world = builder.build()?;
-    // The answers land behind what the segment had when the others first mapped it.
+    // The answers land behind the part of the segment that the others mapped first.
     let before = SharedArray::<u64>::alloc(&world, 16)?;
     for rank in world.ranks() {
         world.put_value(before.ptr(rank, 0), 1)?;

@@ -110,8 +110,7 @@ fn bad() {
     }
 }
 
-/// A launched job whose rank 1 of three has `NAME=VALUE` where the others have what the launcher
-/// has.
+/// A launched job whose rank 1 of three has `NAME=VALUE`; the others have the launcher's value.
 fn odd(assignment: &str) -> Job {
     let script = format!("case $ARGONET_BOOT in 2:1:*) export {assignment};; esac; exec \"$0\"");
     Job::wrapped(3, &script, "settings")

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::built;
 
-/// A test: its name and what it does in the harness.
+/// A test: its name and its function in the harness.
 pub(crate) type Test = (&'static str, fn());
 
 /// A program of a rank, with its name. The world is made inside.
@@ -338,8 +338,8 @@ impl Job {
         self.run_with(|_| {})
     }
 
-    /// As [`run`](Self::run); `talk` comes first and takes what it reads from the outcome. Rank 0's
-    /// standard input ends with it.
+    /// As [`run`](Self::run); `talk` comes first; the outcome lacks the lines that it reads. Rank
+    /// 0's standard input ends with it.
     pub(crate) fn run_with(mut self, talk: impl FnOnce(&mut Talk<'_>)) -> Outcome {
         let mut child = self.command.stdin(Stdio::piped()).spawn().expect("start");
         let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
@@ -397,7 +397,7 @@ impl Outcome {
         self
     }
 
-    /// The job ended well: exit code 0, each rank at its end, whatever is on standard error.
+    /// The job ended well: exit code 0, each rank at its end, anything on standard error.
     #[track_caller]
     pub(crate) fn ended_well(self) {
         assert_eq!(self.code(), Some(0), "{self:#?}");

@@ -66,7 +66,7 @@ fn section(random: &mut Random, counts: &[usize]) -> Section {
 
 /// The elements of a section, one by one, in the order of their indices.
 fn elements(text: &Section, counts: &[usize]) -> Vec<usize> {
-    // Only the debug text shows what a section is; the model has its own arithmetic.
+    // Only the debug text shows the shape of a section; the model has its own arithmetic.
     let text = format!("{text:?}");
     let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '-');
     let numbers: Vec<isize> = numbers.filter_map(|number| number.parse().ok()).collect();

@@ -8,11 +8,11 @@
 //!
 //! Nothing of it is in the machine's own namespace. A guardian, a shell that waits for the end of a
 //! pipe, takes all of it away, with the processes that are left in it, when the [`Network`] is
-//! dropped or the test's process ends in whatever way, and after ten minutes at the latest.
-//! Leftovers of a guardian that was killed go when the next network is made.
+//! dropped or the test's process ends in any way, and after ten minutes at the latest. Leftovers of
+//! a guardian that was killed go when the next network is made.
 //!
 //! Needs the right to make namespaces, `ip` and `tc` (Debian's iproute2) and `nft` (nftables);
-//! [`missing`] says what is not there.
+//! [`missing`] names the missing part.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -133,7 +133,7 @@ impl Network {
         format!("10.71.{network}.{}", i.expect("a host of this network") + 1)
     }
 
-    /// Runs a script on a host, and returns what it writes.
+    /// Runs a script on a host, and returns its output.
     #[track_caller]
     pub(crate) fn on(&self, host: &str, script: &str) -> String {
         let space = self.namespace(host);
@@ -154,7 +154,7 @@ impl Network {
         command
     }
 
-    /// Limits what a host sends over an interface, such as `1gbit`.
+    /// Limits the bytes that a host sends over an interface, such as `1gbit`.
     #[allow(
         dead_code,
         reason = "not every test program that has this module measures speeds"
@@ -167,8 +167,8 @@ impl Network {
         );
     }
 
-    /// Filters what comes to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`.
-    /// Added to those before.
+    /// Filters packets to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`. Added
+    /// to those before.
     #[track_caller]
     pub(crate) fn filter(&self, host: &str, rule: &str) {
         let chain = "{ type filter hook input priority 0; }";

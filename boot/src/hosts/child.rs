@@ -119,7 +119,7 @@ impl Child {
         self.stage == Stage::Starting && self.ended.is_none() && end() != ProcessEnd::Code(0)
     }
 
-    /// Kills the process, and what it started on this host.
+    /// Kills the process, and its descendants on this host.
     pub(crate) fn kill(&mut self) {
         self.signal(Signal::KILL);
     }

@@ -198,7 +198,7 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Adds what is waited for to `fds`, and what it stands for to `events`.
+    /// Adds the descriptors to wait for to `fds`, and their events to `events`.
     pub(crate) fn poll_fds<'p>(&'p self, fds: &mut Vec<PollFd<'p>>, events: &mut Vec<ChildEvent>) {
         for (i, child) in self.list.iter().enumerate() {
             if let Some(output) = &child.output {
@@ -397,7 +397,7 @@ impl<'a> Children<'a> {
         }));
     }
 
-    /// Does what it is time for.
+    /// Does the work that is due.
     pub(crate) fn look(&mut self, heard: &mut Vec<Heard>) {
         let now = Instant::now();
         self.note_pause(now);

@@ -102,7 +102,7 @@ fn agent(options: &HostOptions, settings: &Settings) -> Result<Vec<OsString>, Bo
     Ok(vec![own.into(), "agent".into()])
 }
 
-/// The first list of hosts that there is, and what it is called.
+/// The first list of hosts that there is, and its name.
 fn list(
     options: &HostOptions,
     letter: &str,

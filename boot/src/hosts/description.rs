@@ -18,7 +18,7 @@ const MAX_STRINGS: u32 = 1 << 20;
 /// Way to start the agent of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// As a process of the same host, whatever the host is called: for trying things out.
+    /// As a process of the same host, for any name of a host: for trying things out.
     Local,
     /// By a remote shell with these options.
     Shell {

@@ -2,9 +2,9 @@
 //! out.
 //!
 //! *Heartbeats*: each end says something at least every quarter of the silence after which the
-//! other gives it up. *Windows*: output and input are sent only as far as the receiver has passed
-//! on what came before, so that ranks that write faster than the user reads wait, and nothing piles
-//! up on the way; control messages do not wait behind them for long.
+//! other gives it up. *Windows*: output and input are sent only as far as the receiver has
+//! forwarded the bytes before, so that ranks that write faster than the user reads wait, and
+//! nothing piles up on the way; control messages do not wait behind them for long.
 
 use std::time::{Duration, Instant};
 
@@ -153,7 +153,7 @@ impl Edge {
         }
     }
 
-    /// Does what it is time for; whether the other end has been silent for too long.
+    /// Does the work that is due; whether the other end has been silent for too long.
     pub(crate) fn is_silent(&mut self, now: Instant) -> bool {
         if now >= self.beat_due() && self.to_send().is_empty() {
             self.send(now, &Message::Beat);
@@ -161,7 +161,7 @@ impl Edge {
         if self.paused || now < self.suspicious_at() {
             return false;
         }
-        // If this process was stopped itself, what was sent meanwhile is read first.
+        // If this process was stopped itself, bytes that were sent meanwhile are read first.
         let since = *self.suspected.get_or_insert(now);
         now >= since + self.silence / BEATS
     }

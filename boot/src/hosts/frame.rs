@@ -24,7 +24,7 @@ type Magic = [u8; 16];
 /// The begin of what an agent sends upwards.
 pub(crate) const AGENT: Magic = *b"\nargonet-agent\0\x01";
 
-/// The begin of what is sent to an agent.
+/// The begin of the bytes to an agent.
 pub(crate) const ABOVE: Magic = *b"\nargonet-above\0\x01";
 
 /// The longest body: environment and arguments of a program fit, since the system takes no more
@@ -85,7 +85,7 @@ impl Inbox {
         }
     }
 
-    /// Takes bytes. No more than a frame and what was given last is kept, if [`next`](Self::next)
+    /// Takes bytes. No more than a frame and the bytes given last are kept, if [`next`](Self::next)
     /// is called until it has none.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         if self.used > 0 {

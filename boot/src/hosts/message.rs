@@ -95,7 +95,7 @@ pub(crate) enum Message {
     InputEnd,
     /// Down: a signal for all ranks.
     Signal(u8),
-    /// Down: say what the ranks wait for.
+    /// Down: a request for a report of the waits of all ranks.
     Report,
     /// Down, to an agent that only looks at its host: a question.
     Ask(Vec<u8>),

@@ -190,14 +190,14 @@ impl<'a> Node<'a> {
         self.sent_over && self.up.to_send().is_empty() && self.children.all_ended()
     }
 
-    /// Ends what ranks that have ended left behind in their groups.
+    /// Ends processes in the groups of ranks that have ended.
     fn end_groups(&mut self) {
         if let Some(here) = &mut self.here {
             here.ranks.kill_all();
         }
     }
 
-    /// Passes on what has been written so far; whether that is all.
+    /// Forwards the output so far; whether that is all.
     fn drain(&mut self) -> bool {
         for i in 0..self.streams.len() {
             let Some(to) = self.streams.to(i) else {
@@ -363,7 +363,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Says what the ranks here wait for, and asks them for more.
+    /// Prints the waits of the ranks here, and asks the ranks for more.
     fn report(&mut self) {
         let Some(here) = &self.here else { return };
         let board = Board::new(here.control);

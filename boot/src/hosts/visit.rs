@@ -203,7 +203,7 @@ impl<'a> Visits<'a> {
         self.answers.iter_mut().map(take).collect()
     }
 
-    /// Waits for what comes next, at most until then; whether something came.
+    /// Waits for the next event, at most until then; whether something came.
     fn step(&mut self, until: Option<Instant>) -> bool {
         self.children.push();
         let (mut fds, mut events) = (Vec::<PollFd<'_>>::new(), Vec::new());

@@ -87,7 +87,7 @@ pub(crate) fn put_os(to: &mut Vec<u8>, text: &OsStr) {
     put_bytes(to, text.as_bytes());
 }
 
-/// A word as a shell reads it back, whatever is in it.
+/// A word as a shell reads it back, with any bytes in it.
 pub(crate) fn quoted(word: &OsStr) -> OsString {
     let mut quoted = vec![b'\''];
     for &byte in word.as_bytes() {

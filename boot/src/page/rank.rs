@@ -34,7 +34,7 @@ pub enum RankState {
 }
 
 impl RankState {
-    /// Whether the end of a process in this state ends the job whatever its exit code.
+    /// Whether the end of a process in this state ends the job, with any exit code.
     #[must_use]
     pub const fn is_member(self) -> bool {
         matches!(self, Self::Joined | Self::Running)

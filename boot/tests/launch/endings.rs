@@ -456,7 +456,8 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             }
             Some(0)
         }
-        // Rank 0 closes what it has not opened itself, and goes on once the guardian has seen that.
+        // Rank 0 closes the descriptors that it has not opened itself, and goes on once the
+        // guardian has seen that.
         ["closes"] => {
             let job = start();
             fence(&job);

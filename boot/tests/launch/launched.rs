@@ -276,7 +276,7 @@ fn inherit() {
     assert_eq!(outcome.lines(), ["boot= 0 conduit=smp"; 2]);
 }
 
-/// Works, or says what the system lacks.
+/// Works, or names the missing feature of the system.
 fn huge_pages() {
     for size in ["2MB", "1GB"] {
         let outcome = Job::launched(2, &[], &["hello"])

@@ -96,7 +96,7 @@ fn one_returns() {
             let outcome = outcome.code(code.parse().expect("a code"));
             let why = format!("called exit({code}); the other ranks were ended");
             let outcome = outcome.says(&["rank 1 (pid ", &why]);
-            // The others write what they hold, and no more.
+            // The others write the text that they hold, and no more.
             assert_eq!(count(&outcome, "held by C"), 3, "{outcome:#?}");
             assert_eq!(count(&outcome, RAN), 1, "{outcome:#?}");
         }
@@ -209,7 +209,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             // The end of the job, if any, was stored before the process of rank 1 ended.
             Some(if job.attend() { 8 } else { 0 })
         }
-        // C's streams hold what a full device does not take.
+        // C's streams hold text that a full device does not take.
         ["c-full", how] => {
             let job = start_quietly();
             #[allow(unsafe_code)]

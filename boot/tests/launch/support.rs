@@ -304,7 +304,7 @@ impl Running {
         all.any(|p| pid(p.pid) == process && p.is_in_state("S"))
     }
 
-    /// Kills what the job has left on purpose.
+    /// Kills the processes that the job has left on purpose.
     pub(crate) fn end_remaining(&self) {
         for process in self.processes() {
             let _ = kill_process(pid(process.pid), Signal::KILL);

@@ -66,7 +66,7 @@ pub(crate) struct Info {
 }
 
 impl Info {
-    /// Prints what was asked for.
+    /// Prints the requested facts.
     pub(crate) fn execute(self) -> ExitCode {
         let text = match self {
             Self { markdown: true, .. } => Ok(settings::markdown()),

@@ -276,7 +276,7 @@ impl Perf {
     }
 }
 
-/// Measures what the ranks of a job do with each other, each on a core, in turn. Collective.
+/// Measures the operations between the ranks of a job, each on a core, in turn. Collective.
 fn measure_ranks(
     world: &World,
     over: Over,

@@ -35,7 +35,7 @@ pub(crate) struct Document {
     pub(crate) jobs: Vec<JobRecord>,
 }
 
-/// A metric. Figures are in its unit; ratios are of times, whatever the unit: less is better.
+/// A metric. Figures are in its unit; ratios are of times, for any unit: less is better.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct MetricRecord {
     pub(crate) name: String,

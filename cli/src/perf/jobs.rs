@@ -126,7 +126,7 @@ pub(crate) struct Effort {
     pub(crate) messages: u64,
 }
 
-/// Measures what is wanted. This process starts jobs for it, and so must not be a rank yet.
+/// Measures the wanted figures. This process starts jobs for it, and so must not be a rank yet.
 pub(crate) fn measure(
     wants: impl Fn(&str) -> bool,
     over: Over,
@@ -171,7 +171,7 @@ pub(crate) fn measure(
 const HELLO: &str = "--hello";
 const IDLE: &str = "--wait-idle";
 
-/// Runs this program with these arguments, on segments of one page; returns what it prints.
+/// Runs this program with these arguments, on segments of one page; returns its output.
 fn run(args: &[OsString]) -> io::Result<String> {
     let mut command = Command::new(std::env::current_exe()?);
     command

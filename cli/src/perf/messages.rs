@@ -55,13 +55,13 @@ argonet::am! {
     }
 }
 
-/// Forgets what was counted, between two barriers.
+/// Resets the counts, between two barriers.
 pub(crate) fn reset() {
     REQUESTS.store(0, Ordering::Relaxed);
     REPLIES.store(0, Ordering::Relaxed);
 }
 
-/// Sends rank 1 what it waits for in [`wait_for_wake`].
+/// Sends rank 1 the message that it waits for in [`wait_for_wake`].
 pub(crate) fn wake(world: &World) -> Result<()> {
     world.send(Rank(1), &answer, 0)
 }

@@ -143,7 +143,7 @@ pub(crate) fn round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     both(pair, load, 1, [ask, echo])
 }
 
-/// The same for a message of the least size, whatever the operation moves.
+/// The same for a message of the least size, for an operation of any size.
 pub(crate) fn short_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let load = Load { bytes: 0, ..load };
     both(pair, load, 1, [ask, echo])

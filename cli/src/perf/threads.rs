@@ -22,8 +22,8 @@ const MESSAGES: u64 = 100_000;
 /// Messages that a thread sends before it polls for them.
 const BURST: u64 = 32;
 
-/// The least that each further thread is to bring, of what the first does: two threads do 1.7 times
-/// as much as one.
+/// Least share of the first thread's rate that each further thread is to add: two threads do 1.7
+/// times as much as one.
 const SHARE: f64 = 0.85;
 
 /// The quantity that is measured for so many threads.

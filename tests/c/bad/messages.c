@@ -59,7 +59,7 @@ static void requests(void) {
   CASE("long-past-segment") gex_AM_RequestLong0(team, me, LONG, buffer, 8, base + size - 7, GEX_EVENT_NOW, 0);
   CASE("long-before-segment") gex_AM_RequestLong0(team, me, LONG, buffer, 8, base - 1, GEX_EVENT_NOW, 0);
   CASE("long-nowhere") gex_AM_RequestLong0(team, me, LONG, buffer, 8, NULL, GEX_EVENT_NOW, 0);
-  /* These break what the table of handlers promises. */
+  /* These break the promises of the table of handlers. */
   CASE("short-to-medium") gex_AM_RequestShort0(team, me, MEDIUM, 0);
   CASE("medium-to-long") gex_AM_RequestMedium0(team, me, LONG, buffer, 8, GEX_EVENT_NOW, 0);
   CASE("request-to-reply") gex_AM_RequestShort0(team, me, REPLY, 0);

@@ -13,7 +13,7 @@ use crate::support::{Done, Pattern, Talk};
 /// Bytes that a rank puts to its peer in a round, and gets back.
 const BYTES: usize = 4 << 20;
 
-/// Of what a network brings to a host, so much is no chance.
+/// So many bytes over a network are payload, not other traffic.
 const MUCH: u64 = 2 << 20;
 
 /// Rounds until rank 0's standard input ends: every rank puts to the next one, overwrites the
@@ -73,7 +73,7 @@ fn until_both_are_used(network: &Network, talk: &mut Talk<'_>) {
 
 pub(super) fn one_of_two_fails() {
     let network = Network::of(&["a", "b"], 2);
-    // So slow that two are faster than one, whatever else the machine does.
+    // So slow that two are faster than one, under any load of the machine.
     for (host, card) in [("a", "eth0"), ("a", "eth1"), ("b", "eth0"), ("b", "eth1")] {
         network.limit(host, card, "500mbit");
     }

@@ -42,8 +42,8 @@ fn read_packet(packet: &[u8]) -> Option<(SocketAddrV4, SocketAddrV4, &[u8])> {
     Some((from, to, payload))
 }
 
-/// Hears all that passes its host, until its standard input ends; then says to each door what was
-/// said to it, and must not be taken for a rank.
+/// Hears all that passes its host, until its standard input ends; then replays to each port the
+/// bytes that were sent to it, and must not be taken for a rank.
 pub(super) fn eavesdropper() -> Done {
     static ENDS: AtomicBool = AtomicBool::new(false);
     let ear = socket(AddressFamily::PACKET, SocketType::DGRAM, Some(eth::IP))?;

@@ -1,4 +1,4 @@
-//! Traces and statistics of whole jobs, compared with what the jobs did.
+//! Traces and statistics of whole jobs, compared with the operations of the jobs.
 
 mod ends;
 mod lines;

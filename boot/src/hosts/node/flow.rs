@@ -30,7 +30,7 @@ impl Node<'_> {
         }
     }
 
-    /// Gives rank 0 what has come for it.
+    /// Gives rank 0 the input that has come.
     pub(super) fn pour_input(&mut self) {
         let input = &mut self.input;
         let poured = match &input.pipe {

@@ -136,8 +136,7 @@ impl Node<'_> {
         }
     }
 
-    /// Reports to the other hosts what they do not know of the ranks here; rank `i` has rung, or
-    /// ended.
+    /// Reports to the other hosts the changes of the ranks here; rank `i` has rung, or ended.
     pub(super) fn look_around(&mut self, i: usize) {
         let Some(here) = &mut self.here else { return };
         let word = here.exit_to_report().map(Message::Exit);

@@ -143,7 +143,7 @@ fn interrupt_with_greeting() {
     until(|| job.is_stopped(launcher));
     job.kill(launcher, Signal::INT);
     go.let_go(2);
-    // The agents have greeted, and wait for what they are to do.
+    // The agents have greeted, and wait for their job.
     until(|| ways("S") == [false, false]);
     job.kill(launcher, Signal::CONT);
     job.outcome().code(130).says(&["(SIGINT)"]);

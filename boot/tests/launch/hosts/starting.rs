@@ -37,8 +37,8 @@ fn hello() {
     }
 }
 
-/// A stand-in for a remote shell: prints what it was given, forgets options and host, and has a
-/// shell run the rest.
+/// A stand-in for a remote shell: prints its arguments, forgets options and host, and has a shell
+/// run the rest.
 const SHELL: &str = "#!/bin/sh\nwhile [ \"$1\" != nodeA ] && [ \"$1\" != nodeB ]; do echo \"option $1\" >&2; shift; done\n\
     echo \"host $1\" >&2; echo 'Welcome!'; shift; exec sh -c \"$*\"\n";
 
@@ -181,7 +181,7 @@ fn apart() -> Option<&'static str> {
 
 fn start_errors() {
     let this = this_program();
-    // One host: of several, whichever fails first is reported.
+    // One host: of several, the first failure is reported.
     let options = ["conduit=none", "hosts=a:4"];
     let job = || clean(Job::launched(4, &options, &["hello"]));
     let outcome = job()
@@ -231,7 +231,7 @@ fn start_errors() {
         .run()
         .code(1);
     outcome.says(&["no agent's greeting"]);
-    // An agent that never answers, or only repeats what is sent to it.
+    // An agent that never answers, or only repeats the bytes that are sent to it.
     let echo = job()
         .env(TEMPLATE.0, "exec cat; : %M %C")
         .env("ARGONET_AGENT_TIMEOUT", "0.5");

@@ -1,4 +1,4 @@
-//! Calls of collective operations, timed, and what they would do under other settings.
+//! Calls of collective operations, timed, and their algorithms under other settings.
 #![allow(unsafe_code)]
 
 use super::knobs::Load;
