@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_read_whatever_its_name() {
+    fn a_process_is_read_for_any_name() {
         let line = b"77 (a) b (c)) T 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0";
         let process = Process::parse(line).unwrap();
         assert_eq!(process.state, b'T');

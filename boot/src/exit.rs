@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_that_all_ask_for_is_no_news_and_a_job_cut_short_is_no_success() {
+    fn an_exit_of_all_ranks_is_no_news_and_a_job_cut_short_is_no_success() {
         let verdict = |kind, code, others_ended| {
             let rank = JobRank(1);
             let word = ExitWord { kind, rank, code };

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn work_counts_for_the_thread_that_does_it() {
+    fn work_counts_for_its_thread() {
         let (go_on, rest) = channel::<()>();
         let (sender, receiver) = channel();
         let idle = thread::spawn(move || {

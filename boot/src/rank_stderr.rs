@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_that_of_the_process() {
+    fn the_duplicate_is_the_standard_error_of_the_process() {
         let own = rustix::process::getpid();
         let pidfd = rustix::process::pidfd_open(own, rustix::process::PidfdFlags::empty()).unwrap();
         let its = RankStderr::of(pidfd.as_fd(), own).unwrap();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_conduit_is_that_of_the_setting_then_of_the_spawner_then_of_the_program() {
+    fn the_setting_chooses_the_conduit_then_the_spawner_then_the_program() {
         let spawner = ("GASNET_SPAWNFN", "L");
         let smp = ("ARGONET_CONDUIT", "smp");
         assert_eq!(conduit("smp", &given(&[])), "smp");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_a_script_gives_is_blamed_on_its_variable() {
+    fn a_bad_number_of_a_script_is_blamed_on_its_variable() {
         let read = |text: &str| number_by_script("./prog".as_ref(), text.as_ref());
         assert_eq!(read("7").unwrap(), 7);
         for bad in ["", "0", "-1", "2x", "99999999999999999999"] {

@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     (
         "put_get_scope_that_cannot_wait_at_its_end_ends_the_job",
-        scope_that_cannot_wait,
+        unfinished_scope,
     ),
     ("put_get_started_while_the_target_is_stopped", || {
         each(&[2], "stopped");
@@ -385,7 +385,7 @@ fn sizes() -> Done {
 
 /// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets
 /// still write them.
-fn scope_that_cannot_wait() {
+fn unfinished_scope() {
     for conduit in ["tcp", "portals"] {
         for program in ["scope-with-room", "scope-with-room-panics"] {
             let job = Job::launched(2, program).env("ARGONET_CONDUIT", conduit);

@@ -70,7 +70,7 @@ impl Network {
     /// These hosts, each with an interface in each of so many networks.
     pub(crate) fn of(hosts: &[&str], networks: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        remove_those_of_dead_tests();
+        remove_networks_of_dead_tests();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("{PREFIX}{}-{count}-", std::process::id());
         let guard = format!(
@@ -229,7 +229,7 @@ impl Drop for Network {
     }
 }
 
-fn remove_those_of_dead_tests() {
+fn remove_networks_of_dead_tests() {
     let script = format!(
         "for n in $(ip netns list | sed 's/ .*//' | grep '^{PREFIX}'); do pid=${{n#{PREFIX}}}; pid=${{pid%%-*}}; \
          [ -e /proc/$pid ] || {{ set -- \"{PREFIX}$pid-\"; {REMOVE}; }}; done"

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_list_is_not_read_to_its_end() {
+    fn a_long_file_is_not_read_to_its_end() {
         let path = std::env::temp_dir().join(format!("argonet-hosts-{}", std::process::id()));
         std::fs::write(&path, "#\n".repeat(MAX_FILE_BYTES as usize)).unwrap();
         let error = read(&path, "--hostfile").unwrap_err().to_string();

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_that_have_nothing_to_say_keep_each_other_alive() {
+    fn two_idle_ends_keep_each_other_alive() {
         let begin = Instant::now();
         let (mut a, mut b) = pair(begin);
         for second in 0..100 {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_end_is_given_up_and_one_that_is_stopped_is_not() {
+    fn a_silent_end_is_given_up_and_a_stopped_one_is_not() {
         let begin = Instant::now();
         let (mut a, mut b) = pair(begin);
         let at = |seconds| begin + Duration::from_secs(seconds);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_bound_what_is_on_its_way() {
+    fn windows_bound_the_bytes_in_flight() {
         let now = Instant::now();
         let (mut a, mut b) = pair(now);
         let mut sent = 0;

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_arrive_whole_however_the_bytes_are_cut() {
+    fn messages_arrive_whole_for_any_cut_of_the_bytes() {
         let samples = samples();
         let bytes = wire(&samples);
         for piece in 1..=64 {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_kinds_that_cannot_be_are_refused() {
+    fn bad_lengths_and_kinds_are_refused() {
         for header in [
             [0xff, 0xff, 0xff, 0x7f, 1, 0, 0, 0],
             [1, 0, 0x80, 0, 1, 0, 0, 0],

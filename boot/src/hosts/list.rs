@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_cannot_be_are_refused_with_the_reason() {
+    fn bad_lists_are_refused_with_the_reason() {
         for (list, ranks, why) in [
             ("", 1, "it names no host"),
             (" , ,", 1, "it names no host"),

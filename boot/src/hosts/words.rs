@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_gives_nothing_that_is_not_there() {
+    fn a_reader_never_reads_beyond_the_end() {
         let mut body = Vec::new();
         put_text(&mut body, "ab");
         put_u32(&mut body, 3);

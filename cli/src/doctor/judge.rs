@@ -369,7 +369,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_limit_of_files_is_compared_with_what_a_rank_needs() {
+    fn the_limit_of_files_is_compared_with_the_need_of_a_rank() {
         let seen = [host("a", 0), host("b", 1)];
         let fits = files(&seen, 1000, u32::MAX, 2);
         assert_eq!((fits.len(), fits[0].level), (1, Level::Ok));

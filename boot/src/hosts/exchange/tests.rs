@@ -217,7 +217,7 @@ fn a_fence_takes_two_messages_an_edge_and_one_more_where_an_agent_waits() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn bad_values_and_fences_are_refused() {
     let mut node = Exchange::new(4, false, vec![0..2, 2..3]);
     assert!(node.values(0, &value_of(2, 0)).is_err(), "another source's");
     assert!(node.values(0, &value_of(4, 0)).is_err(), "no rank");
