@@ -70,8 +70,9 @@ impl AttachOptions {
 ///
 /// Blocks only for the system calls; it does not wait for other ranks.
 ///
-/// # Errors A job description that cannot be used, a second thread, a foreign launcher that started
-/// several processes, and errors of the system: see [`BootError`].
+/// # Errors
+/// A job description that cannot be used, a second thread, a foreign launcher that started several
+/// processes, and errors of the system: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
     let others = job.size() - job.neighborhood().len() as u32;

@@ -387,7 +387,7 @@ struct Guardian<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Ending {
     stage: ExitStage,
-    /// When the next thing is to be done.
+    /// Time of the next step.
     next: Option<Instant>,
     /// Number of times that rank 0 has had more time.
     graces: u32,
@@ -500,7 +500,7 @@ impl<'a> Guardian<'a> {
             }
         }
         if launcher_fired {
-            // Whatever the launcher sent before it went comes first.
+            // Messages that the launcher sent before its end come first.
             while self.receive() {}
             self.launcher_gone = true;
         }

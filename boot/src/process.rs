@@ -220,14 +220,14 @@ pub(crate) fn this() -> Option<&'static RankProcess> {
     RANK.get().filter(|rank| rank.owner == getpid())
 }
 
-/// Has `act` called when this process ends, however it does but by SIGKILL, perhaps several times:
-/// with true where exit handlers may run, with false in a signal handler, or after a fatal error,
-/// where it must be async-signal-safe. The first function that is given counts.
+/// Has `act` called when this process ends in any way but by SIGKILL, perhaps several times: with
+/// true where exit handlers may run, with false in a signal handler, or after a fatal error, where
+/// it must be async-signal-safe. The first function that is given counts.
 pub fn before_the_end(act: fn(bool)) {
     let _ = BEFORE_END.set(act);
 }
 
-/// Calls what [`before_the_end`] was given.
+/// Calls the function given to [`before_the_end`].
 pub(crate) fn about_to_end(orderly: bool) {
     if let Some(act) = BEFORE_END.get() {
         act(orderly);
@@ -513,7 +513,7 @@ impl RankProcess {
         self.end_now()
     }
 
-    /// Ends this process as a program ends that is done.
+    /// Ends this process like a program that has finished.
     fn run_exit_handlers(&self) -> ! {
         self.become_ender();
         if self.signal.load(Ordering::Relaxed) != 0 {
