@@ -204,7 +204,7 @@ impl fmt::Display for Board<'_> {
 }
 
 impl Board<'_> {
-    /// The lines, with what `examine` says about the process of a number.
+    /// The lines, with the state of each process by `examine`.
     fn write(&self, f: &mut impl Write, examine: fn(u32) -> Option<Process>) -> fmt::Result {
         let ranks = self.control.part().all();
         let now = now_ns();

@@ -133,7 +133,7 @@ impl Lines {
     }
 }
 
-/// The pipes that ranks, and what else was started, write to.
+/// The pipes that ranks, and other started processes, write to.
 #[derive(Debug)]
 pub(crate) struct Streams {
     streams: Vec<Option<Stream>>,
@@ -188,8 +188,8 @@ impl Streams {
         }
     }
 
-    /// Reads once from a pipe and appends whole lines to what `queue_of` gives; whether there may
-    /// be more now.
+    /// Reads once from a pipe and appends whole lines to the queue that `queue_of` returns; whether
+    /// there may be more now.
     pub(crate) fn read<'q>(
         &mut self,
         i: usize,
@@ -229,7 +229,7 @@ impl Streams {
         self.streams[i] = None;
     }
 
-    /// Does not read any more what goes to `to`.
+    /// Stops reading the pipes that go to `to`.
     pub(crate) fn close_all(&mut self, to: To) {
         for stream in &mut self.streams {
             if stream.as_ref().is_some_and(|s| s.to == to) {
@@ -254,7 +254,7 @@ pub(crate) enum Source {
     Sink(To),
 }
 
-/// The launcher's output: that of all ranks of its host, tagged, or what agents send.
+/// The launcher's output: from all ranks of its host, tagged, or from agents.
 pub(crate) struct TaggedOutput {
     out: Sink,
     err: Sink,
@@ -330,8 +330,8 @@ impl TaggedOutput {
     }
 
     /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks
-    /// while the launcher's own output is not taken. Says what of it has been lost, and why, for
-    /// each stream.
+    /// while the launcher's own output is not taken. Returns a line for each stream with losses,
+    /// with the error.
     pub(crate) fn finish(mut self) -> Vec<String> {
         for i in 0..self.streams.len() {
             while self.read(i) {

@@ -176,7 +176,7 @@ impl BlockedSignal {
 
 impl Drop for BlockedSignal {
     fn drop(&mut self) {
-        // Discards the signal if it has come all the same.
+        // Discards the signal if it has come.
         let before = Action::ignoring().install(sys::job_signal());
         self.before.restore();
         before.install(sys::job_signal());
@@ -332,7 +332,7 @@ impl Handle for Report {
 }
 
 impl Children {
-    /// Says what all ranks wait for, and asks them for more. Async-signal-safe.
+    /// Prints the waits of all ranks, and asks the ranks for more. Async-signal-safe.
     fn report(&self) {
         let board = Board::new(&self.control);
         let mut text = Fixed::<4096>::default();
@@ -478,7 +478,7 @@ fn failed(rank: JobRank, end: ProcessEnd) -> ExitWord {
     }
 }
 
-/// Prints the reason for the job's end, if it is one that must be said, on standard error in one
+/// Prints the reason for the job's end, if it is one that must be printed, on standard error in one
 /// write, without allocating.
 fn say(verdict: &Verdict) {
     if !verdict.is_news() {

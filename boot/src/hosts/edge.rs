@@ -1,7 +1,7 @@
 //! One end of a control connection, without I/O or clock: bytes and times in, messages and bytes
 //! out.
 //!
-//! *Heartbeats*: each end says something at least every quarter of the silence after which the
+//! *Heartbeats*: each end sends a message at least every quarter of the silence after which the
 //! other gives it up. *Windows*: output and input are sent only as far as the receiver has
 //! forwarded the bytes before, so that ranks that write faster than the user reads wait, and
 //! nothing piles up on the way; control messages do not wait behind them for long.

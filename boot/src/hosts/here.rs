@@ -74,7 +74,7 @@ impl<'a> Here<'a> {
         (!std::mem::replace(&mut self.reported_exit, true)).then_some(word)
     }
 
-    /// The other hosts say that the job ends.
+    /// The other hosts report that the job ends.
     pub(crate) fn end(&mut self, word: ExitWord) {
         self.reported_exit = true;
         self.control.job().set_exit_word(word);

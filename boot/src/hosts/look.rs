@@ -33,8 +33,8 @@ pub struct Post {
     pub settings: Settings,
 }
 
-/// Makes, on a host, what answers there. It runs in a thread of its own, so that it may take its
-/// time.
+/// Makes, on a host, the function that answers there. It runs in a thread of its own, so that it
+/// may take its time.
 pub type Look = fn(Post) -> Answers;
 
 /// Answers a question.
@@ -139,7 +139,7 @@ impl Desk<'_> {
     fn listen(&mut self, ask: &Sender<Vec<u8>>) -> Result<(), String> {
         while let Some(message) = self.up.next().map_err(|garbled| garbled.to_string())? {
             match message {
-                // A thread that cannot be asked any more has written that.
+                // If this fails, the thread has ended, and has written the reason.
                 Message::Ask(question) => drop(ask.send(question)),
                 other => return Err(format!("a {:?} for an agent without ranks", other.kind())),
             }

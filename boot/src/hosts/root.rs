@@ -355,7 +355,7 @@ impl Root<'_> {
 
     /// All ranks have ended, or their hosts are lost: settles the code and its reason.
     fn finish(mut self) -> (u8, Option<String>) {
-        // The job has ended in time, however long the ways take that are left.
+        // The job has ended in time, even if remaining commands of agents take long.
         self.deadline = None;
         while !self.children.all_ended() {
             self.step(None);

@@ -28,12 +28,12 @@ const KEPT_LINES: usize = 20;
 pub struct VisitOptions {
     /// The hosts, and how to get there.
     pub hosts: HostOptions,
-    /// The number of ranks that the job would have; as many as the list has room for, if nothing is
-    /// said.
+    /// The number of ranks that the job would have; as many as the list has room for, if it is
+    /// `None`.
     pub ranks: Option<u64>,
 }
 
-/// A host of the list, and how far one has come with it.
+/// A host of the list, and its progress.
 #[derive(Debug, Clone)]
 pub struct Visited {
     /// Its name.
@@ -79,8 +79,8 @@ enum Event {
 /// options nor in the settings.
 ///
 /// # Errors
-/// What is wrong with the list or the settings. A host that cannot be reached is no error:
-/// [`Visited::lost`] says so.
+/// Errors of the list or the settings. A host that cannot be reached is no error: [`Visited::lost`]
+/// says so.
 pub fn visit<T>(
     options: &VisitOptions,
     conduit: &str,
@@ -163,7 +163,7 @@ impl<'a> Visits<'a> {
         &self.way
     }
 
-    /// Asks the hosts that `question` has something for, and waits until all have answered or are
+    /// Asks the hosts that `question` has a question for, and waits until all have answered or are
     /// lost, at most for `limit`. The answers, by host; a host that has not answered in time is
     /// lost.
     pub fn ask(
