@@ -32,7 +32,7 @@ struct Kind {
     color: u8,
     depth: u8,
     interlaced: bool,
-    /// Whether it has a chunk that says what is transparent.
+    /// Whether it has a chunk that names the transparent color.
     transparency: bool,
 }
 
@@ -101,7 +101,7 @@ impl Kind {
         (1 << self.depth) - 1
     }
 
-    /// What the file has for a sample: anything, but the same each time.
+    /// A sample of the file: anything, but the same each time.
     fn sample(self, x: usize, y: usize, sample: usize) -> u32 {
         let mixed = (x as u32 * 7919 + y as u32 * 104_729 + sample as u32 * 1_299_709)
             .wrapping_mul(0x9e37_79b1);
@@ -113,7 +113,7 @@ impl Kind {
         [index * 37, index * 91 + 5, 1000 - index * 3, index * 53].map(|n| n & 255)
     }
 
-    /// What a pixel means: its colors, and its alpha.
+    /// Meaning of a pixel: its colors, and its alpha.
     fn pixel(self, x: usize, y: usize) -> (Vec<u32>, u32) {
         let samples: Vec<u32> = (0..self.samples()).map(|s| self.sample(x, y, s)).collect();
         let most = self.largest().max(255);
@@ -135,7 +135,7 @@ impl Kind {
         }
     }
 
-    /// The transparent color: that of one pixel.
+    /// The transparent color: the color of one pixel.
     fn see_through(self) -> Vec<u32> {
         (0..self.samples()).map(|s| self.sample(1, 0, s)).collect()
     }
@@ -226,7 +226,7 @@ fn chunk(file: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
     file.extend(crc.sum().to_be_bytes());
 }
 
-/// A picture in numbers: colors and alpha of each pixel, and what a result's header should say.
+/// A picture in numbers: colors and alpha of each pixel, and the expected header of a result.
 #[derive(PartialEq, Debug)]
 struct Numbers {
     width: usize,
@@ -290,7 +290,7 @@ impl Numbers {
         }
     }
 
-    /// What `steps` steps make of the colors, computed pixel by pixel.
+    /// The colors after `steps` steps, computed pixel by pixel.
     fn diffuse(mut self, steps: u32, alpha: f64, boundary: &str) -> Self {
         let (width, height) = (self.width as isize, self.height as isize);
         let mut now: Vec<f64> = self.colors.iter().map(|&c| f64::from(c)).collect();
@@ -329,10 +329,10 @@ fn heat(ranks: u32, input: &Path, output: &Path, options: &[&str]) -> Output {
     finish(command)
 }
 
-/// Runs all numbers of ranks, and returns the file that all of them wrote, and what they printed.
+/// Runs all numbers of ranks, and returns the file that all of them wrote, and their output.
 fn same_on_all(scratch: &Scratch, input: &Path, options: &[&str]) -> (PathBuf, String) {
     let first = scratch.0.join("out-1.png");
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     for ranks in RANKS {
         let output = scratch.0.join(format!("out-{ranks}.png"));
         let run = heat(ranks, input, &output, options);
@@ -345,10 +345,10 @@ fn same_on_all(scratch: &Scratch, input: &Path, options: &[&str]) -> (PathBuf, S
             fs::read(&output).unwrap() == fs::read(&first).unwrap(),
             "{what}"
         );
-        said.push(text(&run.stdout));
-        assert_eq!(said.first(), said.last(), "{what}");
+        outputs.push(text(&run.stdout));
+        assert_eq!(outputs.first(), outputs.last(), "{what}");
     }
-    (first, said.swap_remove(0))
+    (first, outputs.swap_remove(0))
 }
 
 /// The two sums of the report.
@@ -490,7 +490,7 @@ fn the_same_over_portals() {
 
 /// The file behind a link is replaced, and files get the permissions of any new file.
 #[test]
-fn results_replace_what_was_there() {
+fn results_replace_older_files() {
     let scratch = Scratch::new("heat-replace");
     let input = scratch.file("in.png", &Kind::new(GREY, 8).png(20, 20));
     let link = scratch.0.join("link.png");
@@ -634,9 +634,9 @@ fn fails(ranks: u32, input: &Path, output: &Path, options: &[&str], message: &st
     );
     assert_eq!(run.status.code(), Some(1), "{what}");
     assert!(run.stdout.is_empty(), "{what}");
-    let told: Vec<&str> = errors.lines().filter(|l| l.contains(message)).collect();
-    assert_eq!(told.len(), 1, "{what}");
-    let (rank, error) = told[0].split_once("): ").expect(&what);
+    let reports: Vec<&str> = errors.lines().filter(|l| l.contains(message)).collect();
+    assert_eq!(reports.len(), 1, "{what}");
+    let (rank, error) = reports[0].split_once("): ").expect(&what);
     assert!(rank.starts_with("argonet: rank "), "{what}");
     assert!(error.starts_with(message), "{what}");
 }

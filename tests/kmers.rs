@@ -19,7 +19,7 @@ fn program() -> &'static Path {
     PROGRAM.get_or_init(|| example::built::example("kmers"))
 }
 
-/// How a job of several ranks comes to be.
+/// Ways to start a job of several ranks.
 #[derive(Clone, Copy, Debug)]
 enum Start {
     /// By `GASNET_PSHM_NODES`.
@@ -54,7 +54,7 @@ fn run(start: Start, ranks: u32, arguments: &[&str]) -> Output {
     finish(command)
 }
 
-/// What a job of `ranks` prints that succeeds.
+/// Output of a job of `ranks` that succeeds.
 fn counted(start: Start, ranks: u32, arguments: &[&str]) -> String {
     let output = run(start, ranks, arguments);
     let errors = text(&output.stderr);
@@ -75,7 +75,7 @@ fn counted(start: Start, ranks: u32, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// What all numbers of ranks print for a file, which has been compared with the sequential count.
+/// Output of all numbers of ranks for a file, which is compared with the sequential count.
 fn same_on_all(path: &Path, arguments: &[&str]) -> String {
     let arguments = [&[utf8(path)], arguments].concat();
     let verified = [&arguments[..], &["--verify"]].concat();
@@ -214,12 +214,12 @@ fn fails(start: Start, ranks: u32, path: &Path, message: &str) {
     let what = format!("{start:?}, {ranks} ranks, {}: {errors}", path.display());
     assert_eq!(output.status.code(), Some(1), "{what}");
     assert!(output.stdout.is_empty(), "{what}");
-    let mut told = errors.lines().filter_map(|line| {
+    let mut reports = errors.lines().filter_map(|line| {
         let (rank, error) = line.split_once("): ")?;
         rank.starts_with("argonet: rank ").then_some(error)
     });
-    let error = told.next().expect(&what);
-    assert_eq!(told.next(), None, "{what}");
+    let error = reports.next().expect(&what);
+    assert_eq!(reports.next(), None, "{what}");
     let wanted = format!("{}: {message}", path.display());
     if let Some((head, tail)) = wanted.split_once('*') {
         let number = error

@@ -33,7 +33,7 @@ use crate::{guardian, line, process, selfspawn, sys};
 pub(crate) const BOOT_VARIABLE: &str = "ARGONET_BOOT";
 const BOOT_FORMAT: &str = "2";
 
-/// What a program asks for when it attaches.
+/// Options of a program that attaches.
 #[derive(Debug, Clone, Default)]
 pub struct AttachOptions {
     ranks: Option<u32>,
@@ -46,8 +46,9 @@ impl AttachOptions {
         Self::default()
     }
 
-    /// Makes a program that was started alone become `ranks` ranks, whatever `GASNET_PSHM_NODES`
-    /// says; 0 is 1. A program that `argonet run` started has as many ranks as that was asked for.
+    /// Makes a program that was started alone become `ranks` ranks, for any value of
+    /// `GASNET_PSHM_NODES`; 0 is 1. A program that `argonet run` started has as many ranks as that
+    /// was asked for.
     #[must_use]
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.ranks = Some(ranks);
@@ -71,7 +72,7 @@ impl AttachOptions {
 ///
 /// # Errors
 /// A job description that cannot be used, a second thread, a foreign launcher that started several
-/// processes, and what the system refuses: see [`BootError`].
+/// processes, and errors of the system: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
     let (job, link) = find_job(options, settings)?;
     let others = job.size() - job.neighborhood().len() as u32;
@@ -106,7 +107,7 @@ fn find_job(
         let (job, link) = selfspawn::spawn(ranks, settings)?;
         return Ok((job, Some(link)));
     }
-    // Who says that there is one rank wants jobs of one rank.
+    // A user who sets GASNET_PSHM_NODES to 1 below another launcher wants jobs of one rank.
     match foreign_launcher().filter(|_| settings.given(&PSHM_NODES).is_none()) {
         Some(error) => Err(error),
         None => Ok((alone(settings)?, None)),
@@ -131,8 +132,8 @@ pub(crate) fn new_job_id() -> Result<u64, BootError> {
     })
 }
 
-/// How many ranks share memory at most: all of a host, unless the conduit can do without and the
-/// user limits them.
+/// Most ranks that share memory: all of a host, unless the conduit can do without and the user
+/// limits them.
 pub(crate) fn neighborhood_limit(conduit: &str, settings: &Settings) -> u32 {
     let limit = settings.get(&SUPERNODE_MAXSIZE);
     match u32::try_from(limit) {
@@ -296,7 +297,7 @@ fn examine(fds: [RawFd; 6]) -> Result<[BorrowedFd<'static>; 6], String> {
         let fd = sys::examine_fd(raw).ok_or_else(|| {
             format!(
                 "descriptor {raw} ({name}) is not open. Was it closed by a program between the launcher and this one (Python's \
-                 subprocess does unless told close_fds=False), or was this program started by a rank?"
+                 subprocess does so without close_fds=False), or was this program started by a rank?"
             )
         })?;
         match name {
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_of_one_needs_nobody() {
+    fn a_job_of_one_needs_no_launcher() {
         use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
         let job = alone(&Settings::default()).unwrap();
         let longest: Vec<u8> = (0..MAX_VALUE_BYTES as u8).collect();

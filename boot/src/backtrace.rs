@@ -1,8 +1,8 @@
 //! Backtraces of a process that may be in any state.
 //!
 //! The process copies itself by a bare fork, and the copy prints the backtrace or becomes a
-//! debugger that looks at the original. Whatever lock the copy finds held, or whatever memory it
-//! finds broken, the original waits [`LIMIT`] for it and no longer.
+//! debugger that looks at the original. The original waits [`LIMIT`] for the copy and no longer,
+//! also if that finds a lock held or memory broken.
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_int, c_void};
@@ -18,7 +18,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use crate::process::{self, RankProcess};
 use crate::sys::{self, Line};
 
-/// How long a backtrace may take, in seconds.
+/// Time limit of a backtrace, in seconds.
 const LIMIT_S: i64 = 10;
 /// The most frames that are shown.
 const MAX_FRAMES: usize = 100;
@@ -109,7 +109,7 @@ pub fn print_by(kind: BacktraceType, to: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// What a copy runs.
+/// Programs that a copy runs.
 enum Tool {
     OwnStack,
     Program(&'static [&'static CStr]),
@@ -152,7 +152,7 @@ impl Tool {
                 }
                 argv[words.len()] = pid.text().as_ptr().cast();
                 // SAFETY: `argv` holds strings that end with 0, fewer than it has places, so that a
-                // null pointer ends it. What the program prints belongs to standard error.
+                // null pointer ends it. The program's output belongs to standard error.
                 unsafe {
                     libc::dup2(2, 1);
                     libc::execvp(argv[0], argv.as_ptr());

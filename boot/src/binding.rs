@@ -1,4 +1,4 @@
-//! Which core a rank runs on when the launcher is asked to pin ranks.
+//! The core that a rank runs on when the launcher is asked to pin ranks.
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 

@@ -1,5 +1,5 @@
-//! The board: what the ranks of a host wait for, as each publishes on its page, for reports of a
-//! job that hangs.
+//! The board: the waits of the ranks of a host, as each publishes on its page, for reports of a job
+//! that hangs.
 //!
 //! A rank writes there when a wait has lasted some microseconds, so nothing is written on a fast
 //! path; every process that can map the control file can read it, even if the rank hangs or is
@@ -17,7 +17,7 @@ use static_assertions::const_assert_eq;
 
 use crate::page::{Control, RankState};
 
-/// What a rank waits for.
+/// Kind of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -48,10 +48,10 @@ pub enum WaitFor {
     Segments = 12,
 }
 
-/// What a rank waits for, and whom.
+/// A wait of a rank, and the rank that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// What.
+    /// Its kind.
     pub what: WaitFor,
     /// The one peer that can end the wait, where that is known.
     pub peer: Option<JobRank>,
@@ -112,8 +112,8 @@ impl fmt::Display for Waiting {
 #[derive(Debug)]
 pub(crate) struct Notice {
     /// The packed [`Waiting`], 0 for none. Written by the rank: by the thread that begins a wait
-    /// when it is 0 (AcqRel), and by the same thread at the end (Release). Read by anyone
-    /// (Acquire).
+    /// when it is 0 (AcqRel), and by the same thread at the end (Release). Read by every process of
+    /// the host (Acquire).
     what: AtomicU64,
     /// Monotonic nanoseconds when the wait began. Written after `what` by the same thread; a reader
     /// between the two sees the time of the wait before, which a report can bear.
@@ -173,8 +173,8 @@ impl<'a> Board<'a> {
         notice.what.store(0, Ordering::Release);
     }
 
-    /// How many reports have been asked for. Who waits compares it with what it last saw, and
-    /// reports when it has moved.
+    /// Number of reports asked for so far. A waiting rank compares it with the number that it saw
+    /// last, and reports when it has grown.
     #[must_use]
     pub fn reports_asked(&self) -> u32 {
         self.reports().load(Ordering::Relaxed)
@@ -194,9 +194,9 @@ impl<'a> Board<'a> {
     }
 }
 
-/// One line for each rank, or for neighboring ranks of which the same can be said: its state, what
-/// it waits for since when, and what its process does. Allocates nothing; async-signal-safe if the
-/// formatter's writer is.
+/// One line for each rank, or for neighboring ranks in the same state: the state, the wait and its
+/// begin, and the state of the process. Allocates nothing; async-signal-safe if the formatter's
+/// writer is.
 impl fmt::Display for Board<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, Process::examine)
@@ -204,7 +204,7 @@ impl fmt::Display for Board<'_> {
 }
 
 impl Board<'_> {
-    /// The lines, with what `examine` says about the process of a number.
+    /// The lines, with the state of each process by `examine`.
     fn write(&self, f: &mut impl Write, examine: fn(u32) -> Option<Process>) -> fmt::Result {
         let ranks = self.control.part().all();
         let now = now_ns();
@@ -233,7 +233,7 @@ impl Board<'_> {
     }
 }
 
-/// What can be said about a rank.
+/// State of a rank, for its line of the report.
 struct Line {
     pid: u32,
     state: RankState,
@@ -257,7 +257,7 @@ impl Line {
         }
     }
 
-    /// Ranks outside the library differ in what they compute.
+    /// Ranks outside the library differ in their work.
     fn says_the_same(&self, other: &Self) -> bool {
         let kind = |line: &Self| line.process.map(|p| p.state);
         self.state == other.state
@@ -287,7 +287,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// What the system says about a process.
+/// The system's view of a process.
 #[derive(Clone, Copy)]
 struct Process {
     state: u8,
@@ -338,7 +338,7 @@ impl fmt::Display for Process {
     }
 }
 
-/// Text in a fixed place; what does not fit is cut.
+/// Text in a fixed place; text that does not fit is cut.
 pub(crate) struct Fixed<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_read_whatever_its_name() {
+    fn a_process_is_read_for_any_name() {
         let line = b"77 (a) b (c)) T 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0";
         let process = Process::parse(line).unwrap();
         assert_eq!(process.state, b'T');
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn the_board_tells_of_every_rank_and_puts_equals_together() {
+    fn the_board_has_a_line_for_every_rank_and_joins_equal_ones() {
         let (_files, control) = make_job(4, &Settings::default()).unwrap();
         let board = Board::new(&control);
         let own = std::process::id();
@@ -413,9 +413,8 @@ mod tests {
             assert!(board.begin(rank, waiting));
         }
         assert!(!board.begin(JobRank(0), waiting), "one notice at a time");
-        // What the system says of this process changes while the lines are written, so the test
-        // says it itself.
-        let told = |examine| {
+        // The state of this process changes while the lines are written, so the test supplies one.
+        let written = |examine| {
             let mut text = String::new();
             board.write(&mut text, examine).unwrap();
             text
@@ -424,7 +423,7 @@ mod tests {
             let (state, busy) = (b'S', Duration::from_millis(250));
             Some(Process { state, busy })
         };
-        let text = told(asleep);
+        let text = written(asleep);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert!(lines[0].starts_with("  ranks 0-2 (pid "), "{text}");
@@ -435,9 +434,9 @@ mod tests {
             "{text}"
         );
         board.end(JobRank(1));
-        assert_eq!(told(asleep).lines().count(), 4);
+        assert_eq!(written(asleep).lines().count(), 4);
         assert!(
-            told(|_| None)
+            written(|_| None)
                 .lines()
                 .all(|line| line.ends_with("; no such process"))
         );

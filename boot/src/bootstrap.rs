@@ -1,4 +1,4 @@
-//! What the engine needs from the starter of the job, whatever that is.
+//! Services that the engine needs from the starter of the job.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ pub enum Key {
     /// The settings that must be the same on every rank, as the user gave them: argonet_settings
     /// has the format.
     Settings = 1,
-    /// Which ranks are neighbors and what their segments may become, as the first of them says.
+    /// The neighbors and the limit of their segments, as the first neighbor publishes it.
     Segment = 2,
     /// Whether the rank could register for expedited membarriers.
     Membarrier = 3,
-    /// Where the rank's conduit can be reached.
+    /// Address of the rank's conduit.
     Address = 4,
     /// The name of the rank's host, for messages.
     Host = 5,
@@ -42,14 +42,14 @@ pub enum Key {
     Request = 9,
     /// When rank 0 began to join, by the host's monotonic clock: traces count from there.
     Epoch = 10,
-    /// How the rank chooses algorithms of collective operations, which must be the same on every
-    /// rank.
+    /// Settings by which the rank chooses algorithms of collective operations; they must be the
+    /// same on every rank.
     Tuning = 11,
-    /// Where the rank's segment begins, or will begin, in its process.
+    /// Address at which the rank's segment begins, or will begin, in its process.
     Span = 12,
 }
 
-/// How many keys there are.
+/// Number of keys.
 pub(crate) const KEYS: usize = 13;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes its starter:
@@ -75,9 +75,9 @@ pub trait Bootstrap: Send + Sync {
     /// [`BootError::ValueTooLong`] over [`MAX_VALUE_BYTES`]; [`BootError::PublishedTwice`].
     fn publish(&self, key: Key, value: &[u8]) -> Result<(), BootError>;
 
-    /// Waits until every rank of the job has entered its fence as often as this one. What a rank
-    /// published before is visible to all after. Collective; blocks, giving the processor away; one
-    /// thread of a rank at a time.
+    /// Waits until every rank of the job has entered its fence as often as this one. Values that a
+    /// rank published before are visible to all after. Collective; blocks, giving the processor
+    /// away; one thread of a rank at a time.
     ///
     /// # Errors
     /// While starting up (before [`Self::started`]) [`BootError::FenceTimeout`] after
@@ -115,22 +115,22 @@ pub trait Bootstrap: Send + Sync {
         false
     }
 
-    /// For how long this process, which ends, may wait at most until others have what they need of
+    /// Longest time that this process, which ends, may wait until others have all that they need of
     /// it: without a limit while the job is not ending, else so that it is not killed while it
     /// waits. Lock-free.
     fn exit_grace(&self) -> Duration {
         Duration::MAX
     }
 
-    /// Where polls see that the job's end has been reported to the ranks; never set where ends are
-    /// not reported.
+    /// The mark by which polls see that the job's end has been reported to the ranks; never set in
+    /// jobs without such reports.
     fn exit_mark(&self) -> ExitMark {
         ExitMark::default()
     }
 
-    /// Another rank has said, over the network, that it ends the job with `code`: that is the job's
-    /// end for the ranks of this host, unless they know of one already, and those that wait come to
-    /// their end soon. Lock-free.
+    /// Records that another rank has reported, over the network, that it ends the job with `code`:
+    /// this is the job's end for the ranks of this host, unless they know of one already, and ranks
+    /// that wait come to their end soon. Lock-free.
     fn heard_exit(&self, from: JobRank, code: u8) {
         let _ = (from, code);
     }
@@ -140,7 +140,7 @@ pub trait Bootstrap: Send + Sync {
         let _ = lines;
     }
 
-    /// Where the ranks publish what they wait for; `None` where no process could read it.
+    /// The board on which the ranks publish their waits; `None` if no process could read it.
     fn board(&self) -> Option<Board<'_>> {
         None
     }

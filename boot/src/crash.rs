@@ -1,5 +1,5 @@
-//! What happens when a rank crashes: the user gets a backtrace or may attach a debugger, the exit
-//! word says what happened, and then the signal does what it would have done.
+//! Crashes of ranks: the user gets a backtrace or may attach a debugger, the exit word records the
+//! crash, and then the signal takes its former effect.
 
 use core::ffi::c_int;
 use std::fmt::{Arguments, Write as _};
@@ -26,7 +26,7 @@ const FAULTS: [c_int; 5] = [
     libc::SIGABRT,
 ];
 
-/// What the faults did before, where that goes on after this module has had its turn.
+/// Earlier actions of the fault signals; they run after this module has had its turn.
 static BEFORE: OnceLock<[Option<Action>; FAULTS.len()]> = OnceLock::new();
 /// The thread that crashes; 0 before.
 static CRASHING: AtomicI32 = AtomicI32::new(0);
@@ -172,7 +172,8 @@ pub fn shows_backtraces() -> Option<bool> {
     process::this().map(|rank| rank.options.backtrace(rank.rank))
 }
 
-/// What the user wants to see of a fatal error. Async-signal-safe.
+/// Shows a fatal error as the user wants it: with a backtrace, or with a pause for a debugger.
+/// Async-signal-safe.
 pub(crate) fn on_error(rank: &RankProcess, reason: &str) {
     if rank.options.freeze_on_error {
         freeze(rank, reason);

@@ -1,4 +1,4 @@
-//! What can go wrong while a job starts, meets at a fence, or is launched.
+//! Errors while a job starts, meets at a fence, or is launched.
 
 use std::fmt;
 use std::io;
@@ -27,7 +27,7 @@ pub enum BootError {
          `argonet run` sets it for the ranks that it starts; if this program is not such a rank, remove the variable"
     )]
     BadBootEnvironment {
-        /// What the variable holds.
+        /// Value of the variable.
         value: String,
         /// Why it cannot be used.
         reason: String,
@@ -42,7 +42,7 @@ pub enum BootError {
         rank: JobRank,
         /// The process that has it.
         pid: u32,
-        /// How far that process has come.
+        /// State of that process.
         state: &'static str,
     },
     /// A process that has more than one thread cannot fork the other ranks.
@@ -51,9 +51,9 @@ pub enum BootError {
          started, or start the ranks with `argonet run -n N`"
     )]
     SecondThread {
-        /// How many threads there are.
+        /// Number of threads.
         threads: usize,
-        /// What was to be forked.
+        /// The process that was to be forked.
         what: &'static str,
     },
     /// Another launcher has started several processes, but this one would be rank 0 of 1.
@@ -67,7 +67,7 @@ pub enum BootError {
     ForeignLauncher {
         /// The environment variable that gives it away.
         variable: &'static str,
-        /// Who sets that variable.
+        /// The launcher that sets that variable.
         launcher: &'static str,
         /// The number of processes, if it says that.
         size: Option<u64>,
@@ -75,11 +75,11 @@ pub enum BootError {
     /// A system call failed.
     #[error("{what} failed: {source}{remedy}")]
     System {
-        /// What was being done.
+        /// The step that failed.
         what: String,
         /// The system's reason.
         source: io::Error,
-        /// What to do about it, beginning with a separator; may be empty.
+        /// Remedy, beginning with a separator; may be empty.
         remedy: &'static str,
     },
     /// A process could not be made because a limit is too low.
@@ -90,7 +90,7 @@ pub enum BootError {
     NoProcess {
         /// The rank that could not be started.
         rank: JobRank,
-        /// How many ranks there should be.
+        /// Number of ranks of the job.
         size: u32,
         /// The soft limit of processes of this user.
         nproc: String,
@@ -101,9 +101,9 @@ pub enum BootError {
          at its hard limit; raise it or start fewer ranks"
     )]
     NoFiles {
-        /// How many ranks there should be.
+        /// Number of ranks of the job.
         size: u32,
-        /// How many files that takes.
+        /// Number of files that it takes.
         need: u64,
         /// The hard limit.
         limit: u64,
@@ -129,7 +129,7 @@ pub enum BootError {
     NoSuchProgram {
         /// The program as given.
         program: String,
-        /// Where it was looked for.
+        /// Hint about the places that were searched.
         hint: &'static str,
     },
     /// The program to run exists, but cannot be executed.
@@ -158,9 +158,9 @@ pub enum BootError {
         rank: JobRank,
         /// The conduit.
         conduit: &'static str,
-        /// How many ranks share memory with this one, itself counted.
+        /// Number of ranks that share memory with this one, itself counted.
         near: usize,
-        /// How many ranks there are.
+        /// Number of ranks.
         size: u32,
     },
     /// The number of ranks asked for is more than a job over several hosts can have.
@@ -174,9 +174,9 @@ pub enum BootError {
     /// A list of hosts cannot be used.
     #[error("the list of hosts ({list}) cannot be used: {error}")]
     BadHostList {
-        /// Where the list is from.
+        /// Source of the list.
         list: String,
-        /// What is wrong.
+        /// Error.
         error: HostListError,
     },
     /// A job is to be spread, and it is not known over which hosts.
@@ -185,7 +185,7 @@ pub enum BootError {
          GASNET_SSH_SERVERS, GASNET_NODEFILE or, for C, GASNET_CSPAWN_SERVERS"
     )]
     NoHosts {
-        /// How the hosts would be reached.
+        /// Letter of the way to reach the hosts.
         letter: &'static str,
     },
     /// A program that starts its own ranks was not given their number.
@@ -196,7 +196,7 @@ pub enum BootError {
     NoRankCount {
         /// The program's name.
         program: String,
-        /// What there is in its place.
+        /// Argument in its place.
         given: String,
         /// The conduit.
         conduit: String,
@@ -223,7 +223,7 @@ pub enum BootError {
     BadTemplate {
         /// The command.
         template: String,
-        /// What is wrong.
+        /// Error.
         reason: String,
     },
     /// The options of the remote shell cannot be cut into words.
@@ -237,11 +237,11 @@ pub enum BootError {
     NoWay {
         /// The host.
         host: String,
-        /// What was to be run.
+        /// Command that was to be run.
         command: String,
         /// The system's reason.
         source: io::Error,
-        /// What to do about it.
+        /// Remedy.
         remedy: &'static str,
     },
     /// The conduit does not reach beyond a host.
@@ -252,18 +252,18 @@ pub enum BootError {
     OneHostConduit {
         /// The conduit.
         conduit: String,
-        /// How many hosts there are.
+        /// Number of hosts.
         hosts: usize,
         /// The conduits that would do.
         spanning: &'static str,
     },
     /// The job's description does not fit a message.
     #[error(
-        "arguments and environment take {bytes} bytes, and agents are told at most {most}; remove large variables from the \
+        "arguments and environment take {bytes} bytes, and a job message holds at most {most}; remove large variables from the \
          environment"
     )]
     TooMuchToSend {
-        /// How many.
+        /// Size of the description.
         bytes: usize,
         /// The limit.
         most: usize,
@@ -273,7 +273,7 @@ pub enum BootError {
         "this command is started by `argonet run` on each host of a job, not by hand: {reason}"
     )]
     NoLauncher {
-        /// How that shows.
+        /// Reason.
         reason: String,
     },
     /// A fence did not complete in the time allowed for starting up.
@@ -284,9 +284,9 @@ pub enum BootError {
     FenceTimeout {
         /// The rank that waited.
         rank: JobRank,
-        /// Who did not come.
+        /// Ranks that did not come.
         missing: Missing,
-        /// How long it waited.
+        /// Time that it waited.
         waited: Duration,
     },
     /// A fence cannot complete because ranks that it needs have ended or finalized.
@@ -296,7 +296,7 @@ pub enum BootError {
     FenceDeserted {
         /// The rank that waits.
         rank: JobRank,
-        /// Who will not come.
+        /// Ranks that will not come.
         missing: Missing,
     },
     /// The job is being ended because of a failure elsewhere.
@@ -306,7 +306,7 @@ pub enum BootError {
         rank: JobRank,
         /// The first failure.
         cause: ExitWord,
-        /// Who had not entered the fence, if this is a fence.
+        /// Ranks that had not entered the fence, if this is a fence.
         missing: Missing,
     },
     /// A value is too long for the key store.
@@ -355,7 +355,7 @@ pub enum BootError {
 pub struct Missing(pub Vec<JobRank>);
 
 impl Missing {
-    /// How many ranks are named before the rest is only counted.
+    /// Number of ranks that are named; the rest is only counted.
     pub const NAMED: usize = 8;
 
     fn during(&self) -> String {

@@ -1,4 +1,4 @@
-//! How a rank's process ended, what that means for the job, and the one line that says so.
+//! End of a rank's process, its meaning for the job, and the line that reports it.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use rustix::process::{Resource, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, 
 
 use crate::page::{ExitKind, ExitWord, RankState};
 
-/// How a process ended.
+/// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
     /// By exit, with this code.
@@ -77,7 +77,7 @@ impl ProcessEnd {
 pub(crate) struct Verdict {
     pub(crate) kind: ExitKind,
     pub(crate) rank: JobRank,
-    /// The rank's process, or the guardian where that is what has ended.
+    /// The rank's process, or the guardian if that has ended.
     pub(crate) pid: u32,
     pub(crate) end: ProcessEnd,
     pub(crate) state: RankState,
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_that_a_limit_sends_is_told_with_the_limit() {
+    fn a_signal_sent_for_a_limit_is_reported_with_the_limit() {
         for (signal, limit) in [
             (libc::SIGXFSZ, "RLIMIT_FSIZE"),
             (libc::SIGXCPU, "RLIMIT_CPU"),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exit_that_all_ask_for_is_no_news_and_a_job_cut_short_is_no_success() {
+    fn an_exit_of_all_ranks_is_no_news_and_a_job_cut_short_is_no_success() {
         let verdict = |kind, code, others_ended| {
             let rank = JobRank(1);
             let word = ExitWord { kind, rank, code };
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_guardian_is_told_with_how_it_ended() {
+    fn a_lost_guardian_is_reported_with_its_end() {
         let lost = |end| {
             let (kind, rank, code) = (ExitKind::Unguarded, JobRank(0), 0);
             let word = ExitWord { kind, rank, code };
@@ -369,13 +369,13 @@ mod tests {
         };
         let raw = |status| lost(ProcessEnd::from_raw_status(status));
         let begin = "the job's guardian (process 4711) ";
-        for (said, how) in [
+        for (text, how) in [
             (raw(9), "was killed by signal 9 (SIGKILL) from outside"),
             (raw(11 | 0x80), "crashed by signal 11 (SIGSEGV)"),
             (raw(101 << 8), "ended with code 101 before its time"),
             (lost(ProcessEnd::Unknown), "has gone, killed or crashed"),
         ] {
-            assert_eq!(said, format!("{begin}{how}; the ranks were ended"));
+            assert_eq!(text, format!("{begin}{how}; the ranks were ended"));
         }
     }
 

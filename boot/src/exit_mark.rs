@@ -34,7 +34,7 @@ mod tests {
     use argonet_settings::Settings;
 
     #[test]
-    fn a_mark_is_that_of_its_job_and_of_no_other() {
+    fn a_mark_belongs_to_one_job() {
         let jobs = [(); 2].map(|()| {
             let (_files, control) = make_job(2, &Settings::default()).expect("a job");
             Arc::new(control)

@@ -1,4 +1,4 @@
-//! How a job ends, as the user can set it.
+//! Settings of the end of a job.
 
 use std::time::Duration;
 
@@ -9,8 +9,7 @@ use argonet_settings::{
     FREEZE_SIGNAL, FS_SYNC, NO_CATCH_SIGNAL, NodeSet, Settings, SignalNumber, Signals,
 };
 
-/// What a rank's process needs to know of the user's wishes for its end, where signal handlers can
-/// read it.
+/// The user's settings for the end of a rank's process, in a place that signal handlers can read.
 #[derive(Debug, Clone)]
 pub(crate) struct ExitOptions {
     timeout: Option<Duration>,
@@ -66,7 +65,7 @@ impl ExitOptions {
         }
     }
 
-    /// How long a job of `ranks` ranks may take to end once one has asked for it.
+    /// Time that a job of `ranks` ranks may take to end once a rank has asked for it.
     pub(crate) fn timeout_for(&self, ranks: u32) -> Duration {
         let computed = || {
             let all = self.timeout_factor.saturating_mul(ranks);

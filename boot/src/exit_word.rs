@@ -5,7 +5,7 @@ use core::fmt;
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
-/// How far the guardian has come with ending a job whose ranks may take the exit time-out.
+/// Progress of the guardian with ending a job whose ranks may take the exit time-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoPrimitive, TryFromPrimitive)]
 #[repr(u32)]
 pub(crate) enum ExitStage {
@@ -51,13 +51,13 @@ impl ExitKind {
     }
 }
 
-/// Who ended a job and why, in one word.
+/// The rank that ended a job, and the reason, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExitWord {
-    /// What happened.
+    /// Reason of the end.
     pub kind: ExitKind,
-    /// To whom; the first rank of the host for [`ExitKind::Lost`], meaningless for
-    /// [`ExitKind::Canceled`] and [`ExitKind::Unguarded`].
+    /// The rank that it happened to; the first rank of the host for [`ExitKind::Lost`], meaningless
+    /// for [`ExitKind::Canceled`] and [`ExitKind::Unguarded`].
     pub rank: JobRank,
     /// The exit code of the job, as far as it was known when this was stored; the number of a
     /// signal for [`ExitKind::Signal`] and [`ExitKind::Crashed`].

@@ -3,8 +3,8 @@
 //! host's agent, and the agents let the ranks go when all hosts are there ([`crate::hosts`]).
 //!
 //! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes
-//! the others, who wait for the generation to move: first spinning, then yielding, then asleep on a
-//! futex. They sleep in short stretches and look between them whether the job is ending or a
+//! the others, which wait for the generation to move: first spinning, then yielding, then asleep on
+//! a futex. They sleep in short stretches and look between them whether the job is ending or a
 //! missing rank cannot come any more.
 
 use core::sync::atomic::Ordering;
@@ -21,8 +21,8 @@ use crate::process;
 
 const SPINS: u32 = 200;
 const YIELDS: u32 = 10;
-/// How long a rank sleeps before it looks around again. A failure wakes it at once; this bounds
-/// what a lost wake-up costs.
+/// Time that a rank sleeps before it looks around again. A failure wakes it at once; this bounds
+/// the cost of a lost wake-up.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// Wakes every rank that sleeps at the fence, so that it looks around. Async-signal-safe.
@@ -123,7 +123,7 @@ fn look_around(
         .load(Ordering::Relaxed);
     let absent =
         |r: &JobRank| control.rank_page(*r).fences_entered.load(Ordering::Relaxed) < entered;
-    // Of other hosts it is not known here who is on the way.
+    // This host does not know which ranks of other hosts have entered.
     let missing = || Missing(control.host_ranks().filter(absent).collect());
     if let Some(cause) = ending(control) {
         return Err(BootError::JobEnding {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_passes_before_all_have_entered() {
+    fn no_rank_passes_before_all_have_entered() {
         const RANKS: u32 = 5;
         const ROUNDS: u32 = 300;
         let control = control(RANKS);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_names_who_is_missing_when_its_time_is_up() {
+    fn a_fence_names_the_missing_ranks_when_its_time_is_up() {
         let control = control(3);
         thread::scope(|scope| {
             let other = scope.spawn(|| wait(&control, JobRank(0), Some(Duration::ZERO), || ()));
@@ -253,20 +253,20 @@ mod tests {
     }
 
     #[test]
-    fn the_last_rank_of_a_host_tells_its_agent_and_waits_for_the_other_hosts() {
+    fn the_last_rank_of_a_host_wakes_its_agent_and_waits_for_the_other_hosts() {
         let part = HostPart {
             first: 2,
             ranks: 2,
             neighborhood: 2,
         };
         let control = part_of(6, part);
-        let told = AtomicU32::new(0);
+        let wakeups = AtomicU32::new(0);
         thread::scope(|scope| {
             for rank in part.all().map(JobRank) {
-                let (control, told) = (&control, &told);
+                let (control, wakeups) = (&control, &wakeups);
                 scope.spawn(move || {
                     wait(control, rank, None, || {
-                        assert_eq!(told.fetch_add(1, Ordering::Relaxed), 0);
+                        assert_eq!(wakeups.fetch_add(1, Ordering::Relaxed), 0);
                     })
                 });
             }
@@ -277,7 +277,7 @@ mod tests {
             assert_eq!(fence.generation.load(Ordering::Relaxed), 0);
             complete(fence, 1);
         });
-        assert_eq!(told.load(Ordering::Relaxed), 1);
+        assert_eq!(wakeups.load(Ordering::Relaxed), 1);
         // The agents report a rank of another host that will not come.
         control.rank_page(JobRank(5)).advance(RankState::Finalized);
         let error = wait(&control, JobRank(2), None, || ()).unwrap_err();

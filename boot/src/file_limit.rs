@@ -1,4 +1,4 @@
-//! How many files processes of a job have open.
+//! Number of open files of the processes of a job.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -9,8 +9,8 @@ pub(crate) const SPARE_FILES: u64 = 32;
 /// the process.
 pub(crate) const FILES_OF_AGENT: u64 = 4;
 
-/// What a rank of a job over several hosts has open beside its connections: what it was started
-/// with, what it listens at, and up to 64 connections that have not proved anything yet.
+/// Open files of a rank of a job over several hosts, beside its connections: those that it was
+/// started with, listening sockets, and up to 64 connections that have not authenticated yet.
 const FILES_OF_RANK: u64 = 128;
 
 /// The files that a rank needs which shares memory with all but `others` ranks: as many connections
@@ -52,7 +52,7 @@ mod tests {
         let alone = files_of_rank(0, 2);
         assert_eq!(files_of_rank(63, 1) - alone, 63);
         assert_eq!(files_of_rank(63, 16) - alone, 63 * 16);
-        // The stream itself, whatever is said.
+        // One file for the stream itself, even if 0 connections are allowed.
         assert_eq!(files_of_rank(63, 0), files_of_rank(63, 1));
     }
 }

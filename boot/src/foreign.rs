@@ -1,9 +1,9 @@
-//! Launchers other than this library's, by what they leave in the environment of the processes that
+//! Launchers other than this library's, known by variables in the environment of the processes that
 //! they start.
 //!
 //! Their processes are not ranks of one job: each would be rank 0 of 1. So a program that one of
-//! them has started several times is refused. Where only an allocation is in the environment, as in
-//! a batch script or in a shell of `salloc`, a program starts.
+//! them has started several times is refused. A program starts if only an allocation is in the
+//! environment, as in a batch script or in a shell of `salloc`.
 
 use std::ffi::OsString;
 
@@ -36,8 +36,8 @@ pub(crate) fn foreign_launcher() -> Option<BootError> {
     judge(|name| std::env::var_os(name))
 }
 
-/// What `argonet run` warns of where another launcher has started several processes, since each may
-/// be an `argonet run`.
+/// The warning of `argonet run` if another launcher has started several processes, as each may be
+/// an `argonet run`.
 pub(crate) fn warning() -> Option<String> {
     let BootError::ForeignLauncher {
         variable,
@@ -63,8 +63,8 @@ fn judge(variable: impl Fn(&str) -> Option<OsString>) -> Option<BootError> {
         .filter(|_| !special_step)
         .and_then(|_| sized(STEP_SIZE, SRUN));
     let pmi = sized(PMI_SIZE, "a PMI launcher");
-    // srun speaks PMI, too. Where they differ, one is left from what started the other, and it is
-    // unknown which one: no process of several may count as alone.
+    // srun speaks PMI, too. If they differ, one is left from the launcher that started the other,
+    // and it is unknown which one: no process of several may count as alone.
     let larger = match (srun, pmi) {
         (Some(srun), Some(pmi)) if pmi.2 > srun.2 => Some(pmi),
         (srun, pmi) => srun.or(pmi),
@@ -111,7 +111,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_step_of_several_tasks_is_refused_and_what_has_no_such_step_is_not() {
+    fn a_step_of_several_tasks_is_refused_and_an_allocation_is_not() {
         let step = |id, tasks| {
             let mut all = ALLOCATION.to_vec();
             all.extend([("SLURM_STEP_ID", id), ("SLURM_STEP_NUM_TASKS", tasks)]);

@@ -3,7 +3,7 @@
 //! The user waits for the process of rank 0, so a kill loses the job's code and its report. A rank
 //! 0 that is on its way to its end gets further graces, a bounded number of them:
 //!
-//! * one of its threads had no processor for most of the grace, whatever the job's code;
+//! * one of its threads had no processor for most of the grace, for any code of the job;
 //! * one of its threads computed, or could have, for most of it, and the job ends with 0.
 //!
 //! Each thread is judged by itself. The exit may wait for any of them, as in `pthread_join`, and
@@ -32,7 +32,7 @@ pub(crate) fn has_another(before: &[ThreadTime], now: &[ThreadTime], given: u32,
     given < MORE_GRACES && now.iter().any(is_on_its_way)
 }
 
-/// What a thread had of the processors during one grace.
+/// Processor time of a thread during one grace.
 struct Share {
     ran: Duration,
     waited: Duration,
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn each_thread_is_judged_by_itself() {
-        /// What the threads ran and waited in ms, the code, and whether there is another grace.
+        /// Run and wait times of the threads in ms, the code, and whether there is another grace.
         type Row = (&'static [(u64, u64)], u8, bool);
         let rows: [Row; 8] = [
             (&[(0, 0), (1500, 0)], 0, true),
@@ -145,12 +145,12 @@ mod tests {
     #[test]
     fn threads_begin_and_end_during_a_grace() {
         let (old, new) = (time(1, 9_000, 9_000, RESTS), time(2, 1_000, 0, READY));
-        // The one that has begun computes, whatever the others did before.
+        // The new thread computes; the earlier time of the others does not count.
         assert!(has_another(&[old], &[old, new], 0, 0));
         assert!(!has_another(&[old], &[old, new], 0, 7));
         // It is ready, and has had no time to wait.
         assert!(!has_another(&[old], &[old, time(2, 0, 0, READY)], 0, 0));
-        // One that has ended takes nothing from the others.
+        // A thread that has ended takes nothing from the others.
         let works = time(1, 11_000, 9_000, READY);
         assert!(has_another(
             &[old, time(3, 50_000, 0, RESTS)],

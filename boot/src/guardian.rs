@@ -5,7 +5,7 @@
 //! started itself), a pidfd of the launcher and one of every rank, and the mapping of the control
 //! file; nothing else: no standard streams, no working directory, no signals except SIGKILL. Each
 //! rank's process sends its own pidfd over the socket before it runs the program, so that no
-//! process id is ever looked up (a recycled id cannot be hit), and what was sent before the
+//! process id is ever looked up (a recycled id cannot be hit), and a pidfd that was sent before the
 //! launcher died is still received.
 //!
 //! * The socket ends, unless rank 0 holds its other end, or the launcher's pidfd fires: the
@@ -14,7 +14,7 @@
 //!   stored in the exit word, and every rank's process group is killed.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word
 //!   set so: for a quarter of the exit time-out the others may do the same; those that have not get
-//!   a signal; when the time-out is over, whatever is left is killed.
+//!   a signal; when the time-out is over, remaining processes are killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
 //! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
@@ -57,19 +57,19 @@ use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
 use crate::{grace, process, replaced};
 
-/// How long rank 0 of a job that started itself has to report a failure before it is killed like
+/// Time that rank 0 of a job that started itself has to report a failure before it is killed like
 /// the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 
-/// How long the end of a job waits for the guardian to be gone.
+/// Time that the end of a job waits for the guardian to be gone.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a process that misses the guardian waits until the system can report how it ended,
-/// which it can once init has reaped it.
+/// Time that a process without its guardian waits for the guardian's exit status, which the system
+/// can report once init has reaped it.
 const REAPED: Duration = Duration::from_millis(200);
 
-/// What launcher and guardian send each other, beside a pidfd: one of the `MESSAGE` words, rank,
-/// and process id.
+/// Messages between launcher and guardian, beside a pidfd: one of the `MESSAGE` words, rank, and
+/// process id.
 const MESSAGE_BYTES: usize = 12;
 const MESSAGE_RANK: u32 = 1;
 const MESSAGE_DISMISS: u32 = 2;
@@ -90,8 +90,8 @@ pub(crate) struct Link {
     /// The guardian, to ask how it ended.
     guardian: Option<OwnedFd>,
     pid: u32,
-    /// What rank 0 of a job that started itself holds as long as it runs its program; see
-    /// [`replaced`].
+    /// A descriptor that rank 0 of a job that started itself holds as long as it runs its program;
+    /// see [`replaced`].
     _program: Option<OwnedFd>,
 }
 
@@ -283,7 +283,7 @@ fn send(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<Borr
     });
 }
 
-/// What came.
+/// A message that came.
 struct Message {
     what: u32,
     rank: u32,
@@ -354,7 +354,7 @@ impl Watched {
     }
 }
 
-/// What the guardian waits for.
+/// Events that the guardian waits for.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     /// The process of the rank of this index has ended.
@@ -377,7 +377,7 @@ struct Guardian<'a> {
     /// Ends when rank 0 of a job that started itself runs its program no more.
     program: Option<OwnedFd>,
     ranks: Vec<Watched>,
-    /// How the job is being ended.
+    /// The stage of the end of the job.
     ending: Option<Ending>,
     /// The threads of rank 0 when its grace began.
     threads_of_rank_0: Vec<ThreadTime>,
@@ -387,9 +387,9 @@ struct Guardian<'a> {
 #[derive(Debug, Clone, Copy)]
 struct Ending {
     stage: ExitStage,
-    /// When the next thing is to be done.
+    /// Time of the next step.
     next: Option<Instant>,
-    /// How often rank 0 has had more time.
+    /// Number of times that rank 0 has had more time.
     graces: u32,
 }
 
@@ -454,7 +454,7 @@ impl<'a> Guardian<'a> {
         while !(self.launcher_gone && self.ranks.iter().all(|r| r.ended)) {
             self.step();
         }
-        // Once more, for what ranks that had ended before left behind in their groups.
+        // Once more, for processes in the groups of ranks that had ended before.
         self.ranks.iter().for_each(Watched::kill);
         sys::exit_now(0)
     }
@@ -500,7 +500,7 @@ impl<'a> Guardian<'a> {
             }
         }
         if launcher_fired {
-            // Whatever the launcher sent before it went comes first.
+            // Messages that the launcher sent before its end come first.
             while self.receive() {}
             self.launcher_gone = true;
         }
@@ -588,8 +588,8 @@ impl<'a> Guardian<'a> {
             return;
         }
         let page = self.control.rank_page(rank);
-        // A process that never attached may have been any program; whether its code is a failure is
-        // for the launcher, who knows it, to say.
+        // A process that never attached may have been any program; the launcher, which knows the
+        // program, decides whether its code is a failure.
         page.end_unattached();
         if page.state().is_member() {
             self.control.job().set_exit_word(ExitWord {
@@ -601,7 +601,7 @@ impl<'a> Guardian<'a> {
         self.look_at_exit_word();
     }
 
-    /// Begins what the exit word asks for.
+    /// Begins the end that the exit word asks for.
     fn look_at_exit_word(&mut self) {
         let Some(word) = self.control.job().exit_word() else {
             return;
@@ -631,7 +631,7 @@ impl<'a> Guardian<'a> {
             .is_some_and(|ending| ending.stage == ExitStage::Kill)
     }
 
-    /// Does what it is time for.
+    /// Does the work that is due.
     fn go_on(&mut self) {
         let due = |next: Option<Instant>| next.is_some_and(|next| Instant::now() >= next);
         let Some(ending) = self.ending.filter(|ending| due(ending.next)) else {
@@ -645,7 +645,7 @@ impl<'a> Guardian<'a> {
                 let (graces, next) = if self.begins_grace(given) {
                     (given + 1, Some(Instant::now() + RANK_0_GRACE))
                 } else {
-                    self.kill_what_is_left(given);
+                    self.kill_remaining(given);
                     (given, None)
                 };
                 self.ending = Some(Ending {
@@ -673,7 +673,7 @@ impl<'a> Guardian<'a> {
     }
 
     /// Kills all, and says so where rank 0 is among them, which has had so many further graces.
-    fn kill_what_is_left(&self, given: u32) {
+    fn kill_remaining(&self, given: u32) {
         let rank_0 = self.asked_rank_0();
         let stderr = rank_0.and_then(|r| RankStderr::of(r.pidfd.as_fd(), r.pid));
         let left = self.ranks.iter().filter(|r| !r.ended);
@@ -702,7 +702,7 @@ impl<'a> Guardian<'a> {
 
     /// Signals the ranks that have not come to their end by themselves.
     fn notify(&mut self) {
-        // From now, not from the beginning: what the signal makes the ranks do takes part of the
+        // From now, not from the beginning: the ranks' reaction to the signal takes part of the
         // time-out, however late this process, or the whole host, has come to send it.
         let timeout = self.control.job().exit_timeout();
         let rest = timeout - timeout / WINDOW_PART;

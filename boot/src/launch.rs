@@ -1,4 +1,4 @@
-//! What `argonet run` does: start the ranks, watch them, pass on signals, and settle the exit code.
+//! `argonet run`: start the ranks, watch them, pass on signals, and settle the exit code.
 //!
 //! One thread waits in one `poll` for signals, ranks' pidfds, output and the time limit. Only a
 //! terminal as standard input takes a second thread. A job over several hosts is the part of
@@ -38,7 +38,7 @@ pub const TIMEOUT_CODE: u8 = 124;
 /// of argonet at all.
 pub const NO_CONDUIT: &str = "none";
 
-/// What to launch and how.
+/// The program to launch, and options.
 #[derive(Debug, Clone)]
 pub struct LaunchOptions {
     /// The number of ranks.
@@ -315,7 +315,7 @@ impl Launched<'_> {
         self.ranks.cancel(canceled(code));
     }
 
-    /// All ranks have ended: ends what they left behind, and settles the code and its reason.
+    /// All ranks have ended: ends their remaining descendants, and settles the code and its reason.
     fn finish(mut self, link: &guardian::Link) -> (u8, Option<String>) {
         self.ranks.kill_all();
         let (mut code, reason) = match self.canceled.take() {
@@ -340,7 +340,7 @@ impl Launched<'_> {
     }
 }
 
-/// Waits until a descriptor is ready or `next` comes; what the ready ones stand for.
+/// Waits until a descriptor is ready or `next` comes; returns the events of the ready ones.
 pub(crate) fn fired<E>(fds: &mut [PollFd<'_>], events: Vec<E>, next: Option<Instant>) -> Vec<E> {
     let left = next.map(|d| d.saturating_duration_since(Instant::now()));
     // A time that the system's type cannot hold never comes.

@@ -1,4 +1,4 @@
-//! Starting the ranks of a job and letting them find each other.
+//! Starts the ranks of a job and lets them find each other.
 //!
 //! A rank calls [`attach()`] and gets a [`LocalJob`]: its rank, the number of ranks, three shared
 //! files, a key store and a fence ([`Bootstrap`]). Jobs start in one of three ways, and the program
@@ -9,14 +9,14 @@
 //!   [`attach()`];
 //! * `./prog`: a job of one rank.
 //!
-//! # What the ranks of a host share
+//! # Shared memory of a host
 //!
 //! Three sparse memfds, made before any rank starts and inherited by descriptor, never by
 //! name: *control* (the job page, one page a rank, the key store: [`page`]), *rings* (raw, sized by
 //! the shared-memory conduit) and *segments* (raw, sized by the segment crate). Nothing appears in
 //! `/dev/shm`, so nothing can be left there.
 //!
-//! # How a job ends
+//! # End of a job
 //!
 //! A rank calls [`Bootstrap::finalized`] when it no longer needs the others; how it ends after that
 //! is its own affair, though a non-zero exit code still is the job's. A rank that ends *before*
@@ -28,9 +28,9 @@
 //!    that the ranks' own children end too;
 //! 3. each rank asks the kernel for a SIGKILL when its parent dies.
 //!
-//! Who ended the job is stored once in the *exit word* of the job page; the process that reports
-//! the end of the job reads it there, so that the ranks that were ended because of it are not
-//! blamed.
+//! The *exit word* of the job page records once which rank ended the job, and why; the process that
+//! reports the end of the job reads it there, so that the ranks that were ended because of it are
+//! not blamed.
 //!
 //! A rank that *asks* for the end ([`exit()`], return from main, a signal) leaves the others
 //! `GASNET_EXITTIMEOUT`: they learn of it, end the next time they wait, and are killed when the

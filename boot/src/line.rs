@@ -3,9 +3,9 @@
 //! control memory.
 //!
 //! The key goes this way because a socket's content is nowhere to be found once it has been read:
-//! not in arguments, not in the environment, not in a file. A ring is a byte without a meaning:
-//! what has happened stands in the control memory, so that rings may run together, and may be lost
-//! while one is waiting to be read.
+//! not in arguments, not in the environment, not in a file. A ring is a byte without a meaning: the
+//! event is in the control memory, so that rings may run together, and may be lost while one is
+//! waiting to be read.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

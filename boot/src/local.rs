@@ -1,4 +1,4 @@
-//! A rank's view of its job, through what the ranks of its host share.
+//! A rank's view of its job, through the memory that the ranks of its host share.
 
 use core::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,8 +20,8 @@ use crate::{crash, process, sys, threads};
 
 /// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
 ///
-/// Dropping it unmaps and closes what is shared, and says nothing to the others: a rank that ends
-/// without [`Bootstrap::finalized`] has failed, dropped or not.
+/// Dropping it unmaps and closes the shared memory, and reports nothing to the others: a rank that
+/// ends without [`Bootstrap::finalized`] has failed, dropped or not.
 #[derive(Debug)]
 pub struct LocalJob {
     pub(crate) control: Arc<Control>,
@@ -82,13 +82,13 @@ impl LocalJob {
         }
     }
 
-    /// What the ranks of this host share as a whole, and this host's part of the rest.
+    /// State that the ranks of this host share, and this host's part of the rest.
     #[must_use]
     pub fn job_page(&self) -> &JobPage {
         self.control.job()
     }
 
-    /// What `rank` publishes to the others.
+    /// Values that `rank` publishes to the others.
     ///
     /// # Panics
     /// If there is no such rank.
@@ -225,9 +225,9 @@ impl Bootstrap for LocalJob {
             rank: self.rank,
             code,
         });
-        // The end of the process that the launcher started is what the guardian waits for. If a
-        // script stands between, that process is the group's leader and must go too; the code is in
-        // the exit word.
+        // The guardian waits for the end of the process that the launcher started. If a script
+        // stands between, that process is the group's leader and must go too; the code is in the
+        // exit word.
         if self.launched && getpgrp() != getpid() {
             let _ = kill_current_process_group(Signal::KILL);
         }

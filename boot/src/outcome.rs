@@ -1,11 +1,11 @@
-//! What a job came to: its exit code and the one line that says why, from how its ranks ended.
+//! Outcome of a job: its exit code and the line with the reason, from the ends of its ranks.
 
 use argonet_base::JobRank;
 
 use crate::exit::{ProcessEnd, SmallStack, Verdict, was_ended};
 use crate::page::{ExitKind, ExitWord, RankState};
 
-/// What became of a rank.
+/// End of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fate {
     pub(crate) pid: u32,
@@ -73,7 +73,7 @@ fn failed(rank: JobRank) -> ExitWord {
     }
 }
 
-/// How a rank's process ended, for people who want to follow.
+/// End of a rank's process, in words.
 pub(crate) fn in_words(rank: JobRank, fate: &Fate) -> String {
     let how = match fate.end {
         ProcessEnd::Code(code) => format!("exited with code {code}"),

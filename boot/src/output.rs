@@ -1,12 +1,12 @@
 //! Output of the ranks, line by line, with each line tagged by its rank if the user wants that.
 //!
-//! Every rank writes to pipes of its own; the launcher, or its host's agent, takes what comes
+//! Every rank writes to pipes of its own; the launcher, or its host's agent, takes the bytes
 //! ([`Streams`]) and cuts it into lines. The launcher writes each line whole, with its tag, to its
-//! own standard output or standard error. What a rank leaves without a newline at its end is
-//! written as a line. A line longer than [`MAX_LINE_BYTES`] is written in pieces of that size, all
-//! but the first tagged `[3]+`, so that a rank that never ends a line takes no more memory than
-//! that. When the launcher's own output is not taken, ranks are no longer read, and wait: nothing
-//! piles up beyond `QUEUE_BYTES`.
+//! own standard output or standard error. Output without a newline at the end of a rank is written
+//! as a line. A line longer than [`MAX_LINE_BYTES`] is written in pieces of that size, all but the
+//! first tagged `[3]+`, so that a rank that never ends a line takes no more memory than that. When
+//! the launcher's own output is not taken, ranks are no longer read, and wait: nothing piles up
+//! beyond `QUEUE_BYTES`.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -85,7 +85,7 @@ impl Tagger {
         out.push(b'\n');
     }
 
-    /// Writes what came without a newline.
+    /// Writes the rest that came without a newline.
     fn finish(&mut self, out: &mut Vec<u8>) {
         if !self.line.is_empty() {
             self.write_line(out);
@@ -100,7 +100,7 @@ struct Stream {
     tagger: Tagger,
 }
 
-/// Where a line goes.
+/// Target of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub(crate) enum To {
@@ -133,7 +133,7 @@ impl Lines {
     }
 }
 
-/// The pipes that ranks, and what else was started, write to.
+/// The pipes that ranks, and other started processes, write to.
 #[derive(Debug)]
 pub(crate) struct Streams {
     streams: Vec<Option<Stream>>,
@@ -188,8 +188,8 @@ impl Streams {
         }
     }
 
-    /// Reads once from a pipe and appends whole lines to what `queue_of` gives; whether there may
-    /// be more now.
+    /// Reads once from a pipe and appends whole lines to the queue that `queue_of` returns; whether
+    /// there may be more now.
     pub(crate) fn read<'q>(
         &mut self,
         i: usize,
@@ -213,12 +213,12 @@ impl Streams {
         }
     }
 
-    /// How many pipes there were.
+    /// Number of pipes, with the closed ones.
     pub(crate) fn len(&self) -> usize {
         self.streams.len()
     }
 
-    /// Where pipe `i` goes, if it is open.
+    /// Target of pipe `i`, if it is open.
     pub(crate) fn to(&self, i: usize) -> Option<To> {
         self.streams[i].as_ref().map(|s| s.to)
     }
@@ -229,7 +229,7 @@ impl Streams {
         self.streams[i] = None;
     }
 
-    /// Does not read any more what goes to `to`.
+    /// Stops reading the pipes that go to `to`.
     pub(crate) fn close_all(&mut self, to: To) {
         for stream in &mut self.streams {
             if stream.as_ref().is_some_and(|s| s.to == to) {
@@ -238,8 +238,8 @@ impl Streams {
         }
     }
 
-    /// Takes what is left in pipe `i`, whose rank has ended. If it is still open, a process that
-    /// left the rank's group has it, which is not waited for.
+    /// Takes the rest in pipe `i`, whose rank has ended. If it is still open, a process that left
+    /// the rank's group has it, which is not waited for.
     pub(crate) fn end<'q>(&mut self, i: usize, queue_of: impl FnOnce(To) -> &'q mut Vec<u8>) {
         if let Some(mut stream) = self.streams[i].take() {
             stream.tagger.finish(queue_of(stream.to));
@@ -247,14 +247,14 @@ impl Streams {
     }
 }
 
-/// What a descriptor of [`TaggedOutput::poll_fds`] stands for.
+/// Meaning of a descriptor of [`TaggedOutput::poll_fds`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
     Stream(usize),
     Sink(To),
 }
 
-/// The launcher's output: that of all ranks of its host, tagged, or what agents send.
+/// The launcher's output: from all ranks of its host, tagged, or from agents.
 pub(crate) struct TaggedOutput {
     out: Sink,
     err: Sink,
@@ -286,7 +286,7 @@ impl TaggedOutput {
         self.streams.add_rank(rank, true)
     }
 
-    /// Adds what this waits for to `fds` and what it stands for to `sources`.
+    /// Adds the descriptors to wait for to `fds`, and their sources to `sources`.
     pub(crate) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>, sources: &mut Vec<Source>) {
         for (to, sink) in self.sinks() {
             if !sink.waiting().is_empty() {
@@ -330,8 +330,8 @@ impl TaggedOutput {
     }
 
     /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks
-    /// while the launcher's own output is not taken. Says what of it has been lost, and why, for
-    /// each stream.
+    /// while the launcher's own output is not taken. Returns a line for each stream with losses,
+    /// with the error.
     pub(crate) fn finish(mut self) -> Vec<String> {
         for i in 0..self.streams.len() {
             while self.read(i) {
@@ -351,7 +351,7 @@ impl TaggedOutput {
                 To::Err => "error",
             };
             Some(format!(
-                "writing the ranks' standard {name} failed: {error}; what they wrote there is not complete"
+                "writing the ranks' standard {name} failed: {error}; that output is incomplete"
             ))
         };
         self.sinks().into_iter().filter_map(lost).collect()

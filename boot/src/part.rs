@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use argonet_base::JobRank;
 
-/// Which ranks of a job are on a host, and how many of them share memory.
+/// The ranks of a job on a host, and the number of them that share memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HostPart {
     pub(crate) first: u32,

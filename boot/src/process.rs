@@ -1,6 +1,6 @@
-//! How the process of a rank ends: what it does when it is asked to, and how it asks the others
-//! (spec P13: any rank may exit at any time; the first reports to all, waits a bounded time, then
-//! forces).
+//! End of the process of a rank: its answer to a request for the end, and its own request to the
+//! others (spec P13: any rank may exit at any time; the first reports to all, waits a bounded time,
+//! then forces).
 //!
 //! ```text
 //!  exit(code)      exit(), return from main      INT, TERM ...      the guardian's signal, or news over a network
@@ -44,10 +44,10 @@ use crate::{streams, sys};
 /// The rank that this process is, reachable from signal and exit handlers.
 static RANK: OnceLock<RankProcess> = OnceLock::new();
 
-/// What is done when this process ends; see [`before_the_end`].
+/// Function to call when this process ends; see [`before_the_end`].
 static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 
-/// How an exit is reported to other ranks over a network; see [`report_exits_by`].
+/// Function that reports an exit to other ranks over a network; see [`report_exits_by`].
 static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 
 /// Reports to other ranks over a network that this one ends the job, or forwards that another does
@@ -55,7 +55,7 @@ static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 /// thread cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
 pub type ReportExit = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
 
-/// How far this rank has come with reporting its exit.
+/// Progress of this rank with reporting its exit.
 const NOT_REPORTED: u8 = 0;
 const REPORTING: u8 = 1;
 /// The thread that exits could not: the next one that rests does.
@@ -65,9 +65,9 @@ const REPORTED: u8 = 3;
 /// Between two looks whether another thread has reported.
 const REPORT_PAUSE: Duration = Duration::from_micros(50);
 
-/// How long a rank that waits goes on once it knows that an exit has been reported, and so much
-/// more for each rank of its host, as those may have to wait for a processor: what it waits for,
-/// and has been sent, may still come, so ranks that leave a barrier to exit all do that by
+/// Time that a waiting rank goes on once it knows that an exit has been reported, and so much more
+/// for each rank of its host, as those may have to wait for a processor: messages that it waits for
+/// and that are on their way may still come, so ranks that leave a barrier to exit all do that by
 /// themselves.
 const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(5)];
 
@@ -75,7 +75,7 @@ const GRACE: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(
 const GRACE_OF_0: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(20)];
 
 /// The longest that reporting an exit with 0 takes: no rank confirms it, so the only wait is for
-/// what cannot leave at once.
+/// messages that cannot leave at once.
 const REPORTING_OF_0: Duration = Duration::from_millis(2);
 
 /// The part of the time-out in which a rank that computes is looked at once more.
@@ -88,7 +88,7 @@ const LINGER_PART: u32 = 2;
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
 
 /// From now on a fatal error of this process begins with `*** FATAL ERROR (proc 3): `, and a crash
-/// by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, beside what is written anyway.
+/// by `*** Caught a fatal signal (proc 3): SIGSEGV(11)`, in addition to the usual lines.
 pub fn report_as_gasnet() {
     GASNET_FORM.store(true, Ordering::Relaxed);
 }
@@ -106,7 +106,7 @@ const ASKING: [c_int; 5] = [
     libc::SIGXCPU,
 ];
 
-/// What this process knows of its part.
+/// This process as a rank of its job.
 #[derive(Debug)]
 pub(crate) struct RankProcess {
     control: Arc<Control>,
@@ -124,7 +124,7 @@ pub(crate) struct RankProcess {
     learned: AtomicBool,
     /// Whether the next thread that rests ends the process.
     due: AtomicBool,
-    /// How many signals have asked this process to end.
+    /// Number of signals that have asked this process to end.
     asked: AtomicU32,
     /// The signal by which this process ends, if it is one.
     signal: AtomicI32,
@@ -141,8 +141,8 @@ pub(crate) struct RankProcess {
     worked_ms: AtomicU64,
     /// When it learned that, in milliseconds.
     learned_ms: AtomicU64,
-    /// How far this rank has come with reporting its exit. Written by threads that exit or rest;
-    /// the one that takes it to [`REPORTING`] reports.
+    /// Progress of this rank with reporting its exit. Written by threads that exit or rest; the one
+    /// that takes it to [`REPORTING`] reports.
     reporting: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
@@ -220,14 +220,14 @@ pub(crate) fn this() -> Option<&'static RankProcess> {
     RANK.get().filter(|rank| rank.owner == getpid())
 }
 
-/// Has `act` called when this process ends, however it does but by SIGKILL, perhaps several times:
-/// with true where exit handlers may run, with false in a signal handler, or after a fatal error,
-/// where it must be async-signal-safe. The first function that is given counts.
+/// Has `act` called when this process ends in any way but by SIGKILL, perhaps several times: with
+/// true where exit handlers may run, with false in a signal handler, or after a fatal error, where
+/// it must be async-signal-safe. The first function that is given counts.
 pub fn before_the_end(act: fn(bool)) {
     let _ = BEFORE_END.set(act);
 }
 
-/// Calls what [`before_the_end`] was given.
+/// Calls the function given to [`before_the_end`].
 pub(crate) fn about_to_end(orderly: bool) {
     if let Some(act) = BEFORE_END.get() {
         act(orderly);
@@ -247,13 +247,13 @@ pub fn report_exits_by(report: ReportExit) {
 /// any time: before a [`LocalJob`](crate::LocalJob) is dropped or after, inside a handler, in a
 /// signal handler, while other ranks do the same. The code of the first caller is the job's.
 ///
-/// Where all ranks call this, or have finalized and end, within a quarter of the exit time-out
-/// (`GASNET_EXITTIMEOUT`), nothing is said about it. Ranks that do not then get a signal, which
-/// makes a `SIGQUIT` handler of the program run and the next wait in this library end the process.
-/// Half of the time-out after the first exit they end wherever they are, but for ranks that compute
-/// in a job that ends with 0: those have most of it, and a return of all from `main` says nothing.
-/// Ranks are killed when the time-out is over; one line on standard error names the rank that ended
-/// the job.
+/// If all ranks call this, or have finalized and end, within a quarter of the exit time-out
+/// (`GASNET_EXITTIMEOUT`), nothing is printed. Other ranks then get a signal, which makes a
+/// `SIGQUIT` handler of the program run and the next wait in this library end the process. Half of
+/// the time-out after the first exit they end wherever they are, but for ranks that compute in a
+/// job that ends with 0: those have most of it, and a return of all from `main` says nothing. Ranks
+/// are killed when the time-out is over; one line on standard error names the rank that ended the
+/// job.
 ///
 /// Exit handlers run and streams are written, except in a signal handler: there only C's streams
 /// are, and no exit handler runs. A process that is not a rank just exits.
@@ -373,7 +373,8 @@ impl RankProcess {
             code,
         };
         let word = self.control.job().set_exit_word(own);
-        // Who leaves with another code than the one that did so first leaves because of it.
+        // A rank that leaves with another code than the first one does so because the first one
+        // left.
         let follows = kind == ExitKind::Left && word.kind == ExitKind::Left && word.code != code;
         if kind != ExitKind::Signal && !follows {
             // Changes nothing if this rank has been asked to end before.
@@ -404,8 +405,8 @@ impl RankProcess {
             return;
         }
         self.control.job().report_exit();
-        // A job that is cut short by who leaves with 0 and has not finalized ends with 1, which
-        // only launchers can say.
+        // A job that a rank cuts short by leaving with 0 without finalizing ends with 1; only
+        // launchers can report this.
         let is_left = word.kind == ExitKind::Left && code == 0;
         let Some(report) = REPORTER.get().filter(|_| !is_left) else {
             return;
@@ -443,8 +444,8 @@ impl RankProcess {
         }
     }
 
-    /// The program ends this process with `code`, not because the job ends. Where the rank knew
-    /// already that the job ends with 0, it was not made to end all the same. Async-signal-safe.
+    /// The program ends this process with `code`, not because the job ends. If the rank knew
+    /// already that the job ends with 0, it records that it was not made to end. Async-signal-safe.
     fn note_own_end(&self, code: u8) {
         let word = self.control.job().exit_word();
         let with_0 = code == 0 && word.is_some_and(|word| word.process_code() == 0);
@@ -512,7 +513,7 @@ impl RankProcess {
         self.end_now()
     }
 
-    /// Ends this process as a program ends that is done.
+    /// Ends this process like a program that has finished.
     fn run_exit_handlers(&self) -> ! {
         self.become_ender();
         if self.signal.load(Ordering::Relaxed) != 0 {
@@ -579,7 +580,7 @@ impl RankProcess {
             && self.page().state() == RankState::AskedToEnd;
         let work_ms = processor_ms();
         let step = self.timeout() / COMPUTING_PART;
-        // More than what the library's own threads take.
+        // More than the library's own threads take.
         let least_ms = step.as_millis() as u64 / 8;
         let worked = work_ms > self.worked_ms.swap(work_ms, Ordering::Relaxed) + least_ms;
         let now_ms = now_ms();
@@ -599,7 +600,7 @@ impl RankProcess {
         }
     }
 
-    /// Ends this process now, in whatever state it is. Async-signal-safe but for C's streams.
+    /// Ends this process now, in any state. Async-signal-safe but for C's streams.
     pub(crate) fn end_now(&self) -> ! {
         about_to_end(false);
         if !self.flushed.swap(true, Ordering::Relaxed) {
@@ -625,7 +626,7 @@ impl RankProcess {
     /// A thread waits and the job is ending for the reason of `word`.
     fn obey(&self, word: ExitWord) {
         if !word.kind.leaves_time() {
-            return; // The guardian is killing everybody.
+            return; // The guardian is killing all ranks.
         }
         if self.reporting.load(Ordering::Acquire) == DEFERRED {
             self.report_to_others(word);
@@ -663,8 +664,8 @@ impl RankProcess {
         }
     }
 
-    /// Whether what was on its way to this rank when the end was reported has had time to come. A
-    /// rank that did not run meanwhile has that time yet.
+    /// Whether messages that were on their way to this rank when the end was reported have had time
+    /// to come. A rank that did not run meanwhile has that time yet.
     fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
             self.seen_reported_ms
@@ -673,7 +674,7 @@ impl RankProcess {
         first.is_err_and(|first| now_ms.saturating_sub(first) >= grace)
     }
 
-    /// How long a rank that waits goes on when it knows that the job ends for the reason of `word`;
+    /// Time that a waiting rank goes on when it knows that the job ends for the reason of `word`;
     /// not longer than the guardian leaves it.
     fn grace(&self, word: ExitWord) -> Duration {
         let [at_least, more] = match word.process_code() {
@@ -749,9 +750,10 @@ impl RankProcess {
     }
 }
 
-/// For how long a process that ends in the job of `control` may wait for what others need of it,
-/// such as acknowledgements: no longer than half of the time that is left until it is killed, since
-/// the rest of its end needs time, too. Without a limit while the job is not ending.
+/// For how long a process that ends in the job of `control` may wait until others have all that
+/// they need of it, such as acknowledgements: no longer than half of the time that is left until it
+/// is killed, since the rest of its end needs time, too. Without a limit while the job is not
+/// ending.
 pub(crate) fn exit_grace(control: &Control) -> Duration {
     let left = control.job().time_until_forced(now_ms());
     left.map_or(Duration::MAX, |left| left / LINGER_PART)

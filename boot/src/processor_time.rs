@@ -1,4 +1,4 @@
-//! What the threads of a process have had of the processors, as the scheduler of Linux counts it.
+//! Processor time of the threads of a process, as the scheduler of Linux counts it.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -46,7 +46,7 @@ impl ThreadTime {
         times.flatten().collect()
     }
 
-    /// That of the thread with this directory; `None` once it has ended.
+    /// Times of the thread with this directory; `None` once it has ended.
     fn of(task: &Path) -> Option<Self> {
         let thread = task.file_name()?.to_str()?.parse().ok()?;
         let stat = fs::read_to_string(task.join("stat")).ok()?;
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn work_counts_for_the_thread_that_does_it() {
+    fn work_counts_for_its_thread() {
         let (go_on, rest) = channel::<()>();
-        let (say, said) = channel();
+        let (sender, receiver) = channel();
         let idle = thread::spawn(move || {
-            say.send(own_id()).unwrap();
+            sender.send(own_id()).unwrap();
             rest.recv().unwrap_err();
         });
-        let (own, other) = (own_id(), said.recv().unwrap());
+        let (own, other) = (own_id(), receiver.recv().unwrap());
         let begin = of_thread(own);
         let mut sum = 0_u64;
         let end = begin.ran + Duration::from_millis(20);
@@ -112,7 +112,7 @@ mod tests {
         idle.join().unwrap();
     }
 
-    /// Those that began before it end while the system lists them.
+    /// Threads that began earlier end while the system lists them.
     #[test]
     fn a_thread_is_found_while_others_end() {
         let pid = rustix::process::getpid();
@@ -127,12 +127,12 @@ mod tests {
                 })
             });
             let (last, rest) = channel::<()>();
-            let (say, said) = channel();
+            let (sender, receiver) = channel();
             let idle = thread::spawn(move || {
-                say.send(own_id()).unwrap();
+                sender.send(own_id()).unwrap();
                 rest.recv().unwrap_err();
             });
-            let thread = said.recv().unwrap();
+            let thread = receiver.recv().unwrap();
             go.store(true, Ordering::Relaxed);
             for _ in 0..4 {
                 let all = ThreadTime::of_all(pid);

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdGetfdFlags, pidfd_getfd};
 
-/// How long a line waits for room in the file; it is lost then.
+/// Time that a line waits for room in the file; it is lost then.
 const ROOM: Duration = Duration::from_millis(500);
 
-/// A line is cut to what a pipe that has room takes in one piece.
+/// A line is cut to the length that a pipe with room takes in one piece.
 const MAX_LINE_BYTES: usize = 4096;
 static_assertions::const_assert!(MAX_LINE_BYTES <= libc::PIPE_BUF);
 
@@ -26,7 +26,8 @@ pub(crate) struct RankStderr {
 }
 
 impl RankStderr {
-    /// That of a process which has not been reaped; `None` where the system does not give it.
+    /// The standard error of a process that has not been reaped; `None` if the system does not give
+    /// it.
     pub(crate) fn of(process: BorrowedFd<'_>, pid: Pid) -> Option<Self> {
         const STANDARD_ERROR: i32 = 2;
         let file = match pidfd_getfd(process, STANDARD_ERROR, PidfdGetfdFlags::empty()) {
@@ -37,7 +38,8 @@ impl RankStderr {
         Some(Self { file })
     }
 
-    /// Writes a line, for which it waits a bounded time. What the file does not take is lost.
+    /// Writes a line, for which it waits a bounded time. The rest that the file does not take is
+    /// lost.
     pub(crate) fn say(self, line: &str) {
         let text = format!("{line}\n");
         let mut rest = &text.as_bytes()[..text.len().min(MAX_LINE_BYTES)];
@@ -107,14 +109,14 @@ mod tests {
         let stderr = RankStderr {
             file: file.try_clone().unwrap(),
         };
-        let (said, end) = channel();
+        let (done, end) = channel();
         let line = line.to_owned();
         thread::spawn(move || {
             stderr.say(&line);
-            said.send(()).unwrap();
+            done.send(()).unwrap();
         });
-        let said = end.recv_timeout(Duration::from_secs(60));
-        said.expect("a line that is written or lost");
+        let done = end.recv_timeout(Duration::from_secs(60));
+        done.expect("a line that is written or lost");
     }
 
     fn all_of(mut reader: PipeReader) -> String {
@@ -178,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_that_of_the_process() {
+    fn the_duplicate_is_the_standard_error_of_the_process() {
         let own = rustix::process::getpid();
         let pidfd = rustix::process::pidfd_open(own, rustix::process::PidfdFlags::empty()).unwrap();
         let its = RankStderr::of(pidfd.as_fd(), own).unwrap();

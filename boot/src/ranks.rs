@@ -20,7 +20,7 @@ use crate::page::{Control, ExitKind, ExitWord};
 use crate::spawn::Spawner;
 use crate::sys;
 
-/// How much later than a guardian that is on time the launcher kills ranks, beside another
+/// Delay with which the launcher kills ranks after the guardian should have, beside another
 /// time-out.
 const SLACK: Duration = Duration::from_millis(500);
 
@@ -55,7 +55,7 @@ pub(crate) struct HostRanks<'a> {
     late_failure: Option<JobRank>,
 }
 
-/// What has happened.
+/// An event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RankEvent {
     /// The guardian has gone.
@@ -129,7 +129,7 @@ impl<'a> HostRanks<'a> {
         self.ending
     }
 
-    /// Adds what is waited for to `fds`, and what it stands for to `events`.
+    /// Adds the descriptors to wait for to `fds`, and their events to `events`.
     pub(crate) fn poll_fds<'p>(&'p self, fds: &mut Vec<PollFd<'p>>, events: &mut Vec<RankEvent>) {
         if !self.guardian_gone {
             fds.push(PollFd::new(self.link, PollFlags::IN));
@@ -166,7 +166,7 @@ impl<'a> HostRanks<'a> {
         }
     }
 
-    /// Ends what the guardian does not, or what has to end at once.
+    /// Ends processes that the guardian does not, or that have to end at once.
     pub(crate) fn look_at_exit_word(&mut self, now: Instant) {
         let Some(word) = self.control.job().exit_word() else {
             return;
@@ -249,7 +249,7 @@ impl<'a> HostRanks<'a> {
         fate
     }
 
-    /// What became of each rank, once all have ended.
+    /// End of each rank, once all have ended.
     pub(crate) fn fates(&self) -> Vec<Option<Fate>> {
         let fate = |(i, process): (usize, &RankProcess)| {
             Some(Fate {

@@ -2,8 +2,8 @@
 //!
 //! Such a program knows no ranks, and its code would be the job's although the others were killed
 //! when it ended. Rank 0 alone holds one end of a pipe, which is closed on exec and by nothing else
-//! that it does usually; the guardian, which has the other end, then looks at what the process has
-//! mapped.
+//! that it does usually; the guardian, which has the other end, then looks at the mappings of the
+//! process.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
-/// How the control memory, which every rank has mapped, is called among the mappings of a process.
+/// Name of the control memory, which every rank has mapped, among the mappings of a process.
 const CONTROL: &[u8] = b"/memfd:argonet-control";
 
 /// Makes the guardian's end and that of rank 0.

@@ -5,7 +5,7 @@ use core::hint::black_box;
 
 use crate::error::BootError;
 
-/// How many bytes a [`Secret`] has.
+/// Bytes of a [`Secret`].
 pub const SECRET_BYTES: usize = 32;
 
 /// A key that the processes of a job share: random, never printed, overwritten when it is dropped.

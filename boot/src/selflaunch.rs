@@ -13,11 +13,11 @@ use crate::launch::{LaunchOptions, NO_CONDUIT, launch};
 use crate::sigact::Action;
 use crate::sys;
 
-/// Says to a program what it is where it is no rank.
+/// The variable that gives a program a role other than rank.
 const ROLE_VARIABLE: &str = "ARGONET_ROLE";
 const AGENT: &str = "agent";
 
-/// How many ranks a launcher script wants, which leaves the program's arguments alone.
+/// Number of ranks of a launcher script, which leaves the program's arguments alone.
 const LAUNCH_RANKS_VARIABLE: &str = "ARGONET_LAUNCH_RANKS";
 
 /// The conduit of jobs that are started as those of GASNet's udp.
@@ -104,7 +104,7 @@ fn is_network(conduit: &str, settings: &Settings) -> bool {
     Reach::of(conduit, settings).hosts && conduit != NO_CONDUIT
 }
 
-/// Which conduit the ranks would use.
+/// The conduit that the ranks would use.
 fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
     let chosen = settings.get(&CONDUIT);
     match (settings.given(&CONDUIT), settings.get(&SPAWN_FUNCTION)) {
@@ -114,7 +114,7 @@ fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
     }
 }
 
-/// What a launcher script has left for this process alone.
+/// Takes the number that a launcher script has left for this process alone.
 fn take_launch_ranks() -> Option<OsString> {
     let given = std::env::var_os(LAUNCH_RANKS_VARIABLE)?;
     sys::remove_variable(LAUNCH_RANKS_VARIABLE);
@@ -149,7 +149,7 @@ fn parsed(text: &OsStr) -> Option<u64> {
     digits?.parse().ok().filter(|number| *number > 0)
 }
 
-/// Who wants to know more of a host starts `argonet`'s agent.
+/// An agent within a program answers no questions; `argonet` starts its own agent to ask a host.
 fn answers_nothing(_: Post) -> Answers {
     Box::new(|_| Vec::new())
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_conduit_is_that_of_the_setting_then_of_the_spawner_then_of_the_program() {
+    fn the_setting_chooses_the_conduit_then_the_spawner_then_the_program() {
         let spawner = ("GASNET_SPAWNFN", "L");
         let smp = ("ARGONET_CONDUIT", "smp");
         assert_eq!(conduit("smp", &given(&[])), "smp");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_a_script_gives_is_blamed_on_its_variable() {
+    fn a_bad_number_of_a_script_is_blamed_on_its_variable() {
         let read = |text: &str| number_by_script("./prog".as_ref(), text.as_ref());
         assert_eq!(read("7").unwrap(), 7);
         for bad in ["", "0", "-1", "2x", "99999999999999999999"] {

@@ -40,7 +40,7 @@ use crate::{streams, sys};
 /// Whether this process, or the one that it was forked from, has forked ranks: a process does so
 /// once.
 static SPAWNED: AtomicBool = AtomicBool::new(false);
-/// What rank 0 needs to know at its end, reachable from exit and signal handlers.
+/// State that rank 0 needs at its end, reachable from exit and signal handlers.
 static CHILDREN: OnceLock<Children> = OnceLock::new();
 
 /// The other ranks, as rank 0 remembers them.
@@ -87,7 +87,7 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     };
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
     let control = Arc::new(control);
-    // What is buffered now would be written by every rank.
+    // Every rank would write the text that is buffered now.
     streams::flush();
     let own_group = leave_group_without_terminal();
     // The guardian may ask rank 0 to end before there is a handler: the signal waits until one has
@@ -176,7 +176,7 @@ impl BlockedSignal {
 
 impl Drop for BlockedSignal {
     fn drop(&mut self) {
-        // Discards the signal if it has come all the same.
+        // Discards the signal if it has come.
         let before = Action::ignoring().install(sys::job_signal());
         self.before.restore();
         before.install(sys::job_signal());
@@ -253,7 +253,7 @@ fn fork_rank(
         become_rank(rank, control, link, owner);
         return Ok(None);
     };
-    // Both sides do this, so that it is done whichever runs first.
+    // Both sides do this, so that it is done by the one that runs first.
     let _ = setpgid(Some(pid), Some(pid));
     Ok(Some(pid))
 }
@@ -290,7 +290,7 @@ fn with_children(act: impl FnOnce(&'static Children)) {
 pub(crate) fn watch_guardian() {
     with_children(|c| {
         sigact::signal_on_hang_up(c.link.as_fd(), sys::job_signal());
-        // What has happened before sends no signal.
+        // Events before this sent no signal.
         if c.link.is_broken() {
             c.guardian_gone();
         }
@@ -313,7 +313,7 @@ pub(crate) fn guardian_gone() {
     with_children(Children::guardian_gone);
 }
 
-/// What became of the other ranks.
+/// Ends of the other ranks.
 struct Ends {
     /// The end of the rank asked for.
     asked: ProcessEnd,
@@ -332,11 +332,11 @@ impl Handle for Report {
 }
 
 impl Children {
-    /// Says what all ranks wait for, and asks them for more. Async-signal-safe.
+    /// Prints the waits of all ranks, and asks the ranks for more. Async-signal-safe.
     fn report(&self) {
         let board = Board::new(&self.control);
         let mut text = Fixed::<4096>::default();
-        // What does not fit is cut.
+        // Text that does not fit is cut.
         let _ = write!(text, "argonet: all ranks:\n{board}");
         let _ = rustix::io::write(rustix::stdio::stderr(), text.text());
         board.ask_for_reports(board.reports_asked());
@@ -478,7 +478,7 @@ fn failed(rank: JobRank, end: ProcessEnd) -> ExitWord {
     }
 }
 
-/// Prints the reason for the job's end, if it is one that must be said, on standard error in one
+/// Prints the reason for the job's end, if it is one that must be printed, on standard error in one
 /// write, without allocating.
 fn say(verdict: &Verdict) {
     if !verdict.is_news() {

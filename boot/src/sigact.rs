@@ -1,4 +1,4 @@
-//! Signal handlers, the timer that backs them, and what may be done in one.
+//! Signal handlers, the timer that backs them, and operations that are allowed in one.
 //!
 //! Each function keeps its argument for safety to itself. All of them may be called in a signal
 //! handler, except [`Timer::create`] and [`give_alternate_stack`].
@@ -15,11 +15,11 @@ use crate::sys;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival {
     pub(crate) signal: c_int,
-    /// Who sent it: `SI_TIMER`, `SI_USER`, a band code of a descriptor, ...
+    /// Its sender: `SI_TIMER`, `SI_USER`, a band code of a descriptor, ...
     pub(crate) code: c_int,
 }
 
-/// What handles signals; `handle` must be async-signal-safe.
+/// A handler of signals; `handle` must be async-signal-safe.
 pub(crate) trait Handle {
     fn handle(arrival: Arrival);
 }
@@ -34,7 +34,7 @@ extern "C" fn enter<H: Handle>(signal: c_int, info: *mut libc::siginfo_t, _conte
     unsafe { *errno = before };
 }
 
-/// What a signal does.
+/// Action of a signal.
 #[derive(Clone, Copy)]
 pub(crate) struct Action(libc::sigaction);
 
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Action {
 }
 
 impl Action {
-    /// What `signal` does now.
+    /// The present action of `signal`.
     pub(crate) fn of(signal: c_int) -> Self {
         // SAFETY: zero is a valid `sigaction`; the pointers are to live objects or null.
         unsafe {
@@ -102,7 +102,7 @@ impl Action {
         (address != libc::SIG_DFL && address != libc::SIG_IGN).then_some(address)
     }
 
-    /// Makes `signal` do this; what it did before.
+    /// Makes `signal` do this, and returns its action before.
     pub(crate) fn install(&self, signal: c_int) -> Self {
         let mut before = Self::default_one();
         // SAFETY: both point to live `sigaction`s; the function in `self`, if any, is `enter` of a
@@ -146,7 +146,7 @@ pub(crate) fn in_signal_handler(is_ours: impl Fn(&Action) -> bool) -> bool {
 }
 
 /// Gives this thread an alternate stack with room for some handlers on top of each other, unless it
-/// has one. It stays for good. That of Rust's standard library has room for one.
+/// has one. It stays for good. The stack of Rust's standard library has room for one.
 pub(crate) fn give_alternate_stack() {
     const BYTES: usize = 256 << 10;
     // SAFETY: zero is a valid `stack_t`; the memory mapped is this call's alone, of the length
@@ -192,7 +192,7 @@ impl Timer {
         }
     }
 
-    /// Sets it off `after` now, whatever it was set to.
+    /// Sets it off `after` now, in place of any earlier setting.
     pub(crate) fn arm(&self, after: Duration) {
         let after = after.max(Duration::from_millis(1));
         let value = libc::timespec {

@@ -10,7 +10,7 @@ use crate::sys::{SIGNAL_RECORD_BYTES, SignalSet};
 /// The signal that asks for a report of all ranks. It is not passed on.
 pub(crate) const REPORT: Signal = Signal::USR2;
 
-/// What a user or a batch system sends to a launcher.
+/// Signals that a user or a batch system sends to a launcher.
 const COLLECTED: [Signal; 8] = [
     Signal::INT,
     Signal::TERM,
@@ -64,7 +64,7 @@ impl AsFd for LauncherSignals {
 }
 
 impl Drop for LauncherSignals {
-    /// Signals mean again what they meant before.
+    /// Signals have their former actions again.
     fn drop(&mut self) {
         self.before.restore();
     }

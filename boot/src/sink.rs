@@ -7,16 +7,16 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::pipe::PIPE_BUF;
 
-/// How much may wait to be written before ranks are no longer read.
+/// Bytes that may wait to be written before ranks are no longer read.
 pub(crate) const QUEUE_BYTES: usize = 256 << 10;
 
-/// Where lines go.
+/// Target of lines.
 pub(crate) struct Sink {
     to: BorrowedFd<'static>,
     queue: Vec<u8>,
-    /// How much of `queue` has been written.
+    /// Bytes of `queue` that have been written.
     written: usize,
-    /// How much may be written at once without blocking when `to` is writable.
+    /// Bytes that may be written at once without blocking when `to` is writable.
     chunk: usize,
     /// The output cannot be written any more.
     closed: bool,
@@ -48,7 +48,7 @@ impl Sink {
         self.to
     }
 
-    /// Where to append lines.
+    /// The queue to append lines to.
     pub(crate) fn queue(&mut self) -> &mut Vec<u8> {
         &mut self.queue
     }

@@ -31,7 +31,7 @@ use crate::secret::Secret;
 use crate::selfspawn::no_process;
 use crate::sys::{self, SignalSet};
 
-/// What is the same for all ranks of a launch.
+/// Parameters that are the same for all ranks of a launch.
 pub(crate) struct Spawner<'a> {
     pub(crate) program: &'a OsString,
     pub(crate) args: &'a [OsString],
@@ -43,19 +43,19 @@ pub(crate) struct Spawner<'a> {
     pub(crate) files: SharedFiles,
     /// Whether all neighborhoods of the host have their segments in one file.
     pub(crate) reaches_segments: bool,
-    /// Where a rank's process announces itself to the guardian.
+    /// The socket on which a rank's process announces itself to the guardian.
     pub(crate) link: BorrowedFd<'a>,
     pub(crate) key: &'a Secret,
     /// The standard input of rank 0, where it is not the launcher's own.
     pub(crate) input: Option<OwnedFd>,
-    /// What the launcher has changed for itself and ranks get back.
+    /// Signal mask and file limit: the launcher has changed both, and ranks get them back.
     pub(crate) mask: SignalSet,
     pub(crate) file_limit: Rlimit,
 }
 
-/// What the ranks find in their environment.
+/// Environment of the ranks.
 pub(crate) enum Environment<'a> {
-    /// What the launcher has, and the conduit.
+    /// The launcher's environment, and the conduit.
     Own { conduit: &'a str },
     /// Exactly this.
     Given(&'a [(OsString, OsString)]),
@@ -129,8 +129,8 @@ impl Spawner<'_> {
                 // The launcher died before the signal was armed.
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            // From here on the guardian knows the process, and what it starts, whatever becomes of
-            // the launcher.
+            // From here on the guardian knows the process, and its descendants, even if the
+            // launcher dies.
             guardian::announce(sys::inherited_fd(link), rank);
             if let Some(affinity) = &affinity {
                 sched_setaffinity(None, affinity)?;
@@ -181,7 +181,7 @@ fn input_of_rank_0() -> Stdio {
     }
 }
 
-/// How often a launcher in the background looks whether it may read from its terminal again.
+/// Interval at which a launcher in the background looks whether it may read its terminal again.
 const BACKGROUND_PAUSE: Duration = Duration::from_millis(250);
 
 /// Copies the terminal to `pipe` until the user ends the input, the reader goes away or the

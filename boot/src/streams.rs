@@ -1,4 +1,4 @@
-//! What standard streams of this process still hold when it ends, and whether it can be written.
+//! Text in standard streams of this process at its end, and whether it can be written.
 //!
 //! The C library writes its buffers at exit and drops what a full device does not take, so a job
 //! whose output is incomplete would end with 0. Each end of a process that the library knows writes
@@ -17,7 +17,7 @@ use crate::output::code_without_output;
 use crate::{process, sys};
 
 /// Whether output has been lost. Written and read by the thread that ends the process; a signal
-/// handler that ends it instead may miss what the interrupted thread was about to store.
+/// handler that ends it instead may miss text that the interrupted thread was about to store.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
@@ -93,7 +93,7 @@ fn note(error: Option<i32>) {
         Some(name) => line.write_str(name),
         None => write!(line, "error number {}", error.raw_os_error()),
     };
-    let _ = writeln!(line, "; what was written there is not complete");
+    let _ = writeln!(line, "; that output is incomplete");
     sys::say_line(&line);
 }
 

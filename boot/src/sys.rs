@@ -1,5 +1,5 @@
-//! The system calls that rustix does not wrap, and what a process may do between fork and exec or
-//! in a signal handler.
+//! The system calls that rustix does not wrap, and operations that a process may do between fork
+//! and exec or in a signal handler.
 //!
 //! Each function keeps its argument for safety to itself, so that the rest of the crate needs none.
 #![allow(unsafe_code)]
@@ -16,7 +16,7 @@ use crate::board::Fixed;
 use crate::streams;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// How many threads this process has.
+/// Number of threads of this process.
 pub(crate) fn thread_count() -> io::Result<usize> {
     Ok(fs::read_dir("/proc/self/task")?.count())
 }
@@ -55,7 +55,7 @@ pub(crate) fn say(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// A line that is made and written without allocating; what does not fit is cut.
+/// A line that is made and written without allocating; text that does not fit is cut.
 pub(crate) type Line = Fixed<512>;
 
 /// Writes a line on standard error in one piece. Async-signal-safe.
@@ -106,13 +106,13 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
         )
     };
     if sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
-        // A group without members is what is wanted.
+        // A group without members is no error.
         let _ = kill_process_group(pid, signal);
     }
 }
 
-/// How the process behind `pidfd`, which need not be a child and has the id `pid`, ended, as
-/// wait(2) has it; `None` while that is not known: before it has ended, or, on kernels before 6.15,
+/// Exit status, as wait(2) has it, of the process behind `pidfd`, which need not be a child and has
+/// the id `pid`; `None` while it is not known: before it has ended, or, on kernels before 6.15,
 /// once it has been reaped. Async-signal-safe.
 pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     /// `struct pidfd_info` in its first version.
@@ -135,8 +135,8 @@ pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     };
     // SAFETY: a live descriptor, and a struct of the size that the request names, which the kernel
     // reads and writes.
-    let told = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
-    if told == 0 && info.mask & PIDFD_INFO_EXIT != 0 {
+    let result = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
+    if result == 0 && info.mask & PIDFD_INFO_EXIT != 0 {
         return Some(info.exit_code);
     }
     status_of_zombie(pid)
@@ -193,7 +193,8 @@ impl SignalSet {
         }
     }
 
-    /// Blocks these signals in this thread, in addition to those blocked; what was blocked before.
+    /// Blocks these signals in this thread, in addition to those blocked; returns the set blocked
+    /// before.
     pub(crate) fn block(&self) -> Self {
         self.mask(libc::SIG_BLOCK)
     }
@@ -208,7 +209,7 @@ impl SignalSet {
         self.mask(libc::SIG_UNBLOCK);
     }
 
-    /// What this thread blocks. Async-signal-safe.
+    /// Signals that this thread blocks. Async-signal-safe.
     pub(crate) fn blocked() -> Self {
         Self::of(&[]).mask(libc::SIG_BLOCK)
     }
@@ -265,7 +266,7 @@ pub(crate) fn send_job_signal(pidfd: BorrowedFd<'_>) {
     }
 }
 
-/// What gives [`on_exit`] the exit code; without it the handler gets 0.
+/// The C function that gives [`on_exit`] the exit code; without it the handler gets 0.
 #[cfg(target_env = "gnu")]
 mod exit_hook {
     use core::ffi::{c_int, c_void};
@@ -283,7 +284,7 @@ mod exit_hook {
 }
 
 /// Calls `handler` with the exit code when the process exits by `exit` or by returning from main.
-/// Where the C library does not pass the code, the handler gets 0.
+/// The handler gets 0 if the C library does not pass the code.
 pub(crate) fn on_exit(handler: fn(c_int)) -> io::Result<()> {
     static HANDLER: std::sync::OnceLock<fn(c_int)> = std::sync::OnceLock::new();
     HANDLER

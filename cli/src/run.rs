@@ -1,4 +1,4 @@
-//! `argonet run`: the command line of the launcher. What it does is in [`argonet_boot::launch`].
+//! `argonet run`: the command line of the launcher. Its work is in [`argonet_boot::launch`].
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -104,7 +104,7 @@ impl Run {
                 return BAD_SETTINGS.into();
             }
         };
-        // Rank 0 prints what the ranks read; that it is printed is one of them.
+        // Rank 0 prints the settings that the ranks read; GASNET_VERBOSEENV itself is one of them.
         if settings.peek(&VERBOSE_ENV) {
             settings.announce(|line| eprintln!("{line}"));
         } else {

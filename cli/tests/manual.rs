@@ -1,4 +1,4 @@
-//! The manual pages name what the programs offer, and the README shows programs that compile.
+//! The manual pages name all options of the programs, and the README shows programs that compile.
 
 use std::path::Path;
 use std::process::Command;
@@ -39,7 +39,7 @@ fn the_manual_pages_name_every_option() {
 }
 
 #[test]
-fn the_manual_page_of_run_says_what_each_conduit_is() {
+fn the_manual_page_of_run_describes_each_conduit() {
     let page = text("docs/man/argonet-run.1");
     let (_, conduits) = page
         .split_once("\\-\\-conduit \" \\fINAME")
@@ -65,7 +65,7 @@ fn the_readme_shows_the_example() {
     );
 }
 
-/// What `argonet info` prints with these options; nothing where it fails.
+/// Output of `argonet info` with these options; nothing if it fails.
 fn info(options: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
     command
@@ -105,7 +105,7 @@ fn settings_are_printed_in_three_forms() {
     }
 }
 
-/// What `argonet info` says of a job, with a setting.
+/// Facts of a job by `argonet info`, with a setting.
 fn facts(ranks: &str, name: &str, value: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_argonet"));
     command.args(["info", "-n", ranks]).env(name, value);
@@ -138,9 +138,9 @@ fn facts_follow_ranks_and_settings() {
         .output()
         .expect("argonet can be run");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("ARGONET_WAIT") && said.contains("sometimes"),
-        "{said}"
+        errors.contains("ARGONET_WAIT") && errors.contains("sometimes"),
+        "{errors}"
     );
 }

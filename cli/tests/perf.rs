@@ -1,5 +1,5 @@
-//! `argonet perf` as a program: what it measures, what it writes, what it refuses. No figure is
-//! asserted: those depend on the machine and on what else runs there.
+//! `argonet perf` as a program: its measurements, its files, its errors. No figure is asserted:
+//! figures depend on the machine and its load.
 #![cfg(target_os = "linux")]
 
 #[path = "../../tests/example/mod.rs"]
@@ -160,7 +160,7 @@ fn other_forms_of_the_report() {
     assert_eq!(document["metrics"][0]["goal"], Value::Null, "{one}");
 }
 
-/// What --tune finds is read by the jobs that it is for, as it measures itself with it.
+/// Jobs read the file that --tune writes, also those in which it measures itself.
 #[test]
 fn a_tuning_file_is_written_and_read() {
     let scratch = Scratch::new("perf-tune");
@@ -181,7 +181,7 @@ fn a_tuning_file_is_written_and_read() {
         "3 ranks in 1 neighborhood(s)",
         "gather of 512 B",
         "\nARGONET_COLL_TREE_LIMIT=",
-        // Ranks of one host exchange straight, whatever the limit.
+        // Ranks of one host exchange directly, for any limit.
         "# GASNET_COLL_EXCHANGE_DISSEM_LIMIT_PER_THREAD: in this job",
     ] {
         assert!(written.contains(part), "{part}: {written}");
@@ -191,8 +191,7 @@ fn a_tuning_file_is_written_and_read() {
         let mut lines = of.lines().filter_map(|line| line.strip_prefix(&start));
         lines.next().map(str::to_owned)
     };
-    // A job that has read a file begins with what it says, unless the environment says something
-    // else.
+    // A job that has read a file begins with its settings, unless the environment has others.
     fs::write(
         &file,
         "ARGONET_COLL_TREE_LIMIT = 3 KB\nGASNET_COLL_SCRATCH_SIZE=7777\n",

@@ -49,7 +49,7 @@ fn build(package: &str, kind: &str, name: &str) -> PathBuf {
         .args(["build", "--quiet", "--package", package, kind, name])
         .args(["--profile", profile])
         .current_dir(env!("CARGO_MANIFEST_DIR"));
-    // Cargo marks the target directory itself, and not what it makes in there for a `--target`.
+    // Cargo marks the target directory itself, and not the directory in it for a `--target`.
     match (above.join("CACHEDIR.TAG").exists(), above.parent()) {
         (false, Some(directory)) => {
             let target = above.file_name().expect("the name of a target");

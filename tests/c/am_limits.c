@@ -28,9 +28,9 @@ static gex_Event_t some_event;
 static const gex_Event_t *local_completions[3];
 static gex_Flags_t flag_sets[6];
 
-enum { ASK = 200, TELL, INSIDE, INSIDE_DONE };
-static volatile int told, inside_done;
-static volatile uint64_t told_value;
+enum { ASK = 200, ANSWER, INSIDE, INSIDE_DONE };
+static volatile int answered, inside_done;
+static volatile uint64_t answer_value;
 
 /* The same query as seen from the other side. */
 static void ask(gex_Token_t token, gex_AM_Arg_t which, gex_AM_Arg_t lc, gex_AM_Arg_t set, gex_AM_Arg_t count) {
@@ -38,15 +38,15 @@ static void ask(gex_Token_t token, gex_AM_Arg_t which, gex_AM_Arg_t lc, gex_AM_A
   uint64_t value;
   gex_Token_Info(token, &info, GEX_TI_SRCRANK);
   value = queries[which].max(team, info.gex_srcrank, local_completions[lc], flag_sets[set], (unsigned)count);
-  gex_AM_ReplyShort2(token, TELL, 0, (gex_AM_Arg_t)(value >> 32), (gex_AM_Arg_t)(uint32_t)value);
+  gex_AM_ReplyShort2(token, ANSWER, 0, (gex_AM_Arg_t)(value >> 32), (gex_AM_Arg_t)(uint32_t)value);
 }
-static void tell(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low) {
+static void answer(gex_Token_t token, gex_AM_Arg_t high, gex_AM_Arg_t low) {
   (void)token;
-  told_value = (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
-  told = told + 1;
+  answer_value = (uint64_t)(uint32_t)high << 32 | (uint32_t)low;
+  answered = answered + 1;
 }
 
-/* By token it is what it is by team and rank. */
+/* A limit by token is that by team and rank. */
 static void inside(gex_Token_t token) {
   gex_Token_Info_t info;
   int lc, set;
@@ -94,10 +94,10 @@ static void check_class(int which, int lc, int set) {
       CHECK_EQ(queries[which].max(gex_TM_Pair(ep, 0), rank, how, flags, count), bytes);
       before = bytes;
       if (count % 8 == 0 && me < rank) {
-        int now = told;
+        int now = answered;
         CHECK_EQ(gex_AM_RequestShort4(team, rank, ASK, 0, which, lc, set, (gex_AM_Arg_t)count), 0);
-        GASNET_BLOCKUNTIL(told == now + 1);
-        CHECK_EQ(told_value, bytes);
+        GASNET_BLOCKUNTIL(answered == now + 1);
+        CHECK_EQ(answer_value, bytes);
       }
     }
     if (before < least) least = before;
@@ -144,7 +144,7 @@ static void bounds(void) {
 int main(int argc, char **argv) {
   gex_AM_Entry_t table[] = {
       {ASK, (gex_AM_Fn_t)ask, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 4, NULL, "ask"},
-      {TELL, (gex_AM_Fn_t)tell, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, NULL, "tell"},
+      {ANSWER, (gex_AM_Fn_t)answer, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 2, NULL, "answer"},
       {INSIDE, (gex_AM_Fn_t)inside, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0, NULL, "inside"},
       {INSIDE_DONE, (gex_AM_Fn_t)inside_finished, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REPLY, 0, NULL, "inside_finished"}};
   int which, lc, set, round;

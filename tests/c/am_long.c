@@ -139,7 +139,7 @@ static int arguments(gex_Rank_t rank, int total) {
   return total;
 }
 
-/* The address of an empty message is the handler's, whatever it is; no segment is needed, no source read. */
+/* The handler of an empty message gets its address unchanged; no segment is needed, no source read. */
 static int nothing(gex_Rank_t rank, int total) {
   static const uintptr_t wild[] = {0, 1, (uintptr_t)-1, (uintptr_t)-4096, 0x7fff, (uintptr_t)1 << 40};
   size_t i;

@@ -10,7 +10,7 @@ static volatile int answered, constants;
 static unsigned char *source;
 static gex_Event_t left_behind[4096];
 static volatile int left;
-static const unsigned char constant[40] = "in a page that nobody may write to    ";
+static const unsigned char constant[40] = "in a page that is mapped read-only     ";
 
 #define HANDLERS(M)                                                                             \
   static void numbered_##M(gex_Token_t token, void *data, size_t bytes CHECK_LIST_##M(CHECK_PARAMETER)) { \

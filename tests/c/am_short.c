@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
   total = flood(0, total);
   check_barrier();
   CHECK_EQ(answered, total);
-  /* Each rank was asked by all in turn, and flooded by one neighbor, itself, and at rank 0 by everybody. */
+  /* Each rank was asked by all in turn, and flooded by one neighbor, itself, and at rank 0 by all ranks. */
   CHECK_EQ(asked, 34 * (int)ranks + 6000 * 2 + (me == 0 ? 6000 * (int)ranks : 0));
   return check_finish();
 }

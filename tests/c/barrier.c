@@ -3,7 +3,8 @@
 #include "check.h"
 #include <sched.h>
 
-/* How a rank leaves. Who tries lets others run in between, as there may be more ranks than processors. */
+/* How a rank leaves. A rank that tries yields in between, as there may be more ranks than
+ * processors. */
 enum { WAIT, TRY, WHOLE, WAYS };
 static int way;
 
@@ -18,16 +19,16 @@ static int pass(int in, int in_flags, int out, int out_flags) {
 }
 
 static void result_is_named(int id) {
-  int told = ~id;
-  CHECK_EQ(gasnet_barrier_result(&told), 0);
-  CHECK_EQ(told, id);
-  told = ~id;
-  CHECK_EQ(gasnet_barrier_result(&told), 0);
-  CHECK_EQ(told, id);
+  int result = ~id;
+  CHECK_EQ(gasnet_barrier_result(&result), 0);
+  CHECK_EQ(result, id);
+  result = ~id;
+  CHECK_EQ(gasnet_barrier_result(&result), 0);
+  CHECK_EQ(result, id);
 }
 static void result_is_nameless(void) {
-  int told = 0;
-  CHECK(gasnet_barrier_result(&told) != 0);
+  int result = 0;
+  CHECK(gasnet_barrier_result(&result) != 0);
 }
 
 static const int names[] = {0, 1, -1, (int)0xcafef00d, INT32_MAX, INT32_MIN, 42};
@@ -54,7 +55,8 @@ static void matches(int name) {
       CHECK_OK(pass(mine ? name + 1 : name, mine ? none : 0, mine ? name + 1 : name, mine ? none : 0));
       result_is_named(name);
     }
-    /* Those that came without a name may leave by the right one, and those with it must not leave without. */
+    /* Ranks that came without a name may leave by the right one; ranks with it must not leave
+     * without. */
     CHECK_OK(pass(mine ? name : 0, mine ? 0 : none, name, 0));
     result_is_named(name);
   }
@@ -113,7 +115,7 @@ static void not_before_all(void) {
       int result;
       gasnet_barrier_notify(5, 0);
       result = gasnet_barrier_try(5, 0);
-      /* Too early, or the late one came meanwhile, which it has said before. */
+      /* Too early, or the late rank came meanwhile; it has announced that before. */
       while (result == GASNET_ERR_NOT_READY) {
         sched_yield();
         result = gasnet_barrier_try(5, 0);

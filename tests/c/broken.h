@@ -48,7 +48,7 @@ BROKEN_INLINE uint32_t broken_add(gasnett_strongatomic32_t *p, uint32_t v) {
 }
 #define gasnett_strongatomic32_add(p, v, flags) broken_add(p, v)
 #elif defined(BROKEN_SWAP)
-/* Swaps whatever is there. */
+/* Swaps for any old value. */
 #define gasnett_strongatomic64_compare_and_swap(p, old, value, flags) ((p)->ctr = (value), 1)
 #elif defined(BROKEN_TEARING)
 /* Writes one half after the other. */
@@ -63,7 +63,7 @@ BROKEN_INLINE void broken_set(gasnett_strongatomic64_t *p, uint64_t v) {
 #undef gasnett_atomic_compare_and_swap
 #define gasnett_atomic_compare_and_swap(p, old, value, flags) ((void)(p), (void)(old), 1)
 #elif defined(BROKEN_WMB)
-/* What comes after the barrier is there before what comes before it. */
+/* Stores after the barrier are visible before those ahead of it. */
 #undef gasnett_local_wmb
 #define gasnett_local_wmb()                                                                                            \
   do {                                                                                                                 \
@@ -79,7 +79,7 @@ BROKEN_INLINE void broken_set(gasnett_strongatomic64_t *p, uint64_t v) {
 #define GASNETT_THREADKEY_DECLARE(key) extern void *argonett_key_##key
 #define GASNETT_THREADKEY_DEFINE(key) void *argonett_key_##key = 0
 #elif defined(BROKEN_CALLOC)
-/* Leaves what was there. */
+/* Leaves the old value. */
 #include <stdlib.h>
 BROKEN_INLINE void *broken_calloc(size_t bytes) {
   void *block = malloc(bytes);
@@ -87,7 +87,7 @@ BROKEN_INLINE void *broken_calloc(size_t bytes) {
 }
 #define calloc(count, bytes) broken_calloc((count) * (bytes))
 #elif defined(BROKEN_PUT)
-/* Forgets the last byte of what is longer than a word. */
+/* Forgets the last byte of copies that are longer than a word. */
 #define gex_RMA_PutNBI(tm, rank, to, from, bytes, lc, flags)                                                           \
   (gex_RMA_PutNBI)(tm, rank, to, from, (bytes) > 8 ? (bytes) - 1 : (bytes), lc, flags)
 #elif defined(BROKEN_BESIDE)

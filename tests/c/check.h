@@ -1,4 +1,4 @@
-/* What the programs of this directory share: starting and ending a job, checks that end it, patterns and random numbers.
+/* Common part of the programs of this directory: starting and ending a job, checks that end it, patterns and random numbers.
  *
  * A program that ends well prints "PASS name" last, from rank 0, when all ranks have come to its end. */
 #ifndef ARGONET_TESTS_CHECK_H
@@ -112,7 +112,7 @@ static inline int check_all_near(void) {
   return count == ranks;
 }
 
-/* How often something is done that takes a trip to a peer each time: a trip over a network takes a hundred times as long. */
+/* Number of repetitions of an operation with a trip to a peer each time: a trip over a network takes a hundred times as long. */
 static inline unsigned check_trips(unsigned by_memory, unsigned by_network) {
   return check_all_near() ? by_memory : by_network;
 }
@@ -161,7 +161,7 @@ static inline void check_filled_at(const char *file, int line, const void *from,
 static inline void check_all_at(const char *file, int line, const void *from, size_t bytes, int value) {
   size_t at;
   for (at = 0; at < bytes; ++at)
-    check_equal(file, line, "a byte that nobody should write", ((const unsigned char *)from)[at],
+    check_equal(file, line, "a byte that should stay unchanged", ((const unsigned char *)from)[at],
                 (unsigned char)value);
 }
 /* `bytes` bytes that hold all the same value. */

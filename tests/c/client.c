@@ -1,4 +1,4 @@
-/* gex_Client_Init: what it gives, what it does to argc and argv, what can be asked of its objects. */
+/* gex_Client_Init: its results, its effect on argc and argv, queries of its objects. */
 #include "check.h"
 
 static void arguments(int argc, char **argv) {

@@ -6,7 +6,7 @@
 enum { MOST = 30000, MANY = 40 };
 static const size_t counts[] = {1, 2, 7, 100, 1024, 4097, MOST};
 
-/* What rank r gives as element i: small, so that sums and products of floats are exact. */
+/* Element i of rank r: small, so that sums and products of floats are exact. */
 static int given(gex_Rank_t r, size_t i) { return 1 + (int)((r * 7 + i * 3) % 3); }
 
 #define COMBINE(name, type, expression) \
@@ -124,7 +124,7 @@ int main(int argc, char **argv) {
   gex_TM_Split(&half, team, (int)(me % 2), -(int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
   users(team);
   users(half);
-  /* Which ranks combine depends on the neighborhoods. */
+  /* The neighborhoods determine the ranks that combine. */
   gex_Event_Wait(gex_Coll_ReduceToAllNB(team, &calls, &calls, GEX_DT_I32, sizeof calls, 1, GEX_OP_MAX, NULL, NULL, 0));
   CHECK(ranks == 1 || calls > 0);
   many(half);

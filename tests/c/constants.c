@@ -1,5 +1,5 @@
-/* Types, sizes, signs and values that the compiler can compare; what must be usable in #if, in case labels and in static
- * tables; flags that must not share bits; objects that are nothing. */
+/* Types, sizes, signs and values that the compiler can compare; constants that must be usable in #if,
+ * in case labels and in static tables; flags that must not share bits; objects that are nothing. */
 #include "check.h"
 #include <gasnet_coll.h>
 #include <gasnet_mk.h>
@@ -36,7 +36,7 @@
 #error exactly one kind of segment
 #endif
 #if !GASNET_SUPPORTS_TI_SRCRANK || !GASNET_SUPPORTS_TI_EP
-#error what each token tells
+#error contents of tokens
 #endif
 #if GASNET_ALIGNED_SEGMENTS != 0 && GASNET_ALIGNED_SEGMENTS != 1
 #error one or nought

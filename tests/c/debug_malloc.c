@@ -1,4 +1,4 @@
-/* Checked memory: what it holds, what is counted, what the environment has it filled with, what is reported at the end.
+/* Checked memory: its contents, its counts, its filling by the environment, its report at the end.
  * A release build has none of it. */
 #include "check.h"
 
@@ -67,7 +67,7 @@ static void check_blocks(void) {
   CHECK_EQ(now.freed_objects - before.freed_objects, 10);
 }
 
-/* The environment: a byte for what is new, words of 8 bytes for what is freed, which is kept. */
+/* The environment: a byte for new blocks, words of 8 bytes for freed ones, which are kept. */
 static void check_filling(void) {
   unsigned char *block = (unsigned char *)gasnett_debug_malloc(33);
   unsigned char *volatile freed = block;
@@ -78,7 +78,7 @@ static void check_filling(void) {
   gasnett_debug_memcheck_all();
 }
 
-/* What is never freed is in the report, and what is freed is not. */
+/* The report has blocks that were never freed, and none that were. */
 static void check_report(void) {
   char name[64], line[256];
   int leaks = 0, others = 0, counts = 0;

@@ -1,4 +1,4 @@
-/* `debug_malloc_end exit|return` leaves a block behind; the driver reads what is reported of it at the end. */
+/* `debug_malloc_end exit|return` leaves a block behind; the driver reads the report on it at the end. */
 #include "check.h"
 
 #include <gasnet_tools.h>

@@ -1,5 +1,5 @@
 /* Messages between endpoints of which one at least is a further one: each has handlers of its own
- * under the same indices; what tokens say; 0 to 16 arguments; mediums and longs of all sizes, into
+ * under the same indices; contents of tokens; 0 to 16 arguments; mediums and longs of all sizes, into
  * what the endpoint has bound, by address and by offset; negotiated payloads; replies of all kinds,
  * to the endpoint that asked; teams of such endpoints; floods. Handlers that are registered with
  * the first endpoint alone serve all of a process's endpoints. */
@@ -19,17 +19,17 @@ static int marks[EPS];
 /* The endpoint that a handler's token names is the one that it was registered with, and its entry says the same. */
 static void check_token(gex_Token_t token, int mine, int request, int is_long, gex_Rank_t *from) {
   gex_Token_Info_t info;
-  gex_TI_t told = gex_Token_Info(token, &info, GEX_TI_ALL);
-  CHECK(told & GEX_TI_SRCRANK && told & GEX_TI_EP);
+  gex_TI_t known = gex_Token_Info(token, &info, GEX_TI_ALL);
+  CHECK(known & GEX_TI_SRCRANK && known & GEX_TI_EP);
   CHECK_SAME(info.gex_ep, eps[mine]);
   CHECK(info.gex_srcrank < ranks);
-  if (told & GEX_TI_ENTRY) CHECK_SAME(info.gex_entry->gex_cdata, &marks[mine]);
-  if (told & GEX_TI_IS_REQ) CHECK_EQ(info.gex_is_req, request);
-  if (told & GEX_TI_IS_LONG) CHECK_EQ(info.gex_is_long, is_long);
+  if (known & GEX_TI_ENTRY) CHECK_SAME(info.gex_entry->gex_cdata, &marks[mine]);
+  if (known & GEX_TI_IS_REQ) CHECK_EQ(info.gex_is_req, request);
+  if (known & GEX_TI_IS_LONG) CHECK_EQ(info.gex_is_long, is_long);
   *from = info.gex_srcrank;
 }
 
-/* Where a rank's requests, or replies to it, go in the segment of an endpoint. */
+/* Place of a rank's requests, or of replies to it, in the segment of an endpoint. */
 static char *slot(char *base, gex_Rank_t rank) { return base + (size_t)rank * SLOT; }
 
 /* Requests say from which endpoint they come, and how a long reply is to name its place. */
@@ -297,7 +297,7 @@ static void in_a_team(void) {
   free(list);
 }
 
-/* Where some endpoints cannot have messages, or do not exist, limits of all are those of the others. */
+/* Limits of all endpoints are those of the endpoints that exist and can have messages. */
 static void with_gaps(void) {
   gex_HSL_t lock = GEX_HSL_INITIALIZER;
   gex_TM_t one;

@@ -1,5 +1,5 @@
 /* Further endpoints: their numbers, what they can do, segments of their own, reached through pairs; refusals leave the
- * outputs alone. Where one endpoint is all there is, a second one is refused for want of resources. */
+ * outputs alone. If there can be one only, a second one is refused for want of resources. */
 #include "check.h"
 #include <gasnet_mk.h>
 
@@ -11,7 +11,7 @@ static void refused(void) {
   gex_EP_t made = ep;
   int result;
   gex_System_SetVerboseErrors(0);
-  /* Where there can be one only, two things are wrong with this. */
+  /* If there can be one endpoint only, this has two errors. */
   result = gex_EP_Create(&made, client, 0, 0);
   if (GASNET_MAXEPS > 1) CHECK_EQ(result, GASNET_ERR_BAD_ARG);
   else CHECK(result == GASNET_ERR_BAD_ARG || result == GASNET_ERR_RESOURCE);

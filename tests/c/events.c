@@ -48,7 +48,7 @@ static void pending(void) {
       gasnet_AMPoll();
     }
     CHECK(events[2] != GEX_EVENT_INVALID);
-    /* One that is done and one that is not: some, not all; the done one is struck out. */
+    /* A done event and a pending one: some, not all; the done one is struck out. */
     events[0] = a_put(0);
     while (events[0] != GEX_EVENT_INVALID) {
       int result = gex_Event_TestSome(events, 4, 0);

@@ -38,7 +38,7 @@ static void at_exit(void) {
   if (write(1, text, sizeof text - 1) < 0) _exit(99);
 }
 
-/* What the ranks that do not end are doing. */
+/* Work of the ranks that do not end. */
 static void otherwise(const char *doing) {
   static char bytes[100];
   if (is(doing, "barrier")) check_barrier();

@@ -9,7 +9,7 @@ static volatile int answers;
 static char *base;
 static unsigned char bytes[MOST];
 
-/* Where replies of a rank go. */
+/* Place of the replies of a rank. */
 static char *place(gex_Rank_t from) { return base + (size_t)(ranks + from) * SLOT + AT; }
 
 static gex_Token_Info_t about(gex_Token_t token) {

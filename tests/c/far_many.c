@@ -1,4 +1,4 @@
-/* Memory that is bound and not attached, by whatever way it is reached: the attached segment through a second endpoint,
+/* Memory that is bound and not attached, reached in every way: the attached segment through a second endpoint,
  * created ones through pairs in all directions; hundreds of transfers at once, as events, implicit and in regions; a
  * segment that is destroyed while it is bound, and another in its place. */
 #include "check.h"
@@ -8,7 +8,7 @@ enum { PIECE = 3000, MANY = 60, SLOT = PIECE * MANY, WAYS = 3, TURNS = 5 };
 static unsigned char out[SLOT], in[SLOT];
 static gex_EP_t eps[WAYS];
 
-/* Who reaches whom: the first endpoint has the attached segment, the second too, the third another one. */
+/* Pairs of endpoints: the first has the attached segment, the second too, the third another one. */
 static gex_TM_t pair(int from, int to) { return gex_TM_Pair(eps[from], gex_EP_QueryIndex(eps[to])); }
 
 static void transfers(gex_TM_t by, gex_Rank_t rank, char *to, uint32_t key) {
@@ -113,11 +113,11 @@ int main(int argc, char **argv) {
       if (other == me) CHECK_SAME(there, heap[turn]);
       for (from = 0; from < WAYS; ++from)
         for (to = 0; to < WAYS; ++to) {
-          /* Few turns with all of them: that takes long. */
+          /* Few turns with all pairs, as they take long. */
           if (turn > 0 && (from + to + turn) % 4) continue;
           transfers(pair(from, to), other, (to == 2 ? there : attached) + me * SLOT, (uint32_t)(turn * 100 + from * 10 + to));
         }
-      /* What went through the second endpoint lies in the attached segment. */
+      /* Bytes that went through the second endpoint lie in the attached segment. */
       CHECK_EQ(gex_RMA_PutBlockingVal(pair(2, 1), other, attached + me * SLOT + 5, 0xabcdef, 4, 0), 0);
       CHECK_EQ(gex_RMA_GetBlockingVal(team, other, attached + me * SLOT + 5, 4, 0), 0xabcdef);
       CHECK_EQ(gex_RMA_PutBlockingVal(pair(2, 2), other, (void *)(uintptr_t)(me * SLOT + 7), 0x1234 + turn, 4,
@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     gex_Segment_Destroy(made, 0);
     CHECK_SAME(gex_EP_QuerySegment(eps[2]), GEX_SEGMENT_INVALID);
     CHECK_SAME(gex_EP_QuerySegment(eps[1]), segment);
-    /* The client's memory stays, and what was put there. */
+    /* The client's memory stays, with the bytes that were put there. */
     for (rank = 0; rank < ranks; ++rank) {
       uint32_t value;
       memcpy(&value, heap[turn] + rank * SLOT + 7, 4);

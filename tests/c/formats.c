@@ -1,5 +1,5 @@
-/* Lists of memory, strides and transfers written out: what they say, and that they stay within the
- * room that the bufsz calls return. */
+/* Lists of memory, strides and transfers written out: their text, within the room that the bufsz
+ * calls return. */
 #include "check.h"
 
 #include <gasnet_tools.h>

@@ -91,13 +91,13 @@ int main(int argc, char **argv) {
   registers(table, expected, 2);
   used[200] = used[249] = 1;
 
-  /* A later call goes on where the last one stopped, around what is taken. */
+  /* A later call goes on where the last one stopped, around indices that are taken. */
   table[0] = entry(0, expected[0] = 250);
   table[1] = entry(0, expected[1] = 248);
   registers(table, expected, 2);
   used[250] = used[248] = 1;
 
-  /* All that remain, in one call. */
+  /* All remaining indices, in one call. */
   count = 0;
   for (free_ones = 255; free_ones >= GEX_AM_INDEX_BASE; --free_ones)
     if (!used[free_ones]) {

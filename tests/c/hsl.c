@@ -50,7 +50,7 @@ static void alone(void) {
     for (i = 0; i < 10; ++i) gex_HSL_Destroy(&made[i]);
   }
   CHECK(inside.before == 1 && inside.after == 2);
-  /* What may be asked while a lock is held. */
+  /* Calls that are allowed while a lock is held. */
   gex_HSL_Lock(&fixed);
   CHECK_EQ(gex_System_QueryJobRank(), me);
   CHECK_EQ(gex_TM_QuerySize(team), ranks);

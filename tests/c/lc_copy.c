@@ -1,4 +1,4 @@
-/* GEX_FLAG_LC_COPY_YES and _NO: advice on whether a source is copied; whatever comes of it, data and completion are those
+/* GEX_FLAG_LC_COPY_YES and _NO: advice on whether a source is copied. Data and completion are those
  * of any other put or message. */
 #include "check.h"
 

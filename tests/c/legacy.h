@@ -1,4 +1,4 @@
-/* What programs of GASNet-1 share, beside check.h: a start by gasnet_init and gasnet_attach. */
+/* Common part of programs of GASNet-1, beside check.h: a start by gasnet_init and gasnet_attach. */
 #ifndef ARGONET_TESTS_LEGACY_H
 #define ARGONET_TESTS_LEGACY_H
 

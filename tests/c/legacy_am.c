@@ -6,7 +6,7 @@
 /* For each number of arguments a handler of requests and one of replies, for messages with payload and for those without. */
 enum { SHORT = 128, ANSWER_SHORT = SHORT + 17, LOADED = ANSWER_SHORT + 17, ANSWER_LOADED = LOADED + 17 };
 enum { BYTES = 1500, KEY = 11, ANSWER_KEY = 12 };
-/* Where longs go in a segment, and their replies. */
+/* Places of longs in a segment, and of their replies. */
 enum { PLACE = 4096, ANSWER_PLACE = 8192 };
 
 static volatile int answers;
@@ -27,7 +27,7 @@ static gasnet_node_t source(gasnet_token_t token) {
 /* Not by the macro: it would have the whole call in its message. */
 static void sent(int result) { CHECK_OK(result); }
 
-/* What a handler may assume of its payload. */
+/* Promises about the payload of a handler. */
 static void check_payload(const void *data, size_t bytes, uint32_t key, const char *place) {
   CHECK_EQ(bytes, BYTES);
   if (place) CHECK_SAME(data, place);

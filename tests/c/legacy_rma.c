@@ -5,14 +5,14 @@ enum { SEEN = 200 };
 static volatile int seen;
 static char *base;
 
-/* What was put before a message is there when that comes. */
+/* Bytes that were put before a message are there when its handler runs. */
 static void look(gasnet_token_t token, gasnet_handlerarg_t value) {
   (void)token;
   CHECK_EQ(*(volatile int *)(void *)base, value);
   seen = seen + 1;
 }
 
-static const char fixed[] = "memory that nobody may write";
+static const char fixed[] = "memory that is read-only";
 
 int main(int argc, char **argv) {
   gasnet_handlerentry_t table[] = {{SEEN, (gex_AM_Fn_t)look}};

@@ -4,7 +4,7 @@
 
 #include "legacy.h"
 
-/* What the longest transfer has, at an odd address; beyond it one byte on each side stays as it was. */
+/* Bytes of the longest transfer, at an odd address; one byte on each side stays unchanged. */
 enum { LEGACY_MOST = 140000, LEGACY_ROOM = LEGACY_MOST + 64 };
 
 static char *legacy_source, *legacy_back;
@@ -105,7 +105,7 @@ static inline void legacy_values(gasnet_node_t node, char *to) {
              bytes == 8 ? value : value & ((UINT64_C(1) << 8 * bytes) - 1));
 }
 
-/* Fills of all lengths; the value is a byte, whatever else is in it. */
+/* Fills of all lengths; the value is the lowest byte of the argument. */
 static inline void legacy_fills(gasnet_node_t node, char *to) {
   static const size_t sizes[] = {0, 1, 5, 64, 65536, 65537, LEGACY_MOST};
   size_t i;

@@ -1,4 +1,5 @@
-/* Start of a GASNet-1 program: what is allowed before gasnet_attach, what that refuses, and the objects afterwards. */
+/* Start of a GASNet-1 program: calls allowed before gasnet_attach, its errors, and the objects
+ * afterwards. */
 #include "legacy.h"
 
 #if GASNET_VERSION != 1 || GASNET_SPEC_VERSION_MAJOR != 1 || GASNET_SPEC_VERSION_MINOR < 8
@@ -79,7 +80,7 @@ int main(void) {
   before_attach();
   refused();
   gasnet_client_attach_hook = hook;
-  /* No bytes become one page; what the last argument says is history. */
+  /* No bytes become one page; the last argument has no effect any more. */
   CHECK_OK(gasnet_attach(NULL, 0, 0, 123));
   CHECK_EQ(hooked, GASNET_PAGESIZE);
   gasnet_QueryGexObjects(&same_client, &same_ep, &same_team, &segment);

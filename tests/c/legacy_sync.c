@@ -77,9 +77,10 @@ static void arrays(void) {
   gasnet_wait_syncnb_all(handles, 2);
 }
 
-/* A message waits until a call polls. Each rank sends to the next one, which has said that it left the library: a put says so,
- * and another that the message is there, which both must be done without a call of their target. Elsewhere it is seen only that the
- * call takes what has come some time. */
+/* A message waits until a call polls. Each rank sends to the next one after that has left the
+ * library: a put reports this, and another put that the message is there; both must complete
+ * without a call of their target. Elsewhere the test only sees that the call handles the message
+ * some time. */
 static void polls(void) {
   enum { READY = 0, SENT = 64 };
   char *mine = legacy_segment(me), *next = legacy_segment(check_next()), *previous = legacy_segment(check_previous());

@@ -55,7 +55,7 @@ static void descriptor(gex_AM_SrcDesc_t made, const void *buffer, size_t least, 
   CHECK_EQ(gex_AM_SrcDescSize(made), gex_AM_SrcDescSize(made));
 }
 
-/* How a reply is made. */
+/* Ways to make a reply. */
 enum { OWN_BUFFER, CLIENT_NOW, CLIENT_EVENT, LIBRARY, LIBRARY_EMPTY_FIRST, REPLIES };
 
 static void reply(gex_Token_t token, int is_long, void *data, size_t bytes, int how, gex_AM_Arg_t key) {
@@ -203,7 +203,7 @@ static int counted(gex_Rank_t rank, int total) {
   return total;
 }
 
-/* How a request is made. */
+/* Ways to make a request. */
 enum { REQUEST_NOW, REQUEST_GROUP, REQUEST_EVENT, REQUEST_LIBRARY, REQUESTS };
 
 /* One request of up to `most` bytes, at least `least`; a quarter of them is canceled at first, some are committed only

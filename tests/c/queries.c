@@ -1,5 +1,5 @@
-/* What can be asked of the job: neighbors, hosts, positions, threads, names of errors, limits; all of it from handlers too
- * where that is allowed, and agreed upon by all ranks. */
+/* Queries of the job: neighbors, hosts, positions, threads, names of errors, limits; from handlers,
+ * too, if that is allowed, with the same answers at all ranks. */
 #include "check.h"
 #include <gasnet_coll.h>
 

@@ -10,7 +10,7 @@ enum { ROUNDS = 60000, FAR_ROUNDS = 1000 };
 enum { ROUNDS = 2000000, FAR_ROUNDS = 1000 };
 #endif
 
-/* A domain gives back what it was made of, unknown flags too, and domains of one team are apart. */
+/* A domain returns the arguments that it was made with, unknown flags too, and domains of one team are apart. */
 static void domains(void) {
   gex_AD_t ad = GEX_AD_INVALID, other = GEX_AD_INVALID;
   const gex_Flags_t flags = 0x40000000u | GEX_FLAG_AD_FAVOR_REMOTE;
@@ -85,7 +85,7 @@ static void floats(char *own) {
   gex_Event_Wait(gex_AD_OpNB_DBL(ad, NULL, me, own, GEX_OP_CAS, nan_value, zero, 0));
   gex_Event_Wait(gex_AD_OpNB_DBL(ad, &result, me, own, GEX_OP_FCAS, -zero, 1.0, 0));
   CHECK(memcmp(&result, &zero, sizeof zero) == 0);
-  /* Of a NaN the operand is taken, whichever it is. */
+  /* If the word or the operand is a NaN, the operand is taken. */
   gex_Event_Wait(gex_AD_OpNB_DBL(ad, NULL, me, own, GEX_OP_MIN, nan_value, 0, 0));
   gex_Event_Wait(gex_AD_OpNB_DBL(ad, &result, me, own, GEX_OP_FMAX, -5.0, 0, 0));
   CHECK(memcmp(&result, &nan_value, sizeof result) == 0);
@@ -95,7 +95,7 @@ static void floats(char *own) {
   gex_AD_Destroy(ad);
 }
 
-/* A store with release and a load with acquire hand over what was written before. */
+/* A store with release and a load with acquire hand over earlier stores. */
 static void handed_over(char *const *bases) {
   gex_AD_t ad = GEX_AD_INVALID;
   uint32_t turn;

@@ -46,7 +46,8 @@ static inline gex_Flags_t some_flags(void) {
   return flags;
 }
 
-/* The ways to start an operation. What the compiler knows to be one operation is another way than what it does not. */
+/* The ways to start an operation. A constant operation, known to the compiler, is inlined in another
+ * way than one in a variable. */
 enum { NB, NBI, NBI_REGION, WAYS };
 
 /* Defines for a type: after_DT, what an operation makes of op0, in a wide type without overflow; do_DT, an operation that is
@@ -129,7 +130,7 @@ enum { NB, NBI, NBI_REGION, WAYS };
     do_##DT(ad, NB, &results[0], rank, word - 1, GEX_OP_GET, 0, 0, 0);                                                 \
     do_##DT(ad, NB, &results[2], rank, word + 1, GEX_OP_GET, 0, 0, 0);                                                 \
     CHECK(results[0] == beside[0] && results[2] == beside[1]);                                                         \
-    /* What the compiler knows. */                                                                                     \
+    /* Constant operations, as the compiler inlines them. */                                                           \
     op0 = NUMBER(type), op1 = NUMBER(type);                                                                            \
     gex_Event_Wait(gex_AD_OpNB_##DT(ad, NULL, rank, word, GEX_OP_SET, op0, 0, 0));                                     \
     gex_Event_Wait(gex_AD_OpNB_##DT(ad, &results[0], rank, word, GEX_OP_FADD, op1, 0, 0));                             \
@@ -207,7 +208,7 @@ static inline void hammer(gex_TM_t tm, char *const *bases, uint64_t count) {
       CHECK(rank != me || i == 0 || before > last);
       if (rank == me) last = before;
       sum += before;
-      /* A compare-and-swap of everybody succeeds some time. */
+      /* The compare-and-swap of each rank succeeds some time. */
       do {
         gex_Event_Wait(gex_AD_OpNB_U64(ints, &before, rank, at + 8, GEX_OP_GET, 0, 0, 0));
         gex_Event_Wait(gex_AD_OpNB_U64(ints, &value, rank, at + 8, GEX_OP_FCAS, before, before + 3, 0));

@@ -1,5 +1,5 @@
-/* What was put is seen by plain loads at the target: after a barrier, after a message that followed a blocking put, and
- * what the target stores before a barrier is seen by gets. */
+/* Plain loads at the target see the bytes of puts: after a barrier, and after a message that
+ * followed a blocking put. Gets see the target's stores before a barrier. */
 #include "check.h"
 
 enum { SLOT = 4096, ROUNDS = 50, ASK = 180, ANSWER };

@@ -11,7 +11,7 @@ static gex_Rank_t source_of(gex_Token_t token) {
   gex_Token_Info(token, &info, GEX_TI_SRCRANK);
   return info.gex_srcrank;
 }
-/* Where `from` works in any segment; the first slot is its owner's. */
+/* The slot of `from` in any segment; the first slot is the owner's. */
 static size_t slot(gex_Rank_t from) { return (size_t)(from + 1) * SLOT; }
 static void *offset(size_t bytes) { return (void *)(uintptr_t)bytes; }
 

@@ -83,7 +83,7 @@ static void refused(void) {
   gex_System_SetVerboseErrors(1);
 }
 
-/* What is attached may be published too, by all, some or none, again and again. */
+/* An attached segment may be published, too, by all, some or none, again and again. */
 static void published(void) {
   gex_EP_t eps[1];
   gex_Rank_t rank;

@@ -1,4 +1,4 @@
-/* GASNET_SEGMENT_EVERYTHING: what can be asked, and put, get, values and long messages to static data, constants, stack,
+/* GASNET_SEGMENT_EVERYTHING: queries, and put, get, values and long messages to static data, constants, stack,
  * heap and mapped memory of every rank, memory that comes and goes, offsets, and a target that does not call the library.
  * With the argument "messages" the kernel copies nothing between the ranks. */
 /* Memory that is mapped, and process_vm_readv. */
@@ -25,7 +25,7 @@ static const char constant[] = "a constant, which lies in pages that are not wri
 static char static_area[RANKS * MOST], initialized_area[RANKS * MOST] = {1};
 static volatile char waited_for;
 
-/* What a rank publishes to the others. */
+/* Addresses that a rank publishes to the others. */
 typedef struct {
   char *area[AREAS];
   const char *constant;

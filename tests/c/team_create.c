@@ -139,7 +139,7 @@ static void endpoints(void) {
       uint32_t key = from * 300 + rank;
       check_bound(made[i], rank, &owner, &local, &size);
       CHECK(owner != NULL && size >= (uintptr_t)(2 * ranks) * EACH);
-      /* What neighbors have attached is mapped here; the other is in its own process alone. */
+      /* Neighbors' attached segments are mapped here; other segments are in their own process alone. */
       CHECK_EQ(local != NULL, list[rank].gex_rank == me || (rank % 2 == 1 && check_is_near(list[rank].gex_rank)));
       owner += from * EACH;
       check_fill(bytes, sizeof bytes, key);
@@ -156,7 +156,7 @@ static void endpoints(void) {
     }
   for (i = 0; i < 2; ++i) barriers[i] = gex_Coll_BarrierNB(made[i], 0);
   gex_Event_WaitAll(barriers, 2, 0);
-  /* What each of the members has put lies in the segment of the member that it was for. */
+  /* The bytes that each member has put lie in the segment of their target. */
   for (i = 0; i < 2; ++i) {
     char *own = i ? base : (char *)gex_Segment_QueryAddr(other);
     for (rank = 0; rank < count; ++rank)

@@ -5,7 +5,7 @@
 /* MOST is in KiB. */
 enum { ROUNDS = 4096, SETTLED = 512, MOST = 256 };
 
-/* KiB of this process's own memory; what it shares with others fills in the course of a job. */
+/* KiB of this process's own memory; memory that it shares fills in the course of a job. */
 static long resident(void) {
   char line[200];
   long own = 0;

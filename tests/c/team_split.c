@@ -5,7 +5,7 @@
 
 enum { ROUNDS = 30, COLORS = 3, SCRATCH = 192 };
 
-/* What one rank of a parent chooses. */
+/* Choice of one rank of a parent. */
 struct choice {
   int joins, color, key;
 };

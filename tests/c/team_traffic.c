@@ -6,7 +6,7 @@ enum { ASK = 150, MEDIUM, LONG, ANSWER, EACH = 4096 };
 static volatile int answered;
 static char *mine;
 
-/* Requests say who sent them, as a rank of the job, and who is to get them. */
+/* Requests hold their sender, as a rank of the job, and their target. */
 static void from(gex_Token_t token, gex_AM_Arg_t sender, gex_AM_Arg_t to) {
   gex_Token_Info_t info;
   gex_Token_Info(token, &info, GEX_TI_SRCRANK | GEX_TI_EP);
@@ -71,7 +71,7 @@ static void transfers(gex_TM_t tm, gex_Rank_t rank, uint32_t key) {
   CHECK_SAME(owner, world_owner);
   CHECK_SAME(local, world_local);
 #ifdef ARGONET_NEAR_VERSION
-  /* What is inlined for one is for the other. */
+  /* The inlined path is the same for both. */
   CHECK_EQ(argonet_near_entry(tm, rank), argonet_near_entry(team, to));
 #endif
   CHECK_EQ(size, world_size);

@@ -4,8 +4,8 @@
 #include "check_threads.h"
 
 enum { LIVES = 1600, WARM = 100, BYTES = 512, PING = 200, PONG };
-/* What the system may keep of stacks and heaps; and over connections, whose buffers grow once, with the first long burst. That
- * is 130 and 350 bytes a life. */
+/* Memory that the system may keep of stacks and heaps; and over connections, whose buffers grow
+ * once, with the first long burst. This is 130 and 350 bytes a life. */
 enum { SLACK_KB = 192, SLACK_KB_OF_CONNECTIONS = 512 };
 
 static char *bases[64];
@@ -79,7 +79,7 @@ int main(int argc, char **argv) {
   for (turn = 0; turn < LIVES; ++turn) {
     for (i = 0; i < threads; ++i) check_begin(i, live);
     for (i = 0; i < threads; ++i) CHECK_EQ(pthread_join(check_each[i].handle, NULL), 0);
-    /* What they have left is completed by the polls of others. */
+    /* Polls of other threads complete the operations that they have left. */
     gasnet_AMPoll();
     if (turn == WARM) warm = private_kb();
   }

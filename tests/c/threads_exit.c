@@ -1,4 +1,4 @@
-/* `threads_exit THREADS CASE CODE`: any thread of any rank ends the job, whatever the others are doing. */
+/* `threads_exit THREADS CASE CODE`: any thread of any rank ends the job, during any work of the others. */
 #include "check_threads.h"
 
 enum { END = 210, NOTHING };

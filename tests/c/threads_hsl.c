@@ -3,7 +3,7 @@
 
 enum { LOCKS = 3, ROUNDS = 1500, ADD = 180, ADDED };
 
-/* Counters are plain: what the lock does not protect is lost. */
+/* Counters are plain: increments outside of the lock are lost. */
 static struct {
   gex_HSL_t lock;
   uint64_t sum, twice;

@@ -35,10 +35,10 @@ static void *work(void *argument) {
       CHECK_EQ(gex_AD_OpNBI_U64(ints[far], NULL, rank, words + 1, GEX_OP_SUB, i, 0, flags), 0);
       CHECK_EQ(gex_AD_OpNBI_U64(ints[far], NULL, rank, words + 2, i % 2 ? GEX_OP_INC : GEX_OP_DEC, 0, 0, 0), 0);
       CHECK_EQ(gex_AD_OpNBI_DBL(floats[far], NULL, 0, first + 3, GEX_OP_ADD, 0.25, 0, flags), 0);
-      /* A lock of one word: what it guards is changed in two steps. */
+      /* A lock of one word, whose value is changed in two steps. */
       if (i % 16 == 0) {
         do {
-          /* What frees it may have to be handled here. */
+          /* The message that frees it may have to be handled here. */
           gasnet_AMPoll();
           gex_Event_Wait(gex_AD_OpNB_U64(ints[far], &before, 0, first + 4, GEX_OP_FCAS, 0, 1, GEX_FLAG_AD_ACQ));
         } while (before);
@@ -49,7 +49,7 @@ static void *work(void *argument) {
     }
     gex_NBI_Wait(GEX_EC_RMW, 0);
     tickets[far][thread->index] = sum;
-    /* One that the next thread waits for. */
+    /* An operation that the next thread waits for. */
     check_meet();
     handed[thread->index].result = 0;
     handed[thread->index].event = gex_AD_OpNB_U64(ints[far], &handed[thread->index].result, me,

@@ -8,7 +8,7 @@ static char *bases[64];
 static gex_TM_t far_team;
 static gex_EP_t second;
 
-/* What a thread starts and another one waits for. */
+/* Operations that a thread starts and another one waits for. */
 static struct {
   gex_Event_t events[MANY + 1];
   unsigned char out[SLOT], in[PIECE];
@@ -58,7 +58,7 @@ static void forms(gex_TM_t by, gex_Rank_t rank, int thread, int round, unsigned 
 
 static pthread_barrier_t stand;
 
-/* Operations of one thread are none of another's, whatever is under way there. */
+/* Waits of one thread don't include operations of another. */
 static void own_operations(int thread, unsigned char *out) {
   gex_Rank_t rank = check_next();
   char *to = slot(rank, thread);

@@ -1,4 +1,5 @@
-/* GASNET_PARSYNC: any thread may call, one at a time; the client excludes them. What a thread starts another one ends. */
+/* GASNET_PARSYNC: any thread may call, one at a time; the client excludes them. A
+ * thread may end operations of another one. */
 #include "check_threads.h"
 
 enum { ROUNDS = 300, ASK = 220, ANSWER };

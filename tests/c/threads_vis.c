@@ -1,6 +1,6 @@
 /* Non-contiguous puts and gets of random shapes by all threads at once, in all forms, some under
- * way together, compared byte by byte with a model, with the bytes between the pieces; what is
- * reported to peers when the data are there. In attached segments and by pairs whose memory is not;
+ * way together, compared byte by byte with a model, with the bytes between the pieces; reports
+ * to peers when the data are there. In attached segments and by pairs whose memory is not;
  * with GASNET_SEGMENT_EVERYTHING in static memory, and with the further argument "messages" without
  * copies by the kernel. */
 #include "check_threads.h"
@@ -8,12 +8,12 @@
 
 #include <gasnet_coll.h>
 
-enum { TURNS = 60, SLOTS = 3, TELLS = 4, ROOMS = SLOTS + TELLS, TOLD = 201, COUNTED = 202, MOST_RANKS = 4, MOST_USERS = 8 };
+enum { TURNS = 60, SLOTS = 3, REPORTS = 4, ROOMS = SLOTS + REPORTS, REPORT = 201, COUNTED = 202, MOST_RANKS = 4, MOST_USERS = 8 };
 
-/* What is reported to a peer: whose transfer it was, and the sum of all bytes of its room. */
+/* Report to a peer: the origin of the transfer, and the sum of all bytes of its room. */
 typedef struct {
   uint32_t giver, thread, room, sum;
-} telling;
+} report;
 
 /* A transfer that is under way. */
 typedef struct {
@@ -25,8 +25,8 @@ typedef struct {
 
 static char *bases[MOST_RANKS];
 static gex_TM_t pair;
-static gasnett_atomic_t told = gasnett_atomic_init(0), asked[MOST_RANKS], announced = gasnett_atomic_init(0),
-                        expected_told = gasnett_atomic_init(0);
+static gasnett_atomic_t reported = gasnett_atomic_init(0), asked[MOST_RANKS], announced = gasnett_atomic_init(0),
+                        expected_reports = gasnett_atomic_init(0);
 /* Shapes are drawn, and the model works, one after another. */
 static pthread_mutex_t drawing = PTHREAD_MUTEX_INITIALIZER;
 
@@ -40,18 +40,18 @@ static uint32_t sum_of(const char *from) {
   return sum;
 }
 
-static void tell(gex_Token_t token, void *data, size_t bytes) {
-  telling what;
+static void on_report(gex_Token_t token, void *data, size_t bytes) {
+  report what;
   (void)token;
   CHECK_EQ(bytes, sizeof what);
   memcpy(&what, data, sizeof what);
   CHECK(what.giver < ranks && what.thread < MOST_USERS && what.room >= SLOTS && what.room < ROOMS);
   CHECK_EQ(sum_of(bases[me] + room_at(what.giver, (int)what.thread, (int)what.room)), what.sum);
-  check_more(&told);
+  check_more(&reported);
 }
 static void counted(gex_Token_t token, gex_AM_Arg_t number) {
   (void)token;
-  gasnett_atomic_add(&expected_told, (gasnett_atomic_val_t)number, GASNETT_ATOMIC_REL | GASNETT_ATOMIC_ACQ);
+  gasnett_atomic_add(&expected_reports, (gasnett_atomic_val_t)number, GASNETT_ATOMIC_REL | GASNETT_ATOMIC_ACQ);
   check_more(&announced);
 }
 
@@ -60,7 +60,7 @@ static void counted(gex_Token_t token, gex_AM_Arg_t number) {
 #define from_lists lists[slot][1]
 #define shape shapes[slot]
 
-/* Draws a transfer; what both sides hold before it, and will hold after it. */
+/* Draws a transfer, and the bytes of both sides before it and after it. */
 static void draw(transfer *one, vis_shape *drawn, vis_lists *to, vis_lists *from, char *room, uint32_t key) {
   CHECK_EQ(pthread_mutex_lock(&drawing), 0);
   vis_random(drawn);
@@ -88,7 +88,7 @@ static void *work(void *argument) {
   transfer *slots = (transfer *)calloc(SLOTS + 1, sizeof *slots);
   vis_shape shapes[SLOTS + 1];
   vis_lists lists[SLOTS + 1][2];
-  int turn, slot, tells = 0, region;
+  int turn, slot, reports = 0, region;
   CHECK(slots != NULL);
   for (turn = 0; turn < TURNS; ++turn) {
     gex_Event_t all = GEX_EVENT_INVALID;
@@ -124,21 +124,21 @@ static void *work(void *argument) {
     gex_NBI_Wait(GEX_EC_ALL, 0);
     for (slot = 0; slot < SLOTS; ++slot)
       check_over(&slots[slot], bases[slots[slot].rank] + room_at(me, thread->index, slot));
-    if (tells < TELLS && check_draw(thread) % 4 == 0) {
+    if (reports < REPORTS && check_draw(thread) % 4 == 0) {
       /* A room of its own each time: its owner looks at it when the put is reported. */
       transfer *one = &slots[SLOTS];
-      telling what;
+      report what;
       char *room;
       slot = SLOTS;
       one->puts = 1;
       one->rank = (gex_Rank_t)(check_draw(thread) % ranks);
       what.giver = me;
       what.thread = (uint32_t)thread->index;
-      what.room = (uint32_t)(SLOTS + tells++);
+      what.room = (uint32_t)(SLOTS + reports++);
       room = bases[one->rank] + room_at(me, thread->index, (int)what.room);
       draw(one, &shape, &lists[slot][0], &lists[slot][1], room, (uint32_t)check_draw(thread));
       what.sum = sum_of(one->expected);
-      gex_VIS_SetPeerCompletionHandler(TOLD, &what, sizeof what, 0);
+      gex_VIS_SetPeerCompletionHandler(REPORT, &what, sizeof what, 0);
       gex_Event_Wait(LISTS(PutNB, check_draw(thread) % 2 ? team : pair, one->rank, 0, room, one->mine));
       check_more(&asked[one->rank]);
       check_over(one, room);
@@ -151,7 +151,7 @@ static void *work(void *argument) {
 int main(int argc, char **argv) {
   const size_t bytes = (size_t)MOST_RANKS * MOST_USERS * ROOMS * VIS_ROOM;
   gex_AM_Entry_t table[] = {
-      {TOLD, (gex_AM_Fn_t)tell, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "tell"},
+      {REPORT, (gex_AM_Fn_t)on_report, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "report"},
       {COUNTED, (gex_AM_Fn_t)counted, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "counted"}};
   gex_Rank_t rank;
   char *mine;
@@ -187,8 +187,8 @@ int main(int argc, char **argv) {
   for (rank = 0; rank < ranks; ++rank)
     CHECK_EQ(gex_AM_RequestShort1(team, rank, COUNTED, 0, check_count(&asked[rank])), 0);
   GASNET_BLOCKUNTIL(check_count(&announced) == (int)ranks);
-  GASNET_BLOCKUNTIL(check_count(&told) == check_count(&expected_told));
+  GASNET_BLOCKUNTIL(check_count(&reported) == check_count(&expected_reports));
   check_barrier();
-  CHECK_EQ(check_count(&told), check_count(&expected_told));
+  CHECK_EQ(check_count(&reported), check_count(&expected_reports));
   return check_finish();
 }

@@ -33,7 +33,7 @@ static void barriers(struct check_thread *self) {
     check_barrier();
     GASNET_BLOCKUNTIL(check_count(&notes) == BARRIERS);
     check_more(&stop);
-    /* Those who wait are woken by handlers, so by a message. */
+    /* Handlers wake waiting threads, so this sends a message. */
     CHECK_EQ(gex_AM_RequestShort0(team, me, NOTE, 0), 0);
   } else if (self->index % 2) {
     while (check_count(&stop) == 0) gasnet_AMPoll();
@@ -42,7 +42,7 @@ static void barriers(struct check_thread *self) {
   }
 }
 
-/* One turn goes round all threads of all ranks: everybody else waits. */
+/* One turn goes round all threads of all ranks: every other thread waits. */
 static void turns_about(struct check_thread *self) {
   int round;
   for (round = 1; round <= ROUNDS; ++round) {
@@ -85,7 +85,8 @@ int main(int argc, char **argv) {
   check_register(table, CHECK_COUNT(table));
   check_attach(GASNET_PAGESIZE);
   check_barrier();
-  /* What a thread sends to its own rank has been handled when the call returns: others may wait for that outside of the library. */
+  /* A thread's message to its own rank has been handled when the call returns: others may wait for it
+   * outside of the library. */
   CHECK_EQ(gex_AM_RequestShort1(team, me, TURN, 0, 0), 0);
   CHECK_EQ(check_count(&turns[0]), 1);
   check_run(work);

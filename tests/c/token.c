@@ -1,5 +1,5 @@
-/* Tokens: what each kind of message says of itself, in both directions; masks ask for parts; the
- * token names the sender by its rank in the job however the target was named. */
+/* Tokens of each kind of message, in both directions; masks ask for parts; the token names the sender
+ * by its rank in the job for any name of the target. */
 #include "check.h"
 
 enum { SHORT = 140, MEDIUM, LONG, SHORT_ANSWER, MEDIUM_ANSWER, LONG_ANSWER };
@@ -11,7 +11,7 @@ static gex_Rank_t asked_of;
 static char *bases[64];
 static const gex_AM_Entry_t *registered;
 
-static void tells(gex_Token_t token, int index, int is_request, int is_long, gex_Rank_t source) {
+static void check_token(gex_Token_t token, int index, int is_request, int is_long, gex_Rank_t source) {
   static const gex_TI_t bits[] = {GEX_TI_SRCRANK, GEX_TI_EP, GEX_TI_ENTRY, GEX_TI_IS_REQ, GEX_TI_IS_LONG};
   gex_Token_Info_t info;
   gex_TI_t known;
@@ -58,31 +58,31 @@ static void tells(gex_Token_t token, int index, int is_request, int is_long, gex
 }
 
 static void a_short(gex_Token_t token, gex_AM_Arg_t from) {
-  tells(token, SHORT, 1, 0, (gex_Rank_t)from);
+  check_token(token, SHORT, 1, 0, (gex_Rank_t)from);
   gex_AM_ReplyShort0(token, SHORT_ANSWER, 0);
 }
 static void a_medium(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t from) {
-  tells(token, MEDIUM, 1, 0, (gex_Rank_t)from);
+  check_token(token, MEDIUM, 1, 0, (gex_Rank_t)from);
   gex_AM_ReplyMedium0(token, MEDIUM_ANSWER, data, bytes, GEX_EVENT_NOW, 0);
 }
 static void a_long(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t from) {
-  tells(token, LONG, 1, 1, (gex_Rank_t)from);
+  check_token(token, LONG, 1, 1, (gex_Rank_t)from);
   gex_AM_ReplyLong0(token, LONG_ANSWER, data, bytes, bases[from] + 64 * (64 + me), GEX_EVENT_NOW, 0);
 }
 static void short_answer(gex_Token_t token) {
-  tells(token, SHORT_ANSWER, 0, 0, asked_of);
+  check_token(token, SHORT_ANSWER, 0, 0, asked_of);
   answered = answered + 1;
 }
 static void medium_answer(gex_Token_t token, void *data, size_t bytes) {
   (void)data;
   CHECK_EQ(bytes, 10);
-  tells(token, MEDIUM_ANSWER, 0, 0, asked_of);
+  check_token(token, MEDIUM_ANSWER, 0, 0, asked_of);
   answered = answered + 1;
 }
 static void long_answer(gex_Token_t token, void *data, size_t bytes) {
   (void)data;
   CHECK_EQ(bytes, 10);
-  tells(token, LONG_ANSWER, 0, 1, asked_of);
+  check_token(token, LONG_ANSWER, 0, 1, asked_of);
   answered = answered + 1;
 }
 

@@ -1,23 +1,23 @@
 /* Non-contiguous puts and gets of random shapes, in all forms, by the team and by a pair whose memory is not attached,
- * compared byte by byte with a model; what is reported to their peers. */
+ * compared byte by byte with a model; reports to their peers. */
 #include "vis.h"
 
-enum { TURNS = 300, TOLD = 201, COUNT = 202 };
-static volatile int told, announced;
+enum { TURNS = 300, REPORT = 201, COUNT = 202 };
+static volatile int reported, announced;
 static gex_Rank_t before;
 static gex_TM_t pair;
 
-/* The first byte gives the length of the payload, and what follows. */
-static void tell(gex_Token_t token, void *data, size_t bytes) {
+/* The length of the payload is the key of its bytes. */
+static void on_report(gex_Token_t token, void *data, size_t bytes) {
   gex_Token_Info_t info;
   gex_TI_t known = gex_Token_Info(token, &info, GEX_TI_ALL);
   CHECK_EQ(info.gex_srcrank, before);
   if (known & GEX_TI_IS_REQ) CHECK_EQ(info.gex_is_req, 0);
   if (known & GEX_TI_IS_LONG) CHECK_EQ(info.gex_is_long, 0);
-  if (known & GEX_TI_ENTRY) CHECK_EQ(info.gex_entry->gex_index, TOLD);
+  if (known & GEX_TI_ENTRY) CHECK_EQ(info.gex_entry->gex_index, REPORT);
   CHECK(bytes <= GEX_VIS_MAX_PEERCOMPLETION);
   CHECK_FILLED(data, bytes, (uint32_t)bytes);
-  told = told + 1;
+  reported = reported + 1;
 }
 static void count(gex_Token_t token, gex_AM_Arg_t number) {
   (void)token;
@@ -101,7 +101,7 @@ static void degenerate(gex_Rank_t rank, char *base) {
 
 int main(int argc, char **argv) {
   gex_AM_Entry_t table[] = {
-      {TOLD, (gex_AM_Fn_t)tell, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "tell"},
+      {REPORT, (gex_AM_Fn_t)on_report, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, NULL, "report"},
       {COUNT, (gex_AM_Fn_t)count, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "count"}};
   static char mine[VIS_ROOM], there[VIS_ROOM], expected[VIS_ROOM], payload[GEX_VIS_MAX_PEERCOMPLETION];
   gex_EP_t other;
@@ -128,15 +128,15 @@ int main(int argc, char **argv) {
     check_fill(there, VIS_ROOM, (uint32_t)turn + 7777);
     CHECK_EQ(gex_RMA_PutBlocking(team, next, base, there, VIS_ROOM, 0), 0);
     if (check_below(2)) {
-      int tells = check_below(3) == 0;
+      int reports = check_below(3) == 0;
       size_t bytes = check_below(GEX_VIS_MAX_PEERCOMPLETION + 1);
       memcpy(expected, there, VIS_ROOM);
       vis_model(&shape, expected, mine);
       vis_list(&to_lists, &shape.dst, base);
       vis_list(&from_lists, &shape.src, mine);
-      if (tells) {
+      if (reports) {
         check_fill(payload, bytes, (uint32_t)bytes);
-        gex_VIS_SetPeerCompletionHandler(TOLD, payload, bytes, 0);
+        gex_VIS_SetPeerCompletionHandler(REPORT, payload, bytes, 0);
         CHECK_EQ(LISTS(PutBlocking, by, next, 0, base, mine), 0);
         ++asked;
       } else
@@ -154,8 +154,8 @@ int main(int argc, char **argv) {
   }
   CHECK_EQ(gex_AM_RequestShort1(team, next, COUNT, 0, asked + 1), 0);
   GASNET_BLOCKUNTIL(announced != 0);
-  GASNET_BLOCKUNTIL(told == announced - 1);
+  GASNET_BLOCKUNTIL(reported == announced - 1);
   check_barrier();
-  CHECK_EQ(told, announced - 1);
+  CHECK_EQ(reported, announced - 1);
   return check_finish();
 }

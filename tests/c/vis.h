@@ -1,4 +1,4 @@
-/* Random non-contiguous transfers, and what becomes of each byte of them. */
+/* Random non-contiguous transfers, and a model of each byte of them. */
 #ifndef ARGONET_TESTS_VIS_H
 #define ARGONET_TESTS_VIS_H
 

@@ -7,13 +7,13 @@
 #include <gasnet_vis.h>
 
 #if GASNET_MAXEPS > 3
-enum { TOLD = 150, SHARED, EPS = 4, MUTE = 2, LINES = 40, LINE = 24, STEP = 64, SLOT = LINES * STEP };
+enum { REPORT = 150, SHARED, EPS = 4, MUTE = 2, LINES = 40, LINE = 24, STEP = 64, SLOT = LINES * STEP };
 static gex_EP_t eps[EPS];
 static gex_Segment_t segments[EPS];
 static int marks[EPS];
-static volatile int told[EPS], shared[EPS];
+static volatile int reported[EPS], shared[EPS];
 
-/* What travels with it. */
+/* Data of a report. */
 typedef struct {
   uint32_t key, from, to;
 } note;
@@ -43,18 +43,18 @@ static void on_note(int mine, gex_AM_Index_t index, gex_Token_t token, void *dat
   if (index == SHARED)
     shared[it.to] = shared[it.to] + 1;
   else
-    told[it.to] = told[it.to] + 1;
+    reported[it.to] = reported[it.to] + 1;
 }
-static void told_0(gex_Token_t token, void *data, size_t bytes) { on_note(0, TOLD, token, data, bytes); }
-static void told_1(gex_Token_t token, void *data, size_t bytes) { on_note(1, TOLD, token, data, bytes); }
-static void told_3(gex_Token_t token, void *data, size_t bytes) { on_note(3, TOLD, token, data, bytes); }
+static void report_0(gex_Token_t token, void *data, size_t bytes) { on_note(0, REPORT, token, data, bytes); }
+static void report_1(gex_Token_t token, void *data, size_t bytes) { on_note(1, REPORT, token, data, bytes); }
+static void report_3(gex_Token_t token, void *data, size_t bytes) { on_note(3, REPORT, token, data, bytes); }
 static void on_shared(gex_Token_t token, void *data, size_t bytes) { on_note(0, SHARED, token, data, bytes); }
 
-#define ENTRY(INDEX, FN, N) {INDEX, (gex_AM_Fn_t)FN, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, &marks[N], "told"}
+#define ENTRY(INDEX, FN, N) {INDEX, (gex_AM_Fn_t)FN, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REPLY, 0, &marks[N], "report"}
 
 static void start(void) {
-  gex_AM_Entry_t first[] = {ENTRY(TOLD, told_0, 0), ENTRY(SHARED, on_shared, 0)};
-  gex_AM_Entry_t second[] = {ENTRY(TOLD, told_1, 1)}, last[] = {ENTRY(TOLD, told_3, 3)};
+  gex_AM_Entry_t first[] = {ENTRY(REPORT, report_0, 0), ENTRY(SHARED, on_shared, 0)};
+  gex_AM_Entry_t second[] = {ENTRY(REPORT, report_1, 1)}, last[] = {ENTRY(REPORT, report_3, 3)};
   int i;
   eps[0] = ep, segments[0] = segment;
   for (i = 1; i < EPS; ++i) {
@@ -97,15 +97,15 @@ static void put(gex_TM_t tm, gex_Rank_t rank, char *base, uint32_t from, uint32_
  * ranks. */
 static void round_of(uint32_t from, uint32_t to, uint32_t key) {
   gex_TM_t tm = gex_TM_Pair(eps[from], to);
-  int before = told[to], before_shared = shared[to];
+  int before = reported[to], before_shared = shared[to];
   gex_Rank_t rank;
   check_barrier();
   for (rank = 0; rank < ranks; ++rank) {
     char *base = NULL;
     check_bound(tm, rank, &base, NULL, NULL);
-    put(tm, rank, base, from, to, key, TOLD);
+    put(tm, rank, base, from, to, key, REPORT);
   }
-  GASNET_BLOCKUNTIL(told[to] == before + (int)ranks);
+  GASNET_BLOCKUNTIL(reported[to] == before + (int)ranks);
   check_barrier();
   for (rank = 0; rank < ranks; ++rank) {
     char *base = NULL;
@@ -114,7 +114,7 @@ static void round_of(uint32_t from, uint32_t to, uint32_t key) {
   }
   GASNET_BLOCKUNTIL(shared[to] == before_shared + (int)ranks);
   check_barrier();
-  CHECK_EQ(told[to], before + (int)ranks);
+  CHECK_EQ(reported[to], before + (int)ranks);
 }
 
 /* By ranks of a team whose members are further endpoints, turned round. */
@@ -122,16 +122,16 @@ static void in_a_team(void) {
   gex_EP_Location_t *list = (gex_EP_Location_t *)malloc(ranks * sizeof *list);
   gex_TM_t made;
   gex_Rank_t rank;
-  int before = told[1] + told[3];
+  int before = reported[1] + reported[3];
   for (rank = 0; rank < ranks; ++rank) list[rank].gex_rank = ranks - 1 - rank, list[rank].gex_ep_index = rank % 2 ? 3 : 1;
   gex_TM_Create(&made, 1, team, list, ranks, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
   check_barrier();
   for (rank = 0; rank < ranks; ++rank) {
     char *base = NULL;
     check_bound(made, rank, &base, NULL, NULL);
-    put(made, rank, base, gex_EP_QueryIndex(gex_TM_QueryEP(made)), list[rank].gex_ep_index, 7000 + rank, TOLD);
+    put(made, rank, base, gex_EP_QueryIndex(gex_TM_QueryEP(made)), list[rank].gex_ep_index, 7000 + rank, REPORT);
   }
-  GASNET_BLOCKUNTIL(told[1] + told[3] == before + (int)ranks);
+  GASNET_BLOCKUNTIL(reported[1] + reported[3] == before + (int)ranks);
   check_barrier();
   gex_TM_Destroy(made, NULL, 0);
   free(list);

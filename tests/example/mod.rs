@@ -1,4 +1,4 @@
-//! Running examples and programs as jobs: what their tests have in common.
+//! Running examples and programs as jobs: the common part of their tests.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 #[path = "../built/mod.rs"]
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) const RANKS: [u32; 4] = [1, 2, 4, 7];
 /// And over portals.
 pub(crate) const PORTALS_RANKS: [u32; 3] = [2, 4, 8];
-/// How long a job may take. It normally takes a fraction of a second; this is for the slowest
+/// Time limit of a job. It normally takes a fraction of a second; this is for the slowest
 /// machine.
 const LIMIT: Duration = Duration::from_secs(120);
 /// In the environment of every process of a job.
@@ -57,7 +57,7 @@ pub(crate) fn finish(mut command: Command) -> Output {
             kill(&mark).join("\n")
         );
     };
-    // Its output has ended and its code is known, so what is left of it can only be about to go.
+    // Its output has ended and its code is known, so remaining processes can only be about to go.
     while !live(&mark).is_empty() {
         if Instant::now() > deadline {
             panic!("{command:?} left processes:\n{}", kill(&mark).join("\n"));
@@ -83,7 +83,7 @@ fn live(mark: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Ends what is left of a job, and returns what it was doing.
+/// Kills the remaining processes of a job, and returns their states.
 fn kill(mark: &str) -> Vec<String> {
     let describe = |process: PathBuf| {
         let read = |file| fs::read_to_string(process.join(file)).unwrap_or_default();

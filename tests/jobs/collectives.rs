@@ -26,7 +26,7 @@ pub(crate) const TESTS: &[Test] = &[
         job.run().well();
     }),
     (
-        "collectives_different_arguments_are_told_to_all_and_the_job_goes_on",
+        "collectives_different_arguments_are_an_error_at_all_ranks_and_the_job_goes_on",
         || each(&[2, 3, 5, 8], "different"),
     ),
     ("collectives_one_after_another", || each(&SIZES, "mixed")),
@@ -115,7 +115,7 @@ const REDUCTIONS: [Reduction; 4] = [
     Reduction::Max,
 ];
 
-/// What `rank` contributes; small whole numbers, so that floats are exact in any order.
+/// Contribution of `rank`: small whole numbers, so that floats are exact in any order.
 fn contribution<T>(rank: u32, len: usize, make: impl Fn(u64) -> T) -> Vec<T> {
     let mut random = Random::new(u64::from(rank) * 977 + len as u64);
     (0..len).map(|_| make(random.next())).collect()
@@ -268,7 +268,7 @@ fn different() -> Done {
     for odd in world.ranks() {
         let is_odd = world.rank() == odd;
         let freed = SharedArray::<u64>::alloc(&world, 3)?;
-        let told = [
+        let results = [
             SharedArray::<u64>::alloc(&world, if is_odd { 3 } else { 4 }).map(drop),
             if is_odd {
                 SharedArray::<u64>::alloc(&world, 3).map(drop)
@@ -276,8 +276,8 @@ fn different() -> Done {
                 freed.free(&world)
             },
         ];
-        for (i, told) in told.into_iter().enumerate() {
-            let error = told.expect_err("ranks differ");
+        for (i, result) in results.into_iter().enumerate() {
+            let error = result.expect_err("ranks differ");
             let is_mismatch =
                 matches!(&error, Error::Mismatch { rank, .. } if *rank == world.rank());
             assert!(is_mismatch, "{i}: {error}");

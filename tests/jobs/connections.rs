@@ -1,5 +1,5 @@
-//! What a rank reports of its connections: to `argonet info`, in the report of a job that hangs, in
-//! its statistics.
+//! Reports of a rank about its connections: to `argonet info`, in the report of a job that hangs,
+//! in its statistics.
 
 use std::collections::HashSet;
 use std::fs;
@@ -70,13 +70,13 @@ fn visited() -> Done {
     Ok(world.finalize()?)
 }
 
-/// What `argonet info --connections` says of a process and those that it has started.
+/// Output of `argonet info --connections` for a process and its descendants.
 fn info(pid: &str) -> String {
     let mut info = Command::new(built::command());
-    let said = info.args(["info", "--connections", "--pid", pid]).output();
-    let said = said.expect("argonet info");
-    assert!(said.status.success(), "{said:?}");
-    String::from_utf8(said.stdout).expect("text")
+    let output = info.args(["info", "--connections", "--pid", pid]).output();
+    let output = output.expect("argonet info");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
 }
 
 /// The number in front of `what` in the line of rank 0.
@@ -108,10 +108,10 @@ fn live() {
         let pid = talk.pid.as_raw_nonzero().to_string();
         // The watchdog bounds these.
         let before = loop {
-            let said = info(&pid);
-            assert_eq!(said.matches("process ").count(), 3, "{said}");
-            if number(&said, "peers used") == 2 && number(&said, " connections;") == 2 {
-                break said;
+            let text = info(&pid);
+            assert_eq!(text.matches("process ").count(), 3, "{text}");
+            if number(&text, "peers used") == 2 && number(&text, " connections;") == 2 {
+                break text;
             }
         };
         assert_eq!(number(&before, "dropped"), 0, "{before}");
@@ -121,15 +121,15 @@ fn live() {
                 stranger
                     .write_all(b"GET / HTTP/1.1\r\n\r\n")
                     .expect("it is accepted");
-                // It is closed, or reset for what was not read.
-                let told = stranger.read(&mut [0; 64]).unwrap_or(0);
-                assert_eq!(told, 0, "strangers are not answered");
+                // It is closed, or reset because of unread bytes.
+                let answered = stranger.read(&mut [0; 64]).unwrap_or(0);
+                assert_eq!(answered, 0, "strangers are not answered");
             }
         }
         let after = loop {
-            let said = info(&pid);
-            if number(&said, "dropped") >= 5 {
-                break said;
+            let text = info(&pid);
+            if number(&text, "dropped") >= 5 {
+                break text;
             }
         };
         for (what, count) in STRANGERS {
@@ -150,7 +150,7 @@ fn live() {
         );
         assert!(each <= 64 && used > each, "{after}");
         assert_eq!(number(&after, " bytes: "), 3 * each + 2 * used, "{after}");
-        // The report of a job that hangs has them too, and what the connections hold.
+        // The report of a job that hangs has them, too, and the contents of the connections.
         loop {
             let line = talk.line_with("  connections of rank 0 of 3: ");
             if number(&line, "dropped") == 5 {
@@ -195,9 +195,9 @@ fn datagrams() {
         }
         // The watchdog bounds this.
         let after = loop {
-            let said = info(&pid);
-            if number(&said, "dropped") >= count {
-                break said;
+            let text = info(&pid);
+            if number(&text, "dropped") >= count {
+                break text;
             }
         };
         assert_eq!(number(&after, what), count, "{after}");
@@ -227,11 +227,11 @@ fn elsewhere() {
         .spawn()
         .expect("cat");
     let pid = stranger.id().to_string();
-    let told = info(&pid);
+    let text = info(&pid);
     drop(stranger.stdin.take());
     stranger.wait().expect("cat has ended");
     assert!(
-        told.contains(&format!("no rank of process {pid} makes connections")),
-        "{told}"
+        text.contains(&format!("no rank of process {pid} makes connections")),
+        "{text}"
     );
 }

@@ -1,4 +1,4 @@
-//! Flow control over networks, as users see it: what a live job says, the file of statistics,
+//! Flow control over networks, as users see it: reports of a live job, the file of statistics,
 //! settings that do not fit.
 
 use std::io::Read as _;
@@ -14,7 +14,10 @@ use crate::support::{Done, Job, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
     ("credits_of_a_live_job_and_its_file", live),
-    ("credits_that_do_not_fit_are_told_with_their_sums", wishes),
+    (
+        "credits_that_do_not_fit_are_refused_with_their_sums",
+        wishes,
+    ),
     ("credits_of_none_name_their_setting", none),
     ("credits_can_be_turned_off", off),
 ];
@@ -62,11 +65,11 @@ struct Network {
     /// Credits that a peer has at the start, and that are wished for the bank.
     share: u64,
     banked: u64,
-    /// Who has a share: over portals a rank is a peer of its own.
+    /// Number of peers with a share: over portals a rank is a peer of its own.
     sharers: u64,
     /// Credits that the receive space has beyond those, as it consists of whole buffers.
     rest: u64,
-    /// A share that does not fit a space of so many bytes, and what is said of it.
+    /// A share, a space in which it does not fit, and the error.
     too_much: [&'static str; 3],
 }
 
@@ -176,7 +179,7 @@ fn check(network: &Network, texts: &[String; 3]) {
         "rank 0 was sent more than the shares: {texts:?}"
     );
     let lent: u64 = rank0.peers.iter().map(|row| row[4]).sum();
-    assert!(lent > sharers * share, "who stalls is lent more: {texts:?}");
+    assert!(lent > sharers * share, "a rank that stalls gets a loan: {texts:?}");
 }
 
 fn live() {
@@ -197,15 +200,16 @@ fn live_over(network: &Network) {
         .env("ARGONET_CREDITS_FILE", &name("%"));
     let outcome = job.run_with(|talk| {
         talk.line_with("ready");
-        // What rank 0 has lent last may still be on its way; the watchdog bounds it.
+        // The last credits that rank 0 lent may still be on their way; the watchdog bounds the
+        // wait.
         let texts = loop {
             let mut info = Command::new(built::command());
             let pid = talk.pid.as_raw_nonzero().to_string();
             info.args(["info", "--credits", "--pid", &pid]);
-            let said = info.output().expect("argonet info");
-            let said = String::from_utf8(said.stdout).expect("text");
-            assert_eq!(said.matches("process ").count(), 3, "{said}");
-            let texts = [said.clone(), said.clone(), said];
+            let output = info.output().expect("argonet info");
+            let text = String::from_utf8(output.stdout).expect("text");
+            assert_eq!(text.matches("process ").count(), 3, "{text}");
+            let texts = [text.clone(), text.clone(), text];
             if agrees(&texts) {
                 break texts;
             }
@@ -275,10 +279,10 @@ fn off() {
             .env("ARGONET_CREDITS_FILE", path.to_str().expect("a name"));
         let outcome = job.run();
         assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
-        let said = std::fs::read_to_string(path).expect("a file");
+        let text = std::fs::read_to_string(path).expect("a file");
         assert!(
-            said.contains("there is no flow control by credits"),
-            "{said}"
+            text.contains("there is no flow control by credits"),
+            "{text}"
         );
     }
 }

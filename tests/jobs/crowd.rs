@@ -1,5 +1,4 @@
-//! What ranks have open that reach each other by connections alone: none to those that they have
-//! nothing to do with.
+//! Open files of ranks that reach each other by connections alone: none for peers without messages.
 
 use std::collections::HashSet;
 use std::fs;
@@ -23,7 +22,7 @@ const IDLE_FILES: usize = 20;
 /// Messages to each other rank.
 const MESSAGES: u64 = 40;
 
-/// What the open files of this process are.
+/// The open files of this process.
 fn files() -> Vec<String> {
     let entries = fs::read_dir("/proc/self/fd").expect("/proc");
     let link = |entry: fs::DirEntry| fs::read_link(entry.path());
@@ -33,7 +32,7 @@ fn files() -> Vec<String> {
     links.filter(|link| !link.ends_with("/fd")).collect()
 }
 
-/// How many of them are connections that stand.
+/// Number of established connections among them.
 fn connections() -> usize {
     let table = fs::read_to_string("/proc/self/net/tcp").expect("/proc");
     let rows = table.lines().skip(1);
@@ -77,7 +76,7 @@ fn crowd() -> Done {
     let all = others as u64 * MESSAGES * (MESSAGES + 1) / 2 + u64::from(world.rank() == Rank(1));
     world.wait_until(|| taken.load(Ordering::Relaxed) == all)?;
     world.barrier()?;
-    // One that lost against the one from the other side may be on its way out.
+    // A connection that lost against the one from the other side may still be closing.
     world.wait_until(|| connections() == others && files().len() == idle.len() + others)?;
     Ok(world.finalize()?)
 }

@@ -12,14 +12,14 @@ use crate::support::Test;
 pub(crate) const TESTS: &[Test] = &[
     ("doctor_finds_hosts_well", well),
     ("doctor_names_hosts_that_it_does_not_reach", unreachable),
-    ("doctor_tells_dropped_from_refused_ports", firewall),
+    ("doctor_distinguishes_dropped_from_refused_ports", firewall),
     ("doctor_sees_one_direction_and_one_network", partly),
     ("doctor_compares_limits_and_packets", limits),
-    ("doctor_refuses_what_cannot_be", refused),
+    ("doctor_refuses_bad_arguments", refused),
     ("doctor_says_that_its_report_is_lost", full_device),
 ];
 
-/// What a run has found.
+/// Findings of a run.
 struct Examined {
     code: Option<i32>,
     findings: Vec<Value>,
@@ -52,12 +52,12 @@ impl Examined {
     /// The findings of a check that are not "ok": their levels and all that they say.
     fn of(&self, check: &str) -> Vec<(&str, String)> {
         let of_check = |finding: &&Value| finding["check"] == check && finding["level"] != "ok";
-        let said =
+        let part =
             |finding: &Value, what: &str| finding[what].as_str().unwrap_or_default().to_owned();
         let findings = self.findings.iter().filter(of_check);
         findings
             .map(|finding| {
-                let parts = ["found", "need", "remedy"].map(|what| said(finding, what));
+                let parts = ["found", "need", "remedy"].map(|what| part(finding, what));
                 (
                     finding["level"].as_str().expect("a level"),
                     parts.join(" | "),
@@ -144,14 +144,14 @@ fn unreachable() {
         &found[0].1,
         &[
             "host nowhere (rank 1): ",
-            "the way there said: ",
+            "the command to start its agent printed: ",
             "nowhere\": No such file",
             "a key or an agent of ssh",
         ],
     );
     says(&examined.text, &["2 directions between a, b work"]);
 
-    // One that hangs, one that is another version, one that is no agent.
+    // A host whose agent hangs, one with another version, one without an agent.
     let template = format!(
         "case %M in hangs) exec sleep 1000;; old) printf '\\nargonet-agent\\0\\001\\r\\0\\0\\0\\001\\0\\0\\0\\002\\0\\0\\0\\005\\0\\0\\00009.9.9' \
          | tr '\\r' '\\015'; exec sleep 1000;; no) echo Permission denied >&2; exit 255;; *) {};; esac",
@@ -167,7 +167,7 @@ fn unreachable() {
     );
     says(
         &found[1].1,
-        &["host no (rank 3)", "the way there said: Permission denied"],
+        &["host no (rank 3)", "the command to start its agent printed: Permission denied"],
     );
 }
 
@@ -230,7 +230,7 @@ fn partly() {
     );
     assert_eq!(examined.code, Some(1));
     assert_eq!(examined.only("network").len(), 2);
-    // One that there is not.
+    // A missing interface.
     let none = ("ARGONET_TCP_INTERFACES", "eth0,eth7");
     let examined = examine(&network.template(), &["-H", "a,b"], &[none]);
     let found = examined.only("interfaces");

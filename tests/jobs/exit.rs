@@ -1,5 +1,5 @@
-//! How a job ends when a rank asks for its end: the cases that GASNet's own exit test lists, and
-//! more of them.
+//! End of a job by a rank that asks for it: the cases that GASNet's own exit test lists, and more
+//! of them.
 //!
 //! Every case runs launched and self-started, with 1, 2 and 4 ranks, and with the ranks' parts
 //! reversed. The time-outs are short where they have to pass, and long where the ranks end
@@ -17,10 +17,10 @@ use argonet::{JobRank, Par, Rank, SharedArray, Threading, World};
 
 use crate::support::{Done, Job, Outcome, Program, Test};
 
-/// Who asks for the end of the job.
+/// The rank that asks for the end of the job.
 #[derive(Clone, Copy, PartialEq)]
 enum Who {
-    /// All ranks: nothing is said about it.
+    /// All ranks: nothing is printed.
     All,
     /// The last rank.
     Last,
@@ -28,7 +28,7 @@ enum Who {
     First,
 }
 
-/// A program, the code that its job ends with, who ends it, and what is said of that rank.
+/// A program, the exit code of its job, the rank that ends it, and the reason in the message.
 type Case = (&'static str, i32, Who, &'static str);
 
 const CASES: &[Case] = &[
@@ -72,18 +72,18 @@ const STATE_CASES: &[Case] = &[
 pub(crate) const TESTS: &[Test] = &[
     ("exit_cases_of_one_thread", || run(CASES)),
     ("exit_cases_of_many_threads", || run(THREAD_CASES)),
-    ("exit_cases_by_what_the_others_do", || run(STATE_CASES)),
+    ("exit_cases_by_the_state_of_other_ranks", || run(STATE_CASES)),
     ("exit_of_two_ranks_at_once_has_one_code", two_at_once),
     ("exit_flushes_streams_and_runs_exit_handlers", streams),
     (
         "exit_in_a_signal_handler_runs_no_exit_handler",
         streams_in_a_signal_handler,
     ),
-    ("exit_tells_programs_by_their_quit_handler", quit_handler),
+    ("exit_calls_the_quit_handlers_of_programs", quit_handler),
     ("exit_not_caught_is_a_rank_s_own_affair", not_caught),
     ("exit_terminate_signal_ends_a_rank_that_loops", terminated),
     ("exit_by_a_crash_in_a_handler", crash_in_handler),
-    ("exit_of_a_panic_that_somebody_catches", caught_panics),
+    ("exit_of_a_panic_that_is_caught", caught_panics),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -330,12 +330,12 @@ fn check(outcome: &Outcome, (program, code, who, reason): Case, ranks: u32) {
     };
     if ranks > 1 {
         let named = format!("rank {rank} (pid ");
-        let told = |line: &str| {
+        let report = |line: &str| {
             line.contains(&named)
                 && line.contains(reason)
                 && line.ends_with("; the other ranks were ended")
         };
-        assert!(outcome.err.lines().any(told), "{program}: {outcome:#?}");
+        assert!(outcome.err.lines().any(report), "{program}: {outcome:#?}");
     }
 }
 

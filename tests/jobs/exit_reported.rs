@@ -14,23 +14,23 @@ use crate::support::{Done, Job, Outcome, Program, Test};
 
 pub(crate) const TESTS: &[Test] = &[
     ("exit_is_reported_to_ranks_in_a_barrier", || {
-        told("told-barrier", Ways::All)
+        reported("reported-barrier", Ways::All)
     }),
     ("exit_is_reported_to_ranks_that_poll", || {
-        told("told-poll", Ways::All)
+        reported("reported-poll", Ways::All)
     }),
     (
-        "exit_by_another_thread_is_told_by_the_one_that_calls",
+        "exit_by_another_thread_is_reported_by_the_thread_that_calls",
         || {
-            told("told-thread", Ways::All);
-            told("told-thread-leaves", Ways::All);
+            reported("reported-thread", Ways::All);
+            reported("reported-thread-leaves", Ways::All);
         },
     ),
     ("exit_by_a_signal_is_reported_by_the_next_rest", || {
-        told("told-signal", Ways::All)
+        reported("reported-signal", Ways::All)
     }),
     ("exit_is_reported_without_flow_control", || {
-        told("told-barrier", Ways::WithoutCredits)
+        reported("reported-barrier", Ways::WithoutCredits)
     }),
     (
         "exit_of_a_rank_ends_ranks_that_compute_by_the_launcher",
@@ -38,10 +38,10 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("exit_together_is_left_to_all_ranks", || together(7)),
     ("exit_with_0_is_passed_on_to_ranks_in_a_barrier", || {
-        passed_on("told-0-barrier")
+        passed_on("reported-0-barrier")
     }),
     ("exit_with_0_is_passed_on_to_ranks_that_poll", || {
-        passed_on("told-0-poll")
+        passed_on("reported-0-poll")
     }),
     (
         "exit_with_0_ends_ranks_that_compute_by_the_launcher",
@@ -57,27 +57,27 @@ pub(crate) const TESTS: &[Test] = &[
 
 pub(crate) const OVER_HOSTS: &[Test] = &[
     ("exit_is_reported_to_ranks_of_other_hosts", || {
-        over_hosts("told-barrier", 7);
-        over_hosts("told-poll", 7);
+        over_hosts("reported-barrier", 7);
+        over_hosts("reported-poll", 7);
     }),
     ("exit_with_0_is_passed_on_to_ranks_of_other_hosts", || {
-        over_hosts("told-0-barrier", 0);
-        over_hosts("told-0-poll", 0);
+        over_hosts("reported-0-barrier", 0);
+        over_hosts("reported-0-poll", 0);
     }),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
     ("exit-before-a-stopped-rank", exit_before_a_stopped_rank),
-    ("told-barrier", || {
+    ("reported-barrier", || {
         last(
             |world| world.barrier().expect("a barrier"),
             |_| argonet::exit(7),
         )
     }),
-    ("told-poll", || last(poll_for_ever, |_| argonet::exit(7))),
-    ("told-thread", || by_thread(|| argonet::exit(7))),
-    ("told-thread-leaves", || by_thread(|| std::process::exit(7))),
-    ("told-signal", || {
+    ("reported-poll", || last(poll_for_ever, |_| argonet::exit(7))),
+    ("reported-thread", || by_thread(|| argonet::exit(7))),
+    ("reported-thread-leaves", || by_thread(|| std::process::exit(7))),
+    ("reported-signal", || {
         last(
             |world| world.barrier().expect("a barrier"),
             |world| {
@@ -88,7 +88,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
             },
         )
     }),
-    ("told-compute", || {
+    ("reported-compute", || {
         last(
             |world| match world.rank().0 {
                 0 => world.barrier().expect("a barrier"),
@@ -98,16 +98,16 @@ pub(crate) const PROGRAMS: &[Program] = &[
             |_| argonet::exit(7),
         )
     }),
-    ("told-together", || all_together(7)),
-    ("told-0-together", || all_together(0)),
-    ("told-0-barrier", || {
+    ("reported-together", || all_together(7)),
+    ("reported-0-together", || all_together(0)),
+    ("reported-0-barrier", || {
         last(
             |world| world.barrier().expect("a barrier"),
             |_| argonet::exit(0),
         )
     }),
-    ("told-0-poll", || last(poll_for_ever, |_| argonet::exit(0))),
-    ("told-0-compute", || {
+    ("reported-0-poll", || last(poll_for_ever, |_| argonet::exit(0))),
+    ("reported-0-compute", || {
         last(
             |world| match world.rank().0 {
                 0 => compute_for_ever(),
@@ -120,7 +120,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 
 const RANKS: u32 = 4;
 
-/// What only a rank writes into its statistics that comes to its own end.
+/// A line of the statistics that only a rank which comes to its own end writes.
 const SUMMARY: &str = "Total application run time";
 
 const LAST_WORDS: &str = "last words";
@@ -191,8 +191,8 @@ enum Ways {
 }
 
 impl Ways {
-    /// Runs a program with each rank in a neighborhood of its own, over each network; what came of
-    /// it, what each rank has counted, and how long it took.
+    /// Runs a program with each rank in a neighborhood of its own, over each network; checks the
+    /// outcome, the counts of each rank, and the time.
     fn run(
         self,
         ranks: u32,
@@ -212,7 +212,7 @@ impl Ways {
     }
 }
 
-/// Runs a job; what came of it, what each rank has counted, and how long it took.
+/// Runs a job; checks the outcome, the counts of each rank, and the time.
 fn counted(job: Job, ranks: u32, timeout: &str, check: impl Fn(&Outcome, &[String], Duration)) {
     let place = tempfile::tempdir().expect("a directory");
     let name = |rank: &str| -> String {
@@ -232,8 +232,8 @@ fn counted(job: Job, ranks: u32, timeout: &str, check: impl Fn(&Outcome, &[Strin
     check(&outcome, &stats, took);
 }
 
-/// What a rank has counted: ranks to which it reported the exit, those that confirmed, those that
-/// reported it.
+/// Counts of a rank: ranks to which it reported the exit, those that confirmed, those that reported
+/// it.
 fn counts(stats: &str) -> Option<[u32; 3]> {
     let (_, line) = stats.split_once("exits: ")?;
     let line = line.lines().next()?;
@@ -245,22 +245,22 @@ fn counts(stats: &str) -> Option<[u32; 3]> {
 }
 
 /// Others wait or poll: they hear of it and end, long before the guardian comes.
-fn told(program: &str, ways: Ways) {
+fn reported(program: &str, ways: Ways) {
     ways.run(RANKS, program, TIMEOUT, |outcome, stats, took| {
         let (code, reason) = match program {
-            "told-signal" => (143, "SIGTERM"),
-            "told-thread-leaves" => (7, "exited with code 7"),
+            "reported-signal" => (143, "SIGTERM"),
+            "reported-thread-leaves" => (7, "exited with code 7"),
             _ => (7, "called exit(7)"),
         };
         assert_eq!(outcome.code(), Some(code), "{outcome:#?}");
         let parts = ["rank 3 (pid ", reason, "; the other ranks were ended"];
-        let told = |line: &str| parts.iter().all(|part| line.contains(part));
-        assert!(outcome.err.lines().any(told), "{outcome:#?}");
+        let report = |line: &str| parts.iter().all(|part| line.contains(part));
+        assert!(outcome.err.lines().any(report), "{outcome:#?}");
         let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
         let heard = Some([0, 0, 1]);
         // The hook at the end of the process closes the statistics before it reports.
-        let told = (program != "told-thread-leaves").then_some([3, 3, 0]);
-        let due = [heard, heard, heard, told];
+        let last = (program != "reported-thread-leaves").then_some([3, 3, 0]);
+        let due = [heard, heard, heard, last];
         assert_eq!(found, due, "{program}: {outcome:#?} {stats:#?}");
         assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
     });
@@ -268,24 +268,24 @@ fn told(program: &str, ways: Ways) {
 
 /// One computes and hears nothing: the guardian's signal and the timer end it.
 fn computing() {
-    Ways::All.run(RANKS, "told-compute", "1", |outcome, stats, _| {
+    Ways::All.run(RANKS, "reported-compute", "1", |outcome, stats, _| {
         assert_eq!(outcome.code(), Some(7), "{outcome:#?}");
-        let told = stats.iter().map(|stats| counts(stats));
-        let told: Vec<_> = told.collect();
-        assert_eq!(told[..2], [Some([0, 0, 1]); 2], "{outcome:#?} {stats:#?}");
-        // Where a thread serves, rank 2 confirms, too.
+        let found = stats.iter().map(|stats| counts(stats));
+        let found: Vec<_> = found.collect();
+        assert_eq!(found[..2], [Some([0, 0, 1]); 2], "{outcome:#?} {stats:#?}");
+        // Rank 2 confirms, too, if a thread of it serves.
         assert!(
-            matches!(told[3], Some([3, 2..=3, 0])),
-            "{told:?} {outcome:#?}"
+            matches!(found[3], Some([3, 2..=3, 0])),
+            "{found:?} {outcome:#?}"
         );
     });
 }
 
-/// Who leaves the barrier later is not kept from what it does then.
+/// A rank that leaves the barrier later still writes its last words and exits.
 fn together(code: i32) {
     let (program, ranks) = match code {
-        0 => ("told-0-together", 8),
-        _ => ("told-together", RANKS),
+        0 => ("reported-0-together", 8),
+        _ => ("reported-together", RANKS),
     };
     Ways::All.run(ranks, program, TIMEOUT, |outcome, stats, took| {
         assert_eq!(outcome.code(), Some(code), "{outcome:#?}");
@@ -293,17 +293,17 @@ fn together(code: i32) {
         let words = outcome.out.matches(LAST_WORDS).count();
         assert_eq!(words, ranks as usize, "{outcome:#?}");
         assert!(took < LIMIT, "{took:?}: {outcome:#?}");
-        let told = stats.iter().filter_map(|stats| counts(stats));
-        let told: u32 = told.map(|[told, ..]| told).sum();
+        let found = stats.iter().filter_map(|stats| counts(stats));
+        let sent: u32 = found.map(|[sent, ..]| sent).sum();
         // The first rank reports the exit; a rank that has heard of it forwards it.
         if code == 0 {
-            assert!(told <= ranks * ranks.ilog2(), "{told}: {stats:#?}");
+            assert!(sent <= ranks * ranks.ilog2(), "{sent}: {stats:#?}");
         }
     });
 }
 
-/// All ranks that wait or poll end soon, whichever rank reported the exit, and none sends more than
-/// a few messages.
+/// All ranks that wait or poll end soon, by a report of any rank, and none sends more than a few
+/// messages.
 fn passed_on(program: &str) {
     for ranks in [3, 5, 7] {
         Ways::All.run(ranks, program, TIMEOUT, |outcome, stats, took| {
@@ -313,8 +313,8 @@ fn passed_on(program: &str) {
             let found: Vec<_> = stats.iter().map(|stats| counts(stats)).collect();
             for (rank, found) in (0..).zip(&found) {
                 let is_good = match (rank + 1 == ranks, *found) {
-                    (true, Some([told, _, 0])) => told == most,
-                    (false, Some([told, _, heard])) => told <= most && heard > 0,
+                    (true, Some([sent, _, 0])) => sent == most,
+                    (false, Some([sent, _, heard])) => sent <= most && heard > 0,
                     _ => false,
                 };
                 assert!(
@@ -324,16 +324,16 @@ fn passed_on(program: &str) {
             }
             // Rank 2 of 7 is none of those to which the last one reports.
             if ranks == 7 {
-                let told: u32 = found.iter().flatten().map(|[told, ..]| told).sum();
-                assert!(told > most, "{found:?}");
+                let sent: u32 = found.iter().flatten().map(|[sent, ..]| sent).sum();
+                assert!(sent > most, "{found:?}");
             }
         });
     }
 }
 
-/// Those that wait hear of it; the guardian's signal and the timer end the one that computes.
+/// Waiting ranks hear of it; the guardian's signal and the timer end the one that computes.
 fn computing_and_0() {
-    Ways::All.run(RANKS, "told-0-compute", "1", |outcome, stats, _| {
+    Ways::All.run(RANKS, "reported-0-compute", "1", |outcome, stats, _| {
         assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
         for stats in &stats[1..3] {
             let heard = counts(stats).is_some_and(|[.., heard]| heard > 0);
@@ -361,11 +361,11 @@ fn over_hosts(program: &str, code: i32) {
                     0 => 2,
                     _ => others.len() as u32,
                 };
-                let told = found[3].is_some_and(|[told, ..]| told == due);
-                let heard = |[told, _, heard]: [u32; 3]| heard > 0 && (told == 0 || code == 0);
+                let reported = found[3].is_some_and(|[sent, ..]| sent == due);
+                let heard = |[sent, _, heard]: [u32; 3]| heard > 0 && (sent == 0 || code == 0);
                 let heard = found[others].iter().all(|found| found.is_some_and(heard));
                 assert!(
-                    told && heard,
+                    reported && heard,
                     "{conduit} {hosts}: {found:?} {outcome:#?} {stats:#?}"
                 );
                 assert!(took < LIMIT, "{program} took {took:?}: {outcome:#?}");
@@ -374,13 +374,13 @@ fn over_hosts(program: &str, code: i32) {
     }
 }
 
-/// All share memory: its mark is what ranks that wait or poll hear of.
+/// All share memory: ranks that wait or poll see its mark.
 fn by_memory() {
     for (program, code) in [
-        ("told-barrier", 7),
-        ("told-poll", 7),
-        ("told-0-barrier", 0),
-        ("told-0-poll", 0),
+        ("reported-barrier", 7),
+        ("reported-poll", 7),
+        ("reported-0-barrier", 0),
+        ("reported-0-poll", 0),
     ] {
         let begun = Instant::now();
         let job = Job::launched(RANKS, program).env("ARGONET_CONDUIT", "smp");

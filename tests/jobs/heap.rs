@@ -80,7 +80,7 @@ fn grow(sizes: &[usize]) -> Done {
     for (i, &len) in sizes.iter().enumerate() {
         let v = SharedArray::<u8>::alloc(&world, len)?;
         assert!(world.raw().segment_len() >= len as u64);
-        // Which rank looks first at a segment that has grown differs from round to round.
+        // In each round another rank is the first to look at a segment that has grown.
         let to = world.rank_offset(i as i64 + 1);
         let from = world.rank_offset(-(i as i64) - 1).0 as u8 + 1;
         world.put_value(v.ptr(to, len - 1), me)?;

@@ -1,4 +1,4 @@
-//! Which interface the portals conduit runs over, and what is said where it cannot. Whole jobs over
+//! The interfaces that the portals conduit runs over, and the errors if it cannot. Whole jobs over
 //! a library of Portals 4 are these tests with `ARGONET_TEST_PATH="portals4 1"`.
 
 use crate::support::{Job, Test};
@@ -58,7 +58,7 @@ fn udp_on_one_host() {
     over(Job::launched(3, "replies"), "udp").run().well();
 }
 
-/// The launcher starts the ranks; what they lack is the library.
+/// The launcher starts the ranks; only the library is missing.
 fn four_between_hosts() {
     let job = on_two_hosts("portals4").env("ARGONET_PORTALS_LIBRARY", NOWHERE);
     job.run()

@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("leaving_by_an_error_prints_it_and_ends_the_job", errors),
     ("leaving_over_hosts", over_hosts),
     ("leaving_with_an_error_of_any_type", types_of_errors),
-    ("leaving_well_returns_what_the_program_does", values),
+    ("leaving_well_returns_the_value_of_the_program", values),
     ("leaving_when_joining_fails_says_why", || {
         let job = Job::launched(2, "run-twin").run();
         only(
@@ -241,7 +241,7 @@ fn leaving(others: impl FnOnce(&mut World) -> Result<()>) -> Done {
     let mut world = World::init()?;
     world.barrier()?;
     if is_last(&world) {
-        return Err("an error that nobody sees".into());
+        return Err("an error of a program whose job ends first".into());
     }
     Ok(others(&mut world)?)
 }

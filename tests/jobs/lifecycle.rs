@@ -1,4 +1,4 @@
-//! How jobs begin and end.
+//! Begin and end of jobs.
 
 use std::collections::BTreeSet;
 
@@ -188,13 +188,13 @@ fn memory() {
     let most = all.iter().max().expect("64 of them");
     println!("most memory of 64 ranks: {most} KiB, without that of files");
     // The goal is 6 MiB for a program that only uses argonet, with its text, as `argonet perf`
-    // measures it (memory-64). How much of its file a program has touched follows from where a
-    // linker puts what, and this one holds all the tests.
+    // measures it (memory-64). The touched part of a program's file depends on the linker's
+    // placement, and this one holds all the tests.
     assert!(*most < 2304, "{most} KiB: {all:?}");
 }
 
-/// Resident memory of this process in KiB, its own and what it shares with others, without that of
-/// files: of those the kernel maps what lies around a page too.
+/// Resident memory of this process in KiB, private and shared, without that of files: of those the
+/// kernel maps what lies around a page too.
 fn resident_kib() -> Result<u64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let kib = |field: &str| {

@@ -1,4 +1,4 @@
-//! Whole jobs: what each part of the API promises, checked by ranks that are processes.
+//! Whole jobs: the promises of each part of the API, checked by ranks that are processes.
 //!
 //! The test binary is also the program of the ranks: an environment variable says which. Each job
 //! is started by the `argonet` command or by itself, its processes are marked, and a test ends only

@@ -1,5 +1,5 @@
-//! Ranks whose collective calls differ: whatever the conduit, the job ends with an error that names
-//! both calls, and no rank gets data out of them.
+//! Ranks whose collective calls differ: over any conduit the job ends with an error that names both
+//! calls, and no rank gets data out of them.
 
 use std::any::TypeId;
 
@@ -8,8 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::support::{Done, Job, Path, Program, Test};
 
-/// How ranks reach each other: the conduit, how many of them share memory at most, and how many
-/// there are.
+/// Paths between ranks: the conduit, the most ranks that share memory, and the number of ranks.
 const PATHS: [(&str, &str, u32); 5] = [
     ("smp", "64", 2),
     ("smp", "64", 3),
@@ -21,12 +20,12 @@ const PATHS: [(&str, &str, u32); 5] = [
 /// The same for worlds of many threads.
 const PAR_PATHS: [(&str, &str, u32); 2] = [("smp", "64", 2), ("tcp", "1", 2)];
 
-/// What two ranks call, and how that is named.
+/// Calls of two ranks, and their names in the error.
 struct Case<M: Threading> {
     name: &'static str,
-    /// What all ranks but rank 1 call.
+    /// Call of all ranks but rank 1.
     one: fn(&World<M>) -> Done,
-    /// What rank 1 calls.
+    /// Call of rank 1.
     other: fn(&World<M>) -> Done,
     names: [&'static str; 2],
 }
@@ -48,9 +47,9 @@ impl Reducible for Point {
     }
 }
 
-/// What a rank prints that gets data which it must not have.
+/// Output of a rank that gets data which it must not have.
 const DATA: &str = "data of a mismatch";
-/// What a rank prints that gets through the next barrier.
+/// Output of a rank that gets through the next barrier.
 const PASSED: &str = "passed a barrier";
 
 fn reduce_all<M: Threading, T: Reducible>(
@@ -340,11 +339,11 @@ fn check(name: &str, suffix: &str, paths: &[(&str, &str, u32)]) {
         let outcome = job.run().failed(&case.names);
         assert!(!outcome.out.contains(DATA), "{path}: {outcome:#?}");
         assert!(!outcome.out.contains(PASSED), "{path}: {outcome:#?}");
-        let told = outcome
+        let errors = outcome
             .err
             .lines()
             .filter(|line| line.contains("at rank 1"));
-        assert_eq!(told.count(), 1, "{path}: one error {outcome:#?}");
+        assert_eq!(errors.count(), 1, "{path}: one error {outcome:#?}");
     }
 }
 

@@ -19,12 +19,12 @@ pub(crate) const TESTS: &[Test] = &[
         each(&[1, 2, 3], "cancels");
     }),
     ("negotiated_refusals", || each(&[1, 3], "negotiate-refused")),
-    ("negotiated_left_open_is_told_at_the_end", || {
+    ("negotiated_left_open_is_an_error_at_the_end", || {
         let outcome = Job::launched(2, "negotiate-left-open").run();
         outcome.failed(&["is not allowed between prepare and commit"]);
     }),
     (
-        "negotiated_left_open_ends_the_job_whatever_is_made_of_the_error",
+        "negotiated_left_open_ends_the_job_even_if_the_error_is_dropped",
         || {
             let outcome = Job::launched(2, "negotiate-left-open-unheard").run();
             outcome.failed(&["rank 0", "is not allowed between prepare and commit"]);
@@ -223,7 +223,7 @@ fn refused() -> Done {
     says(error, "handler index 128 is not registered");
     world.put_value(v.ptr(me, 0), 1)?;
 
-    // What is dropped is canceled, and the thread may go on.
+    // A dropped preparation is canceled, and the thread may go on.
     drop(
         world
             .raw()
@@ -248,7 +248,7 @@ fn left_open() -> Done {
     let open = world
         .raw()
         .prepare(&medium(to, 0, 1, 8), Injection::Blocking)?;
-    // What is forgotten stays open.
+    // A forgotten preparation stays open.
     std::mem::forget(open);
     Ok(world.finalize()?)
 }
@@ -271,8 +271,8 @@ fn left_open_unheard() -> Done {
     Ok(world.finalize()?)
 }
 
-/// A commit with another number of arguments, or more bytes, than were prepared panics; what was
-/// prepared is given back.
+/// A commit with another number of arguments, or more bytes, than were prepared panics; the
+/// preparation is given back.
 fn broken() -> Done {
     let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
     let mut builder = World::builder();

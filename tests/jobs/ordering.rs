@@ -41,7 +41,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("sleepers", sleepers),
 ];
 
-/// What this rank has handled, by sender.
+/// Messages that this rank has handled, by sender.
 #[derive(Clone)]
 pub(crate) struct Logs(Arc<Vec<Mutex<Vec<u64>>>>);
 
@@ -184,7 +184,7 @@ fn flood() -> Done {
         }
         assert_eq!(logs.len(), 0);
     } else {
-        // In the barrier before, rank 0 still handled what came.
+        // In the barrier before, rank 0 still handled messages.
         while world.atomic_load(started)? == 0 {
             std::thread::yield_now();
         }
@@ -267,8 +267,8 @@ fn wrap() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Rank 0 sends only when it sees that rank 1 sleeps. Who is not woken waits for its time to be
-/// over, so often that the watchdog sees it.
+/// Rank 0 sends only when it sees that rank 1 sleeps. A rank that is not woken sleeps for its whole
+/// time-out, so often that the watchdog sees it.
 fn sleepers() -> Done {
     static AT: AtomicU64 = AtomicU64::new(0);
     let mut builder = World::builder();

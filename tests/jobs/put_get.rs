@@ -19,7 +19,7 @@ pub(crate) const TESTS: &[Test] = &[
     }),
     (
         "put_get_scope_that_cannot_wait_at_its_end_ends_the_job",
-        scope_that_cannot_wait,
+        unfinished_scope,
     ),
     ("put_get_started_while_the_target_is_stopped", || {
         each(&[2], "stopped");
@@ -277,7 +277,7 @@ fn stopped() -> Done {
     raw.begin_region()?;
     world.scope(|s| s.put(at(2), &ones))?;
     assert!(raw.end_region()?.is_done());
-    // One that begins in the scope and does not end there.
+    // A region that begins in the scope and does not end there.
     world.scope(|s| -> argonet::Result<()> {
         s.put(at(3), &there)?;
         raw.begin_region()
@@ -385,7 +385,7 @@ fn sizes() -> Done {
 
 /// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets
 /// still write them.
-fn scope_that_cannot_wait() {
+fn unfinished_scope() {
     for conduit in ["tcp", "portals"] {
         for program in ["scope-with-room", "scope-with-room-panics"] {
             let job = Job::launched(2, program).env("ARGONET_CONDUIT", conduit);
@@ -480,7 +480,7 @@ fn bounds() -> Done {
     assert_eq!(*world.get(first.on(next))?.wait()?, [6; 8]);
     assert_eq!(*world.get(second.on(next))?.wait()?, [5; 8]);
     world.barrier()?;
-    // What was checked once, over memory that is mapped here and over a network.
+    // A pointer that was checked once, over memory that is mapped here and over a network.
     let element = first.element(&world, next, 7)?;
     world.put_at(&element, 9)?;
     assert_eq!(
@@ -498,7 +498,7 @@ argonet::am! {
     fn unheard(_ctx, _nothing: u32) {}
 }
 
-/// A put that is complete is seen by who sees a later atomic store.
+/// A rank that sees an atomic store also sees a put that was complete before it.
 fn flag() -> Done {
     let world = World::init()?;
     let (next, before) = (world.rank_offset(1), world.rank());

@@ -51,7 +51,7 @@ fn drains() -> Done {
             replied.fetch_add(1, Ordering::Relaxed);
         }
     });
-    let tell = builder.am("tell", {
+    let request = builder.am("request", {
         let (handled, is_quiet) = (Arc::clone(&handled), Arc::clone(&is_quiet));
         move |ctx, answer: u32| {
             assert!(
@@ -72,7 +72,7 @@ fn drains() -> Done {
         for to in world.ranks() {
             for i in 0..50 {
                 let answer = u32::from(i % 3 == 0);
-                world.send_medium(to, &tell, answer, &vec![1u8; (round * 31 + i) as usize])?;
+                world.send_medium(to, &request, answer, &vec![1u8; (round * 31 + i) as usize])?;
                 sent += 1;
                 wanted += u64::from(answer);
             }
@@ -125,13 +125,13 @@ fn slices() -> Done {
             assert_eq!(got, round + to.0);
         }
         let local = world.quiet(|q| v.local(q).iter().all(|value| *value == 0))?;
-        assert!(local, "nobody writes between the phases");
+        assert!(local, "no rank writes between the phases");
     }
     Ok(world.finalize()?)
 }
 
-/// Rank 1 calls as many barriers as a quiet phase of the others begins with. That is wrong, and
-/// must not let it write what rank 0 holds as a slice: the job ends, and names both calls.
+/// Rank 1 calls as many barriers as a quiet phase of the others begins with. This is wrong, and
+/// must not let it write memory that rank 0 holds as a slice: the job ends, and names both calls.
 fn against_barriers() -> Done {
     let mut world = World::init()?;
     let mut v = SharedArray::<u64>::alloc(&world, 1)?;
@@ -160,7 +160,7 @@ fn panics() -> Done {
             v.local_mut(q).fill(5);
         })
     });
-    // Who catches it must not go on: others may still hold slices.
+    // A program that catches the panic must not go on: others may still hold slices.
     let _ = std::panic::catch_unwind(phase);
     for to in world.ranks() {
         world.put_value(v.ptr(to, 0), 1)?;

@@ -16,7 +16,7 @@ pub(crate) const TESTS: &[Test] = &[
         "raw_handlers_reply_in_all_categories_also_into_grown_segments",
         || each(&SIZES, "raw-replies"),
     ),
-    ("raw_handlers_refuse_what_a_reply_may_not_be", || {
+    ("raw_handlers_refuse_bad_replies", || {
         each(&[1, 2], "raw-bad-replies");
     }),
     ("raw_handlers_bad_indices", || {
@@ -89,7 +89,7 @@ fn replies() -> Done {
         }
     });
     let world = builder.build()?;
-    // The answers land behind what the segment had when the others first mapped it.
+    // The answers land behind the part of the segment that the others mapped first.
     let before = SharedArray::<u64>::alloc(&world, 16)?;
     for rank in world.ranks() {
         world.put_value(before.ptr(rank, 0), 1)?;

@@ -1,4 +1,4 @@
-//! What is not allowed gives a clear error that names rank and cause, and the job goes on.
+//! A call that is not allowed gives an error that names rank and cause, and the job goes on.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -215,7 +215,7 @@ fn bad_replies() -> Done {
         let keep = keep(&seen);
         move |ctx, n: u64| {
             let long = vec![0; MAX_MEDIUM + 1];
-            // What was refused does not count as the reply.
+            // A refused reply does not count as the reply.
             keep(ctx.reply_medium(&back, n, &long));
             ctx.reply(&back, n).expect("the first");
             keep(ctx.reply(&back, n));
@@ -349,7 +349,7 @@ fn bad_addresses() -> Done {
             says(world.get(there(1)).map(drop), why);
             says(world.scope(|s| s.put(there(1), &[1])), why);
             says(world.send_long(there(1), &nothing, 1, &[1]), why);
-            // No word at all is what is said first of it.
+            // The alignment is checked first.
             let why = match offset % 8 {
                 0 => why,
                 _ => &["is not aligned"],

@@ -103,12 +103,12 @@ fn lengths() -> Done {
             panic!("{len} bytes are too long");
         };
         let Error::Rpc(RpcError::TooLong {
-            len: told, rank, ..
+            len: reported, rank, ..
         }) = &error
         else {
             panic!("{error}");
         };
-        assert_eq!((*told, *rank), (encoded, me));
+        assert_eq!((*reported, *rank), (encoded, me));
         // The result is found out over there.
         let error = world.rpc(to, &bytes_of, (len,))?.wait().unwrap_err();
         let text = error.to_string();

@@ -31,9 +31,9 @@ fn both(ranks: u32) -> [Job; 2] {
     ]
 }
 
-/// A job that ended well and said these lines on standard error.
+/// A job that ended well and wrote these lines on standard error.
 #[track_caller]
-fn said(mut outcome: Outcome, lines: &[&str]) {
+fn wrote(mut outcome: Outcome, lines: &[&str]) {
     assert_eq!(
         outcome.err.lines().collect::<Vec<_>>(),
         lines,
@@ -46,7 +46,7 @@ fn said(mut outcome: Outcome, lines: &[&str]) {
 fn misspelt() {
     for job in both(3) {
         let job = job.env("GASNET_BACKTRAC", "1").env("ARGONET_SEGMNT", "1");
-        said(
+        wrote(
             job.run(),
             &[
                 "argonet: warning: the environment variable ARGONET_SEGMNT is unknown; the nearest name that is known is ARGONET_SEGMENT",
@@ -55,7 +55,7 @@ fn misspelt() {
         );
     }
     let job = Job::launched(3, "settings").env("GASNET_BACKTRAC", "1");
-    said(job.env("GASNET_QUIET", "y").run(), &[]);
+    wrote(job.env("GASNET_QUIET", "y").run(), &[]);
 }
 
 fn idle() {
@@ -63,7 +63,7 @@ fn idle() {
         let job = job
             .env("GASNET_BARRIER", "x")
             .env("GASNET_UCX_SPAWNER", "pmi");
-        said(
+        wrote(
             job.run(),
             &[
                 "argonet: warning: GASNET_BARRIER has no effect in argonet: there is one barrier algorithm in this version",
@@ -79,7 +79,7 @@ fn others() {
         .env("GASNET_TEST_POLITE_SYNC", "1")
         .env("FI_PROVIDER", "tcp");
     // Empty is not given.
-    said(
+    wrote(
         job.env("GASNET_BACKTRAC", "")
             .env("GASNET_CATCH_EXIT", "")
             .run(),
@@ -110,8 +110,7 @@ fn bad() {
     }
 }
 
-/// A launched job whose rank 1 of three has `NAME=VALUE` where the others have what the launcher
-/// has.
+/// A launched job whose rank 1 of three has `NAME=VALUE`; the others have the launcher's value.
 fn odd(assignment: &str) -> Job {
     let script = format!("case $ARGONET_BOOT in 2:1:*) export {assignment};; esac; exec \"$0\"");
     Job::wrapped(3, &script, "settings")
@@ -158,9 +157,9 @@ fn different() {
 }
 
 fn may_differ() {
-    said(odd("GASNET_FREEZE_SIGNAL=USR2").run(), &[]);
+    wrote(odd("GASNET_FREEZE_SIGNAL=USR2").run(), &[]);
     // Blanks around a value do not count.
-    said(
+    wrote(
         odd("GASNET_CATCH_EXIT=' 1 '")
             .env("GASNET_CATCH_EXIT", "1")
             .run(),

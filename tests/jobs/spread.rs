@@ -11,7 +11,7 @@ pub(crate) const OVER_HOSTS: &[Test] = &[("spread_over_hosts_by_the_program_itse
 
 pub(crate) const PROGRAMS: &[Program] = &[("spread", spread)];
 
-/// What the ranks are given.
+/// Arguments of the ranks.
 const ARGUMENTS: [&str; 2] = ["an argument", "--another=*"];
 
 fn spread() -> Done {

@@ -13,13 +13,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::built;
 
-/// A test: its name and what it does in the harness.
+/// A test: its name and its function in the harness.
 pub(crate) type Test = (&'static str, fn());
 
-/// What a rank does: its name and its program. The world is made inside.
+/// A program of a rank, with its name. The world is made inside.
 pub(crate) type Program = (&'static str, fn() -> Done);
 
-/// What a rank's program returns.
+/// Result of a rank's program.
 pub(crate) type Done = Result<(), Box<dyn std::error::Error>>;
 
 /// Names the program that a process runs as a rank.
@@ -28,20 +28,20 @@ pub(crate) const PROGRAM: &str = "ARGONET_TEST_PROGRAM";
 /// The numbers of ranks that most tests run with.
 pub(crate) const SIZES: [u32; 4] = [1, 2, 3, 8];
 
-/// What holds in shared memory alone: that a rank which computes is written to, how full rings
-/// become, who finds a mistake first, that ranks leave a barrier at once before they exit, and the
-/// settings of such a job.
+/// Tests of properties that hold in shared memory alone: writes to a rank that computes, how full
+/// rings become, which rank finds a mistake first, ranks that leave a barrier at once before they
+/// exit, and the settings of such a job.
 const OF_MEMORY: [&str; 7] = [
     "exit_cases_of_one_thread",
     "exit_cases_of_many_threads",
-    "exit_cases_by_what_the_others_do",
+    "exit_cases_by_the_state_of_other_ranks",
     "ordering_flood_into_a_rank_that_computes",
     "negotiated_cancels_until_the_ring_is_full",
-    "among_who_calls_something_long_is_told_of_who_has_left",
+    "among_a_long_call_against_a_short_one_names_both",
     "settings_are_printed_once",
 ];
 
-/// How the ranks of all jobs reach each other, which changes little that a test sees.
+/// The path between the ranks of all jobs; few tests depend on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
     /// All share memory.
@@ -86,7 +86,7 @@ impl Path {
         }
     }
 
-    /// How many operations a program waits for, one by one, where it would be `count` in memory:
+    /// Number of operations that a program waits for, one by one, if it would be `count` in memory:
     /// over a connection each takes both ranks' turns.
     pub(crate) fn many(self, count: u64) -> u64 {
         match self {
@@ -122,7 +122,7 @@ impl Path {
     }
 }
 
-/// Which of the tests are run: one in so many, from one on.
+/// The part of the tests that is run: one in so many, from one on.
 pub(crate) struct Part {
     turn: usize,
     of: usize,
@@ -146,7 +146,7 @@ impl Part {
     }
 }
 
-/// How long a test may take. A second is normal; this is for the slowest, busiest machine.
+/// Time limit of a test. A second is normal; this is for the slowest, busiest machine.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
 /// Marks all processes of one job.
@@ -212,8 +212,8 @@ pub(crate) struct Talk<'a> {
     /// The process that was started.
     pub(crate) pid: Pid,
     stderr: &'a mut dyn BufRead,
-    /// What it has said, for a test that waits for something else.
-    said: String,
+    /// Standard error so far, for a test that waits for something else.
+    errors: String,
 }
 
 impl Talk<'_> {
@@ -221,9 +221,9 @@ impl Talk<'_> {
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         let read = self.stderr.read_line(&mut line).expect("standard error");
-        let said = &self.said;
-        assert!(read > 0, "the job has closed standard error:\n{said}");
-        self.said += &line;
+        let errors = &self.errors;
+        assert!(read > 0, "the job has closed standard error:\n{errors}");
+        self.errors += &line;
         line.trim_end().to_owned()
     }
 
@@ -238,7 +238,7 @@ impl Talk<'_> {
     }
 }
 
-/// What a job came to.
+/// Outcome of a job.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     ranks: u32,
@@ -338,15 +338,15 @@ impl Job {
         self.run_with(|_| {})
     }
 
-    /// As [`run`](Self::run); `talk` comes first and takes what it reads from the outcome. Rank 0's
-    /// standard input ends with it.
+    /// As [`run`](Self::run); `talk` comes first; the outcome lacks the lines that it reads. Rank
+    /// 0's standard input ends with it.
     pub(crate) fn run_with(mut self, talk: impl FnOnce(&mut Talk<'_>)) -> Outcome {
         let mut child = self.command.stdin(Stdio::piped()).spawn().expect("start");
         let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
         talk(&mut Talk {
             pid: Pid::from_child(&child),
             stderr: &mut stderr,
-            said: String::new(),
+            errors: String::new(),
         });
         drop(child.stdin.take());
         let err = thread::spawn(move || {
@@ -358,7 +358,8 @@ impl Job {
         let mut stdout = child.stdout.take().expect("piped");
         stdout.read_to_string(&mut out).expect("output");
         let status = child.wait().expect("wait");
-        // What was killed is gone only when the kernel has taken it down; the watchdog bounds it.
+        // A killed process is gone only when the kernel has taken it down; the watchdog bounds the
+        // wait.
         while !processes_with(&self.mark).is_empty() {
             thread::yield_now();
         }
@@ -396,7 +397,7 @@ impl Outcome {
         self
     }
 
-    /// The job ended well: exit code 0, each rank at its end, whatever is on standard error.
+    /// The job ended well: exit code 0, each rank at its end, anything on standard error.
     #[track_caller]
     pub(crate) fn ended_well(self) {
         assert_eq!(self.code(), Some(0), "{self:#?}");
@@ -430,7 +431,7 @@ impl Outcome {
     }
 }
 
-/// What each rank says when its program has ended well.
+/// Output of each rank when its program has ended well.
 pub(crate) const ENDED: &str = "rank ended well";
 
 /// Runs a rank's program; the exit code is 3 where it returns an error.

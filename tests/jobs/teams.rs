@@ -56,7 +56,7 @@ fn is_team<M: Threading>(
         assert_eq!(team.rank_of(rank), place.map(|place| Rank(place as u32)));
     }
     assert_eq!(team.rank_of(Rank(world.size())), None);
-    // Around the team: what the one before has put is there behind the barrier.
+    // Around the team: the value that the member before has put is there after the barrier.
     let next = team.world_rank(team.rank_offset(1));
     world.put_value(slots.ptr(next, 0), team.rank().0 + 7)?;
     team.barrier(world)?;
@@ -65,7 +65,7 @@ fn is_team<M: Threading>(
     Ok(())
 }
 
-/// What each of some ranks chooses, the same at all of them.
+/// Choices of some ranks, the same list at all of them.
 fn choices(random: &mut Random, count: usize) -> Vec<(Option<u32>, i32)> {
     let key = |random: &mut Random| match random.below(5) {
         0 => i32::MIN,
@@ -262,7 +262,7 @@ fn dropped() -> Done {
         before > 0 && grown < 256,
         "{grown} KiB more than {before} after {rounds} rounds"
     );
-    // One that outlives the world.
+    // A team that outlives the world.
     world.finalize()?;
     drop(last);
     Ok(())
@@ -308,7 +308,7 @@ fn places() -> Done {
     Ok(world.finalize()?)
 }
 
-/// What the command that starts an agent gives its ranks: the name of their host.
+/// Variable that the command for an agent gives its ranks: the name of their host.
 const HOST: &str = "ARGONET_TEST_HOST";
 
 /// Jobs over hosts that are agents of this machine.

@@ -155,7 +155,7 @@ fn order() -> Done {
     const THREADS: u64 = 3;
     let logs: Vec<Logs> = (0..THREADS).map(|_| Logs::new()).collect();
     let mut builder = World::builder();
-    let tell = builder.am("tell", {
+    let record = builder.am("record", {
         let logs = logs.clone();
         move |ctx, [thread, n]: [u64; 2]| logs[thread as usize].push(ctx.source(), n)
     });
@@ -165,7 +165,7 @@ fn order() -> Done {
         for n in 0..count {
             for to in world.ranks() {
                 let payload = vec![0u8; (n % 37) as usize];
-                let sent = world.send_medium(to, &tell, [thread as u64, n], &payload);
+                let sent = world.send_medium(to, &record, [thread as u64, n], &payload);
                 sent.expect("a message");
             }
         }

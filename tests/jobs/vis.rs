@@ -66,7 +66,7 @@ fn section(random: &mut Random, counts: &[usize]) -> Section {
 
 /// The elements of a section, one by one, in the order of their indices.
 fn elements(text: &Section, counts: &[usize]) -> Vec<usize> {
-    // Only the debug text shows what a section is; the model has its own arithmetic.
+    // Only the debug text shows the shape of a section; the model has its own arithmetic.
     let text = format!("{text:?}");
     let numbers = text.split(|c: char| !c.is_ascii_digit() && c != '-');
     let numbers: Vec<isize> = numbers.filter_map(|number| number.parse().ok()).collect();
@@ -309,15 +309,15 @@ fn refused() -> Done {
         matches!(error, SectionError::DimensionsDiffer { to: 0, from: 1 }),
         "{error}"
     );
-    // What a pointer claims is checked too.
+    // The length that a pointer claims is checked, too.
     let beyond = slice_at::<u64>(world.rank(), 1 << 50, usize::MAX);
     for first in [0, 1 << 60, usize::MAX - 1] {
         let far = Section::new(first, &[(2, 1)]);
         let refused = world.put_strided(beyond, &far, &buffer, &line(2));
         assert!(refused.is_err(), "{first}");
     }
-    let nobody = slice_at::<u64>(Rank(world.size()), 0, 20);
-    let refused = world.get_strided(&mut buffer, &line(2), nobody, &line(2));
+    let no_rank = slice_at::<u64>(Rank(world.size()), 0, 20);
+    let refused = world.get_strided(&mut buffer, &line(2), no_rank, &line(2));
     assert!(
         matches!(refused, Err(Error::Am(AmError::NoSuchRank { .. }))),
         "{refused:?}"

@@ -1,4 +1,4 @@
-//! How ranks wait: what it costs, what the modes do, and the reports on ranks that wait long.
+//! Waits of ranks: their cost, the modes, and the reports on ranks that wait long.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(crate) const TESTS: &[Test] = &[
         let job = Job::launched(2, "idle").env("ARGONET_STALL_TIMEOUT", "0");
         job.run().well();
     }),
-    ("waiting_a_fatal_error_tells_what_all_wait_for", || {
+    ("waiting_of_all_ranks_is_reported_at_a_fatal_error", || {
         let outcome = Job::launched(2, "fatal-while-others-wait").run();
         outcome.failed(&[
             "rank 0 (pid ",
@@ -82,7 +82,7 @@ fn busy() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// What `f` costs, and how long it takes.
+/// Processor time of `f`, and the time that it takes.
 fn cost(f: impl FnOnce() -> Done) -> Result<(Duration, Duration), Box<dyn std::error::Error>> {
     let (busy_before, begun) = (busy(), Instant::now());
     f()?;
@@ -255,13 +255,13 @@ fn reported(job: Job) {
                 break;
             }
         }
-        // Those who wait add what they know of their peers; rank 0 cannot.
-        let mut tell = [false; 3];
-        while tell != [false, true, true] {
+        // Waiting ranks add their state of each peer; rank 0 cannot.
+        let mut reported = [false; 3];
+        while reported != [false, true, true] {
             let line = talk.line_with("argonet: rank ");
-            for (rank, tell) in tell.iter_mut().enumerate() {
+            for (rank, reported) in reported.iter_mut().enumerate() {
                 if line == format!("argonet: rank {rank} and its peers:") {
-                    *tell = true;
+                    *reported = true;
                 }
             }
         }

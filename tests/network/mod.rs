@@ -8,11 +8,11 @@
 //!
 //! Nothing of it is in the machine's own namespace. A guardian, a shell that waits for the end of a
 //! pipe, takes all of it away, with the processes that are left in it, when the [`Network`] is
-//! dropped or the test's process ends in whatever way, and after ten minutes at the latest. What a
-//! guardian that was killed has left behind goes when the next network is made.
+//! dropped or the test's process ends in any way, and after ten minutes at the latest. Leftovers of
+//! a guardian that was killed go when the next network is made.
 //!
 //! Needs the right to make namespaces, `ip` and `tc` (Debian's iproute2) and `nft` (nftables);
-//! [`missing`] says what is not there.
+//! [`missing`] names the missing part.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -20,7 +20,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How the names of namespaces begin; the id of the test's process follows.
+/// Prefix of the names of namespaces; the id of the test's process follows.
 const PREFIX: &str = "argonet-test-";
 
 /// Hosts that see each other over one or two networks.
@@ -37,13 +37,13 @@ pub(crate) fn missing() -> Option<&'static str> {
         let script = "for tool in ip tc nft timeout; do command -v $tool >/dev/null || { echo no $tool; exit; }; done\n\
              unshare -n ip link add probe type bridge 2>/dev/null || { echo no right to make network namespaces; exit; }\n\
              unshare -n nft add table inet probe 2>/dev/null || echo no right to filter packets";
-        let said = sh(script).expect("a shell");
-        (!said.is_empty()).then(|| said.trim().to_owned())
+        let output = sh(script).expect("a shell");
+        (!output.is_empty()).then(|| output.trim().to_owned())
     };
     MISSING.get_or_init(find).as_deref()
 }
 
-/// Runs a script; what it writes, or how it failed.
+/// Runs a script; returns its output, or its failure.
 fn sh(script: &str) -> Result<String, String> {
     let output = Command::new("sh").args(["-ec", script]).output();
     let output = output.map_err(|error| error.to_string())?;
@@ -70,7 +70,7 @@ impl Network {
     /// These hosts, each with an interface in each of so many networks.
     pub(crate) fn of(hosts: &[&str], networks: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        remove_those_of_dead_tests();
+        remove_networks_of_dead_tests();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("{PREFIX}{}-{count}-", std::process::id());
         let guard = format!(
@@ -133,7 +133,7 @@ impl Network {
         format!("10.71.{network}.{}", i.expect("a host of this network") + 1)
     }
 
-    /// Runs a script on a host, and returns what it writes.
+    /// Runs a script on a host, and returns its output.
     #[track_caller]
     pub(crate) fn on(&self, host: &str, script: &str) -> String {
         let space = self.namespace(host);
@@ -154,7 +154,7 @@ impl Network {
         command
     }
 
-    /// Limits what a host sends over an interface, such as `1gbit`.
+    /// Limits the bytes that a host sends over an interface, such as `1gbit`.
     #[allow(
         dead_code,
         reason = "not every test program that has this module measures speeds"
@@ -167,8 +167,8 @@ impl Network {
         );
     }
 
-    /// Filters what comes to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`.
-    /// Added to those before.
+    /// Filters packets to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`. Added
+    /// to those before.
     #[track_caller]
     pub(crate) fn filter(&self, host: &str, rule: &str) {
         let chain = "{ type filter hook input priority 0; }";
@@ -229,7 +229,7 @@ impl Drop for Network {
     }
 }
 
-fn remove_those_of_dead_tests() {
+fn remove_networks_of_dead_tests() {
     let script = format!(
         "for n in $(ip netns list | sed 's/ .*//' | grep '^{PREFIX}'); do pid=${{n#{PREFIX}}}; pid=${{pid%%-*}}; \
          [ -e /proc/$pid ] || {{ set -- \"{PREFIX}$pid-\"; {REMOVE}; }}; done"

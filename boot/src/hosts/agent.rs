@@ -1,4 +1,4 @@
-//! The agent of a host: what `argonet agent` does.
+//! The agent of a host: `argonet agent`.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -30,7 +30,7 @@ use crate::secret::Secret;
 use crate::signals::LauncherSignals;
 use crate::spawn::{Environment, Spawner};
 
-/// How long an agent waits for its first messages.
+/// Time that an agent waits for its first messages.
 const GREETING: Duration = Duration::from_secs(30);
 
 /// Descriptors of each rank: process, line, standard output and standard error.
@@ -63,7 +63,7 @@ pub fn agent(look: Look) -> Result<u8, BootError> {
     let mut edge = Edge::agent(Instant::now(), GREETING);
     edge.send(Instant::now(), &Message::Hello(Hello::own()));
     let Some(job) = expect(&mut edge)? else {
-        return Err(no_launcher("nobody told it what to do"));
+        return Err(no_launcher("no job came from the launcher"));
     };
     let Message::Job(job) = job else {
         return Err(no_launcher("its first message is not a job"));
@@ -129,7 +129,7 @@ pub(crate) fn merged(job: &Description) -> Vec<(OsString, OsString)> {
     pairs
 }
 
-/// What the ranks of this host share, and its guardian.
+/// Makes the memory that the ranks of this host share, and its guardian.
 fn prepare(
     job: &Description,
     settings: &Settings,

@@ -15,10 +15,10 @@ use crate::hosts::message::Message;
 use crate::hosts::pipe::transmit;
 use crate::signals::ends_by_default;
 
-/// How long the process of an agent may take to end once its connection has.
+/// Time that the process of an agent may take to end once its connection has.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(2);
 
-/// How far an agent has come.
+/// Progress of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// It has not greeted.
@@ -44,8 +44,8 @@ pub(crate) struct Child {
     pub(crate) greeted: Option<Instant>,
     pub(crate) edge: Edge,
     pub(crate) stage: Stage,
-    /// What it is sent once it has greeted, beside its job: at most one message for each rank, and
-    /// two more.
+    /// Messages to send once it has greeted, beside its job: at most one for each rank, and two
+    /// more.
     pub(crate) held: Vec<Message>,
     /// The signal that asked for the end of the job before it greeted.
     pub(crate) interrupted: Option<u8>,
@@ -79,7 +79,7 @@ impl Child {
         input.is_none_or(|input| transmit(&mut self.edge, input))
     }
 
-    /// It reads nothing any more. What it has said before is read yet.
+    /// It reads nothing any more. Messages that it sent before are still read.
     pub(crate) fn broken(&mut self) {
         self.input = None;
         self.kill_at = Some(Instant::now() + FAREWELL);
@@ -102,7 +102,8 @@ impl Child {
     }
 
     /// Closes the connection, which ends an agent and its ranks. A way to an agent that has not
-    /// greeted may not notice, so it is asked to end; what is left is killed after [`FAREWELL`].
+    /// greeted may not notice, so it is asked to end; remaining processes are killed after
+    /// [`FAREWELL`].
     pub(crate) fn give_up(&mut self) {
         (self.input, self.output) = (None, None);
         if self.stage == Stage::Starting {
@@ -118,7 +119,7 @@ impl Child {
         self.stage == Stage::Starting && self.ended.is_none() && end() != ProcessEnd::Code(0)
     }
 
-    /// Kills the process, and what it started on this host.
+    /// Kills the process, and its descendants on this host.
     pub(crate) fn kill(&mut self) {
         self.signal(Signal::KILL);
     }
@@ -164,7 +165,7 @@ impl Child {
             (end, _) => (
                 1,
                 format!(
-                    "the way to its agent {} before the agent answered{noise}",
+                    "the command to start its agent {} before the agent answered{noise}",
                     end_in_words(end)
                 ),
             ),

@@ -24,7 +24,7 @@ use crate::output::Streams;
 use crate::secret::Secret;
 use crate::sys::SignalSet;
 
-/// What has happened at one of the children.
+/// An event at one of the children.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChildEvent {
     Readable(usize),
@@ -34,7 +34,7 @@ pub(crate) enum ChildEvent {
     Ended(usize),
 }
 
-/// What a child says, or what has become of it.
+/// A message of a child, or its end.
 #[derive(Debug)]
 pub(crate) enum Heard {
     Message(usize, Message),
@@ -54,9 +54,9 @@ pub(crate) struct Children<'a> {
 }
 
 impl<'a> Children<'a> {
-    /// Starts the agents for `hosts`, each with its part of the tree. What they, or the way to
-    /// them, write on standard error goes to `streams`. With the trouble of those that could not be
-    /// started.
+    /// Starts the agents for `hosts`, each with its part of the tree. Their standard error, and
+    /// that of the commands that start them, goes to `streams`. Also returns the trouble of agents
+    /// that could not be started.
     pub(crate) fn start(
         job: &'a Description,
         hosts: &[Host],
@@ -132,7 +132,7 @@ impl<'a> Children<'a> {
         Duration::from_millis(self.job.silence_ms.into())
     }
 
-    /// How many there are.
+    /// Number of agents.
     pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
@@ -142,7 +142,7 @@ impl<'a> Children<'a> {
         self.list.iter().map(Child::ranks).collect()
     }
 
-    /// How long child `i` took to greet; nothing as long as it has not.
+    /// Time that child `i` took to greet; nothing as long as it has not.
     pub(crate) fn greeted_after(&self, i: usize) -> Option<Duration> {
         let child = &self.list[i];
         child.greeted.map(|at| at.duration_since(child.born))
@@ -168,8 +168,8 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Sends to one of them. One that has not greeted has no ranks: the end of the job ends it, and
-    /// the rest waits for its greeting or does not concern it.
+    /// Sends to one of them. An agent that has not greeted has no ranks: the end of the job ends
+    /// it; other messages wait for its greeting or do not concern it.
     pub(crate) fn send(&mut self, child: usize, message: &Message) {
         let child = &mut self.list[child];
         match child.stage {
@@ -184,7 +184,7 @@ impl<'a> Children<'a> {
         (0..self.len()).for_each(|child| self.send(child, message));
     }
 
-    /// How much input the first one takes now.
+    /// Bytes of input that the first one takes now.
     pub(crate) fn input_room(&self) -> usize {
         let first = self.list.first().filter(|c| c.stage == Stage::Working);
         first.map_or(0, |child| child.edge.room())
@@ -198,7 +198,7 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Adds what is waited for to `fds`, and what it stands for to `events`.
+    /// Adds the descriptors to wait for to `fds`, and their events to `events`.
     pub(crate) fn poll_fds<'p>(&'p self, fds: &mut Vec<PollFd<'p>>, events: &mut Vec<ChildEvent>) {
         for (i, child) in self.list.iter().enumerate() {
             if let Some(output) = &child.output {
@@ -228,7 +228,7 @@ impl<'a> Children<'a> {
         self.list.iter().filter_map(of).min()
     }
 
-    /// Acts on an event; what was said.
+    /// Acts on an event; appends the messages that came to `heard`.
     pub(crate) fn serve(&mut self, event: ChildEvent, heard: &mut Vec<Heard>) {
         self.note_pause(Instant::now());
         match event {
@@ -241,7 +241,7 @@ impl<'a> Children<'a> {
             ChildEvent::Broken(i) => self.list[i].broken(),
             ChildEvent::Ended(i) => {
                 if self.list[i].failed_to_start() {
-                    // What it started may hold the connection open, and is no agent.
+                    // Its children may hold the connection open, and are no agents.
                     self.list[i].kill();
                     self.read(i, heard);
                     let child = &mut self.list[i];
@@ -356,7 +356,7 @@ impl<'a> Children<'a> {
                     _ => None,
                 };
                 if about.is_some_and(|rank| !ranks.contains(&rank.0)) {
-                    return Err("it told of ranks of other hosts".into());
+                    return Err("it reported ranks of other hosts".into());
                 }
                 heard.push(Heard::Message(i, message));
             }
@@ -384,7 +384,7 @@ impl<'a> Children<'a> {
 
     fn lose(&mut self, i: usize, code: u8, why: &str, heard: &mut Vec<Heard>) {
         let child = &mut self.list[i];
-        // One that has been given up is asked to end first.
+        // An agent that has been given up is asked to end first.
         if !child.is_finished() {
             child.stage = Stage::Lost;
             (child.input, child.output) = (None, None);
@@ -397,7 +397,7 @@ impl<'a> Children<'a> {
         }));
     }
 
-    /// Does what it is time for.
+    /// Does the work that is due.
     pub(crate) fn look(&mut self, heard: &mut Vec<Heard>) {
         let now = Instant::now();
         self.note_pause(now);

@@ -21,7 +21,7 @@ use crate::launch::NO_CONDUIT;
 /// that a job may have.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// Where a job runs, as far as the command line says it.
+/// Options of the command line about the hosts of a job.
 #[derive(Debug, Clone, Default)]
 pub struct HostOptions {
     /// Hosts as in `host1:2,host2:2`.
@@ -40,7 +40,7 @@ pub struct HostOptions {
 #[derive(Debug)]
 pub(crate) struct Hosts {
     pub(crate) entries: Vec<Entry>,
-    /// Where the list is from, for people.
+    /// Source of the list, in words.
     pub(crate) source: String,
     pub(crate) way: Way,
     pub(crate) agent: Vec<OsString>,
@@ -102,7 +102,7 @@ fn agent(options: &HostOptions, settings: &Settings) -> Result<Vec<OsString>, Bo
     Ok(vec![own.into(), "agent".into()])
 }
 
-/// The first list of hosts that there is, and what it is called.
+/// The first list of hosts that there is, and its name.
 fn list(
     options: &HostOptions,
     letter: &str,
@@ -142,7 +142,7 @@ fn list(
 fn read(path: &PathBuf, source: &str) -> Result<(Vec<Entry>, String), BootError> {
     let list = format!("{source} {}", path.display());
     let mut text = String::new();
-    // What has no end is not read to it, as a device.
+    // A limit, as a device may have no end.
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text))
         .map_err(|e| BootError::system(format!("reading the list of hosts ({list})"), e))?;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_no_list_is_not_read_to_its_end() {
+    fn a_long_file_is_not_read_to_its_end() {
         let path = std::env::temp_dir().join(format!("argonet-hosts-{}", std::process::id()));
         std::fs::write(&path, "#\n".repeat(MAX_FILE_BYTES as usize)).unwrap();
         let error = read(&path, "--hostfile").unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! What agents need to know of a job, from options, settings and the launcher's environment.
+//! The description of a job for agents, from options, settings and the launcher's environment.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -78,8 +78,8 @@ pub(crate) fn describe(
     }
 }
 
-/// What of the launcher's environment agents get. A setting of the library holds for the job, and
-/// so does what the user names; of anything else a host's own value is better.
+/// Variables of the launcher's environment that agents get. A setting of the library holds for the
+/// job, and so does a variable that the user names; of others a host's own value is better.
 fn variables(propagate: &[String]) -> Vec<Variable> {
     let begins = |name: &OsStr, prefix: &str| name.as_bytes().starts_with(prefix.as_bytes());
     let own_affair = |name: &OsStr| {

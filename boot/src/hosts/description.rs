@@ -1,4 +1,4 @@
-//! What an agent is to do.
+//! The task of an agent.
 
 use std::ffi::OsString;
 
@@ -15,10 +15,10 @@ const MAX_NAME_BYTES: usize = 4096;
 /// The most arguments or variables.
 const MAX_STRINGS: u32 = 1 << 20;
 
-/// How the agent of a host is started.
+/// Way to start the agent of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// As a process of the same host, whatever the host is called: for trying things out.
+    /// As a process of the same host, for any name of a host: for trying things out.
     Local,
     /// By a remote shell with these options.
     Shell {
@@ -29,7 +29,7 @@ pub(crate) enum Way {
     Template(String),
 }
 
-/// What agents are there for.
+/// Task of the agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub(crate) enum Task {
@@ -67,7 +67,7 @@ pub(crate) struct Description {
     pub(crate) conduit: String,
     pub(crate) tag_output: bool,
     pub(crate) bind: bool,
-    /// How many agents one starts; 0 for all.
+    /// Number of agents that one starts; 0 for all.
     pub(crate) degree: u32,
     /// After how long a silent connection is given up, in milliseconds.
     pub(crate) silence_ms: u32,
@@ -82,7 +82,8 @@ impl Description {
         }
     }
 
-    /// What begins a line that the way to a host's agent writes on standard error.
+    /// The beginning of each line that the command to start a host's agent writes on standard
+    /// error.
     pub(crate) fn tag(&self, host: &str) -> String {
         match self.task {
             Task::Run => format!("argonet run: host {host}: "),

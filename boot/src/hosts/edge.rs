@@ -1,10 +1,10 @@
 //! One end of a control connection, without I/O or clock: bytes and times in, messages and bytes
 //! out.
 //!
-//! *Heartbeats*: each end says something at least every quarter of the silence after which the
-//! other gives it up. *Windows*: output and input are sent only as far as the receiver has passed
-//! on what came before, so that ranks that write faster than the user reads wait, and nothing piles
-//! up on the way; control messages do not wait behind them for long.
+//! *Heartbeats*: each end sends a message at least every quarter of the silence after which the
+//! other gives it up. *Windows*: output and input are sent only as far as the receiver has
+//! forwarded the bytes before, so that ranks that write faster than the user reads wait, and
+//! nothing piles up on the way; control messages do not wait behind them for long.
 
 use std::time::{Duration, Instant};
 
@@ -12,28 +12,28 @@ use crate::hosts::frame::{ABOVE, AGENT, Garbled, Inbox, append};
 use crate::hosts::message::{BULK_BYTES, Message};
 use crate::secret::wipe;
 
-/// How much output or input may be on its way.
+/// Bytes of output or input that may be on their way.
 pub(crate) const WINDOW_BYTES: usize = 4 * BULK_BYTES;
 
-/// How often an end speaks while the other waits as long as it may.
+/// Number of messages that an end sends within the other's limit of silence.
 const BEATS: u32 = 4;
 
 #[derive(Debug)]
 pub(crate) struct Edge {
     inbox: Inbox,
     outbox: Vec<u8>,
-    /// How much of `outbox` has been sent.
+    /// Bytes of `outbox` that have been sent.
     sent: usize,
     silence: Duration,
     heard: Instant,
-    said: Instant,
+    sent_at: Instant,
     /// When this end found that the other should have been heard.
     suspected: Option<Instant>,
     /// The other end has said that it may be stopped.
     paused: bool,
-    /// How much output or input may still be sent.
+    /// Bytes of output or input that may still be sent.
     window: usize,
-    /// How much has come and has not been acknowledged.
+    /// Bytes that have come and have not been acknowledged.
     owed: usize,
 }
 
@@ -55,7 +55,7 @@ impl Edge {
             sent: 0,
             silence,
             heard: now,
-            said: now,
+            sent_at: now,
             suspected: None,
             paused: false,
             window: WINDOW_BYTES,
@@ -102,7 +102,7 @@ impl Edge {
         Ok(None)
     }
 
-    /// What came instead of a greeting.
+    /// Bytes that came instead of a greeting.
     pub(crate) fn noise(&self) -> &[u8] {
         self.inbox.noise()
     }
@@ -111,11 +111,11 @@ impl Edge {
     pub(crate) fn send(&mut self, now: Instant, message: &Message) {
         debug_assert!(message.bulk_bytes() <= self.room());
         self.window = self.window.saturating_sub(message.bulk_bytes());
-        self.said = now;
+        self.sent_at = now;
         append(message, &mut self.outbox);
     }
 
-    /// How many bytes of output or input may be sent in one message now.
+    /// Bytes of output or input that may be sent in one message now.
     pub(crate) fn room(&self) -> usize {
         self.window.min(BULK_BYTES)
     }
@@ -153,7 +153,7 @@ impl Edge {
         }
     }
 
-    /// Does what it is time for; whether the other end has been silent for too long.
+    /// Does the work that is due; whether the other end has been silent for too long.
     pub(crate) fn is_silent(&mut self, now: Instant) -> bool {
         if now >= self.beat_due() && self.to_send().is_empty() {
             self.send(now, &Message::Beat);
@@ -161,7 +161,7 @@ impl Edge {
         if self.paused || now < self.suspicious_at() {
             return false;
         }
-        // If this process was stopped itself, what was sent meanwhile is read first.
+        // If this process was stopped itself, bytes that were sent meanwhile are read first.
         let since = *self.suspected.get_or_insert(now);
         now >= since + self.silence / BEATS
     }
@@ -184,7 +184,7 @@ impl Edge {
     }
 
     fn beat_due(&self) -> Instant {
-        self.said + self.silence / BEATS
+        self.sent_at + self.silence / BEATS
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_that_have_nothing_to_say_keep_each_other_alive() {
+    fn two_idle_ends_keep_each_other_alive() {
         let begin = Instant::now();
         let (mut a, mut b) = pair(begin);
         for second in 0..100 {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_end_is_given_up_and_one_that_is_stopped_is_not() {
+    fn a_silent_end_is_given_up_and_a_stopped_one_is_not() {
         let begin = Instant::now();
         let (mut a, mut b) = pair(begin);
         let at = |seconds| begin + Duration::from_secs(seconds);
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_bound_what_is_on_its_way() {
+    fn windows_bound_the_bytes_in_flight() {
         let now = Instant::now();
         let (mut a, mut b) = pair(now);
         let mut sent = 0;

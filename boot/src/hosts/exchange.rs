@@ -1,12 +1,12 @@
 //! One node's part of fences and of the key store (spec P14), without I/O or clock.
 //!
 //! A node has *sources*: the agents below it and, unless it is the launcher, the ranks of its host.
-//! Each source says which values its ranks have published, then that all of them have entered fence
-//! n. When all sources have, the node passes both up; at the top the fence is complete. Going down,
-//! each source gets the values of all ranks that are not its own, and then the word that lets its
-//! ranks go. So a fence takes two messages on every edge of the tree, and one more where ranks wait
-//! that are not all of their subtree ([`Action::Waits`]), by which the launcher knows whether a
-//! rank waits in vain.
+//! Each source sends the values that its ranks have published, then that all of them have entered
+//! fence n. When all sources have, the node passes both up; at the top the fence is complete. Going
+//! down, each source gets the values of all ranks that are not its own, and then the word that lets
+//! its ranks go. So a fence takes two messages on every edge of the tree, and one more if some, but
+//! not all, ranks of a subtree wait ([`Action::Waits`]), by which the launcher knows whether a rank
+//! waits in vain.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::hosts::values;
 type Keys = u16;
 const_assert!(KEYS <= Keys::BITS as usize);
 
-/// What is to be sent.
+/// A message to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Up: ranks wait at this fence.
@@ -38,7 +38,7 @@ pub(crate) enum Action {
 #[derive(Debug)]
 struct Source {
     ranks: Range<u32>,
-    /// What its ranks have published since the last fence.
+    /// Values that its ranks have published since the last fence.
     values: Vec<u8>,
     /// The last fence that all of its ranks have entered.
     arrived: u32,
@@ -48,7 +48,7 @@ struct Source {
 pub(crate) struct Exchange {
     is_root: bool,
     sources: Vec<Source>,
-    /// What has come from above since the last fence.
+    /// Values that have come from above since the last fence.
     above: Vec<u8>,
     /// By rank of the job.
     published: Vec<Keys>,

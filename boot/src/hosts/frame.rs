@@ -24,14 +24,14 @@ type Magic = [u8; 16];
 /// The begin of what an agent sends upwards.
 pub(crate) const AGENT: Magic = *b"\nargonet-agent\0\x01";
 
-/// The begin of what is sent to an agent.
+/// The begin of the bytes to an agent.
 pub(crate) const ABOVE: Magic = *b"\nargonet-above\0\x01";
 
 /// The longest body: environment and arguments of a program fit, since the system takes no more
 /// than 2 MiB by default.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
 
-/// How much noise may come before the magic.
+/// Bytes of noise that may come before the magic.
 const MAX_NOISE_BYTES: usize = 64 << 10;
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -43,7 +43,7 @@ struct Header {
 }
 const_assert_eq!(size_of::<Header>(), 8);
 
-/// What is wrong with bytes that came.
+/// Error of bytes that came.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("its control connection holds no messages of this version of argonet ({0})")]
 pub(crate) struct Garbled(pub(crate) String);
@@ -68,7 +68,7 @@ pub(crate) fn append(message: &Message, to: &mut Vec<u8>) {
 pub(crate) struct Inbox {
     magic: Magic,
     bytes: Vec<u8>,
-    /// How many of `bytes` have been used.
+    /// Number of `bytes` that have been used.
     used: usize,
     /// Whether the magic has come.
     begun: bool,
@@ -85,7 +85,7 @@ impl Inbox {
         }
     }
 
-    /// Takes bytes. No more than a frame and what was given last is kept, if [`next`](Self::next)
+    /// Takes bytes. No more than a frame and the bytes given last are kept, if [`next`](Self::next)
     /// is called until it has none.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         if self.used > 0 {
@@ -125,7 +125,7 @@ impl Inbox {
         Ok(Some(message))
     }
 
-    /// What has come before the magic.
+    /// Bytes that have come before the magic.
     pub(crate) fn noise(&self) -> &[u8] {
         match self.begun {
             true => &[],
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_arrive_whole_however_the_bytes_are_cut() {
+    fn messages_arrive_whole_for_any_cut_of_the_bytes() {
         let samples = samples();
         let bytes = wire(&samples);
         for piece in 1..=64 {
@@ -223,7 +223,7 @@ mod tests {
         }
 
         #[test]
-        fn one_changed_byte_never_panics_and_never_changes_what_came_before(
+        fn one_changed_byte_never_panics_and_never_changes_earlier_messages(
             messages in vec(messages(), 1..8),
             at in any::<prop::sample::Index>(),
             to in any::<u8>(),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_is_overwritten_and_noise_has_a_limit() {
+    fn used_bytes_are_overwritten_and_noise_has_a_limit() {
         let mut inbox = Inbox::new(AGENT);
         let key = crate::secret::Secret::from_bytes([0xa5; 32]);
         inbox.take(&wire(&[Message::Key(key)]));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_and_kinds_that_cannot_be_are_refused() {
+    fn bad_lengths_and_kinds_are_refused() {
         for header in [
             [0xff, 0xff, 0xff, 0x7f, 1, 0, 0, 0],
             [1, 0, 0x80, 0, 1, 0, 0, 0],

@@ -9,7 +9,7 @@ const PROTOCOL: u32 = 3;
 /// The longest version that is read.
 const MAX_VERSION_BYTES: usize = 256;
 
-/// Who an agent is.
+/// Version of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Hello {
     protocol: u32,
@@ -32,7 +32,7 @@ impl Hello {
 
     pub(crate) fn decode(body: &mut Reader<'_>) -> Option<Self> {
         let (protocol, version) = (body.u32()?, body.text(MAX_VERSION_BYTES)?);
-        // What later versions add.
+        // Fields of later versions.
         body.rest();
         Some(Self { protocol, version })
     }
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_versions_are_read_and_told() {
+    fn other_versions_are_read_and_reported() {
         let mut body = Vec::new();
         put_u32(&mut body, 77);
         put_text(&mut body, "9.8.7");

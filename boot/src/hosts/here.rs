@@ -1,4 +1,5 @@
-//! The ranks of an agent's host, and what the agent passes on between them and the other hosts.
+//! The ranks of an agent's host, and the state that the agent forwards between them and the other
+//! hosts.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -17,12 +18,12 @@ use crate::page::{Control, ExitWord, RankState};
 use crate::ranks::HostRanks;
 use crate::spawn::Spawner;
 
-/// What of a rank has been reported to the other hosts.
+/// State of a rank that has been reported to the other hosts.
 #[derive(Debug, Clone, Copy, Default)]
 struct Reported {
     /// Published keys, one bit each.
     keys: u16,
-    /// That it enters no more fences.
+    /// Whether the other hosts know that it enters no more fences.
     gone: bool,
 }
 
@@ -73,7 +74,7 @@ impl<'a> Here<'a> {
         (!std::mem::replace(&mut self.reported_exit, true)).then_some(word)
     }
 
-    /// The other hosts say that the job ends.
+    /// The other hosts report that the job ends.
     pub(crate) fn end(&mut self, word: ExitWord) {
         self.reported_exit = true;
         self.control.job().set_exit_word(word);
@@ -84,8 +85,8 @@ impl<'a> Here<'a> {
         }
     }
 
-    /// The fence that all ranks here have entered and that has not been reported, and what they
-    /// have published since the one before.
+    /// The fence that all ranks here have entered and that has not been reported, and the values
+    /// that they have published since the one before.
     pub(crate) fn fence_to_report(&mut self) -> Option<(Vec<u8>, u32)> {
         let number = self
             .control
@@ -112,7 +113,7 @@ impl<'a> Here<'a> {
         Some((published, number))
     }
 
-    /// All hosts have entered the fence; `published` is what the ranks of the others have to say.
+    /// All hosts have entered the fence; `published` holds the values of the ranks of the others.
     pub(crate) fn pass_fence(&self, published: &[u8], number: u32) -> Result<(), Garbled> {
         for Value { rank, key, bytes } in values::parse(published)? {
             self.control.key_slot(rank, key).fill(bytes);

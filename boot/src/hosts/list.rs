@@ -25,7 +25,7 @@ impl Host {
     }
 }
 
-/// What is wrong with a list of hosts.
+/// Error of a list of hosts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HostListError {
@@ -68,11 +68,11 @@ pub enum HostListError {
          their names, or start fewer ranks"
     )]
     TooShort {
-        /// How many ranks fit.
+        /// Number of ranks that fit.
         room: u64,
-        /// How many hosts there are.
+        /// Number of hosts.
         hosts: usize,
-        /// How many ranks there should be.
+        /// Number of ranks of the job.
         ranks: u32,
     },
 }
@@ -81,7 +81,7 @@ pub enum HostListError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     name: String,
-    /// How many ranks it takes, where the list says so.
+    /// Number of ranks that it takes, if the list has one.
     room: Option<u32>,
 }
 
@@ -188,8 +188,8 @@ fn parse_word(word: &str) -> Result<Entry, HostListError> {
     Ok(Entry { name, room })
 }
 
-/// How many ranks a list makes room for: the sum of its numbers, with one for each mention without
-/// a number.
+/// Number of ranks that a list has room for: the sum of its numbers, with one for each mention
+/// without a number.
 pub(crate) fn room(entries: &[Entry]) -> u64 {
     let rooms = entries.iter().map(|entry| entry.room.unwrap_or(1));
     rooms.map(u64::from).sum()
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_that_cannot_be_are_refused_with_the_reason() {
+    fn bad_lists_are_refused_with_the_reason() {
         for (list, ranks, why) in [
             ("", 1, "it names no host"),
             (" , ,", 1, "it names no host"),

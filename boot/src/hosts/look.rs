@@ -18,7 +18,7 @@ use crate::hosts::pipe::{receive, transmit};
 use crate::launch::fired;
 use crate::secret::Secret;
 
-/// Where an agent stands that answers questions.
+/// The place of an agent that answers questions.
 #[derive(Debug)]
 pub struct Post {
     /// The name of its host in the list of hosts.
@@ -33,14 +33,14 @@ pub struct Post {
     pub settings: Settings,
 }
 
-/// Makes, on a host, what answers there. It runs in a thread of its own, so that it may take its
-/// time.
+/// Makes, on a host, the function that answers there. It runs in a thread of its own, so that it
+/// may take its time.
 pub type Look = fn(Post) -> Answers;
 
 /// Answers a question.
 pub type Answers = Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>;
 
-/// What has to be done.
+/// Work to do.
 #[derive(Clone, Copy)]
 enum Event {
     FromAbove,
@@ -74,7 +74,7 @@ pub(crate) fn answer(job: &Description, key: &Secret, up: Edge, look: Look) -> u
     desk.serve(&ask, &given, wakeup)
 }
 
-/// What the thread that answers does. When it ends, for whatever reason, the wakeup does.
+/// Work of the thread that answers. When it ends, for any reason, the wakeup ends, too.
 fn work(
     mut answer: Answers,
     asked: &Receiver<Vec<u8>>,
@@ -99,7 +99,7 @@ impl Desk<'_> {
     fn serve(&mut self, ask: &Sender<Vec<u8>>, given: &Receiver<Vec<u8>>, wakeup: impl AsFd) -> u8 {
         let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         loop {
-            // What was read with the description comes first.
+            // Messages that were read with the description come first.
             if let Err(why) = self.listen(ask) {
                 return self.give_up(1, &why);
             }
@@ -139,7 +139,7 @@ impl Desk<'_> {
     fn listen(&mut self, ask: &Sender<Vec<u8>>) -> Result<(), String> {
         while let Some(message) = self.up.next().map_err(|garbled| garbled.to_string())? {
             match message {
-                // A thread that cannot be asked any more has written that.
+                // If this fails, the thread has ended, and has written the reason.
                 Message::Ask(question) => drop(ask.send(question)),
                 other => return Err(format!("a {:?} for an agent without ranks", other.kind())),
             }

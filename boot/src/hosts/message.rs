@@ -1,4 +1,4 @@
-//! What launcher and agents send each other.
+//! Messages between launcher and agents.
 
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
@@ -53,9 +53,9 @@ pub(crate) enum Kind {
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// Up, first: who this agent is.
+    /// Up, first: the version of this agent.
     Hello(Hello),
-    /// Down, first: what to do.
+    /// Down, first: the job.
     Job(Box<Description>),
     /// Down, second: the job's key.
     Key(Secret),
@@ -95,9 +95,9 @@ pub(crate) enum Message {
     InputEnd,
     /// Down: a signal for all ranks.
     Signal(u8),
-    /// Down: say what the ranks wait for.
+    /// Down: a request for a report of the waits of all ranks.
     Report,
-    /// Down, to an agent that only looks at its host: what is asked of it.
+    /// Down, to an agent that only looks at its host: a question.
     Ask(Vec<u8>),
     /// Up: its answer. They come in the order of the questions.
     Answer(Vec<u8>),
@@ -108,7 +108,7 @@ pub(crate) enum Message {
 pub(crate) struct Gone {
     pub(crate) rank: JobRank,
     pub(crate) state: RankState,
-    /// How many fences it has entered.
+    /// Number of fences that it has entered.
     pub(crate) fences: u32,
 }
 

@@ -11,15 +11,15 @@
 //! A control connection is the standard input and output of the process that its upper end started:
 //! no port, no address, no firewall, and the remote shell has authenticated and encrypts it
 //! (docs/adr/0021). On it go frames (`frame`) that hold messages (`message`); `edge` is one end of
-//! it, with heartbeats and windows, without I/O or clock. What comes from a connection is checked
-//! before it is used: the other end may run another version, or a shell's start-up files may write
-//! there.
+//! it, with heartbeats and windows, without I/O or clock. Bytes from a connection are checked
+//! before they are used: the other end may run another version, or a shell's start-up files may
+//! write there.
 //!
 //! On its host an agent is what the launcher is in a job on one host: it makes the control memory
 //! (for all ranks of the job, so that looking up a value never waits), starts guardian and ranks,
 //! and watches them. Fences and the key store go through the tree (`exchange`): a host's ranks meet
-//! in shared memory, the last one rings its agent, agents merge what their subtrees have published
-//! on the way up, and hand each host what the others have published on the way down.
+//! in shared memory, the last one rings its agent, agents merge the values of their subtrees on the
+//! way up, and hand each host the values of the others on the way down.
 //!
 //! Agents can also be sent to look at their hosts (`visit` above, `look` below): there are no ranks
 //! then, but questions and answers, whose meaning is the affair of the program at both ends.

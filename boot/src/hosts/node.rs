@@ -157,7 +157,8 @@ impl<'a> Node<'a> {
     /// Works until all ranks here and below have ended and that has been sent; the exit code of the
     /// agent.
     pub(crate) fn run(mut self) -> u8 {
-        // What came together with the job has been received, so nothing would announce it.
+        // Messages that came together with the job are in memory already; `poll` would not report
+        // them.
         self.take_received();
         while !self.is_over() {
             self.step();
@@ -189,14 +190,14 @@ impl<'a> Node<'a> {
         self.sent_over && self.up.to_send().is_empty() && self.children.all_ended()
     }
 
-    /// Ends what ranks that have ended left behind in their groups.
+    /// Ends processes in the groups of ranks that have ended.
     fn end_groups(&mut self) {
         if let Some(here) = &mut self.here {
             here.ranks.kill_all();
         }
     }
 
-    /// Passes on what has been written so far; whether that is all.
+    /// Forwards the output so far; whether that is all.
     fn drain(&mut self) -> bool {
         for i in 0..self.streams.len() {
             let Some(to) = self.streams.to(i) else {
@@ -362,7 +363,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Says what the ranks here wait for, and asks them for more.
+    /// Prints the waits of the ranks here, and asks the ranks for more.
     fn report(&mut self) {
         let Some(here) = &self.here else { return };
         let board = Board::new(here.control);

@@ -45,8 +45,8 @@ pub(crate) fn transmit(edge: &mut Edge, to: impl AsFd) -> bool {
     }
 }
 
-/// What to wait for at the descriptor that `edge` writes to. If it fires where there was nothing to
-/// send, the reader has gone.
+/// Events to wait for at the descriptor that `edge` writes to. If one fires with nothing to send,
+/// the reader has gone.
 pub(crate) fn writable(edge: &Edge) -> PollFlags {
     match edge.to_send().is_empty() {
         true => PollFlags::empty(),
@@ -54,8 +54,8 @@ pub(crate) fn writable(edge: &Edge) -> PollFlags {
     }
 }
 
-/// Writes what can be written of `queue`, which begins with what is oldest; how many bytes, `None`
-/// if the reader has gone.
+/// Writes as much of `queue` as the pipe takes, the oldest bytes first; how many bytes, `None` if
+/// the reader has gone.
 pub(crate) fn pour(queue: &mut Vec<u8>, to: &OwnedFd) -> Option<usize> {
     match rustix::io::write(to, queue) {
         Ok(n) => {

@@ -1,4 +1,4 @@
-//! What `argonet run` does for a job over several hosts: it is the top of the tree.
+//! `argonet run` for a job over several hosts: the top of the tree.
 
 use std::time::{Duration, Instant};
 
@@ -120,7 +120,7 @@ struct Root<'a> {
     /// The outputs that cannot be written any more.
     deaf: Vec<To>,
     deadline: Option<Instant>,
-    /// How many signals have asked for the end.
+    /// Number of signals that have asked for the end.
     interrupts: u32,
     /// The code and reason of a job that was not ended by its ranks.
     canceled: Option<(u8, String)>,
@@ -355,7 +355,7 @@ impl Root<'_> {
 
     /// All ranks have ended, or their hosts are lost: settles the code and its reason.
     fn finish(mut self) -> (u8, Option<String>) {
-        // The job has ended in time, however long the ways take that are left.
+        // The job has ended in time, even if remaining commands of agents take long.
         self.deadline = None;
         while !self.children.all_ended() {
             self.step(None);

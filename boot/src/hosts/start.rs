@@ -16,7 +16,7 @@ use crate::hosts::list::Host;
 use crate::hosts::words::quoted;
 use crate::sys::{self, SignalSet};
 
-/// What a command template may hold, and what it stands for.
+/// Placeholders of a command template, and their meaning.
 const PLACES: &str = "%M or %H (the host), %C (the agent's command), %N (1, the number of agents), %D (the directory), \
                       %P (the program) and %% (%)";
 
@@ -212,7 +212,7 @@ mod tests {
             command: command.into(),
             options: options.clone(),
         };
-        let said = "exec '/opt/my tools/argonet' 'agent'";
+        let command_line = "exec '/opt/my tools/argonet' 'agent'";
         assert_eq!(
             words(&command(&job(shell("/usr/bin/ssh")), &host()).unwrap()),
             [
@@ -222,12 +222,12 @@ mod tests {
                 "-o",
                 "BatchMode=yes",
                 "node7",
-                said
+                command_line
             ]
         );
         assert_eq!(
             words(&command(&job(shell("rsh")), &host()).unwrap()),
-            ["rsh", "-p", "2222", "node7", said]
+            ["rsh", "-p", "2222", "node7", command_line]
         );
     }
 

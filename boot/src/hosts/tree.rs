@@ -22,7 +22,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// How many agents are above the one that is farthest away.
+    /// Number of agents above the one that is farthest away.
     fn depth(hosts: usize, degree: u32) -> u32 {
         let parts = parts(hosts, degree);
         let below = parts.iter().map(|part| depth(part.len() - 1, degree));

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_lengths_that_cannot_be_are_refused() {
+    fn bad_keys_and_lengths_are_refused() {
         let encoded = |key: usize, len: u32| {
             let mut bytes = vec![0, 0, 0, 0, key as u8];
             bytes.extend_from_slice(&len.to_le_bytes());

@@ -19,32 +19,33 @@ use crate::output::{Lines, Streams};
 use crate::secret::Secret;
 use crate::sys::SignalSet;
 
-/// How much of what the way to a host says is kept, in lines: what comes last says why.
+/// Number of lines kept of the standard error of a host's agent command; the last ones have the
+/// reason of a failure.
 const KEPT_LINES: usize = 20;
 
-/// What hosts are visited, and for which job.
+/// The hosts to visit, and the job.
 #[derive(Debug, Clone, Default)]
 pub struct VisitOptions {
     /// The hosts, and how to get there.
     pub hosts: HostOptions,
-    /// The number of ranks that the job would have; as many as the list has room for, if nothing is
-    /// said.
+    /// The number of ranks that the job would have; as many as the list has room for, if it is
+    /// `None`.
     pub ranks: Option<u64>,
 }
 
-/// A host of the list, and how far one has come with it.
+/// A host of the list, and its progress.
 #[derive(Debug, Clone)]
 pub struct Visited {
     /// Its name.
     pub name: String,
     /// The ranks that the job would have there.
     pub ranks: Range<u32>,
-    /// How long it took until its agent answered, from the start of what leads there.
+    /// Time until its agent answered, from the start of the command.
     pub greeted: Option<Duration>,
     /// Why it cannot be asked, or no more.
     pub lost: Option<String>,
-    /// What the way to it has written on standard error, the last lines of it.
-    pub said: Vec<String>,
+    /// The last lines that the command to its agent has written on standard error.
+    pub stderr: Vec<String>,
 }
 
 /// Hosts with agents that wait for questions.
@@ -78,8 +79,8 @@ enum Event {
 /// options nor in the settings.
 ///
 /// # Errors
-/// What is wrong with the list or the settings. A host that cannot be reached is no error:
-/// [`Visited::lost`] says so.
+/// Errors of the list or the settings. A host that cannot be reached is no error: [`Visited::lost`]
+/// says so.
 pub fn visit<T>(
     options: &VisitOptions,
     conduit: &str,
@@ -126,7 +127,7 @@ impl<'a> Visits<'a> {
             ranks: host.first..host.first + host.ranks,
             greeted: None,
             lost: None,
-            said: Vec::new(),
+            stderr: Vec::new(),
         };
         let hosts: Vec<Visited> = job.hosts.iter().map(visited).collect();
         let ranks = children.ranks();
@@ -156,13 +157,13 @@ impl<'a> Visits<'a> {
         &self.hosts
     }
 
-    /// How they are reached, in words.
+    /// The way to reach them, in words.
     #[must_use]
     pub fn way(&self) -> &str {
         &self.way
     }
 
-    /// Asks the hosts that `question` has something for, and waits until all have answered or are
+    /// Asks the hosts that `question` has a question for, and waits until all have answered or are
     /// lost, at most for `limit`. The answers, by host; a host that has not answered in time is
     /// lost.
     pub fn ask(
@@ -202,7 +203,7 @@ impl<'a> Visits<'a> {
         self.answers.iter_mut().map(take).collect()
     }
 
-    /// Waits for what comes next, at most until then; whether something came.
+    /// Waits for the next event, at most until then; whether something came.
     fn step(&mut self, until: Option<Instant>) -> bool {
         self.children.push();
         let (mut fds, mut events) = (Vec::<PollFd<'_>>::new(), Vec::new());
@@ -251,7 +252,7 @@ impl<'a> Visits<'a> {
         came
     }
 
-    /// What has been written is read, though who wrote it has ended.
+    /// Reads all bytes that are in the pipes, also of writers that have ended.
     fn step_until_nothing_comes(&mut self) {
         while self.step(Some(Instant::now())) {}
     }
@@ -269,14 +270,14 @@ impl<'a> Visits<'a> {
 
     fn keep_lines(&mut self) {
         for line in String::from_utf8_lossy(&self.lines.err).lines() {
-            let said = |host: &&mut Visited| {
+            let is_named = |host: &&mut Visited| {
                 line.strip_prefix(host.name.as_str())
                     .is_some_and(|rest| rest.starts_with(": "))
             };
-            if let Some(host) = self.hosts.iter_mut().find(said) {
-                host.said.push(line[host.name.len() + 2..].to_owned());
-                let surplus = host.said.len().saturating_sub(KEPT_LINES);
-                host.said.drain(..surplus);
+            if let Some(host) = self.hosts.iter_mut().find(is_named) {
+                host.stderr.push(line[host.name.len() + 2..].to_owned());
+                let surplus = host.stderr.len().saturating_sub(KEPT_LINES);
+                host.stderr.drain(..surplus);
             }
         }
         self.lines.err.clear();

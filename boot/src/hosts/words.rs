@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
         String::from_utf8(self.bytes(most)?.to_vec()).ok()
     }
 
-    /// What the system calls a string.
+    /// A string of the operating system.
     pub(crate) fn os(&mut self) -> Option<OsString> {
         let bytes = self.bytes(usize::MAX)?;
         // The system could not be given one with a zero.
@@ -87,7 +87,7 @@ pub(crate) fn put_os(to: &mut Vec<u8>, text: &OsStr) {
     put_bytes(to, text.as_bytes());
 }
 
-/// A word as a shell reads it back, whatever is in it.
+/// A word as a shell reads it back, with any bytes in it.
 pub(crate) fn quoted(word: &OsStr) -> OsString {
     let mut quoted = vec![b'\''];
     for &byte in word.as_bytes() {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_gives_nothing_that_is_not_there() {
+    fn a_reader_never_reads_beyond_the_end() {
         let mut body = Vec::new();
         put_text(&mut body, "ab");
         put_u32(&mut body, 3);

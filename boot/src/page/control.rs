@@ -19,7 +19,7 @@ use crate::part::HostPart;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"argonet\0");
 
-/// What the maker of a job writes into the page.
+/// Values that the maker of a job writes into the page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JobIdentity {
     pub(crate) job_id: u64,
@@ -138,7 +138,7 @@ impl Control {
         self.size
     }
 
-    /// Which ranks are on this host.
+    /// The ranks on this host.
     pub(crate) fn part(&self) -> HostPart {
         self.part
     }

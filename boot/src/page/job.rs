@@ -1,4 +1,4 @@
-//! What the whole job shares.
+//! The page that the whole job shares.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use static_assertions::const_assert_eq;
 
 use crate::exit_word::{ExitStage, ExitWord};
 
-/// What the whole job shares: who it is, its fence, and how it ended.
+/// Shared words of the whole job: its identity, its fence, and its end.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct JobPage {
@@ -27,16 +27,16 @@ pub struct JobPage {
     pub(super) huge_pages: AtomicU32,
     /// Process id of the launcher, or of rank 0 of a job that started itself. As `magic`.
     pub(super) launcher_pid: AtomicU32,
-    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by anyone,
-    /// for reports.
+    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by all
+    /// processes of the job, for reports.
     pub(super) guardian_pid: AtomicU32,
-    /// How long an exit may take, in milliseconds. As `magic`.
+    /// Time that an exit may take, in milliseconds. As `magic`.
     pub(super) exit_timeout_ms: AtomicU32,
     /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian
     /// (Release) before it signals a rank, read by that rank's signal handler (Acquire).
     pub(super) exit_stage: AtomicU32,
-    /// How many reports of all ranks have been asked for. Counted up by each that asks (launcher,
-    /// or a rank whose wait is long); every rank compares it with what it last saw. Relaxed:
+    /// Number of reports of all ranks asked for so far. Incremented by the launcher, or by a rank
+    /// whose wait is long; every rank compares it with the number that it saw last. Relaxed:
     /// nothing else depends on it.
     pub(super) reports: AtomicU32,
     /// The packed [`ExitWord`], 0 until a process ends the job. Written once, by
@@ -47,18 +47,18 @@ pub struct JobPage {
     pub(crate) fence: FenceWords,
     /// The first rank on this host. As `magic`.
     pub(super) host_first: AtomicU32,
-    /// How many ranks this host has. As `magic`.
+    /// Number of ranks of this host. As `magic`.
     pub(super) host_ranks: AtomicU32,
-    /// How many ranks of this host share memory at most. As `magic`.
+    /// Most ranks of this host that share memory. As `magic`.
     pub(super) neighborhood: AtomicU32,
     /// Not 0 once a rank of this host has begun to report to the others that it ends the job, or
     /// has heard of an end over a network. Written by that rank after the exit word (Release); read
     /// by ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire
     /// then).
     pub(super) exit_reported: AtomicU32,
-    /// When the guardian kills whatever is left of the ranks, in milliseconds of the monotonic
-    /// clock; 0 while it has not begun to end the job. Written by the guardian, read by ranks that
-    /// end. Relaxed: nothing else depends on it.
+    /// Time when the guardian kills the remaining ranks, in milliseconds of the monotonic clock; 0
+    /// while it has not begun to end the job. Written by the guardian, read by ranks that end.
+    /// Relaxed: nothing else depends on it.
     pub(super) forced_at_ms: AtomicU64,
     /// Not 0 once a rank of this host is about to report what several ranks find, and to end the
     /// job. Set by that rank, by a swap. Relaxed: nothing else depends on it.
@@ -71,11 +71,11 @@ const_assert_eq!(size_of::<JobPage>(), 256);
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct FenceWords {
-    /// How many fences have completed; the futex word that ranks sleep on. Written with Release by
-    /// the last rank to arrive, read with Acquire by those who wait.
+    /// Number of fences that have completed; the futex word that ranks sleep on. Written with
+    /// Release by the last rank to arrive, read with Acquire by waiting ranks.
     pub(crate) generation: AtomicU32,
-    /// How many ranks have arrived at the current fence. Every rank adds with AcqRel; the last one
-    /// resets it before it advances the generation.
+    /// Number of ranks that have arrived at the current fence. Every rank adds with AcqRel; the
+    /// last one resets it before it advances the generation.
     pub(crate) arrived: AtomicU32,
     /// The number of the last fence that all ranks of this host have entered, in a job over several
     /// hosts. Written with Release by the last of them, read with Acquire by the host's agent.
@@ -124,7 +124,7 @@ impl JobPage {
         self.huge_pages.load(Ordering::Relaxed)
     }
 
-    /// How long the ranks have to end once one of them has asked for it.
+    /// Time that the ranks have to end once one of them has asked for it.
     #[must_use]
     pub fn exit_timeout(&self) -> Duration {
         Duration::from_millis(self.exit_timeout_ms.load(Ordering::Relaxed).into())
@@ -136,7 +136,7 @@ impl JobPage {
         self.exit_timeout_ms.store(ms, Ordering::Relaxed);
     }
 
-    /// How far the guardian has come with ending the job.
+    /// Progress of the guardian with ending the job.
     pub(crate) fn exit_stage(&self) -> ExitStage {
         ExitStage::try_from(self.exit_stage.load(Ordering::Acquire)).unwrap_or(ExitStage::Kill)
     }
@@ -145,9 +145,9 @@ impl JobPage {
         self.exit_stage.store(stage.into(), Ordering::Release);
     }
 
-    /// How long it is until the guardian kills whatever is left of the ranks; `None` while the job
-    /// is not ending. Where the guardian does not know of the end yet, it is the whole time-out,
-    /// which the guardian counts from when it does.
+    /// Time until the guardian kills the remaining ranks; `None` while the job is not ending. It is
+    /// the whole time-out while the guardian does not know of the end, as the guardian counts from
+    /// the time when it learns of it.
     pub(crate) fn time_until_forced(&self, now_ms: u64) -> Option<Duration> {
         let at_ms = self.forced_at_ms.load(Ordering::Relaxed);
         match (self.exit_word(), at_ms) {

@@ -1,4 +1,4 @@
-//! Where things lie in the control file, and the hash by which two builds know that they agree.
+//! Layout of the control file, and the hash by which two builds know that they agree.
 
 use core::mem::{offset_of, size_of};
 
@@ -9,7 +9,7 @@ use crate::bootstrap::KEYS;
 
 pub(super) const VERSION: u32 = 1;
 
-/// Where things lie in the control file of a job of a given size.
+/// Layout of the control file of a job of a given size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     size: usize,

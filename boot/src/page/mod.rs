@@ -6,10 +6,10 @@
 //! ...      KeySlot x KEYS x size 248 bytes each
 //! ```
 //!
-//! All fields are atomics, because other processes write them: a reference to them is sound
-//! whatever a peer does. Offsets follow from the number of ranks alone (`Layout`), and the hash of
-//! all sizes and offsets is stored in the page, so that a program built from another version is
-//! refused instead of misread.
+//! All fields are atomics, because other processes write them: a reference to them is sound for any
+//! store of a peer. Offsets follow from the number of ranks alone (`Layout`), and the hash of all
+//! sizes and offsets is stored in the page, so that a program built from another version is refused
+//! instead of misread.
 
 mod control;
 mod job;

@@ -1,4 +1,4 @@
-//! What one rank publishes to the others.
+//! The page that a rank publishes to the others.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use static_assertions::const_assert_eq;
 
 use crate::board::Notice;
 
-/// How far a rank has come. Only ever grows.
+/// Progress of a rank. Only ever grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoPrimitive, TryFromPrimitive)]
 #[repr(u32)]
 #[non_exhaustive]
@@ -34,7 +34,7 @@ pub enum RankState {
 }
 
 impl RankState {
-    /// Whether the end of a process in this state ends the job whatever its exit code.
+    /// Whether the end of a process in this state ends the job, with any exit code.
     #[must_use]
     pub const fn is_member(self) -> bool {
         matches!(self, Self::Joined | Self::Running)
@@ -54,7 +54,7 @@ impl RankState {
     }
 }
 
-/// What one rank publishes to the others, on its own cache line.
+/// Words that one rank publishes to the others, on its own cache line.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct RankPage {
@@ -68,21 +68,21 @@ pub struct RankPage {
     /// Bytes of segment that the rank has attached, 0 before. Written by the rank with Release
     /// after the memory is there, read by neighbors with Acquire before they map or bound-check.
     pub segment_len: AtomicU64,
-    /// Where the rank's segment begins, or will begin, in its process. Written by the rank before
-    /// the first fence that others complete before they look.
+    /// Address at which the rank's segment begins, or will begin, in its process. Written by the
+    /// rank before the first fence that others complete before they look.
     pub segment_base: AtomicU64,
-    /// How many fences this rank has entered. Written by the rank, read by ranks that name who is
-    /// missing.
+    /// Number of fences that this rank has entered. Written by the rank, read by ranks that name
+    /// the missing ones.
     pub(crate) fences_entered: AtomicU32,
     _pad: AtomicU32,
-    /// What the rank waits for.
+    /// The wait of the rank.
     pub(super) notice: Notice,
     _spare: AtomicU64,
 }
 const_assert_eq!(size_of::<RankPage>(), 64);
 
 impl RankPage {
-    /// How far the rank has come.
+    /// Progress of the rank.
     #[must_use]
     pub fn state(&self) -> RankState {
         // Only this module stores here, so another value means memory that is not ours to trust:

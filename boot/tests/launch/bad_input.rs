@@ -1,4 +1,4 @@
-//! What users, scripts and other launchers get wrong.
+//! Mistakes of users, scripts and other launchers.
 
 use crate::support::{Job, Test, this_program};
 

@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("endings_fatal_errors", fatal),
     ("endings_backtraces_of_crashes", backtraces),
     ("endings_backtraces_on_demand", backtraces_on_demand),
-    ("endings_overflow_of_the_stack_is_still_told", overflow),
+    ("endings_overflow_of_the_stack_is_still_reported", overflow),
     ("endings_freeze_until_continued", freeze),
     ("endings_freeze_on_error", freeze_on_error),
     ("endings_freeze_by_a_signal", freeze_by_signal),
@@ -36,7 +36,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("endings_stopped_rank_is_ended", stopped_rank),
     ("endings_terminal_stop_and_continue", stop_and_continue),
-    ("endings_told_when_asked", verbose),
+    ("endings_are_reported_when_asked_for", verbose),
     ("endings_bad_settings", bad_settings),
 ];
 
@@ -189,7 +189,8 @@ fn thaw(mut job: Running, ranks: u32, code: i32) -> crate::support::Outcome {
 }
 
 fn freeze() {
-    // The ranks cannot say who they are before they wait: the test looks for their processes.
+    // The ranks cannot print their process ids before they wait: the test looks for their
+    // processes.
     let job = Job::launched(2, &[], &["hello"])
         .env("GASNET_FREEZE", "1")
         .start();
@@ -295,8 +296,9 @@ fn guardian_killed() {
     // No process watches over what rank 0 itself has started any more.
     let rank_0 = job.pid();
     until(|| !job.processes().iter().any(|p| pid(p.pid) == rank_0));
-    job.end_what_is_left();
-    // The harness has it as a child then and lets it be a zombie, whose end everybody may know.
+    job.end_remaining();
+    // The harness has it as a child then and lets it be a zombie, whose exit status all processes
+    // may read.
     let why = format!(
         "argonet: the job's guardian (process {guardian}) was killed by signal 9 (SIGKILL) from outside; the ranks were ended"
     );
@@ -353,7 +355,7 @@ fn bad_settings() {
         .says(&["GASNET_CATCH_EXIT is \"perhaps\"; allowed: "]);
 }
 
-/// What the ranks of the tests above run; `None` if it is none of these.
+/// The programs of ranks of the tests above; `None` if it is none of these.
 pub(crate) fn rank(args: &[&str]) -> Option<i32> {
     let is_last = |job: &LocalJob| job.rank().0 + 1 == job.size();
     match *args {
@@ -454,13 +456,14 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             }
             Some(0)
         }
-        // Rank 0 closes what it has not opened itself, and goes on once the guardian has seen that.
+        // Rank 0 closes the descriptors that it has not opened itself, and goes on once the
+        // guardian has seen that.
         ["closes"] => {
             let job = start();
             fence(&job);
             if job.rank() == JobRank(0) {
                 let guardian = job.job_page().guardian_pid().expect("a guardian");
-                close_what_is_not_standard();
+                close_other_descriptors();
                 until(|| !has_a_pipe(guardian));
                 say("goes on");
                 fence(&job);
@@ -507,9 +510,9 @@ fn replace(program: &[&str]) -> ! {
 }
 
 #[allow(unsafe_code)]
-fn close_what_is_not_standard() {
-    // SAFETY: what the job still does with its descriptors fails, and the test opens none that
-    // could be taken for them.
+fn close_other_descriptors() {
+    // SAFETY: later calls of the job with its descriptors fail, and the test opens none that could
+    // be taken for them.
     unsafe { libc::close_range(3, u32::MAX, 0) };
 }
 

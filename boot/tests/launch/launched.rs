@@ -15,7 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
         exit_without_finalizing,
     ),
     (
-        "launched_exit_code_after_finalizing_counts_but_ends_nobody",
+        "launched_exit_code_after_finalizing_counts_but_ends_no_other_rank",
         exit_after_finalizing,
     ),
     ("launched_abort_gives_code_and_message", abort),
@@ -33,7 +33,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("launched_stdin_goes_to_rank_0_only", stdin),
     ("launched_tagged_lines_are_whole_and_none_is_lost", tagged),
     (
-        "launched_output_that_nobody_takes_ends_the_job",
+        "launched_output_without_a_reader_ends_the_job",
         closed_output,
     ),
     ("launched_time_limit", timeout),
@@ -276,7 +276,7 @@ fn inherit() {
     assert_eq!(outcome.lines(), ["boot= 0 conduit=smp"; 2]);
 }
 
-/// Works, or says what the system lacks.
+/// Works, or names the missing feature of the system.
 fn huge_pages() {
     for size in ["2MB", "1GB"] {
         let outcome = Job::launched(2, &[], &["hello"])

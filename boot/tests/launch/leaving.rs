@@ -22,12 +22,12 @@ pub(crate) const TESTS: &[Test] = &[
         late_guardian,
     ),
     ("leaving_is_not_caught_if_not_wanted", not_caught),
-    ("leaving_by_an_error_that_is_told_shows_one_backtrace", told),
+    ("leaving_by_a_reported_error_shows_one_backtrace", reported),
 ];
 
 const RAN: &str = "the exit handler ran";
 
-/// How often `what` stands in the standard output.
+/// Number of times that `what` stands in the standard output.
 fn count(outcome: &Outcome, what: &str) -> usize {
     outcome.out.matches(what).count()
 }
@@ -96,7 +96,7 @@ fn one_returns() {
             let outcome = outcome.code(code.parse().expect("a code"));
             let why = format!("called exit({code}); the other ranks were ended");
             let outcome = outcome.says(&["rank 1 (pid ", &why]);
-            // The others write what they hold, and no more.
+            // The others write the text that they hold, and no more.
             assert_eq!(count(&outcome, "held by C"), 3, "{outcome:#?}");
             assert_eq!(count(&outcome, RAN), 1, "{outcome:#?}");
         }
@@ -138,8 +138,8 @@ fn not_caught() {
     }
 }
 
-fn told() {
-    for job in both(3, &["c-told"]) {
+fn reported() {
+    for job in both(3, &["c-reported"]) {
         let outcome = job.env("GASNET_BACKTRACE", "1").run().code(134);
         let headings = outcome.err.matches("backtrace (").count();
         assert_eq!(headings, 1, "{outcome:#?}");
@@ -151,7 +151,7 @@ fn told() {
     }
 }
 
-/// What the ranks of the tests above run; `None` if it is none of these.
+/// The programs of ranks of the tests above; `None` if it is none of these.
 pub(crate) fn rank(args: &[&str]) -> Option<i32> {
     match *args {
         ["c-exit", from, who, code] => {
@@ -209,7 +209,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             // The end of the job, if any, was stored before the process of rank 1 ended.
             Some(if job.attend() { 8 } else { 0 })
         }
-        // C's streams hold what a full device does not take.
+        // C's streams hold text that a full device does not take.
         ["c-full", how] => {
             let job = start_quietly();
             #[allow(unsafe_code)]
@@ -231,7 +231,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
             }
             Some(0)
         }
-        ["c-told"] => {
+        ["c-reported"] => {
             let job = start();
             if job.rank() == JobRank(2) {
                 print_backtrace();
@@ -301,7 +301,7 @@ fn leave(from: &str, code: i32) -> i32 {
             raise(libc::SIGUSR1);
             unreachable!("the handler returned")
         }
-        // Those that were registered later have run, those before do not.
+        // Handlers that were registered later have run; earlier ones do not run.
         "exit-handler" => {
             at_exit(exits_again);
             at_exit(ran);

@@ -1,4 +1,4 @@
-//! Nothing outlives a job, whichever of its processes is killed, and in whatever order.
+//! No process outlives a job if any of its processes are killed, in any order.
 
 use rustix::process::Signal;
 

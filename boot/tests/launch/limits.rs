@@ -1,4 +1,4 @@
-//! What limits of the system and full devices do to jobs, and that the user learns of it.
+//! Effects of limits of the system and of full devices on jobs, and their reports to the user.
 
 use crate::support::{Job, Test, this_program};
 
@@ -6,7 +6,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("limits_open_files_of_many_neighborhoods", open_files),
     ("limits_size_of_files", file_size),
     ("limits_small_stack_is_named_where_a_rank_faults", stack),
-    ("limits_full_device_is_told_and_no_success", full_device),
+    ("limits_full_device_is_reported_and_no_success", full_device),
     (
         "limits_full_device_is_reported_by_ranks",
         full_device_of_ranks,
@@ -25,8 +25,8 @@ pub(crate) const TESTS: &[Test] = &[
 pub(crate) const TESTS_OF_USERS: &[Test] =
     &[("limits_processes_run_out_while_ranks_are_forked", processes)];
 
-/// Users without processes: what has ended, and has not been reaped, counts for its user.
-const NOBODIES: std::ops::Range<u32> = 61_843..61_848;
+/// Users without processes: a process that has ended, and has not been reaped, counts for its user.
+const IDLE_USERS: std::ops::Range<u32> = 61_843..61_848;
 
 /// `args` below a shell that has run `first`.
 fn after(first: &str, args: &[&str]) -> Job {
@@ -39,7 +39,7 @@ fn launched(first: &str, args: &[&str]) -> Job {
     after(first, &[&[this.as_str(), "__launch"], args].concat())
 }
 
-/// The command by which a test runs as one of [`NOBODIES`].
+/// The command by which a test runs as one of [`IDLE_USERS`].
 fn become_user(user: u32) -> [String; 3] {
     [
         "setpriv".into(),
@@ -50,7 +50,7 @@ fn become_user(user: u32) -> [String; 3] {
 
 /// Whether this user may become another.
 pub(crate) fn may_become_users() -> bool {
-    let [command, args @ ..] = become_user(NOBODIES.start);
+    let [command, args @ ..] = become_user(IDLE_USERS.start);
     let status = std::process::Command::new(command)
         .args(args)
         .arg("true")
@@ -64,7 +64,7 @@ fn processes() {
     let script = "ulimit -u 6 && exec \"$@\"";
     let shell = ["bash", "-c", script, "bash", &this, "__rank", "hello"];
     // Whether the guardian, or rank 0, runs first must not matter.
-    for user in NOBODIES {
+    for user in IDLE_USERS {
         let become_user = become_user(user);
         let become_user = become_user.each_ref().map(String::as_str);
         Job::program(&[&become_user[..], &shell].concat())
@@ -136,7 +136,7 @@ fn full_device() {
     }
 }
 
-/// What C's streams hold when a rank ends, in whichever way.
+/// Loss of the text in C's streams when a rank ends, for each way to end.
 fn full_device_of_ranks() {
     let this = this_program();
     for how in ["return", "return-member", "exit", "c-exit", "handler"] {

@@ -59,7 +59,7 @@ fn main() {
     trials.extend(hosts::TESTS.concat().iter().map(trial));
     let may_become_users = limits::may_become_users();
     let of_users = limits::TESTS_OF_USERS.iter().map(trial);
-    // One that cannot run has not passed.
+    // A test that cannot run has not passed.
     trials.extend(of_users.map(|trial| trial.with_ignored_flag(!may_become_users)));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

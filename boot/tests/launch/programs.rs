@@ -1,4 +1,4 @@
-//! What the test binary does when it is started as a launcher or as a rank.
+//! Programs of the test binary when it is started as a launcher or as a rank.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -84,9 +84,9 @@ pub(crate) fn visitor(args: Vec<String>) -> i32 {
     };
     let settings = settings().expect("settings");
     let visited = visit(&options, "tcp", &settings, |visits| {
-        let mut told = 0;
+        let mut reported = 0;
         for question in &args[1..] {
-            told = tell_of_lost(visits, told);
+            reported = report_lost(visits, reported);
             let question = Some(question.clone().into_bytes());
             let answers = visits.ask(|_| question.clone(), Duration::from_secs(20));
             for answer in answers.into_iter().flatten() {
@@ -97,13 +97,13 @@ pub(crate) fn visitor(args: Vec<String>) -> i32 {
     visited.map_or(1, |visited| i32::from(visited.is_none()))
 }
 
-/// Reports the lost hosts if there are more than `told`; how many there are.
-fn tell_of_lost(visits: &Visits<'_>, told: usize) -> usize {
+/// Reports the lost hosts if there are more than `reported`; how many there are.
+fn report_lost(visits: &Visits<'_>, reported: usize) -> usize {
     let lost: Vec<_> = visits.hosts().iter().filter(|h| h.lost.is_some()).collect();
-    if lost.len() > told {
+    if lost.len() > reported {
         for host in &lost {
             let why = host.lost.as_deref().unwrap_or_default();
-            say(&format!("lost: {why}, {:?}", host.said));
+            say(&format!("lost: {why}, {:?}", host.stderr));
         }
     }
     lost.len()
@@ -182,7 +182,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
     };
     let chosen = |job: &LocalJob, i: usize| job.rank().0 as i32 == number(i);
     match arg(0) {
-        // Everybody reads what everybody published.
+        // Every rank reads the values of all ranks.
         "hello" => {
             let job = join();
             let value = format!("value of {}", job.rank()).into_bytes();
@@ -324,7 +324,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             job.finalized();
             0
         }
-        // What programs that a rank starts inherit.
+        // State that programs inherit from the rank that starts them.
         "inherit" => {
             let job = join();
             let script = "echo \"boot=$ARGONET_BOOT\"; ls -l /proc/self/fd | grep -c argonet-";

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) type Test = (&'static str, fn());
 
-/// How long a test may take. It normally takes a fraction of a second; this is for the slowest
+/// Time limit of a test. It normally takes a fraction of a second; this is for the slowest
 /// machine.
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "ARGONET_TEST_MARK";
@@ -111,7 +111,7 @@ pub(crate) struct Job {
     mark: String,
 }
 
-/// What a job came to.
+/// Outcome of a job.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: ExitStatus,
@@ -189,8 +189,8 @@ impl Job {
         let mut child = self.command.spawn().expect("start");
         let out = BufReader::new(child.stdout.take().expect("piped"));
         let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
-        let said = Arc::new(Mutex::new(String::new()));
-        let so_far = Arc::clone(&said);
+        let errors = Arc::new(Mutex::new(String::new()));
+        let so_far = Arc::clone(&errors);
         let err = thread::spawn(move || {
             let mut line = Vec::new();
             while matches!(stderr.read_until(b'\n', &mut line), Ok(n) if n > 0) {
@@ -205,7 +205,7 @@ impl Job {
             child,
             out,
             err,
-            said,
+            errors,
             seen: String::new(),
             mark: self.mark,
         }
@@ -230,7 +230,7 @@ pub(crate) struct Running {
     out: BufReader<std::process::ChildStdout>,
     err: thread::JoinHandle<String>,
     /// Standard error so far.
-    said: Arc<Mutex<String>>,
+    errors: Arc<Mutex<String>>,
     seen: String,
     mark: String,
 }
@@ -257,8 +257,8 @@ impl Running {
     pub(crate) fn wait_for_error(&self, what: &str) -> String {
         let mut rest = None;
         until(|| {
-            let said = self.said.lock().expect("text");
-            let after = said
+            let errors = self.errors.lock().expect("text");
+            let after = errors
                 .split_once(what)
                 .and_then(|(_, after)| after.split_once('\n'));
             rest = after.map(|(line, _)| line.to_owned());
@@ -304,8 +304,8 @@ impl Running {
         all.any(|p| pid(p.pid) == process && p.is_in_state("S"))
     }
 
-    /// Kills what the job has left on purpose.
-    pub(crate) fn end_what_is_left(&self) {
+    /// Kills the processes that the job has left on purpose.
+    pub(crate) fn end_remaining(&self) {
         for process in self.processes() {
             let _ = kill_process(pid(process.pid), Signal::KILL);
         }

@@ -20,7 +20,7 @@ use super::network;
 /// The conduit that ranks on several hosts use.
 const CONDUIT: &str = "tcp";
 
-/// How long a host may take to report its facts.
+/// Time limit of a host for the report of its facts.
 const FACTS_LIMIT: Duration = Duration::from_secs(20);
 
 /// The exit code for what cannot be used: options, settings, a list of hosts.
@@ -122,10 +122,10 @@ fn examine(
     wait: Duration,
     files: impl Fn(&[Seen], u32) -> Vec<Finding>,
 ) -> Report {
-    let (told, asked) = (Instant::now(), SystemTime::now());
+    let (begun, asked) = (Instant::now(), SystemTime::now());
     let answers = visits.ask(|_| Some(Question::Look.encode()), FACTS_LIMIT);
     let (took, size) = (
-        told.elapsed(),
+        begun.elapsed(),
         visits.hosts().last().map_or(0, |h| h.ranks.end),
     );
     let mut seen: Vec<Seen> = Vec::new();
@@ -145,7 +145,7 @@ fn examine(
                     (None, Some(Err(error))) => format!("its agent's answer is none: {error}"),
                     (None, _) => "its agent gave no answer".into(),
                 };
-                findings.push(judge::lost(&host.name, &why, &host.said, visits.way()));
+                findings.push(judge::lost(&host.name, &why, &host.stderr, visits.way()));
             }
         }
     }
@@ -159,7 +159,7 @@ fn examine(
     findings.extend(judge::memory(&seen));
     let asked = asked.duration_since(UNIX_EPOCH).unwrap_or_default();
     findings.extend(judge::clocks(&seen, asked, took));
-    // What is bad comes last, where it is seen; the order of the checks stays.
+    // Problems come last, where they are seen; the order of the checks stays.
     findings.sort_by_key(|finding| finding.level);
     let patients = visits.hosts().iter().map(|host| Patient {
         name: host.name.clone(),
@@ -208,7 +208,7 @@ fn meet(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Finding> 
             if let Some(why) = &host.lost
                 && seen.iter().any(|seen| seen.name == host.name)
             {
-                findings.push(judge::lost(&host.name, why, &host.said, visits.way()));
+                findings.push(judge::lost(&host.name, why, &host.stderr, visits.way()));
             }
             continue;
         };

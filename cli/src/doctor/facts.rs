@@ -1,4 +1,4 @@
-//! What a host reports about itself.
+//! The facts that a host reports about itself.
 
 use core::net::{IpAddr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -21,21 +21,22 @@ pub(super) struct Card {
     pub(super) chosen: bool,
 }
 
-/// Where an agent listens, as this rank would.
+/// Addresses at which an agent listens, as this rank would.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Door {
     pub(super) rank: u32,
     pub(super) addresses: Vec<SocketAddr>,
 }
 
-/// A limit of the system: what holds, and what it may be raised to; nothing is no limit.
+/// A limit of the system: the present value, and the highest that it may be raised to; `None` is no
+/// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Limit {
     pub(super) soft: Option<u64>,
     pub(super) hard: Option<u64>,
 }
 
-/// What a host reports.
+/// The report of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) version: String,
@@ -45,7 +46,7 @@ pub(super) struct Facts {
     pub(super) doors: Vec<Door>,
     /// The ports that a rank may listen at, if the user has chosen them.
     pub(super) ports: Option<(u16, u16)>,
-    /// Those that the system chooses from.
+    /// The ports that the system chooses from.
     pub(super) system_ports: Option<(u16, u16)>,
     pub(super) files: Limit,
     pub(super) locked_memory: Limit,

@@ -1,10 +1,10 @@
-//! What the examination has found, for people and for programs.
+//! Findings of the examination, for people and for programs.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// How bad it is.
+/// Severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
@@ -20,16 +20,16 @@ pub(super) enum Level {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) level: Level,
-    /// What was looked at, in one word.
+    /// The check, in one word.
     pub(super) check: &'static str,
     /// The hosts that it is about.
     pub(super) hosts: Vec<String>,
-    /// What there is.
+    /// The state that the check found.
     pub(super) found: String,
-    /// What there should be.
+    /// The state that there should be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) need: Option<String>,
-    /// What to do about it.
+    /// Remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) remedy: Option<String>,
 }
@@ -95,9 +95,9 @@ impl Report {
             for line in lines {
                 let _ = writeln!(text, "{:21}{line}", "");
             }
-            for (what, said) in [("need", &finding.need), ("remedy", &finding.remedy)] {
-                if let Some(said) = said {
-                    let _ = writeln!(text, "{:21}{what}: {said}", "");
+            for (what, words) in [("need", &finding.need), ("remedy", &finding.remedy)] {
+                if let Some(words) = words {
+                    let _ = writeln!(text, "{:21}{what}: {words}", "");
                 }
             }
         }

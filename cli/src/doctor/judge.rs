@@ -1,4 +1,4 @@
-//! What the facts of the hosts mean for a job.
+//! Meaning of the facts of the hosts for a job.
 
 use core::net::IpAddr;
 use core::ops::Range;
@@ -26,11 +26,11 @@ pub(super) struct Seen {
 }
 
 /// A host that cannot be asked.
-pub(super) fn lost(host: &str, why: &str, said: &[String], way: &str) -> Finding {
+pub(super) fn lost(host: &str, why: &str, stderr: &[String], way: &str) -> Finding {
     let mut found = why.to_owned();
-    for line in said {
+    for line in stderr {
         // Writing to a string cannot fail.
-        let _ = write!(found, "\nthe way there said: {line}");
+        let _ = write!(found, "\nthe command to start its agent printed: {line}");
     }
     Finding {
         level: Level::Problem,
@@ -127,7 +127,7 @@ pub(super) fn doors(seen: &[Seen]) -> Vec<Finding> {
                 host.ranks.len()
             )),
             remedy: Some(
-                "name a range that nobody else uses in ARGONET_TCP_PORTS, or leave it unset".into(),
+                "name a range of free ports in ARGONET_TCP_PORTS, or leave it unset".into(),
             ),
         }),
         _ => None,
@@ -369,7 +369,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_limit_of_files_is_compared_with_what_a_rank_needs() {
+    fn the_limit_of_files_is_compared_with_the_need_of_a_rank() {
         let seen = [host("a", 0), host("b", 1)];
         let fits = files(&seen, 1000, u32::MAX, 2);
         assert_eq!((fits.len(), fits[0].level), (1, Level::Ok));

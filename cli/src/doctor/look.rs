@@ -18,7 +18,7 @@ use super::meet::{Meeting, meet, serve};
 /// looked for.
 const MOST_DOORS: u32 = 8;
 
-/// What an agent is asked.
+/// A question to an agent.
 #[derive(Serialize, Deserialize)]
 pub(super) enum Question {
     /// For its [`Facts`]; it listens from then on.

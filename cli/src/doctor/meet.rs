@@ -31,15 +31,15 @@ pub(super) struct Other {
     pub(super) doors: Vec<Door>,
 }
 
-/// What a host is to try.
+/// The attempts of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Meeting {
     pub(super) others: Vec<Other>,
-    /// How long a step of a connection may take.
+    /// Time limit of a step of a connection.
     pub(super) wait: Duration,
 }
 
-/// What has come of an attempt.
+/// Outcome of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Outcome {
     /// All passes; the fastest round trip.
@@ -65,7 +65,7 @@ pub(super) struct Probe {
     pub(super) outcome: Outcome,
 }
 
-/// How long a meeting of so many hosts may take, each with so many doors.
+/// Time limit of a meeting of so many hosts, each with so many doors.
 pub(super) fn limit(hosts: usize, doors: usize, wait: Duration) -> Duration {
     // Of an attempt: to connect, three steps of the handshake, two exchanges; and a host may have
     // several addresses.
@@ -102,8 +102,8 @@ pub(super) fn meet(key: &JobKey, me: JobRank, meeting: &Meeting) -> Vec<Probe> {
             })
         };
         let threads: Vec<_> = (0..doors.len().min(AT_A_TIME)).map(|_| one()).collect();
-        // One that has failed has probed less, which shows. ThreadSanitizer sees a join, but not
-        // the end of a scope.
+        // A thread that failed has probed less, as the report shows. ThreadSanitizer sees a join,
+        // but not the end of a scope.
         threads.into_iter().for_each(|thread| _ = thread.join());
     });
     let mut probes = probes.into_inner().unwrap_or_default();
@@ -210,7 +210,7 @@ fn echoed(socket: &mut TcpStream, bytes: usize) -> std::io::Result<Duration> {
     }
 }
 
-/// Takes connections for ever, and sends back what comes on them.
+/// Takes connections for ever, and sends back the bytes that come on them.
 pub(super) fn serve(service: &JoinService) {
     loop {
         let mut fds = [PollFd::from_borrowed_fd(
@@ -226,7 +226,7 @@ pub(super) fn serve(service: &JoinService) {
                 }
                 Ok(Some(Made::Unreachable(_))) => {}
                 Ok(None) => break,
-                // Those who connect find that out.
+                // The hosts that connect here find that out.
                 Err(_) => return,
             }
         }

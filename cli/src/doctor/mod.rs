@@ -1,8 +1,8 @@
 //! `argonet doctor`: whether a job over these hosts would work, and what to change where it would
 //! not.
 //!
-//! An agent on each host reports what it finds there ([`facts`]) and listens as the ranks of a job
-//! would; then all agents connect to all others ([`meet`]). What comes back is judged here
+//! An agent on each host reports the facts of the host ([`facts`]) and listens as the ranks of a
+//! job would; then all agents connect to all others ([`meet`]). The results are judged here
 //! ([`judge`]), without any system call, and printed ([`finding`]).
 
 mod command;

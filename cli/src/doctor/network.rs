@@ -1,4 +1,4 @@
-//! What the attempts to connect mean: which hosts cannot talk, and what is in between.
+//! Meaning of the attempts to connect: hosts that cannot talk, and the cause.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use super::finding::{Finding, Level};
 use super::judge::{Seen, in_words};
 use super::meet::{Outcome, Probe};
 
-/// What one host has tried, by its name.
+/// The attempts of one host, by its name.
 type Tried = (String, Vec<Probe>);
 
 /// A range that a user may choose, for examples.
@@ -50,7 +50,7 @@ pub(super) fn judge(seen: &[Seen], tried: &[Tried], wait: Duration) -> Vec<Findi
     findings
 }
 
-/// What is wrong from a host to another one, and the slowest of what works, ns.
+/// Problems from a host to another one, and the slowest of the round trips that work, ns.
 fn direction(from: &str, to: &Seen, probes: &[&Probe], wait: Duration) -> (Vec<Finding>, u64) {
     // Ranks that have no address which works.
     let mut ranks: BTreeMap<u32, bool> = BTreeMap::new();
@@ -100,7 +100,7 @@ fn target(address: IpAddr, ports: &[u16]) -> String {
     format!("{address} {word} {}", ports.join(", "))
 }
 
-/// What has happened, and what helps.
+/// The outcome in words, and a remedy.
 fn in_words_of(
     outcome: &Outcome,
     from: &str,
@@ -146,7 +146,7 @@ fn interface(host: &Seen, address: IpAddr) -> &str {
     card.map_or("eth0", |card| &card.name)
 }
 
-/// Which ports to open, on which host.
+/// The ports to open on a host.
 fn open(to: &Seen) -> String {
     let ranks = to.ranks.len();
     match (to.facts.ports, to.facts.system_ports) {

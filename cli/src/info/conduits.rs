@@ -92,7 +92,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
         Ok(match sizes.flow_control {
             true => plan.to_string(),
             false => format!(
-                "{} bytes of a rank; what finds no room is sent again: there are no credits (ARGONET_CREDITS)",
+                "{} bytes of a rank; a request without room is sent again: there are no credits (ARGONET_CREDITS)",
                 plan.space().bytes()
             ),
         })
@@ -101,7 +101,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
         let config = portals::software_config(&sizes, JobRank(0), ranks);
         let own = config.map_err(|error| error.to_string())?.arena_bytes;
         Ok(format!(
-            "{} of a rank, {} of {ranks} ranks of one host; what is not touched takes no memory",
+            "{} of a rank, {} of {ranks} ranks of one host; untouched pages take no memory",
             HumanSize(own),
             HumanSize(own * u64::from(ranks))
         ))
@@ -118,7 +118,7 @@ fn over_portals(settings: &Settings, ranks: u32) -> Facts {
     ]
 }
 
-/// How the receive space of a rank is dealt out, or why it cannot be.
+/// Division of the receive space of a rank, or the error.
 fn receive_space(settings: &Settings, ranks: u32) -> String {
     match ChannelCredits::from_settings(settings).map(|credits| credits.plan(ranks)) {
         None => {
@@ -151,7 +151,7 @@ fn listens(settings: &Settings) -> String {
 fn smp(settings: &Settings) -> Facts {
     let (limits, can) = (Smp::LIMITS, Smp::CAPABILITIES);
     let wake = match Smp::register_barrier() {
-        Barrier::Sleeper => "who sleeps pays: the system has expedited membarriers",
+        Barrier::Sleeper => "sleepers execute the barrier: the system has expedited membarriers",
         Barrier::Sender => {
             "each sender executes a fence: the system refuses expedited membarriers (a kernel before 4.16, or a \
              filter of system calls)"

@@ -1,4 +1,4 @@
-//! What a job of some ranks would find and take on this host, and why it would wait as it does.
+//! Resources that a job of some ranks would find and take on this host, and its wait mode.
 
 use std::fmt::{self, Display};
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 pub(super) type Kind = (&'static str, fn(&[u8]) -> Option<String>);
 
 /// The reports of all ranks that this user may look at, or of one process and those that it has
-/// started, out of memory files of some kinds. `what` says what a rank has that has such a file.
+/// started, out of memory files of some kinds. `what` names the property of a rank with such a
+/// file, for the message if there is none.
 pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
     let mut text = String::new();
     for process in processes() {
@@ -56,7 +57,7 @@ fn parent(process: u32) -> Option<u32> {
     rest.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// What a process keeps; nothing if it has ended meanwhile, or belongs to another user.
+/// The reports of a process; none if it has ended meanwhile, or belongs to another user.
 fn reports(process: u32, kind: &Kind) -> Vec<String> {
     let directory = PathBuf::from(format!("/proc/{process}/fd"));
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();

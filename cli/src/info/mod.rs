@@ -1,4 +1,4 @@
-//! `argonet info`: what argonet knows. One file for each topic.
+//! `argonet info`: facts about argonet, this host and live jobs. One file for each topic.
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
@@ -27,7 +27,7 @@ const DATAGRAMS: live::Kind = (DATAGRAMS_FILE_NAME, |bytes| {
     Some(Datagrams::read(bytes)?.to_string())
 });
 
-/// What is said of a thing: name and value, in order.
+/// Facts of a topic: name and value, in order.
 type Facts = Vec<(&'static str, String)>;
 
 /// Show what argonet finds on this host and would do there: conduits, memory, waiting
@@ -50,8 +50,8 @@ pub(crate) struct Info {
     /// lent, banked
     #[arg(long, conflicts_with = "settings", group = "live")]
     credits: bool,
-    /// Connections of such jobs instead: peers used, memory kept for them, and who has come to the
-    /// doors: of the job, or a stranger; over portals, datagrams that were dropped, by the reason
+    /// Connections of such jobs instead: peers used, memory kept for them, and accepted connections,
+    /// of the job or of strangers; over portals, dropped datagrams by reason
     #[arg(long, conflicts_with = "settings", group = "live")]
     connections: bool,
     /// Only of this process and those that it has started
@@ -66,7 +66,7 @@ pub(crate) struct Info {
 }
 
 impl Info {
-    /// Prints what was asked for.
+    /// Prints the requested facts.
     pub(crate) fn execute(self) -> ExitCode {
         let text = match self {
             Self { markdown: true, .. } => Ok(settings::markdown()),
@@ -95,7 +95,7 @@ impl Info {
         };
         match std::io::stdout().write_all(text.as_bytes()) {
             Ok(()) => ExitCode::SUCCESS,
-            // Who reads has read enough.
+            // The reader has read enough.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("argonet info: {error}");

@@ -47,8 +47,8 @@ pub(crate) fn reduce_all_long(pair: &Pair<'_>, load: Load) -> Result<Duration> {
 const BLOCK: usize = 1024;
 
 /// The same by loops that are written for it, with the least traffic: each rank gives the others
-/// the parts that they combine, combines its own, and takes what they have combined. Our barriers,
-/// which cost nearly nothing beside, keep them in step.
+/// the parts that they combine, combines its own, and takes the parts that they have combined. Our
+/// barriers, which cost nearly nothing beside, keep them in step.
 pub(crate) fn reduce_by_hand(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let count = load.bytes / size_of::<f64>();
     let mut values = vec![1.0f64; count];
@@ -57,7 +57,7 @@ pub(crate) fn reduce_by_hand(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let others = || (0..size).filter(|rank| *rank != me);
     let mut half = 0;
     repeat(load, || {
-        // What was read in the last round is not written in this one.
+        // The half that was read in the last round is not written in this one.
         half ^= load.bytes;
         let shared = |rank| -> *mut f64 {
             let bytes = pair.raw(rank).bytes(Shared::FRONT + half, load.bytes);
@@ -76,7 +76,7 @@ pub(crate) fn reduce_by_hand(pair: &Pair<'_>, load: Load) -> Result<Duration> {
             let block = start..part(me).end.min(start + BLOCK);
             let own = &mut values[block.clone()];
             for rank in others() {
-                // SAFETY: what the other has written there before the barrier.
+                // SAFETY: the other rank has written these values before the barrier.
                 let theirs = unsafe { shared(rank).add(block.start) };
                 for (at, value) in own.iter_mut().enumerate() {
                     // SAFETY: as above.
@@ -92,7 +92,7 @@ pub(crate) fn reduce_by_hand(pair: &Pair<'_>, load: Load) -> Result<Duration> {
         pair.world.barrier()?;
         for rank in others() {
             let Range { start, end } = part(rank);
-            // SAFETY: what the other has written there before the barrier.
+            // SAFETY: the other rank has written these values before the barrier.
             unsafe {
                 let from = shared(rank).add(start);
                 let to = values[start..end].as_mut_ptr();

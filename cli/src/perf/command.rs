@@ -43,7 +43,7 @@ pub(crate) struct Perf {
     /// Jobs started for each start-up time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_chunks)]
     jobs: usize,
-    /// How long the rank waits whose use of a core is measured
+    /// Waiting time of the rank whose use of a core is measured
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = parse_seconds)]
     idle: f64,
     /// Messages that ranks over tcp send to each other one, whose time and open files are measured
@@ -60,7 +60,7 @@ pub(crate) struct Perf {
     /// four unless --sizes says other
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// What the library was built from, for the report
+    /// Commit that the library was built from, for the report
     #[arg(long, value_name = "NAME")]
     commit: Option<String>,
     /// Print the names of all metrics
@@ -70,7 +70,7 @@ pub(crate) struct Perf {
     /// write them as a tuning file
     #[arg(long, conflicts_with_all = NOT_TUNED)]
     tune: bool,
-    /// Where --tune writes; to standard output if it is not given
+    /// File that --tune writes; standard output if it is not given
     #[arg(long, value_name = "FILE", requires = "tune")]
     out: Option<PathBuf>,
     /// Be a job of so many ranks that says hello
@@ -84,7 +84,7 @@ pub(crate) struct Perf {
     mesh: Option<u64>,
 }
 
-/// What --tune does not do.
+/// Options that exclude --tune.
 const NOT_TUNED: [&str; 10] = [
     "threads", "only", "sizes", "jobs", "idle", "messages", "json", "markdown", "svg", "commit",
 ];
@@ -171,7 +171,7 @@ impl Perf {
         }
     }
 
-    /// What is wrong with the options.
+    /// Checks the options against each other.
     fn check(&self) -> Result<(), PerfError> {
         if is_launched() && !self.tune {
             return Err(PerfError::Launched);
@@ -239,7 +239,7 @@ impl Perf {
             }
         }
         measured.extend(of_threads.map(|(subject, chunks)| Measured::new(subject, chunks)));
-        self.tell(&Report {
+        self.write_report(&Report {
             machine,
             commit: self.commit.clone(),
             load_average: [before, load_average()],
@@ -252,7 +252,7 @@ impl Perf {
         })
     }
 
-    fn tell(&self, report: &Report) -> Result<(), PerfError> {
+    fn write_report(&self, report: &Report) -> Result<(), PerfError> {
         let mut table = true;
         if let Some(path) = &self.json {
             let document = serde_json::to_string_pretty(&Document::of(report));
@@ -276,7 +276,7 @@ impl Perf {
     }
 }
 
-/// Measures what the ranks of a job do with each other, each on a core, in turn. Collective.
+/// Measures the operations between the ranks of a job, each on a core, in turn. Collective.
 fn measure_ranks(
     world: &World,
     over: Over,

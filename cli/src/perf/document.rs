@@ -18,7 +18,7 @@ pub(crate) struct Document {
     pub(crate) schema: String,
     /// Of the library.
     pub(crate) version: String,
-    /// What the library was built from, if that was said.
+    /// Commit that the library was built from, if it was given.
     pub(crate) commit: Option<String>,
     pub(crate) machine: Machine,
     /// The kernel's average before and after.
@@ -35,7 +35,7 @@ pub(crate) struct Document {
     pub(crate) jobs: Vec<JobRecord>,
 }
 
-/// A metric. Figures are in its unit; ratios are of times, whatever the unit: less is better.
+/// A metric. Figures are in its unit; ratios are of times, for any unit: less is better.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct MetricRecord {
     pub(crate) name: String,
@@ -44,7 +44,7 @@ pub(crate) struct MetricRecord {
     /// Bytes of an operation; 0 where size has no meaning.
     pub(crate) bytes: usize,
     pub(crate) ours: Series,
-    /// What it is compared with.
+    /// The series that it is compared with.
     pub(crate) limit: Option<Series>,
     pub(crate) limit_is: Option<String>,
     /// Our time divided by the limit's, of neighboring chunks.

@@ -21,7 +21,7 @@ const SEGMENT: u64 = 64 << 10;
 /// Operations with a handle at once. There are none: this conduit completes at injection.
 const OPERATIONS: u32 = 64;
 
-/// Who an engine is, where no launcher started it.
+/// Identity of an engine that no launcher started.
 struct Identity {
     rank: JobRank,
     size: u32,
@@ -94,7 +94,7 @@ pub(crate) struct Station {
     /// A request that is answered.
     pub(crate) ask: HandlerIndex,
     /// A request that is not.
-    pub(crate) tell: HandlerIndex,
+    pub(crate) one_way: HandlerIndex,
     requests: Arc<AtomicU64>,
     replies: Arc<AtomicU64>,
 }
@@ -136,8 +136,8 @@ impl Station {
                 debug_assert!(sent.is_ok());
             }),
         )?;
-        let told = Arc::clone(&requests);
-        let tell = handlers.register("tell", Box::new(move |_| count(&told)))?;
+        let unanswered = Arc::clone(&requests);
+        let one_way = handlers.register("one-way", Box::new(move |_| count(&unanswered)))?;
 
         let fd = memory.segments.try_clone().map_err(failed)?;
         let file = SegmentFile::from_fd(fd, ranks, SEGMENT, PageKind::Normal)?;
@@ -180,7 +180,7 @@ impl Station {
             engine,
             _segment: segment,
             ask,
-            tell,
+            one_way,
             requests,
             replies,
         })

@@ -1,9 +1,9 @@
-//! What can go wrong.
+//! Errors.
 
 use argonet::{Error, Rank};
 use std::path::PathBuf;
 
-/// What went wrong while measuring.
+/// An error while measuring.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PerfError {
     #[error(transparent)]

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Fact {
     /// Short name, unique, by which it is chosen.
     pub(crate) name: String,
-    /// What it is.
+    /// The figure in words.
     pub(crate) what: String,
     /// Of the figures.
     pub(crate) unit: String,
@@ -26,7 +26,7 @@ pub(crate) struct Fact {
     pub(crate) best: f64,
     /// Median of all jobs.
     pub(crate) median: f64,
-    /// What the median may be at most.
+    /// Highest median that meets the goal.
     pub(crate) goal: Option<f64>,
 }
 
@@ -113,12 +113,12 @@ pub(crate) fn kinds(over: Over) -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().chain(meshes)
 }
 
-/// How jobs are measured.
+/// Effort of measurements of jobs.
 #[derive(Clone, Copy)]
 pub(crate) struct Effort {
     /// Jobs for each start-up time.
     pub(crate) jobs: usize,
-    /// How long a rank waits.
+    /// Waiting time of a rank.
     pub(crate) idle: Duration,
     /// Chunks of each metric of a crowd.
     pub(crate) chunks: usize,
@@ -126,7 +126,7 @@ pub(crate) struct Effort {
     pub(crate) messages: u64,
 }
 
-/// Measures what is wanted. This process starts jobs for it, and so must not be a rank yet.
+/// Measures the wanted figures. This process starts jobs for it, and so must not be a rank yet.
 pub(crate) fn measure(
     wants: impl Fn(&str) -> bool,
     over: Over,
@@ -139,11 +139,11 @@ pub(crate) fn measure(
         let values = match kind.source {
             Source::Time(ranks) | Source::Resident(ranks) => {
                 if !hellos.iter().any(|(n, _)| *n == ranks) {
-                    let said = (0..effort.jobs).map(|_| run_hello(ranks));
-                    hellos.push((ranks, said.collect::<io::Result<_>>()?));
+                    let jobs = (0..effort.jobs).map(|_| run_hello(ranks));
+                    hellos.push((ranks, jobs.collect::<io::Result<_>>()?));
                 }
                 let all = hellos.iter().find(|(n, _)| *n == ranks);
-                let all = all.map_or(&[][..], |(_, said)| said);
+                let all = all.map_or(&[][..], |(_, jobs)| jobs);
                 let time = matches!(kind.source, Source::Time(_));
                 let one = |&(seconds, mib): &(f64, f64)| if time { seconds } else { mib };
                 all.iter().map(one).collect()
@@ -171,7 +171,7 @@ pub(crate) fn measure(
 const HELLO: &str = "--hello";
 const IDLE: &str = "--wait-idle";
 
-/// Runs this program with these arguments, on segments of one page; returns what it prints.
+/// Runs this program with these arguments, on segments of one page; returns its output.
 fn run(args: &[OsString]) -> io::Result<String> {
     let mut command = Command::new(std::env::current_exe()?);
     command

@@ -1,7 +1,7 @@
 //! The raw side: the least that the machine asks for the same work, with nothing of the library
 //! but the mapping.
 //!
-//! What a rank's memory holds for it:
+//! Layout of a rank's memory:
 //!
 //! ```text
 //! 0      64     4096        20480              FRONT
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 /// Bytes of the mock ring; the library's rings have as many.
 pub(super) const RING: usize = 256 << 10;
 
-/// Lines that the ping-pong goes round. How fast a line is depends on where the processor keeps it,
-/// and the library's rings lie on many: with one line alone the limit would be luck.
+/// Lines that the ping-pong goes round. The speed of a line depends on its place in the processor's
+/// caches, and the library's rings lie on many: with one line alone the limit would be luck.
 const PINGS: u64 = 128;
 
 /// Bytes from one of them to the next: processors fetch lines in pairs.

@@ -1,4 +1,4 @@
-//! Where the figures hold.
+//! The machine on which the figures hold.
 
 use serde::{Deserialize, Serialize};
 

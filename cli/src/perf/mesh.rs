@@ -1,5 +1,5 @@
-//! Jobs of many ranks of this host that reach each other over tcp alone: what they have open, what
-//! they keep resident, and how long it takes until everybody has heard from everybody.
+//! Jobs of many ranks of this host that reach each other over tcp alone: their open files, their
+//! resident memory, and the time until every rank has heard from every other.
 
 use super::jobs::resident_kib;
 use argonet::{Rank, Reduction, Result, World};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What a rank has, the largest of all ranks.
+/// Figures of a rank, the largest of all ranks.
 #[derive(Clone, Copy)]
 pub(crate) struct Held {
     /// Resident memory, private and shared.
@@ -36,11 +36,11 @@ impl Held {
 pub(crate) struct Mesh {
     /// When it has started and no rank has sent anything.
     pub(crate) idle: Held,
-    /// When everybody has heard from everybody.
+    /// When every rank has heard from every other.
     pub(crate) met: Held,
-    /// How long that took.
+    /// Time that it took.
     pub(crate) seconds: f64,
-    /// What the launcher has open meanwhile.
+    /// Open files of the launcher meanwhile.
     pub(crate) launcher_files: u64,
 }
 
@@ -121,14 +121,14 @@ pub(crate) fn rank(messages: u64) -> Result<()> {
     if world.rank() == Rank(0) {
         let words = figures.map(|figure| figure.to_string());
         println!("{}", words.join(" "));
-        // What keeps it from being read ends it, too.
+        // A failed read ends it, too.
         let _ = io::stdin().read_to_end(&mut Vec::new());
     }
     world.barrier()?;
     world.finalize()
 }
 
-/// How many files a process has open.
+/// Number of open files of a process.
 fn files(process: &str) -> io::Result<u64> {
     let open = std::fs::read_dir(format!("/proc/{process}/fd"))?.count() as u64;
     // One of them is the directory that is being read.

@@ -14,7 +14,7 @@ static REQUESTS: AtomicU64 = AtomicU64::new(0);
 static REPLIES: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Where handlers copy payloads to.
+    /// Memory that handlers copy payloads to.
     static COPY: RefCell<Vec<u8>> = RefCell::new(vec![0; argonet::MAX_MEDIUM]);
 }
 
@@ -55,13 +55,13 @@ argonet::am! {
     }
 }
 
-/// Forgets what was counted, between two barriers.
+/// Resets the counts, between two barriers.
 pub(crate) fn reset() {
     REQUESTS.store(0, Ordering::Relaxed);
     REPLIES.store(0, Ordering::Relaxed);
 }
 
-/// Sends rank 1 what it waits for in [`wait_for_wake`].
+/// Sends rank 1 the message that it waits for in [`wait_for_wake`].
 pub(crate) fn wake(world: &World) -> Result<()> {
     world.send(Rank(1), &answer, 0)
 }

@@ -1,10 +1,10 @@
-//! What a metric is.
+//! Metrics.
 
 use super::pair::Pair;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How much one chunk does.
+/// Amount of work of one chunk.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
     /// Operations of one chunk.
@@ -17,7 +17,7 @@ pub(crate) struct Load {
 /// returns counts.
 pub(crate) type Side = fn(&Pair<'_>, Load) -> argonet::Result<Duration>;
 
-/// What a figure is printed in. Chunks are compared by time whatever the unit.
+/// Unit in which a figure is printed. Chunks are compared by time in any unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Unit {
     /// Nanoseconds an operation.
@@ -51,7 +51,7 @@ impl Unit {
     }
 }
 
-/// What a metric must reach.
+/// Goal of a metric.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Goal {
@@ -63,7 +63,7 @@ pub(crate) enum Goal {
     Information,
 }
 
-/// What "equal to the limit" may differ by, because two measurements of the same thing do.
+/// Ratio up to which two figures count as equal, because two measurements of one thing differ.
 pub(crate) const EQUAL: f64 = 1.02;
 
 /// Operations of one chunk, for operations of about so many nanoseconds: a chunk lasts about a
@@ -72,20 +72,20 @@ pub(crate) fn chunk_of(estimate_ns: u64) -> u64 {
     (1_000_000 / estimate_ns).max(1)
 }
 
-/// What is measured, without how.
+/// The measured quantity, without its functions.
 #[derive(Clone)]
 pub(crate) struct Subject {
     /// Short name, unique, by which it is chosen.
     pub(crate) name: String,
-    /// What is measured.
+    /// The quantity in words.
     pub(crate) what: String,
-    /// What it is printed in.
+    /// Unit in which it is printed.
     pub(crate) unit: Unit,
     /// Bytes that one operation moves.
     pub(crate) bytes: usize,
-    /// What the limit is; empty where there is none.
+    /// The limit in words; empty if there is none.
     pub(crate) limit_is: &'static str,
-    /// What must be reached.
+    /// The goal.
     pub(crate) goal: Goal,
     /// The curve of the plot that it is a point of.
     pub(crate) curve: Option<&'static str>,

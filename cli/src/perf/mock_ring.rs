@@ -137,10 +137,10 @@ impl<'p> MockRing<'p> {
     }
 }
 
-/// How long a reader that has caught up in a flood leaves the ring alone. Without that it sits on
-/// the writer's line, which then changes hands with every message. Longer ones bring nothing more,
-/// and the library cannot take its time so: a rank that waits for a single message would wait for
-/// that too.
+/// Time that a reader which has caught up in a flood leaves the ring alone. Without it the reader
+/// sits on the writer's line, which then changes hands with every message. Longer ones bring
+/// nothing more, and the library cannot take its time so: a rank that waits for a single message
+/// would wait for that too.
 const REST_TICKS: u64 = 10 * cpu::SHORT_PAUSE_TICKS;
 
 fn rest() {

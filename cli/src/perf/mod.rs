@@ -2,8 +2,8 @@
 //!
 //! Every figure stands beside the *raw limit* of the same machine: the least that hardware and
 //! kernel ask for the same work, measured by the same two processes in chunks that alternate with
-//! ours. What counts is the ratio of the two, which survives a change of machine and, up to a
-//! point, a busy one.
+//! ours. The ratio of the two counts; it survives a change of machine and, up to a point, a busy
+//! one.
 //!
 //! * [`command`] — the command line and the order of things
 //! * [`metric`] — what a metric is; [`table`] — all of them; [`sizes`] — those by size

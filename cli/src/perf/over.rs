@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// What the ranks communicate through, and so what the raw limits are of.
+/// The conduit of the ranks, and so the kind of the raw limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum Over {
     /// Memory that they share.

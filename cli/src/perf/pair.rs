@@ -16,14 +16,14 @@ pub(crate) const LARGEST: usize = 4 << 20;
 /// Of which the low bits of addresses are compared.
 const PAGE: usize = 4096;
 
-/// Ranks 0 and 1 of a job; what a chunk works with.
+/// Ranks 0 and 1 of a job, and the memory that a chunk works with.
 pub(crate) struct Pair<'w> {
     pub(crate) world: &'w World,
     memory: SharedArray<u64>,
     /// Source and destination that no other rank sees.
     private: RefCell<Vec<u8>>,
-    /// Where in `private` the bytes begin: half a page away from the bulk data modulo a page,
-    /// because a processor that compares the low bits of addresses takes loads for stores
+    /// Offset in `private` at which the bytes begin: half a page away from the bulk data modulo a
+    /// page, because a processor that compares the low bits of addresses takes loads for stores
     /// otherwise, and both sides would measure that.
     private_at: usize,
     /// The memory of each rank, as addresses of this process, for the raw side; none where ranks
@@ -74,7 +74,7 @@ impl<'w> Pair<'w> {
         self.world.rank()
     }
 
-    /// Where so many bytes of bulk data go in the memory of rank 1.
+    /// Place of so many bytes of bulk data in the memory of rank 1.
     pub(crate) fn bulk(&self, bytes: usize) -> GlobalSlice<u8> {
         let words = self.memory.on(Rank(1)).part(Shared::FRONT / 8..);
         assert!(bytes <= words.len() * 8, "{bytes} bytes of bulk data");

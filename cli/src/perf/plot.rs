@@ -15,7 +15,7 @@ struct Curve {
     name: &'static str,
     /// The same in both panels.
     color: RGBAColor,
-    /// What is printed of it, by which it belongs to a panel.
+    /// Unit in which it is printed; there is a panel for each unit.
     unit: Unit,
     points: Vec<(f64, f64, f64)>,
 }

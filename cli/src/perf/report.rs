@@ -6,7 +6,7 @@ use super::metric::{Goal, Subject, Unit};
 use super::stats::{self, Chunks, Comparison};
 use std::fmt::Write;
 
-/// What came of a metric.
+/// Result of a metric.
 pub(crate) struct Measured {
     pub(crate) subject: Subject,
     pub(crate) chunks: Chunks,
@@ -155,7 +155,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Where, when and how.
+    /// Machine, commit and options.
     pub(crate) fn heading(&self) -> String {
         let commit = self.commit.as_deref().unwrap_or("unknown");
         let load = |i: usize| self.load_average[i].map_or("?".into(), |l: f64| l.to_string());
@@ -171,7 +171,7 @@ impl Report {
         )
     }
 
-    /// How much else went on, as the chunks show it.
+    /// Noise of the machine, as the chunks show it.
     fn noise(&self) -> Option<String> {
         if self.measured.is_empty() {
             return None;

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_that_a_message_cannot_have_are_left_out() {
+    fn impossible_sizes_are_left_out() {
         let names: Vec<_> = metrics(Over::Smp, &[64, 65536, 65537]);
         let names: Vec<_> = names.into_iter().map(|m| m.subject.name).collect();
         assert!(names.contains(&"am-medium@65536".into()));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn bad_sizes_are_refused() {
         assert_eq!(parse("4KiB"), Ok(4096));
         for bad in ["0", "-1", "5MiB", "many", ""] {
             assert!(parse(bad).is_err(), "{bad}");

@@ -1,4 +1,4 @@
-//! The raw side over a network: what sockets ask for the same work, with nothing of the library.
+//! The raw side over a network: the cost of the same work by sockets, without the library.
 //! Ranks 0 and 1 have two connections on the loopback interface, and wait busily.
 
 use super::metric::Load;
@@ -106,7 +106,7 @@ fn read(mut stream: &TcpStream, mut room: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// What a rank does with its connections and with memory.
+/// Work of a rank with its connections and with memory.
 type Part = fn(&[TcpStream], &mut [u8], Load) -> io::Result<()>;
 
 /// Ranks 0 and 1 do their parts at the same time, over so many connections, with memory that they
@@ -143,7 +143,7 @@ pub(crate) fn round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     both(pair, load, 1, [ask, echo])
 }
 
-/// The same for a message of the least size, whatever the operation moves.
+/// The same for a message of the least size, for an operation of any size.
 pub(crate) fn short_round_trip(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let load = Load { bytes: 0, ..load };
     both(pair, load, 1, [ask, echo])

@@ -25,7 +25,7 @@ pub(crate) fn best(values: &[f64]) -> f64 {
     quantile(values, 0.0)
 }
 
-/// What was measured of a metric: nanoseconds an operation, chunk by chunk, ours and the limit's in
+/// Measurements of a metric: nanoseconds an operation, chunk by chunk, ours and the limit's in
 /// turn.
 #[derive(Default)]
 pub(crate) struct Chunks {

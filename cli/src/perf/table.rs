@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_a_ratio_for_a_goal_has_a_limit() {
+    fn a_metric_with_a_ratio_for_a_goal_has_a_limit() {
         for metric in [Over::Smp, Over::Tcp].into_iter().flat_map(metrics) {
             let ratio = matches!(metric.subject.goal, Goal::Ratio(_));
             assert!(!ratio || metric.limit.is_some(), "{}", metric.subject.name);

@@ -1,5 +1,6 @@
 //! Several threads of a process against one: each has an endpoint (an engine in PAR mode) and a
-//! core of its own, and sends short messages to itself. What two endpoints share shows as time.
+//! core of its own, and sends short messages to itself. State that two endpoints share shows as
+//! time.
 
 use super::engines::{Memory, Station};
 use super::error::PerfError;
@@ -21,11 +22,11 @@ const MESSAGES: u64 = 100_000;
 /// Messages that a thread sends before it polls for them.
 const BURST: u64 = 32;
 
-/// The least that each further thread is to bring, of what the first does: two threads do 1.7 times
-/// as much as one.
+/// Least share of the first thread's rate that each further thread is to add: two threads do 1.7
+/// times as much as one.
 const SHARE: f64 = 0.85;
 
-/// What is measured for so many threads.
+/// The quantity that is measured for so many threads.
 pub(crate) fn subject(threads: u32) -> Subject {
     Subject {
         name: NAME.into(),
@@ -109,7 +110,7 @@ fn run(station: &Station) -> Result<(Instant, Instant), PerfError> {
     while sent < MESSAGES {
         for i in 0..BURST {
             station
-                .send(&ctx, JobRank(0), station.tell, i as u32)
+                .send(&ctx, JobRank(0), station.one_way, i as u32)
                 .map_err(argonet::Error::from)?;
         }
         sent += BURST;

@@ -11,13 +11,13 @@ static int bad_found = 0;
 /* The body of a case follows. */
 #define CASE(name) if (strcmp(bad_case, name) == 0 && (bad_found = 1))
 
-/* Printed at once: what comes next may be the end. */
+/* Printed at once: the next call may end the process. */
 static inline void bad_returned(int result) {
   printf("returned %s\n", gasnet_ErrorName(result));
   fflush(stdout);
 }
 
-/* Where nothing came of it: the driver looks for the word. */
+/* The end of a case without an error: the driver looks for the word. */
 static inline int bad_finish(void) {
   printf(bad_found ? "survived\n" : "no such case\n");
   fflush(stdout);

@@ -9,7 +9,7 @@ static char foreign[64];
 static void wrong(void) {
   char *block = (char *)gasnett_debug_malloc(24);
   char *other = (char *)gasnett_debug_calloc(3, 7);
-  /* What compilers would warn of, if they knew. */
+  /* Volatile, as compilers would warn of these values. */
   char *volatile hidden = block;
   CHECK(block && other);
   CASE("free-twice") {

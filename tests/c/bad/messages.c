@@ -9,7 +9,7 @@ static char *base;
 static volatile int never;
 static gex_HSL_t lock = GEX_HSL_INITIALIZER;
 
-/* What is wrong inside of a request's handler. */
+/* Calls that are wrong inside of a request's handler. */
 static void request(gex_Token_t token) {
   CASE("put-in-handler") gex_RMA_PutBlocking(team, me, base, buffer, 8, 0);
   CASE("get-in-handler") gex_RMA_GetBlocking(team, buffer, me, base, 8, 0);
@@ -59,7 +59,7 @@ static void requests(void) {
   CASE("long-past-segment") gex_AM_RequestLong0(team, me, LONG, buffer, 8, base + size - 7, GEX_EVENT_NOW, 0);
   CASE("long-before-segment") gex_AM_RequestLong0(team, me, LONG, buffer, 8, base - 1, GEX_EVENT_NOW, 0);
   CASE("long-nowhere") gex_AM_RequestLong0(team, me, LONG, buffer, 8, NULL, GEX_EVENT_NOW, 0);
-  /* These break what the table of handlers promises. */
+  /* These break the promises of the table of handlers. */
   CASE("short-to-medium") gex_AM_RequestShort0(team, me, MEDIUM, 0);
   CASE("medium-to-long") gex_AM_RequestMedium0(team, me, LONG, buffer, 8, GEX_EVENT_NOW, 0);
   CASE("request-to-reply") gex_AM_RequestShort0(team, me, REPLY, 0);

@@ -4,7 +4,7 @@
 
 static int64_t result;
 static uint32_t narrow;
-/* What compilers would warn of, if they knew. */
+/* Volatile, as compilers would warn of these values. */
 static int64_t *volatile nowhere;
 static gex_AD_t *volatile no_place;
 
@@ -70,7 +70,7 @@ static void operations(void) {
   }
 }
 
-/* On memory that is bound and not attached: what only its owner knows. */
+/* On memory that is bound and not attached: errors that only its owner finds. */
 static void far(void) {
   static gex_EP_Location_t all[2];
   gex_EP_t second = GEX_EP_INVALID;

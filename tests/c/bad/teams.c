@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
   lists();
   uses();
   ends();
-  /* Who has found nothing wrong waits for who has. */
+  /* Ranks that found no error wait for the one that did. */
   if (bad_found && me != 0 && strcmp(bad_case, "create-absent") == 0) GASNET_BLOCKUNTIL(never);
   return bad_finish();
 }

@@ -30,7 +30,7 @@ pub(super) const TESTS: &[Test] = &[
     }),
 ];
 
-/// Programs, and who panics in them.
+/// Programs, and the rank that panics in each.
 const PANICS: [(&str, &str); 10] = [
     ("combine-panic-unrelated", "rank 0"),
     ("combine-panic-lines", "rank 0"),
@@ -68,7 +68,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ("combine-waits-pool", || waits(500)),
 ];
 
-/// What the next combinations do besides.
+/// Action of the next combinations besides adding.
 static MODE: AtomicU8 = AtomicU8::new(ADDS);
 
 const ADDS: u8 = 0;
@@ -224,7 +224,7 @@ fn calls<M: Threading>(world: World<M>) -> Done {
         let mut tried = [REFUSED.get()];
         world.reduce_all(Reduction::Sum, &mut tried)?;
         assert!(tried[0] > 0, "{way:?}");
-        // What was refused has left nothing behind.
+        // The refused calls have left nothing behind.
         reduce(&world, way)?;
     }
     Ok(take_back(world).finalize()?)

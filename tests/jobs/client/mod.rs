@@ -1,9 +1,9 @@
-//! Client code that the library calls: what becomes of its panics, and of the calls that it makes
-//! into the library.
+//! Client code that the library calls: effects of its panics, and of its calls into the library.
 //!
 //! In the midst of the library's work (handlers, remote procedures with their arguments and
-//! results, combinations) a panic ends the job and a call is refused. What runs in the client's own
-//! call (conditions, wakers, arguments and results at the caller) may panic and may call.
+//! results, combinations) a panic ends the job and a call is refused. Code that runs in the
+//! client's own call (conditions, wakers, arguments and results at the caller) may panic and may
+//! call.
 
 mod combine;
 mod own_call;
@@ -41,7 +41,7 @@ fn ends_by_panic(ranks: u32, program: &str, parts: &[&str]) {
     assert!(!outcome.out.contains(WENT_ON), "{outcome:#?}");
 }
 
-/// What a rank says that goes on after a panic that should have ended the job.
+/// Output of a rank that goes on after a panic that should have ended the job.
 const WENT_ON: &str = "went on after the panic";
 
 /// Calls `f`, and says so if a panic leaves it.
@@ -58,7 +58,7 @@ argonet::rpc! {
 
 /// A world, as client code that the library calls gets hold of it.
 trait Reenter {
-    /// What becomes of calls that communicate.
+    /// Results of calls that communicate.
     fn results(&self) -> Vec<argonet::Result<()>>;
 
     /// Calls that complete here alone.
@@ -96,7 +96,7 @@ impl<M: Threading> Reenter for World<M> {
 thread_local! {
     /// The way by which client code gets hold of the world.
     static WORLD: RefCell<Option<Rc<dyn Reenter>>> = const { RefCell::new(None) };
-    /// How often client code has tried to call from where it may not.
+    /// Number of calls that client code has tried where it may not.
     static REFUSED: Cell<u32> = const { Cell::new(0) };
 }
 

@@ -71,7 +71,7 @@ fn condition<M: argonet::Threading>(world: World<M>) -> Done {
     }
     for _ in 0..3 {
         world.barrier()?;
-        // All that a call may do: even to meet the others.
+        // A condition may do all that a call may: even meet the other ranks.
         let mut met = 0;
         world.wait_until(|| {
             allowed();

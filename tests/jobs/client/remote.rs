@@ -231,7 +231,7 @@ fn calls<M: argonet::Threading>(world: World<M>) -> Done {
     assert_eq!(REFUSED.get(), 5);
     let taken = world.rpc(to, &take, (Touchy(WORKS_ENCODING),))?.wait()?;
     assert_eq!(taken, WORKS_ENCODING);
-    // What the caller gave is dropped in its own call.
+    // The arguments are dropped in the caller's own call.
     let taken = world.rpc(to, &take, (Touchy(WORKS_DROPPING),))?.wait()?;
     assert_eq!(
         (taken, DROPPED.load(Ordering::Relaxed)),
@@ -314,7 +314,7 @@ impl<'de> Deserialize<'de> for Chain {
     }
 }
 
-/// What a peer sends may claim anything: the limits hold at both sides.
+/// Bytes from a peer may claim any length: the limits hold at both sides.
 fn limits() -> Done {
     // Elements, and levels.
     const MOST: u64 = 1 << 20;

@@ -19,7 +19,7 @@ fn kill(network: &Network, victim: fn(&mut Talk<'_>) -> Pid) -> Outcome {
 }
 
 /// The number after the last blank of a line that begins like this.
-fn told(talk: &mut Talk<'_>, begin: &str) -> Pid {
+fn named_process(talk: &mut Talk<'_>, begin: &str) -> Pid {
     let line = talk.line_with(begin);
     let number = line[begin.len()..]
         .split(',')
@@ -31,13 +31,13 @@ fn told(talk: &mut Talk<'_>, begin: &str) -> Pid {
 pub(super) fn killed() {
     let network = Network::new(&["a", "b", "c"]);
     let outcome = kill(&network, |talk| {
-        told(talk, "argonet run: host b: rank 1 is process ")
+        named_process(talk, "argonet run: host b: rank 1 is process ")
     });
     assert_eq!(outcome.code(), Some(137), "{outcome:#?}");
     outcome.says(&["rank 1 (pid ", "was killed by signal 9 (SIGKILL)"]);
 
     let outcome = kill(&network, |talk| {
-        told(talk, "argonet run: host c: the agent is process ")
+        named_process(talk, "argonet run: host c: the agent is process ")
     });
     assert_eq!(outcome.code(), Some(1), "{outcome:#?}");
     outcome.says(&["host c (rank 2): its agent was killed by signal 9"]);

@@ -1,5 +1,5 @@
-//! Large puts over two networks of the same rate: over each alone, and over both. Prints what they
-//! carry; the times are no test's matter.
+//! Large puts over two networks of the same rate: over each alone, and over both. Prints the bytes
+//! that they carry; the times are no test's matter.
 
 use std::time::Instant;
 
@@ -77,8 +77,8 @@ pub(super) fn each_and_both() {
         println!("puts of 4 MiB over {cards}, {RATE} each: {rate} MB/s; bytes {came:?}");
         assert!(came.iter().sum::<u64>() >= all, "{cards}: {came:?}");
         for (card, came) in ["eth0", "eth1"].into_iter().zip(came) {
-            // One alone has all of it. How much of both each has is a matter of their speeds, and
-            // of the machine's load.
+            // One alone has all of it. The shares of two depend on their speeds, and on the
+            // machine's load.
             let least = if cards == card { all } else { 0 };
             assert!(came >= least, "{card} of {cards}: {came} of {all} bytes");
             assert!(

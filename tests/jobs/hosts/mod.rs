@@ -50,7 +50,7 @@ fn over(network: &Network, ranks: u32, hosts: &str, program: &str) -> Job {
     job.env("GASNET_CSPAWN_CMD", &network.template())
 }
 
-/// What other tests run on one host.
+/// Programs that other tests run on one host.
 fn programs() {
     let network = Network::new(&["a", "b", "c", "d"]);
     for (ranks, hosts) in [(2, "a,b"), (4, "a,b,c,d")] {

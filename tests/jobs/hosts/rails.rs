@@ -13,10 +13,10 @@ use crate::support::{Done, Pattern, Talk};
 /// Bytes that a rank puts to its peer in a round, and gets back.
 const BYTES: usize = 4 << 20;
 
-/// Of what a network brings to a host, so much is no chance.
+/// So many bytes over a network are payload, not other traffic.
 const MUCH: u64 = 2 << 20;
 
-/// Rounds until rank 0's standard input ends: everybody puts to the next rank, overwrites the
+/// Rounds until rank 0's standard input ends: every rank puts to the next one, overwrites the
 /// source, and counts there.
 pub(super) fn rails() -> Done {
     let world = World::init()?;
@@ -57,8 +57,8 @@ pub(super) fn rails() -> Done {
 /// Bytes that have come to a host over one of its networks.
 pub(super) fn come(network: &Network, host: &str, card: &str) -> u64 {
     let file = format!("cat /sys/class/net/{card}/statistics/rx_bytes");
-    let said = network.on(host, &file);
-    said.trim().parse().expect("a number of bytes")
+    let text = network.on(host, &file);
+    text.trim().parse().expect("a number of bytes")
 }
 
 /// Goes on until much has come over both networks; the test's watchdog bounds it.
@@ -73,7 +73,7 @@ fn until_both_are_used(network: &Network, talk: &mut Talk<'_>) {
 
 pub(super) fn one_of_two_fails() {
     let network = Network::of(&["a", "b"], 2);
-    // So slow that two are faster than one, whatever else the machine does.
+    // So slow that two are faster than one, under any load of the machine.
     for (host, card) in [("a", "eth0"), ("a", "eth1"), ("b", "eth0"), ("b", "eth1")] {
         network.limit(host, card, "500mbit");
     }
@@ -81,8 +81,8 @@ pub(super) fn one_of_two_fails() {
     let outcome = job.run_with(|talk| {
         rounds(talk, 2);
         until_both_are_used(&network, talk);
-        // What was lost is made anew over the network that is left, at last the one that was
-        // healed.
+        // Lost connections are made anew over the network that is left, in the second round the one
+        // that was healed.
         for (cut, left) in [("eth1", "eth0"), ("eth0", "eth1")] {
             let rule = format!("iifname \"{cut}\" meta l4proto tcp counter reject with tcp reset");
             let (begun, before) = (Instant::now(), come(&network, "b", left));

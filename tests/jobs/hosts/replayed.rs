@@ -1,4 +1,4 @@
-//! A handshake of the job, heard on the network and said again.
+//! A handshake of the job, captured on the network and replayed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -13,10 +13,10 @@ use super::storm::rounds;
 use crate::network::Network;
 use crate::support::{Done, PROGRAM};
 
-/// Where the ranks listen.
+/// Ports at which the ranks listen.
 const PORTS: core::ops::Range<u16> = 4000..4010;
 
-/// What a connector sent: two messages of the handshake, and the first of what followed.
+/// Bytes of a connector: two messages of the handshake, and the first of what followed.
 struct Heard {
     from: SocketAddrV4,
     to: SocketAddrV4,
@@ -42,8 +42,8 @@ fn read_packet(packet: &[u8]) -> Option<(SocketAddrV4, SocketAddrV4, &[u8])> {
     Some((from, to, payload))
 }
 
-/// Hears all that passes its host, until its standard input ends; then says to each door what was
-/// said to it, and must not be taken for a rank.
+/// Hears all that passes its host, until its standard input ends; then replays to each port the
+/// bytes that were sent to it, and must not be taken for a rank.
 pub(super) fn eavesdropper() -> Done {
     static ENDS: AtomicBool = AtomicBool::new(false);
     let ear = socket(AddressFamily::PACKET, SocketType::DGRAM, Some(eth::IP))?;

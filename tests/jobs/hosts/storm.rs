@@ -17,7 +17,7 @@ const MESSAGES: u64 = 10;
 /// Bytes that a rank puts to each other one in a round.
 const BYTES: usize = 30_000;
 
-/// How many came from each rank, and the sum of what they hold: one that is lost or comes twice
+/// Number of messages from each rank, and the sum of their values: a lost or doubled message
 /// changes it.
 static TAKEN: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 

@@ -1,4 +1,4 @@
-//! Who is not of the job, at the ports of its ranks, while it works.
+//! Programs that are not of the job connect to the ports of its ranks, while it works.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -48,7 +48,7 @@ pub(super) fn strangers() -> Done {
     let mut random = Random::new(3);
     let noise: Vec<u8> = (0..1 << 20).map(|_| random.next() as u8).collect();
     for target in &targets {
-        let mut told = Vec::new();
+        let mut answer = Vec::new();
         let mut sockets = Vec::new();
         // Scanners, half-open ones, ones that say nothing: more than may be unknown at a time.
         for i in 0..100 {
@@ -77,17 +77,17 @@ pub(super) fn strangers() -> Done {
             if let Some(mut socket) = connect(target) {
                 let _ = socket.write_all(&message);
                 let _ = socket.shutdown(Shutdown::Write);
-                let _ = socket.read_to_end(&mut told);
+                let _ = socket.read_to_end(&mut answer);
             }
         }
         // 10 MB of anything; it is closed soon.
         for _ in 0..10 {
             if let Some(mut socket) = connect(target) {
                 let _ = socket.write_all(&noise);
-                let _ = socket.read_to_end(&mut told);
+                let _ = socket.read_to_end(&mut answer);
             }
         }
-        assert!(told.is_empty(), "{target} has answered a stranger");
+        assert!(answer.is_empty(), "{target} has answered a stranger");
     }
     Ok(())
 }

@@ -31,9 +31,9 @@ const STEPS: usize = 120;
 const LONGEST: usize = 8_000;
 
 /// A request whose payload, if it has one, is the piece of that key.
-const TELL: HandlerIndex = CLIENT_BASE;
+const REQUEST: HandlerIndex = CLIENT_BASE;
 /// Its reply.
-const TOLD: HandlerIndex = HandlerIndex(200);
+const REPLY: HandlerIndex = HandlerIndex(200);
 
 /// Requests that came from each rank, and the sum of their keys.
 static TAKEN: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
@@ -45,7 +45,7 @@ pub(super) fn stress() -> Done {
     let pattern = std::sync::Arc::new(Pattern::new());
     TAKEN.lock()?.resize(16, (0, 0));
     let mut builder = World::builder();
-    builder.handler_at(TELL, "tell", {
+    builder.handler_at(REQUEST, "request", {
         let pattern = std::sync::Arc::clone(&pattern);
         move |token| {
             let (from, key) = (token.source().index(), token.args()[0]);
@@ -56,10 +56,10 @@ pub(super) fn stress() -> Done {
             taken[from].0 += 1;
             taken[from].1 += u64::from(key);
             // SAFETY: no rank is in a quiet phase.
-            unsafe { token.reply(TOLD, &[key], None) }.expect("a good reply");
+            unsafe { token.reply(REPLY, &[key], None) }.expect("a good reply");
         }
     });
-    builder.handler_at(TOLD, "told", |token| {
+    builder.handler_at(REPLY, "reply", |token| {
         ANSWERS[0].fetch_add(1, Ordering::Relaxed);
         ANSWERS[1].fetch_add(token.args()[0].into(), Ordering::Relaxed);
     });
@@ -72,9 +72,9 @@ pub(super) fn stress() -> Done {
     let counters = SharedArray::<u64>::alloc(&world, COUNTERS)?;
     let mut models = vec![vec![0u8; STRIPE]; size];
     let mut random = Random::new(0x57e55 + me as u64);
-    // What this rank has done to each: requests, the sum of their keys, and what was added to the
+    // Operations of this rank on each: requests, the sum of their keys, and the sums added to the
     // counters.
-    let mut told = vec![[0u64; 2 + COUNTERS]; size];
+    let mut work = vec![[0u64; 2 + COUNTERS]; size];
     world.barrier()?;
     for round in 0u64.. {
         let begun = Instant::now();
@@ -107,7 +107,7 @@ pub(super) fn stress() -> Done {
                 2 => {
                     let (which, more) = (random.below(COUNTERS), u64::from(key));
                     world.fetch_add(counters.ptr(rank, which), more)?;
-                    told[target][2 + which] += more;
+                    work[target][2 + which] += more;
                 }
                 3 => {
                     let words: Vec<u64> = (0..len as u64 / 8).collect();
@@ -124,17 +124,17 @@ pub(super) fn stress() -> Done {
                     };
                     // SAFETY: no rank is in a quiet phase.
                     unsafe {
-                        (world.raw()).request(rank, TELL, &[key], payload, Injection::Blocking)?
+                        (world.raw()).request(rank, REQUEST, &[key], payload, Injection::Blocking)?
                     };
-                    told[target][0] += 1;
-                    told[target][1] += u64::from(key);
+                    work[target][0] += 1;
+                    work[target][1] += u64::from(key);
                 }
             }
         }
         world.drain()?;
-        // What each has done to each: by who did it, then to whom.
+        // Operations of each rank on each: by origin, then by target.
         let mut all = vec![0u64; size * size * (2 + COUNTERS)];
-        let own = told.concat();
+        let own = work.concat();
         all[me * own.len()..][..own.len()].copy_from_slice(&own);
         world.reduce_all(Reduction::Sum, &mut all)?;
         let by =
@@ -151,7 +151,7 @@ pub(super) fn stress() -> Done {
             let sum = (0..size).map(|from| by(from, me)[2 + which]).sum::<u64>();
             assert_eq!(counters.read(&world, which), sum, "round {round}: {which}");
         }
-        let [asked, keys] = [0, 1].map(|i| told.iter().map(|to| to[i]).sum::<u64>());
+        let [asked, keys] = [0, 1].map(|i| work.iter().map(|to| to[i]).sum::<u64>());
         let answers = [0, 1].map(|i| ANSWERS[i].load(Ordering::Relaxed));
         assert_eq!(answers, [asked, keys], "round {round}: answers");
         for (target, model) in models.iter().enumerate() {

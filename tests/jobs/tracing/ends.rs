@@ -56,7 +56,7 @@ pub(super) fn with_kill() {
     };
     let text = run("t-%", "0");
     let puts = counted(&lines(&text), 1, "PUT");
-    // What did not fit a class has been written.
+    // Lines beyond the buffer of their class have been written.
     assert!((1000..=2000).contains(&puts), "{puts}");
     let text = run("t-%", "1");
     assert_eq!(counted(&lines(&text), 1, "PUT"), 2000);
@@ -97,13 +97,13 @@ pub(super) fn full() {
         .failed(&["GASNET_TRACEFILE", "/dev/full", "No space left"]);
     let outcome = job.run();
     assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
-    let told = outcome.err.lines().count();
+    let lines = outcome.err.lines().count();
     let outcome = outcome.says(&[
         "rank 0: ",
         " lines are missing in the file of GASNET_TRACEFILE",
         "error 28",
     ]);
-    assert_eq!(told, 1, "{outcome:#?}");
+    assert_eq!(lines, 1, "{outcome:#?}");
 }
 
 pub(super) fn bad_mask() {

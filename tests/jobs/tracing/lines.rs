@@ -63,7 +63,7 @@ pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     text.lines().filter_map(line).collect()
 }
 
-/// How often a rank has a name in the trace.
+/// Number of lines of a rank with a name in the trace.
 pub(super) fn counted(lines: &[Line<'_>], rank: u32, name: &str) -> usize {
     // Details are further lines of the same operation.
     let same = |line: &&Line<'_>| line.rank == rank && line.name == name && line.letter != 'D';

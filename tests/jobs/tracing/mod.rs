@@ -1,4 +1,4 @@
-//! Traces and statistics of whole jobs, compared with what the jobs did.
+//! Traces and statistics of whole jobs, compared with the operations of the jobs.
 
 mod ends;
 mod lines;
@@ -53,7 +53,7 @@ argonet::am! {
 /// Shorts that are sent by each rank; every one of them has one reply.
 const SHORTS: u32 = 5;
 
-/// What every rank does with the next one.
+/// Operations of every rank with the next one.
 fn work<M: Threading>(world: &World<M>, v: &SharedArray<u64>) -> Done {
     let next = world.rank_offset(1);
     world.put_value(v.ptr(next, 0), 1)?;
@@ -163,7 +163,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What each rank of `traced` does with others, and how often.
+/// Operations of each rank of `traced` with others, and their number.
 fn expected(size: u32) -> Vec<(&'static str, usize)> {
     let shorts = SHORTS as usize;
     let (remote, local) = if size == 1 { (0, 1) } else { (1, 0) };

@@ -39,7 +39,7 @@ pub(super) fn stats() {
             assert_eq!(row(&summary, "AMREQUEST_SHORT"), (shorts, 0));
             assert_eq!(row(&summary, "AMREPLY_SHORT_HANDLER"), (shorts, 0));
             assert_eq!(row(&summary, "AMREQUEST_MEDIUM_HANDLER"), (1, 100));
-            // What is sent: requests and replies, 100 and 16 bytes of payload.
+            // Messages sent: requests and replies, 100 and 16 bytes of payload.
             assert_eq!(row(&summary, "Total AM's"), (2 * shorts + 2, 116));
             assert_eq!(row(&summary, "Total barriers").0, 2);
         }

@@ -31,7 +31,7 @@ type Thread = (u64, u64);
 /// Begin, end and name of a span.
 type Stretch<'e> = (u64, u64, &'e str);
 
-/// What holds for every trace for viewers.
+/// Checks that hold for every trace for viewers.
 pub(super) fn check_events(events: &[Value]) {
     let mut open: BTreeMap<Thread, Vec<Stretch<'_>>> = BTreeMap::new();
     let mut begun: BTreeMap<Thread, Vec<&str>> = BTreeMap::new();

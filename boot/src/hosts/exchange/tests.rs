@@ -31,7 +31,7 @@ struct Net {
     own: Vec<Range<u32>>,
     up: Vec<VecDeque<Action>>,
     down: Vec<VecDeque<Action>>,
-    /// What each host's ranks know.
+    /// Values that each host's ranks know.
     known: Vec<BTreeMap<(u32, usize), Vec<u8>>>,
     /// Fences that each host's ranks have been let go from.
     passed: Vec<u32>,
@@ -164,7 +164,7 @@ impl Net {
 
 proptest! {
     #[test]
-    fn all_know_all_after_a_fence_and_nobody_passes_early(
+    fn all_hosts_have_all_values_after_a_fence_and_none_passes_early(
         ranks in vec(1u32..4, 1..12),
         degree in 0u32..4,
         order in vec(any::<prop::sample::Index>(), 1..60),
@@ -201,7 +201,7 @@ proptest! {
 }
 
 #[test]
-fn a_fence_takes_two_messages_an_edge_and_one_more_where_somebody_waits() {
+fn a_fence_takes_two_messages_an_edge_and_one_more_where_an_agent_waits() {
     // The launcher; two agents below it, each with one below.
     let mut net = Net::new(&[1, 1, 1, 1], 2);
     let mut sent = 0;
@@ -217,7 +217,7 @@ fn a_fence_takes_two_messages_an_edge_and_one_more_where_somebody_waits() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn bad_values_and_fences_are_refused() {
     let mut node = Exchange::new(4, false, vec![0..2, 2..3]);
     assert!(node.values(0, &value_of(2, 0)).is_err(), "another source's");
     assert!(node.values(0, &value_of(4, 0)).is_err(), "no rank");
@@ -228,7 +228,7 @@ fn what_cannot_be_is_refused() {
     node.values(0, &value_of(1, 0)).unwrap();
     assert!(node.values(0, &value_of(1, 0)).is_err(), "twice");
     assert!(node.arrived(0, 2).is_err(), "a fence is left out");
-    assert!(node.done(1).is_err(), "nobody is there");
+    assert!(node.done(1).is_err(), "no host has arrived");
     assert_eq!(node.arrived(0, 1).unwrap(), [Action::Waits(1)]);
     assert!(node.arrived(0, 1).is_err(), "twice");
     let up = node.arrived(1, 1).unwrap();

@@ -30,7 +30,7 @@ impl Node<'_> {
         }
     }
 
-    /// Gives rank 0 what has come for it.
+    /// Gives rank 0 the input that has come.
     pub(super) fn pour_input(&mut self) {
         let input = &mut self.input;
         let poured = match &input.pipe {
@@ -41,7 +41,7 @@ impl Node<'_> {
         if let Some(poured) = poured {
             self.up.passed_on_part(Instant::now(), poured);
         } else {
-            // The rank does not read; what comes is dropped.
+            // The rank does not read; further input is dropped.
             self.up.passed_on(Instant::now());
             (input.pipe, input.waiting) = (None, Vec::new());
         }
@@ -51,8 +51,8 @@ impl Node<'_> {
     }
 }
 
-/// How many bytes of `queue` go in one message of at most `room` bytes: whole lines, or as much as
-/// a message holds of one that is longer.
+/// Number of bytes of `queue` for one message of at most `room` bytes: whole lines, or as much as a
+/// message holds of a longer line.
 fn whole_lines(queue: &[u8], room: usize) -> usize {
     let most = &queue[..queue.len().min(room)];
     match most.iter().rposition(|&b| b == b'\n') {

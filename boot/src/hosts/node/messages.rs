@@ -1,4 +1,4 @@
-//! What an agent passes on between its ranks, the agents below and the launcher or agent above.
+//! Messages that an agent forwards between its ranks, the agents below, and its parent.
 
 use argonet_base::JobRank;
 use rustix::process::Signal;
@@ -136,8 +136,7 @@ impl Node<'_> {
         }
     }
 
-    /// Reports to the other hosts what they do not know of the ranks here; rank `i` has rung, or
-    /// ended.
+    /// Reports to the other hosts the changes of the ranks here; rank `i` has rung, or ended.
     pub(super) fn look_around(&mut self, i: usize) {
         let Some(here) = &mut self.here else { return };
         let word = here.exit_to_report().map(Message::Exit);
@@ -148,8 +147,8 @@ impl Node<'_> {
             .for_each(|message| self.send(message));
         if let Some((published, number)) = fence {
             let source = self.children.len();
-            let told = self.exchange.values(source, &published);
-            let actions = told.and_then(|()| self.exchange.arrived(source, number));
+            let taken = self.exchange.values(source, &published);
+            let actions = taken.and_then(|()| self.exchange.arrived(source, number));
             if let Err(garbled) = actions.and_then(|actions| self.act(actions)) {
                 self.trouble(
                     1,

@@ -38,13 +38,13 @@ fn lost() {
     assert_eq!(
         outcome.out.lines().collect::<Vec<_>>(),
         [
-            "lost: host b (rank 1): the way to its agent exited with code 3 before the agent answered, [\"what is this\"]",
+            "lost: host b (rank 1): the command to start its agent exited with code 3 before the agent answered, [\"what is this\"]",
             "lost: host c (rank 2): its agent gave no sign of life for 0.5 s (ARGONET_AGENT_TIMEOUT); is the host, or the \
              network, down?, []",
             "a 0..1 of 4: fine",
             "d 3..4 of 4: fine",
             "lost: host a (rank 0): its agent failed while it was asked, []",
-            "lost: host b (rank 1): the way to its agent exited with code 3 before the agent answered, [\"what is this\"]",
+            "lost: host b (rank 1): the command to start its agent exited with code 3 before the agent answered, [\"what is this\"]",
             "lost: host c (rank 2): its agent gave no sign of life for 0.5 s (ARGONET_AGENT_TIMEOUT); is the host, or the \
              network, down?, []",
             "lost: host d (rank 3): its agent failed while it was asked, []",

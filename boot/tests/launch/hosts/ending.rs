@@ -71,13 +71,13 @@ fn with_slow_b(degree: &str, options: &[&str], program: &[&str]) -> Job {
 
 fn way_fails() {
     let slow_a = "test %M = a && exec sleep 100000; echo no route >&2";
-    // What the way has started may live on, and hold its output open.
+    // A child of the agent command may live on, and hold its output open.
     for end in ["exit 255; : %C", "sleep 100000 & exit 255; : %C"] {
         with_slow_b("0", &[], &["true"])
             .env(TEMPLATE.0, &format!("{slow_a}; {end}"))
             .run()
             .code(1)
-            .says(&["host b (ranks 2-3): the way to its agent exited with code 255"]);
+            .says(&["host b (ranks 2-3): the command to start its agent exited with code 255"]);
     }
 }
 
@@ -143,7 +143,7 @@ fn interrupt_with_greeting() {
     until(|| job.is_stopped(launcher));
     job.kill(launcher, Signal::INT);
     go.let_go(2);
-    // The agents have greeted, and wait for what they are to do.
+    // The agents have greeted, and wait for their job.
     until(|| ways("S") == [false, false]);
     job.kill(launcher, Signal::CONT);
     job.outcome().code(130).says(&["(SIGINT)"]);
@@ -313,7 +313,7 @@ fn agent_and_guardian_killed() {
     // Children of ranks outlive them where no process is left that knows of them, as in a job on
     // one host.
     until(|| job.processes().len() <= 2);
-    job.end_what_is_left();
+    job.end_remaining();
     job.outcome().code(1);
 }
 
@@ -342,8 +342,8 @@ fn launcher_hangs() {
 }
 
 fn connection_cut() {
-    // What carries the connection is killed, as a remote shell may be: toward the agent, or from
-    // it.
+    // One of the two `cat`s that carry the connection is killed, as a remote shell may be: toward
+    // the agent, or from it.
     for (which, launcher_sees) in [(0, "its agent exited with code "), (1, "its agent ")] {
         let relay = "export HOST_OF_TEST=%M; cat | %C | cat";
         let job = waiting_for(&["a", "b"], 3, |job| job.env(TEMPLATE.0, relay));

@@ -1,4 +1,4 @@
-//! What ranks do in these tests.
+//! Programs of ranks in these tests.
 
 use crate::endings::handle;
 use crate::programs::{fence, for_ever, join, say, start};
@@ -7,7 +7,7 @@ use argonet_boot::{Bootstrap, Key, exit};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
-/// What ranks do in these tests.
+/// The program of a rank in these tests.
 pub(crate) fn rank(args: &[&str]) -> Option<i32> {
     match args {
         ["neighbors"] => {
@@ -17,7 +17,8 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
                 "rank {}: host {host:?}, neighbors {near:?}",
                 job.rank()
             ));
-            // Those that share files see what one of them has written there, and others do not.
+            // Ranks that share files see the marks that one of them has written there; others do
+            // not.
             let rings = std::fs::File::from(job.files().rings.try_clone().expect("a descriptor"));
             let mut marks = vec![0; job.size() as usize];
             if job.rank().0 == near.start {

@@ -98,8 +98,8 @@ pub(super) fn waiting_for(hosts: &[&str], more: usize, change: impl FnOnce(Job) 
 
 /// The agent of `host` and its guardian.
 pub(super) fn agent_of(job: &Running, host: &str) -> [rustix::process::Pid; 2] {
-    let told = job.wait_for_error(&format!("host {host}: the agent is process "));
-    let mut numbers = told
+    let text = job.wait_for_error(&format!("host {host}: the agent is process "));
+    let mut numbers = text
         .split(|c: char| !c.is_ascii_digit())
         .filter(|n| !n.is_empty());
     [(); 2].map(|()| {

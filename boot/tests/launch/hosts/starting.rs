@@ -1,4 +1,4 @@
-//! How jobs over several hosts are started, and what is said where they cannot be.
+//! How jobs over several hosts are started, and the errors if they cannot be.
 
 use super::rig::{TEMPLATE, TestFile, agent_of, clean, spread, waiting};
 use crate::support::{Job, Test, check_hello, this_program};
@@ -18,8 +18,8 @@ pub(super) const TESTS: &[Test] = &[
     ),
     ("hosts_key_is_the_same_and_nowhere_to_be_seen", key),
     ("hosts_that_share_no_network", no_network),
-    ("hosts_what_cannot_be_started_is_told", start_errors),
-    ("hosts_bad_lists_and_templates_are_told", bad_input),
+    ("hosts_start_errors_name_the_host", start_errors),
+    ("hosts_bad_lists_and_templates_are_refused", bad_input),
 ];
 
 fn hello() {
@@ -37,8 +37,8 @@ fn hello() {
     }
 }
 
-/// A stand-in for a remote shell: prints what it was given, forgets options and host, and has a
-/// shell run the rest.
+/// A stand-in for a remote shell: prints its arguments, forgets options and host, and has a shell
+/// run the rest.
 const SHELL: &str = "#!/bin/sh\nwhile [ \"$1\" != nodeA ] && [ \"$1\" != nodeB ]; do echo \"option $1\" >&2; shift; done\n\
     echo \"host $1\" >&2; echo 'Welcome!'; shift; exec sh -c \"$*\"\n";
 
@@ -181,7 +181,7 @@ fn apart() -> Option<&'static str> {
 
 fn start_errors() {
     let this = this_program();
-    // One host: of several, whichever fails first is reported.
+    // One host: of several, the first failure is reported.
     let options = ["conduit=none", "hosts=a:4"];
     let job = || clean(Job::launched(4, &options, &["hello"]));
     let outcome = job()
@@ -203,7 +203,7 @@ fn start_errors() {
         "could not be run (exit code 127)",
         "ARGONET_AGENT",
     ]);
-    // What ssh does with a name that is none.
+    // The answer of ssh to an unknown name.
     let shell = TestFile::new(
         "no-host",
         "#!/bin/sh\necho 'ssh: Could not resolve hostname' >&2\nexit 255\n",
@@ -231,7 +231,7 @@ fn start_errors() {
         .run()
         .code(1);
     outcome.says(&["no agent's greeting"]);
-    // An agent that never answers, or only repeats what is sent to it.
+    // An agent that never answers, or only repeats the bytes that are sent to it.
     let echo = job()
         .env(TEMPLATE.0, "exec cat; : %M %C")
         .env("ARGONET_AGENT_TIMEOUT", "0.5");

@@ -1,4 +1,4 @@
-//! What goes between the hosts of a job: fences, values, lines, input, reports.
+//! Traffic between the hosts of a job: fences, values, lines, input, reports.
 
 use super::rig::{agent_of, spread, spread_with, waiting};
 use crate::support::{Outcome, Test, check_hello, until};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 pub(super) const TESTS: &[Test] = &[
     ("hosts_output_comes_in_whole_lines_and_all_of_it", lines),
-    ("hosts_output_that_nobody_takes_ends_the_job", closed_output),
+    ("hosts_output_without_a_reader_ends_the_job", closed_output),
     ("hosts_input_goes_to_rank_0", stdin),
     ("hosts_many_fences_and_values", many_fences),
     (
@@ -116,7 +116,7 @@ fn late() {
     let job = spread(4, "a:2,b:2", &["late", "2"]).env("ARGONET_START_TIMEOUT", "1");
     let outcome = job.run().code(4);
     outcome.says(&["in start-up for ra", "ARGONET_START_TIMEOUT"]);
-    // Where the late rank is the only one of its host, no other rank can know which one it is.
+    // No other rank can know which rank is late if that is the only one of its host.
     let job = spread(2, "a,b", &["late", "1"]).env("ARGONET_START_TIMEOUT", "1");
     job.run()
         .code(4)

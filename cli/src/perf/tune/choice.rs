@@ -26,8 +26,8 @@ impl Timed {
     }
 }
 
-/// How a value compares with the first one over the loads that differ: the geometric mean of the
-/// ratios of times.
+/// Ratio of a value to the first one over the loads that differ: the geometric mean of the ratios
+/// of times.
 pub(super) fn against_first(loads: &[Timed], value: usize) -> f64 {
     let ratios = loads.iter().filter(|timed| timed.differs());
     let logs: Vec<f64> = ratios
@@ -70,7 +70,7 @@ mod tests {
         let mean = against_first(&loads, 1);
         assert!((mean - 0.45f64.sqrt()).abs() < 1e-12, "{mean}");
         assert_eq!(against_first(&loads[2..], 2), 1.0);
-        // What holds stays where the gain is small, or nothing differs.
+        // The value in force stays if the gain is small, or nothing differs.
         assert_eq!(choose(&[timed(&[0, 1], &[100.0, 96.0])], 2), 0);
         assert_eq!(choose(&[timed(&[0, 1], &[100.0, 94.0])], 2), 1);
         assert_eq!(choose(&loads[2..], 3), 0);

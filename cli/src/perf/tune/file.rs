@@ -1,14 +1,14 @@
-//! What was found, as a tuning file: settings, and as comments what was measured of each.
+//! Results as a tuning file: settings, and as comments the measurements of each.
 
 use super::choice::{LEAST_GAIN, Timed, against_first};
 use super::knobs::Load;
 use super::rig::name_of;
 use std::fmt::Write;
 
-/// What was found out about a setting.
+/// Result for a setting.
 pub(super) struct Found {
     pub(super) name: &'static str,
-    /// What was tried, the value that held before first.
+    /// Values that were tried, the one in force before first.
     pub(super) values: Vec<String>,
     pub(super) loads: Vec<Load>,
     /// As many as loads.
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_reads_what_is_written() {
+    fn the_library_reads_written_files() {
         let heading = ["2 ranks".to_owned()];
         let text = super::text(&heading, &[found(1, &[0, 1], &[3000.0, 1500.0])]);
         let mut tuning = Tuning::DEFAULT;

@@ -1,4 +1,4 @@
-//! What can be tuned, by which values, and what is measured of each.
+//! Settings that can be tuned, their values, and the measurements of each.
 
 use argonet_engine::Kind;
 
@@ -35,8 +35,8 @@ pub(super) struct Knob {
 }
 
 impl Knob {
-    /// What is measured with each value, as far as a rank's memory for it stays below a limit.
-    /// Lengths are beyond those that lines of shared memory carry.
+    /// Loads that are measured with each value, as far as a rank's memory for them stays below a
+    /// limit. Lengths are beyond those that lines of shared memory carry.
     pub(super) fn loads(&self, ranks: u32) -> Vec<Load> {
         let of = |&kind: &Kind| self.blocks.iter().map(move |&block| Load { kind, block });
         let loads = self.kinds.iter().flat_map(of);

@@ -20,7 +20,7 @@ use file::Found;
 use knobs::{KNOBS, Knob, Load};
 use rig::Rig;
 
-/// How long a chunk takes, about.
+/// Approximate time of a chunk.
 const CHUNK_NS: f64 = 2e6;
 
 /// Calls of a chunk at most.

@@ -1,4 +1,4 @@
-//! Calls of collective operations, timed, and what they would do under other settings.
+//! Calls of collective operations, timed, and their algorithms under other settings.
 #![allow(unsafe_code)]
 
 use super::knobs::Load;
@@ -24,7 +24,7 @@ pub(super) struct Rig<'w> {
     engine: &'w Engine<Selector>,
     team: Arc<Team>,
     hoods: Hoods,
-    /// What a rank gives, and what it gets.
+    /// Input and output of a rank.
     memory: RefCell<[Vec<f64>; 2]>,
 }
 
@@ -55,7 +55,7 @@ impl<'w> Rig<'w> {
         self.hoods.count()
     }
 
-    /// How the job is tuned.
+    /// The tuning of the job.
     pub(super) fn tuning(&self) -> Tuning {
         self.engine.tuning_of(&self.team)
     }
@@ -65,8 +65,8 @@ impl<'w> Rig<'w> {
         self.engine.retune(&self.team, tuning);
     }
 
-    /// What the call comes to under a tuning: the same number where all ranks do the same.
-    /// Collective, for all pairs at once.
+    /// A number for the algorithm of the call under a tuning: the same at all ranks if they do the
+    /// same. Collective, for all pairs at once.
     pub(super) fn ways(&self, of: &[(Load, Tuning)]) -> Result<Vec<u64>> {
         let rank = self.world.rank().0;
         let own = |(load, tuning): &(Load, Tuning)| {
@@ -157,7 +157,7 @@ impl Load {
     }
 }
 
-/// What a report calls a kind.
+/// Name of a kind in reports.
 pub(super) fn name_of(kind: Kind) -> &'static str {
     kind.name()
 }
