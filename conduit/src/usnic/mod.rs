@@ -9,6 +9,8 @@ mod progress;
 mod rail;
 mod rails;
 mod shared;
+#[cfg(test)]
+mod tests;
 
 pub use rail::DatagramRail;
 pub use rails::DatagramRails;

@@ -1,0 +1,251 @@
+//! Rails of two ranks of this process, over sockets on the loopback interface.
+
+use super::{DatagramRail, DatagramRails, DatagramRailsConfig};
+use crate::channel::Pieces;
+use crate::channel::rail::{Made, Rail as _, RailId, Rails as _, Ready};
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use argonet_nic::datagram::{Faulty, Udp, WireFaults};
+use argonet_nic::reliable::{ReliableConfig, Seal};
+use core::num::NonZeroU64;
+use core::time::Duration;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::Instant;
+
+type Wire = Faulty<Udp>;
+
+/// As long a test waits for what must come.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn until(mut done: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !done() {
+        assert!(begun.elapsed() < LIMIT, "it never came");
+        std::thread::yield_now();
+    }
+}
+
+fn link() -> ReliableConfig {
+    ReliableConfig {
+        first_rto: Duration::from_millis(20),
+        least_rto: Duration::from_millis(5),
+        most_rto: Duration::from_millis(200),
+        probe_after: Duration::from_millis(200),
+        give_up_after: Duration::from_secs(2),
+        ..ReliableConfig::default()
+    }
+}
+
+/// Rails of two ranks, with faults of what each sends.
+fn pair(faults: [WireFaults; 2]) -> [DatagramRails<Wire>; 2] {
+    let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    let addresses: [SocketAddr; 2] = sockets.each_ref().map(|s| s.local_addr().unwrap());
+    let incarnations: Vec<NonZeroU64> = [7, 8].map(|n| NonZeroU64::new(n).unwrap()).into();
+    let mut ranks = (0..2).map(JobRank).zip(faults);
+    sockets.map(|socket| {
+        let (rank, faults) = ranks.next().unwrap();
+        let socket = Udp::new(socket, addresses.into()).unwrap();
+        DatagramRails::new(DatagramRailsConfig {
+            rank,
+            queue: Faulty::new(socket, faults, WireFaults::NONE),
+            incarnations: incarnations.clone(),
+            link: link(),
+            seal: Some(Seal::from_secret(b"of the test")),
+            exit_grace: Duration::from_millis(500),
+        })
+        .unwrap()
+    })
+}
+
+fn id(peer: u32) -> RailId {
+    let peer = JobRank(peer);
+    RailId { peer, number: 0 }
+}
+
+/// The rail to a peer, opened.
+fn rail(rails: &DatagramRails<Wire>, peer: u32) -> DatagramRail<Wire> {
+    rails.want(id(peer));
+    let Some(Made::Rail(made)) = rails.next(&|_| 0) else {
+        panic!("a rail is there at once");
+    };
+    assert_eq!(made.id, id(peer));
+    rails.open(id(peer), &made.rail).unwrap();
+    made.rail
+}
+
+fn write(rail: &DatagramRail<Wire>, bytes: &[u8]) -> io::Result<usize> {
+    let mut pieces = Pieces::new();
+    // In two places.
+    let (first, second) = bytes.split_at(bytes.len() / 3);
+    for part in [first, second] {
+        pieces.add(part.as_ptr().cast_mut(), part.len());
+    }
+    // SAFETY: the bytes are there.
+    unsafe { rail.write(&pieces) }
+}
+
+fn read(rail: &DatagramRail<Wire>) -> io::Result<Vec<u8>> {
+    let mut bytes = [0; 1000];
+    let mut pieces = Pieces::new();
+    let (first, second) = bytes.split_at_mut(10);
+    for part in [first, second] {
+        pieces.add(part.as_mut_ptr(), part.len());
+    }
+    // SAFETY: the bytes are there.
+    let len = unsafe { rail.read(&pieces) }?;
+    Ok(bytes[..len].to_vec())
+}
+
+/// Writes all bytes, whatever the window; a rank that only writes.
+fn write_all(rail: &DatagramRail<Wire>, mut bytes: &[u8]) {
+    until(|| {
+        match write(rail, bytes) {
+            Ok(len) => bytes = &bytes[len..],
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+        }
+        bytes.is_empty()
+    });
+}
+
+/// Reads until the end of the rail, or so many bytes.
+fn read_all(rail: &DatagramRail<Wire>, most: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    until(|| match read(rail) {
+        Ok(bytes) => {
+            all.extend_from_slice(&bytes);
+            bytes.is_empty() || all.len() == most
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+            false
+        }
+    });
+    all
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|i| (i ^ i >> 8) as u8).collect()
+}
+
+const BAD: WireFaults = WireFaults {
+    seed: 11,
+    drop: 50_000,
+    duplicate: 50_000,
+    reorder: 50_000,
+    corrupt: 20_000,
+};
+
+#[test]
+fn bytes_arrive_in_order_and_once_over_a_bad_wire() {
+    let [a, b] = pair([BAD, WireFaults { seed: 12, ..BAD }]);
+    let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
+    let sent = pattern(600_000);
+    std::thread::scope(|scope| {
+        scope.spawn(|| write_all(&to_b, &sent));
+        assert!(read_all(&to_a, sent.len()) == sent);
+    });
+}
+
+/// The target's thread acknowledges, the sender's repeats, while both ranks compute.
+#[test]
+fn losses_are_repaired_while_no_rank_calls() {
+    let [a, b] = pair([BAD, WireFaults { seed: 12, ..BAD }]);
+    let to_b = rail(&a, 1);
+    let sent = pattern(100_000);
+    let mut left = &sent[..];
+    until(|| {
+        if let Ok(len) = write(&to_b, left) {
+            left = &left[len..];
+        }
+        left.is_empty()
+    });
+    until(|| a.shared.turn().is_drained());
+    let to_a = rail(&b, 0);
+    assert!(read_all(&to_a, sent.len()) == sent);
+}
+
+#[test]
+fn bytes_written_before_the_end_arrive_and_then_the_end() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
+    let sent = pattern(5_000);
+    write_all(&to_b, &sent);
+    drop((to_b, a));
+    assert!(read_all(&to_a, usize::MAX) == sent);
+    assert_eq!(read(&to_a).unwrap(), []);
+    let error = write(&to_a, b"late").unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn a_rail_that_is_shut_ends_at_the_peer_behind_what_was_written() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
+    write_all(&to_b, b"last words");
+    a.close(id(1), &to_b);
+    assert_eq!(read_all(&to_a, usize::MAX), b"last words");
+    assert_eq!(read(&to_b).unwrap(), []);
+}
+
+#[test]
+fn a_silent_peer_is_unreachable_and_named() {
+    let deaf = WireFaults {
+        drop: 1_000_000,
+        ..WireFaults::NONE
+    };
+    let [a, _b] = pair([deaf, WireFaults::NONE]);
+    let to_b = rail(&a, 1);
+    write_all(&to_b, b"is there anyone");
+    let mut error = None;
+    until(|| {
+        error = match a.next(&|_| 0) {
+            Some(Made::Unreachable(lost, error)) => {
+                assert_eq!(lost, id(1));
+                Some(error)
+            }
+            _ => None,
+        };
+        error.is_some()
+    });
+    let Some(AmError::Unreachable { at, peer, why }) = error else {
+        panic!("{error:?}");
+    };
+    assert_eq!((at, peer), (JobRank(0), JobRank(1)));
+    assert!(why.contains("rank 0 cannot reach rank 1"), "{why}");
+    assert_eq!(read(&to_b).unwrap(), []);
+}
+
+#[test]
+fn arrivals_and_wakeups_end_a_sleep() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
+    let slept = |wake: &(dyn Fn() + Sync)| {
+        b.forget_wakeups();
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until(|| b.shared.sleepers.load(core::sync::atomic::Ordering::SeqCst) > 0);
+                wake();
+            });
+            while !b.has_ready() && begun.elapsed() < LIMIT {
+                b.sleep(Some(LIMIT));
+                if wake_seen(&b) {
+                    break;
+                }
+            }
+        });
+        assert!(begun.elapsed() < LIMIT, "nothing has ended the sleep");
+    };
+    slept(&|| b.wake());
+    slept(&|| write_all(&to_b, b"good morning"));
+    assert_eq!(read_all(&to_a, 12), b"good morning");
+    let mut found = Ready::new();
+    b.ready(&mut found);
+    assert!(found.rails().is_empty() && !found.has_made());
+}
+
+/// Whether a wakeup has come.
+fn wake_seen(rails: &DatagramRails<Wire>) -> bool {
+    rustix::io::read(rails.shared.wakeup(), &mut [0; 8]).is_ok()
+}
