@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// The rails of a rank over a queue for datagrams.
 pub struct DatagramRails<Q: DatagramQueue + 'static> {
-    shared: Arc<Shared<Q>>,
+    pub(super) shared: Arc<Shared<Q>>,
     polls: AtomicU32,
     /// Ends when it is dropped.
     _progress: Progress<Q>,
