@@ -163,7 +163,7 @@ fn misfits() -> Result<(), Failed> {
                 mode,
                 link,
             ) {
-                Err(told) if told.contains(symbol) => Ok(()),
+                Err(error) if error.contains(symbol) => Ok(()),
                 other => Err(format!("{language} {mode} {symbol}: {other:?}")),
             };
             wrong(&[&silent], "par", "argonet_link_threads_SEQ")?;
@@ -221,7 +221,7 @@ fn trees() -> Result<(), Failed> {
         let client = compiled(&release, "c", "client", options)?;
         for directory in ["lib", "lib/shared"] {
             match linked_from(library, directory, &[&client, &stand_in], "seq", &[]) {
-                Err(told) if told.contains(symbol) => {}
+                Err(error) if error.contains(symbol) => {}
                 other => return Err(format!("{options:?} {directory}: {other:?}").into()),
             }
         }
@@ -263,7 +263,7 @@ fn contradictions() -> Result<(), Failed> {
         ),
     ] {
         match compiled(&place, "c", "second", options) {
-            Err(told) if told.contains(why) => {}
+            Err(error) if error.contains(why) => {}
             other => return Err(format!("{options:?}: {other:?}").into()),
         }
     }

@@ -59,10 +59,10 @@ fn some_conduits() -> Result<(), Failed> {
     let before = of("smp")?;
     install(&prefix, &[])?;
     assert_eq!((of("smp")?, of("udp")?), (before, 0));
-    let told = failed(&run(&mut installing_for("smp,udpx", &prefix)?)?)?;
+    let text = failed(&run(&mut installing_for("smp,udpx", &prefix)?)?)?;
     assert!(
-        told.contains("'udpx'") && told.contains("portals"),
-        "{told}"
+        text.contains("'udpx'") && text.contains("portals"),
+        "{text}"
     );
     assert_eq!(of("smp")?, before);
     Ok(())
@@ -127,8 +127,8 @@ fn another_version() -> Result<(), Failed> {
     same(&place, &before)?;
     // What has been changed in the meantime is the user's.
     age(&place, "include/old/gasnet_old.h", true)?;
-    let told = install(&prefix, &[])?;
-    assert!(told.contains("kept, as it has been changed: "), "{told}");
+    let text = install(&prefix, &[])?;
+    assert!(text.contains("kept, as it has been changed: "), "{text}");
     assert_eq!(place.text("include/old/gasnet_old.h")?, "changed");
     Ok(())
 }
@@ -206,8 +206,8 @@ fn interrupted() -> Result<(), Failed> {
     let unfinished = manifest.replace("\nstate complete\n", "\nstate unfinished\n");
     std::fs::write(prefix.join("share/argonet/manifest"), unfinished)?;
     let output = uninstall(&prefix)?;
-    let told = crate::place::succeeded(&output)?;
-    assert!(told.contains("was interrupted"), "{told}");
+    let text = crate::place::succeeded(&output)?;
+    assert!(text.contains("was interrupted"), "{text}");
     assert!(!prefix.exists());
     // A list that is none.
     install(&prefix, &[])?;
@@ -216,10 +216,10 @@ fn interrupted() -> Result<(), Failed> {
         "argonet installation 1\nfile 0 ../../x\n",
     )?;
     for output in [run(&mut installing(&prefix)?)?, uninstall(&prefix)?] {
-        let told = failed(&output)?;
+        let text = failed(&output)?;
         assert!(
-            told.contains("cannot be understood: file 0 ../../x"),
-            "{told}"
+            text.contains("cannot be understood: file 0 ../../x"),
+            "{text}"
         );
     }
     Ok(())

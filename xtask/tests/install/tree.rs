@@ -294,11 +294,11 @@ fn launcher() -> Result<(), Failed> {
         &["-np", "3", "-N", "1"],
         &["-E", "ARGONET_T,PATH", "-n", "3", "--"],
     ] {
-        let told = launch(&[options, &program].concat())?;
-        assert_eq!(told, (Some(3), "3 ranks of a b -n\n".to_owned()));
+        let ended = launch(&[options, &program].concat())?;
+        assert_eq!(ended, (Some(3), "3 ranks of a b -n\n".to_owned()));
     }
-    let (_, told) = launch(&[&["-v", "-n", "2"] as &[&str], &program].concat())?;
-    assert!(told.contains("GASNET_PSHM_NODES=2 sh -c"), "{told}");
+    let (_, text) = launch(&[&["-v", "-n", "2"] as &[&str], &program].concat())?;
+    assert!(text.contains("GASNET_PSHM_NODES=2 sh -c"), "{text}");
     for (words, why) in [
         (&["-n", "x", "true"] as &[&str], "not 'x'"),
         (&["-n", "0", "true"], "not '0'"),
@@ -313,10 +313,10 @@ fn launcher() -> Result<(), Failed> {
         (&["-n", "2", "-E", "A=B", "true"], "no name"),
         (&["-n", "2", "-x", "true"], "unknown option -x"),
     ] {
-        let (code, told) = launch(words)?;
+        let (code, text) = launch(words)?;
         assert!(
-            code == Some(2) && told.contains(why),
-            "{words:?}: {code:?} {told}"
+            code == Some(2) && text.contains(why),
+            "{words:?}: {code:?} {text}"
         );
     }
     Ok(())
@@ -337,10 +337,10 @@ fn amudprun() -> Result<(), Failed> {
     std::fs::write(&program, script)?;
     succeeded(&run(Command::new("chmod").arg("+x").arg(&program))?)?;
     let program = program.to_string_lossy().into_owned();
-    let told = launch(&["-np", "3", &program, "-n"], "a b,c")?;
-    assert_eq!(told, (Some(3), "3 -n tcp [] a b,c\n".to_owned()));
-    let told = launch(&["-n", "3", "-N", "2", "--", &program, "x"], "a b,c")?;
-    assert_eq!(told, (Some(3), "3 x tcp [] a b\n".to_owned()));
+    let ended = launch(&["-np", "3", &program, "-n"], "a b,c")?;
+    assert_eq!(ended, (Some(3), "3 -n tcp [] a b,c\n".to_owned()));
+    let ended = launch(&["-n", "3", "-N", "2", "--", &program, "x"], "a b,c")?;
+    assert_eq!(ended, (Some(3), "3 x tcp [] a b\n".to_owned()));
     for (words, why) in [
         (&["-np", "x", "true"] as &[&str], "not 'x'"),
         (&["-np"], "needs a value"),
@@ -355,10 +355,10 @@ fn amudprun() -> Result<(), Failed> {
         (&["-np", "2", "-E", "A=B", "true"], "no name"),
         (&["-np", "2", "-x", "true"], "unknown option -x"),
     ] {
-        let (code, told) = launch(words, "a b")?;
+        let (code, text) = launch(words, "a b")?;
         assert!(
-            code == Some(2) && told.contains(why),
-            "{words:?}: {code:?} {told}"
+            code == Some(2) && text.contains(why),
+            "{words:?}: {code:?} {text}"
         );
     }
     Ok(())
