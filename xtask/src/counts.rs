@@ -167,14 +167,14 @@ mod tests {
         }
         for (now, recorded) in [(96.0, 100.0), (53.5, 50.0), (516.0, 500.0)] {
             let wrong = compare(now, Some(recorded)).unwrap();
-            let told = wrong.contains(&recorded.to_string()) && wrong.contains("--record");
-            assert!(told, "{wrong}");
+            let helps = wrong.contains(&recorded.to_string()) && wrong.contains("--record");
+            assert!(helps, "{wrong}");
         }
         assert!(compare(1.0, None).is_some());
     }
 
     #[test]
-    fn what_was_recorded_is_read_back() {
+    fn recorded_counts_are_read_back() {
         let text = "# comment = 3\nput-8 = 58\npoll-64 = 828.5\n";
         let wanted = [("put-8".to_owned(), 58.0), ("poll-64".to_owned(), 828.5)];
         assert_eq!(parse(text), wanted);

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_told_by_package_and_once() {
+    fn missing_programs_are_listed_once_a_package() {
         let all = advice_for(&missing_where(|_| false));
         for tool in TOOLS {
             let begin = format!("(Debian package {})", tool.package);

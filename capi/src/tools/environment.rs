@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn formatted_numbers_are_read_back() {
         for shift in 0..=61 {
             for value in [1i64 << shift, -(1i64 << shift), (1i64 << shift) + 1, 0] {
                 for (is_size, unit) in [(true, 1), (true, 1024), (false, 0)] {

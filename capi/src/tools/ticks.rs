@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_that_are_near_say_nothing() {
+    fn close_readings_give_no_rate() {
         let from = reading(100, 1_000);
         for to in [reading(3_000_000, 999 + APART_NS), reading(3_000_000, 0)] {
             assert_eq!(measured(from, to, APART_NS), None);

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_manifest_is_read_back() {
         let mut own = Manifest {
             build: "argonet-1-abc".to_owned(),
             complete: true,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_tell_files_apart() {
+    fn different_files_have_different_fingerprints() {
         let path = std::env::temp_dir().join(format!("fingerprint-{}", std::process::id()));
         let of = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();

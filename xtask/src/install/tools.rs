@@ -159,7 +159,7 @@ impl Tools {
             .find_map(|line| line.split_once("native-static-libs:"));
         let Some((_, list)) = list else {
             return Err(format!(
-                "rustc does not tell what its library needs:\n{notes}"
+                "rustc does not list the libraries that its own needs:\n{notes}"
             ));
         };
         let mut words: Vec<String> = Vec::new();

@@ -26,7 +26,7 @@ pub(super) fn lock(prefix: &Path) -> Result<File, String> {
     match directory.try_lock() {
         Ok(()) => Ok(directory),
         Err(TryLockError::WouldBlock) => Err(format!(
-            "--prefix: {}: another installation is changing it; try again when that has ended",
+            "--prefix: {}: another process is changing it; try again when that has ended",
             prefix.display()
         )),
         Err(TryLockError::Error(error)) => Err(format!("{}: {error}", prefix.display())),

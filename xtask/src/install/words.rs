@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_it_is_escaped() {
+    fn special_characters_alone_are_escaped() {
         assert_eq!(shell("-L/usr/local/lib"), "-L/usr/local/lib");
         assert_eq!(shell("-L/a b/lib"), "-L/a\\ b/lib");
         assert_eq!(shell("it's"), "it\\'s");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_a_reader_would_take_apart_are_found() {
+    fn paths_with_special_characters_are_found() {
         assert_eq!(unspeakable("/opt/argonet-1.0+x/a b/é@2%=~"), None);
         for bad in "'\"$#\\:,;`*?[](){}<>|&!^\n\t".chars() {
             assert_eq!(unspeakable(&format!("/a{bad}b")), Some(bad));

@@ -73,7 +73,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "P13",
-        "Any rank may end the job at any time; the others are told, and forced after a bounded time",
+        "Any rank may end the job at any time; the exit is forwarded to the others, and forced after a bounded time",
         Built,
     ),
     item(
@@ -170,7 +170,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "G2",
-        "Datagrams to a peer or to anybody, for setting up connections",
+        "Datagrams to one peer or to any, for setting up connections",
         Waits("the gni conduit"),
     ),
     item(
@@ -271,7 +271,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "B5",
-        "A peer that sees no error is told over a rail that works",
+        "An error is reported over a working rail to a peer that sees none",
         Waits("failover between rails"),
     ),
     item(

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_names_what_it_quotes() {
+    fn quoted_words_of_a_text_are_names() {
         let of = |text| in_text(text).collect::<Vec<_>>();
         assert_eq!(
             of("some (`this_one`); `that`, and more"),

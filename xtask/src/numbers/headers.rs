@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_depends_on_what_argonet_has_and_on_nothing_else() {
+    fn the_digest_depends_on_the_values_of_argonet_alone() {
         let table = "# a\n[f]\nconstant\tA\tint\t1\tours=2\twhy=b\ntype\tB\tstruct\t8/8\n";
         let same = "[g]\nconstant\tA\tint\t3\tours=2\twhy=c\ntype\tB\tstruct\t8/8\n";
         assert_eq!(digest(table), digest(same));

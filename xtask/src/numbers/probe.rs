@@ -247,7 +247,7 @@ mod tests {
 
     /// What the headers of the repository say, where no release is installed.
     #[test]
-    fn a_probe_tells_values_types_and_places() {
+    fn a_probe_prints_values_types_and_offsets() {
         let root = crate::command::root();
         let include = format!("-I{}", root.join("include").display());
         let options = ["-std=gnu++17", "-w", "-DGASNET_PAR", &include].map(str::to_owned);
@@ -263,12 +263,12 @@ mod tests {
                 ask("field", "gex_Memvec_t.gex_len", "?"),
             ])
             .unwrap();
-        let told: Vec<String> = answers
+        let lines: Vec<String> = answers
             .iter()
             .map(|(name, Answer { shape, value })| format!("{name} {shape} {value}"))
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "GEX_EVENT_GROUP gex_Event_t * 3",
                 "GEX_MK_CLASS_HIP unsigned int 2",

@@ -139,7 +139,7 @@ fn commit() -> String {
     })
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "the other way to tell can fail")]
+#[allow(clippy::unnecessary_wraps, reason = "writing the page can fail")]
 fn print(tables: &str) -> Result<(), String> {
     print!("{tables}");
     Ok(())

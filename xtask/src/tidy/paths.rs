@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_or_is_no_path_of_the_tree_passes() {
+    fn existing_paths_and_other_code_spans_pass() {
         for text in [
             "`src/lib.rs`, `am/src/`, `am/src/rec*.rs`, `include/smp-conduit/smp-MODE.mak`",
             "`other/amudp`, `/dev/shm`, `record.rs`, `a / b`, `src/{a,b}.rs`, `src",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn records_may_name_what_is_gone() {
+    fn records_may_name_paths_that_are_gone() {
         assert_eq!(complaints("docs/adr/0002-b.md", "`src/gone.rs`\n").len(), 0);
     }
 }

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_that_are_gone_or_untold_are_found() {
+    fn exceptions_that_are_gone_or_not_on_the_page_are_found() {
         let file = |path: &str, text: &str| File {
             path: path.to_owned(),
             text: text.to_owned(),

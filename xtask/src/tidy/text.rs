@@ -115,19 +115,19 @@ mod tests {
 
     #[test]
     fn replaced_words_are_found_in_prose() {
-        let told = concat!("to", "ld");
-        assert_eq!(complaints("src/a.rs", &format!("// It is {told}.\n")), 1);
+        let word = concat!("to", "ld");
+        assert_eq!(complaints("src/a.rs", &format!("// It is {word}.\n")), 1);
         assert_eq!(
-            complaints("docs/a.md", &format!("`{told}` and a{told}\n")),
+            complaints("docs/a.md", &format!("`{word}` and a{word}\n")),
             0
         );
-        assert_eq!(complaints("docs/a.md", &format!("```\n{told}\n```\n")), 0);
-        assert_eq!(complaints("src/a.rs", &format!("let {told} = 1;\n")), 0);
-        assert_eq!(complaints("CHANGELOG.md", told), 0);
+        assert_eq!(complaints("docs/a.md", &format!("```\n{word}\n```\n")), 0);
+        assert_eq!(complaints("src/a.rs", &format!("let {word} = 1;\n")), 0);
+        assert_eq!(complaints("CHANGELOG.md", word), 0);
     }
 
     #[test]
-    fn what_cannot_be_wrapped_may_be_wider() {
+    fn lines_that_cannot_be_wrapped_may_be_wider() {
         let wide = "a ".repeat(60);
         assert_eq!(complaints("docs/a.md", &format!("```\n{wide}\n```\n")), 0);
         assert_eq!(

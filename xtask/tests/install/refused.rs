@@ -13,7 +13,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("places that cannot be written", places),
         Trial::test("paths that make cannot name", paths),
         Trial::test("trees of others", others),
-        Trial::test("a tree that another installation is changing", locked),
+        Trial::test("a tree that another process is changing", locked),
         Trial::test("what is read-only, or busy half-way", mounted).with_ignored_flag(!may_mount()),
         Trial::test("tools that are missing or fail", tools),
         Trial::test("a C compiler and an archiver are enough", few_tools),
@@ -132,7 +132,7 @@ fn locked() -> Result<(), Failed> {
     let before = place.content()?;
     let directory = std::fs::File::open(&prefix)?;
     directory.lock()?;
-    refused(&prefix, "another installation is changing it")?;
+    refused(&prefix, "another process is changing it")?;
     assert_eq!(place.content()?, before);
     directory.unlock()?;
     install(&prefix, &[])?;
