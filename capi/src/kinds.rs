@@ -22,7 +22,7 @@ export! {
         if class == HOST {
             return refuse(FUNCTION, BAD_ARG, "the class is GEX_MK_CLASS_HOST, whose kind is GEX_MK_HOST and not created");
         }
-        refuse(FUNCTION, BAD_ARG, &format!("this library is built without devices (class {class}); GASNET_HAVE_MK_CLASS_* tell"))
+        refuse(FUNCTION, BAD_ARG, &format!("this library is built without devices (class {class}), see GASNET_HAVE_MK_CLASS_*"))
     }
 
     /// What `gex_MK_Destroy` calls.

@@ -140,7 +140,7 @@ fn run_checked(job: &Job, entry: &'static Entry, delivery: &mut Delivery<'_>) {
 
 /// Ends the job, as there is no function for a message.
 #[cold]
-pub(crate) fn nobody(delivery: &mut Delivery<'_>) {
+pub(crate) fn no_handler(delivery: &mut Delivery<'_>) {
     let (index, from, to) = (delivery.handler(), delivery.source(), delivery.rank());
     let ends = delivery.endpoints();
     let (mut there, mut between) = (String::new(), String::new());

@@ -49,7 +49,7 @@ impl Handlers {
                 // SAFETY: null, or an entry that was leaked.
                 match unsafe { entry.load(Ordering::Acquire).as_ref() } {
                     Some(entry) => call::run(entry, delivery),
-                    None => call::nobody(delivery),
+                    None => call::no_handler(delivery),
                 }
             };
             table.register_at(
@@ -69,7 +69,7 @@ impl Handlers {
         for index in CLIENT_BASE.0..=u8::MAX {
             let run = move |delivery: &mut Delivery<'_>| match self.entry_or(job.handlers, index) {
                 Some(entry) => call::run(entry, delivery),
-                None => call::nobody(delivery),
+                None => call::no_handler(delivery),
             };
             let name = format!("C handler {index}");
             table.register_at(HandlerIndex(index), &name, Box::new(run))?;

@@ -60,7 +60,7 @@ impl Found {
     ///
     /// # Safety
     /// Each place is null, or the caller's to write.
-    unsafe fn tell(self, owner: *mut *mut c_void, local: *mut *mut c_void, bytes: *mut usize) {
+    unsafe fn write(self, owner: *mut *mut c_void, local: *mut *mut c_void, bytes: *mut usize) {
         let address = |at: usize| match at {
             0 => null_mut(),
             at => core::ptr::with_exposed_provenance_mut(at),
@@ -204,7 +204,7 @@ export! {
         let (rank, index) = match find(job, team, rank, FUNCTION) {
             Ok(found) => {
                 // SAFETY: null or the caller's, as the header asks.
-                unsafe { found.tell(owner, local, bytes) };
+                unsafe { found.write(owner, local, bytes) };
                 return Event::DONE;
             }
             Err(_) if flags & IMMEDIATE != 0 => return Event::NO_OP,
@@ -215,7 +215,7 @@ export! {
             // pointers and sizes have 64 bits, as is checked below.
             unsafe {
                 // What has to be asked for is not mapped here.
-                Found::default().tell(null_mut(), local, null_mut());
+                Found::default().write(null_mut(), local, null_mut());
                 let engine = &job.joined.engine;
                 let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Injection::Blocking);
                 done(FUNCTION, asked)
@@ -236,7 +236,7 @@ export! {
             return BAD_ARG.number();
         }
         // SAFETY: null or the caller's, as the header asks.
-        unsafe { found.tell(owner, local, bytes) };
+        unsafe { found.write(owner, local, bytes) };
         OK
     }
 }

@@ -162,20 +162,20 @@ impl Rate {
         let settings = settings_of(&SETTINGS);
         let rate = chosen(&settings, measured.rate);
         let difference = (measured.rate / rate - 1.0).abs() + measured.within;
-        let told = format!(
+        let text = format!(
             "the tick counter is taken to run at {rate:.0} ticks per second, within {difference:.1e}"
         );
         if settings.get(&TSC_VERBOSE) {
-            warn(&told);
+            warn(&text);
         }
         if difference > settings.get(&TSC_RATE_HARD_TOLERANCE) {
             fatal(
                 "",
-                &format!("{told}: more than GASNET_TSC_RATE_HARD_TOLERANCE"),
+                &format!("{text}: more than GASNET_TSC_RATE_HARD_TOLERANCE"),
             );
         }
         if difference > settings.get(&TSC_RATE_TOLERANCE) {
-            warn(&format!("{told}: more than GASNET_TSC_RATE_TOLERANCE"));
+            warn(&format!("{text}: more than GASNET_TSC_RATE_TOLERANCE"));
         }
         Self::of(rate)
     }

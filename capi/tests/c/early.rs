@@ -32,7 +32,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         })
         .collect();
     trials.push(Trial::test(
-        "a client's name that is not plain is told of",
+        "a client's name that is not plain is reported",
         names,
     ));
     trials.push(Trial::test(

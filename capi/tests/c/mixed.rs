@@ -67,8 +67,8 @@ fn pairs() -> Result<(), Failed> {
                     let pair = format!(
                         "a client for {threads}, {debug} and the library for {its_threads}, {its_debug}"
                     );
-                    let told = if same { "told" } else { "not told" };
-                    return Err(format!("{pair}: {symbol} is {told}:\n{said}").into());
+                    let found = if same { "reported" } else { "not reported" };
+                    return Err(format!("{pair}: {symbol} is {found}:\n{said}").into());
                 }
             }
         }

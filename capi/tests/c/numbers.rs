@@ -62,7 +62,7 @@ template <class T> struct number
 #define ROW(number, condition) typedef char row##number[(condition) ? 1 : -1];
 #define OF_C(number, condition) ROW(number, condition)
 #define OF_CPP(number, condition)
-/* No constant expression, but one that compilers fold; clang wants to be told so. */
+/* No constant expression, but one that compilers fold; clang wants that said. */
 #define POINTER_IS(number, p, value)                                                                                   \
     _Static_assert(__builtin_constant_p((uintptr_t)(p)) ? (uintptr_t)(p) == (value) : (uintptr_t)(p) == (value), "row " #number);
 #define IS(T, e) __builtin_types_compatible_p(__typeof__(e), T)

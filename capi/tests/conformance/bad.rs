@@ -102,9 +102,9 @@ fn returned(run: &Run, code: &str) -> bool {
 }
 
 fn ended(run: &Run, words: &[&str]) -> bool {
-    let told = |line: &str| {
+    let is_report = |line: &str| {
         line.starts_with("*** FATAL ERROR (p") && words.iter().all(|word| line.contains(word))
     };
     let code = run.code();
-    code != 0 && !NEVER.contains(&code) && run.err().lines().any(told)
+    code != 0 && !NEVER.contains(&code) && run.err().lines().any(is_report)
 }

@@ -422,7 +422,7 @@ pub(crate) const TRANSFERS: [Case; 69] = [
         Ends(&["non-contiguous put", "of rank 1", "bound no segment"]),
     ),
     (
-        "vis-told-too-much",
+        "vis-completion-too-long",
         Any,
         Ends(&[
             "gex_VIS_SetPeerCompletionHandler",
@@ -430,17 +430,17 @@ pub(crate) const TRANSFERS: [Case; 69] = [
         ]),
     ),
     (
-        "vis-told-handler",
+        "vis-completion-handler",
         Any,
         Ends(&["gex_VIS_SetPeerCompletionHandler", "handler is 100"]),
     ),
     (
-        "vis-told-nowhere",
+        "vis-completion-nowhere",
         Any,
         Ends(&["gex_VIS_SetPeerCompletionHandler", "source_addr is null"]),
     ),
     (
-        "vis-told-immediate",
+        "vis-completion-immediate",
         Debug,
         Ends(&["gex_VIS_VectorPutNBI", "GEX_FLAG_IMMEDIATE"]),
     ),

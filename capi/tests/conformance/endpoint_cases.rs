@@ -10,7 +10,7 @@ const MEDIUM: &str = "gex_AM_RequestMedium";
 const WITHOUT: &str = "endpoint 1 of this process, which was created without GEX_EP_CAPABILITY_AM";
 const MUTE: &str =
     "rank 1 has no endpoint 1 for active messages: it was created without GEX_EP_CAPABILITY_AM";
-const NOBODY: &str = "rank 1 has no endpoint 9 for active messages: gex_EP_Create has not made it";
+const ABSENT: &str = "rank 1 has no endpoint 9 for active messages: gex_EP_Create has not made it";
 
 pub(crate) const ENDPOINTS: [Case; 39] = [
     ("create-nothing", Any, Returns(BAD)),
@@ -77,7 +77,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         ]),
     ),
     (
-        "medium-to-nobody",
+        "medium-to-absent",
         Any,
         Ends(&[
             "rank 1 has no endpoint 9 for active messages",
@@ -137,9 +137,9 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         Ends(&["gex_AM_MaxRequestMedium", MUTE, "endpoint 2 of rank 0"]),
     ),
     (
-        "limit-to-nobody",
+        "limit-to-absent",
         Debug,
-        Ends(&["gex_AM_MaxReplyLong", NOBODY, "endpoint 0 of rank 0"]),
+        Ends(&["gex_AM_MaxReplyLong", ABSENT, "endpoint 0 of rank 0"]),
     ),
     (
         "limit-to-own-without",
@@ -150,7 +150,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         ]),
     ),
     (
-        "limit-of-nobody",
+        "limit-of-absent",
         Debug,
         Ends(&[
             "gex_AM_MaxReplyMedium",
@@ -160,9 +160,9 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
     ),
     ("short-named-without", Debug, Ends(&[SHORT, MUTE])),
     (
-        "long-named-nobody",
+        "long-named-absent",
         Debug,
-        Ends(&["gex_AM_RequestLong", NOBODY]),
+        Ends(&["gex_AM_RequestLong", ABSENT]),
     ),
     (
         "prepare-to-without",
@@ -170,17 +170,17 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         Ends(&["gex_AM_PrepareRequestMedium", MUTE]),
     ),
     (
-        "prepare-to-nobody",
+        "prepare-to-absent",
         Debug,
-        Ends(&["gex_AM_PrepareRequestLong", NOBODY]),
+        Ends(&["gex_AM_PrepareRequestLong", ABSENT]),
     ),
     (
-        "vis-named-nobody",
+        "vis-named-absent",
         Debug,
-        Ends(&["gex_VIS_VectorPutBlocking", NOBODY]),
+        Ends(&["gex_VIS_VectorPutBlocking", ABSENT]),
     ),
     (
-        "vis-told-nobody",
+        "vis-completion-absent",
         Any,
         Ends(&[
             "rank 1 has no endpoint 9 for active messages",
@@ -188,7 +188,7 @@ pub(crate) const ENDPOINTS: [Case; 39] = [
         ]),
     ),
     (
-        "vis-told-unknown",
+        "vis-completion-unknown",
         Any,
         Ends(&["no handler is registered for index 250 on rank 1, endpoint 2 or 0"]),
     ),

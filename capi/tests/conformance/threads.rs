@@ -159,12 +159,12 @@ fn comes_to(program: &Program, case: &str, words: &[&str]) -> Result<(), Failed>
     let variables = [("GASNET_MAX_THREADS", "4")];
     let run = Run::with(program, 2, &[case], 20, &variables)?;
     let errors = run.err();
-    let told = |line: &str| words.iter().all(|word| line.contains(word));
+    let is_report = |line: &str| words.iter().all(|word| line.contains(word));
     let right = if words.is_empty() {
         run.code() == 0
     } else {
         // Not by a signal, and not by the time-out.
-        (1..124).contains(&run.code()) && errors.lines().any(told)
+        (1..124).contains(&run.code()) && errors.lines().any(is_report)
     };
     if right {
         return Ok(());

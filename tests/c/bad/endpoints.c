@@ -39,23 +39,23 @@ static void create(void) {
 }
 
 /* A put whose completion cannot be reported to its peer. */
-static void tell(gex_EP_Index_t endpoint, gex_AM_Index_t handler) {
+static void report(gex_EP_Index_t endpoint, gex_AM_Index_t handler) {
   gex_VIS_SetPeerCompletionHandler(handler, buffer, 8, 0);
   gex_VIS_VectorPutBlocking(gex_TM_Pair(open, endpoint), 1, 0, NULL, 0, NULL, 0);
 }
 
 /* What a debug build asks the target, or the process itself, before anything is sent. */
 static void asked(void) {
-  gex_TM_t there = gex_TM_Pair(open, 1), nobody = gex_TM_Pair(ep, 9);
+  gex_TM_t there = gex_TM_Pair(open, 1), absent = gex_TM_Pair(ep, 9);
   CASE("limit-to-without") gex_AM_MaxRequestMedium(there, 1, GEX_EVENT_NOW, 0, 0);
-  CASE("limit-to-nobody") gex_AM_MaxReplyLong(nobody, 1, GEX_EVENT_NOW, 0, 0);
+  CASE("limit-to-absent") gex_AM_MaxReplyLong(absent, 1, GEX_EVENT_NOW, 0, 0);
   CASE("limit-to-own-without") gex_AM_MaxRequestLong(there, 0, GEX_EVENT_NOW, 0, 0);
-  CASE("limit-of-nobody") gex_AM_MaxReplyMedium(there, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 0);
+  CASE("limit-of-absent") gex_AM_MaxReplyMedium(there, GEX_RANK_INVALID, GEX_EVENT_NOW, 0, 0);
   CASE("short-named-without") gex_AM_RequestShort0(there, 1, REQUEST, 0);
-  CASE("long-named-nobody") gex_AM_RequestLong0(nobody, 1, LONG, buffer, 8, there_at, GEX_EVENT_NOW, 0);
+  CASE("long-named-absent") gex_AM_RequestLong0(absent, 1, LONG, buffer, 8, there_at, GEX_EVENT_NOW, 0);
   CASE("prepare-to-without") gex_AM_PrepareRequestMedium(there, 1, NULL, 8, 8, NULL, 0, 0);
-  CASE("prepare-to-nobody") gex_AM_PrepareRequestLong(nobody, 1, buffer, 8, 8, NULL, GEX_EVENT_NOW, 0, 0);
-  CASE("vis-named-nobody") tell(9, REPLY);
+  CASE("prepare-to-absent") gex_AM_PrepareRequestLong(absent, 1, buffer, 8, 8, NULL, GEX_EVENT_NOW, 0, 0);
+  CASE("vis-named-absent") report(9, REPLY);
 }
 
 static void messages(void) {
@@ -95,10 +95,10 @@ static void messages(void) {
   /* What the target alone knows. */
   if (me == 0) {
     asked();
-    CASE("vis-told-nobody") tell(9, REPLY);
-    CASE("vis-told-unknown") tell(2, UNKNOWN);
+    CASE("vis-completion-absent") report(9, REPLY);
+    CASE("vis-completion-unknown") report(2, UNKNOWN);
     CASE("short-to-without") gex_AM_RequestShort0(gex_TM_Pair(open, 1), 1, REQUEST, 0);
-    CASE("medium-to-nobody") gex_AM_RequestMedium0(gex_TM_Pair(ep, 9), 1, REQUEST, buffer, 8, GEX_EVENT_NOW, 0);
+    CASE("medium-to-absent") gex_AM_RequestMedium0(gex_TM_Pair(ep, 9), 1, REQUEST, buffer, 8, GEX_EVENT_NOW, 0);
     CASE("unknown-handler") gex_AM_RequestShort0(between, 1, UNKNOWN, 0);
     CASE("long-outside") gex_AM_RequestLong0(between, 1, LONG, buffer, 8, there_at + 4089, GEX_EVENT_NOW, 0);
     CASE("long-not-bound") gex_AM_RequestLong0(gex_TM_Pair(ep, 3), 1, LONG, buffer, 8, there_at, GEX_EVENT_NOW, 0);

@@ -76,10 +76,10 @@ static void vis(void) {
     CASE("vis-leaf-of-get") gex_VIS_IndexedGetNB(team, 1, first, 8, to, 1, last, 8, GEX_FLAG_ENABLE_LEAF_LC);
     CASE("vis-leaf-of-blocking") gex_VIS_VectorPutBlocking(team, to, 2, there, 2, here, GEX_FLAG_ENABLE_LEAF_LC);
     CASE("vis-not-bound") gex_VIS_VectorPutBlocking(pair, to, 2, there, 2, here, 0);
-    CASE("vis-told-too-much") gex_VIS_SetPeerCompletionHandler(200, buffer, GEX_VIS_MAX_PEERCOMPLETION + 1, 0);
-    CASE("vis-told-handler") gex_VIS_SetPeerCompletionHandler(100, NULL, 0, 0);
-    CASE("vis-told-nowhere") gex_VIS_SetPeerCompletionHandler(200, nowhere, 8, 0);
-    CASE("vis-told-immediate") {
+    CASE("vis-completion-too-long") gex_VIS_SetPeerCompletionHandler(200, buffer, GEX_VIS_MAX_PEERCOMPLETION + 1, 0);
+    CASE("vis-completion-handler") gex_VIS_SetPeerCompletionHandler(100, NULL, 0, 0);
+    CASE("vis-completion-nowhere") gex_VIS_SetPeerCompletionHandler(200, nowhere, 8, 0);
+    CASE("vis-completion-immediate") {
       gex_VIS_SetPeerCompletionHandler(200, buffer, 8, 0);
       gex_VIS_VectorPutNBI(team, to, 2, there, 2, here, GEX_FLAG_IMMEDIATE);
     }
