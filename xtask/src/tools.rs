@@ -35,12 +35,12 @@ const TOOLS: [Tool; 12] = [
         "clang-19",
         "headers in the newest versions of C and C++",
     ),
-    tool("make", "make", "what builds with an installation"),
-    tool("cmake", "cmake", "what builds with an installation"),
+    tool("make", "make", "clients that are built with an installation"),
+    tool("cmake", "cmake", "clients that are built with an installation"),
     tool(
         "pkg-config",
         "pkg-config",
-        "what builds with an installation",
+        "clients that are built with an installation",
     ),
     tool(
         "nm",
@@ -146,7 +146,7 @@ pub(crate) fn setup(dry_run: bool) -> bool {
     }
     if !exists("apt-get", &["--version"]) {
         eprintln!(
-            "there is no apt-get: install what these packages of Debian have by this system's means: {}",
+            "there is no apt-get; install the equivalents of these Debian packages: {}",
             packages.join(" ")
         );
         return false;

@@ -85,7 +85,7 @@ fn left(ctx: &ThreadCtx) {
     if locks > 0 {
         fatal(
             FUNCTION,
-            &format!("it holds {locks} handler-safe locks, and no other thread may unlock them"),
+            &format!("it holds {locks} handler-safe locks; unlock them before the thread ends"),
         );
     }
     am::thread_ends(ctx, FUNCTION);

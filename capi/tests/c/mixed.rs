@@ -27,7 +27,7 @@ const RELEASE: &str = "-DNDEBUG";
 const DEBUG: &str = "-DGASNET_DEBUG";
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let test = Trial::test("only what is compiled alike links", pairs);
+    let test = Trial::test("only objects that are compiled alike link", pairs);
     vec![test.with_ignored_flag(!Compiler::OWN.exists())]
 }
 

@@ -28,7 +28,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "P4",
-        "Tickets bound what is in flight: sends, and temporary descriptors",
+        "Tickets bound operations in flight: sends, and temporary descriptors",
         Built,
     ),
     item(
@@ -105,7 +105,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "U3",
-        "Who may send: fragments, credits and an open window; ready endpoints in turn; resends first",
+        "Conditions of sending: fragments, credits and an open window; ready endpoints in turn; resends first",
         Waits("the usnic conduit"),
     ),
     item(
@@ -200,7 +200,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "G8",
-        "Tag matching: queues of what is posted and what was not expected",
+        "Tag matching: queues of posted receives and of unexpected messages",
         Waits("the gni conduit"),
     ),
     item(
@@ -225,7 +225,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "G13",
-        "A completion queue knows its NICs and polls both directions, then what waits",
+        "A completion queue knows its NICs and polls both directions, then pending operations",
         Waits("the gni conduit"),
     ),
     item(
@@ -259,7 +259,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "B3",
-        "What arrives twice is recognized, also when it had not failed",
+        "Duplicates are recognized, also of messages that had not failed",
         Partly(
             "positions of the stream of tcp, and of payloads beside it (`puts_are_there_once_whatever_breaks`); rails of other conduits have none",
         ),
@@ -293,9 +293,9 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "B9",
-        "Late completions are waited for, and a rail is fenced before what it lost is replayed",
+        "Late completions are waited for, and a rail is fenced before its lost messages are replayed",
         Partly(
-            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for what is being written; no other conduit drains its rails",
+            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for writes under way; no other conduit drains its rails",
         ),
     ),
     item(
@@ -317,7 +317,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "T3",
-        "Fragments over several connections; what is long waits for the first to be acknowledged",
+        "Fragments over several connections; the rest of a long message waits until the first is acknowledged",
         Partly(
             "puts and gets go over several (`a_large_transfer_asks_for_further_connections_and_uses_them`), and wait after 32 fragments (`a_long_put_goes_on_when_the_peer_acknowledges`); payloads of long active messages go over one",
         ),

@@ -59,7 +59,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     tree::check(&mut complaints);
     match crate::numbers::stale(root) {
         Ok(stale) => complaints.extend(stale.into_iter().map(|file| {
-            format!("{file}: is not what base/gasnet.tsv says; run `cargo xtask numbers`")
+            format!("{file}: differs from base/gasnet.tsv; run `cargo xtask numbers`")
         })),
         Err(error) => complaints.push(error),
     }

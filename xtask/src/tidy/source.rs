@@ -174,7 +174,7 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
         let in_test = tests_from.is_some_and(|from| number > from);
         let mut complain = |what: &str| complaints.push(format!("{path}:{number}: {what}"));
         if knows_of_simulator(code) {
-            complain("code that knows of the simulator, which links what every job links");
+            complain("code for the simulator alone; it must run the code that jobs run");
         }
         if code.contains("todo!(") || code.contains("unimplemented!(") {
             complain("code that is not written");

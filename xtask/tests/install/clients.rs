@@ -29,7 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             .with_ignored_flag(packages),
         Trial::test("examples by CMake", by_cmake).with_ignored_flag(cmake),
         Trial::test(
-            "CMake finds each library, and says what it does not find",
+            "CMake finds each library, and names missing components",
             libraries,
         )
         .with_ignored_flag(cmake),
@@ -40,7 +40,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         .with_ignored_flag(cmake),
         Trial::test("programs of tools alone by make", tools_alone).with_ignored_flag(make),
         Trial::test("files are filled in as in a build directory", filled_in),
-        Trial::test("what cannot be filled in", not_filled_in),
+        Trial::test("files that cannot be filled in", not_filled_in),
         Trial::test(
             "make finds all built in a build directory, and copies it",
             rebuilt,

@@ -15,7 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("make builds programs that run", || made(false)).with_ignored_flag(make),
         Trial::test("make builds programs with checks", || made(true)).with_ignored_flag(make),
-        Trial::test("what does not fit does not link", misfits),
+        Trial::test("objects of different builds do not link", misfits),
         Trial::test("trees do not mix", trees),
         Trial::test(
             "clients that contradict themselves do not compile",

@@ -14,7 +14,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("paths that make cannot name", paths),
         Trial::test("trees of others", others),
         Trial::test("a tree that another process is changing", locked),
-        Trial::test("what is read-only, or busy half-way", mounted).with_ignored_flag(!may_mount()),
+        Trial::test("trees that are read-only, or busy half-way", mounted)
+            .with_ignored_flag(!may_mount()),
         Trial::test("tools that are missing or fail", tools),
         Trial::test("a C compiler and an archiver are enough", few_tools),
     ]

@@ -7,7 +7,7 @@ use crate::place::{Place, failed, install, succeeded, uninstall};
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("all of it", all),
-        Trial::test("all but what is of others", of_others),
+        Trial::test("all but the files of others", of_others),
         Trial::test("nothing where nothing is", nothing),
     ]
 }
