@@ -107,7 +107,7 @@ fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, (Job
     known.ok_or((rank, index))
 }
 
-/// What a rank has bound at an endpoint; it is asked for.
+/// Asks a rank for the segment bound at an endpoint.
 fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str) -> FarBound {
     let engine = &job.joined.engine;
     let mut bound = FarBound::default();
@@ -119,8 +119,7 @@ fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str)
     unsafe { answer.read() }
 }
 
-/// Where what a rank has bound at an endpoint begins, in that rank's process; 0 if nothing is
-/// bound.
+/// The address, in a rank's process, of the segment bound at an endpoint of it; 0 if there is none.
 pub(crate) fn far_base(
     job: &Job,
     ctx: &ThreadCtx,
@@ -178,8 +177,8 @@ export! {
         // call only makes sure that all ranks have bound theirs, and forgets what was bound before.
         with_job(FUNCTION, |job, ctx| {
             let engine = &job.joined.engine;
-            // Before, for the handlers of those who are past it; after, for what other threads have
-            // asked meanwhile.
+            // Before, for the handlers of those who are past it; after, for answers that other
+            // threads have got meanwhile.
             engine.far_forget();
             let met = match team.as_made() {
                 None => engine.barrier(ctx, Meeting::Segments).map_err(OpError::from),
@@ -214,7 +213,7 @@ export! {
             // SAFETY: null or the caller's until the event is complete, as the header asks;
             // pointers and sizes have 64 bits, as is checked below.
             unsafe {
-                // What has to be asked for is not mapped here.
+                // A segment that has to be asked for is not mapped here.
                 Found::default().write(null_mut(), local, null_mut());
                 let engine = &job.joined.engine;
                 let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Injection::Blocking);

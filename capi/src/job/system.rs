@@ -1,4 +1,4 @@
-//! What a process asks about its job and host.
+//! Questions of a process about its job and host.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::offset_of;
@@ -85,8 +85,8 @@ export! {
         if let Some(job) = find() {
             return job.threads.most();
         }
-        // Before there is a job: what it will be. A bad environment is reported when the job
-        // starts.
+        // Before there is a job: the number that it will have. A bad environment is reported when
+        // the job starts.
         let mode = linked().and_then(Variant::mode).unwrap_or(ThreadMode::Par);
         let settings = Settings::from_environment().unwrap_or_default();
         most_threads(mode, settings.get(&MAX_THREADS))

@@ -68,7 +68,7 @@ unsafe fn write<T>(to: *mut T, value: T) {
 }
 
 export! {
-    /// What `gasnet_init` calls, with the variant that the program was linked with.
+    /// Behind `gasnet_init`, with the variant that the program was linked with.
     fn argonet_legacy_init(variant: *const Variant, tm: *mut *const Team, argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
         const FUNCTION: &str = "gasnet_init";
         if let Some(code) = is_second(FUNCTION) {

@@ -1,4 +1,4 @@
-//! What C may get wrong and debug builds find out.
+//! Mistakes of C that debug builds find.
 
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;

@@ -1,4 +1,4 @@
-//! What the macros `GASNETT_TRACE_*` and `GASNETT_STATS_*` call.
+//! The functions behind the macros `GASNETT_TRACE_*` and `GASNETT_STATS_*`.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -13,7 +13,7 @@ use crate::tools::text;
 /// A function of the client's that writes lines by the function that it gets, which formats as
 /// printf does.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Line)>;
-/// What it gets: a function of the header's, which C alone can call.
+/// Argument of a `Callback`: a function of the header's, which C alone can call.
 pub(crate) type Line = Option<unsafe extern "C" fn(*const c_void)>;
 
 names! {
