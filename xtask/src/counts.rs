@@ -6,7 +6,7 @@ use crate::suite::Run;
 use std::path::Path;
 use std::process::Command;
 
-/// What was recorded, one line `name = count` each.
+/// The recorded counts, one line `name = count` each.
 const RECORDED: &str = "benches/counts.toml";
 
 /// A count may differ from the recorded one by this part of it, in either direction: one that has
@@ -76,7 +76,7 @@ pub(crate) fn record(run: &mut Run) {
     run.tally.step(RECORDED, written.is_ok());
 }
 
-/// What is wrong with a count.
+/// Compares a count with the recorded one; an error if it is off.
 fn compare(now: f64, recorded: Option<f64>) -> Option<String> {
     let Some(recorded) = recorded else {
         return Some("which was never recorded: cargo xtask counts --record".into());

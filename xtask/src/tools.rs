@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program, and what is skipped without it.
+/// A program, and the tests that are skipped without it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tool {
     pub(crate) program: &'static str,
@@ -94,7 +94,7 @@ fn packages(tools: &[Tool]) -> Vec<&'static str> {
     packages
 }
 
-/// What to say where tests were skipped: which Debian packages would run some of them.
+/// Advice where tests were skipped: the Debian packages that would run some of them.
 fn advice_for(missing: &[Tool]) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();

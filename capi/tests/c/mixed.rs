@@ -1,5 +1,5 @@
 //! A client that was compiled for one thread mode, debugged or not, and the library of another one
-//! do not link, and the linker names what does not fit.
+//! do not link, and the linker names the difference.
 
 use libtest_mimic::{Failed, Trial};
 
@@ -48,8 +48,8 @@ fn pairs() -> Result<(), Failed> {
     }
     for (client, (_, [threads, debug])) in clients.iter().zip(MODES) {
         for (variant, (_, [its_threads, its_debug])) in variants.iter().zip(MODES) {
-            // Without the library itself, whose names are missing in any case: only what differs
-            // counts.
+            // Without the library itself, whose names are missing in any case: only differences
+            // count.
             let said = match link(&place, "program", &[client.clone(), variant.clone()]) {
                 Ok(_) => return Err("a program links without the library".into()),
                 Err(said) => said,

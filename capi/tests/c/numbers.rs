@@ -9,7 +9,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::compiler::{Compiler, Dialect, Workplace};
 
-/// What a client says of its mode. Debug code is not optimized.
+/// Options of a client for its mode. Debug code is not optimized.
 const MODES: [&[&str]; 6] = [
     &["-DGASNET_SEQ"],
     &["-DGASNET_PARSYNC", "-D_REENTRANT"],
@@ -21,7 +21,7 @@ const MODES: [&[&str]; 6] = [
 
 const CONDUITS: [&str; 4] = ["SMP", "TCP", "UDP", "PORTALS"];
 
-/// A unit has lines for both languages: OF_C for what C can say, and OF_CPP.
+/// A unit has lines for both languages: OF_C for checks that C can make, and OF_CPP.
 const BEFORE: &str = r#"
 #include <gasnet.h>
 #include <gasnet_tools.h>

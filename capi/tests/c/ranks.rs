@@ -55,7 +55,7 @@ fn once() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What each rank of the job runs; the other one has nothing to add to what ends it.
+/// The program of each rank; the other rank adds no message to the end.
 pub(crate) fn rank() -> Result<(), String> {
     let settings = Settings::from_environment().map_err(|error| error.to_string())?;
     let job = attach(AttachOptions::new(), &settings).map_err(|error| error.to_string())?;

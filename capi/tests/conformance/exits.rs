@@ -109,7 +109,7 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
     trials
 }
 
-/// A rank 0, of a job that started itself, that cannot be asked to end, and what is said at last.
+/// A rank 0, of a job that started itself, that cannot be asked to end, and its last message.
 const MASKED: [(&str, i32, i32, &str); 5] = [
     ("masked-computing", 0, 0, ""),
     ("masked-joining", 0, 0, ""),

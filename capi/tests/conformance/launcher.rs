@@ -12,8 +12,8 @@ use crate::compiler::root;
 use crate::network::Network;
 use crate::running::Run;
 
-/// What the launched ways are for: a segment lies at one address in its rank and at another here,
-/// so that no difference between them is 0.
+/// Tests the reason for the launched ways: a segment lies at one address in its rank and at another
+/// here, so that no difference between them is 0.
 pub(crate) fn trials() -> Vec<Trial> {
     let forked = Trial::test("segments of forked ranks are at the same addresses", || {
         have_addresses(Way::RELEASE, "0 of 4 segments are elsewhere")

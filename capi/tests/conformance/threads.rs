@@ -30,7 +30,7 @@ const THREADS: [&str; 3] = ["1", "2", "8"];
 /// Cases of `threads_exit`.
 const EXITS: [&str; 5] = ["all", "all-of-one", "one", "exit", "handler"];
 
-/// Cases of `threads_wrong`, and what one line on standard error holds; nothing if all is right.
+/// Cases of `threads_wrong`, and the words of one line on standard error; none if all is right.
 const WRONG: [(&str, Way, &[&str]); 9] = [
     ("up-to", Way::CPP20, &[]),
     ("beyond", Way::CPP20, BEYOND),

@@ -43,7 +43,7 @@ pub(super) fn remove_aside(prefix: &Path) {
     }
 }
 
-/// What will be in the prefix.
+/// The files that will be in the prefix.
 pub(super) struct Tree {
     prefix: PathBuf,
     aside: PathBuf,
@@ -294,7 +294,7 @@ fn remove_empty(made: &[PathBuf]) {
     }
 }
 
-/// The name of a directory for the manifest. What lies around the prefix has none.
+/// The name of a directory for the manifest. Directories around the prefix have none.
 fn name_in(prefix: &Path, path: &Path) -> String {
     match path.strip_prefix(prefix) {
         Ok(rest) if rest != Path::new("") => rest.to_string_lossy().into_owned(),

@@ -6,7 +6,7 @@ use super::manifest::{MANIFEST, Manifest};
 use super::tree::{LAST, lock, remove_aside};
 use std::path::{Path, PathBuf};
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Directory that was installed into

@@ -1,6 +1,6 @@
 //! Texts as the readers of installed files want them.
 
-/// What may be in the path of an installation beside letters and digits. Everything else means
+/// Characters that may be in the path of an installation beside letters and digits. All others mean
 /// something to the shell, make, pkg-config, CMake or the dynamic loader, each of which takes it
 /// from the same words.
 const PLAIN: &str = "/-_.+@%=~";

@@ -51,7 +51,7 @@ fn quoted(line: &str) -> Option<&str> {
     rest.split_once('"').map(|(name, _)| name)
 }
 
-/// What a text quotes, as in `this`.
+/// The quoted words of a text, as in `this`.
 pub(super) fn in_text(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -42,8 +42,8 @@ pub(super) fn parts(
     parts.into_iter().map(text).collect()
 }
 
-/// What distinguishes one layout of types and constants from another: FNV-1a of the rows that say
-/// what argonet has.
+/// A number that distinguishes layouts of types and constants: FNV-1a of the rows with argonet's
+/// values.
 pub(super) fn digest(table: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for line in lines(table) {

@@ -1,4 +1,4 @@
-//! What a compiler says of headers: programs that print it.
+//! Questions to a compiler about headers, by programs that print the answers.
 
 use crate::command::target;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +11,11 @@ pub(super) struct Question<'a> {
     /// As in the table.
     pub(super) kind: &'a str,
     pub(super) name: &'a str,
-    /// What the table says that it is.
+    /// Its type in the table.
     pub(super) shape: &'a str,
 }
 
-/// What it is, and its value or size.
+/// A name's type, and its value or size.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Answer {
     pub(super) shape: String,
@@ -150,7 +150,7 @@ impl Headers {
         }
     }
 
-    /// What they say of each name that they have.
+    /// The answer for each name that they have.
     pub(super) fn ask(
         &self,
         questions: &[Question<'_>],
@@ -245,7 +245,7 @@ impl Headers {
 mod tests {
     use super::*;
 
-    /// What the headers of the repository say, where no release is installed.
+    /// Asks the headers of the repository, where no release is installed.
     #[test]
     fn a_probe_prints_values_types_and_offsets() {
         let root = crate::command::root();

@@ -90,7 +90,7 @@ fn the_end_of_a_program_is_its_verdict() {
     }
 }
 
-/// The program's group, and who has left it for another session, both.
+/// Both the program's group, and a process that has left it for another session.
 #[test]
 fn a_hanging_program_and_its_processes_are_killed() {
     let scratch = Scratch::new();

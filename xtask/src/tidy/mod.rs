@@ -67,7 +67,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     complaints
 }
 
-/// All text files, without what is built and what git keeps.
+/// All text files, without build output and git's own.
 pub(crate) fn files(root: &Path) -> Vec<File> {
     let mut files = Vec::new();
     let mut directories: Vec<PathBuf> = vec![root.to_path_buf()];

@@ -8,7 +8,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::place::{Place, failed, run, runs, succeeded};
 
-/// The examples, and what the last line of their output has.
+/// The examples, and a part of the last line of their output.
 const EXAMPLES: [(&str, &str); 3] = [
     ("hello", "hello from rank "),
     ("ring", ": right"),
@@ -150,7 +150,7 @@ fn by_packages() -> Result<(), Failed> {
         command.arg(format!("PKG_CONFIG_PATH={}", directory.display()));
         succeeded(&run(&mut command)?)?;
         right(&place, &own.join(name), "2", wanted)?;
-        // The code is in the library: what a program must load, it names.
+        // The code is in the library, and the program names the libraries that it loads.
         let file = std::fs::read(own.join(name))?;
         assert!(file.len() < 1 << 20, "{name} has {} bytes", file.len());
         for library in ["libgasnet-smp-par.so.0", "libargonet.so.0"] {
@@ -256,8 +256,8 @@ fn libraries() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a client's module for CMake does that knows the conduits of GASNet and none of ours: it
-/// collects the files of make, keeps of its list what matches a name that it found, and takes the
+/// As a client's module for CMake that knows the conduits of GASNet and none of ours: it collects
+/// the files of make, keeps the entries of its list that match a name that it found, and takes the
 /// first. Its file of a variant and that of the tools go through make together.
 const MODULE: &str = r#"
 file(GLOB files "${root}/include/*-conduit/*.mak")
@@ -416,7 +416,7 @@ fn filled_in() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What clients that bring GASNet along have make do in its build directory.
+/// The targets that clients with a GASNet of their own make in its build directory.
 fn rebuilt() -> Result<(), Failed> {
     let place = Place::installed("rebuilt", false)?;
     let build = place.prefix().join("lib/argonet/build");

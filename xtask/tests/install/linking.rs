@@ -127,7 +127,7 @@ fn linked_from(
         .args(objects)
         .arg("-L")
         .arg(place.prefix().join(directory))
-        // What a shared library needs is looked for where it says.
+        // The libraries that a shared library needs are looked for in its run path.
         .arg(format!("-lgasnet-smp-{mode}"))
         .arg("-o")
         .arg(&program);

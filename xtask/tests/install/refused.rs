@@ -1,4 +1,4 @@
-//! What is no place for an installation, and no tool for one: an error that says why, and nothing
+//! Places and tools that do not serve for an installation: an error that says why, and nothing
 //! changed.
 
 use std::path::Path;

@@ -22,7 +22,7 @@ fn names(place: &Place) -> Result<BTreeSet<PathBuf>, String> {
     Ok(place.content()?.into_keys().collect())
 }
 
-/// What is in the tree is what was.
+/// The tree has the same files as before.
 fn same(place: &Place, before: &BTreeSet<PathBuf>) -> Result<(), String> {
     let after = names(place)?;
     let differ: Vec<&PathBuf> = after.symmetric_difference(before).collect();
@@ -32,7 +32,7 @@ fn same(place: &Place, before: &BTreeSet<PathBuf>) -> Result<(), String> {
     }
 }
 
-/// Those that are chosen are whole, and nothing of the others is left.
+/// Chosen conduits are whole, and nothing of the others is left.
 fn some_conduits() -> Result<(), Failed> {
     let place = Place::empty("some conduits")?;
     let prefix = place.prefix();
@@ -125,7 +125,7 @@ fn another_version() -> Result<(), Failed> {
     age(&place, "include/old/gasnet_old.h", false)?;
     install(&prefix, &[])?;
     same(&place, &before)?;
-    // What has been changed in the meantime is the user's.
+    // A file that has been changed in the meantime is the user's.
     age(&place, "include/old/gasnet_old.h", true)?;
     let text = install(&prefix, &[])?;
     assert!(text.contains("kept, as it has been changed: "), "{text}");
@@ -145,7 +145,7 @@ fn beside() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A compiler that kills who calls it when it is to compile something.
+/// A compiler that kills its caller when it is to compile something.
 fn deadly(place: &Place) -> Result<PathBuf, Failed> {
     use std::os::unix::fs::PermissionsExt as _;
     let path = place.file("deadly");
@@ -171,7 +171,7 @@ fn killed() -> Result<(), Failed> {
     assert_eq!(after, before);
     install(&prefix, &[])?;
     same(&place, &before.keys().cloned().collect())?;
-    // What was left aside goes with an uninstallation, too.
+    // Files that were left aside go with an uninstallation, too.
     let _ = run(installing(&prefix)?.env("CC", deadly(&place)?))?;
     assert!(names(&place)?.iter().any(|path| left(path)));
     assert!(uninstall(&prefix)?.status.success());

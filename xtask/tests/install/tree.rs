@@ -1,4 +1,4 @@
-//! What lies where, what it says, and what happens when it cannot be put there.
+//! Places and content of installed files, and errors where they cannot be put.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -113,7 +113,8 @@ fn complete() -> Result<(), Failed> {
     readable(&place)
 }
 
-/// Everybody may read files, and run programs, whatever the repository's own files allow.
+/// Every user may read files, and run programs, even where the repository's own files do not allow
+/// it.
 fn readable(place: &Place) -> Result<(), Failed> {
     for path in place.content()?.into_keys() {
         let data = path.symlink_metadata()?;
@@ -378,7 +379,7 @@ fn pages() -> Result<(), Failed> {
             source.starts_with(".TH ") || source.starts_with(".\\\""),
             "{name}"
         );
-        // What is left to see where nothing can show a page.
+        // The only check where no program can show a page.
         if !runs("man") {
             assert!(source.contains(has), "{name}");
             continue;

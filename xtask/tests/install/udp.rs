@@ -50,7 +50,7 @@ pub(crate) fn has_all(conduit: &str) -> Result<(), Failed> {
             "{name} has no {}",
             other.display()
         );
-        // What make and pkg-config read, to the letter.
+        // Files that make and pkg-config read, to the letter.
         if name.ends_with(".mak") || name.ends_with(".pc") {
             files += 1;
             // The path may have the name in it.

@@ -1,4 +1,4 @@
-//! What `uninstall` takes away and what it leaves.
+//! Files that `uninstall` takes away, and those that it leaves.
 
 use libtest_mimic::{Failed, Trial};
 
