@@ -105,7 +105,7 @@ fn not_the_clients(job: &Job, handler: HandlerIndex, function: &str) -> ! {
 /// Flags that a message may have, one `SEG` flag for each side.
 const KNOWN: u32 = IMMEDIATE | SELF_DISPOSITION | PEER_DISPOSITION | COPY;
 
-/// `GEX_FLAG_AM_PREPARE_LEAST_*`, which mean nothing to those who prepare.
+/// `GEX_FLAG_AM_PREPARE_LEAST_*`, which mean nothing to prepares.
 pub(crate) const LEAST: u32 = number32("GEX_FLAG_AM_PREPARE_LEAST_CLIENT") | LEAST_ALLOC;
 pub(crate) const LEAST_ALLOC: u32 = number32("GEX_FLAG_AM_PREPARE_LEAST_ALLOC");
 

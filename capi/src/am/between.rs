@@ -88,7 +88,7 @@ pub(crate) fn state_there(
     function: &str,
 ) -> Option<EndpointState> {
     let engine = &job.joined.engine;
-    // A handler, or who holds a lock that handlers take, cannot wait for an answer.
+    // A handler, or a thread that holds a lock that handlers take, cannot wait for an answer.
     let unknown = !job.debug
         || to.ends.to == 0
         || hsl::held() > 0

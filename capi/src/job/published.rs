@@ -177,7 +177,7 @@ export! {
         // call only makes sure that all ranks have bound theirs, and forgets what was bound before.
         with_job(FUNCTION, |job, ctx| {
             let engine = &job.joined.engine;
-            // Before, for the handlers of those who are past it; after, for answers that other
+            // Before, for the handlers of ranks that are past it; after, for answers that other
             // threads have got meanwhile.
             engine.far_forget();
             let met = match team.as_made() {

@@ -141,7 +141,7 @@ fn addresses_text(addresses: &[*mut c_void], bytes: usize) -> (String, PieceStat
     (text, stats)
 }
 
-/// A transfer: how much, with whom, to where, from where.
+/// A transfer: bytes, the other rank, destination, source.
 fn transfer(total: usize, peer: &str, dst: &str, src: &str) -> String {
     format!("{total} bytes with {peer}\nto {dst}\nfrom {src}")
 }
