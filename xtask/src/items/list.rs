@@ -295,7 +295,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "B9",
         "Late completions are waited for, and a rail is fenced before its lost messages are replayed",
         Partly(
-            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for writes under way; no other conduit drains its rails",
+            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for what is being written; no other conduit drains its rails",
         ),
     ),
     item(
