@@ -35,12 +35,12 @@ const TOOLS: [Tool; 12] = [
         "clang-19",
         "headers in the newest versions of C and C++",
     ),
-    tool("make", "make", "clients that are built with an installation"),
-    tool("cmake", "cmake", "clients that are built with an installation"),
+    tool("make", "make", "clients built with an installation"),
+    tool("cmake", "cmake", "clients built with an installation"),
     tool(
         "pkg-config",
         "pkg-config",
-        "clients that are built with an installation",
+        "clients built with an installation",
     ),
     tool(
         "nm",

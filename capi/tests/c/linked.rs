@@ -27,7 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("a program with the shared library runs", shared).with_ignored_flag(missing),
         Trial::test("a library that holds the static one runs", contained)
             .with_ignored_flag(missing),
-        Trial::test("the shared library exports the functions of the headers", exported)
+        Trial::test("the shared library exports the headers' calls", exported)
             .with_ignored_flag(!runs("nm")),
     ]
 }

@@ -120,7 +120,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test(name, move || runs_well(way)).with_ignored_flag(!way.compiler.exists())
     };
     let mut trials: Vec<Trial> = WAYS.into_iter().map(trial).collect();
-    trials.push(Trial::test("mistakes in a debug build are reported", mistakes));
+    trials.push(Trial::test(
+        "mistakes in a debug build are reported",
+        mistakes,
+    ));
     trials
 }
 
