@@ -13,8 +13,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// How the directory begins in which files lie until all are there. The process's number follows: a
-/// compiler whose installation was killed may still write.
+/// Beginning of the name of the directory in which files lie until all are there. The process's
+/// number follows: a compiler whose installation was killed may still write.
 const ASIDE: &str = ".argonet-install-";
 
 /// The file that is put last and taken first.
