@@ -14,13 +14,13 @@ const ANONYMOUS: c_int = number32("GASNET_BARRIERFLAG_ANONYMOUS") as c_int;
 const MISMATCH: c_int = number32("GASNET_BARRIERFLAG_MISMATCH") as c_int;
 const UNNAMED: c_int = number32("GASNET_BARRIERFLAG_UNNAMED") as c_int;
 
-/// What a barrier is called, or what is wrong with its flags.
+/// The name of a barrier; ends the job if its flags are wrong.
 fn name(id: c_int, flags: c_int, function: &str) -> Name {
     match flags {
         0 => Name::Id(id),
         ANONYMOUS => Name::Anonymous,
         UNNAMED => Name::Unnamed,
-        // Whatever else is said.
+        // With or without the other flag.
         flags if flags & !(MISMATCH | UNNAMED) == 0 && flags & MISMATCH != 0 => Name::Mismatch,
         _ => fatal(
             function,
@@ -82,7 +82,7 @@ pub(crate) fn try_once(function: &str, team: Option<&Team>, id: c_int, flags: c_
     })
 }
 
-/// What the last was called.
+/// Writes the name of the last barrier to `id`.
 ///
 /// # Safety
 /// Null, or the caller's to write.

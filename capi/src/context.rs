@@ -1,4 +1,4 @@
-//! Where calls that communicate are not allowed, and what becomes of the engine's refusals.
+//! Contexts in which calls may not communicate, and reports of the engine's refusals.
 
 use argonet_am::AmError;
 use argonet_engine::{OpError, ThreadCtx};
@@ -74,7 +74,7 @@ pub(crate) fn waiting<R>(
     })
 }
 
-/// What the engine gives, or the end of the job.
+/// The engine's result; an error ends the job.
 #[inline]
 pub(crate) fn done<T>(function: &str, outcome: Result<T, OpError>) -> T {
     match outcome {

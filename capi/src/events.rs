@@ -22,7 +22,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
     PROTOTYPES.to_vec()
 }
 
-/// What a call on several events does.
+/// A call on several events.
 type Several<R> = fn(&Engine<Selector>, &ThreadCtx, &mut [Event]) -> Result<R, OpError>;
 
 /// Does `call` with the array of events that C gave; `over` is what it gives if all are over

@@ -26,7 +26,8 @@ pub(crate) const COPY: u32 = number32("GEX_FLAG_LC_COPY_YES") | number32("GEX_FL
 /// `GEX_FLAG_RANK_IS_JOBRANK`.
 pub(crate) const RANK_IS_JOBRANK: u32 = number32("GEX_FLAG_RANK_IS_JOBRANK");
 
-/// `GEX_EVENT_NOW`, `GEX_EVENT_DEFER`, `GEX_EVENT_GROUP`: what stands for the address of an event.
+/// `GEX_EVENT_NOW`, `GEX_EVENT_DEFER`, `GEX_EVENT_GROUP`: values in place of the address of an
+/// event.
 pub(crate) const NOW: usize = number32("GEX_EVENT_NOW") as usize;
 pub(crate) const DEFER: usize = number32("GEX_EVENT_DEFER") as usize;
 pub(crate) const GROUP: usize = number32("GEX_EVENT_GROUP") as usize;

@@ -1,6 +1,6 @@
-/* What differs between the libraries of conduits and thread modes: compiled once for each into libgasnet-CONDUIT-MODE.a. Wants
+/* The code that differs between libraries of conduits and thread modes: compiled once for each into libgasnet-CONDUIT-MODE.a. Wants
  * the options of a client of that mode, and ARGONET_CONDUIT_WORD, the conduit as the library's settings name it; the
- * build may say ARGONET_GIT_HASH and ARGONET_SYSTEM_NAME. All in one object: who calls init gets the idents, too. */
+ * build may say ARGONET_GIT_HASH and ARGONET_SYSTEM_NAME. All in one object: a caller of init gets the idents, too. */
 #include "argonet/annotations.h"
 #include "argonet/facets.h"
 #include "argonet/job.h"
@@ -15,7 +15,7 @@
     extern const char symbol;                                                                                          \
     const char symbol = 1;
 ARGONET_FACETS(ARGONET_DEFINE_FACET)
-/* Whatever clients say of these: traces and statistics are chosen when a job starts. */
+/* For clients with and without these: traces and statistics are chosen when a job starts. */
 ARGONET_DEFINE_FACET(argonet_link_trace)
 ARGONET_DEFINE_FACET(argonet_link_stats)
 ARGONET_DEFINE_FACET(argonet_link_srclines)
@@ -23,7 +23,7 @@ ARGONET_DEFINE_FACET(argonet_link_srclines)
 extern int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team,
                         const char *name, int *argc, char ***argv, gex_Flags_t flags);
 
-/* What headers of GASNet-1 reach a job by. The first team has no rank whose memory is near. */
+/* Headers of GASNet-1 reach a job by these. The first team has no rank whose memory is near. */
 static struct argonet_near_team argonet_nowhere = {ARGONET_NEAR_MAGIC, ARGONET_NEAR_VERSION, 0, 0, 0, 0, {0}};
 gex_TM_t argonet_legacy_team = &argonet_nowhere;
 gex_Rank_t gasneti_mynode = GEX_RANK_INVALID;
@@ -63,7 +63,7 @@ int ARGONET_LEGACY_INIT(int *argc, char ***argv)
     return argonet_began(result, team);
 }
 
-/* What a program sets, or defines itself, which takes the place of these. */
+/* Variables that a program sets, or defines itself; its own take the place of these. */
 __attribute__((__weak__)) const char *gasnet_max_segsize_str = 0;
 __attribute__((__weak__)) uint64_t gasnet_max_segsize = 0;
 __attribute__((__weak__)) void (*gasnet_client_attach_hook)(void *base, uintptr_t size) = 0;

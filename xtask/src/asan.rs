@@ -7,8 +7,8 @@ use std::process::Command;
 
 const NAME: &str = "AddressSanitizer";
 
-/// Packages whose unit tests run under it: those with unsafe code that needs no job, and what they
-/// stand on.
+/// Packages whose unit tests run under it: those with unsafe code that needs no job, and their
+/// dependencies.
 const PACKAGES: [&str; 4] = [
     "argonet-segment",
     "argonet-am",

@@ -1,4 +1,4 @@
-//! What each stage may take in `cargo xtask ci`, and how many tests may be left out there and in
+//! Limits of the stages: time in `cargo xtask ci`, and tests that may be left out there and in
 //! `cargo xtask full`. This is the one place for these numbers.
 
 use std::time::Duration;
@@ -26,8 +26,8 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 /// nothing to say. From an empty target directory on two processors.
 pub(crate) const BUILD: Budget = minutes("build", 11, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
-/// fast paths, which need valgrind. What runs over a library of Portals 4 is left out where there
-/// is none, as no package has one.
+/// fast paths, which need valgrind. Tests over a library of Portals 4 are left out where there is
+/// none, as no package has one.
 pub(crate) const UNIT: Budget = minutes("unit", 7, 1);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
@@ -36,7 +36,7 @@ pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
 pub(crate) const JOBS: Budget = minutes("jobs", 9, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = minutes("networks", 3, 0);
-/// What C sees of headers, and programs in C for what GASNet's texts promise.
+/// The headers as C sees them, and programs in C for the promises of GASNet's texts.
 pub(crate) const C: Budget = minutes("c", 9, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 2, 0);
@@ -57,7 +57,7 @@ pub(crate) const CHECK: Budget = minutes("check", 8, 1);
 /// Seeds of the simulator in `cargo xtask check`.
 pub(crate) const CHECK_SEEDS: u64 = 200;
 
-/// What `cargo xtask ci` may take as a whole. The stages that it runs add up to no more.
+/// The time limit of a whole `cargo xtask ci`. The stages that it runs add up to no more.
 pub(crate) const WHOLE: Duration = Duration::from_secs(49 * 60);
 
 /// Seconds for which `cargo xtask fuzz` runs each target, unless `--seconds` says otherwise.

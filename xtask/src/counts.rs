@@ -6,7 +6,7 @@ use crate::suite::Run;
 use std::path::Path;
 use std::process::Command;
 
-/// What was recorded, one line `name = count` each.
+/// The recorded counts, one line `name = count` each.
 const RECORDED: &str = "benches/counts.toml";
 
 /// A count may differ from the recorded one by this part of it, in either direction: one that has
@@ -76,7 +76,7 @@ pub(crate) fn record(run: &mut Run) {
     run.tally.step(RECORDED, written.is_ok());
 }
 
-/// What is wrong with a count.
+/// Compares a count with the recorded one; an error if it is off.
 fn compare(now: f64, recorded: Option<f64>) -> Option<String> {
     let Some(recorded) = recorded else {
         return Some("which was never recorded: cargo xtask counts --record".into());
@@ -167,14 +167,14 @@ mod tests {
         }
         for (now, recorded) in [(96.0, 100.0), (53.5, 50.0), (516.0, 500.0)] {
             let wrong = compare(now, Some(recorded)).unwrap();
-            let told = wrong.contains(&recorded.to_string()) && wrong.contains("--record");
-            assert!(told, "{wrong}");
+            let helps = wrong.contains(&recorded.to_string()) && wrong.contains("--record");
+            assert!(helps, "{wrong}");
         }
         assert!(compare(1.0, None).is_some());
     }
 
     #[test]
-    fn what_was_recorded_is_read_back() {
+    fn recorded_counts_are_read_back() {
         let text = "# comment = 3\nput-8 = 58\npoll-64 = 828.5\n";
         let wanted = [("put-8".to_owned(), 58.0), ("poll-64".to_owned(), 828.5)];
         assert_eq!(parse(text), wanted);

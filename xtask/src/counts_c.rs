@@ -32,7 +32,7 @@ const VARIANTS: [Variant; 3] = [
     },
 ];
 
-/// Counts all rows; what cannot be counted is nothing.
+/// Counts all rows; `None` for a row that cannot be counted.
 pub(crate) fn count(run: &mut Run) -> Vec<(String, Option<f64>)> {
     let place = target().join("bench-counts");
     let mut build = cargo(&["build", "--profile", "bench-counts"]);

@@ -94,7 +94,7 @@ pub(crate) fn each(run: &mut Run, names: &[String], time: Duration) {
 }
 
 fn one(program: &Path, built: &Path, name: &str, time: Duration) -> Command {
-    // What it finds on its way is kept for the next run, outside of the repository.
+    // Inputs that it finds are kept for the next run, outside of the repository.
     let found = built.join("corpus").join(name);
     let failures = built.join("failures");
     for directory in [&found, &failures] {

@@ -5,7 +5,7 @@ use crate::tidy::{self, File};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What `cargo xtask lines` takes.
+/// Options of `cargo xtask lines`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Another checkout to count, such as one of an earlier commit

@@ -2,7 +2,7 @@
 
 use crate::command::{cargo, root};
 
-/// What prints a page, and where it is kept.
+/// The command that prints a page, and the page's file.
 const PAGES: [(&[&str], &str); 1] = [(
     &["info", "--settings", "--man"],
     "docs/man/argonet-settings.7",

@@ -32,7 +32,7 @@ pub(crate) fn circumstances() -> String {
     )
 }
 
-/// What stands above the table.
+/// The page above the table.
 const HEAD: &str = "# Last full run
 
 Written by `cargo xtask full`, a row after each stage. `cargo xtask full --only STAGE` replaces one

@@ -6,7 +6,7 @@ use crate::suite::Run;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is measured, and its limit in bytes: a twentieth above what it had when that was set.
+/// Measured sizes, and their limits in bytes: a twentieth above the size when the limit was set.
 const LIMITS: [(&str, u64); 5] = [
     ("the archive", 10_100_000),
     ("hello as linked", 5_250_000),

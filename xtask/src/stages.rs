@@ -1,4 +1,4 @@
-//! What each stage runs.
+//! The stages.
 
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
@@ -233,8 +233,8 @@ pub(crate) fn unit(run: &mut Run) {
     loom(run);
 }
 
-/// How connections of tcp are made, and what becomes of a stream and of what travels beside it when
-/// they break: many more seeds.
+/// Making connections of tcp, and keeping a stream and its payloads whole when they break: many
+/// more seeds.
 fn connections(run: &mut Run) {
     let seeds = budget::CONNECTION_SEEDS_FULL.to_string();
     let mut command = cargo(&["test", "--package", "argonet-conduit", "--lib", "--"]);
@@ -413,7 +413,7 @@ pub(crate) fn networks(run: &mut Run) {
     }
 }
 
-/// What C sees, and what it is promised.
+/// The headers as C sees them, and their promises.
 pub(crate) fn c(run: &mut Run) {
     let base = commit_base(run);
     for name in C_TESTS {

@@ -7,7 +7,7 @@ use crate::tally::Tally;
 use crate::{asan, fuzz, stages, tools, tsan};
 use std::time::{Duration, Instant};
 
-/// How much is done, and what is a failure beside tests that fail.
+/// How much is done, and the failures beside tests that fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Effort {
     /// As on any machine, before every commit: nothing else is a failure, neither time nor what the
@@ -21,7 +21,7 @@ pub(crate) enum Effort {
     Full,
 }
 
-/// What a stage gets: its effort, when it is ended, and where it counts.
+/// Input of a stage: its effort, its end, and its counts.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) effort: Effort,
@@ -58,7 +58,7 @@ impl Outcome {
 pub(crate) struct Suite {
     effort: Effort,
     begun: Instant,
-    /// What all stages together may take.
+    /// The time limit of all stages together.
     whole: Option<Duration>,
     outcomes: Vec<Outcome>,
 }
@@ -77,7 +77,7 @@ const STAGES: [(Budget, Stage); 8] = [
     (budget::ASAN, asan::asan),
 ];
 
-/// What only a full run does after that.
+/// Stages that only a full run has, after those.
 const FULL_STAGES: [(Budget, Stage); 2] = [(budget::TSAN, tsan::tsan), (budget::FUZZ, fuzz::all)];
 
 impl Suite {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program, and what is skipped without it.
+/// A program, and the tests that are skipped without it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tool {
     pub(crate) program: &'static str,
@@ -35,12 +35,12 @@ const TOOLS: [Tool; 12] = [
         "clang-19",
         "headers in the newest versions of C and C++",
     ),
-    tool("make", "make", "what builds with an installation"),
-    tool("cmake", "cmake", "what builds with an installation"),
+    tool("make", "make", "clients built with an installation"),
+    tool("cmake", "cmake", "clients built with an installation"),
     tool(
         "pkg-config",
         "pkg-config",
-        "what builds with an installation",
+        "clients built with an installation",
     ),
     tool(
         "nm",
@@ -94,7 +94,7 @@ fn packages(tools: &[Tool]) -> Vec<&'static str> {
     packages
 }
 
-/// What to say where tests were skipped: which Debian packages would run some of them.
+/// Advice where tests were skipped: the Debian packages that would run some of them.
 fn advice_for(missing: &[Tool]) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
@@ -146,7 +146,7 @@ pub(crate) fn setup(dry_run: bool) -> bool {
     }
     if !exists("apt-get", &["--version"]) {
         eprintln!(
-            "there is no apt-get: install what these packages of Debian have by this system's means: {}",
+            "there is no apt-get; install the equivalents of these Debian packages: {}",
             packages.join(" ")
         );
         return false;
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_told_by_package_and_once() {
+    fn missing_programs_are_listed_once_a_package() {
         let all = advice_for(&missing_where(|_| false));
         for tool in TOOLS {
             let begin = format!("(Debian package {})", tool.package);

@@ -7,7 +7,8 @@ use crate::tsan_c;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What ThreadSanitizer needs of the stable compiler; std is not compiled anew, hence the second.
+/// Flags that ThreadSanitizer needs of the stable compiler; std is not compiled anew, hence the
+/// second.
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 
 /// Packages whose unit tests run, and further test programs of theirs.

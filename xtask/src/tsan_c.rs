@@ -1,6 +1,5 @@
 //! C programs under ThreadSanitizer: those of `tests/c` with several threads, compiled for it and
-//! linked with a library that is, so that what C does inline and what the library does are seen as
-//! one.
+//! linked with a library that is, so that inline code of C and the library are seen as one.
 
 use crate::command::{output, root};
 use crate::stages::TRIPLE;
@@ -32,7 +31,7 @@ const REPEATS: u32 = 3;
 /// Debugging or not: locks are the header's or the library's.
 const KINDS: [(&str, &[&str]); 2] = [("", &["-O1"]), (", debug", &["-O0", "-DGASNET_DEBUG=1"])];
 
-/// What it takes to build a program.
+/// The files and options for the build of a program.
 struct Kit {
     /// The library, compiled for the sanitizer.
     library: PathBuf,

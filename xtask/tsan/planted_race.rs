@@ -2,8 +2,8 @@
 //! as it builds everything else and is content only if ThreadSanitizer reports it, so that a switch
 //! that stopped working, or a suppression that hides too much, is noticed.
 //!
-//! The number is made as much of ours is: by the first thread that needs it. What that thread does
-//! to it before its next release counts as part of the making, for which there is a suppression,
+//! The number is made as much of ours is: by the first thread that needs it. Accesses of that
+//! thread before its next release count as part of the making, for which there is a suppression,
 //! hence the counter.
 
 use std::cell::UnsafeCell;

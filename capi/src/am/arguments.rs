@@ -60,8 +60,8 @@ fn too_many(nargs: usize, function: &str) -> ! {
     )
 }
 
-/// Ends the job if a message cannot be for this index of an endpoint. Which handler stands there is
-/// known at the target alone; in debug builds a sender that has one too compares.
+/// Ends the job if a message cannot be for this index of an endpoint. Only the target knows the
+/// handler of the index; in debug builds a sender that has one for it too compares.
 #[inline]
 pub(crate) fn check_handler(
     job: &Job,
@@ -82,7 +82,7 @@ pub(crate) fn check_handler(
     }
 }
 
-/// What this process has registered with its endpoint of this index.
+/// The handler of this process's endpoint of that index, if one is registered.
 fn own_entry(job: &Job, endpoint: u8, handler: HandlerIndex) -> Option<&'static Entry> {
     if endpoint == 0 {
         return job.handlers.entry(handler.0);
@@ -105,7 +105,7 @@ fn not_the_clients(job: &Job, handler: HandlerIndex, function: &str) -> ! {
 /// Flags that a message may have, one `SEG` flag for each side.
 const KNOWN: u32 = IMMEDIATE | SELF_DISPOSITION | PEER_DISPOSITION | COPY;
 
-/// `GEX_FLAG_AM_PREPARE_LEAST_*`, which mean nothing to those who prepare.
+/// `GEX_FLAG_AM_PREPARE_LEAST_*`, which mean nothing to prepares.
 pub(crate) const LEAST: u32 = number32("GEX_FLAG_AM_PREPARE_LEAST_CLIENT") | LEAST_ALLOC;
 pub(crate) const LEAST_ALLOC: u32 = number32("GEX_FLAG_AM_PREPARE_LEAST_ALLOC");
 

@@ -13,8 +13,8 @@ use crate::flags::IMMEDIATE;
 use crate::hsl;
 use crate::job::{Job, Receiver, fatal};
 
-/// Sends a message whose handler has been checked; what C returns. A long for a further endpoint
-/// has in place of an offset what its sender gave as its destination.
+/// Sends a message whose handler has been checked; returns the code for C. A long for a further
+/// endpoint has its sender's destination address in place of an offset.
 #[cold]
 #[inline(never)]
 pub(crate) fn send(
@@ -80,7 +80,7 @@ pub(crate) fn check_exists(job: &Job, ctx: &ThreadCtx, to: Receiver, function: &
     }
 }
 
-/// What is there, if it can be known now and anything is to be checked.
+/// The state of the endpoint there, if it can be known now and there is something to check.
 pub(crate) fn state_there(
     job: &Job,
     ctx: &ThreadCtx,
@@ -88,7 +88,7 @@ pub(crate) fn state_there(
     function: &str,
 ) -> Option<EndpointState> {
     let engine = &job.joined.engine;
-    // A handler, or who holds a lock that handlers take, cannot wait for an answer.
+    // A handler, or a thread that holds a lock that handlers take, cannot wait for an answer.
     let unknown = !job.debug
         || to.ends.to == 0
         || hsl::held() > 0

@@ -80,10 +80,10 @@ fn run_unchecked(entry: &'static Entry, delivery: &mut Delivery<'_>) {
     }
 }
 
-/// What a handler of a medium or long gets for its payload.
+/// The payload arguments of a medium's or long's handler.
 fn payload(delivery: &mut Delivery<'_>) -> (*mut c_void, usize) {
     if delivery.category() == Category::Long {
-        // What the sender said, whether anything is there or not.
+        // The length that the sender gave, also of an empty payload.
         let bytes = delivery.payload().len();
         let there = match delivery.address() {
             Some(there) => there as *mut c_void,
@@ -140,7 +140,7 @@ fn run_checked(job: &Job, entry: &'static Entry, delivery: &mut Delivery<'_>) {
 
 /// Ends the job, as there is no function for a message.
 #[cold]
-pub(crate) fn nobody(delivery: &mut Delivery<'_>) {
+pub(crate) fn no_handler(delivery: &mut Delivery<'_>) {
     let (index, from, to) = (delivery.handler(), delivery.source(), delivery.rank());
     let ends = delivery.endpoints();
     let (mut there, mut between) = (String::new(), String::new());

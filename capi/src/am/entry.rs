@@ -1,4 +1,4 @@
-//! What a client says of a handler.
+//! A client's entry for a handler.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::offset_of;
@@ -63,7 +63,7 @@ impl Entry {
         Cow::Owned(format!("\"{}\"", name.to_string_lossy().escape_debug()))
     }
 
-    /// What is wrong with a message for this handler.
+    /// Reports why a message does not fit this handler.
     pub(crate) fn mismatch(
         &self,
         category: Category,

@@ -1,7 +1,7 @@
 //! Longs to memory that their target has bound without attaching it: to its primordial endpoint,
-//! where the engine refuses them as it refuses what lies outside of an attached segment, so that
-//! they come here, and to further ones. A network would leave the refusal to the target, who cannot
-//! hand them on.
+//! where the engine refuses them like every place outside of an attached segment, so that they come
+//! here, and to further ones. A network would leave the refusal to the target, which cannot hand
+//! them on.
 
 use argonet_am::{AmError, Delivery, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};
@@ -43,7 +43,7 @@ pub(crate) fn refusal(job: &Job, to: JobRank, message: &Message<'_>) -> Option<A
         return None;
     };
     let engine = &job.joined.engine;
-    // What is mapped here need not be asked for.
+    // The owner of memory that is mapped here need not be asked.
     let unknown = to.0 < engine.size()
         && !bytes.is_empty()
         && engine.directory().attached_bytes(to) == 0
@@ -88,8 +88,8 @@ pub(crate) fn request(
     send(job, ctx, receiver, message, bytes, address, flags)
 }
 
-/// Sends a request to a further endpoint, into what is bound there: bytes and, in place of an
-/// offset, what the caller gave as their destination.
+/// Sends a request to a further endpoint, into the segment bound there: bytes and, in place of an
+/// offset, the caller's destination address.
 pub(crate) fn to_further(
     job: &Job,
     ctx: &ThreadCtx,

@@ -35,21 +35,22 @@ impl Default for Handlers {
 /// Why handlers cannot be registered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// What the table says is not allowed.
+    /// An entry of the table is not allowed.
     Bad(String),
     /// No index is left.
     Full(String),
 }
 
 impl Handlers {
-    /// Lets messages for all indices of clients come here: what is registered later is found.
+    /// Lets messages for all indices of clients come here, so that handlers registered later are
+    /// found.
     pub(crate) fn register(&'static self, table: &mut HandlerTable) -> Result<(), AmError> {
         for (index, entry) in (CLIENT_BASE.0..=u8::MAX).zip(&self.entries) {
             let run = move |delivery: &mut Delivery<'_>| {
                 // SAFETY: null, or an entry that was leaked.
                 match unsafe { entry.load(Ordering::Acquire).as_ref() } {
                     Some(entry) => call::run(entry, delivery),
-                    None => call::nobody(delivery),
+                    None => call::no_handler(delivery),
                 }
             };
             table.register_at(
@@ -69,7 +70,7 @@ impl Handlers {
         for index in CLIENT_BASE.0..=u8::MAX {
             let run = move |delivery: &mut Delivery<'_>| match self.entry_or(job.handlers, index) {
                 Some(entry) => call::run(entry, delivery),
-                None => call::nobody(delivery),
+                None => call::no_handler(delivery),
             };
             let name = format!("C handler {index}");
             table.register_at(HandlerIndex(index), &name, Box::new(run))?;
@@ -154,7 +155,7 @@ impl Handlers {
     }
 }
 
-/// What is wrong with index and function of an entry, whatever else is registered.
+/// Checks index and function of an entry, apart from other entries.
 fn check_untyped(entry: &Entry) -> Result<(), String> {
     let name = entry.named();
     if entry.index != 0 && entry.index < CLIENT_BASE.0 {
@@ -170,7 +171,7 @@ fn check_untyped(entry: &Entry) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with an entry, whatever else is registered.
+/// Checks an entry, apart from other entries.
 fn check(entry: &Entry) -> Result<(), String> {
     check_untyped(entry)?;
     let (name, index) = (entry.named(), entry.index);

@@ -41,7 +41,7 @@ fn any_index_is_the_highest_that_no_fixed_one_of_the_call_takes() {
 }
 
 #[test]
-fn what_is_kept_is_a_copy_at_one_place() {
+fn entries_are_copied_and_copies_do_not_move() {
     let handlers = Handlers::default();
     let mut table = [entry(0)];
     handlers.add(&mut table).unwrap();
@@ -67,7 +67,7 @@ fn a_bad_table_registers_nothing_and_stays_as_it_is() {
 }
 
 #[test]
-fn entries_that_cannot_be_are_refused() {
+fn invalid_entries_are_refused() {
     let handlers = Handlers::default();
     let with = |flags, nargs| Entry {
         flags,

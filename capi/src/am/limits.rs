@@ -15,7 +15,7 @@ use crate::am::token::{Token, delivery};
 use crate::export::export;
 use crate::job::{Job, Receiver, Team, fatal, find, job, team, with_job};
 
-/// Bytes of a long: what C's `int` holds, as clients keep lengths there.
+/// Bytes of a long: the greatest `int` of C, as clients keep lengths there.
 const LONGEST: usize = c_int::MAX as usize;
 
 /// Bytes of a long that is written in the library's memory.
@@ -39,8 +39,7 @@ pub(crate) fn longest(job: &Job) -> usize {
     job.joined.engine.conduit().limits().long.min(LONGEST)
 }
 
-/// What holds for every message of the job, or, before there is one, for those of every conduit
-/// that it may have.
+/// Limits of every message of the job, or, before there is one, of every conduit that it may have.
 fn limits() -> Limits {
     match find() {
         Some(job) => job.joined.engine.conduit().limits(),
@@ -140,7 +139,7 @@ fn check_capable(team: &Team, other: u32, function: &str) {
     });
 }
 
-/// In debug builds, ends the job if what is asked of a token is not for handlers of replies.
+/// In debug builds, ends the job if the token of a reply is asked for the limits of replies.
 fn check_may_reply(job: &Job, delivery: &Delivery<'_>, function: &str) {
     if job.debug && delivery.class() == MessageClass::Reply {
         let (rank, from) = (delivery.rank(), delivery.source());

@@ -10,7 +10,7 @@ use crate::job::fatal;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Local(*mut usize);
 
-/// `const gex_Event_t *`, in questions for limits, which are the same whatever it says.
+/// `const gex_Event_t *`, in questions for limits, which do not depend on it.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct AnyLocal(*const usize);

@@ -20,7 +20,7 @@ use crate::export::export;
 use crate::flags::{IMMEDIATE, SELF_OFFSET};
 use crate::job::{Job, Receiver, Team, fatal, job, with_job};
 
-/// What all prepares are given.
+/// Arguments that all prepares have.
 struct Wanted {
     function: &'static str,
     class: MessageClass,
@@ -177,7 +177,7 @@ fn prepare_in_place(
     room::open(open)
 }
 
-/// Prepares a reply. There is room for any that is sent; what is canceled must not take it, so that
+/// Prepares a reply. There is room for any reply that is sent; a canceled one must not take it, so
 /// the payload is written elsewhere.
 ///
 /// # Safety
@@ -201,7 +201,7 @@ fn check_may_reply(delivery: &Delivery<'_>, function: &str) {
     }
 }
 
-/// What all commits are given.
+/// Arguments that all commits have.
 struct Commit {
     function: &'static str,
     category: Category,
@@ -262,7 +262,7 @@ impl Commit {
     }
 }
 
-/// Sends a request; what C returns.
+/// Sends a request; returns the code for C.
 ///
 /// # Safety
 /// The arguments are there; the buffer that was prepared is still.

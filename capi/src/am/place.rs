@@ -101,8 +101,8 @@ pub(crate) fn destination(
     engine.offset_of(to, address.addr() as u64)
 }
 
-/// The same for an endpoint of the target. What is bound to a further one is known there alone, so
-/// that what the caller has given stays as it is.
+/// The same for an endpoint of the target. Only the target knows the segment of a further one, so
+/// the caller's address stays as it is.
 #[inline]
 pub(crate) fn destination_at(
     job: &Job,

@@ -14,7 +14,7 @@ use crate::am::token::{Token, delivery, receiving};
 use crate::export::export;
 use crate::job::{Job, Receiver, fatal, job};
 
-/// Sends a reply. There is room for it, so that it is sent at once, whatever the flags say.
+/// Sends a reply. There is room for it, so it is sent at once; the flags make no difference.
 #[inline]
 pub(crate) fn answer(
     job: &Job,
@@ -54,7 +54,7 @@ fn check(job: &Job, flags: u32, function: &str) {
     }
 }
 
-/// Who gets the reply to a message.
+/// The receiver of the reply to a message.
 #[inline]
 pub(crate) fn requester(delivery: &Delivery<'_>) -> Receiver {
     Receiver {
@@ -67,7 +67,7 @@ pub(crate) fn requester(delivery: &Delivery<'_>) -> Receiver {
 /// method.
 pub(crate) struct Reply {
     pub(crate) function: &'static str,
-    /// That of a handler that runs, or null.
+    /// The token of a handler that runs, or null.
     pub(crate) token: *mut Token,
     pub(crate) what: What,
     /// As many as `what` says, for as long as this lives.
@@ -76,7 +76,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// What is being replied to. Ends the job if there is nothing, or it cannot be now.
+    /// The request that is replied to. Ends the job if there is nothing, or it cannot be now.
     ///
     /// # Safety
     /// The token is as the field says; nothing else is done with it until the result is gone.
@@ -110,7 +110,7 @@ impl Reply {
     }
 
     /// # Safety
-    /// `src` is the caller's to read, and what `lc_opt` leads to, to write, as the header asks. The
+    /// The caller may read `src`, and write the event behind `lc_opt`, as the header asks. The
     /// handler's own payload may be among the source.
     #[inline(always)]
     pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {

@@ -43,7 +43,7 @@ pub(crate) unsafe fn both_sides(
     (team.endpoint(), team.receiver(rank, function))
 }
 
-/// Sends a message; what C returns.
+/// Sends a message; returns the code for C.
 #[inline]
 pub(crate) fn send(
     job: &Job,
@@ -88,9 +88,9 @@ pub(crate) fn send(
     }
 }
 
-/// A request has been sent; what C returns. One to the own rank is handled at once, which clients
-/// of other implementations rely on: a thread may signal the other threads of its rank by a message
-/// to that rank, and then wait outside of the library.
+/// Finishes a request that was sent; returns the code for C. A request to the own rank is handled
+/// at once, which clients of other implementations rely on: a thread may signal the other threads
+/// of its rank by a message to that rank, and then wait outside of the library.
 #[inline(always)]
 pub(crate) fn sent(job: &Job, ctx: &ThreadCtx, to: JobRank, function: &str) -> c_int {
     if to == job.joined.engine.rank() {
@@ -202,7 +202,7 @@ impl Request<'_> {
     }
 
     /// # Safety
-    /// `src` is the caller's to read, and what `lc_opt` leads to, to write, as the header asks.
+    /// The caller may read `src`, and write the event behind `lc_opt`, as the header asks.
     #[inline(always)]
     pub(crate) unsafe fn medium(&self, src: *const c_void, bytes: usize, lc_opt: Local) -> c_int {
         lc_opt.check(MessageClass::Request, self.function);

@@ -13,7 +13,7 @@ use crate::am::local::Local;
 use crate::am::token::Token;
 use crate::job::{Receiver, fatal, job};
 
-/// What a `gex_AM_SrcDesc_t` leads to: a thread's place for a payload that is being negotiated.
+/// Target of a `gex_AM_SrcDesc_t`: a thread's place for a payload that is being negotiated.
 #[derive(Default)]
 pub(crate) struct Room {
     open: Option<Open>,
@@ -21,7 +21,7 @@ pub(crate) struct Room {
     own: Vec<u128>,
 }
 
-/// What was prepared.
+/// A prepared payload.
 pub(crate) struct Open {
     pub(crate) class: MessageClass,
     pub(crate) category: Category,
@@ -53,8 +53,8 @@ thread_local! {
     };
 }
 
-/// Gives back what a thread that ends has. A payload that it has prepared and neither committed nor
-/// canceled is an error, reported in debug builds; what it takes of the ring to its target would
+/// Gives back the room of a thread that ends. A payload that it has prepared and neither committed
+/// nor canceled is an error, reported in debug builds; its room in the ring to its target would
 /// hold up all messages after it, so it is canceled.
 pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
     let room = ROOM.with_borrow_mut(core::mem::take);
@@ -104,7 +104,7 @@ pub(crate) fn buffer(bytes: usize) -> Vec<u128> {
     buffer
 }
 
-/// What was prepared is sent or dropped; keeps its buffer for the next one.
+/// Ends a payload that was sent or dropped; keeps its buffer for the next one.
 pub(crate) fn done(open: Open) {
     ROOM.with_borrow_mut(|room| {
         if open.own.len() > room.own.len() {
@@ -113,7 +113,7 @@ pub(crate) fn done(open: Open) {
     });
 }
 
-/// Keeps what was prepared.
+/// Keeps a prepared payload.
 pub(crate) fn open(what: Open) -> *const Room {
     ROOM.with_borrow_mut(|room| {
         room.open = Some(what);
@@ -164,7 +164,7 @@ fn not_open(function: &str) -> ! {
 }
 
 impl Open {
-    /// Ends the job if a commit is not for what was prepared.
+    /// Ends the job if a commit does not fit the prepared payload.
     pub(crate) fn check(&self, what: What, bytes: usize, destination: *mut c_void, function: &str) {
         if what.nargs() != self.nargs {
             fatal(

@@ -1,4 +1,4 @@
-//! Tokens: what a handler knows of its message, and replies with.
+//! Tokens, by which a handler asks about its message, and replies.
 
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -12,7 +12,7 @@ use crate::am::entry::Entry;
 use crate::export::export;
 use crate::job::{Endpoint, Job, fatal, job};
 
-/// What a `gex_Token_t` leads to: a message that is being delivered.
+/// Target of a `gex_Token_t`: a message that is being delivered.
 #[repr(transparent)]
 pub(crate) struct Token(Delivery<'static>);
 
@@ -58,7 +58,7 @@ pub(crate) unsafe fn delivery<'a>(token: *mut Token, function: &str) -> &'a mut 
             "the token is not that of the handler that runs in this thread: a token is good until its handler returns",
         );
     }
-    // SAFETY: this function's contract. What borrows from the message is gone before the handler
+    // SAFETY: this function's contract. All borrows from the message end before the handler
     // returns.
     let token = unsafe { &mut *token };
     &mut token.0

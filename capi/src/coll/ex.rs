@@ -42,7 +42,7 @@ export! {
         unsafe { Asked::new(FUNCTION, tm).start(Call::of(Kind::Barrier)) }
     }
 
-    /// What `gex_Coll_BroadcastNB` calls.
+    /// Behind `gex_Coll_BroadcastNB`.
     fn argonet_broadcast(tm: *const Team, root: u32, dst: *mut c_void, src: *const c_void, nbytes: usize, flags: u32) -> Event {
         const FUNCTION: &str = "gex_Coll_BroadcastNB";
         no_flags(FUNCTION, flags);

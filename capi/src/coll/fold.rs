@@ -1,4 +1,4 @@
-//! What C says of a reduction: type, operation, lengths, and a function of its own.
+//! A reduction as C describes it: type, operation, lengths, and a function of its own.
 
 use core::ffi::c_void;
 

@@ -29,8 +29,8 @@ const OUT: [c_int; 3] = [
     number32("GASNET_COLL_OUT_ALLSYNC") as c_int,
 ];
 const LOCAL: c_int = number32("GASNET_COLL_LOCAL") as c_int;
-/// What is known besides, and changes nothing: where memory lies is found out, there are no images
-/// but ranks, and nothing searches while a program runs.
+/// Further flags, which change nothing: the place of memory is found out, there are no images but
+/// ranks, and nothing searches while a program runs.
 const HINTS: c_int = (number32("GASNET_COLL_FIXED_THREADS_PER_NODE")
     | number32("GASNET_COLL_DST_IN_SEGMENT")
     | number32("GASNET_COLL_SRC_IN_SEGMENT")
@@ -73,7 +73,7 @@ fn meets(function: &str, flags: c_int) -> Meets {
     meets
 }
 
-/// What is copied, between which memory, and with which flags.
+/// The data of an operation: lengths, memory and flags.
 #[derive(Clone, Copy)]
 struct Data {
     dst: *mut c_void,
@@ -122,7 +122,7 @@ fn wait(function: &str, event: Event) {
 }
 
 export! {
-    /// What `GASNET_TEAM_ALL` stands for.
+    /// The value of `GASNET_TEAM_ALL`.
     fn argonet_coll_team_all() -> *const Team {
         job("GASNET_TEAM_ALL").world.handle()
     }

@@ -24,7 +24,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 struct Asked<'a> {
     function: &'a str,
     team: &'a Team,
-    /// What the root is called there, and the root; of kinds that have one.
+    /// The name of the root's argument, and the root; of kinds that have one.
     root: Option<(&'a str, u32)>,
     /// How many blocks this member gives and gets.
     blocks: (usize, usize),

@@ -39,7 +39,7 @@ pub(super) struct Block {
     pub(super) freed: Option<Place>,
 }
 
-/// What is wrong with a block.
+/// Damage to a block.
 pub(super) enum Damage {
     /// A byte so far before the block was written.
     Before(usize),
@@ -95,8 +95,7 @@ impl Block {
     /// `address` came from `new` with this block's bytes, and was not released.
     pub(super) unsafe fn damage(&self, address: *const u8, fill: Option<Fill>) -> Option<Damage> {
         // SAFETY: this function's contract. The client may write to its memory at any time: bytes
-        // are read one by one and volatile, and whatever they are, each is compared with one
-        // number.
+        // are read one by one and volatile, and each is compared with one number.
         let read = |offset: isize| unsafe { address.offset(offset).read_volatile() };
         for at in 0..GUARD_BYTES {
             if read(at as isize - GUARD_BYTES as isize) != guard_byte(address as usize, at) {

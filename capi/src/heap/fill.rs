@@ -1,4 +1,4 @@
-//! What memory is filled with when it is allocated or freed.
+//! Patterns that fill memory when it is allocated or freed.
 
 /// One byte again and again, or a word of eight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

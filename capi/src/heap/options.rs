@@ -1,4 +1,4 @@
-//! What the user wants of the checks: `GASNET_MALLOC_*`.
+//! The user's choice of checks: `GASNET_MALLOC_*`.
 
 use argonet_settings::{
     MALLOC_CLOBBER, MALLOC_CLOBBERVAL, MALLOC_EXTRACHECK, MALLOC_FILE, MALLOC_INIT, MALLOC_INITVAL,
@@ -10,9 +10,9 @@ use crate::job::fatal;
 use crate::tools::settings_of;
 
 pub(super) struct Options {
-    /// What memory holds that was allocated, if that is wanted.
+    /// Fills allocated memory, if that is wanted.
     pub(super) init: Option<Fill>,
-    /// What freed memory holds, likewise.
+    /// Fills freed memory, likewise.
     pub(super) clobber: Option<Fill>,
     /// Freed memory is kept, so that no later allocation gets it.
     pub(super) leak_all: bool,

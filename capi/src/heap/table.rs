@@ -30,7 +30,7 @@ pub(crate) struct Stats {
 /// How many of the last releases are remembered, so that a second one is reported with its first.
 const REMEMBERED: usize = 1024;
 
-/// Blocks by their address, and what came of others.
+/// Blocks by their address, and the last ones that were freed.
 pub(super) struct Table {
     pub(super) options: Options,
     pub(super) blocks: BTreeMap<usize, Block>,
@@ -40,7 +40,7 @@ pub(super) struct Table {
     checked: usize,
 }
 
-/// A call of the client's: what it is, and where.
+/// A call of the client's: its name and place.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub(super) function: &'static str,
@@ -63,8 +63,8 @@ impl Call {
 
 static TABLE: OnceLock<Mutex<Table>> = OnceLock::new();
 
-/// How long the end of the process waits for who has the table: that may be the thread that ends
-/// it, with an error.
+/// How long the end of the process waits for the holder of the table: that may be the thread that
+/// ends it, with an error.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The table, if anything was ever allocated or asked, and no thread holds it.

@@ -1,4 +1,4 @@
-//! Handler-safe locks: the waiting of those who find one held, and the checks of debug builds. A
+//! Handler-safe locks: the waiting of threads that find one held, and the checks of debug builds. A
 //! wait never polls: a handler on the same thread might want the same lock.
 
 mod checked;

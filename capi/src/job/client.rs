@@ -48,7 +48,7 @@ impl Client {
     }
 }
 
-/// What is wrong with the arguments of `gex_Client_Init`.
+/// Checks the arguments of `gex_Client_Init`.
 fn check(variant: &Variant, flags: u32) -> Result<(ThreadMode, SegmentMode), String> {
     let modes = variant.mode().zip(variant.segment());
     let Some(modes) = modes.filter(|_| variant.fits()) else {
@@ -158,7 +158,7 @@ fn init(
 
 /// How a program begins.
 pub(crate) struct Start<'a> {
-    /// What C calls the call.
+    /// Name of the call in C.
     pub(crate) function: &'static str,
     pub(crate) variant: &'static Variant,
     pub(crate) name: &'a CStr,
@@ -213,8 +213,7 @@ pub(crate) fn is_second(function: &str) -> Option<c_int> {
 }
 
 export! {
-    /// Joins the job: what `gex_Client_Init` calls, with the variant that the program was linked
-    /// with.
+    /// Joins the job. `gex_Client_Init` calls it with the variant that the program was linked with.
     fn argonet_client_init(variant: *const Variant, client: *mut *const Client, ep: *mut *const Endpoint, tm: *mut *const Team, name: *const c_char, argc: *mut c_int, argv: *mut *mut *mut c_char, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_Client_Init";
         if let Some(code) = is_second(FUNCTION) {

@@ -33,8 +33,7 @@ pub(crate) struct Location {
     pub(crate) endpoint: u16,
 }
 
-/// What a `gex_EP_t` leads to. Lives as long as the process: the interface has no way to destroy
-/// one.
+/// Target of a `gex_EP_t`. Lives as long as the process: the interface has no way to destroy one.
 pub(crate) struct Endpoint {
     index: u32,
     flags: u32,
@@ -66,7 +65,7 @@ impl Endpoint {
         self.index
     }
 
-    /// What the client has registered with it; `None` if it cannot have messages.
+    /// Handlers that the client has registered with it; `None` if it cannot have messages.
     pub(crate) fn handlers(&self) -> Option<&'static Handlers> {
         self.handlers
     }
@@ -102,7 +101,7 @@ impl Endpoint {
             .is_ok()
     }
 
-    /// What `gex_TM_Pair` gives: always the same for the same indices.
+    /// The result of `gex_TM_Pair`: always the same for the same indices.
     pub(crate) fn pair(&'static self, remote: u32, job: &Job) -> Option<&'static Team> {
         let engine = &job.joined.engine;
         let make = || Box::new(Team::pair(self, remote, engine.rank().0, engine.size()));
@@ -134,7 +133,7 @@ export! {
         if capabilities & AM != 0 {
             let own: &'static Handlers = Box::leak(Box::default());
             // A handler that runs at once and asks which endpoint this is waits for the lock, and
-            // so for what is below.
+            // so for the code below.
             if let Err(error) = own.open(job, index) {
                 return refuse(FUNCTION, RESOURCE, &error.to_string());
             }

@@ -1,4 +1,4 @@
-//! What calls return, in numbers and words, and how a call ends the job.
+//! Codes that calls return, in numbers and words, and the end of the job by a call.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::io::Write;

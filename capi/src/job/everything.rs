@@ -1,4 +1,4 @@
-//! What of a process's memory others reach, and `GASNET_SEGMENT_EVERYTHING`: all of it, from the
+//! Memory of a process that others reach, and `GASNET_SEGMENT_EVERYTHING`: all of it, from the
 //! start.
 
 use core::sync::atomic::Ordering;

@@ -35,7 +35,7 @@ struct HooksAt {
     attached: *const AtomicPtr<c_void>,
 }
 
-// SAFETY: the pointers are written by the linker alone, and what they point to is atomic.
+// SAFETY: the pointers are written by the linker alone, and their targets are atomic.
 unsafe impl Sync for HooksAt {}
 
 unsafe extern "C" {
@@ -44,7 +44,7 @@ unsafe extern "C" {
 
 type Hook = unsafe extern "C" fn(*mut c_void, usize);
 
-/// What the program says a segment may become, for users who say nothing.
+/// The program's limit for segments, where the user sets none.
 pub(crate) fn segment_limit() -> Option<SegmentLimit> {
     // SAFETY: null, or a variable that lives as long as the program.
     let text = unsafe { argonet_hooks_at.segment_text.as_ref() };

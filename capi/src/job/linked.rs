@@ -1,5 +1,5 @@
-//! What this process was linked with: the library of a conduit and a thread mode, which says so
-//! before `main`.
+//! The variant that this process was linked with: the library of a conduit and a thread mode, which
+//! registers itself before `main`.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::offset_of;
@@ -20,7 +20,7 @@ pub(crate) struct Variant {
     debug: u32,
     segment: u32,
     conduit: *const c_char,
-    /// What its clients have as `GASNET_ERR_*`, in the order of [`Code`].
+    /// Its clients' values of `GASNET_ERR_*`, in the order of [`Code`].
     errors: [c_int; CODES],
 }
 
@@ -30,8 +30,7 @@ const VERSION: u32 = 3;
 /// How many codes there are beside `GASNET_OK`.
 const CODES: usize = 5;
 
-/// What a call returns that fails. Which number that is depends on the conduit that a program was
-/// linked for.
+/// The error that a call returns. Its number depends on the conduit that a program was linked for.
 #[repr(usize)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Code {
@@ -104,7 +103,7 @@ impl Variant {
     }
 }
 
-/// What was linked. Stored before `main`, or when a job starts; loaded by all.
+/// The variant that was linked. Stored before `main`, or when a job starts; loaded by all.
 static LINKED: AtomicPtr<Variant> = AtomicPtr::new(null_mut());
 
 /// The library of a conduit that this process was linked with, if it has said so.
@@ -114,7 +113,7 @@ pub(crate) fn linked() -> Option<&'static Variant> {
     unsafe { LINKED.load(Ordering::Acquire).as_ref() }
 }
 
-/// This is what the process was linked with.
+/// Records the variant that the process was linked with.
 pub(crate) fn linked_with(variant: &'static Variant) {
     if variant.fits() {
         LINKED.store(std::ptr::from_ref(variant).cast_mut(), Ordering::Release);
@@ -122,7 +121,7 @@ pub(crate) fn linked_with(variant: &'static Variant) {
 }
 
 export! {
-    /// What the library of a conduit calls before `main`.
+    /// The library of a conduit calls it before `main`.
     fn argonet_linked_with(variant: *const Variant) {
         // SAFETY: the variant's library passes a static of its own.
         if let Some(variant) = unsafe { variant.as_ref() } {

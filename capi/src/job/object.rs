@@ -1,4 +1,4 @@
-//! What all objects have: a handle that C gives back, and a pointer of the client's.
+//! Fields of all objects: a handle that C gives back, and a pointer of the client's.
 
 use core::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};

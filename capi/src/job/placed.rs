@@ -57,14 +57,14 @@ impl Placed {
         }
     }
 
-    /// What C calls it by.
+    /// Its handle in C.
     pub(crate) fn handle(&self) -> *const Team {
         self.team.as_ptr()
     }
 
-    /// Says where the memory of ranks is, for good: what has to be added to an address of each rank
-    /// from 0 on, or that it cannot be reached. Who synchronizes with the caller may use it; others
-    /// find it or make a call.
+    /// Sets the distances of the ranks' memory, for good: each is added to an address of the rank,
+    /// from 0 on, or is `None` where that cannot be reached. A thread that synchronizes with the
+    /// caller finds them; others find them or make a call.
     pub(crate) fn set_deltas(&self, deltas: &[Option<isize>]) {
         if argonet_trace::is_on() {
             // Every put and get comes to the library, which reports it.

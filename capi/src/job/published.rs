@@ -60,7 +60,7 @@ impl Found {
     ///
     /// # Safety
     /// Each place is null, or the caller's to write.
-    unsafe fn tell(self, owner: *mut *mut c_void, local: *mut *mut c_void, bytes: *mut usize) {
+    unsafe fn write(self, owner: *mut *mut c_void, local: *mut *mut c_void, bytes: *mut usize) {
         let address = |at: usize| match at {
             0 => null_mut(),
             at => core::ptr::with_exposed_provenance_mut(at),
@@ -107,7 +107,7 @@ fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, (Job
     known.ok_or((rank, index))
 }
 
-/// What a rank has bound at an endpoint; it is asked for.
+/// Asks a rank for the segment bound at an endpoint.
 fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str) -> FarBound {
     let engine = &job.joined.engine;
     let mut bound = FarBound::default();
@@ -119,8 +119,7 @@ fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str)
     unsafe { answer.read() }
 }
 
-/// Where what a rank has bound at an endpoint begins, in that rank's process; 0 if nothing is
-/// bound.
+/// The address, in a rank's process, of the segment bound at an endpoint of it; 0 if there is none.
 pub(crate) fn far_base(
     job: &Job,
     ctx: &ThreadCtx,
@@ -178,8 +177,8 @@ export! {
         // call only makes sure that all ranks have bound theirs, and forgets what was bound before.
         with_job(FUNCTION, |job, ctx| {
             let engine = &job.joined.engine;
-            // Before, for the handlers of those who are past it; after, for what other threads have
-            // asked meanwhile.
+            // Before, for the handlers of ranks that are past it; after, for answers that other
+            // threads have got meanwhile.
             engine.far_forget();
             let met = match team.as_made() {
                 None => engine.barrier(ctx, Meeting::Segments).map_err(OpError::from),
@@ -204,7 +203,7 @@ export! {
         let (rank, index) = match find(job, team, rank, FUNCTION) {
             Ok(found) => {
                 // SAFETY: null or the caller's, as the header asks.
-                unsafe { found.tell(owner, local, bytes) };
+                unsafe { found.write(owner, local, bytes) };
                 return Event::DONE;
             }
             Err(_) if flags & IMMEDIATE != 0 => return Event::NO_OP,
@@ -214,8 +213,8 @@ export! {
             // SAFETY: null or the caller's until the event is complete, as the header asks;
             // pointers and sizes have 64 bits, as is checked below.
             unsafe {
-                // What has to be asked for is not mapped here.
-                Found::default().tell(null_mut(), local, null_mut());
+                // A segment that has to be asked for is not mapped here.
+                Found::default().write(null_mut(), local, null_mut());
                 let engine = &job.joined.engine;
                 let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Injection::Blocking);
                 done(FUNCTION, asked)
@@ -236,7 +235,7 @@ export! {
             return BAD_ARG.number();
         }
         // SAFETY: null or the caller's, as the header asks.
-        unsafe { found.tell(owner, local, bytes) };
+        unsafe { found.write(owner, local, bytes) };
         OK
     }
 }

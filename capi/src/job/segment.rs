@@ -17,7 +17,7 @@ use crate::job::everything;
 use crate::job::team::team;
 use crate::job::{BAD_ARG, CData, Client, Job, OK, RESOURCE, Team, given, hooks, job, refuse};
 
-/// What a `gex_Segment_t` leads to.
+/// Target of a `gex_Segment_t`.
 pub(crate) struct Segment {
     base: *mut u8,
     bytes: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Segment {
     cdata: CData,
 }
 
-/// Whose memory a segment is.
+/// The owner of a segment's memory.
 enum Memory {
     /// The rank's span of the job's segments.
     Attached,
@@ -75,7 +75,7 @@ fn allocate(bytes: usize) -> Option<Segment> {
     (!base.is_null()).then(|| Segment::new(base, bytes, Memory::Own(layout)))
 }
 
-/// What is wrong with the arguments of `gex_Segment_Create`.
+/// Checks the arguments of `gex_Segment_Create`.
 fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> Result<(), String> {
     if flags != 0 {
         return Err(format!("flags are {flags:#x}; they must be 0"));
@@ -103,7 +103,7 @@ fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> 
 /// `GEX_MK_HOST`.
 const KIND_HOST: usize = number32("GEX_MK_HOST") as usize;
 
-/// What is wrong with the size of an attached segment. Where all memory is reached it says nothing.
+/// Checks the size of an attached segment. Where all memory is reached, any size is allowed.
 pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {
     if job.is_everything() {
         return Ok(());
@@ -310,5 +310,5 @@ pub(crate) struct Info {
     size: usize,
 }
 
-/// What a `gex_MK_t` leads to; of the one kind that there is nothing is known but its handle.
+/// Target of a `gex_MK_t`; the one kind that there is has nothing but its handle.
 pub(crate) struct Kind(());

@@ -14,7 +14,8 @@ use crate::job::threads::Threads;
 use crate::job::{Client, Endpoint, Placed, Segment, SegmentMode, Teams, fatal};
 use crate::legacy::{Permit, ValueGets};
 
-/// A job, and what C has of it. Made once, never dropped: the process ends with its job.
+/// A job, and the objects that C has of it. Made once, never dropped: the process ends with its
+/// job.
 pub(crate) struct Job {
     pub(crate) joined: Joined,
     /// Whether every call checks all that can be checked.
@@ -30,7 +31,7 @@ pub(crate) struct Job {
     pub(crate) endpoints: Mutex<Vec<&'static Endpoint>>,
     /// The segment that `gex_Segment_Attach` made.
     pub(crate) attached: OnceLock<(OwnSegment, Segment)>,
-    /// What of a process's memory others reach.
+    /// Memory of a process that others reach.
     pub(crate) segments: SegmentMode,
     /// Whether `gex_Segment_Attach` has been called, where that attaches nothing.
     pub(crate) was_attached: AtomicBool,
@@ -91,8 +92,8 @@ fn too_early(function: &str) -> ! {
 pub(crate) fn with_job<R>(function: &str, f: impl FnOnce(&'static Job, &ThreadCtx) -> R) -> R {
     let job = job(function);
     let _inside = job.threads.enter(function);
-    // SAFETY: the functions of this crate keep the engine's contract, or ask C for it: which
-    // threads call, and that what was prepared is committed by its thread. They give the context to
+    // SAFETY: the functions of this crate keep the engine's contract, or ask C for it: the threads
+    // that call, and that a prepared payload is committed by its thread. They give the context to
     // calls of this job's engine alone, and retire no thread.
     unsafe { with_thread(|ctx| f(job, ctx)) }
 }

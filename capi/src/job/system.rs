@@ -1,4 +1,4 @@
-//! What a process asks about its job and host.
+//! Questions of a process about its job and host.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::offset_of;
@@ -33,7 +33,7 @@ pub(crate) struct Node {
 ///
 /// # Safety
 /// `to` is null, or the caller's to write.
-unsafe fn tell<T>(to: *mut T, value: T) {
+unsafe fn write<T>(to: *mut T, value: T) {
     if !to.is_null() {
         // SAFETY: this function's contract.
         unsafe { *to = value };
@@ -44,7 +44,7 @@ unsafe fn tell<T>(to: *mut T, value: T) {
 ///
 /// # Safety
 /// Each is null, or the caller's to write.
-unsafe fn tell_ranks(
+unsafe fn write_ranks(
     job: &Job,
     ranks: &'static [u32],
     info: *mut *const u32,
@@ -55,9 +55,9 @@ unsafe fn tell_ranks(
     let place = ranks.iter().position(|rank| *rank == own);
     // SAFETY: this function's contract.
     unsafe {
-        tell(info, ranks.as_ptr());
-        tell(count, ranks.len() as u32);
-        tell(index, place.unwrap_or(0) as u32);
+        write(info, ranks.as_ptr());
+        write(count, ranks.len() as u32);
+        write(index, place.unwrap_or(0) as u32);
     }
 }
 
@@ -85,8 +85,8 @@ export! {
         if let Some(job) = find() {
             return job.threads.most();
         }
-        // Before there is a job: what it will be. A bad environment is reported when the job
-        // starts.
+        // Before there is a job: the number that it will have. A bad environment is reported when
+        // the job starts.
         let mode = linked().and_then(Variant::mode).unwrap_or(ThreadMode::Par);
         let settings = Settings::from_environment().unwrap_or_default();
         most_threads(mode, settings.get(&MAX_THREADS))
@@ -95,13 +95,13 @@ export! {
     fn gex_System_QueryNbrhdInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
         let job = job("gex_System_QueryNbrhdInfo");
         // SAFETY: null or the caller's, as the header asks.
-        unsafe { tell_ranks(job, &job.neighbors, info, count, index) };
+        unsafe { write_ranks(job, &job.neighbors, info, count, index) };
     }
 
     fn gex_System_QueryHostInfo(info: *mut *const u32, count: *mut u32, index: *mut u32) {
         let job = job("gex_System_QueryHostInfo");
         // SAFETY: null or the caller's, as the header asks.
-        unsafe { tell_ranks(job, &job.ranks, info, count, index) };
+        unsafe { write_ranks(job, &job.ranks, info, count, index) };
     }
 
     fn gex_System_QueryMyPosition(nbrhd_size: *mut u32, nbrhd_rank: *mut u32, host_size: *mut u32, host_rank: *mut u32) {
@@ -110,10 +110,10 @@ export! {
         let (neighborhoods, own) = neighborhood(job, rank.0);
         // SAFETY: null or the caller's, as the header asks.
         unsafe {
-            tell(nbrhd_size, neighborhoods);
-            tell(nbrhd_rank, own);
-            tell(host_size, job.joined.places.hosts());
-            tell(host_rank, job.joined.places.host(rank));
+            write(nbrhd_size, neighborhoods);
+            write(nbrhd_rank, own);
+            write(host_size, job.joined.places.hosts());
+            write(host_rank, job.joined.places.host(rank));
         }
     }
 

@@ -22,8 +22,8 @@ struct Inner {
     gone: VecDeque<Placed>,
     /// Whether the client was warned.
     warned: bool,
-    /// What has to be added to addresses of each rank of the job; empty as long as no segment is
-    /// attached.
+    /// Distances of the job's ranks, each added to an address of the rank's process; empty as long
+    /// as no segment is attached.
     deltas: Box<[Option<isize>]>,
 }
 

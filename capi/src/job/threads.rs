@@ -1,4 +1,4 @@
-//! Which threads of the client call: how many may be live, and in debug builds whether they exclude
+//! Threads of the client that call: how many may be live, and in debug builds whether they exclude
 //! each other where they have promised it.
 
 use std::cell::Cell;
@@ -13,10 +13,10 @@ use crate::am;
 use crate::hsl;
 use crate::job::fatal;
 
-/// What the client's thread mode promises, and what is left to check of it.
+/// The promise of the client's thread mode, and the checks of it.
 pub(crate) struct Threads {
     mode: ThreadMode,
-    /// What `gex_System_QueryMaxThreads` returns.
+    /// The result of `gex_System_QueryMaxThreads`.
     most: u64,
     /// In debug builds for `GASNET_PARSYNC`.
     serial: Option<Serial>,
@@ -32,7 +32,7 @@ impl Threads {
         }
     }
 
-    /// What `gex_System_QueryMaxThreads` returns.
+    /// The result of `gex_System_QueryMaxThreads`.
     pub(crate) fn most(&self) -> u64 {
         self.most
     }
@@ -78,14 +78,14 @@ pub(crate) fn most_threads(mode: ThreadMode, most: u64) -> u64 {
     }
 }
 
-/// What is left over of a thread that ends.
+/// Cleans up after a thread that ends.
 fn left(ctx: &ThreadCtx) {
     const FUNCTION: &str = "the end of a thread";
     let locks = hsl::held();
     if locks > 0 {
         fatal(
             FUNCTION,
-            &format!("it holds {locks} handler-safe locks, which nobody else may unlock"),
+            &format!("it holds {locks} handler-safe locks; unlock them before the thread ends"),
         );
     }
     am::thread_ends(ctx, FUNCTION);

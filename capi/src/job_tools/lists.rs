@@ -80,12 +80,11 @@ impl Display for Bounds {
     }
 }
 
-/// What a word takes at most: an address with its `0x`, or a number with its sign.
+/// Longest word: an address with its `0x`, or a number with its sign.
 pub(super) const WORD_BYTES: usize = 20;
-/// What one entry of a list takes beside its words: brackets, commas, blanks, and its share of a
-/// new line.
+/// Bytes of a list's entry beside its words: brackets, commas, blanks, and its share of a new line.
 const ENTRY_BYTES: usize = 8;
-/// What stands around a list: four words, or five for addresses, among other text and a 0.
+/// Bytes around a list: four words, or five for addresses, among other text and a 0.
 const AROUND_BYTES: usize = 64 + 5 * WORD_BYTES;
 /// Entries in one line.
 const LINE_ENTRIES: usize = 4;
@@ -142,7 +141,7 @@ fn addresses_text(addresses: &[*mut c_void], bytes: usize) -> (String, PieceStat
     (text, stats)
 }
 
-/// A transfer: how much, with whom, to where, from where.
+/// A transfer: bytes, the other rank, destination, source.
 fn transfer(total: usize, peer: &str, dst: &str, src: &str) -> String {
     format!("{total} bytes with {peer}\nto {dst}\nfrom {src}")
 }
@@ -161,7 +160,7 @@ export! {
         room(count, 2)
     }
 
-    /// A list of pieces; what it is together.
+    /// A list of pieces; returns their totals.
     fn argonet_format_memveclist(to: *mut c_char, count: usize, list: *const Piece) -> PieceStats {
         // SAFETY: as many pieces as the caller says.
         let (text, stats) = pieces_text(unsafe { slice(list, count) });

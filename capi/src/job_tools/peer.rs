@@ -1,4 +1,4 @@
-//! Who the other side of an operation is, in words.
+//! The other side of an operation, in words.
 
 use crate::job::Team;
 

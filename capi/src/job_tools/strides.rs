@@ -8,7 +8,7 @@ use crate::job_tools::lists::{Bounds, WORD_BYTES};
 use crate::job_tools::peer::{NAME_BYTES, named};
 use crate::job_tools::{put, slice};
 
-/// What stands around the lists of a transfer: less than this and eight words.
+/// Bytes around the lists of a transfer: less than this and eight words.
 const AROUND_BYTES: usize = 192 + 8 * WORD_BYTES;
 
 /// The most bytes that so many numbers take, with a comma and a blank each, the brackets and a 0.

@@ -20,7 +20,7 @@ fn fill(function: &'static str, rank: u32, dst: *mut c_void, value: c_int, bytes
         let world = user(function).world.handle();
         Operation::put(function, world, rank, to, from, bytes, 0)
     };
-    // All of it, so that what cannot be done whole is not begun.
+    // All of it, so that a fill that cannot be done whole is not begun.
     put(0, bytes).check();
     for at in (0..bytes).step_by(PIECE) {
         put(at, PIECE.min(bytes - at)).block();

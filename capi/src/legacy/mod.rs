@@ -4,11 +4,11 @@
 mod am;
 mod ctypes;
 mod fill;
+mod misuse;
 mod permit;
 mod rma;
 mod start;
 mod sync;
-mod told;
 mod values;
 mod vis;
 
@@ -22,10 +22,10 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
     [
         am::PROTOTYPES,
         fill::PROTOTYPES,
+        misuse::PROTOTYPES,
         rma::PROTOTYPES,
         start::PROTOTYPES,
         sync::PROTOTYPES,
-        told::PROTOTYPES,
         values::PROTOTYPES,
         vis::PROTOTYPES,
     ]

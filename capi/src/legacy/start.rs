@@ -56,11 +56,11 @@ fn register(table: &mut [HandlerEntry]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What a place of the caller's gets, if it has given one.
+/// Writes `value` to `to`, unless that is null.
 ///
 /// # Safety
-/// Null, or the caller's to write.
-unsafe fn tell<T>(to: *mut T, value: T) {
+/// `to` is null, or the caller's to write.
+unsafe fn write<T>(to: *mut T, value: T) {
     if !to.is_null() {
         // SAFETY: this function's contract.
         unsafe { *to = value };
@@ -68,7 +68,7 @@ unsafe fn tell<T>(to: *mut T, value: T) {
 }
 
 export! {
-    /// What `gasnet_init` calls, with the variant that the program was linked with.
+    /// Behind `gasnet_init`, with the variant that the program was linked with.
     fn argonet_legacy_init(variant: *const Variant, tm: *mut *const Team, argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
         const FUNCTION: &str = "gasnet_init";
         if let Some(code) = is_second(FUNCTION) {
@@ -80,7 +80,7 @@ export! {
         match start(how, argc, argv) {
             Ok(job) => {
                 // SAFETY: the variant's library gives a place.
-                unsafe { tell(tm, job.world.handle()) };
+                unsafe { write(tm, job.world.handle()) };
                 OK
             }
             Err(code) => code,
@@ -128,10 +128,10 @@ export! {
         let bound = job.world.endpoint().segment();
         // SAFETY: null, or the caller's to write, as the header asks.
         unsafe {
-            tell(client, &raw const job.client);
-            tell(ep, job.world.endpoint());
-            tell(tm, job.world.handle());
-            tell(segment, bound.map_or(core::ptr::null(), core::ptr::from_ref));
+            write(client, &raw const job.client);
+            write(ep, job.world.endpoint());
+            write(tm, job.world.handle());
+            write(segment, bound.map_or(core::ptr::null(), core::ptr::from_ref));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Waiting for operations of GASNet-1. What is called try polls first, unless it says otherwise.
+//! Waiting for operations of GASNet-1. A function with `try` in its name polls first, unless the
+//! name ends with `_nopoll`.
 
 use core::ffi::c_int;
 

@@ -13,7 +13,7 @@ use crate::job::{fatal, job};
 use crate::legacy::rma::get;
 use crate::rma::{LocalOption, value_size};
 
-/// What a `gasnet_valget_handle_t` leads to.
+/// Target of a `gasnet_valget_handle_t`.
 pub(crate) struct ValueGet {
     value: u64,
     event: Event,

@@ -1,4 +1,4 @@
-//! What C may get wrong and debug builds find out.
+//! Mistakes of C that debug builds find.
 
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
@@ -107,18 +107,18 @@ pub(super) fn creation(
             function,
             &format!(
                 "{} here and {} on rank {there} of the job; pass the same on all ranks of the team",
-                told(&arguments),
-                told(&theirs)
+                listed(&arguments),
+                listed(&theirs)
             ),
         );
     }
 }
 
 /// The three arguments, in one line.
-fn told(arguments: &[u32]) -> String {
+fn listed(arguments: &[u32]) -> String {
     let names = ["dt", "ops", "flags"].into_iter().zip(arguments);
-    let told: Vec<_> = names
+    let parts: Vec<_> = names
         .map(|(name, value)| format!("{name} {value:#x}"))
         .collect();
-    told.join(", ")
+    parts.join(", ")
 }

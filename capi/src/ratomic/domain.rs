@@ -10,7 +10,7 @@ use crate::export::export;
 use crate::job::{CData, Team, fatal, given, team};
 use crate::ratomic::checks;
 
-/// What a `gex_AD_t` leads to: a team, a type, and the operations that are allowed on it.
+/// Target of a `gex_AD_t`: a team, a type, and the operations that are allowed on it.
 #[repr(C)]
 pub(crate) struct Domain {
     /// The handle that the client gave. Headers use it without a call.

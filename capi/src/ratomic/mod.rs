@@ -27,7 +27,8 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
     [calls::PROTOTYPES, domain::PROTOTYPES].concat()
 }
 
-/// The values of `gex_DT_t` and `gex_OP_t`, and what code of `argonet/ratomic.h` knows of a domain.
+/// The values of `gex_DT_t` and `gex_OP_t`, and the fields of a domain that `argonet/ratomic.h`
+/// uses.
 pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
     let types = DataType::ALL.map(|dt| (dt.name(), u32::from(dt) as usize));
     let operations = Operation::all().map(|op| (op.name(), op.bit() as usize));

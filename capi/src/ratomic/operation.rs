@@ -21,7 +21,7 @@ use crate::rma::{Found, Remote, own_offset, started};
 pub(super) const ACQUIRE: u32 = number32("GEX_FLAG_AD_ACQ");
 pub(super) const RELEASE: u32 = number32("GEX_FLAG_AD_REL");
 
-/// What C asks for, but for the values.
+/// The operation that C asks for, without its values.
 pub(super) struct Operation<'a> {
     pub(super) function: &'static str,
     pub(super) domain: &'a Domain,

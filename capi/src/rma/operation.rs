@@ -31,7 +31,7 @@ pub(super) enum Place {
     Far(FarPlace, *mut u8),
 }
 
-/// What C asks for.
+/// The operation that C asks for.
 pub(crate) struct Operation<'a> {
     pub(super) function: &'static str,
     pub(super) team: &'a Team,

@@ -10,7 +10,7 @@ use crate::job::{Job, Team, far_base, fatal, job};
 
 /// Memory of a rank.
 pub(crate) struct Remote<'a> {
-    /// Who asks.
+    /// The function that asks.
     pub(crate) function: &'static str,
     pub(crate) team: &'a Team,
     /// A rank of the team that exists.
@@ -19,7 +19,7 @@ pub(crate) struct Remote<'a> {
     pub(crate) at: *mut c_void,
     pub(crate) is_offset: bool,
     pub(crate) bytes: usize,
-    /// What C calls the address.
+    /// Name of the address in C.
     pub(crate) argument: &'static str,
 }
 

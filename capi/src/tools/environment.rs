@@ -19,7 +19,7 @@ fn raw(name: &str) -> *mut c_char {
     unsafe { libc::getenv(name.as_ptr()) }
 }
 
-/// What a variable holds, unless that is blank.
+/// The value of a variable, unless that is blank.
 fn given(name: &str) -> Option<String> {
     // SAFETY: null or the environment's string, which is copied at once; the header forbids
     // changing the environment meanwhile.
@@ -64,7 +64,7 @@ fn bad(name: &str, value: &str, allowed: &str) -> ! {
     fatal("", &what)
 }
 
-/// What a variable says, yes or no.
+/// The value of a variable as yes or no.
 pub(crate) fn yes_or(name: &str, otherwise: bool) -> bool {
     let value = given(name);
     let yes = match &value {
@@ -264,7 +264,7 @@ export! {
         show(&name, &value, is_default != 0);
     }
 
-    /// Writes a number so that [`argonett_parse_int`] reads it back; what does not fit is cut. The
+    /// Writes a number so that [`argonett_parse_int`] reads it back, cut to the buffer. Returns the
     /// buffer.
     fn argonett_format_number(value: i64, to: *mut c_char, bytes: usize, is_size: c_int) -> *mut c_char {
         if to.is_null() || bytes == 0 {
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn formatted_numbers_are_read_back() {
         for shift in 0..=61 {
             for value in [1i64 << shift, -(1i64 << shift), (1i64 << shift) + 1, 0] {
                 for (is_size, unit) in [(true, 1), (true, 1024), (false, 0)] {

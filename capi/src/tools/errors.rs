@@ -1,4 +1,4 @@
-//! Fatal errors, backtraces, stopping for a debugger. What prints and what waits is in
+//! Fatal errors, backtraces, stopping for a debugger. The code that prints and that waits is in
 //! `argonet_boot`.
 
 use core::arch::global_asm;
@@ -48,11 +48,11 @@ unsafe extern "C" {
 #[repr(transparent)]
 struct UserAt(*const UserMechanism);
 
-// SAFETY: the pointer is written by the linker alone. What it points to is the program's, which
-// sets it before it asks for a backtrace (the header's contract).
+// SAFETY: the pointer is written by the linker alone. Its target is the program's, which sets it
+// before it asks for a backtrace (the header's contract).
 unsafe impl Sync for UserAt {}
 
-/// What prints a backtrace.
+/// A mechanism that prints a backtrace.
 #[derive(Clone, Copy)]
 pub(crate) enum Mechanism {
     /// The program's function.

@@ -1,4 +1,4 @@
-//! What `gasnet_tools.h` calls.
+//! The functions behind `gasnet_tools.h`.
 
 mod bytes;
 mod environment;

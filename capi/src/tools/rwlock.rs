@@ -105,8 +105,8 @@ export! {
         }
     }
 
-    /// What this thread holds of it: nothing (0), for reading (1), for writing (2). Knows checked
-    /// locks only.
+    /// How this thread holds it: not (0), for reading (1), for writing (2). Knows checked locks
+    /// only.
     fn argonett_rwlock_held(lock: *mut RwLock) -> c_int {
         held(lock)
     }

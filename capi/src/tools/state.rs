@@ -1,4 +1,4 @@
-//! What the process has once, because C asks for it by functions without an object.
+//! State that a process has once, because C asks for it by functions without an object.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ static argonett_version_1: c_char = 1;
 static gasnett_print_backtrace_ifenabled: AtomicPtr<()> =
     AtomicPtr::new(errors::print_if_enabled as *mut ());
 
-/// What fatal errors call for a backtrace.
+/// The function that fatal errors call for a backtrace.
 pub(crate) fn backtrace_function() -> extern "C" fn(c_int) -> c_int {
     let stored = gasnett_print_backtrace_ifenabled.load(Ordering::Acquire);
     if stored.is_null() {
@@ -85,7 +85,7 @@ pub(crate) fn first_shown(name: &str) -> bool {
     shown.insert(name.to_owned())
 }
 
-/// What the client adds to statistics.
+/// The client's addition to statistics.
 pub(crate) fn stats_callback() -> &'static OnceLock<(Callback, Line)> {
     static CALLBACK: OnceLock<(Callback, Line)> = OnceLock::new();
     &CALLBACK

@@ -135,8 +135,8 @@ export! {
         if before == libc::SIG_ERR {
             fatal("gasnett_reghandler", &format!("signal {signal} cannot be handled"));
         }
-        // SAFETY: what the C library keeps is SIG_DFL, which is no handler, SIG_IGN, or a function
-        // of this type.
+        // SAFETY: the C library keeps SIG_DFL, which is no handler, SIG_IGN, or a function of this
+        // type.
         unsafe { std::mem::transmute::<libc::sighandler_t, Option<extern "C" fn(c_int)>>(before) }
     }
 }

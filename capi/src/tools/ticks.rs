@@ -18,7 +18,7 @@ use crate::tools::state;
 const APART_NS: u64 = 1_000_000;
 /// Readings so far apart say it within some thousandths.
 const COARSELY_APART_NS: u64 = 20_000;
-/// What users set about the rate.
+/// Settings of the rate.
 const SETTINGS: [&str; 4] = [
     "GASNET_TSC_RATE",
     "GASNET_TSC_RATE_TOLERANCE",
@@ -37,7 +37,7 @@ const GIVEN_RATES: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 pub(crate) struct Rate {
     /// Nanoseconds for 2^32 ticks.
     scale: u64,
-    /// What reading the counter costs, in microseconds.
+    /// Cost of a reading of the counter, in microseconds.
     overhead_us: f64,
 }
 
@@ -72,7 +72,8 @@ impl Reading {
     }
 }
 
-/// The process begins: what the first conversion of ticks compares with, so that it need not wait.
+/// The reading at the beginning of the process, which the first conversion of ticks compares with,
+/// so that it need not wait.
 #[ctor::ctor(unsafe)]
 fn begin() {
     state::begin_reading();
@@ -85,7 +86,7 @@ struct Measured {
     within: f64,
 }
 
-/// What two readings say, if they are so many nanoseconds apart that it is worth something.
+/// The rate between two readings, if they are at least `apart_ns` apart.
 fn measured(from: Reading, to: Reading, apart_ns: u64) -> Option<Measured> {
     let ns = to.ns.saturating_sub(from.ns);
     if ns < apart_ns {
@@ -162,20 +163,20 @@ impl Rate {
         let settings = settings_of(&SETTINGS);
         let rate = chosen(&settings, measured.rate);
         let difference = (measured.rate / rate - 1.0).abs() + measured.within;
-        let told = format!(
+        let text = format!(
             "the tick counter is taken to run at {rate:.0} ticks per second, within {difference:.1e}"
         );
         if settings.get(&TSC_VERBOSE) {
-            warn(&told);
+            warn(&text);
         }
         if difference > settings.get(&TSC_RATE_HARD_TOLERANCE) {
             fatal(
                 "",
-                &format!("{told}: more than GASNET_TSC_RATE_HARD_TOLERANCE"),
+                &format!("{text}: more than GASNET_TSC_RATE_HARD_TOLERANCE"),
             );
         }
         if difference > settings.get(&TSC_RATE_TOLERANCE) {
-            warn(&format!("{told}: more than GASNET_TSC_RATE_TOLERANCE"));
+            warn(&format!("{text}: more than GASNET_TSC_RATE_TOLERANCE"));
         }
         Self::of(rate)
     }
@@ -205,10 +206,10 @@ impl Rate {
 /// The rate for an interval of so many ticks.
 ///
 /// In the first millisecond of a process it is the coarse one, for which a caller waits no longer
-/// than the 20 us that must lie between two readings. That holds for an interval of this process
-/// alone: more ticks than it has lived are no interval but a time, and an error of thousandths
-/// would be hours there. It does not hold where the user has a say about the rate, whose tolerances
-/// are for the better one.
+/// than the 20 us that must lie between two readings. The coarse rate is for an interval of this
+/// process alone: more ticks than it has lived are no interval but a time, and an error of
+/// thousandths would be hours there. It is not used where a setting concerns the rate, as
+/// tolerances are for the better one.
 #[inline]
 fn rate_for(ticks: u64) -> &'static Rate {
     match state::rate().get() {
@@ -247,7 +248,7 @@ export! {
         rate_for(0).scale as f64 / (1u64 << 32) as f64 / 1000.0
     }
 
-    /// What reading the counter costs, in microseconds: more than zero.
+    /// Cost of a reading of the counter, in microseconds: more than zero.
     fn argonett_tick_overhead_us() -> f64 {
         rate_for(0).overhead_us
     }
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn readings_that_are_near_say_nothing() {
+    fn close_readings_give_no_rate() {
         let from = reading(100, 1_000);
         for to in [reading(3_000_000, 999 + APART_NS), reading(3_000_000, 0)] {
             assert_eq!(measured(from, to, APART_NS), None);
@@ -333,8 +334,8 @@ mod tests {
         assert!((1e7..1e10).contains(&rate), "{rate}");
     }
 
-    /// Wherever in its width the clock was read, what the coarse rate gives is not more than what
-    /// the true one does.
+    /// For a clock read anywhere in its width, a conversion by the coarse rate gives no more than
+    /// one by the true rate.
     #[test]
     fn a_coarse_rate_never_gives_more_than_the_true_one() {
         const TRUE: f64 = 2.5e9;

@@ -1,4 +1,4 @@
-//! What the macros `GASNETT_TRACE_*` and `GASNETT_STATS_*` call.
+//! The functions behind the macros `GASNETT_TRACE_*` and `GASNETT_STATS_*`.
 
 use core::ffi::{c_char, c_int, c_void};
 
@@ -13,7 +13,7 @@ use crate::tools::text;
 /// A function of the client's that writes lines by the function that it gets, which formats as
 /// printf does.
 pub(crate) type Callback = Option<unsafe extern "C" fn(Line)>;
-/// What it gets: a function of the header's, which C alone can call.
+/// Argument of a `Callback`: a function of the header's, which C alone can call.
 pub(crate) type Line = Option<unsafe extern "C" fn(*const c_void)>;
 
 names! {
@@ -38,7 +38,7 @@ fn letter(letter: c_int) -> Letter {
     }
 }
 
-fn tell() {
+fn call_back() {
     if let Some((Some(callback), line)) = state::stats_callback().get() {
         // SAFETY: the client's function, with the header's, as the macro passes both.
         unsafe { callback(*line) };
@@ -104,10 +104,10 @@ export! {
 
     /// Where the thread is, as it has recorded it.
     fn argonett_trace_source(file: *mut *const c_char, line: *mut u32) {
-        let (told, number) = argonet_trace::source();
+        let (path, number) = argonet_trace::source();
         // SAFETY: places of the caller's, as the header asks.
         unsafe {
-            *file = told;
+            *file = path;
             *line = number;
         }
     }
@@ -125,7 +125,7 @@ export! {
     /// Has `callback` called when statistics are written, with `line`.
     fn argonett_stats_init(callback: Callback, line: Line) {
         let _ = state::stats_callback().set((callback, line));
-        argonet_trace::on_summary(tell);
+        argonet_trace::on_summary(call_back);
     }
 
     /// Writes the statistics now, and counts from 0 again if that is wanted.

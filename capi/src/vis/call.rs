@@ -28,7 +28,7 @@ pub(super) enum Form {
     Explicit,
 }
 
-/// What moves, as C describes it.
+/// The data of a transfer, as C describes it.
 pub(crate) trait Described {
     /// The shape; `None` if nothing moves and nothing else is to be looked at.
     ///
@@ -67,7 +67,7 @@ pub(crate) struct Strided {
     pub(crate) levels: usize,
 }
 
-/// What C passes as an address and a count.
+/// A slice that C passes as an address and a count.
 ///
 /// # Safety
 /// It leads to `count` values that do not change while the result is used.
@@ -140,7 +140,7 @@ impl Described for Strided {
     }
 }
 
-/// A put or get, but for what moves.
+/// A put or get, without its data.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub(super) function: &'static str,
@@ -219,7 +219,7 @@ impl Call {
             if job.debug {
                 checks::flags(self, form);
             }
-            // SAFETY: what the header asks of lists, strides and counts.
+            // SAFETY: lists, strides and counts are as the header asks.
             let shape = unsafe { what.shape(self.function) };
             let notice = match self.direction {
                 Direction::Put => ctx.take_armed(),

@@ -1,4 +1,4 @@
-//! C and C++ compilers, and a place for what they make. The test `layout` uses this file too.
+//! C and C++ compilers, and a place for their output. The test `layout` uses this file too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! `early.c` as a job, for each conduit that a program can be linked for: what is asked before the
-//! start, what calls return, names of clients, indices that do not exist, waits in handlers. All
-//! with one library.
+//! `early.c` as a job, for each conduit that a program can be linked for: questions before the
+//! start, codes that calls return, names of clients, indices that do not exist, waits in handlers.
+//! All with one library.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -12,7 +12,7 @@ use crate::files::{Library, source};
 use crate::linked::{link, object};
 use crate::running::{command, said};
 
-/// Conduits, and what their clients have as `GASNET_ERR_BAD_ARG`.
+/// Conduits, and their clients' values of `GASNET_ERR_BAD_ARG`.
 const CONDUITS: [(&str, i32); 4] = [
     ("SMP", 10003),
     ("TCP", 10003),
@@ -32,7 +32,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         })
         .collect();
     trials.push(Trial::test(
-        "a client's name that is not plain is told of",
+        "a client's name that is not plain is reported",
         names,
     ));
     trials.push(Trial::test(
@@ -50,7 +50,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The program, linked for a conduit. Which one it runs over, its environment says.
+/// The program, linked for a conduit. Its environment says which one it runs over.
 fn program(place: &Workplace, mode: &[&str], conduit: &str) -> Result<PathBuf, String> {
     let conduit = format!("-DARGONET_CONDUIT_{conduit}=1");
     let options = [mode, &[&conduit, "-DARGONET_CONDUIT_WORD=\"smp\""]].concat();
@@ -72,7 +72,7 @@ fn run(program: &std::path::Path, arguments: &[&str]) -> Result<Output, Failed> 
     Ok(output)
 }
 
-/// What it says, if it ends well.
+/// Its output, if it ends well.
 fn runs(program: &std::path::Path, arguments: &[&str]) -> Result<String, Failed> {
     let output = run(program, arguments)?;
     let text = said(&output);
@@ -82,7 +82,7 @@ fn runs(program: &std::path::Path, arguments: &[&str]) -> Result<String, Failed>
     Ok(text)
 }
 
-/// That it ends because of this.
+/// Fails unless it ends because of this.
 fn ends(program: &std::path::Path, arguments: &[&str], because: &str) -> Result<(), Failed> {
     let output = run(program, arguments)?;
     let text = said(&output);

@@ -56,11 +56,11 @@ impl Endings {
         let output = self.run(what, environment)?;
         let text = said(&output);
         let aborted = code_of(&output) == ABORTED;
-        let told = text.lines().any(|line| {
+        let reported = text.lines().any(|line| {
             line.contains("*** FATAL ERROR (pid ")
                 && wanted.iter().all(|wanted| line.contains(wanted))
         });
-        if aborted && told {
+        if aborted && reported {
             return Ok(());
         }
         Err(format!("{what}: {}, wanted {wanted:?}\n{text}", output.status).into())
@@ -92,7 +92,7 @@ impl Endings {
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("fatal errors tell text and place", fatal),
+        Trial::test("fatal errors show text and place", fatal),
         Trial::test("bad values end the program", bad_values),
         Trial::test("misuse of locks ends a debug program", misuse),
         Trial::test("backtraces", || backtraces(Library::Shared)),
@@ -147,7 +147,7 @@ fn bad_values() -> Result<(), Failed> {
 
 fn misuse() -> Result<(), Failed> {
     let program = Endings::new(Library::Shared, &["-DGASNET_DEBUG"])?;
-    for (what, told) in [
+    for (what, text) in [
         ("lock_twice", "locked already"),
         ("try_twice", "locked already"),
         ("unlock", "has not locked"),
@@ -157,7 +157,7 @@ fn misuse() -> Result<(), Failed> {
         ("unlock_rw", "does not hold"),
         ("assert_writing", "not held for writing"),
     ] {
-        program.dies(what, &[], &[told])?;
+        program.dies(what, &[], &[text])?;
     }
     Ok(())
 }

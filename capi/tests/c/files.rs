@@ -14,7 +14,7 @@ pub(crate) fn header(name: &str) -> PathBuf {
     root().join("include").join(name)
 }
 
-/// What makes gasnett_run_diagnostics: parts of the library of each thread mode.
+/// Sources of gasnett_run_diagnostics: parts of the library of each thread mode.
 pub(crate) fn diagnostics() -> Vec<PathBuf> {
     let directory = root().join("capi/variant/diagnostics");
     let files = std::fs::read_dir(directory).into_iter().flatten();
@@ -24,7 +24,7 @@ pub(crate) fn diagnostics() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Which library a program is linked with.
+/// The library that a program is linked with.
 #[derive(Clone, Copy)]
 pub(crate) enum Library {
     Static,
@@ -32,7 +32,7 @@ pub(crate) enum Library {
 }
 
 impl Library {
-    /// What the linker gets. The libraries are built with the test program and lie beside it.
+    /// Arguments of the linker. The libraries are built with the test program and lie beside it.
     pub(crate) fn words(self) -> Vec<String> {
         let program = std::env::current_exe().unwrap_or_default();
         let directory = program.parent().unwrap_or(Path::new(".")).display();

@@ -70,7 +70,7 @@ const MODES: [&[&str]; 6] = [
     &["-DGASNET_PAR=1", "-DGASNET_DEBUG", "-D_REENTRANT"],
 ];
 
-/// What is an error, and a word of what the compiler says.
+/// Code that is an error, and a word of the compiler's message.
 const REFUSED: &[(&[&str], &[&str], &str)] = &[
     (&[], &["gasnetex.h"], "define exactly one of GASNET_SEQ"),
     (
@@ -164,8 +164,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// What an older header of the same names defines, and a newer one: each as one of another library
-/// would.
+/// Definitions of an older header of the same names, and of a newer one: each as one of another
+/// library would.
 const OLDER: &str = "\
 #define _PORTABLE_PLATFORM_H PLATFORM_HEADER_VERSION
 #define PLATFORM_HEADER_VERSION 5
@@ -367,7 +367,7 @@ fn refused() -> Result<(), Failed> {
 }
 
 fn parts() -> Result<(), Failed> {
-    // What gasnet_tools.h alone includes, in its order.
+    // The headers that gasnet_tools.h alone includes, in its order.
     let tools = ["atomics.h", "locks.h", "tools_rest.h", "job_tools.h"];
     let place = Workplace::new()?;
     let mut files = Vec::new();
@@ -391,7 +391,7 @@ fn parts() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the preprocessor makes of the unit.
+/// The unit after the preprocessor.
 fn preprocessed(options: &[&str], file: &PathBuf) -> Result<String, Failed> {
     let output = Command::new(Compiler::OWN.c)
         .args(["-std=c11", "-E"])

@@ -1,5 +1,5 @@
-//! Programs linked in each way that there is, what a linked program says of itself, and what the
-//! shared library exports.
+//! Programs linked in each way that there is, the idents of a linked program, and the exports of
+//! the shared library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("a program with the shared library runs", shared).with_ignored_flag(missing),
         Trial::test("a library that holds the static one runs", contained)
             .with_ignored_flag(missing),
-        Trial::test("the shared library exports what headers call", exported)
+        Trial::test("the shared library exports the headers' calls", exported)
             .with_ignored_flag(!runs("nm")),
     ]
 }
@@ -45,7 +45,7 @@ pub(crate) fn object(
     Ok(to)
 }
 
-/// What makes the library the one of a mode.
+/// The object that makes the library that of a mode.
 fn variant(place: &Workplace, mode: &[&str]) -> Result<String, String> {
     variant_named(place, "variant.o", mode)
 }
@@ -306,13 +306,13 @@ fn contained() -> Result<(), Failed> {
     runs_well(&program, Path::new(""))
 }
 
-/// Variables of the library, and what debuggers set to let a frozen program go on.
+/// Variables of the library, and the one that debuggers set to let a frozen program go on.
 const VARIABLES: [&str; 3] = [
     "argonet_frozen",
     "argonett_version_1",
     "gasnett_print_backtrace_ifenabled",
 ];
-/// What the library takes from the program.
+/// Names that the library takes from the program.
 const TAKEN: [&str; 4] = [
     "gasnet_client_attach_hook",
     "gasnet_max_segsize",

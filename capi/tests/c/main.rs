@@ -14,9 +14,9 @@ mod names;
 mod numbers;
 mod one_sided;
 mod one_sided_runs;
+mod ranks;
 mod rows;
 mod running;
-mod told;
 
 use compiler::{Compiler, Dialect};
 use files::source;
@@ -70,7 +70,7 @@ const SINGLE: [&str; 8] = [
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("__rank") {
-        return told::rank().unwrap_or_else(|error| panic!("{error}"));
+        return ranks::rank().unwrap_or_else(|error| panic!("{error}"));
     }
     let mut trials = Vec::new();
     for compiler in [Compiler::OWN, Compiler::CLANG] {
@@ -96,7 +96,7 @@ fn main() {
     trials.extend(one_sided_runs::trials());
     trials.extend(running::trials());
     trials.extend(endings::trials());
-    trials.extend(told::trials());
+    trials.extend(ranks::trials());
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 

@@ -1,5 +1,5 @@
 //! A client that was compiled for one thread mode, debugged or not, and the library of another one
-//! do not link, and the linker names what does not fit.
+//! do not link, and the linker names the difference.
 
 use libtest_mimic::{Failed, Trial};
 
@@ -27,7 +27,7 @@ const RELEASE: &str = "-DNDEBUG";
 const DEBUG: &str = "-DGASNET_DEBUG";
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let test = Trial::test("only what is compiled alike links", pairs);
+    let test = Trial::test("only objects that are compiled alike link", pairs);
     vec![test.with_ignored_flag(!Compiler::OWN.exists())]
 }
 
@@ -48,8 +48,8 @@ fn pairs() -> Result<(), Failed> {
     }
     for (client, (_, [threads, debug])) in clients.iter().zip(MODES) {
         for (variant, (_, [its_threads, its_debug])) in variants.iter().zip(MODES) {
-            // Without the library itself, whose names are missing in any case: only what differs
-            // counts.
+            // Without the library itself, whose names are missing in any case: only differences
+            // count.
             let said = match link(&place, "program", &[client.clone(), variant.clone()]) {
                 Ok(_) => return Err("a program links without the library".into()),
                 Err(said) => said,
@@ -67,8 +67,8 @@ fn pairs() -> Result<(), Failed> {
                     let pair = format!(
                         "a client for {threads}, {debug} and the library for {its_threads}, {its_debug}"
                     );
-                    let told = if same { "told" } else { "not told" };
-                    return Err(format!("{pair}: {symbol} is {told}:\n{said}").into());
+                    let found = if same { "reported" } else { "not reported" };
+                    return Err(format!("{pair}: {symbol} is {found}:\n{said}").into());
                 }
             }
         }

@@ -9,11 +9,11 @@ use argonet_settings::Index;
 
 use crate::compiler::root;
 
-/// A file of names, and what programs include to have them.
+/// A file of names, and the headers that have them.
 pub(crate) struct List {
     pub(crate) file: &'static str,
     headers: &'static [&'static str],
-    /// What the names of its unit's own symbols begin with a number from.
+    /// The first number in the names of its unit's own symbols.
     first: usize,
 }
 
@@ -37,8 +37,8 @@ pub(crate) const LISTS: [List; 2] = [
     },
 ];
 
-/// What comes before the names. Types are the same if the compiler says so, but for qualifiers of
-/// the whole.
+/// Code before the names. Types are the same if the compiler says so, but for qualifiers of the
+/// whole.
 const BEFORE: &str = "\
 #ifdef __cplusplus
 #include <type_traits>
@@ -171,7 +171,7 @@ fn used(kind: &str, rest: &str, number: usize) -> Option<String> {
                 "void value{number}(void)\n{{\n{same}(void)sizeof(same{number});\n(void)({value});\n}}\n"
             )
         }
-        // What a variable of a type begins with.
+        // The initial value of a variable of a type.
         "initial" => {
             let (kind, value) = typed()?;
             format!("extern {kind} initial{number};\n{kind} initial{number} = {value};\n")

@@ -9,7 +9,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::compiler::{Compiler, Dialect, Workplace};
 
-/// What a client says of its mode. Debug code is not optimized.
+/// Options of a client for its mode. Debug code is not optimized.
 const MODES: [&[&str]; 6] = [
     &["-DGASNET_SEQ"],
     &["-DGASNET_PARSYNC", "-D_REENTRANT"],
@@ -21,7 +21,7 @@ const MODES: [&[&str]; 6] = [
 
 const CONDUITS: [&str; 4] = ["SMP", "TCP", "UDP", "PORTALS"];
 
-/// A unit has lines for both languages: OF_C for what C can say, and OF_CPP.
+/// A unit has lines for both languages: OF_C for checks that C can make, and OF_CPP.
 const BEFORE: &str = r#"
 #include <gasnet.h>
 #include <gasnet_tools.h>
@@ -62,7 +62,7 @@ template <class T> struct number
 #define ROW(number, condition) typedef char row##number[(condition) ? 1 : -1];
 #define OF_C(number, condition) ROW(number, condition)
 #define OF_CPP(number, condition)
-/* No constant expression, but one that compilers fold; clang wants to be told so. */
+/* No constant expression, but one that compilers fold; clang wants that said. */
 #define POINTER_IS(number, p, value)                                                                                   \
     _Static_assert(__builtin_constant_p((uintptr_t)(p)) ? (uintptr_t)(p) == (value) : (uintptr_t)(p) == (value), "row " #number);
 #define IS(T, e) __builtin_types_compatible_p(__typeof__(e), T)

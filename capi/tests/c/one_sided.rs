@@ -1,5 +1,5 @@
 //! Put and get, remote atomics, events, locks and waits: they compile in every language and mode,
-//! and what is near costs few instructions.
+//! and those to neighbors take few instructions.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! `one_sided.c` as jobs: what it checks by itself, and what a debug build says of each mistake.
+//! `one_sided.c` as jobs: its own checks, and the report of a debug build for each mistake.
 
 use std::path::Path;
 use std::process::Output;
@@ -61,7 +61,7 @@ const CHECKED: Way = Way {
     ranks: &["2"],
 };
 
-/// Mistakes by the program's names, and what the job ends with.
+/// Mistakes by the program's names, and the message that ends the job.
 const MISTAKES: [(&str, &str); 31] = [
     (
         "rank",
@@ -120,7 +120,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test(name, move || runs_well(way)).with_ignored_flag(!way.compiler.exists())
     };
     let mut trials: Vec<Trial> = WAYS.into_iter().map(trial).collect();
-    trials.push(Trial::test("mistakes in a debug build are told", mistakes));
+    trials.push(Trial::test(
+        "mistakes in a debug build are reported",
+        mistakes,
+    ));
     trials
 }
 

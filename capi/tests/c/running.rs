@@ -76,8 +76,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// What a measuring program would take for a stall of its rank. A loaded machine delays some
-/// processes, so the least time of several counts.
+/// The first conversion of ticks returns soon: a measuring program would take a wait in it for a
+/// stall of its rank. A loaded machine delays some processes, so the least time of several counts.
 fn first_ticks() -> Result<(), Failed> {
     const PROCESSES: usize = 20;
     const MOST_NS: u64 = 50_000;

@@ -17,7 +17,7 @@ use crate::ratomic_cases::RATOMIC;
 use crate::running::Run;
 use crate::team_cases::TEAMS;
 
-/// What a case must come to.
+/// The outcome that a case must have.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
     /// The call gives this code.
@@ -31,7 +31,7 @@ pub(crate) enum Expected {
 const RANKS: u32 = 2;
 /// A pair of two is all of them.
 const NETWORKS: [Network; 3] = [Network::Memory, Network::Wire, Network::Interfaces];
-/// What a shell has for a process that died of touching wrong memory, and for one that `timeout`
+/// Codes of a shell for a process that died of touching wrong memory, and for one that `timeout`
 /// had to end.
 const NEVER: [i32; 5] = [128 + 11, 128 + 7, 124, 128 + 9, 98];
 
@@ -102,9 +102,9 @@ fn returned(run: &Run, code: &str) -> bool {
 }
 
 fn ended(run: &Run, words: &[&str]) -> bool {
-    let told = |line: &str| {
+    let is_report = |line: &str| {
         line.starts_with("*** FATAL ERROR (p") && words.iter().all(|word| line.contains(word))
     };
     let code = run.code();
-    code != 0 && !NEVER.contains(&code) && run.err().lines().any(told)
+    code != 0 && !NEVER.contains(&code) && run.err().lines().any(is_report)
 }

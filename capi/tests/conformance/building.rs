@@ -10,7 +10,7 @@ use crate::compiler::{Compiler, Dialect, Workplace, root};
 use crate::files::Library;
 use crate::network::Network;
 
-/// How programs are built, and who starts their jobs.
+/// How programs are built, and how their jobs are started.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
     pub(crate) name: &'static str,
@@ -24,11 +24,11 @@ pub(crate) struct Way {
     /// As `GASNET_*` names the mode.
     pub(crate) threads: &'static str,
     pub(crate) segment: Segment,
-    /// What its jobs run over.
+    /// The network of its jobs.
     pub(crate) network: Network,
 }
 
-/// What of a process's memory others reach.
+/// Memory of a process that others reach.
 #[derive(Clone, Copy)]
 pub(crate) enum Segment {
     Fast,
@@ -227,7 +227,7 @@ impl Way {
         options
     }
 
-    /// What a program and its library must have in common.
+    /// Options that a program and its library must have in common.
     fn mode(self) -> Vec<&'static str> {
         let threads: &[&str] = match self.threads {
             "PAR" => &["-DGASNET_PAR", "-D_REENTRANT"],
@@ -248,7 +248,7 @@ impl Way {
     }
 }
 
-/// A program and what it needs to be built.
+/// A program, with the sources and options of its build.
 #[derive(Clone)]
 pub(crate) struct Program {
     pub(crate) way: Way,

@@ -1,4 +1,4 @@
-//! What each case of the programs in `tests/c/bad` must come to.
+//! Expected outcomes of the cases of the programs in `tests/c/bad`.
 
 use crate::bad::Expected::{self, Ends, Refused, Returns};
 

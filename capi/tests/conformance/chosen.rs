@@ -1,4 +1,4 @@
-//! Which combinations of a program, a way to build it and a number of ranks are run. All of them
+//! Choice of the combinations of a program, a way to build it and a number of ranks. All of them
 //! take long, so that usually some are, in which all ways and all numbers occur as often; other
 //! ones with another base.
 
@@ -14,7 +14,7 @@ pub(crate) enum Chosen {
 }
 
 impl Chosen {
-    /// What `C_CONFORMANCE` and `C_CONFORMANCE_BASE` say.
+    /// The choice of `C_CONFORMANCE` and `C_CONFORMANCE_BASE`.
     pub(crate) fn of_environment() -> Self {
         let all = std::env::var_os("C_CONFORMANCE").map(|value| {
             assert_eq!(value, "all", "C_CONFORMANCE can be `all` only");
@@ -64,7 +64,7 @@ impl Chosen {
         self.has(program, (first, firsts), (second, seconds)) && third == third_turn % thirds
     }
 
-    /// Which of `numbers` the end of a job is tried with.
+    /// Whether the end of a job is tried with this one of `numbers`.
     pub(crate) fn has_end(self, case: usize, (number, numbers): (usize, usize)) -> bool {
         match self {
             Self::All => true,

@@ -1,4 +1,4 @@
-//! What each case of `tests/c/bad/coll.c` must come to.
+//! Expected outcomes of the cases of `tests/c/bad/coll.c`.
 
 use crate::bad::Expected::Ends;
 use crate::cases::Build::Any;

@@ -12,7 +12,8 @@ use crate::running::Run;
 
 const NAME: &str = "diagnostics";
 
-/// A mechanism that is broken, the letter of a section that must find it, and what the fault says.
+/// A mechanism that is broken, the letter of a section that must find it, and words of the fault's
+/// message.
 const BROKEN: [(&str, char, &str); 22] = [
     ("MUTEX", 'N', "updates are left of"),
     ("TRYLOCK", 'N', "gasnett_mutex_trylock"),
@@ -81,7 +82,7 @@ fn finds(broken: &str, letter: char, words: &str) -> Result<(), Failed> {
     let options = [format!("-DBROKEN_{broken}"), "-include".into(), header];
     let program =
         Program::new(Way::RELEASE.threaded(), NAME).with(files::diagnostics(), options.to_vec());
-    // No other section, as what is broken may stop that.
+    // No other section, as the broken mechanism may stop that.
     let arguments = ["200", "4", &letter.to_string()];
     let run = Run::new(&program, 2, &arguments, 60)?;
     let start = format!("fault in section {letter} ");

@@ -1,4 +1,4 @@
-//! What each case of `tests/c/bad/everything.c` must come to.
+//! Expected outcomes of the cases of `tests/c/bad/everything.c`.
 
 use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};

@@ -45,7 +45,7 @@ enum Atexit {
 
 /// Ends that are reported in words that users of GASNet, and scripts of theirs, look for; and their
 /// codes.
-const TOLD: [(&str, &str, i32); 2] = [
+const REPORTED: [(&str, &str, i32); 2] = [
     (
         "fault-polling",
         "*** Caught a fatal signal (proc 1): SIGSEGV(11)",
@@ -100,16 +100,16 @@ pub(crate) fn trials(chosen: Chosen) -> Vec<Trial> {
             );
             trials.push(way.trial(title, move || masked_full(&program)));
         }
-        for end in TOLD {
+        for end in REPORTED {
             let program = Arc::clone(&program);
             let title = format!("exits, {} in GASNet's words ({})", end.0, way.name);
-            trials.push(way.trial(title, move || tells(&program, end)));
+            trials.push(way.trial(title, move || reports(&program, end)));
         }
     }
     trials
 }
 
-/// A rank 0, of a job that started itself, that cannot be asked to end, and what is said at last.
+/// A rank 0, of a job that started itself, that cannot be asked to end, and its last message.
 const MASKED: [(&str, i32, i32, &str); 5] = [
     ("masked-computing", 0, 0, ""),
     ("masked-joining", 0, 0, ""),
@@ -170,11 +170,11 @@ fn masked_full(program: &Program) -> Result<(), Failed> {
 }
 
 /// One line begins with the words, once.
-fn tells(program: &Program, (case, words, code): (&str, &str, i32)) -> Result<(), Failed> {
+fn reports(program: &Program, (case, words, code): (&str, &str, i32)) -> Result<(), Failed> {
     let run = Run::new(program, 2, &[case, "0"], 60)?;
     let err = run.err();
-    let told = err.lines().filter(|line| line.starts_with(words)).count();
-    if run.code() != code || told != 1 {
+    let lines = err.lines().filter(|line| line.starts_with(words)).count();
+    if run.code() != code || lines != 1 {
         return Err(format!("not code {code} and one line {words:?}: {}", run.said()).into());
     }
     Ok(())

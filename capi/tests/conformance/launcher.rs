@@ -12,17 +12,15 @@ use crate::compiler::root;
 use crate::network::Network;
 use crate::running::Run;
 
-/// What the launched ways are for: a segment lies at one address in its rank and at another here,
-/// so that no difference between them is 0.
+/// Tests the reason for the launched ways: a segment lies at one address in its rank and at another
+/// here, so that no difference between them is 0.
 pub(crate) fn trials() -> Vec<Trial> {
-    let forked = Trial::test(
-        "what ranks have that are forked is at the same addresses",
-        || have_addresses(Way::RELEASE, "0 of 4 segments are elsewhere"),
-    );
-    let launched = Trial::test(
-        "what ranks have that are launched is at other addresses",
-        || have_addresses(Way::LAUNCHED, "3 of 4 segments are elsewhere"),
-    );
+    let forked = Trial::test("segments of forked ranks are at the same addresses", || {
+        have_addresses(Way::RELEASE, "0 of 4 segments are elsewhere")
+    });
+    let launched = Trial::test("segments of launched ranks are at other addresses", || {
+        have_addresses(Way::LAUNCHED, "3 of 4 segments are elsewhere")
+    });
     // The user may have turned random addresses off, in `personality(2)` too.
     let persona = std::fs::read_to_string("/proc/self/personality").unwrap_or_default();
     let persona = u32::from_str_radix(persona.trim(), 16).unwrap_or(0);

@@ -32,7 +32,7 @@ fn is_reported(program: &Program, how: &str) -> Result<(), Failed> {
     ];
     let run = Run::with(program, 3, &[how], 120, &variables)?;
     let text = |rank: u32| std::fs::read_to_string(place.join(format!("heap-{rank}")));
-    let tells = |rank: u32| {
+    let reports = |rank: u32| {
         let leak = format!("not freed: {} bytes at ", 1000 + rank);
         let text = text(rank).unwrap_or_default();
         let left: Vec<_> = text
@@ -41,7 +41,7 @@ fn is_reported(program: &Program, how: &str) -> Result<(), Failed> {
             .collect();
         left.len() == 1 && left[0].starts_with(&leak) && left[0].contains("debug_malloc_end.c:")
     };
-    if run.code() == 0 && tells(0) && tells(2) && text(1).is_err() {
+    if run.code() == 0 && reports(0) && reports(2) && text(1).is_err() {
         return Ok(());
     }
     let texts: Vec<_> = (0..3).map(text).collect();

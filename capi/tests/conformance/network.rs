@@ -1,6 +1,6 @@
 //! Over what ranks of a job on one host reach each other.
 
-/// What a run asks the library for.
+/// The network that a run asks the library for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Network {
     /// Memory, unless the environment of the tests says otherwise.

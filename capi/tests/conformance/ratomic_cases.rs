@@ -1,4 +1,4 @@
-//! What each case of `tests/c/bad/ratomic.c` must come to.
+//! Expected outcomes of the cases of `tests/c/bad/ratomic.c`.
 
 use crate::bad::Expected::Ends;
 use crate::cases::Build::{Any, Debug};

@@ -190,15 +190,15 @@ fn passes_with(
     Err(run.said().into())
 }
 
-/// What became of a run.
+/// The outcome of a run.
 pub(crate) struct Run {
     output: Output,
     what: String,
 }
 
 impl Run {
-    /// Runs a program as a job of so many ranks, for at most so many seconds. That one of its
-    /// processes outlives it is an error.
+    /// Runs a program as a job of so many ranks, for at most so many seconds. A process of the job
+    /// that outlives it is an error.
     pub(crate) fn new(
         program: &Program,
         ranks: u32,

@@ -1,4 +1,4 @@
-//! What each case of `tests/c/bad/teams.c` must come to.
+//! Expected outcomes of the cases of `tests/c/bad/teams.c`.
 
 use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};

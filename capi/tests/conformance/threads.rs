@@ -30,7 +30,7 @@ const THREADS: [&str; 3] = ["1", "2", "8"];
 /// Cases of `threads_exit`.
 const EXITS: [&str; 5] = ["all", "all-of-one", "one", "exit", "handler"];
 
-/// Cases of `threads_wrong`, and what one line on standard error holds; nothing if all is right.
+/// Cases of `threads_wrong`, and the words of one line on standard error; none if all is right.
 const WRONG: [(&str, Way, &[&str]); 9] = [
     ("up-to", Way::CPP20, &[]),
     ("beyond", Way::CPP20, BEYOND),
@@ -159,12 +159,12 @@ fn comes_to(program: &Program, case: &str, words: &[&str]) -> Result<(), Failed>
     let variables = [("GASNET_MAX_THREADS", "4")];
     let run = Run::with(program, 2, &[case], 20, &variables)?;
     let errors = run.err();
-    let told = |line: &str| words.iter().all(|word| line.contains(word));
+    let is_report = |line: &str| words.iter().all(|word| line.contains(word));
     let right = if words.is_empty() {
         run.code() == 0
     } else {
         // Not by a signal, and not by the time-out.
-        (1..124).contains(&run.code()) && errors.lines().any(told)
+        (1..124).contains(&run.code()) && errors.lines().any(is_report)
     };
     if right {
         return Ok(());

@@ -8,7 +8,7 @@ use libtest_mimic::{Failed, Trial};
 use crate::building::{Program, Way};
 use crate::running::Run;
 
-/// What each rank of `traced.c` leaves in a trace, beside details.
+/// Records that each rank of `traced.c` leaves in a trace, beside details.
 const EACH_ONCE: [(&str, usize); 18] = [
     // One word, one value.
     ("(P) PUT", 2),

@@ -1,7 +1,7 @@
 /* Atomic operations of every width: what each does by itself, and that none is lost among threads. */
 #include "diagnostics.h"
 
-/* The same for each type. A token goes from thread to thread by swap: who has it may update. */
+/* The same for each type. A token goes from thread to thread by swap: its holder may update. */
 #define DIAGNOSE_ATOMIC(type, value_type, top)                                                                         \
     static void alone_##type(void)                                                                                     \
     {                                                                                                                  \

@@ -1,5 +1,5 @@
-/* What the sections of gasnett_run_diagnostics share. They are compiled as a client of each thread mode, so that they find
- * what such a client would find. Nothing here uses the mechanisms that are diagnosed: the compiler's atomic operations
+/* Code that the sections of gasnett_run_diagnostics share. They are compiled as a client of each mode, so that they find
+ * the errors that such a client would meet. Nothing here uses the mechanisms that are diagnosed: the compiler's atomic operations
  * hold things together. */
 #ifndef ARGONET_DIAGNOSTICS_H
 #define ARGONET_DIAGNOSTICS_H

@@ -1,4 +1,4 @@
-/* Mutexes, condition variables, read-write locks, handler-safe locks. What a lock protects is read, held for a while and
+/* Mutexes, condition variables, read-write locks, handler-safe locks. Data that a lock protects is read, held for a while and
  * written, so that two holders at a time lose an update. */
 #include "diagnostics.h"
 

@@ -26,7 +26,7 @@ static void diagnose_spinning(struct argonet_diagnoser *me)
              (uint64_t)updates, (uint64_t)rounds * (uint64_t)me->threads);
 }
 
-/* What was written before a write barrier is there for who reads what was written after it, and then a read barrier. */
+/* A reader that sees a write from behind a write barrier, and then has a read barrier, sees the writes before it. */
 static void diagnose_publishing(struct argonet_diagnoser *me)
 {
     static volatile uint64_t data[8], last;

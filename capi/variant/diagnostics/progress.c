@@ -1,4 +1,4 @@
-/* Barriers, broadcasts, and that who waits for one thing goes on with everything else. One thread. */
+/* Barriers, broadcasts, and that a wait for one thing goes on with everything else. One thread. */
 #include "diagnostics.h"
 
 /* Ranks that take their turn in what all ranks wait for: more would only take time. */

@@ -56,7 +56,7 @@ static char running;
 static int section_faults;
 static int faults;
 /* Faults of a section that are printed; the others are counted. */
-#define MOST_TOLD 8
+#define MOST_PRINTED 8
 
 void argonet_diagnose_fault(const char *file, int line, const char *format, ...)
 {
@@ -64,7 +64,7 @@ void argonet_diagnose_fault(const char *file, int line, const char *format, ...)
     char text[512];
     va_list arguments;
     __atomic_fetch_add(&faults, 1, __ATOMIC_RELAXED);
-    if (__atomic_fetch_add(&section_faults, 1, __ATOMIC_RELAXED) >= MOST_TOLD) return;
+    if (__atomic_fetch_add(&section_faults, 1, __ATOMIC_RELAXED) >= MOST_PRINTED) return;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -145,7 +145,7 @@ static void diagnose(int at, const char *wanted, int threads)
     argonet_diagnose_barrier();
     if (!skipped) run_section(section->threaded ? threads : 1);
     argonet_diagnose_barrier();
-    if (section_faults > MOST_TOLD)
+    if (section_faults > MOST_PRINTED)
         fprintf(stderr, "argonet: rank %u: gasnett_run_diagnostics: %d faults in section %c in all\n",
                 (unsigned)argonet_diagnosis.rank, section_faults, running);
 }

@@ -105,7 +105,7 @@ static void diagnose_value(struct argonet_diagnoser *me, char *there)
     DIAGNOSE(is == 0x5A, "the byte beside a value of %zu bytes is changed", bytes);
 }
 
-/* What a slot begins with when it has been filled: how much, with which key. */
+/* The beginning of a slot that has been filled: how much, with which key. */
 struct head {
     uint64_t mark;
     uint32_t key;

@@ -1,10 +1,11 @@
-//! The installed static library: one object with what the API reaches, whose other names are local.
+//! The installed static library: one object of the code that the API reaches, whose other names are
+//! local.
 //!
 //! The archive that cargo makes has every crate as an object and every name of theirs in the open:
 //! a client that links another static library of Rust, or a `blake3` of its own, would have them
-//! twice. So the linker puts all into one object and leaves out what nothing exported reaches. Its
-//! functions keep their sections, so that a client who links with `--gc-sections` gets what it
-//! uses, and their names, which backtraces show.
+//! twice. So the linker puts all into one object and leaves out code that no exported name reaches.
+//! Its functions keep their sections, so that a client that links with `--gc-sections` gets only
+//! the ones that it uses, and their names, which backtraces show.
 
 use super::build::Found;
 use super::tools::said;
@@ -64,7 +65,7 @@ fn exported(shared: &Path, found: &Found) -> Result<Vec<String>, String> {
     Ok(words.map(str::to_owned).collect())
 }
 
-/// One object of an archive: what the names reach.
+/// One object of an archive: the code that the names reach.
 fn linked(tree: &Tree, archive: &Path, names: &[String], found: &Found) -> Result<PathBuf, String> {
     let roots: String = names.iter().map(|name| format!("-u {name}\n")).collect();
     let file = tree.path("roots")?;

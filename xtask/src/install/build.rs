@@ -9,7 +9,7 @@ use super::variant::Variant;
 use super::words;
 use std::path::{Path, PathBuf};
 
-/// What the system has for the installation.
+/// Tools and libraries of the system for the installation.
 pub(super) struct Found {
     /// Where everything will lie.
     pub(super) prefix: String,

@@ -52,7 +52,7 @@ pub(super) fn write(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(
 /// The script that fills files in, as `configure` of other packages leaves one.
 fn status(chosen: &Chosen, found: &Found) -> String {
     let [cc, cxx] = found.families;
-    // Who reads them builds a library for each, by rules for the names that GASNet has.
+    // A client that reads them builds a library for each, by rules for the names that GASNet has.
     let conduits = chosen.conduits.iter();
     let known = conduits.filter(|conduit| conduit.is_gasnets);
     let conduits: Vec<&str> = known.map(|conduit| conduit.name).collect();

@@ -14,13 +14,13 @@ pub(super) const MANIFEST: &str = "share/argonet/manifest";
 /// The first line.
 const FORMAT: &str = "argonet installation 1";
 
-/// What is in a tree. Names are paths from its root.
+/// The content of a tree. Names are paths from its root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
     /// False from before the first change until after the last: files may be of either
     /// installation, or missing.
     pub(super) complete: bool,
-    /// Whose files they are.
+    /// The build that the files are of.
     pub(super) build: String,
     /// Files, with the fingerprints that they may have.
     pub(super) files: BTreeMap<String, BTreeSet<String>>,
@@ -29,7 +29,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// That of a tree, if it has one.
+    /// Reads the manifest of a tree, if it has one.
     pub(super) fn read(prefix: &Path) -> Result<Option<Self>, String> {
         let path = prefix.join(MANIFEST);
         match std::fs::read_to_string(&path) {
@@ -130,7 +130,7 @@ impl Hasher for Fnv {
     }
 }
 
-/// What a file or a symbolic link is, but for its name.
+/// Identifies a file or a symbolic link by its content, not its name.
 pub(super) fn fingerprint(path: &Path) -> Result<String, String> {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     let data = at(path, path.symlink_metadata())?;
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_manifest_is_read_back() {
         let mut own = Manifest {
             build: "argonet-1-abc".to_owned(),
             complete: true,
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_tell_files_apart() {
+    fn different_files_have_different_fingerprints() {
         let path = std::env::temp_dir().join(format!("fingerprint-{}", std::process::id()));
         let of = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();

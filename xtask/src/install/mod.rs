@@ -22,7 +22,7 @@ use tools::Tools;
 use tree::{LAST, Tree};
 use variant::{CONDUITS, Chosen};
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Directory to install into; made where it is missing
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Variants for clients that are compiled with GASNET_DEBUG
     #[arg(long)]
     pub(crate) debug: bool,
-    /// What of a process's memory others reach: GASNET_SEGMENT_FAST, LARGE or EVERYTHING
+    /// Memory of a process that others reach: GASNET_SEGMENT_FAST, LARGE or EVERYTHING
     #[arg(long, value_enum, default_value_t)]
     pub(crate) segment: Segment,
     /// Variants for these conduits alone: smp, tcp, udp, portals
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     pub(crate) library: Option<PathBuf>,
 }
 
-/// What `--conduits` takes.
+/// Values of `--conduits`.
 fn conduits() -> clap::builder::PossibleValuesParser {
     CONDUITS.map(|conduit| conduit.name).into()
 }

@@ -43,7 +43,7 @@ fn tools(is_threaded: bool, debug: bool, found: &Found) -> String {
     let (cc, cxx) = (found.tools.cc.words(), found.tools.cxx.words());
     let optimization = if debug { "-g" } else { "-O2" };
     let mut text =
-        "# What programs that use gasnet_tools.h alone are compiled and linked with. Made by the installation.\n".to_owned();
+        "# Compiler and linker options for programs that use gasnet_tools.h alone. Made by the installation.\n".to_owned();
     for (name, value) in [
         ("CC", cc.as_str()),
         ("CPPFLAGS", &preprocessor.join(" ")),
@@ -63,7 +63,7 @@ fn tools(is_threaded: bool, debug: bool, found: &Found) -> String {
 /// `CONDUIT-MODE.mak`.
 fn make(variant: &Variant, variables: &[(&str, String)]) -> String {
     let mut text = format!(
-        "# What clients of {} are compiled and linked with. Made by the installation.\n",
+        "# Compiler and linker options for clients of {}. Made by the installation.\n",
         variant.library()
     );
     for (name, value) in variables {

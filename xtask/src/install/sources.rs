@@ -1,4 +1,4 @@
-//! What the repository has for an installation, and the library that cargo builds of it.
+//! Files of the repository for an installation, and the library that cargo builds.
 
 use super::at;
 use super::tools::said;
@@ -20,7 +20,7 @@ pub(super) fn library() -> Result<PathBuf, String> {
     Ok(target().join("release/libargonet_capi.a"))
 }
 
-/// What lies in the repository.
+/// Files of the repository.
 pub(super) struct Sources {
     root: PathBuf,
     /// The commit, where that is known.
@@ -44,7 +44,7 @@ impl Sources {
         format!("argonet-{}-{commit}", env!("CARGO_PKG_VERSION"))
     }
 
-    /// What each variant is compiled from. Programs get the objects that they use.
+    /// Sources of each variant. Programs get the objects that they use.
     pub(super) fn variant(&self) -> Result<Vec<PathBuf>, String> {
         let directory = self.root.join("capi/variant");
         let mut files = vec![directory.join("variant.c")];

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Runs a program that ends soon; what it wrote to standard output and to standard error.
+/// Runs a program that ends soon; returns its standard output and standard error.
 pub(super) fn said(command: &mut Command) -> Result<(String, String), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command
@@ -75,7 +75,7 @@ impl Tool {
         words::shell_all([path.as_str()].into_iter().chain(options))
     }
 
-    /// What GASNet calls the family of a compiler, and the member in it.
+    /// GASNet's name for the family of a compiler, and for the member in it.
     fn family(&self, language: &str) -> [&'static str; 2] {
         let mut command = self.command();
         command.args(["-E", "-dM", "-x", language, "/dev/null"]);
@@ -142,8 +142,8 @@ impl Tools {
         [self.cc.family("c"), self.cxx.family("c++")]
     }
 
-    /// What a program must be linked with because Rust's standard library wants it, as options.
-    /// What every compiler adds by itself is left out: other tools look for a file for each. For a
+    /// Linker options for the system libraries that Rust's standard library needs. Libraries that
+    /// every compiler adds by itself are left out: other tools look for a file for each. For a
     /// moment there is an empty library at `empty`.
     pub(super) fn system_libraries(empty: &Path) -> Result<Vec<String>, String> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -159,7 +159,7 @@ impl Tools {
             .find_map(|line| line.split_once("native-static-libs:"));
         let Some((_, list)) = list else {
             return Err(format!(
-                "rustc does not tell what its library needs:\n{notes}"
+                "rustc does not list the libraries that its own needs:\n{notes}"
             ));
         };
         let mut words: Vec<String> = Vec::new();

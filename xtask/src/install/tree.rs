@@ -13,8 +13,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// How the directory begins in which files lie until all are there. The process's number follows: a
-/// compiler whose installation was killed may still write.
+/// Beginning of the name of the directory in which files lie until all are there. The process's
+/// number follows: a compiler whose installation was killed may still write.
 const ASIDE: &str = ".argonet-install-";
 
 /// The file that is put last and taken first.
@@ -26,7 +26,7 @@ pub(super) fn lock(prefix: &Path) -> Result<File, String> {
     match directory.try_lock() {
         Ok(()) => Ok(directory),
         Err(TryLockError::WouldBlock) => Err(format!(
-            "--prefix: {}: somebody else is changing it just now",
+            "--prefix: {}: another process is changing it; try again when that has ended",
             prefix.display()
         )),
         Err(TryLockError::Error(error)) => Err(format!("{}: {error}", prefix.display())),
@@ -43,7 +43,7 @@ pub(super) fn remove_aside(prefix: &Path) {
     }
 }
 
-/// What will be in the prefix.
+/// The files that will be in the prefix.
 pub(super) struct Tree {
     prefix: PathBuf,
     aside: PathBuf,
@@ -294,7 +294,7 @@ fn remove_empty(made: &[PathBuf]) {
     }
 }
 
-/// The name of a directory for the manifest. What lies around the prefix has none.
+/// The name of a directory for the manifest. Directories around the prefix have none.
 fn name_in(prefix: &Path, path: &Path) -> String {
     match path.strip_prefix(prefix) {
         Ok(rest) if rest != Path::new("") => rest.to_string_lossy().into_owned(),

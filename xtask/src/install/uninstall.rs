@@ -6,7 +6,7 @@ use super::manifest::{MANIFEST, Manifest};
 use super::tree::{LAST, lock, remove_aside};
 use std::path::{Path, PathBuf};
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Directory that was installed into
@@ -39,7 +39,7 @@ fn run(prefix: &Path) -> Result<(), String> {
     let lock = lock(&prefix)?;
     let manifest = Manifest::read(&prefix)?.ok_or_else(none)?;
     if !manifest.complete {
-        println!("the installation was interrupted; what there is of it is removed");
+        println!("the installation was interrupted; its files are removed");
     }
     let kept = files(&prefix, &manifest)?;
     let own = prefix.join(MANIFEST);

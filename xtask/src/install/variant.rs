@@ -21,9 +21,9 @@ pub(super) struct Conduit {
     is_within_another: bool,
 }
 
-/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`: what clients
-/// ask for that know the networks of GASNet alone and want the one for Ethernet. Here that is tcp
-/// by the other name.
+/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`. Clients that
+/// know the networks of GASNet alone ask for udp if they want the one for Ethernet; here it is tcp
+/// by that name.
 pub(super) const CONDUITS: [Conduit; 4] = [
     Conduit {
         name: "smp",
@@ -99,7 +99,7 @@ pub(super) enum Linking {
 impl Linking {
     pub(super) const ALL: [Self; 2] = [Self::Static, Self::Shared];
 
-    /// What the names of its files end with.
+    /// The end of its files' names.
     pub(super) const fn suffix(self) -> &'static str {
         match self {
             Self::Static => "",
@@ -108,7 +108,7 @@ impl Linking {
     }
 }
 
-/// What an installation has of that.
+/// The conduits and modes of an installation.
 pub(super) struct Chosen {
     pub(super) conduits: Vec<&'static Conduit>,
     pub(super) debug: bool,
@@ -163,7 +163,7 @@ impl Variant {
         format!("gasnet-{}", self.name())
     }
 
-    /// What chooses the variant in the headers, without `-D`.
+    /// Macros that choose the variant in the headers, without `-D`.
     pub(super) fn defines(&self) -> Vec<String> {
         let mut all = vec!["_GNU_SOURCE=1".to_owned()];
         if self.mode != "seq" {

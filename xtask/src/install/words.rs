@@ -1,6 +1,6 @@
 //! Texts as the readers of installed files want them.
 
-/// What may be in the path of an installation beside letters and digits. Everything else means
+/// Characters that may be in the path of an installation beside letters and digits. All others mean
 /// something to the shell, make, pkg-config, CMake or the dynamic loader, each of which takes it
 /// from the same words.
 const PLAIN: &str = "/-_.+@%=~";
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_it_is_escaped() {
+    fn special_characters_alone_are_escaped() {
         assert_eq!(shell("-L/usr/local/lib"), "-L/usr/local/lib");
         assert_eq!(shell("-L/a b/lib"), "-L/a\\ b/lib");
         assert_eq!(shell("it's"), "it\\'s");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_a_reader_would_take_apart_are_found() {
+    fn paths_with_special_characters_are_found() {
         assert_eq!(unspeakable("/opt/argonet-1.0+x/a b/é@2%=~"), None);
         for bad in "'\"$#\\:,;`*?[](){}<>|&!^\n\t".chars() {
             assert_eq!(unspeakable(&format!("/a{bad}b")), Some(bad));

@@ -28,7 +28,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "P4",
-        "Tickets bound what is in flight: sends, and temporary descriptors",
+        "Tickets bound operations in flight: sends, and temporary descriptors",
         Built,
     ),
     item(
@@ -73,7 +73,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "P13",
-        "Any rank may end the job at any time; the others are told, and forced after a bounded time",
+        "Any rank may end the job at any time; the exit is forwarded to the others, and forced after a bounded time",
         Built,
     ),
     item(
@@ -105,7 +105,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "U3",
-        "Who may send: fragments, credits and an open window; ready endpoints in turn; resends first",
+        "Conditions of sending: fragments, credits and an open window; ready endpoints in turn; resends first",
         Waits("the reliable layer with two channels"),
     ),
     item(
@@ -174,7 +174,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "G2",
-        "Datagrams to a peer or to anybody, for setting up connections",
+        "Datagrams to one peer or to any, for setting up connections",
         Waits("the gni conduit"),
     ),
     item(
@@ -204,7 +204,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "G8",
-        "Tag matching: queues of what is posted and what was not expected",
+        "Tag matching: queues of posted receives and of unexpected messages",
         Waits("the gni conduit"),
     ),
     item(
@@ -229,7 +229,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "G13",
-        "A completion queue knows its NICs and polls both directions, then what waits",
+        "A completion queue knows its NICs and polls both directions, then pending operations",
         Waits("the gni conduit"),
     ),
     item(
@@ -263,7 +263,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "B3",
-        "What arrives twice is recognized, also when it had not failed",
+        "Duplicates are recognized, also of messages that had not failed",
         Partly(
             "positions of the stream of tcp, and of payloads beside it (`puts_are_there_once_whatever_breaks`); rails of other conduits have none",
         ),
@@ -275,7 +275,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "B5",
-        "A peer that sees no error is told over a rail that works",
+        "An error is reported over a working rail to a peer that sees none",
         Waits("failover between rails"),
     ),
     item(
@@ -297,7 +297,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "B9",
-        "Late completions are waited for, and a rail is fenced before what it lost is replayed",
+        "Late completions are waited for, and a rail is fenced before its lost messages are replayed",
         Partly(
             "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for what is being written; no other conduit drains its rails",
         ),
@@ -321,7 +321,7 @@ pub(super) const ITEMS: [Item; 64] = [
     ),
     item(
         "T3",
-        "Fragments over several connections; what is long waits for the first to be acknowledged",
+        "Fragments over several connections; the rest of a long message waits until the first is acknowledged",
         Partly(
             "puts and gets go over several (`a_large_transfer_asks_for_further_connections_and_uses_them`), and wait after 32 fragments (`a_long_put_goes_on_when_the_peer_acknowledges`); payloads of long active messages go over one",
         ),

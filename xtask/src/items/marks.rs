@@ -38,7 +38,7 @@ pub(super) fn of(file: &File) -> Vec<Mark> {
     marks
 }
 
-/// What stands behind the slashes of a line.
+/// The text behind the slashes of a line.
 fn comment_of(line: &str) -> Option<&str> {
     line.split_once("//").map(|(_, comment)| comment)
 }
@@ -132,7 +132,7 @@ mod tests {
             let due = ("P6".to_owned(), false, "am/src/a.rs".to_owned());
             assert_eq!(found, [due], "{first}");
         }
-        // Another word, what is no comment, and a line between.
+        // Another word, code that is no comment, and a line between.
         for text in [
             "// inspec\n// P6\n",
             "// spec\nlet p = P6;\n",

@@ -1,5 +1,5 @@
-//! The items of the texts whose protocols argonet implements: where each is in the code, which test
-//! shows it, and what is not built yet.
+//! The items of the texts whose protocols argonet implements: the code and the test of each, and
+//! the items that are not built yet.
 
 mod list;
 mod marks;
@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 enum State {
     /// All of it.
     Built,
-    /// Some; what there is, by the names of tests in backticks, and what is missing.
+    /// In part: the built part, by the names of tests in backticks, and the missing part.
     Partly(&'static str),
     /// Nothing before this exists.
     Waits(&'static str),
@@ -32,7 +32,7 @@ struct Item {
 /// Where the table is kept.
 const TABLE: &str = "docs/spec-items.md";
 
-/// What the command line asks for.
+/// Options of the command line.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// Fail if the list and the marks disagree, or if docs/spec-items.md is not what would be
@@ -65,7 +65,7 @@ pub(crate) fn items(options: Options) -> bool {
     true
 }
 
-/// What is wrong with the tree.
+/// Checks the tree.
 fn check() -> Vec<String> {
     let files = tidy::files(&root());
     let marks = marks_of(&files);
@@ -129,8 +129,8 @@ fn disagreements(items: &[Item], marks: &[Mark]) -> Vec<String> {
     complaints
 }
 
-/// What is wrong with the texts of items that are in part: each names a test that shows what there
-/// is, so that it changes when that does, and what a text quotes is the name of a test.
+/// Checks the texts of items that are in part: each names a test of the built part, so that the
+/// text changes with it, and every quoted word is the name of a test.
 fn nameless(items: &[Item], tests: &BTreeSet<String>) -> Vec<String> {
     let mut complaints = Vec::new();
     for Item { id, state, .. } in items {
@@ -146,8 +146,8 @@ fn nameless(items: &[Item], tests: &BTreeSet<String>) -> Vec<String> {
     complaints
 }
 
-/// The conduit that exists and that a text names as what is waited for: one that a job can choose,
-/// in whatever words, or one that has a directory.
+/// The conduit that exists and that a text says an item waits for: one that a job can choose, in
+/// any words, or one that has a directory.
 fn waits_for(what: &str) -> Option<&str> {
     let mut words = what.split(|c: char| !c.is_ascii_alphanumeric());
     let chosen = words.find(|word| argonet_settings::CONDUITS.contains(word));
@@ -161,7 +161,7 @@ fn waits_for(what: &str) -> Option<&str> {
 fn table(items: &[Item], marks: &[Mark]) -> String {
     let mut text = String::from(
         "# Items of the protocol texts\n\n\
-         Written by `cargo xtask items --write`; do not edit. What argonet takes from the texts that it is built after:\n\
+         Written by `cargo xtask items --write`; do not edit. The items that argonet takes from the texts that it is built after:\n\
          P the Portals conduit, U usNIC, G the GNI provider, B failover of rails, T the TCP path. Code and tests carry the\n\
          item in a comment, as in `spec P3`; a test fails when this table and those comments disagree.\n\n",
     );
@@ -261,7 +261,7 @@ mod tests {
         for what in ["the teleport conduit", "failover of tcpdump and portals4"] {
             assert!(waits(what).is_empty(), "{what}");
         }
-        // What has a directory and cannot be chosen is half built.
+        // A conduit that has a directory and cannot be chosen is half built.
         assert_eq!(waits("the channel conduit").len(), 1);
     }
 

@@ -51,7 +51,7 @@ fn quoted(line: &str) -> Option<&str> {
     rest.split_once('"').map(|(name, _)| name)
 }
 
-/// What a text quotes, as in `this`.
+/// The quoted words of a text, as in `this`.
 pub(super) fn in_text(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_names_what_it_quotes() {
+    fn quoted_words_of_a_text_are_names() {
         let of = |text| in_text(text).collect::<Vec<_>>();
         assert_eq!(
             of("some (`this_one`); `that`, and more"),

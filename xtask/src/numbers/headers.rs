@@ -42,8 +42,8 @@ pub(super) fn parts(
     parts.into_iter().map(text).collect()
 }
 
-/// What distinguishes one layout of types and constants from another: FNV-1a of the rows that say
-/// what argonet has.
+/// A number that distinguishes layouts of types and constants: FNV-1a of the rows with argonet's
+/// values.
 pub(super) fn digest(table: &str) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for line in lines(table) {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_depends_on_what_argonet_has_and_on_nothing_else() {
+    fn the_digest_depends_on_the_values_of_argonet_alone() {
         let table = "# a\n[f]\nconstant\tA\tint\t1\tours=2\twhy=b\ntype\tB\tstruct\t8/8\n";
         let same = "[g]\nconstant\tA\tint\t3\tours=2\twhy=c\ntype\tB\tstruct\t8/8\n";
         assert_eq!(digest(table), digest(same));

@@ -9,7 +9,7 @@ mod release;
 use crate::command::root;
 use std::path::{Path, PathBuf};
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Ask the headers of the release that is installed there for the values of the table first
@@ -34,7 +34,7 @@ pub(crate) fn numbers(options: &Options) -> bool {
     }
 }
 
-/// What was written.
+/// Writes the headers; returns the names of the files.
 fn run(root: &Path, options: &Options) -> Result<Vec<String>, String> {
     let path = root.join(TABLE);
     let mut table = read(&path)?;

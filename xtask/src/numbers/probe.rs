@@ -1,4 +1,4 @@
-//! What a compiler says of headers: programs that print it.
+//! Questions to a compiler about headers, by programs that print the answers.
 
 use crate::command::target;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,11 +11,11 @@ pub(super) struct Question<'a> {
     /// As in the table.
     pub(super) kind: &'a str,
     pub(super) name: &'a str,
-    /// What the table says that it is.
+    /// Its type in the table.
     pub(super) shape: &'a str,
 }
 
-/// What it is, and its value or size.
+/// A name's type, and its value or size.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Answer {
     pub(super) shape: String,
@@ -150,7 +150,7 @@ impl Headers {
         }
     }
 
-    /// What they say of each name that they have.
+    /// The answer for each name that they have.
     pub(super) fn ask(
         &self,
         questions: &[Question<'_>],
@@ -245,9 +245,9 @@ impl Headers {
 mod tests {
     use super::*;
 
-    /// What the headers of the repository say, where no release is installed.
+    /// Asks the headers of the repository, where no release is installed.
     #[test]
-    fn a_probe_tells_values_types_and_places() {
+    fn a_probe_prints_values_types_and_offsets() {
         let root = crate::command::root();
         let include = format!("-I{}", root.join("include").display());
         let options = ["-std=gnu++17", "-w", "-DGASNET_PAR", &include].map(str::to_owned);
@@ -263,12 +263,12 @@ mod tests {
                 ask("field", "gex_Memvec_t.gex_len", "?"),
             ])
             .unwrap();
-        let told: Vec<String> = answers
+        let lines: Vec<String> = answers
             .iter()
             .map(|(name, Answer { shape, value })| format!("{name} {shape} {value}"))
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "GEX_EVENT_GROUP gex_Event_t * 3",
                 "GEX_MK_CLASS_HIP unsigned int 2",

@@ -77,7 +77,7 @@ fn refreshed(
     let line = Row {
         shape: &answer.shape,
         value: &answer.value,
-        // What argonet has on purpose it has everywhere.
+        // Deliberate values of argonet hold for all conduits.
         udp: udp.filter(|_| row.ours.is_none()),
         ..row
     };

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How programs become jobs when the command line says nothing else.
 const DEFAULT_VARIABLE: &str = "GASNET_PSHM_NODES={n}";
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Directory with the executables; others below it are not looked at

@@ -23,10 +23,10 @@ const MOST_OUTPUT_BYTES: u64 = 64 << 20;
 const TAIL_BYTES: u64 = 64 << 10;
 /// How long processes that outlive the program may take to end by themselves.
 const GRACE: Duration = Duration::from_secs(2);
-/// The variable that marks the processes of a run, whatever group or session they move to.
+/// The variable that marks the processes of a run, in any group or session that they move to.
 const MARK: &str = "ARGONET_CONFORMANCE_RUN";
 
-/// What became of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     /// It ended with code 0.
@@ -257,7 +257,7 @@ fn end_group(child: &mut Child, mark: &str) -> io::Result<()> {
         kill(format!("-{}", child.id()))?;
         child.wait()?;
     }
-    // Who is killed cannot start another, but may have done so just before.
+    // A killed process cannot start another, but may have done so just before.
     let until = Instant::now() + GRACE;
     loop {
         let left = marked(mark);

@@ -72,7 +72,7 @@ fn details(text: &mut String, program: &str, ranks: u32, outcome: &Outcome) {
     let lines: Vec<&str> = outcome.tail.lines().collect();
     let shown = lines.get(lines.len().saturating_sub(SHOWN_LINES)..);
     for line in shown.unwrap_or_default() {
-        // Four blanks make it a block of code, whatever it holds.
+        // Four blanks make it a block of code, with any content.
         let _ = writeln!(text, "    {line}");
     }
 }

@@ -90,9 +90,9 @@ fn the_end_of_a_program_is_its_verdict() {
     }
 }
 
-/// The program's group, and who has left it for another session, both.
+/// Both the program's group, and a process that has left it for another session.
 #[test]
-fn a_program_that_hangs_is_ended_with_all_that_it_started() {
+fn a_hanging_program_and_its_processes_are_killed() {
     let scratch = Scratch::new();
     let body = "sleep 1000 &\nsetsid sleep 1000 &\nexec sleep 1000";
     let outcome = scratch.only(body, 2);
@@ -155,7 +155,7 @@ fn only_executable_files_are_run_and_none_is_an_error() {
 }
 
 #[test]
-fn the_table_has_a_row_each_and_the_words_of_what_failed() {
+fn the_table_has_a_row_a_program_and_the_output_of_failures() {
     let scratch = Scratch::new();
     scratch.script("good", "exit 0");
     scratch.script("bad", "echo 'expected 3 | got 4' >&2; exit 3");

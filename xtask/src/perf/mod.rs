@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 /// The line of the page behind the tables; [`begin`] stands before them.
 const END: &str = "<!-- end -->";
 
-/// What the command line says.
+/// Options of the command line.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Options {
     /// Put the tables into docs/performance.md
@@ -71,13 +71,13 @@ pub(crate) fn perf(options: &Options) -> bool {
     }
 }
 
-/// What Rust sees, and what C sees of the same conduit.
+/// The measurements in Rust, and those in C of the same conduit.
 fn all(options: &Options) -> Result<String, String> {
     let mut text = String::new();
     if !options.only_c {
         text += &tables(&options.rust)?;
     }
-    // Who asks for some metrics of the Rust program, or for a list of them, wants no other.
+    // A user who asks for some metrics of the Rust program, or for a list of them, wants no others.
     let some = ["--only", "--list"];
     if options.only_c
         || !options
@@ -139,7 +139,7 @@ fn commit() -> String {
     })
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "the other way to tell can fail")]
+#[allow(clippy::unnecessary_wraps, reason = "writing the page can fail")]
 fn print(tables: &str) -> Result<(), String> {
     print!("{tables}");
     Ok(())

@@ -1,6 +1,6 @@
-//! The rows of `benches/c/rows.c`: what a program in C sees of a conduit, by itself or beside an
-//! installed GASNet-EX, in alternating runs. The machine changes its state within seconds, so a run
-//! measures the rows of one name, and its first row shows the state.
+//! The rows of `benches/c/rows.c`: a program in C over a conduit, by itself or beside an installed
+//! GASNet-EX, in alternating runs. The machine changes its state within seconds, so a run measures
+//! the rows of one name, and its first row shows the state.
 
 use crate::command::{root, target};
 use crate::install;
@@ -17,7 +17,7 @@ const FAST_US: f64 = 0.15;
 /// The row that is the machine and no operation.
 const MACHINE: &str = "line both ways";
 
-/// What is measured beside what.
+/// The measured library, and the one beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) conduit: String,
@@ -141,7 +141,7 @@ fn run(
     Ok(rows)
 }
 
-/// What a program writes, if it ends well.
+/// The output of a program, if it ends well.
 fn said(command: &mut Command) -> Result<String, String> {
     let output = command
         .stdin(Stdio::null())
@@ -154,7 +154,7 @@ fn said(command: &mut Command) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|error| format!("{command:?}: {error}"))
 }
 
-/// The rows of a run; what else a job writes is passed over.
+/// The rows of a run; other output of a job is passed over.
 fn parsed(text: &str) -> Vec<Row> {
     let fields = |line: &str| {
         let mut fields = line.split('\t');

@@ -63,7 +63,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     commits::check(root, &mut complaints);
     match crate::numbers::stale(root) {
         Ok(stale) => complaints.extend(stale.into_iter().map(|file| {
-            format!("{file}: is not what base/gasnet.tsv says; run `cargo xtask numbers`")
+            format!("{file}: differs from base/gasnet.tsv; run `cargo xtask numbers`")
         })),
         Err(error) => complaints.push(error),
     }
@@ -71,7 +71,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     complaints
 }
 
-/// All text files, without what is built and what git keeps.
+/// All text files, without build output and git's own.
 pub(crate) fn files(root: &Path) -> Vec<File> {
     let mut files = Vec::new();
     let mut directories: Vec<PathBuf> = vec![root.to_path_buf()];

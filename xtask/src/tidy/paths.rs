@@ -4,7 +4,7 @@ use super::File;
 
 /// Paths that begin as some of the tree do and are of something else.
 const ELSEWHERE: [&str; 3] = [
-    // What an installation has beside the headers.
+    // Files of an installation beside the headers.
     "include/gasnet_tools-",
     "include/portals-conduit/",
     "include/smp-conduit/",
@@ -58,13 +58,13 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// What stands between backticks of one line.
+/// The code spans of one line.
 fn spans(line: &str) -> impl Iterator<Item = &str> {
     let mut parts = line.split('`');
     parts.next();
     core::iter::from_fn(move || {
         let span = parts.next()?;
-        // What comes before the next one; without it the span goes on in the next line.
+        // The text before the next one; without it the span goes on in the next line.
         parts.next()?;
         Some(span)
     })
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exists_or_is_no_path_of_the_tree_passes() {
+    fn existing_paths_and_other_code_spans_pass() {
         for text in [
             "`src/lib.rs`, `am/src/`, `am/src/rec*.rs`, `include/smp-conduit/smp-MODE.mak`",
             "`other/amudp`, `/dev/shm`, `record.rs`, `a / b`, `src/{a,b}.rs`, `src",
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn records_may_name_what_is_gone() {
+    fn records_may_name_paths_that_are_gone() {
         assert_eq!(complaints("docs/adr/0002-b.md", "`src/gone.rs`\n").len(), 0);
     }
 }

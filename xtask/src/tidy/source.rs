@@ -21,15 +21,15 @@ const GLOBALS: &[&str] = &[
     "boot/src/selfspawn.rs",
     // The rank that a process is, for exit and signal handlers.
     "boot/src/process.rs",
-    // Which threads of the process are the library's.
+    // The threads of the process that are the library's.
     "base/src/threads.rs",
-    // The thread that crashes, and what its signal did before.
+    // The thread that crashes, and the earlier action of its signal.
     "boot/src/crash.rs",
     // The function that the C library calls at exit.
     "boot/src/sys.rs",
     // Whether output of this process has been lost, for exit and signal handlers.
     "boot/src/streams.rs",
-    // What the process traces, which one file and signal handlers make process-wide; the calling
+    // The traces of the process, which one file and signal handlers make process-wide; the calling
     // thread's part of it.
     "trace/src/process.rs",
     "trace/src/source.rs",
@@ -38,7 +38,7 @@ const GLOBALS: &[&str] = &[
     // Checked memory: C's malloc has no object.
     "capi/src/heap/report.rs",
     "capi/src/heap/table.rs",
-    // What C programs set and ask for by plain functions, with no object of a job.
+    // State that C programs set and ask for by plain functions, with no object of a job.
     "capi/src/tools/state.rs",
     // The job of this process, for functions without an object; whether errors are printed.
     "capi/src/job/state.rs",
@@ -58,7 +58,7 @@ const SLEEPERS: [&str; 1] = [
     "boot/tests/launch/support.rs",
 ];
 
-/// Crates whose protocols take times and bytes as arguments, and what they must not name.
+/// Crates whose protocols take times and bytes as arguments, and the names that they must not use.
 const SANS_IO: [&str; 2] = ["am/src/", "event/src/"];
 const IMPURE: [&str; 7] = [
     "Instant::now",
@@ -70,22 +70,22 @@ const IMPURE: [&str; 7] = [
     "getrandom",
 ];
 
-/// Words for what was not done.
+/// Words for work that was not done.
 const LEFT_FOR_LATER: [&str; 3] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
     concat!("XX", "X"),
 ];
 
-/// Who reads the environment; all others ask the table of settings. Binaries, tests and examples
-/// may.
+/// Files that read the environment; all others ask the table of settings. Binaries, tests and
+/// examples may.
 const READERS: [&str; 4] = [
     // The table itself.
     "settings/src/environment.rs",
-    // The job's description, and what other launchers leave.
+    // The job's description, and variables of other launchers.
     "boot/src/attach.rs",
     "boot/src/foreign.rs",
-    // What a program is that starts its own ranks.
+    // The role of a program that starts its own ranks.
     "boot/src/selflaunch.rs",
 ];
 
@@ -174,7 +174,7 @@ fn rust(file: &File, complaints: &mut Vec<String>) {
         let in_test = tests_from.is_some_and(|from| number > from);
         let mut complain = |what: &str| complaints.push(format!("{path}:{number}: {what}"));
         if knows_of_simulator(code) {
-            complain("code that knows of the simulator, which links what every job links");
+            complain("code for the simulator alone; it must run the code that jobs run");
         }
         if code.contains("todo!(") || code.contains("unimplemented!(") {
             complain("code that is not written");
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_that_are_gone_or_untold_are_found() {
+    fn exceptions_that_are_gone_or_not_on_the_page_are_found() {
         let file = |path: &str, text: &str| File {
             path: path.to_owned(),
             text: text.to_owned(),

@@ -64,21 +64,21 @@ pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
     }
 }
 
-/// The replaced words of a line. What stands in backticks is code.
+/// The replaced words of a line. Text in backticks is code.
 fn replaced(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split('`').step_by(2);
     let words = prose.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
     words.filter(|word| REPLACED.iter().any(|old| old.eq_ignore_ascii_case(word)))
 }
 
-/// What a line says that is nothing but a comment.
+/// The text of a line that is nothing but a comment.
 fn comment(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let markers = ["///", "//!", "//"];
     markers.iter().find_map(|marker| line.strip_prefix(marker))
 }
 
-/// Rows of tables, headings, the targets of links, and what has no space cannot be wrapped.
+/// Rows of tables, headings, the targets of links, and text without a space cannot be wrapped.
 fn is_one_line(text: &str) -> bool {
     let is_target = text.starts_with('[') && text.contains("]: ");
     text.starts_with(['|', '#']) || is_target || !text.contains(' ')
@@ -115,19 +115,19 @@ mod tests {
 
     #[test]
     fn replaced_words_are_found_in_prose() {
-        let told = concat!("to", "ld");
-        assert_eq!(complaints("src/a.rs", &format!("// It is {told}.\n")), 1);
+        let word = concat!("to", "ld");
+        assert_eq!(complaints("src/a.rs", &format!("// It is {word}.\n")), 1);
         assert_eq!(
-            complaints("docs/a.md", &format!("`{told}` and a{told}\n")),
+            complaints("docs/a.md", &format!("`{word}` and a{word}\n")),
             0
         );
-        assert_eq!(complaints("docs/a.md", &format!("```\n{told}\n```\n")), 0);
-        assert_eq!(complaints("src/a.rs", &format!("let {told} = 1;\n")), 0);
-        assert_eq!(complaints("CHANGELOG.md", told), 0);
+        assert_eq!(complaints("docs/a.md", &format!("```\n{word}\n```\n")), 0);
+        assert_eq!(complaints("src/a.rs", &format!("let {word} = 1;\n")), 0);
+        assert_eq!(complaints("CHANGELOG.md", word), 0);
     }
 
     #[test]
-    fn what_cannot_be_wrapped_may_be_wider() {
+    fn lines_that_cannot_be_wrapped_may_be_wider() {
         let wide = "a ".repeat(60);
         assert_eq!(complaints("docs/a.md", &format!("```\n{wide}\n```\n")), 0);
         assert_eq!(

@@ -8,7 +8,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::place::{Place, failed, run, runs, succeeded};
 
-/// The examples, and what the last line of their output has.
+/// The examples, and a part of the last line of their output.
 const EXAMPLES: [(&str, &str); 3] = [
     ("hello", "hello from rank "),
     ("ring", ": right"),
@@ -29,7 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
             .with_ignored_flag(packages),
         Trial::test("examples by CMake", by_cmake).with_ignored_flag(cmake),
         Trial::test(
-            "CMake finds each library, and says what it does not find",
+            "CMake finds each library, and names missing components",
             libraries,
         )
         .with_ignored_flag(cmake),
@@ -40,7 +40,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         .with_ignored_flag(cmake),
         Trial::test("programs of tools alone by make", tools_alone).with_ignored_flag(make),
         Trial::test("files are filled in as in a build directory", filled_in),
-        Trial::test("what cannot be filled in", not_filled_in),
+        Trial::test("files that cannot be filled in", not_filled_in),
         Trial::test(
             "make finds all built in a build directory, and copies it",
             rebuilt,
@@ -91,11 +91,11 @@ fn right(place: &Place, program: &Path, ranks: &str, wanted: &str) -> Result<(),
         ways.extend([&mut over_tcp, &mut hosts]);
     }
     for command in ways {
-        let told = succeeded(&run(command)?)?;
-        let last = told.lines().last().unwrap_or_default();
+        let text = succeeded(&run(command)?)?;
+        let last = text.lines().last().unwrap_or_default();
         assert!(
             last.contains(wanted),
-            "{} on {ranks}: {told}",
+            "{} on {ranks}: {text}",
             program.display()
         );
         let lines = if wanted.starts_with("hello") {
@@ -103,7 +103,7 @@ fn right(place: &Place, program: &Path, ranks: &str, wanted: &str) -> Result<(),
         } else {
             "1"
         };
-        assert_eq!(told.lines().count().to_string(), lines, "{told}");
+        assert_eq!(text.lines().count().to_string(), lines, "{text}");
     }
     Ok(())
 }
@@ -122,20 +122,20 @@ fn by_make(debug: bool) -> Result<(), Failed> {
         succeeded(&run(make(&directory).arg("clean"))?)?;
         assert!(!directory.join(name).exists());
     }
-    let told = failed(&run(&mut make(&examples.join("hello")))?)?;
-    assert!(told.contains("say where argonet is installed"), "{told}");
+    let text = failed(&run(&mut make(&examples.join("hello")))?)?;
+    assert!(text.contains("say where argonet is installed"), "{text}");
     let run_it = [
         format!("GASNET={gasnet}"),
         "MODE=parsync".to_owned(),
         STRIPPED.to_owned(),
         "run".to_owned(),
     ];
-    let told = succeeded(&run(make(&examples.join("ring")).args(run_it))?)?;
-    assert!(told.contains("laps of 4 ranks"), "{told}");
+    let text = succeeded(&run(make(&examples.join("ring")).args(run_it))?)?;
+    assert!(text.contains("laps of 4 ranks"), "{text}");
     // Bad input of the examples themselves.
     let ring = examples.join("ring/ring");
-    let told = failed(&run(Command::new(ring).arg("0"))?)?;
-    assert!(told.contains("usage: ring"), "{told}");
+    let text = failed(&run(Command::new(ring).arg("0"))?)?;
+    assert!(text.contains("usage: ring"), "{text}");
     Ok(())
 }
 
@@ -150,7 +150,7 @@ fn by_packages() -> Result<(), Failed> {
         command.arg(format!("PKG_CONFIG_PATH={}", directory.display()));
         succeeded(&run(&mut command)?)?;
         right(&place, &own.join(name), "2", wanted)?;
-        // The code is in the library: what a program must load, it names.
+        // The code is in the library, and the program names the libraries that it loads.
         let file = std::fs::read(own.join(name))?;
         assert!(file.len() < 1 << 20, "{name} has {} bytes", file.len());
         for library in ["libgasnet-smp-par.so.0", "libargonet.so.0"] {
@@ -163,8 +163,8 @@ fn by_packages() -> Result<(), Failed> {
     }
     let mut command = make(&examples.join("hello"));
     command.args(["-B", "-f", "Makefile.pkg-config", "PACKAGE=gasnet-none-seq"]);
-    let told = failed(&run(&mut command)?)?;
-    assert!(told.contains("gasnet-none-seq"), "{told}");
+    let text = failed(&run(&mut command)?)?;
+    assert!(text.contains("gasnet-none-seq"), "{text}");
     Ok(())
 }
 
@@ -220,20 +220,20 @@ fn libraries() -> Result<(), Failed> {
         count += 1;
     }
     assert!(count > 3, "{line:?}");
-    let told = succeeded(&configured(&place, "words", &find)?)?;
+    let text = succeeded(&configured(&place, "words", &find)?)?;
     let own = place.prefix().join("lib/libgasnet-smp-par.a");
     let own = format!("gasnet-smp-par is {}", own.display());
-    assert!(told.contains(&own), "{own}\nin\n{told}");
+    assert!(text.contains(&own), "{own}\nin\n{text}");
 
     // By variables of another convention, and by our own name.
     let lines = "set(GASNet_CONDUIT smp)\nset(GASNet_THREADING par)\n\
                  find_package(GASNet 2025.8 CONFIG REQUIRED)\nfind_package(argonet CONFIG REQUIRED)\n\
                  get_target_property(libraries GASNet::GASNet INTERFACE_LINK_LIBRARIES)\n\
                  message(STATUS \"${libraries} of ${GASNet_CONDUITS} in ${GASNet_VERSION}\")\n";
-    let told = succeeded(&configured(&place, "names", lines)?)?;
+    let text = succeeded(&configured(&place, "names", lines)?)?;
     assert!(
-        told.contains("GASNet::smp-par of smp;tcp;udp;portals in 2025.8.0"),
-        "{told}"
+        text.contains("GASNet::smp-par of smp;tcp;udp;portals in 2025.8.0"),
+        "{text}"
     );
     for (lines, why) in [
         (
@@ -246,18 +246,18 @@ fn libraries() -> Result<(), Failed> {
             "GASNet_CONDUIT 'ibv'",
         ),
     ] {
-        let told = failed(&configured(&place, "errors", lines)?)?;
+        let text = failed(&configured(&place, "errors", lines)?)?;
         // CMake breaks lines.
-        let told: Vec<&str> = told.split_whitespace().collect();
-        let told = told.join(" ");
-        assert!(told.contains(why), "{why} in {told}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text = words.join(" ");
+        assert!(text.contains(why), "{why} in {text}");
         std::fs::remove_dir_all(place.file("errors"))?;
     }
     Ok(())
 }
 
-/// What a client's module for CMake does that knows the conduits of GASNet and none of ours: it
-/// collects the files of make, keeps of its list what matches a name that it found, and takes the
+/// As a client's module for CMake that knows the conduits of GASNet and none of ours: it collects
+/// the files of make, keeps the entries of its list that match a name that it found, and takes the
 /// first. Its file of a variant and that of the tools go through make together.
 const MODULE: &str = r#"
 file(GLOB files "${root}/include/*-conduit/*.mak")
@@ -293,8 +293,8 @@ endforeach()
 fn chosen() -> Result<(), Failed> {
     let place = Place::installed("chosen", false)?;
     let root = format!("set(root \"{}\")", place.prefix().display());
-    let told = succeeded(&configured(&place, "matched", &(root + MODULE))?)?;
-    assert!(told.contains("chosen udp of smp;tcp;udp"), "{told}");
+    let text = succeeded(&configured(&place, "matched", &(root + MODULE))?)?;
+    assert!(text.contains("chosen udp of smp;tcp;udp"), "{text}");
     Ok(())
 }
 
@@ -362,7 +362,7 @@ fn filled_in() -> Result<(), Failed> {
         "CXX_FAMILY",
         "CC_SUBFAMILY",
         "CXX_SUBFAMILY",
-        "NOBODY",
+        "UNKNOWN",
     ];
     let text: Vec<String> = names
         .map(|name| format!("{name}=@{name}@;@{name}@\n"))
@@ -385,7 +385,7 @@ fn filled_in() -> Result<(), Failed> {
     // UPC++ has no rule for others.
     assert_eq!(value("CONDUITS"), "smp udp");
     assert_eq!(value("EXESUFFIX"), "");
-    assert_eq!(value("NOBODY"), "@NOBODY@");
+    assert_eq!(value("UNKNOWN"), "@UNKNOWN@");
     assert!(value("PERL").ends_with("perl"), "{text}");
     for name in ["CC", "CXX"] {
         assert!(
@@ -411,12 +411,12 @@ fn filled_in() -> Result<(), Failed> {
         "<smp udp>\n"
     );
     let pair = format!("-:{path}/b");
-    let told = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
-    assert_eq!(told, "<smp udp>\n");
+    let text = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
+    assert_eq!(text, "<smp udp>\n");
     Ok(())
 }
 
-/// What clients that bring GASNet along have make do in its build directory.
+/// The targets that clients with a GASNet of their own make in its build directory.
 fn rebuilt() -> Result<(), Failed> {
     let place = Place::installed("rebuilt", false)?;
     let build = place.prefix().join("lib/argonet/build");
@@ -425,8 +425,8 @@ fn rebuilt() -> Result<(), Failed> {
         for target in ["all", "seq", "par", "parsync", "clean"] {
             succeeded(&run(make(directory).arg(target))?)?;
         }
-        let told = failed(&run(make(directory).arg("install"))?)?;
-        assert!(told.contains("make install prefix=DIR"), "{told}");
+        let text = failed(&run(make(directory).arg("install"))?)?;
+        assert!(text.contains("make install prefix=DIR"), "{text}");
     }
     for (number, directory) in [&build, &build.join("smp-conduit")].into_iter().enumerate() {
         let copy = place.file(&format!("copy {number}/of it"));
@@ -469,17 +469,17 @@ fn not_filled_in() -> Result<(), Failed> {
         ("--recheck", "unknown option --recheck"),
         ("--file", "--file needs a value"),
     ] {
-        let told = failed(&run(status(&place).arg(option))?)?;
+        let text = failed(&run(status(&place).arg(option))?)?;
         assert!(
-            told.contains(&format!("config.status: {why}")),
-            "{option}: {told}"
+            text.contains(&format!("config.status: {why}")),
+            "{option}: {text}"
         );
     }
-    let told = failed(&run(&mut status(&place))?)?;
-    assert!(told.contains("CONFIG_FILES names no file"), "{told}");
+    let text = failed(&run(&mut status(&place))?)?;
+    assert!(text.contains("CONFIG_FILES names no file"), "{text}");
     let mut command = status(&place);
     command.env("CONFIG_FILES", "-:/dev/null");
-    let told = failed(&run(command.env("CONFIG_HEADERS", "config.h"))?)?;
-    assert!(told.contains("CONFIG_HEADERS=config.h"), "{told}");
+    let text = failed(&run(command.env("CONFIG_HEADERS", "config.h"))?)?;
+    assert!(text.contains("CONFIG_HEADERS=config.h"), "{text}");
     Ok(())
 }

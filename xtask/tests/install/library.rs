@@ -1,4 +1,4 @@
-//! The static library: its exported names, its size, and what a program may have beside it.
+//! The static library: its exported names, its size, and other libraries of a program beside it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::place::{Place, library, run, said, source, succeeded};
 
-/// What all exported names begin with.
+/// The beginnings of all exported names.
 const OURS: [&str; 3] = ["argonet", "gasnet", "gex_"];
 
 /// Limits in bytes.
@@ -55,7 +55,7 @@ fn has_groups(archive: &Path) -> Result<bool, String> {
 
 fn names() -> Result<(), Failed> {
     let place = Place::installed("names", false)?;
-    // What cargo built has all that must be hidden, and it is seen.
+    // Cargo's library has all names that must be hidden, and they are seen.
     let built = defined(&library()?)?;
     for start in ["blake3_", "_R", "_ZN", "DW.ref."] {
         assert!(built.iter().any(|name| name.starts_with(start)), "{start}");
@@ -132,7 +132,7 @@ fn job(program: &Path) -> Command {
     command
 }
 
-/// What a job of two ranks prints whose ranks print a line each.
+/// The lines of a job of two ranks that print one each.
 fn lines(program: &Path) -> Result<Vec<String>, String> {
     let output = run(&mut job(program))?;
     let text = succeeded(&output)?;
@@ -169,7 +169,7 @@ fn sizes() -> Result<(), Failed> {
     assert!(linked < PROGRAM, "{linked} bytes as linked");
     assert!(small < STRIPPED, "{small} bytes stripped");
     assert_eq!(lines(&program)?, hello);
-    // What it does not use goes, and it is still whole.
+    // Unused code goes, and the program is still whole.
     let program = built(&place, "hello", &[Path::new("-Wl,--gc-sections")])?;
     assert_eq!(lines(&program)?, hello);
     let collected = size(&stripped(&program)?)?;

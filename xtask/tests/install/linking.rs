@@ -15,7 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("make builds programs that run", || made(false)).with_ignored_flag(make),
         Trial::test("make builds programs with checks", || made(true)).with_ignored_flag(make),
-        Trial::test("what does not fit does not link", misfits),
+        Trial::test("objects of different builds do not link", misfits),
         Trial::test("trees do not mix", trees),
         Trial::test(
             "clients that contradict themselves do not compile",
@@ -127,7 +127,7 @@ fn linked_from(
         .args(objects)
         .arg("-L")
         .arg(place.prefix().join(directory))
-        // What a shared library needs is looked for where it says.
+        // The libraries that a shared library needs are looked for in its run path.
         .arg(format!("-lgasnet-smp-{mode}"))
         .arg("-o")
         .arg(&program);
@@ -163,7 +163,7 @@ fn misfits() -> Result<(), Failed> {
                 mode,
                 link,
             ) {
-                Err(told) if told.contains(symbol) => Ok(()),
+                Err(error) if error.contains(symbol) => Ok(()),
                 other => Err(format!("{language} {mode} {symbol}: {other:?}")),
             };
             wrong(&[&silent], "par", "argonet_link_threads_SEQ")?;
@@ -221,7 +221,7 @@ fn trees() -> Result<(), Failed> {
         let client = compiled(&release, "c", "client", options)?;
         for directory in ["lib", "lib/shared"] {
             match linked_from(library, directory, &[&client, &stand_in], "seq", &[]) {
-                Err(told) if told.contains(symbol) => {}
+                Err(error) if error.contains(symbol) => {}
                 other => return Err(format!("{options:?} {directory}: {other:?}").into()),
             }
         }
@@ -263,7 +263,7 @@ fn contradictions() -> Result<(), Failed> {
         ),
     ] {
         match compiled(&place, "c", "second", options) {
-            Err(told) if told.contains(why) => {}
+            Err(error) if error.contains(why) => {}
             other => return Err(format!("{options:?}: {other:?}").into()),
         }
     }

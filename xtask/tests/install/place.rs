@@ -1,4 +1,4 @@
-//! A directory that goes away, and what is installed in it.
+//! A directory that goes away, and the installation in it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -55,8 +55,8 @@ impl Place {
         std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// What lies in the tree: files with a hash of their bytes, links of their targets, directories
-    /// of nothing.
+    /// The content of the tree: files with a hash of their bytes, links of their targets,
+    /// directories of nothing.
     pub(crate) fn content(&self) -> Result<BTreeMap<PathBuf, u64>, String> {
         let mut all = BTreeMap::new();
         let mut left = vec![self.prefix()];
@@ -177,7 +177,7 @@ pub(crate) fn run(command: &mut Command) -> Result<Output, String> {
     output.map_err(|error| format!("{name}: {error}"))
 }
 
-/// What a program said that must have succeeded.
+/// The output of a program that must have succeeded.
 pub(crate) fn succeeded(output: &Output) -> Result<String, String> {
     match output.status.success() {
         true => Ok(said(output)),
@@ -185,7 +185,7 @@ pub(crate) fn succeeded(output: &Output) -> Result<String, String> {
     }
 }
 
-/// What a program said that must not have.
+/// The output of a program that must have failed.
 pub(crate) fn failed(output: &Output) -> Result<String, String> {
     match output.status.code() {
         Some(1..) => Ok(said(output)),

@@ -28,13 +28,13 @@ fn over_portals() -> Result<(), Failed> {
         run(&mut command)
     };
     // Other conduits do not read it.
-    let told = failed(&launched("1")?)?;
-    assert!(told.contains("GASNET_PORTAL_ACCEL"), "{told}");
+    let text = failed(&launched("1")?)?;
+    assert!(text.contains("GASNET_PORTAL_ACCEL"), "{text}");
     succeeded(&launched("0")?)?;
     let mut alone = Command::new(&program);
     alone.arg("2").env("GASNET_PORTAL_ACCEL", "1");
-    let told = failed(&run(alone.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
-    assert!(told.contains("GASNET_PORTAL_ACCEL"), "{told}");
+    let text = failed(&run(alone.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
+    assert!(text.contains("GASNET_PORTAL_ACCEL"), "{text}");
     // Another conduit may be chosen.
     let mut over_tcp = Command::new(&program);
     over_tcp.arg("2").env("GASNET_PORTAL_ACCEL", "1");

@@ -1,4 +1,4 @@
-//! What is no place for an installation, and no tool for one: an error that says why, and nothing
+//! Places and tools that do not serve for an installation: an error that says why, and nothing
 //! changed.
 
 use std::path::Path;
@@ -13,8 +13,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("places that cannot be written", places),
         Trial::test("paths that make cannot name", paths),
         Trial::test("trees of others", others),
-        Trial::test("a tree that somebody else is changing", locked),
-        Trial::test("what is read-only, or busy half-way", mounted).with_ignored_flag(!may_mount()),
+        Trial::test("a tree that another process is changing", locked),
+        Trial::test("trees that are read-only, or busy half-way", mounted)
+            .with_ignored_flag(!may_mount()),
         Trial::test("tools that are missing or fail", tools),
         Trial::test("a C compiler and an archiver are enough", few_tools),
     ]
@@ -23,12 +24,12 @@ pub(crate) fn trials() -> Vec<Trial> {
 /// Fails with one line that says this, and leaves no directory.
 fn refused(prefix: &Path, why: &str) -> Result<(), Failed> {
     let there = prefix.exists();
-    let told = failed(&run(&mut installing(prefix)?)?)?;
+    let text = failed(&run(&mut installing(prefix)?)?)?;
     assert!(
-        told.starts_with("cargo xtask install: --prefix")
-            && told.contains(why)
-            && told.lines().count() == 1,
-        "{told}"
+        text.starts_with("cargo xtask install: --prefix")
+            && text.contains(why)
+            && text.lines().count() == 1,
+        "{text}"
     );
     assert_eq!(prefix.exists(), there, "{}", prefix.display());
     Ok(())
@@ -98,7 +99,7 @@ fn others() -> Result<(), Failed> {
     std::fs::create_dir_all(prefix.join("include"))?;
     std::fs::write(
         prefix.join("include/gasnetex.h"),
-        "/* of somebody else */\n",
+        "/* of another package */\n",
     )?;
     let before = place.content()?;
     refused(
@@ -113,7 +114,7 @@ fn others() -> Result<(), Failed> {
     for name in ["gasnetex.h", "gasnet_mk.h"] {
         std::fs::write(
             prefix.join("include").join(name),
-            "/* of somebody else */\n",
+            "/* of another package */\n",
         )?;
     }
     let before = place.content()?;
@@ -132,7 +133,7 @@ fn locked() -> Result<(), Failed> {
     let before = place.content()?;
     let directory = std::fs::File::open(&prefix)?;
     directory.lock()?;
-    refused(&prefix, "somebody else is changing it just now")?;
+    refused(&prefix, "another process is changing it")?;
     assert_eq!(place.content()?, before);
     directory.unlock()?;
     install(&prefix, &[])?;
@@ -159,24 +160,24 @@ fn mounted() -> Result<(), Failed> {
     let prefix = place.prefix();
     install(&prefix, &[])?;
     let before = place.content()?;
-    let told = mounted_run(
+    let text = mounted_run(
         &prefix,
         "mount --bind \"$1\" \"$1\"; mount -o remount,ro,bind \"$1\"",
     )?;
     assert!(
-        told.starts_with("cargo xtask install: --prefix") && told.contains("Read-only file system"),
-        "{told}"
+        text.starts_with("cargo xtask install: --prefix") && text.contains("Read-only file system"),
+        "{text}"
     );
     assert_eq!(place.content()?, before);
     // Nothing shows beforehand that this file cannot be replaced.
-    let told = mounted_run(
+    let text = mounted_run(
         &prefix,
         "mount --bind \"$1/bin/gasnetrun_smp\" \"$1/bin/gasnetrun_smp\"",
     )?;
     assert!(
-        told.contains("bin/gasnetrun_smp: ")
-            && told.contains("is unfinished and cannot be used: install again, or uninstall"),
-        "{told}"
+        text.contains("bin/gasnetrun_smp: ")
+            && text.contains("is unfinished and cannot be used: install again, or uninstall"),
+        "{text}"
     );
     assert!(
         place
@@ -217,17 +218,17 @@ fn tools() -> Result<(), Failed> {
         ("NM", "false", "exit status: 1"),
         ("OBJCOPY", "false", "exit status: 1"),
     ] {
-        let told = failed(&run(installing(&prefix)?.env(variable, value))?)?;
+        let text = failed(&run(installing(&prefix)?.env(variable, value))?)?;
         assert!(
-            told.starts_with("cargo xtask install: ") && told.contains(why),
-            "{told}"
+            text.starts_with("cargo xtask install: ") && text.contains(why),
+            "{text}"
         );
         assert!(!prefix.exists(), "{variable}={value}");
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     command.args(["install", "--library", "/nonexistent/x.a", "--prefix"]);
-    let told = failed(&run(command.arg(&prefix))?)?;
-    assert!(told.contains("/nonexistent/x.a: No such file"), "{told}");
+    let text = failed(&run(command.arg(&prefix))?)?;
+    assert!(text.contains("/nonexistent/x.a: No such file"), "{text}");
     assert!(!prefix.exists());
     // Options belong to the program.
     succeeded(&run(installing(&prefix)?.env("CC", "cc -DUSERS=1"))?)?;

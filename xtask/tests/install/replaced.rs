@@ -22,7 +22,7 @@ fn names(place: &Place) -> Result<BTreeSet<PathBuf>, String> {
     Ok(place.content()?.into_keys().collect())
 }
 
-/// What is in the tree is what was.
+/// The tree has the same files as before.
 fn same(place: &Place, before: &BTreeSet<PathBuf>) -> Result<(), String> {
     let after = names(place)?;
     let differ: Vec<&PathBuf> = after.symmetric_difference(before).collect();
@@ -32,7 +32,7 @@ fn same(place: &Place, before: &BTreeSet<PathBuf>) -> Result<(), String> {
     }
 }
 
-/// Those that are chosen are whole, and nothing of the others is left.
+/// Chosen conduits are whole, and nothing of the others is left.
 fn some_conduits() -> Result<(), Failed> {
     let place = Place::empty("some conduits")?;
     let prefix = place.prefix();
@@ -59,10 +59,10 @@ fn some_conduits() -> Result<(), Failed> {
     let before = of("smp")?;
     install(&prefix, &[])?;
     assert_eq!((of("smp")?, of("udp")?), (before, 0));
-    let told = failed(&run(&mut installing_for("smp,udpx", &prefix)?)?)?;
+    let text = failed(&run(&mut installing_for("smp,udpx", &prefix)?)?)?;
     assert!(
-        told.contains("'udpx'") && told.contains("portals"),
-        "{told}"
+        text.contains("'udpx'") && text.contains("portals"),
+        "{text}"
     );
     assert_eq!(of("smp")?, before);
     Ok(())
@@ -125,10 +125,10 @@ fn another_version() -> Result<(), Failed> {
     age(&place, "include/old/gasnet_old.h", false)?;
     install(&prefix, &[])?;
     same(&place, &before)?;
-    // What has been changed in the meantime is the user's.
+    // A file that has been changed in the meantime is the user's.
     age(&place, "include/old/gasnet_old.h", true)?;
-    let told = install(&prefix, &[])?;
-    assert!(told.contains("kept, as it has been changed: "), "{told}");
+    let text = install(&prefix, &[])?;
+    assert!(text.contains("kept, as it has been changed: "), "{text}");
     assert_eq!(place.text("include/old/gasnet_old.h")?, "changed");
     Ok(())
 }
@@ -145,7 +145,7 @@ fn beside() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A compiler that kills who calls it when it is to compile something.
+/// A compiler that kills its caller when it is to compile something.
 fn deadly(place: &Place) -> Result<PathBuf, Failed> {
     use std::os::unix::fs::PermissionsExt as _;
     let path = place.file("deadly");
@@ -171,7 +171,7 @@ fn killed() -> Result<(), Failed> {
     assert_eq!(after, before);
     install(&prefix, &[])?;
     same(&place, &before.keys().cloned().collect())?;
-    // What was left aside goes with an uninstallation, too.
+    // Files that were left aside go with an uninstallation, too.
     let _ = run(installing(&prefix)?.env("CC", deadly(&place)?))?;
     assert!(names(&place)?.iter().any(|path| left(path)));
     assert!(uninstall(&prefix)?.status.success());
@@ -206,8 +206,8 @@ fn interrupted() -> Result<(), Failed> {
     let unfinished = manifest.replace("\nstate complete\n", "\nstate unfinished\n");
     std::fs::write(prefix.join("share/argonet/manifest"), unfinished)?;
     let output = uninstall(&prefix)?;
-    let told = crate::place::succeeded(&output)?;
-    assert!(told.contains("was interrupted"), "{told}");
+    let text = crate::place::succeeded(&output)?;
+    assert!(text.contains("was interrupted"), "{text}");
     assert!(!prefix.exists());
     // A list that is none.
     install(&prefix, &[])?;
@@ -216,10 +216,10 @@ fn interrupted() -> Result<(), Failed> {
         "argonet installation 1\nfile 0 ../../x\n",
     )?;
     for output in [run(&mut installing(&prefix)?)?, uninstall(&prefix)?] {
-        let told = failed(&output)?;
+        let text = failed(&output)?;
         assert!(
-            told.contains("cannot be understood: file 0 ../../x"),
-            "{told}"
+            text.contains("cannot be understood: file 0 ../../x"),
+            "{text}"
         );
     }
     Ok(())

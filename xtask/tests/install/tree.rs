@@ -1,4 +1,4 @@
-//! What lies where, what it says, and what happens when it cannot be put there.
+//! Places and content of installed files, and errors where they cannot be put.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -113,7 +113,8 @@ fn complete() -> Result<(), Failed> {
     readable(&place)
 }
 
-/// Everybody may read files, and run programs, whatever the repository's own files allow.
+/// Every user may read files, and run programs, even where the repository's own files do not allow
+/// it.
 fn readable(place: &Place) -> Result<(), Failed> {
     for path in place.content()?.into_keys() {
         let data = path.symlink_metadata()?;
@@ -294,11 +295,11 @@ fn launcher() -> Result<(), Failed> {
         &["-np", "3", "-N", "1"],
         &["-E", "ARGONET_T,PATH", "-n", "3", "--"],
     ] {
-        let told = launch(&[options, &program].concat())?;
-        assert_eq!(told, (Some(3), "3 ranks of a b -n\n".to_owned()));
+        let ended = launch(&[options, &program].concat())?;
+        assert_eq!(ended, (Some(3), "3 ranks of a b -n\n".to_owned()));
     }
-    let (_, told) = launch(&[&["-v", "-n", "2"] as &[&str], &program].concat())?;
-    assert!(told.contains("GASNET_PSHM_NODES=2 sh -c"), "{told}");
+    let (_, text) = launch(&[&["-v", "-n", "2"] as &[&str], &program].concat())?;
+    assert!(text.contains("GASNET_PSHM_NODES=2 sh -c"), "{text}");
     for (words, why) in [
         (&["-n", "x", "true"] as &[&str], "not 'x'"),
         (&["-n", "0", "true"], "not '0'"),
@@ -313,10 +314,10 @@ fn launcher() -> Result<(), Failed> {
         (&["-n", "2", "-E", "A=B", "true"], "no name"),
         (&["-n", "2", "-x", "true"], "unknown option -x"),
     ] {
-        let (code, told) = launch(words)?;
+        let (code, text) = launch(words)?;
         assert!(
-            code == Some(2) && told.contains(why),
-            "{words:?}: {code:?} {told}"
+            code == Some(2) && text.contains(why),
+            "{words:?}: {code:?} {text}"
         );
     }
     Ok(())
@@ -337,10 +338,10 @@ fn amudprun() -> Result<(), Failed> {
     std::fs::write(&program, script)?;
     succeeded(&run(Command::new("chmod").arg("+x").arg(&program))?)?;
     let program = program.to_string_lossy().into_owned();
-    let told = launch(&["-np", "3", &program, "-n"], "a b,c")?;
-    assert_eq!(told, (Some(3), "3 -n tcp [] a b,c\n".to_owned()));
-    let told = launch(&["-n", "3", "-N", "2", "--", &program, "x"], "a b,c")?;
-    assert_eq!(told, (Some(3), "3 x tcp [] a b\n".to_owned()));
+    let ended = launch(&["-np", "3", &program, "-n"], "a b,c")?;
+    assert_eq!(ended, (Some(3), "3 -n tcp [] a b,c\n".to_owned()));
+    let ended = launch(&["-n", "3", "-N", "2", "--", &program, "x"], "a b,c")?;
+    assert_eq!(ended, (Some(3), "3 x tcp [] a b\n".to_owned()));
     for (words, why) in [
         (&["-np", "x", "true"] as &[&str], "not 'x'"),
         (&["-np"], "needs a value"),
@@ -355,10 +356,10 @@ fn amudprun() -> Result<(), Failed> {
         (&["-np", "2", "-E", "A=B", "true"], "no name"),
         (&["-np", "2", "-x", "true"], "unknown option -x"),
     ] {
-        let (code, told) = launch(words, "a b")?;
+        let (code, text) = launch(words, "a b")?;
         assert!(
-            code == Some(2) && told.contains(why),
-            "{words:?}: {code:?} {told}"
+            code == Some(2) && text.contains(why),
+            "{words:?}: {code:?} {text}"
         );
     }
     Ok(())
@@ -378,7 +379,7 @@ fn pages() -> Result<(), Failed> {
             source.starts_with(".TH ") || source.starts_with(".\\\""),
             "{name}"
         );
-        // What is left to see where nothing can show a page.
+        // The only check where no program can show a page.
         if !runs("man") {
             assert!(source.contains(has), "{name}");
             continue;

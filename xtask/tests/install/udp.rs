@@ -50,7 +50,7 @@ pub(crate) fn has_all(conduit: &str) -> Result<(), Failed> {
             "{name} has no {}",
             other.display()
         );
-        // What make and pkg-config read, to the letter.
+        // Files that make and pkg-config read, to the letter.
         if name.ends_with(".mak") || name.ends_with(".pc") {
             files += 1;
             // The path may have the name in it.
@@ -78,8 +78,8 @@ fn built() -> Result<(), Failed> {
     let pattern = place.file("networks");
     std::fs::write(&pattern, "@CONDUITS@\n")?;
     let pair = format!("-:{}", pattern.display());
-    let told = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
-    assert_eq!(told, "smp udp\n");
+    let text = succeeded(&run(status(&place).args(["--file", &pair]))?)?;
+    assert_eq!(text, "smp udp\n");
     // As UPC++ has them built, and where its launcher looks.
     let before = place.content()?;
     for (directory, target) in [
@@ -112,8 +112,8 @@ fn as_given() -> Result<(), Failed> {
     ] {
         let mut command = Command::new(place.prefix().join("bin").join(launcher));
         command.args(["-n", "2"]).arg(&program).arg("given");
-        let told = succeeded(&run(command.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
-        assert_eq!(told, "given, over UDP\ngiven, over UDP\n", "{launcher}");
+        let text = succeeded(&run(command.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
+        assert_eq!(text, "given, over UDP\ngiven, over UDP\n", "{launcher}");
     }
     Ok(())
 }
@@ -157,12 +157,12 @@ pub(crate) fn started_alike(
     let mut alone = Command::new(&program);
     alone.arg("3");
     for mut command in launchers.iter().map(launched).chain([alone]) {
-        let told = succeeded(&run(command.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
-        let lines: Vec<&str> = told.lines().collect();
-        assert_eq!(lines.len(), 3, "{command:?}: {told}");
+        let text = succeeded(&run(command.env("GASNET_SUPERNODE_MAXSIZE", "1"))?)?;
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{command:?}: {text}");
         assert!(
             lines.iter().all(|line| line.contains("of 3")),
-            "{command:?}: {told}"
+            "{command:?}: {text}"
         );
     }
     // Without a number it says what is missing, and does not run as one rank of smp.
@@ -197,9 +197,9 @@ fn apart() -> Result<(), Failed> {
         link.arg(format!("-lgasnet-{other}-seq"))
             .arg("-o")
             .arg(place.file("hello"));
-        let told = failed(&run(&mut link)?)?;
+        let text = failed(&run(&mut link)?)?;
         let symbol = format!("argonet_link_core_{own}");
-        assert!(told.contains(&symbol), "{symbol} in {told}");
+        assert!(text.contains(&symbol), "{symbol} in {text}");
     }
     for (options, why) in [
         (
@@ -227,8 +227,8 @@ fn apart() -> Result<(), Failed> {
             "ARGONET_CONDUIT_PORTALS must be 1",
         ),
     ] {
-        let told = failed(&compiled(&options)?)?;
-        assert!(told.contains(why), "{why} in {told}");
+        let text = failed(&compiled(&options)?)?;
+        assert!(text.contains(why), "{why} in {text}");
     }
     Ok(())
 }

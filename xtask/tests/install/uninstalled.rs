@@ -1,4 +1,4 @@
-//! What `uninstall` takes away and what it leaves.
+//! Files that `uninstall` takes away, and those that it leaves.
 
 use libtest_mimic::{Failed, Trial};
 
@@ -7,7 +7,7 @@ use crate::place::{Place, failed, install, succeeded, uninstall};
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("all of it", all),
-        Trial::test("all but what is of others", of_others),
+        Trial::test("all but the files of others", of_others),
         Trial::test("nothing where nothing is", nothing),
     ]
 }
@@ -16,8 +16,8 @@ fn all() -> Result<(), Failed> {
     let place = Place::empty("all")?;
     let prefix = place.prefix();
     install(&prefix, &[])?;
-    let told = succeeded(&uninstall(&prefix)?)?;
-    assert_eq!(told, format!("uninstalled from {}\n", prefix.display()));
+    let text = succeeded(&uninstall(&prefix)?)?;
+    assert_eq!(text, format!("uninstalled from {}\n", prefix.display()));
     assert!(!prefix.exists());
     assert!(place.file("").exists());
     // A directory that was there before stays.
@@ -42,7 +42,7 @@ fn of_others() -> Result<(), Failed> {
     // A link in the place of a file, and a file in the place of a link.
     std::fs::remove_file(prefix.join("lib/libargonet.a"))?;
     std::os::unix::fs::symlink("shared/libargonet.so", prefix.join("lib/libargonet.a"))?;
-    let told = succeeded(&uninstall(&prefix)?)?;
+    let text = succeeded(&uninstall(&prefix)?)?;
     for line in [
         format!(
             "left, as it has been changed: {}/bin/gasnetrun_smp",
@@ -56,8 +56,8 @@ fn of_others() -> Result<(), Failed> {
         format!("left: {} holds bin, include, lib", prefix.display()),
     ] {
         assert!(
-            told.lines().any(|other| other == line),
-            "{line}\nin\n{told}"
+            text.lines().any(|other| other == line),
+            "{line}\nin\n{text}"
         );
     }
     let left: Vec<String> = place
@@ -82,11 +82,11 @@ fn nothing() -> Result<(), Failed> {
     let place = Place::empty("nothing")?;
     let prefix = place.prefix();
     let refused = || -> Result<(), Failed> {
-        let told = failed(&uninstall(&prefix)?)?;
+        let text = failed(&uninstall(&prefix)?)?;
         assert!(
-            told.starts_with("cargo xtask uninstall: --prefix: ")
-                && told.contains("holds no installation: share/argonet/manifest is missing"),
-            "{told}"
+            text.starts_with("cargo xtask uninstall: --prefix: ")
+                && text.contains("holds no installation: share/argonet/manifest is missing"),
+            "{text}"
         );
         Ok(())
     };

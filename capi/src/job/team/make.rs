@@ -34,7 +34,7 @@ fn check_flags(flags: u32, known: u32, what: &str, function: &str) {
     }
 }
 
-/// What the engine gives, or the end of the job.
+/// The engine's result; an error ends the job.
 fn made<T>(function: &str, outcome: Result<T, TeamError>) -> T {
     match outcome {
         Ok(value) => value,
@@ -53,7 +53,7 @@ fn check_size(size: usize, flags: u32, function: &str) {
     }
 }
 
-/// What all members must say alike.
+/// Arguments that all members must give alike.
 fn terms(size: usize, flags: u32) -> Terms {
     let scratch = if flags & NO_SCRATCH == 0 { size } else { 0 };
     Terms {

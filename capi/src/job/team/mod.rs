@@ -24,10 +24,10 @@ pub(super) fn prototypes() -> Vec<Prototype> {
     [queries::PROTOTYPES, make::PROTOTYPES].concat()
 }
 
-/// What a `gex_TM_t` leads to. One that has a table is [`Placed`](crate::job::Placed).
+/// Target of a `gex_TM_t`. One that has a table is [`Placed`](crate::job::Placed).
 #[repr(C)]
 pub(crate) struct Team {
-    /// What headers use without a call.
+    /// Fields that headers use without a call.
     prefix: NearPrefix,
     kind: Kind,
     endpoint: &'static Endpoint,
@@ -38,7 +38,7 @@ pub(crate) struct Team {
     destroyed: AtomicBool,
 }
 
-/// Which ranks a team has.
+/// The ranks of a team.
 enum Kind {
     /// All ranks, by their primordial endpoints.
     World,
@@ -51,7 +51,7 @@ enum Kind {
 /// A team that a client has made.
 pub(crate) struct Made {
     pub(crate) team: Arc<engine::Team>,
-    /// What the client passed.
+    /// Flags of the client's call.
     pub(crate) flags: u32,
     /// Memory that the client gave for the team's lifetime: address and bytes.
     pub(crate) scratch: Option<(usize, usize)>,
@@ -125,7 +125,7 @@ impl Team {
         self.prefix.near_len
     }
 
-    /// What a client has made, if it has.
+    /// A team that a client has made, if it is one.
     pub(crate) fn as_made(&self) -> Option<&Made> {
         match &self.kind {
             Kind::Made(made) => Some(made),
@@ -169,12 +169,12 @@ impl Team {
         }
     }
 
-    /// What has to be added to addresses of its ranks' processes, of those in its table, from what
-    /// has to be added to those of the job's ranks.
+    /// Distances of the ranks in its table, from those of the job's ranks: a distance is added to
+    /// an address of the rank's process.
     pub(crate) fn deltas(&self, of_job: &[Option<isize>]) -> Box<[Option<isize>]> {
         let delta = |rank| match self.remote_endpoint(rank) {
             0 => of_job.get(self.job_rank(rank) as usize).copied().flatten(),
-            // What further endpoints have bound is reached by its owner's help.
+            // Memory that further endpoints have bound is reached by its owner's help.
             _ => None,
         };
         (0..self.near_len()).map(delta).collect()

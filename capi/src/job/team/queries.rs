@@ -1,4 +1,4 @@
-//! What a client asks of a team: its facts, and which ranks are which.
+//! Questions of a client about a team: its facts, and translations of ranks.
 
 use core::ffi::c_void;
 
@@ -40,14 +40,14 @@ unsafe fn pair(ep: *const Endpoint, remote: u64) -> *const Team {
 }
 
 export! {
-    /// What `gex_TM_QueryRank` calls in debug builds.
+    /// Behind `gex_TM_QueryRank` in debug builds.
     fn argonet_tm_rank(tm: *const Team) -> u32 {
         const FUNCTION: &str = "gex_TM_QueryRank";
         // SAFETY: a team of ours, or null.
         unsafe { team(tm, FUNCTION) }.no_pair(FUNCTION).prefix.rank
     }
 
-    /// What `gex_TM_QuerySize` calls in debug builds.
+    /// Behind `gex_TM_QuerySize` in debug builds.
     fn argonet_tm_size(tm: *const Team) -> u32 {
         const FUNCTION: &str = "gex_TM_QuerySize";
         // SAFETY: a team of ours, or null.
@@ -59,7 +59,7 @@ export! {
         unsafe { pair(ep, remote.into()) }
     }
 
-    /// What the macro `gex_TM_Pair` calls: the index as the client has it, in whatever type.
+    /// Behind the macro `gex_TM_Pair`: the index as the client has it, in any type.
     fn argonet_tm_pair(ep: *const Endpoint, remote: u64) -> *const Team {
         // SAFETY: an endpoint of ours, or null.
         unsafe { pair(ep, remote) }

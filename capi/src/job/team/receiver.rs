@@ -1,4 +1,4 @@
-//! Who gets a message that names a team and a rank.
+//! The receiver of a message that names a team and a rank.
 
 use argonet_am::Endpoints;
 use argonet_base::JobRank;
@@ -25,9 +25,9 @@ impl Receiver {
 }
 
 impl Team {
-    /// Who gets a message to a rank. As it is the engine that checks ranks of the job, those of the
-    /// world may not exist. Ends the job where the local endpoint cannot have messages; of the
-    /// other one its process knows.
+    /// The receiver of a message to a rank. The engine checks ranks of the job, so those of the
+    /// world may not exist. Ends the job where the local endpoint cannot have messages; the other
+    /// one is known to its process alone.
     #[inline(always)]
     pub(crate) fn receiver(&self, rank: u32, function: &str) -> Receiver {
         match &self.kind {

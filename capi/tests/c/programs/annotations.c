@@ -63,7 +63,7 @@ GASNETT_HOT static int hot(void) { return 1; }
 GASNETT_COLD static int cold(void) { return 2; }
 GASNETT_DEPRECATED int old_function(void);
 GASNETT_WARN_UNUSED_RESULT static int wanted(void) { return 3; }
-GASNETT_USED static int nobody(void) { return 4; }
+GASNETT_USED static int uncalled(void) { return 4; }
 GASNETT_EXTERNC int outside;
 GASNETT_BEGIN_EXTERNC
 int outside = 5;

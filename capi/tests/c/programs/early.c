@@ -1,4 +1,4 @@
-/* What a client asks before its job has started, what calls return, and what handlers may do although nothing is to be waited for.
+/* Questions before the job has started, codes that calls return, and waits of handlers for nothing.
  * Arguments: the client's name, and what to do. */
 #include <gasnet.h>
 #include <gasnet_vis.h>

@@ -1,4 +1,4 @@
-/* What ends a program, or is said about it: the first argument says which. */
+/* Ends of a program, and messages about it: the first argument chooses one. */
 #define _GNU_SOURCE 1
 #include "every.h"
 #include <unistd.h>
@@ -29,7 +29,7 @@ static volatile int flag;
 #include <pthread.h>
 static gasnett_atomic_t released = gasnett_atomic_init(0);
 
-/* What a debugger does. */
+/* As a debugger does. */
 static void *release(void *argument)
 {
     while (!flag) gasnett_sched_yield();

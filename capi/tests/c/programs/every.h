@@ -1,4 +1,4 @@
-/* What all programs of this directory use. A check that fails says where and ends the program. */
+/* Common to all programs of this directory. A check that fails says where and ends the program. */
 #ifndef EVERY_H
 #define EVERY_H
 #ifdef AFTER_OTHERS

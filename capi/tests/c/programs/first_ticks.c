@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 {
     const uint64_t earliest = clock_ns();
     gasnett_tick_t start = gasnett_ticks_now();
-    /* Whatever keeps this process off its processor: the ticks began between these two. */
+    /* Also if this process is kept off its processor: the ticks began between these two. */
     const uint64_t begun = clock_ns();
     uint64_t before, took, ns, last = 0;
     (void)argv;

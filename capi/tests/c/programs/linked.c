@@ -15,12 +15,12 @@
 const char *gasnet_max_segsize_str = "64MB/P";
 #endif
 
-static void *told;
-static uintptr_t told_bytes;
+static void *hooked;
+static uintptr_t hooked_bytes;
 static void attached(void *base, uintptr_t size)
 {
-    told = base;
-    told_bytes = size;
+    hooked = base;
+    hooked_bytes = size;
 }
 
 static void check_formats(void)
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     CHECK(gasnet_getMaxLocalSegmentSize() > 64 << 20);
 #endif
     CHECK(gex_Segment_Attach(&segment, tm, GASNET_PAGESIZE) == GASNET_OK);
-    CHECK(told == gex_Segment_QueryAddr(segment) && told_bytes == GASNET_PAGESIZE);
+    CHECK(hooked == gex_Segment_QueryAddr(segment) && hooked_bytes == GASNET_PAGESIZE);
     check_formats();
     memory = (char *)gasnett_mmap(3 * GASNETT_PAGESIZE);
     CHECK((uintptr_t)memory % GASNETT_PAGESIZE == 0 && memory[0] == 0);

@@ -1,4 +1,4 @@
-/* What the host and the process are; bytes; tracing that is not there. */
+/* Facts about the host and the process; bytes; tracing that is not there. */
 #define _GNU_SOURCE 1
 #include "every.h"
 #include <sched.h>

@@ -105,7 +105,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* What a thread sees of locks that another one holds. */
+/* Tests of locks that another thread holds. */
 static void *other(void *argument)
 {
     int writing = argument != NULL;

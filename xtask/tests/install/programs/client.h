@@ -1,2 +1,2 @@
-/* What the programs here include of the installation, and in which order. */
+/* The headers of the installation that the programs here include, in their order. */
 #include <gasnetex.h>

@@ -1,6 +1,6 @@
 //! A library of a client: it allocates, has threads, and a panic that it catches.
 
-/// The number and what three threads add to it.
+/// The number, with additions of three threads.
 #[unsafe(no_mangle)]
 pub extern "C" fn own_rust(number: i32) -> i32 {
     let threads: Vec<_> = (0..3)

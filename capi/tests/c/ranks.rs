@@ -23,7 +23,7 @@ unsafe extern "C" {
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![Trial::test("a fatal error in a job is told once", once)]
+    vec![Trial::test("a fatal error in a job is reported once", once)]
 }
 
 /// This program as a job of two ranks that starts itself.
@@ -46,16 +46,16 @@ fn once() -> Result<(), Failed> {
         let text = said(&output);
         // A function of this file, once in each backtrace.
         let shown = text.matches("fatal_of_a_rank").count();
-        let told = text.matches("*** FATAL ERROR (pid ").count();
+        let errors = text.matches("*** FATAL ERROR (pid ").count();
         let ended = text.contains("was killed by signal 6 (SIGABRT); the other ranks were ended");
-        if output.status.code() != Some(134) || shown != backtraces || told != 1 || !ended {
+        if output.status.code() != Some(134) || shown != backtraces || errors != 1 || !ended {
             return Err(format!("{nodes}: {}, {shown} backtraces\n{text}", output.status).into());
         }
     }
     Ok(())
 }
 
-/// What each rank of the job runs; the other one has nothing to add to what ends it.
+/// The program of each rank; the other rank adds no message to the end.
 pub(crate) fn rank() -> Result<(), String> {
     let settings = Settings::from_environment().map_err(|error| error.to_string())?;
     let job = attach(AttachOptions::new(), &settings).map_err(|error| error.to_string())?;

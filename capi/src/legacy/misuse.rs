@@ -1,4 +1,4 @@
-//! What headers find out by themselves, and have said here.
+//! Errors that macros of the headers find, and report here.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::borrow::Cow;
