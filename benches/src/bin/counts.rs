@@ -94,7 +94,7 @@ const CASES: [Case; 4] = [
         name: "am-short-send",
         neighbors: 1,
         most: 16_000,
-        operation: |station, ctx, i| Ok(station.send(ctx, NEIGHBOR, station.tell, i as u32)?),
+        operation: |station, ctx, i| Ok(station.send(ctx, NEIGHBOR, station.one_way, i as u32)?),
     },
     Case {
         name: "poll-1",
