@@ -281,7 +281,7 @@ mod tests {
 
     // spec P13
     #[test]
-    fn all_are_told_but_who_is_gone_and_at_most_a_window_at_a_time() {
+    fn an_exit_is_reported_to_all_but_gone_ranks_and_a_window_at_a_time() {
         let exits = Exits::new(JobRank(0), 200);
         let others = Others::new(&exits, 200, &|rank| rank != 3);
         exits.report(&exit(Duration::from_secs(60)), &others);
@@ -343,7 +343,7 @@ mod tests {
 
     // spec P13: the wait is bounded.
     #[test]
-    fn who_never_answers_is_waited_for_no_longer_than_the_limit() {
+    fn a_silent_rank_is_waited_for_no_longer_than_the_limit() {
         let exits = Exits::new(JobRank(0), 200);
         let others = Others::new(&exits, 200, &|_| false);
         exits.report(&exit(Duration::from_millis(20)), &others);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_told_tells_nobody_and_acts_once_for_each_that_tells() {
+    fn a_heard_exit_is_acted_upon_once_per_rank_and_reported_to_none() {
         let exits = Exits::new(JobRank(0), 3);
         let hears = |from, code| exits.heard(JobRank(from), Heard::Question(Question::Exit(code)));
         let acted = Arc::new(Mutex::new(Vec::new()));

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_is_not_there() {
+    fn a_value_in_use_is_not_given_out_again() {
         for mode in [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par] {
             let value = Owned::new(mode, 1);
             let mut using = value.try_lock().unwrap();

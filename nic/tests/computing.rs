@@ -40,10 +40,10 @@ const END: Events = Events {
     end: true,
 };
 const PORTAL: PortalIndex = PortalIndex(0);
-/// Match bits: an entry that reports nothing, one that reports to its owner, and how many messages
-/// that gets.
+/// Match bits: an entry that reports nothing, one that reports to its owner, and the number of
+/// messages for the latter.
 const PLAIN: u64 = 1;
-const TELLING: u64 = 2;
+const REPORTING: u64 = 2;
 const MESSAGES: u64 = 8;
 /// In the plain entry: a sum, then what was put last.
 const SUM: u64 = 0;
@@ -83,12 +83,12 @@ fn target(path: &str) -> ExitCode {
     let options = PortalOptions::default();
     let portal = nic.portal_alloc(options, Some(queue), Some(PORTAL));
     assert_eq!(portal.expect("portal"), PORTAL);
-    let telling = Entry {
+    let reporting = Entry {
         events: END,
         queue: Some(queue),
         ..Entry::OPEN
     };
-    for (bits, entry) in [(PLAIN, Entry::OPEN), (TELLING, telling)] {
+    for (bits, entry) in [(PLAIN, Entry::OPEN), (REPORTING, reporting)] {
         let matching = Matching {
             bits,
             ignore: 0,
@@ -112,15 +112,15 @@ fn target(path: &str) -> ExitCode {
     while begun.elapsed() < SPIN {
         core::hint::spin_loop();
     }
-    let mut told = 0;
+    let mut events = 0;
     while let Some(event) = nic.queue_get(queue).expect("queue") {
         assert_eq!(
             (event.kind, event.outcome),
             (EventKind::PutEnd, Outcome::Done)
         );
-        told += 1;
+        events += 1;
     }
-    println!("{} {} {told}", word(&nic, SUM), word(&nic, PUT));
+    println!("{} {} {events}", word(&nic, SUM), word(&nic, PUT));
     ExitCode::SUCCESS
 }
 
@@ -192,7 +192,7 @@ impl Initiator {
         self.complete(EventKind::ReplyEnd);
         assert_eq!(word(nic, fetched), number - 1, "the sum before");
         if number <= MESSAGES {
-            let to = target(TELLING, 1024);
+            let to = target(REPORTING, 1024);
             let put = nic.put_region(self.from, part(0, 8), Ack::Event, to, number);
             put.expect("put");
             self.complete(EventKind::Ack);
@@ -246,7 +246,7 @@ fn main() -> ExitCode {
         .split_whitespace()
         .map(|number| number.parse().expect("numbers"))
         .collect();
-    let &[sum, put, told] = found.as_slice() else {
+    let &[sum, put, events] = found.as_slice() else {
         panic!("the target says {line:?}");
     };
     assert!(child.wait().expect("the target").success());
@@ -254,7 +254,7 @@ fn main() -> ExitCode {
     let seen = rounds / 2..=rounds;
     assert!(seen.contains(&sum), "{rounds} rounds, sum {sum}");
     assert!(seen.contains(&put), "{rounds} rounds, last {put}");
-    assert_eq!(told, MESSAGES, "messages that the target was told of");
+    assert_eq!(events, MESSAGES, "messages that were reported to the target");
     assert!(
         initiator.nic.status(Register::Direct) >= rounds,
         "the short way"

@@ -76,7 +76,7 @@ fn matching(bits: u64) -> Matching {
 /// What the target has made.
 struct Target1 {
     nic: Software,
-    told: Queue,
+    queue: Queue,
     portal: PortalIndex,
     /// Two receive buffers of three messages each, an entry over plain memory, one that reports
     /// ends, one for one long message.
@@ -86,21 +86,21 @@ struct Target1 {
 impl Target1 {
     fn new(file: &OwnedFd) -> Self {
         let nic = open(file, 1, FaultRules::default());
-        let told = nic.queue_alloc(DEPTH).expect("queue");
+        let queue = nic.queue_alloc(DEPTH).expect("queue");
         let portal = nic
-            .portal_alloc(PortalOptions::default(), Some(told), None)
+            .portal_alloc(PortalOptions::default(), Some(queue), None)
             .expect("portal");
         let receive = Entry {
             managed: Managed::Local {
                 min_free_bytes: 100,
             },
             auto_unlink: true,
-            ..noisy(told)
+            ..noisy(queue)
         };
         let once = Entry {
             threshold: Some(1),
             auto_unlink: true,
-            ..noisy(told)
+            ..noisy(queue)
         };
         let attach = |at, len, bits, entry| {
             // SAFETY: the buffers live as long as the interface and are touched by `bulk` and
@@ -121,22 +121,22 @@ impl Target1 {
             attach(0, 300, 1, receive),
             attach(512, 300, 1, receive),
             attach(1024, 1024, 2, Entry::OPEN),
-            attach(2048, 1024, 3, noisy(told)),
+            attach(2048, 1024, 3, noisy(queue)),
             attach(4096, 100_000, 4, once),
         ];
         Self {
             nic,
-            told,
+            queue,
             portal,
             entries,
         }
     }
 }
 
-fn noisy(told: Queue) -> Entry {
+fn noisy(queue: Queue) -> Entry {
     Entry {
         events: END,
-        queue: Some(told),
+        queue: Some(queue),
         ..Entry::OPEN
     }
 }
@@ -242,10 +242,10 @@ fn check(target: &Target1, context: &str) {
     // Before any list changes.
     let plain = put_plain(nic, target.portal, from);
     assert_eq!(plain, 1, "{context}: the short way stays closed");
-    let told = drain(nic, target.told);
+    let events = drain(nic, target.queue);
     let mut ends = BTreeMap::<u64, u64>::new();
     let mut left = BTreeMap::<u64, u64>::new();
-    for event in &told {
+    for event in &events {
         let counts = if event.kind == EventKind::Unlink {
             &mut left
         } else {
@@ -260,7 +260,7 @@ fn check(target: &Target1, context: &str) {
     for (n, entry) in target.entries.iter().enumerate() {
         let object = entry.to_bits();
         let ended = ends.get(&object).copied().unwrap_or(0);
-        let context = format!("{context}, entry {n}: {told:#?}");
+        let context = format!("{context}, entry {n}: {events:#?}");
         match nic.carried(*entry) {
             Ok(carried) => {
                 let counted = carried.puts + carried.gets + carried.atomics;
@@ -293,7 +293,7 @@ fn check(target: &Target1, context: &str) {
             matching(1),
             memory(nic, 0),
             64,
-            noisy(target.told),
+            noisy(target.queue),
         )
     }
     .expect("entry");
@@ -301,7 +301,7 @@ fn check(target: &Target1, context: &str) {
         let to = to(1, portal, 1);
         nic.put(from, Ack::None, to, 0).expect("put");
     }
-    assert_eq!(drain(nic, target.told).len() as u64, DEPTH, "{context}");
+    assert_eq!(drain(nic, target.queue).len() as u64, DEPTH, "{context}");
     assert_eq!(nic.status(Register::EventsDropped), 0, "{context}");
 }
 

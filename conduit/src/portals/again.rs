@@ -69,7 +69,7 @@ impl<N: Interface> Portals<N> {
 
     /// Whether it could be sent now; to whom, and why not, if the interface refuses it.
     fn try_one(&self, what: Again) -> Result<bool, (JobRank, NicError)> {
-        let told = |to: JobRank, result: Result<(), NicError>| match result {
+        let outcome = |to: JobRank, result: Result<(), NicError>| match result {
             Ok(()) => Ok(true),
             Err(error) => Err((to, error)),
         };
@@ -92,26 +92,26 @@ impl<N: Interface> Portals<N> {
                 };
                 sent.bits = Head { credits, ..head }.bits();
                 self.send_chunks.note(chunk, sent);
-                told(sent.to, self.put_request(chunk, &sent))
+                outcome(sent.to, self.put_request(chunk, &sent))
             }
             // It has kept its ticket.
             Again::Request(chunk) => match self.send_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_request(chunk, &sent)),
+                Some(sent) => outcome(sent.to, self.put_request(chunk, &sent)),
                 None => Ok(true),
             },
             Again::Reply(chunk) => match self.reply_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_reply(chunk, &sent)),
+                Some(sent) => outcome(sent.to, self.put_reply(chunk, &sent)),
                 None => Ok(true),
             },
             Again::Operation(handle) => match self.table.transfer(handle) {
-                Some(transfer) => told(transfer.to, self.issue(handle, &transfer)),
+                Some(transfer) => outcome(transfer.to, self.issue(handle, &transfer)),
                 None => Ok(true),
             },
-            Again::System(to, word) => told(to, self.put_system(to, word)),
+            Again::System(to, word) => outcome(to, self.put_system(to, word)),
             Again::Buffers => match self.link_buffers() {
                 // Others have what there is.
                 Err(NicError::NoSpace { .. }) => Ok(false),
-                linked => told(self.rank, linked),
+                linked => outcome(self.rank, linked),
             },
             Again::Release => {
                 let Some((descriptor, memory)) = self.unreleased.lock().pop() else {

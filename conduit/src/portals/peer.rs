@@ -63,13 +63,13 @@ impl State {
             // Where each request is answered before the next, nothing ever changes here.
             if self.shown != Some(now) {
                 let before = self.shown.replace(now);
-                self.tell(before, now, bank, gauges);
+                self.publish(before, now, bank, gauges);
             }
         }
     }
 
     #[cold]
-    fn tell(&self, before: Option<Shown>, now: Shown, bank: &Bank, gauges: &Gauges) {
+    fn publish(&self, before: Option<Shown>, now: Shown, bank: &Bank, gauges: &Gauges) {
         gauges.peer(self.rank.0, now.figures, now.stalls);
         let moved = |shown: Shown| (shown.figures.loan, shown.epoch);
         if before.map(moved) != Some(moved(now)) {

@@ -74,7 +74,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
         self.try_again_at_times(|error| sink.on_error(error));
         if taken > 0 {
-            self.tell_threads();
+            self.wake_threads();
         }
         taken
     }
@@ -143,7 +143,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     /// What ran here may be what another thread sleeps for, or is about to.
     #[inline]
-    fn tell_threads(&self) {
+    fn wake_threads(&self) {
         if !self.mode.locks() && self.sleepers.load(Ordering::Relaxed) == 0 {
             // No other thread looks at the epoch meanwhile.
             let epoch = self.epoch.load(Ordering::Relaxed);

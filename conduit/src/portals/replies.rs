@@ -141,13 +141,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let head = Head::of(event.bits).map_err(broken)?;
         let chunk = self.send_chunks.at(event.offset_bytes);
         let chunk = chunk.filter(|chunk| *chunk == head.chunk);
-        let nobody_asked = || broken(RecordError::Kind(head.kind.into()));
-        let chunk = chunk.ok_or_else(nobody_asked)?;
+        let not_asked = || broken(RecordError::Kind(head.kind.into()));
+        let chunk = chunk.ok_or_else(not_asked)?;
         if head.kind == Kind::Refused {
             let known = self.send_chunks.sent(chunk);
             known
                 .filter(|sent| sent.to == from)
-                .ok_or_else(nobody_asked)?;
+                .ok_or_else(not_asked)?;
             return self.refused(from, chunk, event.header);
         }
         let memory = self.send_chunks.memory(chunk);
@@ -155,7 +155,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let parsed = unsafe { Parsed::read(head, event.header, memory, event.moved_bytes) };
         let parsed = parsed.map_err(broken)?;
         let answered = self.send_chunks.answered(chunk, from);
-        answered.ok_or_else(nobody_asked)?;
+        answered.ok_or_else(not_asked)?;
         let peer = self.peer(from);
         if let Some(bank) = &self.bank {
             let mut state = peer.state.lock();

@@ -15,12 +15,12 @@ use argonet_nic::portals::{NicError, Portals as Interface};
 use core::sync::atomic::Ordering;
 
 /// The handler that a message without one names.
-const NOBODY: HandlerIndex = HandlerIndex(0);
+const NO_HANDLER: HandlerIndex = HandlerIndex(0);
 
 /// The message of a reply that only says that there is none.
 fn nothing<'a>() -> Message<'a> {
     Message {
-        handler: NOBODY,
+        handler: NO_HANDLER,
         args: &[],
         payload: Payload::None,
     }
@@ -191,7 +191,7 @@ impl<N: Interface> Portals<N> {
         self.temporaries.give(1);
         self.tickets.give(HELD_TICKETS - 1);
         let head = Head {
-            handler: NOBODY,
+            handler: NO_HANDLER,
             nargs: 0,
             kind: Kind::Refused,
             chunk,

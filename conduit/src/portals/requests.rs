@@ -209,7 +209,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Whether a request was paid for.
     #[allow(
         clippy::type_complexity,
-        reason = "two ways to fail, told apart at once"
+        reason = "two ways to fail, distinguished by the caller"
     )]
     fn owe(
         &self,

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_gives_nothing_back_leaves_half() {
+    fn a_hoarding_taker_leaves_half() {
         let pieces = Pieces::new(ThreadMode::Par, 8);
         let hoard = |pieces: &Pieces| {
             let mut held = 0;

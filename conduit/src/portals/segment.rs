@@ -92,7 +92,7 @@ impl Segment {
             // interface's entries as this value holds it, and is accessed as shared memory.
             unsafe { nic.attach(portal, Position::Tail, ANY, memory, len_bytes, entry) }
         };
-        let tells = |queue, role: Role| Entry {
+        let reporting = |queue, role: Role| Entry {
             gets: false,
             events: AT_END,
             queue: Some(queue),
@@ -102,8 +102,8 @@ impl Segment {
         let mut entries = Vec::with_capacity(3);
         for (portal, entry) in [
             (RAR, Entry::OPEN),
-            (LONG_REQUESTS, tells(self.requests, Role::LongRequest)),
-            (LONG_REPLIES, tells(self.safe, Role::LongReply)),
+            (LONG_REQUESTS, reporting(self.requests, Role::LongRequest)),
+            (LONG_REPLIES, reporting(self.safe, Role::LongReply)),
         ] {
             let attached = attach(portal, entry);
             entries.push(attached.inspect_err(|_| {

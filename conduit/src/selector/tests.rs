@@ -244,7 +244,7 @@ fn a_rank_without_neighbors_sends_to_itself_over_the_network_too() {
 }
 
 #[test]
-fn what_needs_threads_to_run_says_how_others_are_let_run() {
+fn a_yield_is_forwarded_to_the_network() {
     let (selector, _, noted) = two();
     selector.yield_now();
     assert_eq!(noted.yields.load(Ordering::Relaxed), 1);
@@ -252,7 +252,7 @@ fn what_needs_threads_to_run_says_how_others_are_let_run() {
 
 /// Breaks of the order in which a sleeper announces itself and looks lose wake-ups here, if seldom.
 #[test]
-fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
+fn arrivals_over_the_network_wake_a_sleeper_on_memory() {
     let (five, _six, network) = two();
     std::thread::scope(|scope| {
         let sender = scope.spawn(|| {
@@ -278,7 +278,7 @@ fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
 }
 
 #[test]
-fn a_neighbor_wakes_who_sleeps_and_the_watch_ends_with_its_rank() {
+fn a_neighbor_wakes_a_sleeper_and_the_watch_ends_with_its_rank() {
     let (five, six, network) = two();
     std::thread::scope(|scope| {
         let neighbor = scope.spawn(|| {

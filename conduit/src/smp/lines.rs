@@ -173,7 +173,7 @@ impl Block {
 
     /// The owner has begun so many by messages.
     #[inline(always)]
-    pub(crate) fn tell_messages(&self, count: u64) {
+    pub(crate) fn publish_messages(&self, count: u64) {
         self.0.store(BY_WORD, count, Ordering::Release);
     }
 
@@ -357,8 +357,8 @@ mod shared {
         /// # Panics
         /// If there is no such slot.
         #[inline(always)]
-        pub fn tell_messages(&self, slot: u32, count: u64) {
-            self.own(slot).tell_messages(count);
+        pub fn publish_messages(&self, slot: u32, count: u64) {
+            self.own(slot).publish_messages(count);
         }
     }
 }

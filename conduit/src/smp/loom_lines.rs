@@ -97,7 +97,7 @@ fn an_exchange_needs_no_other_word() {
 /// Who sleeps for a line is woken by who writes it: a lost wake-up is a deadlock, which loom
 /// reports.
 #[test]
-fn a_line_wakes_who_sleeps_for_it() {
+fn a_written_line_wakes_its_sleeper() {
     model(|| {
         let shared = Shared::new();
         let word = Arc::new(AtomicU32::new(0));

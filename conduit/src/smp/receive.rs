@@ -60,13 +60,13 @@ impl Smp {
                 taken += some;
             }
         }
-        self.tell_threads(taken);
+        self.wake_threads(taken);
         taken as usize
     }
 
     /// What ran here may be what another thread of this process sleeps for, or is about to.
     #[inline]
-    fn tell_threads(&self, taken: u32) {
+    fn wake_threads(&self, taken: u32) {
         if taken > 0 && self.mode == ThreadMode::Par {
             self.epoch.fetch_add(1, Ordering::Release);
             self.ring_doorbell(self.rank);
@@ -97,7 +97,7 @@ impl Smp {
                 backoff.snooze();
             }
         }
-        self.tell_threads(taken);
+        self.wake_threads(taken);
         taken as usize
     }
 

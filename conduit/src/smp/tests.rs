@@ -387,7 +387,7 @@ fn a_rank_that_shares_no_memory_is_refused() {
 
 #[test]
 #[should_panic(expected = "a rank of the neighborhood")]
-fn nobody_is_rung_who_shares_no_memory() {
+fn waking_a_rank_without_shared_memory_panics() {
     let pair = pair();
     let [a, _] = &pair.ranks;
     a.lines().unwrap().ring([JobRank(1 << 30)].into_iter());
@@ -395,7 +395,7 @@ fn nobody_is_rung_who_shares_no_memory() {
 
 /// A rank that waits for ranks that run elsewhere, or have come, keeps its processor.
 #[test]
-fn a_processor_is_needed_by_those_who_waited_there_and_have_not_come() {
+fn a_processor_is_needed_by_ranks_that_waited_there_and_have_not_come() {
     let pair = pair();
     let [a, b] = pair.ranks.each_ref().map(|rank| rank.lines().unwrap());
     let [of_a, of_b] = [JobRank(0), JobRank(1)];

@@ -215,7 +215,7 @@ mod tests {
     const LONG: Option<Duration> = Some(Duration::from_millis(500));
 
     #[test]
-    fn what_a_barrier_has_missed_is_found_a_little_later() {
+    fn a_store_missed_by_a_barrier_is_found_a_little_later() {
         for timeout in [None, LONG] {
             assert_eq!(waits(Barrier::Sleeper, timeout, 0, true), []);
             assert_eq!(waits(Barrier::Sleeper, timeout, 1, true), [Some(VISIBLE)]);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_nothing_sleeps_as_long_as_it_was_to() {
+    fn a_sleeper_that_finds_nothing_sleeps_for_its_timeout() {
         let never = usize::MAX;
         let rest = LONG.map(|t| t - VISIBLE);
         let waits_of = |barrier, timeout| waits(barrier, timeout, never, true);

@@ -76,12 +76,12 @@ fn a_rank_that_cannot_start_says_why() {
                 break;
             }
             seen.insert(call.clone());
-            let told = job.err().map(|error| error.to_string());
+            let text = job.err().map(|error| error.to_string());
             // A refusal while a failed rank is dropped is reported to no caller.
-            let is_told = told.as_ref().is_some_and(|told| told.contains("rank"));
+            let is_reported = text.as_ref().is_some_and(|text| text.contains("rank"));
             assert!(
-                is_told || IN_VAIN.contains(&call.as_str()),
-                "{rule:?}: {told:?}"
+                is_reported || IN_VAIN.contains(&call.as_str()),
+                "{rule:?}: {text:?}"
             );
         }
     }
@@ -91,7 +91,7 @@ fn a_rank_that_cannot_start_says_why() {
 
 /// While ranks work.
 #[test]
-fn what_an_interface_refuses_once_comes_about_or_is_told() {
+fn calls_refused_once_succeed_or_are_reported() {
     let mut seen = BTreeSet::new();
     for way in WAYS {
         for (call, error) in used() {
@@ -120,7 +120,7 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
 
 /// Each purpose has a portal of its own; the last is that of questions and answers about credits.
 #[test]
-fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
+fn puts_refused_once_on_any_portal_succeed_or_are_reported() {
     for portal in 0..PORTALS {
         let mut is_refused = false;
         let calls = ["put_region", "put_answered"];
@@ -145,7 +145,7 @@ fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
 
 /// Nothing is tried a third time.
 #[test]
-fn what_an_interface_refuses_twice_comes_about_or_is_told() {
+fn calls_refused_twice_succeed_or_are_reported() {
     let mut seen = BTreeSet::new();
     for way in WAYS {
         for call in TRIED_AGAIN {
@@ -185,13 +185,13 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
         orders.rule = Some(rule.clone());
         orders.made
     };
-    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         job.grow();
         job.work(way);
         let fatal = job.fatal();
         (job.compare(), fatal)
     }));
-    let (told, fatal) = told.unwrap_or_else(|_| panic!("{way:?}, {rule:?}"));
+    let (errors, fatal) = outcome.unwrap_or_else(|_| panic!("{way:?}, {rule:?}"));
     let seen = {
         let orders = orders.lock().unwrap();
         Seen {
@@ -200,8 +200,8 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
         }
     };
     assert!(
-        seen.refused || told == 0,
-        "{way:?}, {rule:?}: told without a reason"
+        seen.refused || errors == 0,
+        "{way:?}, {rule:?}: an error without a refusal"
     );
     if fatal > 0 {
         return seen;
@@ -213,7 +213,7 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
         "{way:?}, {rule:?}: the segment does not grow again"
     );
     job.work(way);
-    assert_eq!(job.compare(), 0, "{way:?}, {rule:?}: told later");
+    assert_eq!(job.compare(), 0, "{way:?}, {rule:?}: a later error");
     // Of what an interface says that it does not exist nothing can be taken away.
     let gone = i64::from(rule.error == "BadHandle" && TAKES_AWAY.contains(&rule.call.as_str()));
     let left = orders.lock().unwrap().made - made;
@@ -247,7 +247,7 @@ fn calls_that_are_left_out_are_not_made() {
 /// A peer that has no room for long is asked less and less often where each try moves the data
 /// again; nothing is lost by that.
 #[test]
-fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
+fn remote_requests_without_room_are_tried_less_and_less_often() {
     let orders = Arc::new(Mutex::new(Orders::default()));
     let mut job = Job::start(Way::Far, Arc::clone(&orders)).unwrap();
     let tries = || orders.lock().unwrap().targets[&LARGE_REQUESTS];
@@ -266,7 +266,7 @@ fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
 /// Who has sent something to itself knows when it has come about, also where the interface takes
 /// its time.
 #[test]
-fn what_a_rank_sends_to_itself_is_owed_until_it_has_come() {
+fn messages_to_the_own_rank_are_owed_until_they_arrive() {
     for (way, owes) in [(Way::AtOnce, false), (Way::Far, true)] {
         let mut job = Job::start(way, Arc::new(Mutex::new(Orders::default()))).unwrap();
         assert_eq!(job.send_to_itself(), owes, "{way:?}");

@@ -420,26 +420,26 @@ impl Job {
     /// them.
     pub(crate) fn fatal(&self) -> usize {
         let ends = |rank: &Portals<Refusing>| rank.interface().orders.lock().unwrap().ends;
-        let told = self.logs.iter().map(|log| log.told.len()).sum();
-        if self.ranks.iter().any(ends) { told } else { 0 }
+        let errors = self.logs.iter().map(|log| log.errors.len()).sum();
+        if self.ranks.iter().any(ends) { errors } else { 0 }
     }
 
     fn state(&self) -> String {
         let ranks = self.ranks.iter().map(|rank| rank.in_use().to_string());
         let ranks: Vec<String> = ranks.collect();
-        format!("{}; told: {:?}", ranks.join(" | "), self.told())
+        format!("{}; errors: {:?}", ranks.join(" | "), self.errors())
     }
 
     /// All errors that were reported.
-    fn told(&self) -> Vec<String> {
-        let sinks = self.logs.iter().flat_map(|log| &log.told);
+    fn errors(&self) -> Vec<String> {
+        let sinks = self.logs.iter().flat_map(|log| &log.errors);
         let sinks = sinks.map(ToString::to_string);
         sinks.chain(self.refused.iter().cloned()).collect()
     }
 
     /// Everything came about once, except where an error was reported; forgets it all.
     pub(crate) fn compare(&mut self) -> usize {
-        let told = self.told();
+        let errors = self.errors();
         let mut missing = Vec::new();
         for &(rank, class, number) in &self.due {
             let log = &self.logs[rank];
@@ -463,8 +463,8 @@ impl Job {
         }
         // One that is lost takes its reply with it.
         assert!(
-            missing.len() <= 2 * told.len(),
-            "{missing:?} are lost; told: {told:?}"
+            missing.len() <= 2 * errors.len(),
+            "{missing:?} are lost; errors: {errors:?}"
         );
         let total: usize = self
             .logs
@@ -479,7 +479,7 @@ impl Job {
         self.begun.clear();
         self.refused.clear();
         self.logs = (0..RANKS).map(|_| Log::default()).collect();
-        told.len()
+        errors.len()
     }
 
     fn check_credits(&self) {

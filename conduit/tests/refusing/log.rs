@@ -19,7 +19,7 @@ pub(crate) struct Log {
     /// How often both parts of an operation were reported.
     pub(crate) local: BTreeMap<u64, u32>,
     pub(crate) remote: BTreeMap<u64, u32>,
-    pub(crate) told: Vec<AmError>,
+    pub(crate) errors: Vec<AmError>,
 }
 
 /// Where the long of a number goes: none that is under way has the same place.
@@ -65,7 +65,7 @@ impl Sink for Log {
                 Category::Long => Payload::Long(data, place_of(MessageClass::Reply, number)),
             },
         });
-        self.told.extend(reply.err());
+        self.errors.extend(reply.err());
     }
 
     fn completed(&mut self, op: OpToken, completion: Completion) {
@@ -77,6 +77,6 @@ impl Sink for Log {
     }
 
     fn on_error(&mut self, error: AmError) {
-        self.told.push(error);
+        self.errors.push(error);
     }
 }

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_headers_are_read_back() {
         let seal = Seal::from_secret(b"secret");
         for seal in [None, Some(&seal)] {
             let datagram = written(&HEADER, b"record", seal);

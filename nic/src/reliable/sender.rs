@@ -184,8 +184,8 @@ impl Sender {
         let mut trip = None;
         let mut arrived_bytes = 0;
         for index in 0..gone + (u128::BITS - selective.leading_zeros()) as usize {
-            let told = index < gone || selective >> (index - gone) & 1 == 1;
-            let Some(segment) = self.segments.get_mut(index).filter(|_| told) else {
+            let has_arrived = index < gone || selective >> (index - gone) & 1 == 1;
+            let Some(segment) = self.segments.get_mut(index).filter(|_| has_arrived) else {
                 continue;
             };
             match segment.state {

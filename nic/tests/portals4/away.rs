@@ -41,17 +41,14 @@ pub(crate) fn trials() -> Vec<Trial> {
     type Test = fn() -> Result<(), Failed>;
     let tests: [(&str, Test); 9] = [
         ("many_seeds_of_faults", many_seeds),
-        ("sources_of_other_hosts_are_told_apart", sources),
+        ("sources_on_other_hosts_are_distinguished", sources),
         ("a_peer_that_is_silent_is_lost_and_named", silent),
-        ("who_owes_an_answer_is_asked_whether_it_lives", watched),
+        ("a_peer_that_owes_an_answer_is_probed", watched),
         ("a_process_that_is_killed_is_lost", killed),
-        (
-            "what_was_sent_arrives_though_its_sender_has_gone",
-            arrives_late,
-        ),
+        ("puts_arrive_though_their_sender_has_gone", arrives_late),
         ("a_long_put_is_cut_where_its_entry_ends", cut),
         ("operations_under_way_are_limited", limited),
-        ("what_cannot_be_is_refused", refused),
+        ("invalid_operations_are_refused", refused),
     ];
     for (name, test) in tests {
         trials.push(Trial::test(format!("hosts::{name}"), test));
@@ -90,7 +87,7 @@ pub(super) fn source(m: &Member<Networked>) -> (Queue, DescriptorHandle) {
 }
 
 /// A portal with an entry over some of the memory that reports to a queue.
-pub(super) fn told(
+pub(super) fn reporting_portal(
     m: &Member<Networked>,
     matching: Matching,
     at: u64,
@@ -118,7 +115,7 @@ pub(crate) fn computing(m: &mut Member<Networked>) {
     const MARK: u64 = 0x600d;
     const LAST: u64 = 1 << 20;
     if m.nic.rank() == JobRank(1) {
-        let (queue, _) = told(m, exactly(1), 0, MEMORY);
+        let (queue, _) = reporting_portal(m, exactly(1), 0, MEMORY);
         (m.barrier)();
         let begun = Instant::now();
         while word(m, LAST) != MARK {
@@ -188,7 +185,7 @@ const SHARE: u64 = 250_000;
 fn everybody(mut m: Member<Networked>) {
     let (this, ranks) = (m.nic.rank().0, 4);
     let (queue, from) = source(&m);
-    let (told, _) = told(&m, exactly(1), 0, MEMORY);
+    let (target_queue, _) = reporting_portal(&m, exactly(1), 0, MEMORY);
     m.write(GIVEN, &data(SHARE, u64::from(this)));
     m.write(SUMS + 8, &1_u64.to_ne_bytes());
     (m.barrier)();
@@ -234,7 +231,7 @@ fn everybody(mut m: Member<Networked>) {
     let mut puts = HashMap::new();
     let mut next = HashMap::new();
     for _ in 0..3 * 3 * ROUNDS {
-        let event = m.next(told);
+        let event = m.next(target_queue);
         assert_eq!(event.outcome, Outcome::Done);
         if event.kind == EventKind::PutEnd {
             *puts.entry(event.peer).or_insert(0) += 1;
@@ -243,7 +240,7 @@ fn everybody(mut m: Member<Networked>) {
             *round += 1;
         }
     }
-    assert_eq!(m.nic.queue_get(told).expect("queue"), None);
+    assert_eq!(m.nic.queue_get(target_queue).expect("queue"), None);
     assert!(puts.len() == 3 && puts.values().all(|count| *count == ROUNDS));
     assert_eq!(word(&m, SUMS), 3 * ROUNDS);
     for peer in others {
@@ -275,7 +272,7 @@ fn answers_wait(wire: &Wire) -> Result<(), Failed> {
     };
     hosts::job(2, 1, config, |mut m| {
         let (queue, from) = source(&m);
-        told(&m, exactly(1), 0, MEMORY);
+        reporting_portal(&m, exactly(1), 0, MEMORY);
         (m.barrier)();
         let peer = 1 - m.nic.rank().0;
         for _ in 0..60 {
@@ -317,7 +314,7 @@ fn sources() -> Result<(), Failed> {
             };
             m.attach(PORTAL, matching, (u64::from(peer) * 64, 64), entry);
         }
-        let nobody = Matching {
+        let no_rank = Matching {
             source: Some(JobRank(4)),
             ..exactly(1)
         };
@@ -325,7 +322,7 @@ fn sources() -> Result<(), Failed> {
         // SAFETY: nothing is attached.
         let refused = unsafe {
             let position = argonet_nic::portals::Position::Tail;
-            m.nic.attach(PORTAL, position, nobody, at, 8, Entry::OPEN)
+            m.nic.attach(PORTAL, position, no_rank, at, 8, Entry::OPEN)
         };
         assert!(
             matches!(refused, Err(NicError::BadRank { ranks: 4, .. })),
@@ -404,7 +401,7 @@ fn watched() -> Result<(), Failed> {
 
 /// What the process does that is to be killed.
 pub(crate) fn be_killed(m: &mut Member<Networked>) {
-    told(m, exactly(1), 0, MEMORY);
+    reporting_portal(m, exactly(1), 0, MEMORY);
     (m.barrier)();
     loop {
         std::thread::park();
@@ -463,7 +460,7 @@ fn arrives_late() -> Result<(), Failed> {
     wire.faults.drop = 300_000;
     hosts::job(2, 1, hosts::config(2, &wire), |mut m| {
         if m.nic.rank() == JobRank(1) {
-            let (queue, _) = told(&m, exactly(1), 0, 4096);
+            let (queue, _) = reporting_portal(&m, exactly(1), 0, 4096);
             (m.barrier)();
             for n in 0..PUTS {
                 assert_eq!(m.next(queue).header, n);

@@ -321,7 +321,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn a_panic_copies_what_is_lent() {
+    fn a_panic_copies_lent_payloads() {
         const LEN: usize = 1 << 14;
         let peer = Peer::<Sockets>::new(JobRank(1), &ChannelSizes::default(), None);
         let mut payload = vec![7; LEN];

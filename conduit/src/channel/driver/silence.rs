@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_to_wait_for_nobody_is_asked() {
+    fn a_rail_without_anything_to_wait_for_is_not_probed() {
         let mut silence = Silence::default();
         assert_eq!(
             silence.look(9_000_000, LIMIT, false, quit(9_000_000)),
@@ -177,7 +177,7 @@ mod tests {
         /// Whatever happens when: it is given up only if something was owed, and nothing heard, for
         /// the whole limit; and then it is, at the second look at the latest.
         #[test]
-        fn it_is_given_up_exactly_when_it_is_silent(steps in proptest::collection::vec(step(), 1..200)) {
+        fn a_rail_is_given_up_exactly_when_it_is_silent(steps in proptest::collection::vec(step(), 1..200)) {
             let mut silence = Silence::default();
             let (mut now, mut heard, mut since) = (1u64, 0u64, None::<u64>);
             let mut looked_owed = None::<u64>;

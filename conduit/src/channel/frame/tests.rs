@@ -84,7 +84,7 @@ fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_heads_are_refused() {
     let refused = |at: usize, byte: u8, kind: Kind| {
         let mut bytes = HeadBytes::new(kind, 0, &[], 0, &Fields::default()).bytes;
         bytes[at] = byte;

@@ -258,7 +258,7 @@ fn small_puts_and_gets_need_no_chunk() {
 }
 
 #[test]
-fn parts_that_a_peer_makes_up_are_told_and_the_next_payload_is_whole() {
+fn parts_that_a_peer_makes_up_are_reported_and_the_next_payload_is_whole() {
     let ranks = job(2, PortalsSizes::default(), SHORTEST_MESSAGE).unwrap();
     let mut logs = logs(&ranks);
     let bad = bytes(128, 3);
@@ -292,9 +292,9 @@ fn parts_that_a_peer_makes_up_are_told_and_the_next_payload_is_whole() {
             let put = interface.put_region(bound, part, Ack::None, target, header);
             put.unwrap();
             poll_until(&ranks, &mut logs, |logs| !logs[0].broken.is_empty());
-            let told = core::mem::take(&mut logs[0].broken);
-            let [AmError::Broken { at, from, cause }] = &told[..] else {
-                panic!("{header:#x}: {told:?}");
+            let reported = core::mem::take(&mut logs[0].broken);
+            let [AmError::Broken { at, from, cause }] = &reported[..] else {
+                panic!("{header:#x}: {reported:?}");
             };
             assert_eq!((*at, *from), (JobRank(0), JobRank(1)));
             let is_of_a_part = matches!(

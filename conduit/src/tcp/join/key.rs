@@ -51,7 +51,7 @@ pub enum KeyError {
     },
     /// Others could have read or written the file.
     #[error(
-        "the job's key is not read from {path}: {why}; it must be a file of this user's that nobody else may read or \
+        "the job's key is not read from {path}: {why}; it must be a file of this user's that no other user may read or \
          write (mode 0600)"
     )]
     Exposed {

@@ -157,18 +157,18 @@ impl Core {
     pub(super) fn begin(&self, peer: JobRank, away: Away) -> Result<(), NicError> {
         let mut turn = self.turn();
         turn.begin(peer, away)?;
-        self.tell_of_timers(turn);
+        self.wake_for_timers(turn);
         Ok(())
     }
 
     /// Rings where a timer is earlier than those that the thread sleeps for.
-    pub(super) fn tell_of_timers(&self, turn: Turn<'_>) {
+    pub(super) fn wake_for_timers(&self, turn: Turn<'_>) {
         let due = nanoseconds(turn.state.endpoint.poll_timeout());
-        self.tell(turn, due);
+        self.wake_before(turn, due);
     }
 
     /// Rings if the thread would sleep beyond a time; the lock orders this with its going to sleep.
-    pub(super) fn tell(&self, turn: Turn<'_>, due: u64) {
+    pub(super) fn wake_before(&self, turn: Turn<'_>, due: u64) {
         if due < self.sleeps_until.load(Ordering::Relaxed) {
             self.sleeps_until.store(due, Ordering::Relaxed);
             drop(turn);

@@ -117,7 +117,7 @@ impl Core {
                 batches += 1;
                 let mut turn = self.turn();
                 turn.transmit();
-                self.tell_of_timers(turn);
+                self.wake_for_timers(turn);
             }
             if !batch.full {
                 break;
@@ -138,7 +138,7 @@ impl Core {
         // here.
         let turn = self.turn();
         let look = nanoseconds(Some(turn.now + LEASE));
-        self.tell(turn, look);
+        self.wake_before(turn, look);
         Some(slept)
     }
 }

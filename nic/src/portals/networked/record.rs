@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_heads_are_read_back() {
         for head in heads() {
             let mut record = vec![0xff; head.bytes()];
             head.write(&mut record);

@@ -115,7 +115,7 @@ fn sleeps_for_ever(nic: &Networked) -> bool {
 
 /// Nothing arrives that could wake the thread: the timer of the put must.
 #[test]
-fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
+fn the_thread_is_woken_for_an_earlier_timer() {
     let (own, silent) = (port(), port());
     let peers = [own.whereabouts(), silent.whereabouts()];
     let mut config = NetworkedConfig::of_ranks(2);
@@ -140,7 +140,7 @@ fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
 }
 
 #[test]
-fn who_looks_for_an_event_reads_the_socket() {
+fn a_look_for_an_event_reads_the_socket() {
     let [a, b] = hosts();
     let (queue, from) = source(&a);
     entry(&b);
@@ -153,7 +153,7 @@ fn who_looks_for_an_event_reads_the_socket() {
 }
 
 #[test]
-fn who_sleeps_for_an_event_reads_the_socket() {
+fn a_sleep_for_an_event_reads_the_socket() {
     let [a, b] = hosts();
     let (queue, from) = source(&a);
     entry(&b);
@@ -173,7 +173,7 @@ fn who_sleeps_for_an_event_reads_the_socket() {
 /// Who sleeps on the socket is woken by its own process, too: when woken, and when another thread
 /// moves data to its own rank.
 #[test]
-fn who_sleeps_on_the_socket_hears_its_own_rank() {
+fn a_sleeper_on_the_socket_is_woken_by_its_own_rank() {
     let [a, _b] = hosts();
     let (queue, from) = source(&a);
     entry(&a);
@@ -266,7 +266,7 @@ fn an_interface_that_has_left_in_vain_is_dropped_at_once() {
 /// A peer that does not answer is named once with what the user can do; so is a peer of which the
 /// host is not known.
 #[test]
-fn a_peer_that_was_lost_is_named_with_its_host_and_what_to_check() {
+fn a_lost_peer_is_named_with_its_host_and_things_to_check() {
     let (own, silent) = (port(), port());
     let peers = [own.whereabouts(), silent.whereabouts()];
     let mut config = NetworkedConfig::of_ranks(2);

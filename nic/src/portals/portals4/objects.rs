@@ -153,7 +153,7 @@ impl Portals4 {
         if options.flow_control && queue.is_none() {
             return Err(NicError::Invalid {
                 rank,
-                what: "flow control of a portal without a queue that is told of it",
+                what: "flow control of a portal without a queue for its events",
             });
         }
         let wished = match wish {

@@ -16,7 +16,7 @@ const MOST_NAPS: u32 = 8;
 
 /// What a queue says next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Told {
+pub(super) enum Report {
     Event(Event),
     /// Events are missing here.
     Dropped,
@@ -41,7 +41,7 @@ pub(super) struct Record {
     /// Whether events were ever dropped, so that operations may wait for events that do not come.
     pub(super) lossy: AtomicBool,
     /// Translated and not taken yet. Threads take one at a time.
-    ready: Mutex<VecDeque<Told>>,
+    ready: Mutex<VecDeque<Report>>,
     /// Events taken from the library. Written by the thread that holds `ready`.
     taken: AtomicU64,
     retired: Mutex<VecDeque<Retired>>,
@@ -109,11 +109,11 @@ impl Portals4 {
         let mut ready = record.ready.lock();
         loop {
             match ready.pop_front() {
-                Some(Told::Event(event)) => {
+                Some(Report::Event(event)) => {
                     self.naps.store(0, Ordering::Relaxed);
                     return Ok(Some(event));
                 }
-                Some(Told::Dropped) => {
+                Some(Report::Dropped) => {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     return Err(NicError::EventsDropped {
                         rank: self.ni.rank,
@@ -184,7 +184,7 @@ impl Portals4 {
     }
 
     /// Takes an event from the library. `false`: it has none.
-    fn advance(&self, record: &Record, ready: &mut VecDeque<Told>) -> Result<bool, NicError> {
+    fn advance(&self, record: &Record, ready: &mut VecDeque<Report>) -> Result<bool, NicError> {
         let retired = record.retired.lock().len();
         let mut raw = abi::RawEvent::UNSET;
         // SAFETY: an event has the library's size and layout, as `probe.rs` has seen.
@@ -199,7 +199,7 @@ impl Portals4 {
         }
         if code == abi::EQ_DROPPED {
             record.lossy.store(true, Ordering::Relaxed);
-            ready.push_back(Told::Dropped);
+            ready.push_back(Report::Dropped);
         } else if code != abi::OK {
             return Err(unexpected(self.ni.rank, "PtlEQGet", code));
         }
@@ -215,7 +215,7 @@ impl Portals4 {
         Ok(true)
     }
 
-    fn translate(&self, raw: &abi::RawEvent, ready: &mut VecDeque<Told>) {
+    fn translate(&self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {
         match raw.kind {
             abi::EVENT_SEND | abi::EVENT_ACK | abi::EVENT_REPLY => {
                 self.under_way.lock().event(raw, ready);
@@ -225,7 +225,7 @@ impl Portals4 {
             | abi::EVENT_ATOMIC
             | abi::EVENT_FETCH_ATOMIC
             | abi::EVENT_AUTO_UNLINK => self.target_event(raw, ready),
-            abi::EVENT_DISABLED => ready.push_back(Told::Event(Event {
+            abi::EVENT_DISABLED => ready.push_back(Report::Event(Event {
                 kind: EventKind::Disabled,
                 outcome: Outcome::Done,
                 peer: self.ni.rank,

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_does_what_it_did() {
+    fn a_signal_gets_its_action_back() {
         let signal = libc::SIGURG;
         let before = action(signal);
         assert_ne!(before, libc::SIG_IGN);

@@ -52,7 +52,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn who_spins_is_told_from_who_sleeps() {
+    fn spinning_and_sleeping_threads_are_distinguished() {
         let ends = &AtomicBool::new(false);
         let before = all();
         let (say, hear) = mpsc::channel();

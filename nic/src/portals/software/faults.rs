@@ -48,7 +48,7 @@ enum Behind {
     /// All to the same portal of the same target.
     Portal,
     /// No operation: it was carried, and is reported late.
-    Nobody,
+    Nothing,
 }
 
 /// An operation that is held back.
@@ -66,7 +66,7 @@ impl Held {
             && match self.behind {
                 Behind::Target => true,
                 Behind::Portal => self.operation.message.portal == operation.message.portal,
-                Behind::Nobody => false,
+                Behind::Nothing => false,
             }
     }
 }
@@ -195,7 +195,7 @@ impl Faults {
             operation,
             arrival: Some(arrival),
             due,
-            behind: Behind::Nobody,
+            behind: Behind::Nothing,
         });
         None
     }

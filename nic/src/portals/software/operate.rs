@@ -389,7 +389,7 @@ impl Initiator<'_> {
         let received = operation
             .receives
             .map(|local| (local, self.table.end(&local, arrival.moved)));
-        if !tells(
+        if !is_reported(
             operation,
             sent.is_some_and(|s| s.1),
             received.is_some_and(|r| r.1),
@@ -488,7 +488,7 @@ fn count(section: &mut Section<'_>, local: &Local, arrival: &Arrival) {
 /// Whether the end of an operation makes an event or counts, so that the own interface must be
 /// locked.
 #[inline]
-fn tells(operation: &Operation, sent_released: bool, received_released: bool) -> bool {
+fn is_reported(operation: &Operation, sent_released: bool, received_released: bool) -> bool {
     let events = |local: &Local, released| {
         let options = &local.options;
         options.queue.is_some() && (options.events.start || options.events.end || released)

@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_packed_comes_out(
+        fn packed_events_are_read_back(
             kind in 1_u8..=13,
             outcome in 0_u8..16,
             small in any::<[u32; 2]>(),

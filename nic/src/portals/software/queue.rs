@@ -229,8 +229,8 @@ impl Shared {
             let words = words.ok_or_else(|| corrupt("a queue outside of the file"))?;
             let is_there = words.load(0, Ordering::Acquire) >> 32 == stamp(head) >> 32;
             if ring.get(number(DROPPED)) != 0 && ring.get(number(DROPPED_AT)) == head {
-                match self.tell_dropped(queue.index) {
-                    Some(told) => return Err(told),
+                match self.take_dropped(queue.index) {
+                    Some(dropped) => return Err(dropped),
                     // Another thread has reported it.
                     None => continue,
                 }
@@ -282,7 +282,7 @@ impl Shared {
 
     /// What is missing; `None` if nothing is by now.
     #[cold]
-    fn tell_dropped(&self, queue: u32) -> Option<NicError> {
+    fn take_dropped(&self, queue: u32) -> Option<NicError> {
         let at = self.region.layout.queue(self.place, queue);
         let mut section = self.section(self.place);
         let count = section.get(at + DROPPED);

@@ -147,7 +147,7 @@ fn numbers_that_are_not_due_deliver_nothing() {
 }
 
 #[test]
-fn what_comes_early_is_kept_up_to_the_window() {
+fn early_datagrams_are_kept_up_to_the_window() {
     let config = ReliableConfig {
         window_bytes: 4000,
         ..ReliableConfig::default()
@@ -212,7 +212,7 @@ fn without_the_secret_nothing_is_believed() {
 
 /// A peer that was lost stays so, whatever it says.
 #[test]
-fn who_was_lost_does_not_come_back() {
+fn a_lost_peer_does_not_come_back() {
     let config = ReliableConfig::default();
     let mut world = World::new(config, 2, None, 0);
     let hello = |place: &mut [u8]| place.fill(1);

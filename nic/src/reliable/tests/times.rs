@@ -58,9 +58,8 @@ fn an_acknowledgement_waits_for_company_but_not_for_ever() {
     assert!(world.ends[1].is_drained());
 }
 
-/// A timer that runs already does not hold an earlier one up.
 #[test]
-fn who_has_left_is_owed_nothing() {
+fn a_peer_that_has_left_is_owed_nothing() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"one").unwrap();
     world.run(Duration::from_millis(10));
@@ -80,8 +79,9 @@ fn who_has_left_is_owed_nothing() {
     assert!(world.ends[0].is_drained());
 }
 
+/// A running timer does not delay an earlier one.
 #[test]
-fn an_acknowledgement_is_not_held_up_by_what_is_under_way() {
+fn an_acknowledgement_is_not_held_up_by_records_in_flight() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"lost").unwrap();
     world.faults.drop = 1000;
@@ -120,7 +120,7 @@ fn the_window_is_bounded_and_opens_with_acknowledgements() {
 }
 
 #[test]
-fn what_others_overtake_is_sent_again_before_its_timer() {
+fn an_overtaken_record_is_sent_again_before_its_timer() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"lost").unwrap();
     world.faults.drop = 1000;
@@ -270,10 +270,10 @@ fn sizes_and_times_that_cannot_be_are_refused() {
         matches!(long, Err(ReliableError::TooLong { .. })),
         "{long:?}"
     );
-    let nobody = end.submit(now, JobRank(2), 1, |_| panic!("it is filled"));
+    let unknown = end.submit(now, JobRank(2), 1, |_| panic!("it is filled"));
     assert!(
-        matches!(nobody, Err(ReliableError::Unknown { .. })),
-        "{nobody:?}"
+        matches!(unknown, Err(ReliableError::Unknown { .. })),
+        "{unknown:?}"
     );
     // A peer has one incarnation.
     end.know(TO, super::INCARNATIONS[1]).unwrap();

@@ -159,7 +159,7 @@ impl World {
 
 /// The nth record from one rank to another: its length and bytes identify it.
 pub(super) fn record(from: usize, to: usize, n: u64, most: usize) -> Vec<u8> {
-    let tell = (n << 8 | (from as u64) << 4 | to as u64).to_le_bytes();
+    let mark = (n << 8 | (from as u64) << 4 | to as u64).to_le_bytes();
     let len = (n as usize * 37) % (most + 1);
-    tell.into_iter().cycle().take(len).collect()
+    mark.into_iter().cycle().take(len).collect()
 }

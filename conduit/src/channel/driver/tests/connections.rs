@@ -15,7 +15,7 @@ fn report(rank: &Rank) -> Connections {
 fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
     let mut a = Rank::new(0, ChannelSizes::default(), None);
     (0..100).for_each(|_| _ = a.poll());
-    assert!(a.queue.wanted.lock().is_empty(), "nobody is used");
+    assert!(a.queue.wanted.lock().is_empty(), "no peer is used");
     let idle = report(&a);
     assert_eq!(
         (idle.rank, idle.ranks, idle.used, idle.connected),
@@ -33,7 +33,7 @@ fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
 }
 
 #[test]
-fn the_ledger_has_what_a_peer_keeps_and_its_growth() {
+fn the_ledger_counts_the_memory_of_a_peer_and_its_growth() {
     let [a, mut b] = two(ChannelSizes::default());
     let held = |rank: &Rank, peer| rank.tcp.ledger(JobRank(peer)).expect("it was used").held;
     let before = held(&a, 1);

@@ -199,7 +199,7 @@ impl Job {
 }
 
 #[test]
-fn who_stalls_is_lent_more_and_who_is_silent_gives_back() {
+fn a_stalled_peer_is_lent_more_and_a_silent_one_gives_back() {
     let mut job = Job::new(sizes());
     job.burst(0, 1, 40);
     job.settle();
@@ -270,7 +270,7 @@ const REVOKE: Revoke = Revoke {
 };
 
 #[test]
-fn what_is_in_use_is_not_given_back() {
+fn credits_in_use_are_not_given_back() {
     let (bank, mut loans, mut grant, _) = half();
     // 300 credits and a byte, sent since the lender said anything; 20 more are being prepared.
     grant.use_up(300 * CREDIT_BYTES + 1);
@@ -285,7 +285,7 @@ fn what_is_in_use_is_not_given_back() {
 // spec P11: SendMax is what was in use at most, also if the lender has said nothing of credits
 // meanwhile.
 #[test]
-fn what_was_in_use_before_it_was_handled_is_not_given_back() {
+fn the_peak_of_credits_in_use_is_not_given_back() {
     let (bank, mut loans, mut grant, _) = half();
     grant.use_up(300 * CREDIT_BYTES);
     grant.handle(300 * CREDIT_BYTES as u64).unwrap();

@@ -118,7 +118,7 @@ fn a_thread_that_serves_confirms_for_a_rank_that_computes() {
 }
 
 #[test]
-fn who_has_gone_is_not_waited_for() {
+fn a_peer_that_has_gone_is_not_waited_for() {
     let [here, there] = pair();
     let a = Rank::new(0, ChannelSizes::default(), Some(connection(1, here, 1)));
     drop(there);

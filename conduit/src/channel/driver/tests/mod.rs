@@ -246,7 +246,7 @@ fn until(rank: &mut Rank, what: &str, done: impl Fn(&Seen) -> bool) {
 }
 
 #[test]
-fn what_is_gathered_leaves_without_another_call() {
+fn gathered_messages_leave_without_another_call() {
     let [a, mut b] = two(ChannelSizes::default());
     for round in 1..=20 {
         // The first leaves at once, those that follow at once are gathered.
@@ -332,7 +332,7 @@ fn a_refused_put_is_not_complete() {
 
 /// A put, or messages, that are waited for are acknowledged by the poll that takes them.
 #[test]
-fn what_is_waited_for_is_acknowledged_at_once() {
+fn puts_that_are_waited_for_are_acknowledged_at_once() {
     let [mut a, mut b] = two(ChannelSizes::default());
     for round in 1..100 {
         assert_eq!(a.put(8, &[5; 8], round), Ok(Injected::Local));
@@ -433,7 +433,7 @@ fn replies_wait_in_bounded_room() {
 
 /// Frames that have a right form and say what cannot be.
 #[test]
-fn what_cannot_be_ends_the_connection() {
+fn invalid_frames_end_the_connection() {
     let control = |taken, granted| {
         let fields = Fields {
             offset: taken,
@@ -583,7 +583,7 @@ fn messages_wait_for_a_connection() {
 }
 
 #[test]
-fn what_waits_for_a_connection_leaves_without_another_call() {
+fn messages_queued_for_a_connection_leave_without_another_call() {
     let [here, there] = pair();
     let a = Rank::new(0, ChannelSizes::default(), None);
     let mut b = Rank::new(1, ChannelSizes::default(), Some(connection(0, there, 1)));
@@ -633,7 +633,7 @@ fn connections_of_the_past_are_dropped() {
 /// Two threads may use a peer for the first time at once. The second finds what the first has made,
 /// and what it sends to its own rank arrives.
 #[test]
-fn what_a_rank_sends_to_itself_arrives_whichever_thread_was_first() {
+fn a_message_to_its_own_rank_arrives_after_another_threads_first_use() {
     let mut a = Rank::new(1, ChannelSizes::default(), None);
     // The first thread has come as far as this.
     a.tcp.core.meet(JobRank(1));

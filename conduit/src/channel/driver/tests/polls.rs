@@ -22,7 +22,7 @@ impl Sink for Forward<'_> {
 
 /// What handlers send leaves with the poll that ran them: their rank may compute from then on.
 #[test]
-fn what_handlers_gather_leaves_with_their_poll() {
+fn messages_of_handlers_leave_with_their_poll() {
     let patient = ChannelSizes {
         gather_time: Duration::from_secs(1000),
         // Everything belongs to one burst.

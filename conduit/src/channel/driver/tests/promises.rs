@@ -326,7 +326,7 @@ fn a_medium_waits_for_receive_space() {
 /// spec B10: bytes that the peer's host has acknowledged are not delivered before the peer itself
 /// acknowledges them.
 #[test]
-fn what_only_the_host_has_acknowledged_is_not_delivered() {
+fn bytes_acknowledged_only_by_the_host_are_not_delivered() {
     // One is copied, the other is sent from where it lies.
     for len in [100, 5000] {
         let mut ranks = two(ChannelSizes {

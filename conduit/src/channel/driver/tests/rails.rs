@@ -238,7 +238,7 @@ fn a_put_is_complete_when_all_of_it_is_there() {
 
 /// Bodies that no peer sends.
 #[test]
-fn what_a_further_connection_cannot_carry_ends_all() {
+fn invalid_frames_on_a_further_rail_are_reported() {
     let head = |kind, length, fields: Fields| HeadBytes::new(kind, 0, &[], length, &fields);
     let of = |kind: Kind, position| Fields {
         position,

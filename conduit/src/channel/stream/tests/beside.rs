@@ -442,7 +442,7 @@ proptest! {
     // spec B3: nothing comes twice. spec B9: nothing is written late, and no source is given back
     // while it is read. spec T7: fragments come in any order.
     #[test]
-    fn puts_are_there_once_whatever_breaks(steps in proptest::collection::vec(step(), 1..150)) {
+    fn puts_are_there_once_after_any_breaks(steps in proptest::collection::vec(step(), 1..150)) {
         let mut world = World::new();
         world.send_stream.set_rails(2, true);
         steps.into_iter().for_each(|step| world.step(step));

@@ -426,7 +426,7 @@ fn old_news_and_new_news_cross() {
 }
 
 #[test]
-fn what_no_peer_can_say_is_refused() {
+fn impossible_positions_are_refused() {
     let (mut pair, bytes) = loaded();
     let wrote = pair.write(0, 20) as u64;
     let send_stream = &mut pair.ends[0].send_stream;

@@ -26,7 +26,7 @@ fn admitted(admission: Admission) -> Place {
 }
 
 #[test]
-fn it_is_64_for_two_seconds() {
+fn a_gate_has_64_places_for_two_seconds() {
     let mut gate = Gate::new(GateLimits::default(), []);
     for n in 0..64 {
         admitted(gate.admit(u64::from(n), address(n)));

@@ -221,7 +221,7 @@ impl Handshake {
     /// # Panics
     /// If it does not stand at [`Progress::Peer`], or if the verdict accepts.
     pub fn refuse(&mut self, verdict: Verdict, incarnation: u64) {
-        assert!(matches!(self.step, Step::Decide(_)), "nobody to refuse");
+        assert!(matches!(self.step, Step::Decide(_)), "no peer to refuse");
         assert_ne!(verdict, Verdict::Accepted, "that is no refusal");
         self.step = Step::Declined;
         self.say_verdict(verdict, incarnation, 0);

@@ -260,10 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_told_with_what_does() {
+    fn an_unusable_interface_is_reported_with_all_interfaces() {
         let all = "it has lo (127.0.0.1/8, loopback), eth0 (10.1.0.7/16), eth0 (fd00::7/64), eth1 (10.2.0.7/16, down), ib0 \
                    (10.3.0.7/16), docker0 (172.17.0.1/16, of containers or virtual machines)";
-        for (list, told) in [
+        for (list, fault) in [
             ("eth0,eth7", "node7 has no interface \"eth7\""),
             ("10.9.0.0/16", "node7 has no interface \"10.9.0.0/16\""),
             ("10.9.0.1", "node7 has no interface \"10.9.0.1\""),
@@ -271,7 +271,7 @@ mod tests {
             ("10.2.0.0/16", "\"10.2.0.0/16\" is down on node7"),
         ] {
             let text = error(&host(), list, false);
-            assert!(text.contains(told) && text.contains(all), "{list}: {text}");
+            assert!(text.contains(fault) && text.contains(all), "{list}: {text}");
         }
         let lonely = &host()[..1];
         let text = error(lonely, "", false);

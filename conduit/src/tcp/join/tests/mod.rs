@@ -151,7 +151,7 @@ fn attempts_wait_for_room() {
 }
 
 #[test]
-fn an_unreachable_rank_is_told_with_its_host_and_addresses() {
+fn an_unreachable_rank_is_reported_with_its_host_and_addresses() {
     let mut cluster = Cluster::new(2, JoinConfig::default());
     let gone = cluster.kill(1);
     cluster.ask(0, 1, 0);
@@ -191,7 +191,7 @@ fn the_higher_of_two_addresses_is_found_when_the_first_is_dead() {
 }
 
 #[test]
-fn ports_are_those_of_the_range_and_a_full_range_is_told() {
+fn ports_are_those_of_the_range_and_a_full_range_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let config = |ports| JoinConfig {
@@ -202,11 +202,11 @@ fn ports_are_those_of_the_range_and_a_full_range_is_told() {
     let join =
         |ports, interfaces| Joiner::new(config(ports), key.clone(), JobRank(3), 4, interfaces);
     let text = join(port..=port, vec![loopback()]).unwrap_err().to_string();
-    let told = format!(
+    let reason = format!(
         "rank 3 cannot listen on 127.0.0.1 of lo: all ports from {port} to {port} are in use"
     );
     assert!(
-        text.contains(&told) && text.contains("ARGONET_TCP_PORTS"),
+        text.contains(&reason) && text.contains("ARGONET_TCP_PORTS"),
         "{text}"
     );
     let wide = join(port..=u16::MAX, vec![loopback()]).unwrap();

@@ -74,7 +74,7 @@ fn threads_that_sleep_on_the_descriptor_are_woken() {
 
 /// What is wished while others are taken rings once, for the next look.
 #[test]
-fn nothing_rings_when_nothing_is_wished() {
+fn the_descriptor_is_not_readable_without_a_wish() {
     const ROUNDS: u32 = 2000;
     let [a, _b] = pair();
     // Both threads count what they have done; they spin, as what is looked for lies between two
@@ -119,7 +119,7 @@ fn nothing_rings_when_nothing_is_wished() {
 
 /// Asked for again after it was given, it was lost.
 #[test]
-fn what_is_wanted_again_is_made_again() {
+fn a_connection_wanted_again_is_made_again() {
     let [a, b] = pair();
     b.want(JobRank(0), 0);
     let mut last = 0;

@@ -238,7 +238,7 @@ fn when_all_places_are_the_jobs_the_rest_waits() {
     assert_eq!(
         counts(&cluster, 1).seen,
         4,
-        "the rest waits, and nobody spins"
+        "the rest waits, and no thread spins"
     );
     drop(strangers);
     cluster.until("the rank is served", |nodes| {
@@ -294,7 +294,7 @@ fn noise_does_not_disturb() {
 /// Who proves to be of the job and then talks nonsense has a connection: the nonsense is for the
 /// frames' parser.
 #[test]
-fn what_comes_after_a_valid_handshake_is_left_for_the_frames() {
+fn bytes_after_a_valid_handshake_are_left_for_the_frames() {
     let mut cluster = Cluster::new(2, JoinConfig::default());
     let mut stream = TcpStream::connect(address(&cluster, 1)).unwrap();
     stream.set_nonblocking(true).unwrap();

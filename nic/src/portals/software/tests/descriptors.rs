@@ -21,7 +21,7 @@ fn limited(threshold: u32) -> Descriptor {
 }
 
 #[test]
-fn a_handle_of_what_is_gone_is_not_that_of_what_came_after() {
+fn a_released_handle_is_not_that_of_a_later_descriptor() {
     let table = Table::new(RANK, 1);
     let old = table.bind(nowhere(), 8, Descriptor::SILENT).unwrap();
     table.release(old).unwrap();
@@ -38,7 +38,7 @@ fn a_handle_of_what_is_gone_is_not_that_of_what_came_after() {
 }
 
 #[test]
-fn what_is_under_way_keeps_its_descriptor() {
+fn operations_under_way_keep_their_descriptor() {
     let table = Table::new(RANK, 1);
     let handle = table.bind(nowhere(), 8, Descriptor::SILENT).unwrap();
     let [first, second] = [(); 2].map(|()| table.begin(handle, part(0, 8)).unwrap());
@@ -54,7 +54,7 @@ fn what_is_under_way_keeps_its_descriptor() {
 /// Threads begin what they can; as many as may be do, the last to end releases, and the place is
 /// used again.
 #[test]
-fn the_last_of_many_threads_releases_and_nobody_else() {
+fn only_the_last_of_many_threads_releases() {
     const TIMES: u32 = 500;
     let table = Table::new(RANK, 2);
     for round in 0..TIMES {

@@ -32,7 +32,7 @@ fn queues_and_counters() {
         NicError::BadHandle { .. }
     );
     // The portal has it; then an entry, then a descriptor.
-    refuses!(nic.queue_free(pair.told), NicError::InUse { .. });
+    refuses!(nic.queue_free(pair.target_queue), NicError::InUse { .. });
     let queue = Some(more[1]);
     let entry = pair.attach(
         Position::Tail,
@@ -198,9 +198,9 @@ fn entries() {
         NicError::Invalid { .. }
     );
     let source = Some(JobRank(2));
-    let of_nobody = Matching { source, ..any };
+    let of_no_rank = Matching { source, ..any };
     refuses!(
-        attach(pair.portal, Position::Tail, of_nobody, at, 8, open_entry),
+        attach(pair.portal, Position::Tail, of_no_rank, at, 8, open_entry),
         NicError::BadRank { .. }
     );
     refuses!(

@@ -100,7 +100,7 @@ fn queues(seen: &mut Seen) {
     }
     seen.refused("queue_alloc", nic.queue_alloc(4));
     seen.refused("queue_free", nic.queue_free(gone));
-    seen.refused("queue_free", nic.queue_free(pair.told));
+    seen.refused("queue_free", nic.queue_free(pair.target_queue));
     seen.refused("queue_get", nic.queue_get(gone));
     seen.refused("queue_poll", nic.queue_poll(&[gone]));
     seen.refused("queue_is_empty", nic.queue_is_empty(gone));
@@ -108,7 +108,7 @@ fn queues(seen: &mut Seen) {
     seen.refused("queue_wait", nic.queue_wait(&[gone], soon, &|| false));
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, 256, entry);
@@ -123,10 +123,10 @@ fn queues(seen: &mut Seen) {
         // Those that found room come first.
         let refused = (0..100).find_map(|_| take().err());
         seen.refused(call, refused.map_or(Ok(()), Err));
-        while !matches!(nic.queue_get(pair.told), Ok(None)) {}
+        while !matches!(nic.queue_get(pair.target_queue), Ok(None)) {}
     };
-    lose("queue_get", &|| nic.queue_get(pair.told).map(drop));
-    lose("queue_poll", &|| nic.queue_poll(&[pair.told]).map(drop));
+    lose("queue_get", &|| nic.queue_get(pair.target_queue).map(drop));
+    lose("queue_poll", &|| nic.queue_poll(&[pair.target_queue]).map(drop));
 }
 
 fn counters(seen: &mut Seen) {
@@ -197,11 +197,11 @@ fn entries(seen: &mut Seen) {
     };
     attach(pair.portal, exactly(1), 8, for_nothing);
     let source = Some(JobRank(2));
-    let of_nobody = Matching {
+    let of_no_rank = Matching {
         source,
         ..exactly(1)
     };
-    attach(pair.portal, of_nobody, 8, open_entry);
+    attach(pair.portal, of_no_rank, 8, open_entry);
     attach(pair.portal, exactly(1), ARENA + 1, open_entry);
     let entry = pair.attach(Position::Tail, exactly(1), 0, 8, open_entry);
     for _ in 1..64 {

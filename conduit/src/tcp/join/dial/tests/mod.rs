@@ -46,7 +46,7 @@ const REFUSED: Failure = Failure::System(111);
 
 /// spec T1: on demand.
 #[test]
-fn nothing_happens_before_somebody_asks() {
+fn no_attempt_begins_before_a_connection_is_asked_for() {
     let config = DialConfig::default();
     let mut peer = Peer::default();
     assert!(!peer.is_used() && peer.poll_timeout().is_none());
@@ -131,7 +131,7 @@ fn a_higher_rank_whose_own_attempt_gets_nowhere_takes_the_others() {
 }
 
 #[test]
-fn what_is_stale_is_refused_and_its_sender_goes_beyond() {
+fn a_stale_incarnation_is_refused_and_its_sender_goes_beyond() {
     let config = DialConfig::default();
     let mut peer = Peer::default();
     let pair_of = pair(1, 0, 1);
@@ -243,7 +243,7 @@ fn an_attempt_that_was_abandoned_changes_nothing() {
 
 /// This rank computes for a minute after each look: what it finds then has not lasted for a minute.
 #[test]
-fn time_for_which_nobody_looked_does_not_count() {
+fn time_without_a_look_does_not_count() {
     let config = DialConfig::default();
     let mut peer = Peer::default();
     peer.ask(0, pair(0, 1, 1), 0);
