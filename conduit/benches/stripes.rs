@@ -86,7 +86,7 @@ fn within<T: Send>(host: &str, f: impl FnOnce() -> T + Send) -> T {
             rustix::thread::move_into_link_name_space(space.as_fd(), kind).expect("root");
             f()
         });
-        thread.join().expect("what is done there")
+        thread.join().expect("the work on the host")
     })
 }
 

@@ -360,7 +360,7 @@ mod tests {
         hears(1, 9);
         let log = Arc::clone(&acted);
         exits.on_exit(Box::new(move |from, code| log.lock().push((from.0, code))));
-        assert_eq!(*acted.lock(), [(1, 9)], "what came early");
+        assert_eq!(*acted.lock(), [(1, 9)], "the early exit");
         hears(2, 4);
         assert_eq!(*acted.lock(), [(1, 9), (2, 4)]);
         let others = Others::new(&exits, 3, &|_| true);

@@ -79,7 +79,7 @@ impl<T> Owned<T> {
 
     #[cold]
     fn wait(&self) {
-        assert!(self.mode.locks(), "what one thread uses is used again");
+        assert!(self.mode.locks(), "the only thread locks a value twice");
         let backoff = Backoff::new();
         while self.held.load(Ordering::Relaxed) != 0 || !self.take() {
             backoff.snooze();

@@ -181,7 +181,7 @@ impl Initiator {
             let get = nic.get_region(self.from, part(back, len), target(PLAIN, PUT));
             get.expect("get");
             self.complete(EventKind::ReplyEnd);
-            assert_eq!(word(nic, back), number, "what was put comes back");
+            assert_eq!(word(nic, back), number, "the bytes put come back");
         }
         set_word(nic, 0, 1);
         let (sum, words) = (AtomicOp::Sum, AtomicKind::U64);

@@ -69,7 +69,7 @@ pub enum PortalsError {
     },
     /// Too little memory for buffers.
     #[error(
-        "rank {rank} has {got} bytes of memory for buffers that peers can reach, and the sizes that are set need {needed}; set less, or GASNET_PORTAL_AMRECV_SPACE"
+        "rank {rank} has {got} bytes of memory for buffers that peers can reach, but its settings need {needed}; lower them, or set GASNET_PORTAL_AMRECV_SPACE"
     )]
     Buffers {
         /// Which rank.

@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 
 impl<N: Interface> Portals<N> {
     /// The half of a message that carries its data; `None` if there is none.
-    #[allow(clippy::too_many_arguments, reason = "what a half is made of")]
+    #[allow(clippy::too_many_arguments, reason = "the fields of a half")]
     pub(super) fn half(
         &self,
         to: JobRank,

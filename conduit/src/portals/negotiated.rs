@@ -100,7 +100,7 @@ impl<N: Interface> Portals<N> {
         );
         assert!(
             len <= prepared.capacity(),
-            "a commit sends at most what was prepared"
+            "a commit sends at most the prepared bytes"
         );
         let Reserve { buffer, shape, of } = self.take_reserve(prepared);
         let buffer = buffer.give();

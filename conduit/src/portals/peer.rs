@@ -91,7 +91,7 @@ pub(super) struct Open {
 /// descriptor, a chunk of RplSB, and the slot of a large medium.
 // spec P2: the rule for polling AM.
 #[derive(Debug)]
-#[must_use = "what is held is given back"]
+#[must_use = "resources in hand must be given back"]
 pub(super) struct Hold {
     pub(super) chunk: u32,
     pub(super) slot: u32,

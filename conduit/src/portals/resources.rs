@@ -164,7 +164,7 @@ mod tests {
                 let piece = pieces.take().expect("a piece");
                 pieces.give(piece);
             }
-            looks.join().expect("what it sees can be");
+            looks.join().expect("no impossible count is seen");
         });
     }
 }

@@ -222,12 +222,12 @@ fn neighbors_are_reached_through_memory_and_others_over_the_network() {
     }
     let mut any = Any(0);
     six.poll(&mut any);
-    assert_eq!(any.0, 1, "what rank 5 sent to rank 6");
+    assert_eq!(any.0, 1, "the message of rank 5");
     // And what it sent to itself.
     five.poll_own(&mut any);
     assert_eq!(any.0, 2);
     five.poll_with(&mut count);
-    assert_eq!(count.0, 1, "what rank 6 sent");
+    assert_eq!(count.0, 1, "the message of rank 6");
     assert_eq!(five.limits().long, 800, "the least of both");
     assert_eq!(five.limits().medium_reply, 900);
     assert_eq!(five.name(), "noted");

@@ -312,7 +312,7 @@ impl Conduit for Smp {
         );
         assert!(
             len <= prepared.capacity(),
-            "a commit sends at most what was prepared"
+            "a commit sends at most the prepared bytes"
         );
         let (category, offset) = match prepared.offset() {
             Some(offset) => (Category::Long, offset.0),

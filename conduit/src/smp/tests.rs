@@ -324,7 +324,7 @@ fn prepared_payloads_keep_their_place() {
     assert_eq!(
         b.poll(&mut log),
         0,
-        "nothing overtakes what is being prepared"
+        "nothing overtakes a payload in preparation"
     );
     a.cancel(canceled);
     // SAFETY: the pair outlives the buffers.

@@ -124,7 +124,7 @@ pub enum NicError {
     /// A queue was full: so many events are missing just here. They were counted, reported once,
     /// and are lost.
     #[error(
-        "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound what is under way"
+        "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound the operations in flight"
     )]
     EventsDropped {
         /// Whose queue.

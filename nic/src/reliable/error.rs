@@ -33,7 +33,7 @@ pub enum ReliableError {
     },
     /// The window is full; there is room once the peer has acknowledged something.
     #[error(
-        "rank {rank}: the window to rank {peer} is full; send it when the peer has acknowledged what is under way"
+        "rank {rank}: the window to rank {peer} is full; send again when the peer has acknowledged records in flight"
     )]
     Full {
         /// Who asked.

@@ -184,7 +184,7 @@ impl<R: Rails> Conduit for Channel<R> {
         );
         assert!(
             len <= prepared.capacity(),
-            "a commit sends at most what was prepared"
+            "a commit sends at most the prepared bytes"
         );
         let core = &*self.core;
         let (to, class) = (prepared.to(), prepared.class());

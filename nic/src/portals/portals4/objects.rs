@@ -111,7 +111,7 @@ impl Portals4 {
         let mut tables = self.tables.lock();
         let record = tables.counter(counter)?;
         if record.users != 0 {
-            return Err(tables.in_use("counter", counter.index, "by what counts with it"));
+            return Err(tables.in_use("counter", counter.index, "by entries or descriptors"));
         }
         // SAFETY: a call by values.
         let code = unsafe { (self.ni.library.call.ct_free)(record.raw) };

@@ -90,7 +90,7 @@ impl Portals4 {
                 rank: self.ni.rank,
                 what: "queue",
                 index: queue.index,
-                by: "by what reports to it",
+                by: "by portals, entries or descriptors",
             });
         }
         // SAFETY: a call by values.

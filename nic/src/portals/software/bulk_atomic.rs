@@ -24,7 +24,7 @@ pub(super) unsafe fn apply(
     let size = kind.bytes();
     debug_assert!(
         memory.addr().get().is_multiple_of(size),
-        "the search has seen to that"
+        "the search has checked the alignment"
     );
     for at in (0..len / size).map(|n| n * size) {
         let mut operand = [0_u8; 8];

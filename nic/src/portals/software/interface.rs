@@ -147,7 +147,7 @@ impl Software {
         if place == self.shared.place || !self.shared.region.has_ended(place) {
             return Err(NicError::Invalid {
                 rank,
-                what: "a rank that is said to have died lives",
+                what: "a rank that was reported dead is alive",
             });
         }
         self.own().finish_operations_of(place);

@@ -127,7 +127,7 @@ impl Section<'_> {
             state & portal::ALLOCATED != 0 && state >> 32 == one_based(Some(queue.index))
         });
         if bound || by_portal || self.entry_reports_to(queue.index, 16, 0xffff) {
-            return Err(self.in_use("queue", queue.index, "by what reports to it"));
+            return Err(self.in_use("queue", queue.index, "by portals, entries or descriptors"));
         }
         let at = layout.queue(self.place, queue.index) + queue::STATE;
         self.set(at, u64::from(queue.generation.wrapping_add(1)) << 32);
@@ -151,7 +151,7 @@ impl Section<'_> {
     pub(super) fn drop_counter(&mut self, counter: Counter, bound: bool) -> Result<(), NicError> {
         let at = self.check_counter(counter)?;
         if bound || self.entry_reports_to(counter.index, 32, u64::MAX) {
-            return Err(self.in_use("counter", counter.index, "by what counts with it"));
+            return Err(self.in_use("counter", counter.index, "by entries or descriptors"));
         }
         let next = u64::from(counter.generation.wrapping_add(1)) << 32;
         self.set(at + counter::STATE, next);

@@ -57,7 +57,7 @@ fn the_ledger_counts_the_memory_of_a_peer_and_its_growth() {
         "{small} before, {grown} with {pos} bytes under way"
     );
     until(&mut b, "the note", |seen| seen.messages == 1);
-    assert!(held(&b, 0).buffer_bytes > 0, "what is read is staged");
+    assert!(held(&b, 0).buffer_bytes > 0, "received bytes are staged");
     let all = report(&a);
     assert_eq!((all.used, all.connected), (1, 1));
     let state = 3 * Core::<Sockets>::UNUSED_BYTES as u64 + u64::from(all.used_bytes);

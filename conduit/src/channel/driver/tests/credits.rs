@@ -169,7 +169,7 @@ impl Job {
         let Figures { held, loan, .. } = self.figures(at, of);
         assert!(
             shown.eq([[held, loan, 0, 0]]),
-            "what rank {at} shows of rank {of}"
+            "gauges of rank {at} for rank {of}"
         );
     }
 
@@ -182,7 +182,7 @@ impl Job {
                 let lent = self.figures(lender, borrower).loan;
                 sum += u64::from(lent);
                 let held = self.figures(borrower, lender).held;
-                assert_eq!(held, lent, "what rank {lender} has lent to rank {borrower}");
+                assert_eq!(held, lent, "loan of rank {lender} to rank {borrower}");
                 self.check_gauges(lender, borrower);
                 let there = self.ranks[borrower as usize].tcp.core.used(lender).unwrap();
                 let here = rank.tcp.core.used(borrower).unwrap();

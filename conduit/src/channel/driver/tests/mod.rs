@@ -469,7 +469,7 @@ fn invalid_frames_end_the_connection() {
         ..Fields::default()
     };
     for (what, heads) in [
-        ("taken what was not sent", vec![control(1, 0)]),
+        ("taken more than was sent", vec![control(1, 0)]),
         ("handled more than was sent", vec![control(0, 1)]),
         ("lent more than may be", vec![credits(17, 0)]),
         ("a system message that is none", vec![system(1 << 40)]),

@@ -103,7 +103,7 @@ fn messages_wait_for_the_rank_and_operations_behind_them_do_not() {
         assert_eq!(back, [round as u8; 30]);
     }
     assert_eq!(b.seen.firsts, []);
-    assert!(b.tcp.has_work(), "what waits is no work");
+    assert!(b.tcp.has_work(), "waiting messages are no work");
     poll_until(&mut b, "all messages", |seen| seen.messages == 60);
     let due: Vec<u32> = (1..=20).flat_map(|round| [round; 3]).collect();
     assert_eq!(b.seen.firsts, due);

@@ -230,7 +230,7 @@ fn a_put_is_complete_when_all_of_it_is_there() {
     let complete = complete
         .filter(|(op, part)| *op >= 5000 && *part == Completion::Remote)
         .count();
-    assert!(complete < 40, "a put is complete that is not there");
+    assert!(complete < 40, "a put is complete before its bytes came");
     // It ends, and what it carried comes another way.
     let _ = rustix::net::shutdown(&held[0][0], rustix::net::Shutdown::Both);
     settle(&mut ranks, "all", |ranks| ranks[0].tcp.is_quiescent());

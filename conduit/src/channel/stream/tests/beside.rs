@@ -59,7 +59,7 @@ fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<
         let is_gone = |bytes: &Vec<u8>| bytes.as_ptr_range().contains(&piece.at.cast_const());
         assert!(
             !gone.iter().any(is_gone),
-            "a source is read that was given back"
+            "a released source is read"
         );
         // SAFETY: the send stream keeps its pieces, and `sources` the users'.
         pipe.extend(unsafe { core::slice::from_raw_parts(piece.at, len) });
@@ -236,7 +236,7 @@ impl World {
             // SAFETY: no other reference to the receive stream is alive here or where it is used
             // below.
             let receive_stream = unsafe { &mut *of(self) };
-            match receive_stream.next().expect("what is sent can be used") {
+            match receive_stream.next().expect("valid frames are accepted") {
                 Next::More => return,
                 Next::Whole(frame) => {
                     let payload: Vec<u8> = if frame.beside {

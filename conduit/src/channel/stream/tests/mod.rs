@@ -124,7 +124,7 @@ impl End {
                 .gone
                 .iter()
                 .any(|bytes| bytes.as_ptr_range().contains(&piece.at.cast_const()));
-            assert!(!gone, "a source is read that was given back");
+            assert!(!gone, "a released source is read");
             // SAFETY: the send stream keeps its pieces, and `sources` the users'.
             let bytes = unsafe { core::slice::from_raw_parts(piece.at, len) };
             pipe.extend(bytes);
@@ -297,7 +297,7 @@ impl Pair {
 
     fn read(&mut self, to: usize, most: usize) -> usize {
         let read = self.ends[to].read(most, &mut self.pipes[1 - to]);
-        read.expect("what an end sends can be used")
+        read.expect("valid frames are accepted")
     }
 
     /// The connection breaks, and each end says what it had taken before the last so many frames.
