@@ -94,7 +94,7 @@ impl<C: Conduit> Measured<'_, C> {
     }
 }
 
-/// What the other side does.
+/// Conduits that the other side serves in turn.
 const PORTALS: u64 = 0;
 const SMP: u64 = 1;
 const IDLE: u64 = 2;

@@ -1,4 +1,4 @@
-//! Two ranks in one process, over the loopback interface, and what benches compare with.
+//! Two ranks in one process, over the loopback interface, and measurements beside a limit.
 #![allow(dead_code, reason = "each bench uses some of it")]
 
 pub(crate) mod compare;

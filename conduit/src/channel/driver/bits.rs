@@ -2,8 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// One bit a rank. Who adds a rank has done before whatever the one who finds it should see; both
-/// in one order (SeqCst) with what else sleepers and wakers look at.
+/// One bit for each rank. A thread adds a rank after the stores that the thread that finds it must
+/// see. Adding and finding are SeqCst: one order with the other words of sleepers and wakers.
 #[derive(Debug)]
 pub(super) struct Bits(Box<[AtomicU64]>);
 

@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_millis(200);
 const GRACE_LOOKS: Duration = Duration::from_micros(100);
 
 impl<R: Rails> Channel<R> {
-    /// What it does itself: everything by the target's polls.
+    /// Capabilities of its own: none, all operations are served by the target's polls.
     pub const CAPABILITIES: Capabilities = Capabilities {
         put: false,
         get: false,
@@ -72,7 +72,7 @@ impl<R: Rails> Channel<R> {
         Ok(channel)
     }
 
-    /// Sends what was gathered now, to all peers; what their rails do not take stays.
+    /// Sends gathered messages now, to all peers; bytes that their rails do not take stay queued.
     pub fn flush(&self) {
         self.core.flush_gathered();
     }

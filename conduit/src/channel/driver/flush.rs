@@ -1,4 +1,4 @@
-//! What leaves, and when.
+//! When gathered messages and acknowledgements leave.
 
 use super::bits::Bits;
 use super::core::Core;
@@ -38,8 +38,8 @@ impl<R: Rails> Core<R> {
     }
 
     /// Whether nothing has left for some time: not for this peer, and, where there are several, for
-    /// none of them. Who sends to each of many in turn has a burst for all of them, and would make
-    /// a system call for each message.
+    /// none of them. A rank that sends to each of many peers in turn has one burst for all of them;
+    /// otherwise it would make a system call for each message.
     #[inline]
     fn begins_burst(&self, outbound: &Outbound<R>, now: u64) -> bool {
         let is_over = |left_at: u64| now.wrapping_sub(left_at) > self.sizes.burst_ticks;
@@ -94,12 +94,12 @@ impl<R: Rails> Core<R> {
         }
         outbound.left_at = ticks();
         self.left_at.store(outbound.left_at, Ordering::Relaxed);
-        // What repeated bytes that had been taken before is not read any more.
+        // Payloads whose bytes were sent again, though the peer had taken them, are not read any
+        // more.
         if outbound.taken() {
             self.work.set(peer.rank.0);
         }
-        // That may have been what a transfer waited for. Nothing is added behind a payload that is
-        // lent.
+        // A transfer may have waited for that. Nothing is added behind a payload that is lent.
         if !outbound.operations.has_room() && !outbound.send_stream.is_lent() {
             outbound.go_on(&self.sizes);
         }
@@ -158,9 +158,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Before a sleep everything leaves and is acknowledged. What has no room ends sleeps when it
-    /// has. Whether something waits that no rail will end a sleep for: payloads that are handed out
-    /// when hosts have acknowledged more.
+    /// Before a sleep everything leaves and is acknowledged. Bytes without room end sleeps when
+    /// there is room. Whether something waits that no rail will end a sleep for: payloads that are
+    /// handed out when hosts have acknowledged more.
     pub(super) fn flush_all(&self) -> bool {
         let mut waits = false;
         self.each_of(&self.ack_due, |peer, outbound| {

@@ -43,7 +43,7 @@ impl<R: Rails> Default for Helper<R> {
 }
 
 impl<R: Rails> Helper<R> {
-    /// Whose helper it is.
+    /// Attaches the helper to its core.
     pub(super) fn attach(&self, core: &Arc<Core<R>>) {
         let _ = self.core.set(Arc::downgrade(core));
     }
@@ -120,7 +120,7 @@ fn run<R: Rails>(core: &Weak<Core<R>>) {
     }
 }
 
-/// What the thread does about rails that a rank does not make by polling.
+/// How the thread makes rails while its rank does not poll.
 #[derive(Default)]
 struct Connecting {
     looks: u32,

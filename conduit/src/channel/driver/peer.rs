@@ -1,4 +1,4 @@
-//! What a rank keeps about a peer that it has used.
+//! The state of a peer that a rank has used.
 
 use super::config::{ChannelSizes, REPLY_ROOM};
 use super::further_rails::{InboundRail, Striping};
@@ -34,7 +34,7 @@ pub(crate) struct Peer<R: Rails> {
     pub(super) ready_rails: AtomicU32,
 }
 
-/// What arrives.
+/// The receiving half of a peer.
 pub(crate) struct Inbound<R: Rails> {
     pub(super) receive_stream: ReceiveStream,
     pub(super) parked: Parked,
@@ -63,11 +63,11 @@ pub(super) struct Reserved {
     pub(super) owned: usize,
 }
 
-/// What is sent.
+/// The sending half of a peer.
 pub(crate) struct Outbound<R: Rails> {
     pub(super) send_stream: SendStream,
     pub(super) grant: Grant,
-    /// Who has lent whom how much; `None` without flow control.
+    /// Credits lent in both directions; `None` without flow control.
     pub(super) loans: Option<Box<Loans>>,
     /// The system queue's, which is there without flow control, too.
     pub(super) slot: Slot,

@@ -1,4 +1,4 @@
-//! A poll of one peer: what has come from it is taken, served and reported.
+//! A poll of one peer: takes, serves and reports frames that have come from it.
 
 use super::core::Core;
 use super::peer::{Inbound, Outbound, Peer};
@@ -48,10 +48,10 @@ pub(super) struct PeerPoll<'a, R: Rails, S: ?Sized> {
     went: Went,
 }
 
-/// What became of a look at a peer while its rank makes no call.
+/// Outcome of a look at a peer while its rank makes no call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Served {
-    /// What there was.
+    /// All frames that were there.
     All,
     /// As much as a poll takes; there is more.
     Some,
@@ -175,7 +175,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         }
     }
 
-    /// What was there before.
+    /// Takes frames that were read before.
     fn look(&mut self, inbound: &mut Inbound<R>) -> Result<Went, RecordError> {
         if inbound.has_aside() {
             self.aside(inbound)?;

@@ -33,7 +33,7 @@ impl<R: Rails> Core<R> {
         if look.all {
             taken += self.poll_others(first, sink);
         }
-        // What handlers have gathered goes now: their rank may make no call for long.
+        // Messages that handlers have gathered leave now: their rank may make no call for long.
         if taken > 0 && !is_held_up && self.dirty.any() {
             self.each_of(&self.dirty, |peer, outbound| self.flush(peer, outbound));
         }

@@ -99,7 +99,7 @@ fn run<R: Rails>(core: &Weak<Core<R>>) {
     while serving.step() {}
 }
 
-/// What the thread knows.
+/// The state of the serving thread.
 struct Serving<'a, R: Rails> {
     core: &'a Core<R>,
     /// Rails that are waited at again.

@@ -1,4 +1,4 @@
-//! What is sent: requests, replies, and what payloads that are being prepared take.
+//! Sending of requests and replies, and the room that payloads in preparation take.
 
 use super::config::REPLY_ROOM;
 use super::core::Core;
@@ -111,7 +111,7 @@ impl<R: Rails> Core<R> {
         Ok(())
     }
 
-    /// Whether something can be sent. If not, what was gathered leaves, so that room comes.
+    /// Whether something can be sent. If not, gathered messages leave, so that room comes.
     #[inline]
     pub(super) fn admit(
         &self,
@@ -215,7 +215,7 @@ impl<R: Rails> Core<R> {
         })
     }
 
-    /// What a prepared payload takes.
+    /// The room that a prepared payload takes.
     pub(super) fn reserved(
         class: MessageClass,
         nargs: usize,

@@ -11,7 +11,7 @@ use crate::channel::rail::Vital;
 /// How many looks there are at least in the time after which a rail is given up.
 pub(super) const LOOKS: u32 = 8;
 
-/// What is to be done.
+/// What the caller is to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Nothing.
@@ -25,9 +25,9 @@ pub(super) enum Verdict {
 /// The machine of one rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Silence {
-    /// The first look at which the host owed an acknowledgement; nothing has been heard since. What
-    /// the system says of the time before counts for nothing: a rail may have been idle for
-    /// hours when it is used again.
+    /// The first look at which the host owed an acknowledgement; nothing has been heard since. The
+    /// system's times before it do not count: a rail may have been idle for hours when it is used
+    /// again.
     owed_ns: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Silence {
             };
         }
         match self.owed_ns {
-            // What was heard at that very time may have come after the look.
+            // An acknowledgement at that very time may have come after the look.
             Some(since_ns) if heard_ns < since_ns => {
                 if now_ns - since_ns >= limit_ns {
                     return Verdict::GiveUp;
@@ -157,7 +157,7 @@ mod tests {
         );
     }
 
-    /// A host that answers what it is sent within less than the limit, and what is looked at when.
+    /// A host that answers within less than the limit, and the times of looks.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Look(u64),
@@ -174,8 +174,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens when: it is given up only if something was owed, and nothing heard, for
-        /// the whole limit; and then it is, at the second look at the latest.
+        /// For any sequence of steps: the rail is given up only if an acknowledgement was owed, and
+        /// nothing heard, for the whole limit; and then it is, at the second look at the latest.
         #[test]
         fn a_rail_is_given_up_exactly_when_it_is_silent(steps in proptest::collection::vec(step(), 1..200)) {
             let mut silence = Silence::default();

@@ -1,4 +1,4 @@
-//! Threads that sleep until a rail has something, and what else wakes them.
+//! Threads that sleep until a rail has something, and their other wakeups.
 
 use crate::channel::rail::Rails;
 use core::sync::atomic::{AtomicU32, Ordering, fence};

@@ -1,4 +1,4 @@
-//! What the stream is written to and read from: a rail, or memory for what a rank sends to itself.
+//! The two ends of a stream's bytes: a rail, or memory for messages of a rank to itself.
 
 use crate::channel::rail::{Rail, Vital};
 use crate::channel::stream::Pieces;

@@ -1,4 +1,4 @@
-//! Heads as they are written and read, and what is refused.
+//! Heads as they are written, read and refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -120,7 +120,7 @@ fn invalid_heads_are_refused() {
 }
 
 proptest! {
-    /// What is seen at once to be a put is the same frame.
+    /// The fast path for puts yields the same frame as the general one.
     #[test]
     fn puts_are_seen_at_once(
         len in 0usize..40, rest in 0u64..50, cut in 0usize..80, position: u64, wants_ack: bool,

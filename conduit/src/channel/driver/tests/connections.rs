@@ -1,4 +1,4 @@
-//! What the report of connections says of memory.
+//! Memory in the report of connections.
 
 use super::*;
 use crate::Held;
@@ -39,7 +39,7 @@ fn the_ledger_counts_the_memory_of_a_peer_and_its_growth() {
     let before = held(&a, 1);
     assert_eq!(before.descriptors, 1, "one connection");
     assert!(before.state_bytes > Core::<Sockets>::UNUSED_BYTES as u64);
-    // What was copied waits in the ring until the peer has taken it.
+    // Copied bytes wait in the ring until the peer has taken them.
     assert!(a.note(7));
     let small = held(&a, 1).buffer_bytes;
     let bytes = vec![3; 200 << 10];

@@ -49,7 +49,7 @@ impl Job {
         job
     }
 
-    /// Another connection between the two; what was on its way over the one before is lost.
+    /// Another connection between the two; bytes on their way over the one before are lost.
     fn connect(&mut self, one: u32, other: u32) {
         self.incarnation += 1;
         let [here, there] = pair();

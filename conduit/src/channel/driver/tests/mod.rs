@@ -1,4 +1,5 @@
-//! One or two ranks of the conduit over loopback sockets: what the conformance suite does not see.
+//! One or two ranks of the conduit over loopback sockets: behavior that the conformance suite does
+//! not see.
 
 use crate::channel::frame::{Fields, HeadBytes, Kind};
 use crate::channel::rail::{self, NewRail, RailId};
@@ -264,7 +265,7 @@ fn a_burst_is_gathered_until_the_next_poll() {
         ..ChannelSizes::default()
     };
     let [mut a, mut b] = two(patient);
-    // What left when the connection was made is over.
+    // The burst of the time when the connection was made is over.
     let since = ticks();
     while ticks().wrapping_sub(since) <= patient.burst_ticks {
         b.poll();
@@ -276,7 +277,7 @@ fn a_burst_is_gathered_until_the_next_poll() {
     assert!((1..500).contains(&b.seen.messages), "{}", b.seen.messages);
     a.poll();
     until(&mut b, "the rest", |seen| seen.messages == 500);
-    // What is gathered and is more than this leaves, too.
+    // More gathered bytes than this leave without a poll, too.
     assert!((0..2000).all(|n| a.note(n)));
     until(&mut b, "16 KiB", |seen| seen.messages > 1000);
     // With no time nothing is gathered.
@@ -401,8 +402,8 @@ fn puts_of_one_token_are_counted() {
     assert_eq!(a.seen.broken.len() as u64, refused[0] + refused[1]);
 }
 
-/// Short requests with the longest replies, which their sender does not take: what is kept stays
-/// within its limit, and all of them are answered.
+/// Short requests with the longest replies, which their sender does not take: kept bytes stay
+/// within their limit, and all requests are answered.
 #[test]
 fn replies_wait_in_bounded_room() {
     const COUNT: usize = 300;
@@ -630,8 +631,8 @@ fn connections_of_the_past_are_dropped() {
     until(&mut b, "over the later one", |seen| seen.messages == 1);
 }
 
-/// Two threads may use a peer for the first time at once. The second finds what the first has made,
-/// and what it sends to its own rank arrives.
+/// Two threads may use a peer for the first time at once. The second finds the state that the first
+/// has made, and its message to its own rank arrives.
 #[test]
 fn a_message_to_its_own_rank_arrives_after_another_threads_first_use() {
     let mut a = Rank::new(1, ChannelSizes::default(), None);

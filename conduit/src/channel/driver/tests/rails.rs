@@ -231,7 +231,7 @@ fn a_put_is_complete_when_all_of_it_is_there() {
         .filter(|(op, part)| *op >= 5000 && *part == Completion::Remote)
         .count();
     assert!(complete < 40, "a put is complete before its bytes came");
-    // It ends, and what it carried comes another way.
+    // It ends, and its payloads come over another rail.
     let _ = rustix::net::shutdown(&held[0][0], rustix::net::Shutdown::Both);
     settle(&mut ranks, "all", |ranks| ranks[0].tcp.is_quiescent());
 }
@@ -296,9 +296,9 @@ fn without_further_connections_all_goes_over_the_first() {
     assert!(ranks[0].seen.broken.is_empty());
 }
 
-// spec B9: the late rail is fenced. spec B3: what it brings has come before.
-/// A connection has a body in the middle that comes whole over another one: what is left of it
-/// comes late, when the put is complete and its place has been used again.
+// spec B9: the late rail is fenced. spec B3: its bytes have come before.
+/// A connection has a body in the middle that comes whole over another one: the rest of it comes
+/// late, when the put is complete and its place has been used again.
 #[test]
 fn nothing_old_is_written_after_the_put_is_complete() {
     const LEN: usize = 400;
@@ -375,8 +375,8 @@ fn nothing_old_is_written_after_the_put_is_complete() {
     }
 }
 
-/// A put that is longer than what may be on its way leaves room for operations of a single frame,
-/// and what is refused between its frames, or of them, is not taken for the other.
+/// A put that is longer than the window leaves room for operations of a single frame, and a refusal
+/// between its frames, or of one of them, is not taken for the other.
 #[test]
 fn short_operations_do_not_wait_for_a_transfer() {
     let long = bytes(1);

@@ -101,8 +101,8 @@ fn a_black_hole_is_noticed_and_another_connection_is_used() {
     assert_eq!(b.seen.messages, 2);
 }
 
-/// What was sent has been acknowledged by the peer's host before that falls silent: nothing is on
-/// its way that could fail.
+/// The peer's host has acknowledged all bytes before it falls silent: nothing is on its way that
+/// could fail.
 #[test]
 fn a_black_hole_is_noticed_while_an_answer_is_waited_for() {
     let ([mut a, b], held) = pair_of(sizes());

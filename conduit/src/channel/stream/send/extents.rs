@@ -184,7 +184,7 @@ impl Extents {
             self.queue.pop_front();
             self.next = self.next.saturating_sub(1);
         }
-        // Inside of an extent, where no frame ends, what lies before it is given up.
+        // Inside of an extent no frame ends: the bytes before it are released.
         let end = self.queue.front().map_or(taken, |p| p.at.min(taken));
         end - self.released
     }
@@ -228,7 +228,7 @@ impl Extents {
     }
 
     // spec B7: payloads are taken out of a failed rail one by one.
-    /// A rail is lost: what it carried waits for another one.
+    /// A rail is lost: payloads that it carried wait for another one.
     pub(super) fn lose(&mut self, lost: u16) {
         for placed in &mut self.queue {
             if let Route::With(rail, writes) = placed.route

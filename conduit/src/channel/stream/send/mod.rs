@@ -23,7 +23,8 @@ use lent::Lent;
 /// Extents that one burst writes, at most.
 const BURST_EXTENTS: usize = 8;
 
-/// Bytes of extents of one burst, about: what the peer waits for is not held up for longer.
+/// Bytes of extents of one burst, about: a longer burst would hold up frames that the peer waits
+/// for.
 const BURST_BYTES: u64 = 1 << 20;
 
 /// The stream to one peer. Positions count its bytes from the beginning, over all rails.
@@ -99,8 +100,7 @@ impl SendStream {
         self.extents.len()
     }
 
-    /// Those of them that lie with the user. What the peer's gets are answered with is not among
-    /// them.
+    /// Those of them that lie with the user. Answers to the peer's gets are not among them.
     pub(crate) fn user_extents(&self) -> usize {
         self.extents.of_user()
     }
@@ -217,8 +217,8 @@ impl SendStream {
         self.head += self.extents.push(begin, self.head, extent, movable);
     }
 
-    /// What to acknowledge: up to where the peer's stream was taken, and what of its requests was
-    /// handled.
+    /// Sets the next acknowledgement: the bytes taken of the peer's stream, and handled of its
+    /// requests.
     #[inline]
     pub(crate) fn set_ack(&mut self, taken: u64, handled: u64) {
         self.control.set_ack((taken, handled));
@@ -357,11 +357,11 @@ impl SendStream {
         self.sent += bytes;
     }
 
-    // spec B10: the peer itself acknowledges; what its host has acknowledged counts for nothing.
-    /// The peer has taken everything before `taken`. What is old is passed over.
+    // spec B10: the peer itself acknowledges; acknowledgements of its host do not count.
+    /// The peer has taken everything before `taken`. An old position is passed over.
     ///
     /// # Errors
-    /// That was never written.
+    /// `taken` lies beyond the bytes that were written.
     #[inline]
     pub(crate) fn acknowledge(&mut self, taken: u64) -> Result<(), RecordError> {
         if taken > self.written {

@@ -46,7 +46,7 @@ struct World {
     /// Shorts, in order, by number.
     shorts: Vec<u32>,
     sent_shorts: u32,
-    /// What there is to acknowledge, and what was acknowledged to the receiver last.
+    /// The next acknowledgement, and the one that the receiver got last.
     news: u64,
     acked: u64,
 }
@@ -403,7 +403,7 @@ impl World {
             (self.send_stream.used(), self.send_stream.extents()),
             (0, 0)
         );
-        // What is stale may still be read.
+        // Stale bytes may still be read.
         (0..2).for_each(|at| self.read(Some(at), usize::MAX));
         let is_used = |place: &Vec<u8>| place.iter().all(|byte| *byte == USED);
         assert!(

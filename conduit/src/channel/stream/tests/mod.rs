@@ -15,7 +15,7 @@ mod beside;
 
 const LONG_BYTES: usize = 1 << 20;
 
-/// What is sent.
+/// A frame that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// A short with so many arguments.
@@ -269,7 +269,7 @@ impl End {
     }
 }
 
-/// Two ends, and what was written and not read.
+/// Two ends, and the bytes that were written and not read.
 struct Pair {
     ends: [End; 2],
     pipes: [VecDeque<u8>; 2],
@@ -311,7 +311,7 @@ impl Pair {
         }
     }
 
-    /// What each end's peer has taken.
+    /// Bytes that each end's peer has taken.
     fn received(&self) -> [u64; 2] {
         [
             self.ends[1].receive_stream.taken(),
@@ -381,8 +381,8 @@ fn every_size_of_writes_and_reads_will_do() {
 }
 
 // spec B2: frames of every kind are sent again. spec B3: also those that had arrived.
-/// The connection breaks at each byte, after the peer has read each number of bytes before it; what
-/// the peer says it has received is as of then, or of the beginning.
+/// The connection breaks at each byte, after the peer has read each number of bytes before it; the
+/// peer reports its received bytes as of then, or as of the beginning.
 #[test]
 fn a_connection_that_breaks_anywhere_is_replayed() {
     let (_, bytes) = loaded();
