@@ -1,4 +1,4 @@
-//! The trait that every conduit implements, and what passes through it.
+//! The trait that every conduit implements, and the types of its calls.
 
 use crate::connections::Connections;
 use crate::datagrams::Datagrams;
@@ -41,7 +41,7 @@ pub enum Completion {
     Remote,
 }
 
-/// What became of an injection.
+/// Outcome of an injection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Injected {
     /// Locally and remotely complete already; the token is not used.
@@ -118,7 +118,7 @@ impl Limits {
     }
 }
 
-/// What a conduit does itself; the engine does the rest over active messages.
+/// Operations that a conduit does itself; the engine does the rest over active messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
     /// One-sided put that completes without the target's help.
@@ -131,7 +131,7 @@ pub struct Capabilities {
     pub completes_at_injection: bool,
 }
 
-/// What a poll yields.
+/// Receives the messages, completions and errors of a poll.
 pub trait Sink {
     /// A message arrived: run its handler.
     fn deliver(&mut self, delivery: &mut Delivery<'_>);
@@ -161,7 +161,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// What a conduit gives out.
+    /// For conduits: a payload to hand out.
     ///
     /// # Safety
     /// `buffer` is writable for `capacity` bytes until the value is committed or canceled.
@@ -233,7 +233,7 @@ impl Prepared {
 // SAFETY: the buffer belongs to the value, whichever thread holds it.
 unsafe impl Send for Prepared {}
 
-/// What the engine asks of a prepare.
+/// The engine's request for a payload to fill.
 #[derive(Clone, Copy, Debug)]
 pub struct PrepareRequest {
     /// Target.
@@ -253,8 +253,8 @@ pub struct PrepareRequest {
 /// A way to reach peers.
 ///
 /// The engine checks ranks, handler indices, argument counts, payload limits and contexts before it
-/// calls; a conduit refuses what exceeds its limits and checks what arrives. What must hold between
-/// calls is in `docs/conduits.md`, and checked by the conformance suite. Progress is made only in
+/// calls; a conduit refuses what exceeds its limits and checks what arrives. `docs/conduits.md` has
+/// the rules that hold between calls; the conformance suite checks them. Progress is made only in
 /// [`poll`](Self::poll), which runs handlers through the sink. Every call may come from any thread
 /// in PAR mode.
 pub trait Conduit: Send + Sync {
@@ -264,7 +264,7 @@ pub trait Conduit: Send + Sync {
     /// Limits.
     fn limits(&self) -> Limits;
 
-    /// What it does itself.
+    /// Operations that it does itself.
     fn capabilities(&self) -> Capabilities;
 
     /// Sends a request. Its payload has been copied or sent when this returns.
@@ -370,9 +370,9 @@ pub trait Conduit: Send + Sync {
         self.poll(sink)
     }
 
-    /// Takes what this rank has sent to itself and gives it to the sink; returns how many messages.
-    /// What was there before the call has been given to this sink or to that of another thread on
-    /// return, or is being given. Bounded work a call.
+    /// Takes messages that this rank has sent to itself and gives them to the sink; returns how
+    /// many. On return, messages that were there before the call have been given to this sink or to
+    /// that of another thread, or are being given. Bounded work a call.
     fn poll_own<S: Sink>(&self, sink: &mut S) -> usize
     where
         Self: Sized,
@@ -399,7 +399,7 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Whether a poll that finds nothing has asked the system, and so takes as long as many polls
-    /// of memory: who waits spins less then.
+    /// of memory: a waiting thread spins less then.
     fn polls_ask_system(&self) -> bool {
         false
     }
@@ -454,21 +454,21 @@ pub trait Conduit: Send + Sync {
         None
     }
 
-    /// What has passed between this rank and `peer`; `None` if nothing has, or the conduit does not
-    /// know. For reports; may be called at any time by any thread.
+    /// Counts of messages between this rank and `peer`; `None` if there were none, or the conduit
+    /// does not know. For reports; may be called at any time by any thread.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let _ = peer;
         None
     }
 
-    /// What is kept for connections, and who has asked for some; `None` where there are none. For
-    /// reports; may be called at any time by any thread.
+    /// Memory kept for connections, and counts of requests for them; `None` where there are none.
+    /// For reports; may be called at any time by any thread.
     fn connections(&self) -> Option<Connections> {
         None
     }
 
-    /// What came to the rank's socket and was dropped; `None` where no datagrams come. For reports;
-    /// may be called at any time by any thread.
+    /// Counts of datagrams that the rank's socket has dropped; `None` where no datagrams come. For
+    /// reports; may be called at any time by any thread.
     fn datagrams(&self) -> Option<Datagrams> {
         None
     }

@@ -1,7 +1,7 @@
 //! The end of a job, as ranks report it to each other over a network: the machine of the system
 //! queue with a clock and a lock.
 //!
-//! Both networks share this; what differs is how a question leaves and how answers are taken
+//! Both networks share this; they differ in how a question leaves and how answers are taken
 //! ([`Way`]). docs/adr/0028 and 0030 say which ranks get a report, and why a job's launchers get
 //! one besides.
 
@@ -25,8 +25,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// Looks for answers before that.
 const EAGER_LOOKS: u32 = 64;
 
-/// What a rank does when another says that it ends the job with a code. It is called by a thread
-/// that polls, while that holds locks of the conduit, so it must not call the conduit.
+/// Called when another rank says that it ends the job with a code. The caller is a thread that
+/// polls and holds locks of the conduit, so the function must not call the conduit.
 pub type HearExit = Box<dyn Fn(JobRank, u8) + Send + Sync>;
 
 /// An exit to be reported to other ranks.
@@ -81,7 +81,7 @@ pub(crate) trait Way {
     fn is_gone(&self, rank: JobRank) -> bool;
 }
 
-/// Who is to hear of an exit.
+/// The function that is to hear of an exit.
 #[derive(Default)]
 struct Hearing {
     act: Option<Arc<HearExit>>,
@@ -122,7 +122,7 @@ impl Exits {
         }
     }
 
-    /// What a frame of the system queue meant, once its peer's lock is free again.
+    /// Takes the meaning of a frame of the system queue, once its peer's lock is free again.
     pub(crate) fn heard(&self, from: JobRank, heard: Heard) {
         let is_of_exit = matches!(
             heard,
@@ -305,7 +305,7 @@ mod tests {
             ..exit(Duration::from_secs(60))
         };
         let stays = Cell::new(0);
-        // Rank 2 is spared, so 3 is the next; what is for rank 8 leaves at the third look.
+        // Rank 2 is spared, so 3 is the next; the report for rank 8 leaves at the third look.
         let looks = |rank| {
             stays.set(stays.get() + u32::from(rank == 8));
             rank == 8 && stays.get() < 3
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(exits.counts(), due);
         assert_eq!(stays.get(), 3);
 
-        // It is passed on, once, by who has heard of it, and no other code is.
+        // A rank that has heard of a 0 forwards it once, and forwards no other code.
         for (code, reported) in [(0, 5), (7, 0)] {
             let exits = Exits::new(JobRank(0), 30);
             let others = Others {

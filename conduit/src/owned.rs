@@ -11,7 +11,7 @@ use std::time::Instant;
 
 /// A value behind a lock that costs one atomic exchange to take and a plain store to release; in
 /// SEQ, where the conduit's owner lets in one thread alone, a load and two stores. Held for a few
-/// instructions only: who waits for it spins.
+/// instructions only: a waiting thread spins.
 pub(crate) struct Owned<T> {
     held: AtomicU8,
     mode: ThreadMode,

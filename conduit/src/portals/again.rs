@@ -1,4 +1,4 @@
-//! What is sent again: it found no room, no entry, or no credits at its target.
+//! Messages that are sent again: they found no room, no entry, or no credits at their target.
 
 use super::core::{Again, Portals};
 use super::wire::Head;
@@ -7,7 +7,7 @@ use argonet_base::JobRank;
 use argonet_nic::portals::{NicError, Portals as Interface};
 use core::sync::atomic::Ordering;
 
-/// What is sent again, and whether the interface has refused it before: another refusal is
+/// A message to be sent again, and whether the interface has refused it before: another refusal is
 /// reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pending {
@@ -33,13 +33,13 @@ impl<N: Interface> Portals<N> {
         self.agains.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sends again what found no room or no entry.
+    /// Sends messages again that found no room or no entry.
     #[cold]
     pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) {
         self.take_failures().into_iter().for_each(&mut fails);
         let all = core::mem::take(&mut *self.again.lock());
         for Pending { what, refused } in all {
-            // What stays stays counted: a thread that saw none would sleep for long.
+            // A message that stays stays counted: a thread that saw none would sleep for long.
             let stays = match self.try_one(what) {
                 Ok(true) => None,
                 Ok(false) => Some(Pending { what, refused }),

@@ -1,4 +1,5 @@
-//! Chunks that messages are sent from, and what was sent, so that it can be sent again.
+//! Chunks that messages are sent from, and records of those messages, so that they can be sent
+//! again.
 
 use super::resources::Pieces;
 use crate::owned::Owned;
@@ -26,7 +27,7 @@ pub(super) struct Chunks {
     start: NonNull<u8>,
     chunk_bytes: usize,
     pub(super) descriptor: DescriptorHandle,
-    /// By chunk: what was sent from it and is not answered.
+    /// By chunk: the message that was sent from it and is not answered.
     sent: Box<[Owned<Option<Sent>>]>,
 }
 
@@ -108,7 +109,7 @@ impl Chunks {
         *self.sent.get(chunk as usize)?.lock()
     }
 
-    /// What was sent from a chunk to this rank, which is no more under way.
+    /// Takes the message that was sent from a chunk to rank `by`: it is not under way any more.
     #[inline]
     pub(super) fn answered(&self, chunk: u32, by: JobRank) -> Option<Sent> {
         let mut sent = self.sent.get(chunk as usize)?.lock();

@@ -12,7 +12,7 @@ use argonet_nic::portals::Portals as Interface;
 use argonet_segment::SharedBytes;
 use std::collections::BTreeMap;
 
-/// What is kept until commit or cancel, by the address of the buffer.
+/// Payloads until their commit or cancel, by the address of the buffer.
 pub(super) type Reserves = BTreeMap<usize, Reserve>;
 
 pub(super) struct Reserve {
@@ -36,8 +36,8 @@ impl<N: Interface> Portals<N> {
         if let Some(offset) = want.offset {
             self.check_place(want.to, offset, want.most)?;
         }
-        // A long is prepared for all of `most`, a medium for what there is room for: that, a chunk,
-        // or the least.
+        // A long is prepared for all of `most`, a medium for the largest of three capacities that
+        // there is room for: `most`, a chunk, or the least.
         let most = match category {
             Category::Long => want.most,
             _ => want.most.min(MAX_MEDIUM),

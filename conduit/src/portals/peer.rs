@@ -1,4 +1,4 @@
-//! What is kept about one peer, from its first use on.
+//! The state of one peer, from its first use on.
 
 use super::config::HELD_TICKETS;
 use super::core::Portals;
@@ -23,7 +23,7 @@ pub(super) struct State {
     /// `None` without flow control.
     pub(super) credit: Option<credit::Peer>,
     pub(super) slot: Slot,
-    /// What the request has waited for that will be sent next.
+    /// The wait of the request that will be sent next.
     pub(super) attempt: Attempt,
     pub(super) lids: Lids,
     /// Chunks that requests to it hold, and the slot of a large medium: one at most, so that none
@@ -39,11 +39,11 @@ pub(super) struct State {
     pub(super) answered: u64,
     pub(super) handled: u64,
     pub(super) stalls: u64,
-    /// What others can see of the credits: only what has changed is shown.
+    /// The figures that the gauges show: only changes are written.
     shown: Option<Shown>,
 }
 
-/// What was shown last, and in which epoch.
+/// The figures that were shown last, and their epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Shown {
     figures: Figures,
@@ -87,7 +87,7 @@ pub(super) struct Open {
     pub(super) hold: Hold,
 }
 
-/// What is in hand for a reply before its request is taken: two tickets, one for a temporary
+/// Resources in hand for a reply before its request is taken: two tickets, one for a temporary
 /// descriptor, a chunk of RplSB, and the slot of a large medium.
 // spec P2: the rule for polling AM.
 #[derive(Debug)]

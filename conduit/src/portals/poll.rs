@@ -141,7 +141,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         RETRY * (1 << doublings)
     }
 
-    /// What ran here may be what another thread sleeps for, or is about to.
+    /// A handler that ran here may have done what another thread sleeps for, or is about to.
     #[inline]
     fn wake_threads(&self) {
         if !self.mode.locks() && self.sleepers.load(Ordering::Relaxed) == 0 {
@@ -201,8 +201,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
             }
         };
         let mut wanted = vec![queues.system, queues.safe];
-        // Without what a reply needs requests are left where they are; that comes back by the safe
-        // queue.
+        // Without the resources of a reply requests are left where they are; the safe queue gives
+        // those resources back.
         if self.could_hold() {
             wanted.push(queues.requests);
         }

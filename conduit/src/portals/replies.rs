@@ -1,5 +1,4 @@
-//! What arrives by the queue that is always safe to poll: replies, acknowledgements, answers to
-//! gets.
+//! Arrivals by the queue that is always safe to poll: replies, acknowledgements, answers to gets.
 
 use super::arrivals::{Half, Parsed, Reply, Returns};
 use super::core::{Again, Portals};

@@ -1,6 +1,6 @@
-//! What is counted: tickets, chunks and slots. Any thread may look how many there are, also the one
-//! that sleeps on the network for the only thread that calls: counts are changed by who holds the
-//! lock, and read without it.
+//! Counted resources: tickets, chunks and slots. Any thread may look how many there are, also the
+//! one that sleeps on the network for the only thread that calls: the holder of the lock changes
+//! the counts, and readers need no lock.
 
 use crate::owned::Owned;
 use crate::threads::ThreadMode;

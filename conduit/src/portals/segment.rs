@@ -26,7 +26,7 @@ pub(super) struct Segment {
     old: Mutex<Vec<Cover>>,
 }
 
-/// What covers a segment of some length.
+/// Entries and descriptors that cover a segment of some length.
 #[derive(Clone, Copy)]
 struct Cover {
     len_bytes: u64,
@@ -88,7 +88,7 @@ impl Segment {
         }
         let memory = place(&self.reached).ok_or_else(missing)?;
         let attach = |portal: PortalIndex, entry: Entry| {
-            // SAFETY: what is attached stays mapped as long as the directory, which outlives the
+            // SAFETY: attached memory stays mapped as long as the directory, which outlives the
             // interface's entries as this value holds it, and is accessed as shared memory.
             unsafe { nic.attach(portal, Position::Tail, ANY, memory, len_bytes, entry) }
         };
@@ -162,7 +162,7 @@ pub(super) fn operations(safe: Queue) -> [Descriptor; 2] {
 
 /// Takes parts of a cover away; false while one of them stays, as something uses it.
 fn remove(nic: &impl Interface, entries: &[EntryHandle], descriptors: &[DescriptorHandle]) -> bool {
-    // What was taken away before is not there any more.
+    // An object that was taken away before is not there any more.
     let stays = |result| !matches!(result, Ok(()) | Err(NicError::BadHandle { .. }));
     let attached = entries
         .iter()

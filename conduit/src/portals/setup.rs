@@ -64,7 +64,7 @@ impl Depths {
     }
 }
 
-/// What there is room for in buffers of large mediums.
+/// Payloads that the buffers of large mediums have room for.
 fn large_space(sizes: &PortalsSizes) -> Space {
     Space {
         buffers: sizes.large_buffers,

@@ -42,7 +42,7 @@ pub(super) struct Stock {
     basin: Option<Basin>,
 }
 
-/// What is known of a buffer.
+/// The state of a buffer.
 #[derive(Clone, Copy, Default)]
 struct Fill {
     /// Messages in it that were not handled.

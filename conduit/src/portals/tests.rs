@@ -1,4 +1,4 @@
-//! Ranks whose interfaces are in one file: what the conformance suite does not see.
+//! Ranks whose interfaces are in one file: behavior that the conformance suite does not see.
 
 use super::config::CHUNK_BYTES;
 use super::peer::State;
@@ -111,7 +111,7 @@ fn job_in<N: Interface>(
     (0..ranks).map(JobRank).map(start).collect()
 }
 
-/// What a rank hears of exits.
+/// Exits that a rank hears of.
 fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&heard);
@@ -184,7 +184,8 @@ fn a_rank_without_calls_is_waited_for_no_longer_than_the_limit_and_hears_it_late
     assert_eq!(*heard.lock(), [(0, 7)]);
 }
 
-/// In SEQ nothing locks: who ends the process in another thread leaves it to the one that calls.
+/// In SEQ nothing locks: another thread that ends the process leaves the report to the thread that
+/// calls.
 #[test]
 fn an_exit_by_another_thread_enters_only_where_the_conduit_locks() {
     for mode in [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par] {
@@ -402,8 +403,8 @@ fn refused_puts_and_gets_are_reported() {
 }
 
 /// Where nothing can be put before the catch-basin there is another behind each buffer that comes
-/// back, and the interface lets the old one go when it likes. What falls into it meanwhile is sent
-/// again, not for ever.
+/// back, and the interface lets the old one go when it likes. Requests that fall into it meanwhile
+/// are sent again, not for ever.
 // spec P8
 #[test]
 fn a_catch_basin_before_buffers_is_taken_away() {

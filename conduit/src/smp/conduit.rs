@@ -32,7 +32,7 @@ pub struct SmpConfig {
     pub ranks: u32,
     /// Threads that will call.
     pub mode: ThreadMode,
-    /// Who executes the barrier before sleeping; the same on all ranks.
+    /// The side that executes the barrier of a sleep; the same on all ranks.
     pub barrier: Barrier,
     /// Segments of the neighborhood.
     pub directory: Arc<Directory>,
@@ -99,8 +99,9 @@ pub struct Smp {
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
     pub(super) cursor: AtomicU32,
-    /// Polls of this process that took something, in PAR mode. Written by the polling thread
-    /// (Release), read by threads that wait (Acquire): who sees the number sees what handlers did.
+    /// Polls of this process that took something, in PAR mode. Acquire loads of waiting threads
+    /// pair with the Release increment of the thread that polled: a thread that sees the number
+    /// sees the stores of the handlers.
     pub(super) epoch: AtomicU32,
 }
 
@@ -116,7 +117,7 @@ impl Smp {
         long: usize::MAX / 2,
     };
 
-    /// What it does itself.
+    /// Operations that it does itself.
     pub const CAPABILITIES: Capabilities = Capabilities {
         put: true,
         get: true,
@@ -185,7 +186,8 @@ impl Smp {
     /// lies.
     ///
     /// # Panics
-    /// If another conduit prepared it: that one may have other ranks, or rings of another length.
+    /// If another conduit prepared it: that conduit may have other ranks, or rings of another
+    /// length.
     fn prepared_place(&self, prepared: &Prepared, least_units: u32) -> (Ring<'_>, usize, u32) {
         const WHERE: &str = "a message is committed or canceled where it was prepared";
         let to = prepared.to();

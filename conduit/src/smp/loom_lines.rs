@@ -72,7 +72,7 @@ fn cells_are_used_anew_when_they_are_read() {
     });
 }
 
-/// Both write and read: that the other has entered a call says that it has finished those before.
+/// Both write and read: the entry of the other into a call says that it has finished those before.
 #[test]
 fn an_exchange_needs_no_other_word() {
     model(|| {
@@ -94,8 +94,7 @@ fn an_exchange_needs_no_other_word() {
     });
 }
 
-/// Who sleeps for a line is woken by who writes it: a lost wake-up is a deadlock, which loom
-/// reports.
+/// The writer of a line wakes its sleeper: a lost wake-up is a deadlock, which loom reports.
 #[test]
 fn a_written_line_wakes_its_sleeper() {
     model(|| {

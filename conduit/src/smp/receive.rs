@@ -1,4 +1,4 @@
-//! What is polled out of rings.
+//! Polling of rings.
 
 use super::conduit::Smp;
 use super::lock::ThreadMode;
@@ -64,7 +64,8 @@ impl Smp {
         taken as usize
     }
 
-    /// What ran here may be what another thread of this process sleeps for, or is about to.
+    /// A handler that ran here may have done what another thread of this process sleeps for, or is
+    /// about to.
     #[inline]
     fn wake_threads(&self, taken: u32) {
         if taken > 0 && self.mode == ThreadMode::Par {

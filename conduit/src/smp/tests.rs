@@ -1,4 +1,4 @@
-//! The ring against a model, and what smp promises beyond the suite of all conduits
+//! The ring against a model, and promises of smp beyond the suite of all conduits
 //! (`argonet-conformance`).
 
 use super::Entry;
@@ -64,8 +64,8 @@ enum Step {
 }
 
 proptest! {
-    /// Records come out whole, once and in order, whatever their sizes; a writer is refused only
-    /// when the ring really lacks room.
+    /// Records of all sizes come out whole, once and in order; a writer is refused only when the
+    /// ring really lacks room.
     #[test]
     fn the_ring_is_a_queue(steps in prop::collection::vec(
         prop_oneof![(1..=LONGEST).prop_map(Step::Write), Just(Step::Read)], 1..2000),
@@ -196,7 +196,7 @@ fn pair_for(mode: ThreadMode) -> Pair {
     }
 }
 
-/// What a sink has seen of a message: source, handler, arguments, payload.
+/// A sink's record of a message: source, handler, arguments, payload.
 type Seen = (u32, u8, Vec<u32>, Vec<u8>);
 
 #[derive(Default)]
@@ -416,7 +416,7 @@ fn a_processor_is_needed_by_ranks_that_waited_there_and_have_not_come() {
     assert!(!a.needs_processor(slot, &[], call));
 }
 
-/// What a conduit of more ranks, or of another kind, may have prepared.
+/// A payload as a conduit of more ranks, or of another kind, may have prepared it.
 fn prepared_elsewhere(to: u32, nargs: usize, position: usize, extent: u32) -> Prepared {
     let want = PrepareRequest {
         to: JobRank(to),

@@ -29,7 +29,7 @@ const VISIBLE: Duration = Duration::from_millis(1);
 const AWAKE: u32 = 0;
 const SLEEPS: u32 = 1;
 
-/// Who executes the barrier between a sender's store and its look at the sleep word.
+/// The side that executes the barrier between a sender's store and its look at the sleep word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Barrier {
     /// The sleeper, for everybody, by membarrier.
@@ -38,7 +38,7 @@ pub enum Barrier {
     Sender,
 }
 
-/// What the two sides need of the system; replaced in the loom model.
+/// System calls of the two sides; replaced in the loom model.
 pub(crate) trait Kernel {
     /// A full barrier on every running thread of every registered process.
     fn barrier_everywhere(&self);
