@@ -37,7 +37,7 @@ const OTHERS_EVERY: u32 = 4;
 /// The same where there is one socket, for connections that come.
 const CONNECTIONS_EVERY: u32 = 64;
 
-/// What marks events of the first connection to a peer.
+/// The mark of events of the first connection to a peer.
 fn mark(rank: u32) -> u64 {
     let peer = JobRank(rank);
     RailId { peer, number: 0 }.to_word()
@@ -46,7 +46,7 @@ fn mark(rank: u32) -> u64 {
 /// Room for what [`Readiness::wait`] finds.
 pub(super) type Found = [MaybeUninit<epoll::Event>; Ready::ROOM];
 
-/// What differs from all sockets being watched for something to read.
+/// Exceptions from the rule that all sockets are watched for something to read.
 #[derive(Debug, Default)]
 struct Exceptions {
     /// The socket of the hot peer, while it is not watched.

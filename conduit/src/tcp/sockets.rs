@@ -168,7 +168,7 @@ impl Rails for Sockets {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),
         });
-        // Whatever it was, the caller looks again.
+        // After any event the caller looks again.
         let _ = self
             .readiness
             .wait(&mut Readiness::found(), timeout.as_ref());

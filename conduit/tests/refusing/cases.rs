@@ -170,7 +170,7 @@ fn calls_refused_twice_succeed_or_are_reported() {
     assert_eq!(seen, BTreeSet::from(TRIED_AGAIN));
 }
 
-/// What was done to the calls of a job.
+/// Refusals of the calls of a job.
 struct Seen {
     refused: bool,
     twice: bool,
@@ -206,7 +206,7 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
     if fatal > 0 {
         return seen;
     }
-    // Whatever it was, all works again.
+    // After any refusal all works again.
     orders.lock().unwrap().forget();
     assert!(
         job.grow(),
@@ -251,7 +251,7 @@ fn remote_requests_without_room_are_tried_less_and_less_often() {
     let orders = Arc::new(Mutex::new(Orders::default()));
     let mut job = Job::start(Way::Far, Arc::clone(&orders)).unwrap();
     let tries = || orders.lock().unwrap().targets[&LARGE_REQUESTS];
-    // Until all that has room is there, and what has none was tried some times.
+    // Until all requests with room have arrived, and those without were tried some times.
     job.knock(Duration::from_millis(30));
     let before = tries();
     let time = job.knock(Duration::from_millis(100));
@@ -263,8 +263,7 @@ fn remote_requests_without_room_are_tried_less_and_less_often() {
     assert_eq!(job.compare(), 0);
 }
 
-/// Who has sent something to itself knows when it has come about, also where the interface takes
-/// its time.
+/// A rank knows when its message to itself has arrived, also where the interface takes its time.
 #[test]
 fn messages_to_the_own_rank_are_owed_until_they_arrive() {
     for (way, owes) in [(Way::AtOnce, false), (Way::Far, true)] {

@@ -1,4 +1,4 @@
-//! Two ranks in one thread, and what they do.
+//! Two ranks in one thread, and their work.
 
 use crate::interface::{Orders, Refusing};
 use crate::log::{ANSWER, ASK, Log, bytes, place_of};
@@ -50,7 +50,7 @@ pub(crate) struct Job {
     due: Vec<(usize, MessageClass, u32)>,
     /// Operations that must be complete: rank and number.
     begun: Vec<(usize, u64)>,
-    /// What calls have refused.
+    /// Errors that calls have returned.
     refused: Vec<String>,
     /// Buffers of operations, kept until the end.
     kept: Vec<Box<[u8]>>,
@@ -381,8 +381,8 @@ impl Job {
             if self.ranks.iter().all(idle) || over > STILL_ROUNDS {
                 return;
             }
-            // What is held back goes on with calls; what waits for room is tried again after some
-            // microseconds.
+            // Operations held back go on with calls; messages that wait for room are tried again
+            // after some microseconds.
             for rank in &self.ranks {
                 rank.sleep(Some(Duration::ZERO), rank.epoch());
             }
@@ -390,8 +390,8 @@ impl Job {
         panic!("something stays in use: {}", self.state());
     }
 
-    /// Whether nothing goes on any more in a job that would have ended: who waits for what was
-    /// refused twice waits for ever.
+    /// Whether nothing goes on any more in a job that would have ended: a rank that waits for a
+    /// message that was refused twice waits for ever.
     fn is_over(&self) -> bool {
         let waits = |rank: &Portals<Refusing>| {
             let InUse {

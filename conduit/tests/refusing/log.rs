@@ -1,4 +1,4 @@
-//! What is reported to ranks.
+//! Reports to ranks.
 
 use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, SegmentOffset};
@@ -6,7 +6,7 @@ use argonet_conduit::{Completion, OpToken, Sink};
 use argonet_segment::SharedBytes;
 use std::collections::BTreeMap;
 
-/// What a request names: its arguments say which reply it wants.
+/// Handlers. The arguments of a request say which reply it wants.
 pub(crate) const ASK: HandlerIndex = HandlerIndex(128);
 pub(crate) const ANSWER: HandlerIndex = HandlerIndex(129);
 

@@ -110,7 +110,7 @@ impl Joiner {
         self.peers.get(peer.index())?.incarnation(connection)
     }
 
-    /// What has come to its doors.
+    /// Counts of its gate.
     #[must_use]
     pub fn counts(&self) -> GateCounts {
         self.listener.counts()
@@ -135,7 +135,7 @@ impl Joiner {
         self.note_next();
     }
 
-    /// A connection has broken; it is made anew. What the user has of it is ended
+    /// A connection has broken; it is made anew. The user ends its use of the old one
     /// ([`JoinUser::fence`]) before the next is there. Nothing happens if it was replaced already.
     pub fn lost(
         &mut self,

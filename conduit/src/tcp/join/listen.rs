@@ -1,4 +1,4 @@
-//! Listening sockets, and who comes through them.
+//! Listening sockets, and connections that come through them.
 
 use super::exchange::{Broken, Exchange, nonce, prepare};
 use super::gate::{Admission, Gate, GateCounts, GateLimits, Left};
@@ -49,7 +49,7 @@ pub enum ListenError {
         interface: String,
         /// Its address.
         address: IpAddr,
-        /// What the system said.
+        /// The system's error.
         cause: Errno,
     },
 }

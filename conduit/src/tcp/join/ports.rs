@@ -1,4 +1,4 @@
-//! What a user writes in `ARGONET_TCP_PORTS`.
+//! The value of `ARGONET_TCP_PORTS`.
 
 use core::ops::RangeInclusive;
 

@@ -1,14 +1,14 @@
-//! One connection of a pair: what state it is in.
+//! The state of one connection of a pair.
 
 use super::super::handshake::{Refused, Verdict};
 use super::error::Failure;
 use super::peer::{Action, Attempt, Decision, Pair};
 use super::{DialConfig, Peer};
 
-/// Who looks so much later than there is something to do was away, ns.
+/// A rank that looks so much later than there is something to do was away, ns.
 const ABSENT_NS: u64 = 250_000_000;
 
-/// What became of one address, by its index.
+/// Attempts at one address, by its index.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tries {
     pub(super) count: u32,
@@ -78,7 +78,7 @@ impl Connection {
             attempt: 0,
             abandoned: None,
             tries: vec![Tries::default(); count],
-            // Further connections begin at further addresses: that is what they are for.
+            // Further connections begin at further addresses: they are for other rails.
             address: usize::from(number) % count.max(1),
             in_round: 0,
             rounds: 0,

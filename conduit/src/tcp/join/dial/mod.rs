@@ -1,8 +1,7 @@
 //! When to connect to a peer, where to, and when to give up.
 //!
 //! A [`Peer`] is the machine of one peer. It owns no socket, clock or source of chance: it takes
-//! times, what became of attempts, and connections that the peer has made, and says what to do
-//! next.
+//! times, outcomes of attempts, and connections that the peer has made, and says what to do next.
 //!
 //! | verb | |
 //! | --- | --- |

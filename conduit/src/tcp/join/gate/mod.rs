@@ -17,7 +17,7 @@ use super::handshake::Refused;
 use super::wait::Place;
 use core::net::IpAddr;
 
-/// What a gate allows.
+/// Limits of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GateLimits {
     /// Unknown connections at a time.
@@ -35,7 +35,7 @@ impl Default for GateLimits {
     }
 }
 
-/// What becomes of a connection that was just accepted.
+/// The gate's decision on a connection that was just accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// It may begin.
@@ -174,7 +174,7 @@ impl Gate {
         self.taken
     }
 
-    /// What it has counted.
+    /// Its counts.
     #[must_use]
     pub const fn counts(&self) -> GateCounts {
         self.counts

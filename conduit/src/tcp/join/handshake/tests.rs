@@ -113,7 +113,7 @@ fn a_refusal_arrives_with_its_reason() {
     }
 }
 
-/// What comes after the handshake is left where it is, in both directions and whatever it is.
+/// Any bytes after the handshake are left where they are, in both directions.
 #[test]
 fn nothing_beyond_the_handshake_is_taken() {
     let [open, challenge, proof, verdict] = genuine(1);
@@ -334,7 +334,7 @@ fn ten_megabytes_of_noise_are_refused() {
 }
 
 proptest! {
-    /// Whatever replaces a part of any message: neither end takes the other for a peer.
+    /// Neither end takes the other for a peer after any bytes replace a part of any message.
     #[test]
     fn no_message_can_be_forged(
         which in 0usize..4,

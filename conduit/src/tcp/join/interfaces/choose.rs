@@ -15,7 +15,7 @@ pub enum InterfaceError {
         setting: &'static str,
         /// The part.
         item: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// This host has no such interface.
@@ -25,9 +25,9 @@ pub enum InterfaceError {
         setting: &'static str,
         /// The host.
         host: String,
-        /// What was wanted.
+        /// The item of the wish.
         item: String,
-        /// What there is.
+        /// The interfaces that there are.
         existing: String,
     },
     /// It has, but it is of no use now.
@@ -37,9 +37,9 @@ pub enum InterfaceError {
         setting: &'static str,
         /// The host.
         host: String,
-        /// What was wanted.
+        /// The item of the wish.
         item: String,
-        /// What there is.
+        /// The interfaces that there are.
         existing: String,
     },
     /// Nothing was wished, and nothing there is fit to lead to other hosts.
@@ -50,7 +50,7 @@ pub enum InterfaceError {
     None {
         /// The host.
         host: String,
-        /// What there is.
+        /// The interfaces that there are.
         existing: String,
     },
     /// The system does not list its interfaces.
@@ -58,7 +58,7 @@ pub enum InterfaceError {
     List {
         /// The host.
         host: String,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
 }
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(names("10.0.0.0/8", 0, false), [eth0[0], "ib0 10.3.0.7"]);
         assert_eq!(names("10.1.0.0", 0, true), [eth0[0]]);
         assert_eq!(names("eth0,10.1.0.7", 0, false), eth0);
-        // What is named is used, whatever it is.
+        // A named interface is used, of any kind.
         assert_eq!(
             names("lo,docker0", 0, false),
             ["lo 127.0.0.1", "docker0 172.17.0.1"]

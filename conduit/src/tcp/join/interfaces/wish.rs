@@ -1,4 +1,4 @@
-//! What a user writes in `ARGONET_TCP_INTERFACES`, or as a subnet in `GASNET_WORKERIP`.
+//! The value of `ARGONET_TCP_INTERFACES`, or a subnet in `GASNET_WORKERIP`.
 
 use super::InterfaceError;
 use core::fmt;

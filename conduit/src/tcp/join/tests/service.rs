@@ -72,7 +72,7 @@ fn threads_that_sleep_on_the_descriptor_are_woken() {
     assert!(a.next(&|_, _| 0).unwrap().is_none());
 }
 
-/// What is wished while others are taken rings once, for the next look.
+/// A wish made while others are taken makes the descriptor readable once, for the next look.
 #[test]
 fn the_descriptor_is_not_readable_without_a_wish() {
     const ROUNDS: u32 = 2000;
@@ -153,7 +153,7 @@ fn the_end_of_waiting_comes_through_the_descriptor() {
     }
 }
 
-/// Who wishes may hold a lock that a fence waits for.
+/// The thread that wishes may hold a lock that a fence waits for.
 #[test]
 fn wishes_may_be_made_while_a_fence_waits() {
     let [a, b] = pair();

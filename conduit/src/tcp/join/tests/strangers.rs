@@ -1,4 +1,4 @@
-//! Who comes to a rank's door and has no business there: the job goes on.
+//! Strangers that connect to a rank: the job goes on.
 
 use super::super::gate::{GateCounts, GateLimits};
 use super::super::*;
@@ -291,8 +291,8 @@ fn noise_does_not_disturb() {
     assert!(cluster.nodes.iter().all(|n| n.user.unreachable.is_empty()));
 }
 
-/// Who proves to be of the job and then talks nonsense has a connection: the nonsense is for the
-/// frames' parser.
+/// A peer that proves to be of the job and then talks nonsense has a connection: the nonsense is
+/// for the frames' parser.
 #[test]
 fn bytes_after_a_valid_handshake_are_left_for_the_frames() {
     let mut cluster = Cluster::new(2, JoinConfig::default());

@@ -160,7 +160,7 @@ fn a_stale_incarnation_is_refused_and_its_sender_goes_beyond() {
             }
         );
     }
-    // What the sender does with that.
+    // The sender goes beyond it.
     let mut sender = Peer::default();
     sender.ask(0, pair(0, 1, 1), 0);
     let mut now_ns = 0;
@@ -241,7 +241,8 @@ fn an_attempt_that_was_abandoned_changes_nothing() {
     assert_ne!(next(&mut peer, &mut now_ns).0, attempt);
 }
 
-/// This rank computes for a minute after each look: what it finds then has not lasted for a minute.
+/// This rank computes for a minute after each look: a failure found then has not lasted for a
+/// minute.
 #[test]
 fn time_without_a_look_does_not_count() {
     let config = DialConfig::default();

@@ -1,4 +1,4 @@
-//! What becomes of the streams between the two ranks.
+//! The streams between the two ranks.
 
 use super::super::super::super::handshake::{Hello, Refused, Verdict};
 use super::*;
