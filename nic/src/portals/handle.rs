@@ -1,4 +1,4 @@
-//! What names the objects of an interface.
+//! Handles: the names of an interface's objects.
 
 use core::fmt;
 

@@ -27,10 +27,10 @@ pub trait Portals {
     /// How much of everything there is.
     fn limits(&self) -> Limits;
 
-    /// What it can do beyond the common.
+    /// Features beyond those that all interfaces have.
     fn features(&self) -> Features;
 
-    /// What it has counted.
+    /// A count of the interface.
     fn status(&self, register: Register) -> u64;
 
     /// Makes a queue of at least `events` events.
@@ -104,8 +104,8 @@ pub trait Portals {
     }
 
     /// Threads of this process that the interface needs for anything to come and that never sleep,
-    /// so that each wants a processor: who waits leaves it to them, by sleeping for a moment rather
-    /// than by a yield, after which such a thread would run for its whole turn.
+    /// so that each wants a processor: a waiting caller leaves it to them by sleeping for a moment.
+    /// After a yield such a thread would run for its whole time slice.
     fn busy_threads(&self) -> u32 {
         0
     }
@@ -149,7 +149,7 @@ pub trait Portals {
     /// [`NicError::BadHandle`]; [`NicError::InUse`] while an entry or a descriptor has it.
     fn counter_free(&self, counter: Counter) -> Result<(), NicError>;
 
-    /// What a counter has counted: successes (operations or bytes) and failures (operations).
+    /// The counts of a counter: successes (operations or bytes) and failures (operations).
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -187,8 +187,8 @@ pub trait Portals {
     /// [`NicError::BadPortal`].
     fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError>;
 
-    /// What arrives from now on is refused, at all portals: the interface is about to be dropped.
-    /// Does not wait for any peer.
+    /// Refuses all later messages, at all portals: the interface is about to be dropped. Does not
+    /// wait for any peer.
     fn retire(&self) {
         for portal in 0..self.limits().portals {
             // One that is not in use has nothing to refuse.
@@ -218,7 +218,8 @@ pub trait Portals {
         entry: Entry,
     ) -> Result<EntryHandle, NicError>;
 
-    /// Takes an entry out of its list. No event reports it; what was under way is over.
+    /// Takes an entry out of its list. No event reports it; operations that were under way are
+    /// over.
     ///
     /// # Errors
     /// [`NicError::BadHandle`], also for an entry that has gone by itself; [`NicError::InUse`]
@@ -352,7 +353,7 @@ pub trait Portals {
         kind: AtomicKind,
     ) -> Result<(), NicError>;
 
-    /// As [`atomic`](Self::atomic), and what the target held before arrives in `fetched`, from
+    /// As [`atomic`](Self::atomic), and the target's previous elements arrive in `fetched`, from
     /// `fetched_offset_bytes` on. `compare` is the element that compare-and-swap compares with, its
     /// first bytes. Complete with `ReplyEnd` of `fetched`; `SendEnd` is reported for `source`.
     ///
@@ -374,7 +375,7 @@ pub trait Portals {
     ) -> Result<(), NicError>;
 }
 
-/// The error of calls that want what only synchronous interfaces can say.
+/// The error of calls that only synchronous interfaces can answer.
 #[cold]
 pub(super) fn not_synchronous(rank: JobRank) -> NicError {
     NicError::Unsupported {

@@ -1,4 +1,4 @@
-//! What an endpoint has counted.
+//! Counts of an endpoint.
 
 /// Datagrams of an endpoint since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

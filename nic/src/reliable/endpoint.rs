@@ -34,7 +34,7 @@ static_assertions::const_assert!(size_of::<Peer>() == IDLE_PEER_BYTES);
 /// A datagram that was good.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// Who sent it. Its window may have room again, and [`Endpoint::take`] something.
+    /// Its sender. The window to it may have room again, and [`Endpoint::take`] a record.
     pub peer: JobRank,
     /// Where in the datagram the next record of the peer is, if it has that and it was accepted.
     pub record: Option<Range<usize>>,
@@ -132,7 +132,7 @@ impl Endpoint {
         self.config.record_bytes(self.seal.is_some())
     }
 
-    /// What it has counted.
+    /// Its counts.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts

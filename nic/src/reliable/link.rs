@@ -9,7 +9,7 @@ use core::time::Duration;
 /// Records after which an acknowledgement waits for nothing (RFC 5681, 4.2).
 const OWED: u32 = 2;
 
-/// What is sent next.
+/// The next datagram of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
     /// This record of the sender.
@@ -70,7 +70,7 @@ impl Link {
         self.watched = on;
     }
 
-    /// A datagram of the peer's was good, and what it acknowledges is known.
+    /// A datagram of the peer's was good, and its acknowledgement has been taken.
     pub(super) fn heard(&mut self, now: Duration) {
         self.heard_at = now;
         self.waiting_since = (!self.sender.is_idle()).then_some(now);
@@ -170,7 +170,7 @@ impl Link {
         None
     }
 
-    /// What is owed is acknowledged now.
+    /// Sends an acknowledgement that is due now.
     pub(super) fn flush(&mut self) {
         if self.ack_at.take().is_some() {
             self.ack_now = true;

@@ -51,7 +51,7 @@ pub struct NetworkedConfig {
     pub exit_grace: Duration,
     /// Names of the ranks' hosts, for errors.
     pub hosts: HostNames,
-    /// What the wire does to what this rank sends; for tests.
+    /// Faults of the wire for datagrams of this rank; for tests.
     pub faults: WireFaults,
 }
 

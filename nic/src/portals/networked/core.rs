@@ -1,4 +1,4 @@
-//! What the threads of an interface share.
+//! State that the threads of an interface share.
 
 use super::config::HostNames;
 use super::lane::Lane;
@@ -34,7 +34,7 @@ static_assertions::const_assert!(
     IDLE_PEER_BYTES + size_of::<SocketAddr>() + size_of::<Option<Box<Lane>>>() <= MOST_IDLE_BYTES
 );
 
-/// What is under the lock of an interface.
+/// State under the lock of an interface.
 pub(super) struct State {
     pub(super) endpoint: Endpoint,
     /// By rank, from the first message on.
@@ -161,13 +161,14 @@ impl Core {
         Ok(())
     }
 
-    /// Rings where a timer is earlier than those that the thread sleeps for.
+    /// Wakes the thread if a timer is earlier than those that it sleeps for.
     pub(super) fn wake_for_timers(&self, turn: Turn<'_>) {
         let due = nanoseconds(turn.state.endpoint.poll_timeout());
         self.wake_before(turn, due);
     }
 
-    /// Rings if the thread would sleep beyond a time; the lock orders this with its going to sleep.
+    /// Wakes the thread if it would sleep beyond a time; the lock orders this with its going to
+    /// sleep.
     pub(super) fn wake_before(&self, turn: Turn<'_>, due: u64) {
         if due < self.sleeps_until.load(Ordering::Relaxed) {
             self.sleeps_until.store(due, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a wire does to datagrams, by rule and seed: between the link's layer and the socket.
+//! Faults of a wire, by rule and seed: between the link's layer and the socket.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

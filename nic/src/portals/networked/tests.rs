@@ -1,4 +1,4 @@
-//! What only the inside shows.
+//! Behavior that only internal state shows.
 
 use super::{HostNames, Networked, NetworkedConfig, Port, WireFaults};
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What is put, from the buffers of one rank to those of another.
+/// Bytes of a put, from the buffers of one rank to those of another.
 const WORD: u64 = 8;
 
 fn until(mut is_so: impl FnMut() -> bool) {
@@ -164,14 +164,14 @@ fn a_sleep_for_an_event_reads_the_socket() {
             waited.unwrap();
             !a.queue_is_empty(queue).unwrap()
         });
-        // What is taken when it is there is not looked for.
+        // An event that is there already needs no look at the socket.
         assert!(a.queue_get(queue).unwrap().is_some());
         a.traffic().read_by_callers > 0
     });
 }
 
-/// Who sleeps on the socket is woken by its own process, too: when woken, and when another thread
-/// moves data to its own rank.
+/// A thread that sleeps on the socket is woken by its own process, too: by `wake`, and when another
+/// thread moves data to its own rank.
 #[test]
 fn a_sleeper_on_the_socket_is_woken_by_its_own_rank() {
     let [a, _b] = hosts();

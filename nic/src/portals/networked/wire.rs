@@ -1,4 +1,4 @@
-//! The socket, and who is where.
+//! The socket, and the addresses of the ranks.
 
 use super::faults::Faults;
 use super::port::{Port, Whereabouts};
@@ -88,7 +88,7 @@ impl Wire {
     }
 }
 
-/// What a look into the socket has found.
+/// The datagrams that a look into the socket has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Batch {
     /// Whether anything had arrived.

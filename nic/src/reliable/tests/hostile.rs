@@ -36,7 +36,7 @@ fn target() -> Endpoint {
     endpoint(ReliableConfig::default(), 1, 3, None)
 }
 
-/// What is counted of a datagram that is dropped, and that nothing comes of it.
+/// Counts of a datagram that must be dropped without an answer.
 fn dropped(header: Header) -> Counts {
     let mut end = target();
     let bytes = datagram(&header, b"record", None);
@@ -162,7 +162,7 @@ fn early_datagrams_are_kept_up_to_the_window() {
             .expect("good");
     }
     assert_eq!(end.counts().no_room, 127 - 4);
-    // What is kept takes its room once.
+    // A kept record takes its room once.
     for _ in 0..100 {
         let early = Header {
             seq: good().seq.plus(1),
@@ -210,7 +210,7 @@ fn without_the_secret_nothing_is_believed() {
     );
 }
 
-/// A peer that was lost stays so, whatever it says.
+/// A lost peer stays lost, also when it sends again.
 #[test]
 fn a_lost_peer_does_not_come_back() {
     let config = ReliableConfig::default();

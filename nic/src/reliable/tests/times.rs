@@ -1,4 +1,4 @@
-//! What waits, and for how long.
+//! Waits, and how long they last.
 
 use super::endpoint;
 use super::wire::World;
@@ -73,7 +73,7 @@ fn a_peer_that_has_left_is_owed_nothing() {
     world.dead[1] = true;
     world.run(Duration::from_millis(20));
     assert!(world.ends[0].has_left(TO) && world.ends[0].is_drained());
-    // It is said once, and what comes later is owed nothing, either.
+    // It is said once, and later records are owed nothing, either.
     assert_eq!(world.ends[1].counts().leaves, 1);
     submit(&mut world, b"three").unwrap();
     assert!(world.ends[0].is_drained());
@@ -197,7 +197,7 @@ fn a_silent_peer_is_asked_and_lost_only_if_it_does_not_answer() {
     assert_eq!(world.ends[0].lost(TO), None);
 }
 
-/// All records have arrived, but a rank takes none; what it says once it does is lost.
+/// All records have arrived, but a rank takes none; its acknowledgement once it does is lost.
 #[test]
 fn a_window_that_was_full_is_asked_for() {
     let mut world = World::new(CONFIG, 2, None, 0);

@@ -9,14 +9,14 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What the wire does; chances in thousandths.
+/// Faults of the wire; chances in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
     pub(super) drop: u64,
     pub(super) duplicate: u64,
     pub(super) corrupt: u64,
-    /// Longest time that a datagram takes beyond the least, in microseconds: what is more than the
-    /// time between two reorders them.
+    /// Longest time that a datagram takes beyond the least, in microseconds: a jitter above the
+    /// time between two datagrams reorders them.
     pub(super) jitter_us: u64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct World {
     pub(super) faults: Faults,
     /// Ranks that neither send nor get anything any more.
     pub(super) dead: Vec<bool>,
-    /// What each rank has got of each peer.
+    /// Records that each rank has got of each peer.
     pub(super) got: Vec<Vec<Vec<Vec<u8>>>>,
     /// Whether each rank takes records at once.
     pub(super) accepts: Vec<bool>,

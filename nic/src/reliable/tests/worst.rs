@@ -1,4 +1,4 @@
-//! Exactly once and in order, whatever the wire does.
+//! Exactly once and in order, over a wire with any faults.
 //!
 //! Many seeds:
 //! `PROPTEST_CASES=100000 cargo test -p argonet-nic --release --lib reliable::tests::worst`.
