@@ -124,7 +124,7 @@ fn target(path: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What begins operations.
+/// The rank that begins operations.
 struct Initiator {
     nic: Software,
     queue: Queue,

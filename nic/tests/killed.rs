@@ -1,9 +1,9 @@
 //! A rank is killed at every step that it takes inside of interfaces, and the others go on: no lock
-//! stays, no entry waits for ever, what queues and entries say agrees.
+//! stays, no entry waits for ever, and queues and entries agree.
 //!
 //! Processes: rank 1, this one, is the target and survives; rank 0 is a child that begins
-//! operations and kills itself at some step; rank 2 is a child that comes upon what rank 0 left,
-//! and kills itself at some step of mending it.
+//! operations and kills itself at some step; rank 2 is a child that mends the state that rank 0
+//! left, and kills itself at some step of it.
 
 use argonet_base::JobRank;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
@@ -73,7 +73,7 @@ fn matching(bits: u64) -> Matching {
     }
 }
 
-/// What the target has made.
+/// Objects that the target has made.
 struct Target1 {
     nic: Software,
     queue: Queue,
@@ -153,7 +153,7 @@ fn bind(nic: &Software) -> (Queue, DescriptorHandle) {
     (queue, from.expect("descriptor"))
 }
 
-/// What rank 0 does: every way to a target, and its own tables.
+/// The work of rank 0: every way to a target, and its own tables.
 fn operate(nic: &Software) {
     let (queue, from) = bind(nic);
     let portal = PortalIndex(0);
@@ -234,7 +234,7 @@ fn drain(nic: &Software, queue: Queue) -> Vec<Event> {
     .collect()
 }
 
-/// What the target's queue says agrees with what its entries are.
+/// The events of the target's queue agree with the state of its entries.
 fn check(target: &Target1, context: &str) {
     let nic = &target.nic;
     // SAFETY: as for entries.

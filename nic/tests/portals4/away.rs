@@ -1,4 +1,4 @@
-//! What is so only between hosts.
+//! Cases that exist only between hosts.
 
 use super::cases::{PORTAL, data};
 use super::group::{END, MEMORY, Member, exactly, part};
@@ -173,7 +173,8 @@ pub(crate) fn computing(m: &mut Member<Networked>) {
 /// Lengths that one datagram holds, that some need, and many.
 const LENGTHS: [u64; 4] = [0, 40, 5000, 200_000];
 const ROUNDS: u64 = 6;
-/// Where each rank has what others put, its sums, what it puts, and what it gets.
+/// Where each rank has the data of others' puts, its sums, the source of its puts, and the data of
+/// its gets.
 const TAKEN: u64 = 0;
 const SUMS: u64 = 1 << 20;
 const GIVEN: u64 = 2 << 20;
@@ -399,7 +400,7 @@ fn watched() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the process does that is to be killed.
+/// The work of the process that is to be killed.
 pub(crate) fn be_killed(m: &mut Member<Networked>) {
     reporting_portal(m, exactly(1), 0, MEMORY);
     (m.barrier)();

@@ -1,4 +1,4 @@
-//! What every implementation does, of the features that Portals 4 has.
+//! Cases for every implementation, of the features that Portals 4 has.
 
 use super::group::{END, MEMORY, Member, exactly, part, to};
 use argonet_base::JobRank;
@@ -322,7 +322,7 @@ fn waiting<N: Portals>(m: &mut Member<N>) {
         let queue = target(m, PortalOptions::default(), 16);
         m.attach(PORTAL, exactly(1), (0, MEMORY), reporting(m, queue));
         assert!(m.nic.queue_is_empty(queue).expect("look"));
-        // What is waited for is there: without a limit it would wait for ever.
+        // `come` is true already: otherwise a wait without a limit would last for ever.
         let waited = m.nic.queue_wait(&[queue], None, &|| true);
         waited.expect("wait");
         (m.barrier)();

@@ -145,7 +145,7 @@ pub(super) fn unlink<N: Portals>(m: &mut Member<N>) {
             matches!(again, Err(NicError::BadHandle { .. })),
             "{again:?}"
         );
-        // What had come is still reported.
+        // Messages that had come are still reported.
         let event = m.next(queue);
         assert_eq!((event.object, event.user), (entry.to_bits(), 55));
         (m.barrier)();

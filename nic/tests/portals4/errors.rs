@@ -1,4 +1,4 @@
-//! What the binding refuses.
+//! Errors of the binding.
 
 use super::group::{END, Member, exactly, part, to};
 use argonet_base::JobRank;

@@ -1,4 +1,4 @@
-//! What a rank does that went mad, and strangers: what they say changes nothing that it should not.
+//! A mad rank, and strangers: their datagrams change nothing that they should not.
 
 use super::away::{LIMIT, quick, reporting_portal, source, to};
 use super::cases::PORTAL;
@@ -49,7 +49,7 @@ fn half_way() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a put reads stays until all of it has gone, whatever its target says.
+/// The source of a put stays until all of it has gone, also if its target answers before.
 fn early_answer() -> Result<(), Failed> {
     let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
     let (queue, from) = source(&m);
@@ -162,7 +162,7 @@ fn mad_records() -> Result<(), Failed> {
     let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
     let (queue, _) = reporting_portal(&m, exactly(1), 0, 4096);
     let (own, from) = source(&m);
-    // What means nothing between messages.
+    // Records that mean nothing between messages.
     let mut fetch = mad::request(mad::FETCH, PORTAL.0, 1, 8, &[1; 8]);
     fetch[2..4].copy_from_slice(&[6, 5]);
     let bad = [

@@ -1,5 +1,5 @@
-//! Two ranks: threads with the software interface, what is as narrow as a library, or that between
-//! hosts; processes with the latter or a library of Portals 4.
+//! Two ranks: threads with the software interface, its narrow form, or the networked interface;
+//! processes with the latter or a library of Portals 4.
 
 use super::group::{MEMORY, Member};
 use super::{away, cases, errors, hosts, leaving};

@@ -1,4 +1,4 @@
-//! What calls of the library answer, as errors.
+//! Answers of the library's calls as errors.
 
 use super::abi;
 use crate::portals::NicError;

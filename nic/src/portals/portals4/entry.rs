@@ -14,7 +14,7 @@ use argonet_base::JobRank;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
-/// What is kept of an entry.
+/// The binding's record of an entry.
 #[derive(Debug)]
 pub(super) struct Record {
     raw: abi::Handle,
@@ -32,7 +32,7 @@ pub(super) struct Record {
     bytes: u64,
     /// Whether the library has said that it has left.
     left: bool,
-    /// Whether the client has taken it away, and what events come are of earlier.
+    /// Whether the client has taken it away: events that still come are of earlier operations.
     retired: bool,
     counter: Option<Counter>,
 }
@@ -254,7 +254,7 @@ impl Record {
             },
             requested_bytes: only(raw.requested),
             moved_bytes: only(raw.moved),
-            // What is cut to nothing has no place.
+            // An operation that is cut to nothing has no place.
             offset_bytes: Some(only(raw.start).wrapping_sub(self.start))
                 .filter(|offset| *offset <= self.len)
                 .unwrap_or(0),

@@ -131,8 +131,8 @@ impl Library {
             (!address.is_null()).then_some(address)
         };
         // SAFETY: a library whose file is called libportals, or that the user names as such, has
-        // functions of the specification's types under the specification's names; what they do is
-        // compared in `probe.rs`.
+        // functions of the specification's types under the specification's names; `probe.rs`
+        // compares their results.
         let found = unsafe { Functions::find(find) };
         match found {
             Ok(call) => Ok(Self { call, name }),
@@ -143,7 +143,7 @@ impl Library {
         }
     }
 
-    /// What it was loaded as.
+    /// The name that it was loaded by.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

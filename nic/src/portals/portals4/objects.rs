@@ -23,7 +23,7 @@ pub(super) struct Portal {
     entries: u32,
 }
 
-/// What this rank has made of which no operation begins.
+/// Objects of this rank from which no operation begins: counters, portals and entries.
 pub(super) struct Tables {
     rank: JobRank,
     counters: Slots<CounterRecord>,

@@ -1,4 +1,4 @@
-//! Event queues: what the library has, in the trait's words.
+//! Event queues: the library's events, as events of the trait.
 
 use super::abi;
 use super::answer::{made, unexpected};
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const MOST_NAPS: u32 = 8;
 
-/// What a queue says next.
+/// The next report of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Report {
     Event(Event),
@@ -30,7 +30,7 @@ pub(super) struct Retired {
     at: u64,
 }
 
-/// What is kept of a queue.
+/// The binding's record of a queue.
 pub(super) struct Record {
     pub(super) raw: abi::Handle,
     /// The most events that are in it.
@@ -127,7 +127,8 @@ impl Portals4 {
         }
     }
 
-    /// Whether there is nothing to take. What is found stays for [`take_event`](Self::take_event).
+    /// Whether there is nothing to take. An event that is found stays for
+    /// [`take_event`](Self::take_event).
     pub(super) fn is_queue_empty(&self, queue: Queue) -> Result<bool, NicError> {
         let queues = self.queues.read();
         let record = queues.get(queue.index, queue.generation)?;
@@ -148,7 +149,7 @@ impl Portals4 {
         timeout: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError> {
-        // Who wakes from here on takes this lock after the look at `come`.
+        // A thread that wakes this one from here on takes this lock after the look at `come`.
         let mut asleep = self.asleep.lock();
         for queue in queues {
             if !self.is_queue_empty(*queue)? {

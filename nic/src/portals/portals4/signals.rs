@@ -23,8 +23,8 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: what the signal did before is valid still: its code belongs to the program, which
-        // has not been asked meanwhile.
+        // SAFETY: the action before is still valid: its code belongs to the program, which has not
+        // run meanwhile.
         unsafe { libc::sigaction(self.signal, &raw const self.action, ptr::null_mut()) };
     }
 }

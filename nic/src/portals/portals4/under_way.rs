@@ -27,7 +27,7 @@ pub(super) struct Side {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// What it sends, if `SEND` or `ACK` are awaited.
+    /// The source, if `SEND` or `ACK` are awaited.
     pub(super) sends: Option<Side>,
     /// Where the answer goes, if `REPLY` is awaited.
     pub(super) receives: Option<Side>,

@@ -161,13 +161,13 @@ impl Table {
         slot.ok_or_else(|| self.gone(handle))
     }
 
-    /// What is bound, if it is; under the lock.
+    /// The bound memory and options, if there are any; under the lock.
     fn look(slot: &Slot, _lock: &MutexGuard<'_, Vec<u32>>) -> Option<(u32, Bound)> {
         let word = slot.word.load(Ordering::Acquire);
         if word & BOUND == 0 {
             return None;
         }
-        // SAFETY: it is bound, and who would write it needs the lock.
+        // SAFETY: it is bound, and a writer needs the lock.
         let bound = unsafe { *slot.bound.get() };
         Some(((word >> GENERATION_AT) as u32, bound))
     }

@@ -38,7 +38,7 @@ const JOURNAL: u64 = 0x100;
 const SLOTS: u64 = 0x400;
 const PORTALS: u64 = 0x600;
 
-/// Entries of a journal; what the longest section changes is less than half of it.
+/// Entries of a journal; the longest section changes less than half of it.
 pub(super) const JOURNAL_ENTRIES: usize = ((SLOTS - JOURNAL - WORD) / (2 * WORD)) as usize;
 /// Operations that a rank has under way outside of locks.
 pub(super) const SLOT_COUNT: u64 = 8;
@@ -111,7 +111,7 @@ impl Layout {
         self.area(place) + LOCK
     }
 
-    /// Beside the lock: who looks at it holds that.
+    /// Beside the lock, which a thread that looks at it holds.
     #[inline(always)]
     pub(super) fn sleep(&self, place: u32) -> u64 {
         self.lock(place) + WORD

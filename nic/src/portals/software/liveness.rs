@@ -44,7 +44,7 @@ impl Region {
         if number == 0 {
             return false;
         }
-        // What is no number of a process was not written by one that works.
+        // A working process writes its number; any other value is of one that does not.
         let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else {
             return true;
         };

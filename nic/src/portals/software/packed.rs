@@ -16,7 +16,7 @@ const APART: u64 = 1 << 15;
 pub(super) struct Packed {
     /// The first line. The upper half of its first word is 0.
     pub(super) line: [u64; LINE_WORDS],
-    /// What follows it, if anything does.
+    /// The second line, if there is one.
     pub(super) lengths: Option<[u64; 2]>,
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(packed: &Packed) -> Option<Event> {
-        // What was there before.
+        // The words before.
         let mut words = [u64::MAX; EVENT_WORDS];
         words[..LINE_WORDS].copy_from_slice(&packed.line);
         words[LINE_WORDS..].copy_from_slice(&packed.lengths.unwrap_or([u64::MAX; 2]));

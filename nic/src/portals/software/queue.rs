@@ -141,8 +141,8 @@ impl Section<'_> {
         if word(PROMISED) != 0 || !is_depth(depth, layout.config.queue_events) {
             return None;
         }
-        // What its reader has taken is looked up only where the queue could be full by what was
-        // seen last: a look takes the line from the reader.
+        // The reader's position is looked up only where the queue could be full by the last
+        // position seen: a look takes the line from the reader.
         if tail.wrapping_sub(word(HEAD_SEEN)) >= depth {
             let head = region.word(at + HEAD).load(Ordering::Acquire);
             if tail.wrapping_sub(head) >= depth {
@@ -198,7 +198,7 @@ impl Section<'_> {
     }
 }
 
-/// What the first word of an event has of its position.
+/// The upper half of an event's first word: a part of its position.
 #[inline(always)]
 const fn stamp(position: u64) -> u64 {
     position.wrapping_add(1) << 32
@@ -280,7 +280,8 @@ impl Shared {
         ring.filter(is).ok_or_else(|| self.no_queue(queue))
     }
 
-    /// What is missing; `None` if nothing is by now.
+    /// Takes the count of missing events, as the error that reports it; `None` if another thread
+    /// has.
     #[cold]
     fn take_dropped(&self, queue: u32) -> Option<NicError> {
         let at = self.region.layout.queue(self.place, queue);
@@ -297,7 +298,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// What is said of a handle that is none.
+    /// The error of a handle that is none.
     #[cold]
     fn no_queue(&self, queue: Queue) -> NicError {
         NicError::BadHandle {

@@ -22,16 +22,16 @@ use crossbeam_utils::Backoff;
 /// Looks at a lock between two questions whether its owner lives.
 const PATIENCE: u32 = 256;
 
-/// The lock of an interface, held; what it will change.
+/// The lock of an interface, held, with the changes that its commit makes.
 pub(super) struct Section<'a> {
     pub(super) shared: &'a Shared,
-    /// Whose interface.
+    /// The place of the interface.
     pub(super) place: u32,
     /// Pairs in the journal so far.
     count: usize,
     /// Changes that there was no room for: a mistake of this module.
     overflow: bool,
-    /// Whether the lists change, which those must learn that read them without the lock.
+    /// Whether the lists change; threads that read them without the lock must learn it.
     lists: bool,
     /// Whether threads of the interface's rank may sleep for what was posted.
     pub(super) rings: bool,
@@ -129,7 +129,7 @@ impl Shared {
         core::mem::forget(section);
     }
 
-    /// Makes the version of the lists even: what is there holds.
+    /// Makes the version of the lists even: the lists are valid.
     fn publish_lists(&self, place: u32) {
         let version = self.region.word(self.region.layout.version(place));
         let held = version.load(Ordering::Relaxed);
@@ -209,8 +209,8 @@ impl Section<'_> {
         self.add(at, value);
     }
 
-    /// Keeps those out who read the lists without the lock, until the commit or the end of the
-    /// section. Who began before is found by what it has announced.
+    /// Keeps threads out that read the lists without the lock, until the commit or the end of the
+    /// section. Threads that began before are found by their announcements.
     pub(super) fn close_lists(&mut self) {
         if !self.lists {
             self.lists = true;
@@ -264,7 +264,7 @@ impl Section<'_> {
 }
 
 impl Drop for Section<'_> {
-    /// Releases the lock; what was not committed is forgotten.
+    /// Releases the lock; uncommitted changes are forgotten.
     #[inline]
     fn drop(&mut self) {
         if self.lists {

@@ -54,7 +54,7 @@ impl Shared {
 }
 
 impl Claim<'_> {
-    /// Announces a plain operation: who changes the target's lists after this finds it.
+    /// Announces a plain operation: a thread that changes the target's lists after this finds it.
     #[inline]
     pub(super) fn announce(&self, target: u32, entry: u32) {
         self.shared.region.store(self.at, state(target, entry));

@@ -33,7 +33,7 @@ fn a_released_handle_is_not_that_of_a_later_descriptor() {
     refuses!(table.release(old), NicError::BadHandle { .. });
     refuses!(table.len(old), NicError::BadHandle { .. });
     assert_eq!(table.len(new).unwrap(), 16);
-    // What was refused is not under way.
+    // A refused operation is not under way.
     table.release(new).unwrap();
 }
 

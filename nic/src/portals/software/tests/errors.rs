@@ -147,7 +147,8 @@ fn entries() {
     let pair = Pair::new();
     let nic = &pair.b;
     let attach = |portal, position, matching: Matching, at: NonNull<u8>, len, entry| {
-        // SAFETY: what is not refused is in the buffers, which live as long as the interface.
+        // SAFETY: memory that is not refused is in the buffers, which live as long as the
+        // interface.
         unsafe { nic.attach(portal, position, matching, at, len, entry) }
     };
     let (at, any) = (memory(nic, 0), exactly(1));

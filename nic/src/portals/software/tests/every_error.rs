@@ -12,7 +12,7 @@ use argonet_base::JobRank;
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-/// Errors that this interface has no reason for: it has all features, and what is put whole is
+/// Errors that this interface has no reason for: it has all features, and a whole descriptor is
 /// never outside of itself.
 const NEVER: [(&str, &str); 4] = [
     ("attach", "Unsupported"),
@@ -21,7 +21,7 @@ const NEVER: [(&str, &str); 4] = [
     ("put", "OutOfRange"),
 ];
 
-/// What only operations for other hosts answer; `tests/portals4/away.rs` has both.
+/// Errors of operations for other hosts alone; `tests/portals4/away.rs` has both.
 const AWAY: [&str; 2] = ["NoSpace", "Unreachable"];
 const OPERATIONS: [&str; 6] = [
     "atomic",
@@ -32,12 +32,12 @@ const OPERATIONS: [&str; 6] = [
     "put_region",
 ];
 
-/// What calls have answered.
+/// Errors that calls have returned.
 #[derive(Default)]
 struct Seen(BTreeSet<(String, String)>);
 
 impl Seen {
-    /// Notes what a call was refused with.
+    /// Records the error that a call was refused with.
     fn refused<T>(&mut self, call: &str, answer: Result<T, NicError>) {
         let Err(error) = answer else {
             panic!("{call} was not refused");
@@ -178,7 +178,8 @@ fn entries(seen: &mut Seen) {
     let nic = &pair.b;
     let mut attach = |portal, matching: Matching, len, entry| {
         let at = memory(nic, 0);
-        // SAFETY: what is not refused is in the buffers, which live as long as the interface.
+        // SAFETY: memory that is not refused is in the buffers, which live as long as the
+        // interface.
         let attached = unsafe { nic.attach(portal, Position::Tail, matching, at, len, entry) };
         seen.refused("attach", attached);
     };
@@ -250,7 +251,7 @@ fn descriptors(seen: &mut Seen) {
     let put = nic.put_region(pair.from, part(0, 8), Ack::Event, pair.target(1, 0), 0);
     put.unwrap();
     seen.refused("release", nic.release(pair.from));
-    // What faults may hold back has no answer when the call returns.
+    // An operation that faults may hold back has no answer when the call returns.
     let target = pair.target(1, 0);
     let put = nic.put_answered(pair.from, part(0, 8), target, 0);
     seen.refused("put_answered", put);
@@ -265,8 +266,8 @@ fn descriptors(seen: &mut Seen) {
 /// An operation of so many bytes from a place of a descriptor, acknowledged or not.
 type Call<'a> = &'a dyn Fn(DescriptorHandle, u64, u64, Ack, Target) -> Result<(), NicError>;
 
-/// What all operations refuse: descriptors that are gone, parts outside of them, targets that are
-/// not there, more operations than there may be.
+/// Errors of all operations: descriptors that are gone, parts outside of them, targets that are not
+/// there, more operations than there may be.
 fn refusals(seen: &mut Seen, name: &str, is_whole: bool, nic: &Software, call: Call<'_>) {
     let silent = Descriptor::SILENT;
     let plain = bind(nic, 0, 64, silent);

@@ -25,7 +25,7 @@ fn pair(rules: FaultRules) -> Pair {
     pair
 }
 
-/// Puts with headers 0, 1, ...; what arrived in which order, and how the answers were.
+/// Puts with headers 0, 1, ...; returns the headers in the order of arrival, and the answers.
 fn puts(pair: &Pair, count: u64) -> (Vec<u64>, Vec<Outcome>) {
     let mut answers = Vec::new();
     let mut look = || {

@@ -1,4 +1,4 @@
-//! Whatever a peer writes into the file, calls return: with garbage, an error or an outcome, but no
+//! Calls return with any bytes of a peer in the file: with garbage, an error or an outcome, but no
 //! panic, and no access outside of the file.
 
 use super::super::records::entry;

@@ -1,5 +1,5 @@
-//! Tests of the software interface, with several of them in one process. What needs processes that
-//! die is in `tests/killed.rs`.
+//! Tests of the software interface, with several of them in one process. `tests/killed.rs` has the
+//! tests with processes that die.
 
 macro_rules! refuses {
     ($call:expr, $error:pat) => {{

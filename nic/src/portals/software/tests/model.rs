@@ -127,7 +127,7 @@ struct Model {
     list: Vec<Known>,
     enabled: bool,
     attached: usize,
-    /// What the memory of the target holds.
+    /// The contents of the target's memory.
     memory: Vec<u8>,
     sent: u8,
 }
@@ -199,7 +199,7 @@ impl Model {
         self.list.insert(index, known);
     }
 
-    /// What a message does, by the model: outcome, bytes, events of the target (kind, user,
+    /// The effect of a message, by the model: outcome, bytes, events of the target (kind, user,
     /// offset).
     fn expect(&mut self, get: bool, bits: u64, len: u64, offset: u64) -> Expected {
         if !self.enabled {
