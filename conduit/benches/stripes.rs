@@ -132,7 +132,7 @@ fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
                 a.poll_with(count);
             }
         };
-        // What is found out by measuring is found out before.
+        // The rails' speeds are measured before.
         for due in 1..=PUTS {
             put(&mut count);
             until(&mut count, due);

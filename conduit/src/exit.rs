@@ -67,8 +67,8 @@ impl fmt::Display for ExitCounts {
 
 /// How the questions of a conduit travel.
 pub(crate) trait Way {
-    /// Calls `ask` with what is kept about `rank` and sends the frame that it may get, if the rank
-    /// can be reached now. Waits for no lock longer than until then.
+    /// Calls `ask` with the slot of `rank` and sends the frame that it may get, if the rank can be
+    /// reached now. Waits for no lock longer than until then.
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>);
 
     /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
@@ -216,7 +216,7 @@ mod tests {
         asked: RefCell<Vec<(u32, Frame)>>,
         /// Those that answer.
         answers: &'a dyn Fn(u32) -> bool,
-        /// Those to whom nothing leaves at first.
+        /// Ranks to which no report leaves at first.
         stays: &'a dyn Fn(u32) -> bool,
         most: Cell<usize>,
     }

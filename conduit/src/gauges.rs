@@ -78,7 +78,8 @@ pub struct PeerCredits {
     pub peer: u32,
     /// Credits of the peer that the rank holds.
     pub held: u16,
-    /// Of them in use when the peer last said what it has handled, or a request last had to wait.
+    /// Of them in use when the peer last reported its handled requests, or a request last had to
+    /// wait.
     pub in_use: u16,
     /// Credits of the rank that the peer holds.
     pub lent: u16,

@@ -22,7 +22,7 @@ pub struct ClassLedger {
 /// Memory that is kept for a peer; none where all is shared memory of the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Held {
-    /// Bytes of what is known of it.
+    /// Bytes of its state.
     pub state_bytes: u64,
     /// Bytes of buffers, which grow with use.
     pub buffer_bytes: u64,

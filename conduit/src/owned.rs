@@ -18,9 +18,9 @@ pub(crate) struct Owned<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is used by who holds the lock, one thread at a time: `held` is exchanged, or,
-// in SEQ, one thread alone comes here (the promise of the mode; an exit by another thread is turned
-// away, `Portals::may_enter`), and `held` keeps it from using the value twice.
+// SAFETY: only the holder of the lock uses the value, one thread at a time: `held` is exchanged,
+// or, in SEQ, one thread alone comes here (the promise of the mode; an exit by another thread is
+// turned away, `Portals::may_enter`), and `held` keeps it from using the value twice.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
 /// The value, until dropped. Shared and sent as `&mut T` is, so threads share one only if they may
@@ -51,7 +51,7 @@ impl<T> Owned<T> {
     /// The value, if no thread uses it.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Using<'_, T>> {
-        // A plain load first: looking does not take the line from who has it.
+        // A plain load first: looking does not take the line from the thread that has it.
         (self.held.load(Ordering::Relaxed) == 0 && self.take()).then(|| Using(self, PhantomData))
     }
 

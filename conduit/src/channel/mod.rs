@@ -29,7 +29,7 @@ const LONGEST_BYTES: usize = 1 << 30;
 /// a peer sends goes through the same code first.
 ///
 /// # Errors
-/// What cannot be used.
+/// The frame cannot be used.
 pub fn frames_in(bytes: &[u8], read_bytes: usize) -> Result<usize, RecordError> {
     let mut receive_stream = ReceiveStream::new(LONGEST_BYTES);
     let mut count = 0;

@@ -15,7 +15,7 @@ pub(crate) const MOST_EXTENTS: usize = 32;
 /// it.
 const TOGETHER_BYTES: u64 = 4 << 10;
 
-/// Frames whose taking by the peer is to be reported.
+/// Frames that are to be reported when the peer has taken them.
 #[derive(Debug)]
 struct Sent {
     /// Positions of the stream: the first frame's beginning, the last one's end.
@@ -316,7 +316,7 @@ impl Operations {
         Ok((!refused).then_some(op))
     }
 
-    /// The peer refuses what began at a position of the stream.
+    /// The peer refuses the frame that began at a position of the stream.
     ///
     /// # Errors
     /// There is nothing that it can refuse.

@@ -55,21 +55,21 @@ impl RailId {
 /// be used at once, each by one thread at a time.
 ///
 /// # Safety
-/// What [`write`](Self::write) and [`read`](Self::read) return is at most what the pieces have
-/// together, and they use no piece after they have returned: the channel gives out places of the
-/// client's memory, which the client frees when the operation is complete.
+/// [`write`](Self::write) and [`read`](Self::read) return at most the length of all pieces, and
+/// they use no piece after they have returned: the channel gives out places of the client's memory,
+/// which the client frees when the operation is complete.
 pub unsafe trait Rail: Clone + Send + Sync + 'static {
-    /// Writes what it takes at once; how much, and at least one byte.
+    /// Writes the bytes that it takes at once; how much, and at least one byte.
     ///
     /// # Safety
     /// All pieces can be read.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where it takes nothing now, [`io::ErrorKind::Interrupted`], or
-    /// what has become of it.
+    /// the reason of its end.
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize>;
 
-    /// Reads what is there; how much. 0 is the end of the rail.
+    /// Reads the bytes that are there; how much. 0 is the end of the rail.
     ///
     /// # Safety
     /// All pieces can be written.

@@ -21,8 +21,8 @@ impl Bits {
         }
     }
 
-    /// Takes a rank out. Whether it was there. The caller that takes it looks for what there is to
-    /// do afterwards, behind the lock behind which it was left.
+    /// Takes a rank out. Whether it was there. The caller that takes it looks for the rank's work
+    /// afterwards, under the lock under which the rank was set.
     #[inline]
     pub(super) fn take(&self, rank: u32) -> bool {
         let (word, bit) = (&self.0[rank as usize / 64], 1 << (rank % 64));

@@ -47,8 +47,8 @@ impl<R: Rails> Channel<R> {
     ///
     /// # Errors
     /// A size that cannot be, or a rank that is none of the ranks, as
-    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the memory and the thread that
-    /// it needs.
+    /// [`io::ErrorKind::InvalidInput`]; or the system's error for the memory and the thread that it
+    /// needs.
     pub fn over(rails: R, config: ChannelConfig) -> io::Result<Self> {
         let checked = config.sizes.check();
         checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -143,7 +143,7 @@ impl<R: Rails> Conduit for Channel<R> {
         } else {
             Category::Medium
         };
-        // A long is prepared for all of `most`, a medium for what there is room for.
+        // A long is prepared for all of `most`, a medium for as much as there is room for.
         let capacities = if is_long {
             [want.most, want.most]
         } else {
@@ -335,8 +335,8 @@ impl<R: Rails> Conduit for Channel<R> {
         self.core.sleepers.wake(&self.core.rails);
     }
 
-    /// Requests are counted as what they take of the grant; replies stand for the whole stream,
-    /// which carries requests, too.
+    /// Requests are counted by their bytes of the grant; replies stand for the whole stream, which
+    /// carries requests, too.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let peer = self.core.used(peer.0)?;
         let inbound = peer.inbound.try_lock()?;

@@ -40,7 +40,7 @@ pub struct ChannelSizes {
     /// So much is gathered in a burst before it is sent.
     pub gather_bytes: usize,
     /// Ticks of the processor's clock after which a message begins a burst, and leaves at once; one
-    /// that leaves less than that after another joins what is gathered.
+    /// that leaves less than that after another joins the gathered messages.
     pub burst_ticks: u64,
     /// Gathered messages leave after this time at the latest; 0 sends everything at once.
     pub gather_time: Duration,
@@ -68,7 +68,7 @@ impl Default for ChannelSizes {
             burst_ticks: 15 * SHORT_PAUSE_TICKS,
             gather_time: Duration::from_micros(50),
             rails: 2,
-            // Four times the system sends again what was lost until then.
+            // The system retransmits lost bytes four times until then.
             silent_time: Duration::from_secs(5),
         }
     }

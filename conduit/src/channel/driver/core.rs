@@ -217,7 +217,7 @@ impl<R: Rails> Core<R> {
         peer.0 < self.ranks && peer != self.rank
     }
 
-    // spec B9: the rail before is fenced before what it lost is replayed.
+    // spec B9: the rail before is fenced before lost bytes are replayed.
     /// Uses a first rail, or another in its place. Nothing more is read from the one before it.
     pub(super) fn adopt(&self, new: NewRail<R::Rail>) {
         let (peer, _) = self.meet(new.id.peer);
@@ -300,7 +300,7 @@ impl<R: Rails> Core<R> {
         self.work.set(peer.rank.0);
     }
 
-    /// The error of a peer that sends what cannot be used.
+    /// The error of a peer that sends an unusable frame.
     pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
         let at = self.rank;
         AmError::Broken { at, from, cause }

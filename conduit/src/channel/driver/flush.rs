@@ -13,12 +13,13 @@ use std::io;
 const PATIENCE: u32 = 32;
 
 impl<R: Rails> Core<R> {
-    /// Something was added for a peer: it leaves now, or is gathered with what follows at once.
+    /// Something was added for a peer: it leaves now, or is gathered with messages that follow at
+    /// once.
     #[inline(always)]
     pub(super) fn depart(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, unsent_before: u64) {
         let unsent = outbound.send_stream.unsent();
         if unsent_before > 0 && unsent < self.sizes.gather_bytes as u64 {
-            // It joins what is gathered already.
+            // It joins the messages gathered already.
             return;
         }
         let now = ticks();
@@ -46,7 +47,7 @@ impl<R: Rails> Core<R> {
         is_over(outbound.left_at) && is_over(self.left_at.load(Ordering::Relaxed))
     }
 
-    /// Writes what the rails take.
+    /// Writes as much as the rails take.
     #[inline]
     pub(super) fn flush(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
         if outbound.striping.has_rails() {
@@ -56,7 +57,7 @@ impl<R: Rails> Core<R> {
     }
 
     // spec T2: a write that the rail takes in part resumes where it stopped.
-    /// The same for what goes over the first rail.
+    /// The same for frames over the first rail.
     pub(super) fn flush_stream(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
         outbound.is_held_up = false;
         while let Some(wire) = &outbound.wire {
@@ -118,7 +119,7 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Sends what was gathered for any peer, and acknowledgements that have been due for long.
+    /// Sends gathered messages to any peer, and acknowledgements that have been due for long.
     #[inline]
     pub(super) fn flush_gathered(&self) {
         if self.dirty.any() {
@@ -141,7 +142,7 @@ impl<R: Rails> Core<R> {
         });
     }
 
-    /// Acknowledges what was taken after so many polls.
+    /// Acknowledges taken bytes after so many polls.
     fn acknowledge_after(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, patience: u32) {
         if outbound.send_stream.ack_due() == 0 || outbound.wire.is_none() {
             return;

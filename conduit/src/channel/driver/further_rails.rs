@@ -77,7 +77,7 @@ impl<W> Striping<W> {
         self.has_rails() && self.rails.iter().any(|rail| rail.claim.is_some())
     }
 
-    /// In what fragments large transfers go.
+    /// The length of fragments of large transfers.
     #[inline]
     pub(super) fn fragment_bytes(&self, sizes: &ChannelSizes) -> usize {
         if self.has_rails() && self.choice.all() {

@@ -14,7 +14,7 @@ use core::time::Duration;
 /// Credits between this rank and a peer, both ways. Windows follow them.
 pub(super) struct Loans {
     pub(super) peer: credit::Peer,
-    /// Low bits of what the peer has lent since the beginning.
+    /// Low bits of the credits that the peer has lent since the beginning.
     heard: u16,
     /// Bytes of requests sent when the use was looked at last.
     noted: u64,
@@ -170,7 +170,7 @@ fn account(error: CreditError) -> RecordError {
 }
 
 impl<R: Rails> Core<R> {
-    /// Takes what a peer says in a control frame; its new window if that has changed.
+    /// Takes the fields of a peer's control frame; its new window if that has changed.
     ///
     /// # Errors
     /// That cannot be.
@@ -202,7 +202,7 @@ impl<R: Rails> Core<R> {
     }
 
     /// At the end of a poll of a peer: the end of an epoch is reported to the peer with the next
-    /// acknowledgement; others can see what is lent.
+    /// acknowledgement; others can see the loans.
     #[inline]
     pub(super) fn look_at_credits(
         &self,

@@ -21,7 +21,7 @@ const ACK_BYTES: u64 = 64 << 10;
 /// How far the frames went.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Went {
-    /// To the end of what was read.
+    /// To the end of the bytes that were read.
     Dry,
     /// To the bound of a poll.
     Bound,
@@ -314,7 +314,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         self.peer.outbound.lock()
     }
 
-    /// Acknowledges what was taken, and leaves the rest to the next poll.
+    /// Acknowledges taken bytes, and leaves the rest to the next poll.
     fn finish(&mut self, inbound: &mut Inbound<R>) {
         let rank = self.peer.rank.0;
         let mut more = self.went == Went::Bound;

@@ -10,7 +10,7 @@ use core::time::Duration;
 const STRIPING_LOOKS: Duration = Duration::from_micros(100);
 
 impl<R: Rails> Core<R> {
-    /// Takes what has come, first from the peer from which something came last.
+    /// Takes frames that have come, first from the peer from which something came last.
     #[inline]
     pub(super) fn poll<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         self.flush_gathered();

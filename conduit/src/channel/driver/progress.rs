@@ -128,8 +128,8 @@ impl<R: Rails> Serving<'_, R> {
         self.core.rails.polls()
     }
 
-    /// Waits until the rank is not busy with what comes; then at the rails, for what there is for
-    /// the thread. Whether it goes on.
+    /// Waits until the rank is not busy with what comes; then at the rails, for work for the
+    /// thread. Whether it goes on.
     fn step(&mut self) -> bool {
         if self.look() == Found::Ended {
             return false;
@@ -199,7 +199,7 @@ impl<R: Rails> Serving<'_, R> {
         }
     }
 
-    /// Takes what there is of one. Whether the rank still makes no call.
+    /// Takes the frames of one. Whether the rank still makes no call.
     fn serve(&mut self, id: RailId) -> bool {
         let Some(peer) = self.core.used(id.peer.0) else {
             return true;

@@ -92,7 +92,7 @@ impl<R: Rails> Core<R> {
             owned,
         };
         let peer = self.peer(to);
-        // SAFETY: the payload is the caller's, who waits for this call.
+        // SAFETY: the payload is the caller's, and the caller waits for this call.
         let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };
         self.admit(peer, &mut outbound, need)?;
         let unsent = outbound.send_stream.unsent();
@@ -277,7 +277,7 @@ impl<R: Rails> ReplyPort for Core<R> {
         // The request was taken only because there is room. It leaves at the end of the poll, or
         // at once where copying takes as long as a call of the system.
         let peer = self.peer(to);
-        // SAFETY: the payload is the caller's, who waits for this call.
+        // SAFETY: the payload is the caller's, and the caller waits for this call.
         let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };
         self.add(&mut outbound, MessageClass::Reply, message, None);
         if outbound.send_stream.is_lent() && to != self.rank {

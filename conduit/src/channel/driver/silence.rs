@@ -1,9 +1,9 @@
 //! Rails over which nothing comes any more, although the system takes them for whole.
 //!
 //! A host that is switched off, a cable that is pulled out, a firewall that begins to drop packets:
-//! nothing of that ends a rail for the 15 minutes or so in which the system repeats what was
-//! not acknowledged. A peer that computes and does not call the library is silent, too, and must be
-//! left alone; its *host* acknowledges what arrives. So it is the host that is looked at: whether
+//! nothing of that ends a rail for the 15 minutes or so in which the system repeats unacknowledged
+//! bytes. A peer that computes and does not call the library is silent, too, and must be left
+//! alone; its *host* acknowledges bytes that arrive. So it is the host that is looked at: whether
 //! something that was sent to it waits to be acknowledged, and when it was heard last.
 
 use crate::channel::rail::Vital;

@@ -48,7 +48,7 @@ impl<R: Rails> Core<R> {
                 return;
             };
             match best {
-                // It is written behind what is before it.
+                // It is written behind the bytes before it.
                 None if outbound.send_stream.keep_next() => {
                     self.flush_stream(peer, outbound);
                     if outbound.send_stream.committed() > 0 || outbound.wire.is_none() {
@@ -109,7 +109,7 @@ impl<R: Rails> Core<R> {
         Some((best < rails).then_some(best))
     }
 
-    /// Writes what a further rail takes of its payload.
+    /// Writes as much of a further rail's payload as the rail takes.
     fn write_claim(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, at: usize) {
         let rail = &mut outbound.striping.rails[at];
         while let Some(claim) = &mut rail.claim {

@@ -28,8 +28,8 @@
 //!
 //! The head of a put or of data may say that its payload is *beside* the stream: it does not follow
 //! the head, although positions go on as if it did, but comes as a *body* on any rail between the
-//! two, before the head or after it. A body is outside of the stream, and says itself what its head
-//! says: the position, the fields, and the kind.
+//! two, before the head or after it. A body is outside of the stream, and repeats the data of its
+//! head: the position, the fields, and the kind.
 
 mod quick;
 
@@ -207,7 +207,7 @@ const_assert_eq!(core::mem::offset_of!(Wire, position), 8);
 pub(crate) struct Fields {
     /// Place in the segment, or in the operation, bytes taken, or the word of a system frame.
     pub(crate) offset: u64,
-    /// Bytes from there to the end of the operation, or what was handled.
+    /// Bytes from there to the end of the operation, or bytes handled.
     pub(crate) rest: u64,
     /// Bytes of the segment that was missed.
     pub(crate) segment: u64,
@@ -424,7 +424,7 @@ impl Frame {
     /// `long_bytes`.
     ///
     /// # Errors
-    /// What cannot be.
+    /// The frame is impossible.
     #[inline]
     pub(crate) fn read(bytes: &[u8], long_bytes: usize) -> Result<Option<Self>, RecordError> {
         let Ok((wire, rest)) = Wire::ref_from_prefix(bytes) else {

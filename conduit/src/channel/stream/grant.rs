@@ -163,7 +163,7 @@ impl Parked {
         }
     }
 
-    /// Bytes of the buffer for what was set aside.
+    /// Bytes of the buffer for frames that were set aside.
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.requests.buffer_bytes()
     }

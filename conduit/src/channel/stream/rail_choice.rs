@@ -3,7 +3,7 @@
 
 // spec T7: further rails are used only when they pay.
 
-/// Parts of large transfers after which one rail or several have shown what they do.
+/// Parts of large transfers after which one rail or several have shown their speed.
 const WINDOW_PARTS: u64 = 16;
 
 /// After so many windows the one that is not used is tried again.
@@ -34,7 +34,7 @@ const LEAST_BYTES: u64 = 64 << 10;
 pub(crate) struct Speed {
     written: u64,
     queued: u64,
-    /// Acknowledged, at the beginning of what is measured, and when that was.
+    /// Acknowledged, at the beginning of the measurement, and its time.
     from: Option<(u64, u64)>,
     /// Bytes a ns; 0 while it is not known.
     speed: f64,
@@ -45,7 +45,7 @@ impl Speed {
         self.written += bytes as u64;
     }
 
-    /// Of what was written, so much is not acknowledged.
+    /// Takes the count of written bytes that are not acknowledged.
     pub(crate) fn look(&mut self, now_ns: u64, queued: u64) {
         // Bytes that were written before `wrote` counted any.
         self.written = self.written.max(queued);
@@ -67,7 +67,7 @@ impl Speed {
         let Some((from, since_ns)) = self.from else {
             return;
         };
-        // The end of a stream, which `wrote` does not count, is a byte of what is queued.
+        // The end of a stream, which `wrote` does not count, is one of the queued bytes.
         let bytes = acknowledged.saturating_sub(from);
         let ns = now_ns - since_ns;
         // A rail on which nothing moves is slow, too.
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(best(&[busy], PART, PART), None);
     }
 
-    /// Short work is ahead of what is fast, long work of what is slow, within bounds.
+    /// A slow rail has fewer bytes ahead than a fast one, within bounds.
     #[test]
     fn as_much_is_ahead_as_keeps_a_link_busy() {
         for (speed, most) in [

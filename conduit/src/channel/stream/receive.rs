@@ -282,7 +282,7 @@ impl ReceiveStream {
         }
     }
 
-    // spec B3: positions show what arrives twice.
+    // spec B3: positions show bytes that arrive twice.
     /// Passes over a frame that was taken before.
     ///
     /// # Errors

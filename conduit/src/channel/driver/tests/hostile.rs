@@ -79,7 +79,7 @@ impl Case {
         }
     }
 
-    /// The rank has begun to write what comes over a connection to where it goes.
+    /// The rank has begun to write the data of a connection to its place.
     fn begins(&mut self, connection: usize) {
         self.poll_until("a payload has begun", |rank| {
             let Some(peer) = rank.tcp.core.used(1) else {

@@ -45,7 +45,7 @@ const SEGMENT: u64 = 1 << 16;
 
 type Made = rail::Made<OwnedFd>;
 
-/// Gives out what it was given.
+/// Gives out the connections that it was given.
 struct Queue {
     made: Mutex<VecDeque<Made>>,
     wanted: Mutex<Vec<JobRank>>,
@@ -351,8 +351,7 @@ fn puts_that_are_waited_for_are_acknowledged_at_once() {
     }
 }
 
-/// Puts of one implicit token are reported together, but for what was refused, and no others with
-/// them.
+/// Puts of one implicit token are reported together, but for refused ones, and no others with them.
 #[test]
 fn puts_of_one_token_are_counted() {
     const EACH: u64 = 700;
@@ -432,7 +431,7 @@ fn replies_wait_in_bounded_room() {
     assert_eq!((b.seen.messages, a.seen.messages), (sent, sent));
 }
 
-/// Frames that have a right form and say what cannot be.
+/// Frames that have a right form and impossible contents.
 #[test]
 fn invalid_frames_end_the_connection() {
     let control = |taken, granted| {

@@ -149,8 +149,8 @@ fn a_payload_is_received_at_its_place() {
     assert!(place == [8; LEN]);
 }
 
-/// spec T6: a thread that reads from one peer holds up neither what is sent to that one nor what
-/// passes between this rank and others; a thread that sends holds up nothing of others.
+/// spec T6: a thread that reads from one peer holds up neither messages to that peer nor messages
+/// between this rank and others; a thread that sends holds up nothing of others.
 #[test]
 fn a_peer_that_is_held_holds_up_no_other() {
     let short = |n| Short::pack(NOTE, &[n]).unwrap();
@@ -287,13 +287,12 @@ fn fragments_in_any_order_are_put_together_in_place() {
     }
 }
 
-/// spec T8: the rest of what is sent waits until the peer has receive space for it, and nothing is
-/// lost.
+/// spec T8: further requests wait until the peer has receive space for them, and nothing is lost.
 #[test]
 fn a_medium_waits_for_receive_space() {
     let mut ranks = two(ChannelSizes {
         credits: None,
-        // Room of the sender's own is not what is short.
+        // The sender has enough room of its own.
         replay_bytes: 1 << 20,
         ..ChannelSizes::smallest()
     });

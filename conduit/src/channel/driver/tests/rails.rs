@@ -42,8 +42,8 @@ pub(super) fn settle(ranks: &mut [Rank; 2], what: &str, done: impl Fn(&[Rank; 2]
     }
 }
 
-/// The same, where the first connection may be cut, because another one brings what it was
-/// bringing: it is made again.
+/// The same, where the first connection may be cut, because another one brings its payload: it is
+/// made again.
 fn settle_and_mend(
     ranks: &mut [Rank; 2],
     first: &mut u64,
@@ -198,7 +198,7 @@ fn connections_that_break_lose_nothing() {
 }
 
 // spec B10: a put with a fragment that the peer has not taken is not complete.
-/// Messages do not wait for payloads that are under way elsewhere, and only what is whole is
+/// Messages do not wait for payloads that are under way elsewhere, and only whole payloads are
 /// acknowledged.
 #[test]
 fn a_put_is_complete_when_all_of_it_is_there() {

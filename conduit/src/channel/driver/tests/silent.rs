@@ -4,7 +4,7 @@ use super::*;
 use rustix::fd::AsRawFd;
 use std::time::Instant;
 
-/// From now on the system throws away whatever arrives for this socket, before it is acknowledged.
+/// From now on the system throws away all bytes for this socket, before it acknowledges them.
 pub(super) fn deafen(socket: &OwnedFd) {
     // Return 0: nothing of the packet is kept.
     let mut code = [libc::sock_filter {

@@ -21,10 +21,10 @@ pub(super) struct Control {
     ack: Ack,
     acked: Ack,
     is_urgent: bool,
-    /// Acknowledges also what the peer knows.
+    /// Acknowledges also without news for the peer.
     probes: bool,
-    /// This position is not acknowledged before the peer has taken the refusal of what lies there,
-    /// which ends at the second.
+    /// This position is not acknowledged before the peer has taken the refusal of the frame there;
+    /// the refusal ends at the second.
     held: Option<(u64, u64)>,
     credits: Credits,
 }
@@ -73,7 +73,7 @@ impl Control {
         self.is_urgent |= self.due() > 0;
     }
 
-    /// A frame is written next, also if it says what the peer knows.
+    /// A frame is written next, also if it has no news for the peer.
     pub(super) fn probe(&mut self) {
         self.probes = true;
         self.is_urgent = true;
@@ -86,7 +86,7 @@ impl Control {
         self.held = Some((first, until));
     }
 
-    /// Changes what is to be reported of credits, at once if `f` says so.
+    /// Changes the news of credits, which are reported at once if `f` says so.
     #[inline]
     pub(super) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
         self.is_urgent |= f(&mut self.credits);

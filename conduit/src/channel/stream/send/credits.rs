@@ -6,7 +6,7 @@ use argonet_am::system_queue::Frame;
 /// News that is to be reported. Functions that change it return whether it must be written at once.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
-    /// Low bits of what was lent to the peer since the beginning, and of what was reported of that.
+    /// Low bits of the credits lent to the peer since the beginning, and of those reported to it.
     lent: u16,
     reported_lent: u16,
     /// Credits that this rank would like.

@@ -43,7 +43,8 @@ impl Placed {
         self.route
     }
 
-    /// Whether it may leave the stream, as its head is not among what must be written next.
+    /// Whether it may leave the stream, as its head is not among the bytes that must be written
+    /// next.
     #[inline]
     pub(super) fn may_leave(&self, boundary: u64, stays_until: u64) -> bool {
         self.is_in_stream()
@@ -76,7 +77,7 @@ impl Extents {
         self.queue.len()
     }
 
-    /// Bytes of what is kept for them.
+    /// Bytes that are kept for them.
     pub(super) fn buffer_bytes(&self) -> usize {
         self.owned_bytes + self.queue.capacity() * size_of::<Placed>()
     }

@@ -51,7 +51,7 @@ struct World {
     acked: u64,
 }
 
-/// Copies what was written into a pipe; how much.
+/// Copies written bytes into a pipe; how much.
 fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<u8>) -> usize {
     let mut left = most;
     for piece in pieces.as_slice() {

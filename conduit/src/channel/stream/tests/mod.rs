@@ -148,7 +148,7 @@ impl End {
         }
     }
 
-    /// Reads at most so many bytes from a pipe, and takes what frames that makes.
+    /// Reads at most so many bytes from a pipe, and takes their frames.
     fn read(&mut self, most: usize, pipe: &mut VecDeque<u8>) -> Result<usize, RecordError> {
         let mut pieces = Pieces::new();
         self.receive_stream.room(&mut pieces);
@@ -262,7 +262,7 @@ impl End {
         self.gone.push(bytes);
     }
 
-    /// Acknowledges what was taken to the other end.
+    /// Acknowledges taken bytes to the other end.
     fn acknowledge(&mut self) {
         self.send_stream.set_ack(self.receive_stream.taken(), 0);
         self.send_stream.ack_now();
@@ -287,7 +287,7 @@ impl Pair {
         self.ends[from].write(most, &mut self.pipes[from])
     }
 
-    /// Sends a medium of which so many bytes, with what is before it, are written before it is
+    /// Sends a medium of which so many bytes, with the bytes before it, are written before it is
     /// copied.
     fn lend(&mut self, from: usize, len: usize, most: usize) {
         let bytes = self.ends[from].lend(len);
@@ -435,7 +435,7 @@ fn impossible_positions_are_refused() {
         Err(RecordError::Account { .. })
     ));
     assert!(send_stream.resume(bytes as u64).is_err());
-    // A gap in the stream, and one that begins inside of what was taken.
+    // A gap in the stream, and a frame that begins inside of bytes taken before.
     for from in [1, 150, 1 << 31] {
         let (mut pair, _) = loaded();
         pair.write(0, usize::MAX);
