@@ -45,7 +45,7 @@ const PORTAL: PortalIndex = PortalIndex(0);
 const PLAIN: u64 = 1;
 const REPORTING: u64 = 2;
 const MESSAGES: u64 = 8;
-/// In the plain entry: a sum, then what was put last.
+/// In the plain entry: a sum, then the word that was put last.
 const SUM: u64 = 0;
 const PUT: u64 = 64;
 /// One that moves under the lock and one that does not.
@@ -75,7 +75,7 @@ fn set_word(nic: &Software, at: u64, value: u64) {
     unsafe { bulk::copy(memory(nic).as_ptr().add(at as usize), bytes.as_ptr(), 8) };
 }
 
-/// The target: makes its entries, computes, and says what it finds then.
+/// The target: makes its entries, computes, and prints the words and events that it finds then.
 fn target(path: &str) -> ExitCode {
     let file = File::options().read(true).write(true).open(path);
     let nic = open(file.expect("the file of the interfaces"), 1);

@@ -201,7 +201,7 @@ fn operate(nic: &Software) {
     nic.unlink(entry.expect("entry")).expect("unlink");
 }
 
-/// Runs `f` in a child, whose exit status 0 is that `f` has returned.
+/// Runs `f` in a child, which exits with 0 if `f` has returned.
 fn child(f: impl FnOnce()) -> Pid {
     // SAFETY: this process has one thread, so the child may do everything.
     let pid = unsafe { libc::fork() };
@@ -210,7 +210,7 @@ fn child(f: impl FnOnce()) -> Pid {
         // SAFETY: asks for a signal; touches no memory.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         f();
-        // SAFETY: ends the child without what the parent has registered.
+        // SAFETY: ends the child without the functions that the parent has registered.
         unsafe { libc::_exit(0) };
     };
     pid
@@ -342,7 +342,7 @@ fn die(step: u64, second: Option<u64>) -> bool {
         mend(&target, 2);
     }
     mend(&target, 0);
-    // The interface of who died can be used by others, too: its lock was held perhaps.
+    // Others can use the interface of the dead rank, too: its lock was held perhaps.
     let nic = &target.nic;
     // SAFETY: as for entries.
     let from = unsafe { nic.bind(memory(nic, 0), 64, Descriptor::SILENT) }.expect("descriptor");

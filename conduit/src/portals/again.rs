@@ -67,7 +67,7 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Whether it could be sent now; to whom, and why not, if the interface refuses it.
+    /// Whether it could be sent now; its target, and the error, if the interface refuses it.
     fn try_one(&self, what: Again) -> Result<bool, (JobRank, NicError)> {
         let outcome = |to: JobRank, result: Result<(), NicError>| match result {
             Ok(()) => Ok(true),
@@ -109,7 +109,7 @@ impl<N: Interface> Portals<N> {
             },
             Again::System(to, word) => outcome(to, self.put_system(to, word)),
             Again::Buffers => match self.link_buffers() {
-                // Others have what there is.
+                // Other users hold all resources.
                 Err(NicError::NoSpace { .. }) => Ok(false),
                 linked => outcome(self.rank, linked),
             },
@@ -123,7 +123,7 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Takes back what will not be sent.
+    /// Takes back the resources of a message that will not be sent.
     fn give_up(&self, what: Again) {
         match what {
             Again::Request(chunk) | Again::Refused(chunk) => {

@@ -28,7 +28,7 @@ impl Parsed {
     /// Reads the `moved` bytes at `from`.
     ///
     /// # Errors
-    /// They are not what the head says.
+    /// They do not agree with the head.
     ///
     /// # Safety
     /// They can be read.

@@ -58,7 +58,7 @@ impl Room {
 /// Why a part cannot be used.
 #[derive(Debug)]
 pub(super) enum PartError {
-    /// It is not what its sender may send.
+    /// Its sender may not send it.
     Broken(RecordError),
     /// The system gives no memory.
     NoMemory(std::io::Error),

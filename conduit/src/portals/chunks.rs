@@ -34,7 +34,7 @@ pub(super) struct Chunks {
 // SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by
 // atomics and `bulk` only.
 unsafe impl Send for Chunks {}
-// SAFETY: as above; a chunk is written by who has taken it.
+// SAFETY: as above; only the taker of a chunk writes it.
 unsafe impl Sync for Chunks {}
 
 impl Chunks {
@@ -97,7 +97,7 @@ impl Chunks {
         unsafe { bulk::copy(self.memory(chunk).as_ptr().add(at), from, len) };
     }
 
-    /// Notes what is sent from a chunk.
+    /// Records the message that is sent from a chunk.
     #[inline]
     pub(super) fn note(&self, chunk: u32, sent: Sent) {
         if let Some(place) = self.sent.get(chunk as usize) {

@@ -307,7 +307,7 @@ impl<N: Interface> Portals<N> {
         Ok(portals)
     }
 
-    /// Whether the calling thread may use what [`Owned`] holds: in SEQ nothing locks it. For calls
+    /// Whether the calling thread may use values in [`Owned`]: in SEQ nothing locks it. For calls
     /// that come from any thread, an exit above all.
     pub(super) fn may_enter(&self) -> bool {
         self.mode.locks() || self.maker == gettid()
@@ -372,15 +372,15 @@ impl<N: Interface> Portals<N> {
         AmError::unless_inside(self.rank, to, offset, len, (self.segment_len)(to))
     }
 
-    /// The error of a peer that sends what cannot be used.
+    /// The error of a peer that sends an unusable message.
     #[cold]
     pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
         let at = self.rank;
         AmError::Broken { at, from, cause }
     }
 
-    /// The error of an interface that refuses what it should not. Where it has lost the peer, its
-    /// own reason says what to check.
+    /// The error of an interface that refuses a call that it should take. Where it has lost the
+    /// peer, its own reason has advice to the user.
     #[cold]
     pub(super) fn refuses(&self, peer: JobRank, why: &impl core::fmt::Display) -> AmError {
         let at = self.rank;

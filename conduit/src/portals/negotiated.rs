@@ -114,7 +114,7 @@ impl<N: Interface> Portals<N> {
             },
         };
         let peer = self.peer(prepared.to());
-        // As it was prepared, if shorter; the cost stays what was paid.
+        // As it was prepared, if shorter; the cost stays as it was paid.
         let shape = Shape {
             cost: shape.cost,
             ..self.shape_as(shape.kind, args.len(), len)

@@ -125,7 +125,7 @@ impl Peer {
 }
 
 impl<N: Interface> Portals<N> {
-    /// Shows others what of the credits between this rank and a peer has changed.
+    /// Shows changes of the credits between this rank and a peer in the gauges.
     #[inline]
     pub(super) fn show(&self, state: &mut State) {
         if let (Some(bank), Some(gauges)) = (&self.bank, &self.gauges) {
@@ -133,7 +133,7 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Takes what a reply may need.
+    /// Takes the resources that a reply may need.
     pub(super) fn hold(&self) -> Option<Hold> {
         // Data of a reply that may have found no room would be overtaken by the next.
         if self.reply_halves.load(Ordering::Relaxed) > 0 {

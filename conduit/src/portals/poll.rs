@@ -59,7 +59,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         taken < limit
     }
 
-    /// Management first, then what gives resources back, then requests (spec P2).
+    /// Management first, then events that give resources back, then requests (spec P2).
     #[inline]
     pub(super) fn poll_queues<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let given = &mut Given { sink, count: 0 };
@@ -91,7 +91,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         taken + self.take_requests(sink)
     }
 
-    /// Sends again what is to be, not more often than helps.
+    /// Sends messages again that wait for it, not more often than helps.
     #[inline]
     pub(super) fn try_again_at_times(&self, fails: impl FnMut(AmError)) {
         if self.agains.load(Ordering::Relaxed) > 0 && self.is_time_to_try() {
@@ -100,8 +100,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 
     /// Whether enough time has passed since something was tried again. An interface says at once
-    /// that there is still no room; without a pause, one who waits for that would find this news in
-    /// each poll and never sleep.
+    /// that there is still no room; without a pause, a waiting thread would find this news in each
+    /// poll and never sleep.
     #[cold]
     fn is_time_to_try(&self) -> bool {
         let now = ticks();
@@ -120,7 +120,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         is_time
     }
 
-    /// Takes note of what news say of sends. A peer that has no room for long is tried less and
+    /// Records whether the last try was in vain. A peer that has no room for long is tried less and
     /// less often where each try is dear.
     #[inline]
     pub(super) fn tried(&self, in_vain: bool) {

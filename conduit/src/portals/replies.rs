@@ -330,14 +330,14 @@ impl<N: Interface + Send + Sync> Portals<N> {
 }
 
 impl<N: Interface> Portals<N> {
-    /// Gives back what an operation had, and its ticket.
+    /// Gives back an operation's memory, and its ticket.
     pub(super) fn operation_is_over(&self, to: JobRank, source: Source) {
         self.leave_source(to, source);
         self.tickets.give(1);
         self.ends();
     }
 
-    /// Gives back what an operation moved its bytes from or to.
+    /// Gives back the memory that an operation moved its bytes from or to.
     pub(super) fn leave_source(&self, to: JobRank, source: Source) {
         match source {
             Source::Segment => {}

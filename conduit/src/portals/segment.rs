@@ -12,10 +12,10 @@ use argonet_segment::Directory;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 
-/// RAR, RARAM and RARSRC: the whole of what is attached.
+/// RAR, RARAM and RARSRC: all attached memory.
 ///
 /// A segment that has grown gets new ones. The old are taken out when nothing uses them; until then
-/// they serve what they reach.
+/// they serve the memory that they reach.
 pub(super) struct Segment {
     rank: JobRank,
     directory: Arc<Directory>,
@@ -56,7 +56,7 @@ impl Segment {
         }
     }
 
-    /// Covers what is attached now. It may be published to peers afterwards.
+    /// Covers the memory that is attached now. It may be published to peers afterwards.
     pub(super) fn follow(&self, nic: &impl Interface) -> Result<(), NicError> {
         let len_bytes = self.directory.attached_bytes(self.rank);
         let mut current = self.current.write();

@@ -297,8 +297,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Puts what was noted for a chunk of ReqSB. The ticket goes back when the interface has done
-    /// it.
+    /// Puts the request that was recorded for a chunk of ReqSB. The ticket goes back when the
+    /// interface has done it.
     pub(super) fn put_request(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let ack = self.ack();
         self.put_chunk(
@@ -345,7 +345,7 @@ impl<N: Interface> Portals<N> {
             .put_region(descriptor, part, ack, target, sent.header)
     }
 
-    /// Gives back what a data half would have needed.
+    /// Gives back the resources that a data half would have needed.
     pub(super) fn return_half(&self, peer: &Peer, reserved: &Reserved) {
         self.tickets.give(1);
         if reserved.temporary {

@@ -64,7 +64,7 @@ fn job(ranks: u32, sizes: PortalsSizes) -> Vec<Rank> {
     })
 }
 
-/// The same over what a software interface is made into.
+/// The same over a wrapped software interface.
 fn job_over<N: Interface>(
     ranks: u32,
     sizes: PortalsSizes,

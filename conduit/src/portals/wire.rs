@@ -113,7 +113,7 @@ pub(super) const HEADER_ARGS: usize = 2;
 const PACKED_LEN_BITS: u32 = 16;
 pub(super) const MOST_PACKED_OFFSET: u64 = u64::MAX >> PACKED_LEN_BITS;
 
-/// Bytes of `nargs` arguments in a chunk, with what follows aligned.
+/// Bytes of `nargs` arguments in a chunk, with the following bytes aligned.
 #[inline]
 pub(super) const fn args_bytes(nargs: usize) -> usize {
     (nargs * 4).next_multiple_of(8)

@@ -93,7 +93,7 @@ impl Selector {
         }
         match &self.remote {
             Some(remote) => Chosen::Network(remote),
-            // It knows what to say of a rank that is none of its own.
+            // It has the error for a rank that is none of its own.
             None => Chosen::Memory(&self.smp),
         }
     }

@@ -15,7 +15,7 @@ use rustix::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A network that notes who was sent to, and whose arrivals the test makes.
+/// A network that records the targets of messages, and whose arrivals the test makes.
 #[derive(Default)]
 struct Noted {
     sent: Mutex<Vec<u32>>,
@@ -133,7 +133,7 @@ impl Conduit for Noted {
 
 const HANDLER: HandlerIndex = HandlerIndex(128);
 
-/// Counts what is delivered.
+/// Counts deliveries.
 #[derive(Default)]
 struct Count(u32);
 
@@ -223,7 +223,7 @@ fn neighbors_are_reached_through_memory_and_others_over_the_network() {
     let mut any = Any(0);
     six.poll(&mut any);
     assert_eq!(any.0, 1, "the message of rank 5");
-    // And what it sent to itself.
+    // And its message to itself.
     five.poll_own(&mut any);
     assert_eq!(any.0, 2);
     five.poll_with(&mut count);

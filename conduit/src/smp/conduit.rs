@@ -125,8 +125,8 @@ impl Smp {
         completes_at_injection: true,
     };
 
-    /// Asks the system for barriers that reach this process; the result is what this rank can
-    /// agree to. All ranks must agree on [`Barrier::Sleeper`] before any uses it.
+    /// Asks the system for barriers that reach this process; the result is this rank's choice. All
+    /// ranks must agree on [`Barrier::Sleeper`] before any uses it.
     #[must_use]
     pub fn register_barrier() -> Barrier {
         if Linux::register() {
@@ -140,7 +140,7 @@ impl Smp {
     ///
     /// # Errors
     /// [`SmpConfigError`] as [`InvalidInput`](std::io::ErrorKind::InvalidInput) if the rank is none
-    /// of the ranks, or those are too many; or what the system says of the mapping.
+    /// of the ranks, or those are too many; or the system's error for the mapping.
     pub fn new(file: BorrowedFd<'_>, config: SmpConfig) -> std::io::Result<Self> {
         let invalid = |error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error);
         config.check().map_err(invalid)?;

@@ -8,7 +8,7 @@
 //! pools        pool (slot, rank), POOL_BYTES each
 //! ```
 //!
-//! Only what is touched costs memory: the region is sparse.
+//! Only touched pages cost memory: the region is sparse.
 
 use super::lines::BLOCK_WORDS;
 use super::ring::ROOM_FOR_ANY;
@@ -180,8 +180,8 @@ impl Layout {
         self.sleep_words.wrapping_add(rank.index() * LINE)
     }
 
-    /// Offsets of a ring's read position and of its first byte; also for who examines a region, or
-    /// damages one on purpose.
+    /// Offsets of a ring's read position and of its first byte; also for tests that examine a
+    /// region, or damage one on purpose.
     #[inline(always)]
     #[must_use]
     pub fn ring(&self, reader: JobRank, writer: JobRank, class: MessageClass) -> (usize, usize) {

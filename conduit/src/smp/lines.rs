@@ -205,7 +205,7 @@ mod shared {
     use core::ptr::NonNull;
 
     /// The lines of a neighborhood, as one of its ranks uses them. Numbers of calls are the
-    /// caller's; see the module for what it keeps to.
+    /// caller's; see the module for its rules.
     #[derive(Clone, Copy)]
     pub struct Lines<'c> {
         region: &'c Region,
@@ -253,8 +253,7 @@ mod shared {
         /// Memory of `rank` in the slot, [`POOL_BYTES`](Self::POOL_BYTES) long, which all ranks map
         /// as long as the conduit is there. It is for data that is too long for lines: `rank` alone
         /// writes it, and calls of the slot say which rank reads which bytes when; their entries
-        /// order the bytes. Peers may write what they like, so that only the bulk routine touches
-        /// it.
+        /// order the bytes. Peers may write any bytes, so that only the bulk routine touches it.
         ///
         /// # Panics
         /// If there is no such rank, or the slot is not one of the first [`POOLS`](Self::POOLS).
@@ -283,8 +282,8 @@ mod shared {
             self.region.block(slot, rank).look(call)
         }
 
-        /// Copies what `rank` gave for a call that has been [seen](Self::look) and is not finished
-        /// here.
+        /// Copies the data of `rank` for a call that has been [seen](Self::look) and is not
+        /// finished here.
         ///
         /// # Panics
         /// If there is no such slot or rank, or `data` is longer than

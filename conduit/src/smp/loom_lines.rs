@@ -47,8 +47,8 @@ fn take(block: &Block, call: u64, value: u64) -> Entry {
     entry
 }
 
-/// One writes, the other reads and says what it has finished: nothing is overwritten that is not
-/// read.
+/// One writes, the other reads and publishes the calls that it has finished: nothing is overwritten
+/// that is not read.
 #[test]
 fn cells_are_used_anew_when_they_are_read() {
     model(|| {

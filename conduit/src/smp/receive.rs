@@ -74,8 +74,8 @@ impl Smp {
         }
     }
 
-    /// Takes what this rank has sent to itself, whether its rings rest or not. Waits for another
-    /// thread that holds a class: it may have looked before the last message was there.
+    /// Takes messages that this rank has sent to itself, whether its rings rest or not. Waits for
+    /// another thread that holds a class: it may have looked before the last message was there.
     pub(super) fn take_own<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let peer = self.peer(self.rank);
         let backoff = Backoff::new();
@@ -247,7 +247,8 @@ impl Smp {
         let category = match head.kind()? {
             Kind::Message(category) => category,
             Kind::Skip => {
-                // A skip covers what was prepared and canceled, or all up to the end of the ring.
+                // A skip covers a payload that was prepared and canceled, or all up to the end of
+                // the ring.
                 let units = head.units();
                 let known = (1..=record::MAX_UNITS).contains(&units) || units == available;
                 if !known || units > available {

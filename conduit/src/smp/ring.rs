@@ -105,7 +105,8 @@ impl Writer {
         self.reserve_slow(ring, units)
     }
 
-    /// [`reserve`](Self::reserve) of one unit, as far as what is known of the reader allows.
+    /// [`reserve`](Self::reserve) of one unit, as far as the last known position of the reader
+    /// allows.
     #[inline(always)]
     pub(crate) fn reserve_one(&self, ring: &Ring<'_>) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);

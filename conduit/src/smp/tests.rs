@@ -458,7 +458,7 @@ fn a_payload_of_another_conduit_is_refused() {
         };
         refused(&commit);
     }
-    // The header of so many arguments is longer than what was reserved.
+    // The header of so many arguments is longer than the reserved room.
     refused(&|| {
         a.commit(
             prepared_elsewhere(1, 8, 0, 1),

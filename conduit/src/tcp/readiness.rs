@@ -43,7 +43,7 @@ fn mark(rank: u32) -> u64 {
     RailId { peer, number: 0 }.to_word()
 }
 
-/// Room for what [`Readiness::wait`] finds.
+/// Room for the events that [`Readiness::wait`] finds.
 pub(super) type Found = [MaybeUninit<epoll::Event>; Ready::ROOM];
 
 /// Exceptions from the rule that all sockets are watched for something to read.

@@ -22,7 +22,7 @@ const UNUSED: [&str; 10] = [
 ];
 /// As these, but its own form of another call.
 const POLL: &str = "queue_poll";
-/// Used by who sleeps and by what ends, where nothing comes of an error.
+/// Used by sleeps and at the end of objects, where an error has no effect.
 const IN_VAIN: [&str; 2] = ["portal_enable", "queue_wait"];
 
 /// Those of the conduit.
@@ -214,7 +214,7 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
     );
     job.work(way);
     assert_eq!(job.compare(), 0, "{way:?}, {rule:?}: a later error");
-    // Of what an interface says that it does not exist nothing can be taken away.
+    // An object that the interface reports as missing cannot be taken away.
     let gone = i64::from(rule.error == "BadHandle" && TAKES_AWAY.contains(&rule.call.as_str()));
     let left = orders.lock().unwrap().made - made;
     assert!((0..=gone).contains(&left), "{way:?}, {rule:?}: {left} more");

@@ -23,7 +23,7 @@ const SEGMENT: u64 = 2 << 20;
 const LARGE: usize = 5000;
 /// Of which buffers hold few.
 const LARGEST: usize = 60_000;
-/// Rounds of polls after which whatever goes on is over.
+/// Rounds of polls after which all operations are over.
 const ROUNDS: usize = 20_000;
 /// Rounds of polls in which nothing changes that would.
 const STILL_ROUNDS: usize = 200;

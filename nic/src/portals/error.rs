@@ -28,7 +28,7 @@ pub enum NicError {
     BadHandle {
         /// The rank that has the interface.
         rank: JobRank,
-        /// A handle of what.
+        /// The kind of object.
         what: &'static str,
         /// Its place.
         index: u32,
@@ -54,7 +54,7 @@ pub enum NicError {
         what: &'static str,
         /// Which one.
         index: u32,
-        /// Used by what.
+        /// The users.
         by: &'static str,
     },
     /// A rank that the interface does not reach.
@@ -165,7 +165,7 @@ pub enum NicError {
         "{library} is no library of Portals 4 as its reference implementation defines it: {what}; name another one by ARGONET_PORTALS_LIBRARY"
     )]
     WrongLibrary {
-        /// As what it was loaded.
+        /// The name that it was loaded by.
         library: String,
         /// How it differs.
         what: String,

@@ -72,7 +72,7 @@ pub struct Event {
     pub kind: EventKind,
     /// How it ended; always `Done` for starts.
     pub outcome: Outcome,
-    /// At the target who did it, at the initiator whom it was for.
+    /// At the target the initiator, at the initiator the target.
     pub peer: JobRank,
     /// At which portal of the target.
     pub portal: PortalIndex,

@@ -74,9 +74,9 @@ pub trait Portals {
     /// [`NicError::BadHandle`].
     fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError>;
 
-    /// Does what has come, where the interface has threads that would do it a little later; whether
-    /// there was anything. For who looks into queues again and again and finds nothing: it need not
-    /// be called.
+    /// Handles arrivals, where the interface has threads that would handle them a little later;
+    /// returns whether there were any. For callers that look into queues again and again and find
+    /// nothing; it need not be called.
     fn attend(&self) -> bool {
         false
     }
@@ -112,8 +112,8 @@ pub trait Portals {
 
     /// Sleeps until one of these queues has an event, [`wake`](Self::wake) is called, a signal
     /// comes, or the time is over (`PtlEQPoll`). Returns at once if there is an event, or if `come`
-    /// says that what the caller waits for besides is there: it is asked once more when a `wake`
-    /// from then on will be noticed. May return for nothing.
+    /// says that another event that the caller waits for is there: it is asked once more when a
+    /// `wake` from then on will be noticed. May return for nothing.
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -128,10 +128,11 @@ pub trait Portals {
     /// with a `come` that was false before.
     fn wake(&self);
 
-    /// Waits, at most for so long, until peers have all that was begun and need nothing more of
-    /// this process, which is about to end; whether they have. Takes no lock for long.
+    /// Waits, at most for so long, until all begun operations are over at their peers, which need
+    /// nothing more of this process; it is about to end. Returns whether they are. Takes no lock
+    /// for long.
     ///
-    /// The default is right where nothing of what was begun depends on the process.
+    /// The default is right where no begun operation depends on the process.
     fn exit_grace(&self, limit: Duration) -> bool {
         let _ = limit;
         true
@@ -181,7 +182,7 @@ pub trait Portals {
     /// [`NicError::BadPortal`]; [`NicError::InUse`] while its list has entries.
     fn portal_free(&self, portal: PortalIndex) -> Result<(), NicError>;
 
-    /// Refuses what arrives at a portal from now on, or takes it again.
+    /// Refuses messages that arrive at a portal from now on, or takes them again.
     ///
     /// # Errors
     /// [`NicError::BadPortal`].
@@ -281,9 +282,9 @@ pub trait Portals {
         header: u64,
     ) -> Result<(), NicError>;
 
-    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns what that would
-    /// say: for interfaces that have done their part when a call returns
-    /// ([`Features::synchronous`]). The target sees the data then.
+    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns its contents:
+    /// for interfaces that have done their part when a call returns ([`Features::synchronous`]).
+    /// The target sees the data then.
     ///
     /// # Errors
     /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`];
@@ -299,7 +300,7 @@ pub trait Portals {
         Err(not_synchronous(self.rank()))
     }
 
-    /// As [`get_region`](Self::get_region), and returns what its end says, as
+    /// As [`get_region`](Self::get_region), and returns the outcome of its end, as
     /// [`put_answered`](Self::put_answered). Events and counts of the descriptor report it as
     /// always.
     ///

@@ -55,7 +55,7 @@ pub enum Managed {
 pub struct Events {
     /// When an operation begins. Needs [`Features::start_events`].
     pub start: bool,
-    /// When it is complete. Acknowledgements come whatever this is.
+    /// When it is complete. Acknowledgements come in both cases.
     pub end: bool,
 }
 

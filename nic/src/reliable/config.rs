@@ -19,7 +19,7 @@ pub struct ReliableConfig {
     /// Longest datagram, without the headers of UDP and below. 1472 fits Ethernet frames of 1500
     /// bytes with IPv4.
     pub datagram_bytes: usize,
-    /// Most bytes under way to a peer, and most that are kept of what a peer sent early.
+    /// Most bytes under way to a peer, and most that are kept of early records of a peer.
     pub window_bytes: usize,
     /// Retransmission timer before the first measurement.
     pub first_rto: Duration,

@@ -43,7 +43,7 @@ pub struct Arrived {
 /// A datagram to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit<'a> {
-    /// To whom.
+    /// The rank that it goes to.
     pub peer: JobRank,
     /// All of it.
     pub bytes: &'a [u8],
@@ -230,7 +230,7 @@ impl Endpoint {
 
     /// A datagram has come. `accept` is asked whether the next record of this peer may be delivered
     /// now; otherwise it is kept for [`take`](Self::take), like those that come before their turn.
-    /// `None` for what was dropped, which is counted.
+    /// `None` for a dropped datagram, which is counted.
     pub fn handle_recv(
         &mut self,
         now: Duration,
@@ -384,7 +384,7 @@ impl Endpoint {
         self.timers.first()
     }
 
-    /// Does what is due by now.
+    /// Handles timers that are due.
     pub fn handle_timeout(&mut self, now: Duration) {
         while let Some(peer) = self.timers.due(now) {
             let Some(place) = self.peers.get_mut(peer as usize) else {
@@ -433,7 +433,7 @@ impl Endpoint {
         }
     }
 
-    /// Acknowledges now what is owed, before the driver ends.
+    /// Sends acknowledgements that are due now, before the driver ends.
     pub fn flush(&mut self) {
         for peer in 0..self.peers.len() as u32 {
             if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {
@@ -444,8 +444,9 @@ impl Endpoint {
     }
 
     /// Announces to each peer with which something has passed that this rank ends, once: from then
-    /// on the peer waits for no acknowledgement of what it sends here. Records that were submitted
-    /// are still sent again until the driver ends. The arrival of the announcement is not reported.
+    /// on the peer waits for no acknowledgement of its records to this rank. Records that were
+    /// submitted are still sent again until the driver ends. The arrival of the announcement is not
+    /// reported.
     pub fn leave(&mut self) {
         for peer in 0..self.peers.len() as u32 {
             if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {

@@ -38,7 +38,7 @@ pub enum ReliableError {
     Full {
         /// The rank that called.
         rank: JobRank,
-        /// For whom.
+        /// The peer.
         peer: JobRank,
     },
     /// A record that no datagram holds.
@@ -48,7 +48,7 @@ pub enum ReliableError {
     TooLong {
         /// The rank that called.
         rank: JobRank,
-        /// For whom.
+        /// The peer.
         peer: JobRank,
         /// How long it is.
         len_bytes: usize,
@@ -84,7 +84,7 @@ impl fmt::Display for Silence<'_> {
 pub struct PeerLost {
     /// The rank that waited.
     pub rank: JobRank,
-    /// For whom.
+    /// The peer.
     pub peer: JobRank,
     /// How long nothing came.
     pub silent: Duration,

@@ -1,4 +1,4 @@
-//! Both halves of what passes between two ranks, and when something has to be done.
+//! Both directions of records between two ranks, and the times when something has to be done.
 
 use super::config::ReliableConfig;
 use super::receiver::Receiver;
@@ -76,7 +76,7 @@ impl Link {
         self.waiting_since = (!self.sender.is_idle()).then_some(now);
     }
 
-    /// The peer wants to know what has come, at once or with the next datagram.
+    /// The peer wants an acknowledgement, at once or with the next datagram.
     pub(super) fn owe(&mut self, now: Duration, at_once: bool, config: &ReliableConfig) {
         if at_once || self.receiver.owed >= OWED || self.receiver.has_gap() {
             self.ack_now = true;
@@ -97,7 +97,7 @@ impl Link {
         }
     }
 
-    /// Something is sent, which acknowledges whatever it is.
+    /// A datagram is sent; each acknowledges.
     pub(super) fn sent(&mut self, due: Due, now: Duration) {
         self.ack_now = false;
         self.ack_at = None;
@@ -145,7 +145,7 @@ impl Link {
         (self.watched && self.sender.is_idle()).then(|| quiet_since + config.probe_after)
     }
 
-    /// Does what is due by now; whether the peer is lost, silent for how long.
+    /// Handles timers that are due; whether the peer is lost, silent for how long.
     pub(super) fn handle_timeout(
         &mut self,
         now: Duration,

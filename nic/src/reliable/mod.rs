@@ -3,8 +3,8 @@
 //! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has a stream of
 //! *records* in each direction, one a datagram; every record arrives exactly once and in order, or
 //! the peer is reported lost ([`PeerLost`]). It knows nothing of the contents of records. It has no
-//! socket and no clock: a driver gives it datagrams and the time (since whatever beginning), and
-//! takes from it what is to be sent.
+//! socket and no clock: a driver gives it datagrams and the time (since any beginning), and takes
+//! from it the datagrams to send.
 //!
 //! | verb | what for |
 //! | --- | --- |

@@ -181,8 +181,8 @@ const GIVEN: u64 = 2 << 20;
 const GOTTEN: u64 = 3 << 20;
 const SHARE: u64 = 250_000;
 
-/// All ranks put into all others, get from them what they have put, and add to their sums, with
-/// many operations under way; near ones the same as those of other hosts.
+/// All ranks put into all others, get the same data from them, and add to their sums, with many
+/// operations under way; near ones the same as those of other hosts.
 fn everybody(mut m: Member<Networked>) {
     let (this, ranks) = (m.nic.rank().0, 4);
     let (queue, from) = source(&m);
@@ -199,7 +199,7 @@ fn everybody(mut m: Member<Networked>) {
             m.nic
                 .put_region(from, part(GIVEN, len), Ack::Event, place, round)
                 .expect("put");
-            // In order, so it brings what was just put.
+            // In order, so it brings the data that was just put.
             let back = part(GOTTEN + u64::from(peer) * SHARE, len);
             m.nic.get_region(from, back, place).expect("get");
             let (sum, kind) = (AtomicOp::Sum, AtomicKind::U64);
@@ -358,7 +358,7 @@ fn silent() -> Result<(), Failed> {
     m.nic.get_region(from, part(0, 1 << 20), to(1, 1, 0))?;
     m.nic
         .put_region(from, part(0, 1 << 20), Ack::Event, to(1, 1, 0), 0)?;
-    // It acknowledges what arrives, but it answers nothing; then it ends.
+    // It acknowledges datagrams, but it answers nothing; then it ends.
     mad.until(|mad| mad.got.len() > 3);
     let mut outcomes = HashMap::new();
     for _ in 0..5 {
@@ -453,7 +453,7 @@ fn killed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// An interface that is dropped goes on until what it sent has arrived.
+/// An interface that is dropped goes on until its messages have arrived.
 fn arrives_late() -> Result<(), Failed> {
     const PUTS: u64 = 20;
     let mut wire = hosts::WIRES[0];

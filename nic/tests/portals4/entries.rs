@@ -1,4 +1,4 @@
-//! Cases: which entry takes what, and when it leaves.
+//! Cases: which entry takes a message, and when it leaves.
 
 use super::cases::{PORTAL, put, reporting, source, target};
 use super::group::{Member, exactly, part};

@@ -1,4 +1,4 @@
-//! Interfaces and processes that end while what they sent is still in descriptors.
+//! Interfaces and processes that end while their data is still in descriptors.
 
 use super::away::{reporting_portal, source, to};
 use super::group::{MEMORY, Member, exactly, part};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// A process that puts, waits until its peers have that, and ends without anything else.
 pub(crate) const LEAVES: &str = "leaves";
 
-/// Many times what may be under way at first.
+/// Many times the first window.
 const LONG: u64 = 2 << 20;
 
 pub(crate) fn trials() -> Vec<Trial> {

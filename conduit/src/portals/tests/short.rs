@@ -35,7 +35,7 @@ struct Rank {
     _segment: OwnSegment,
 }
 
-/// Source, arguments and payload of what has come.
+/// Source, arguments and payload of a message that has come.
 #[derive(Default)]
 struct Log {
     came: Vec<(u32, Vec<u32>, Vec<u8>)>,
@@ -232,7 +232,7 @@ fn small_puts_and_gets_need_no_chunk() {
     for n in 0..PUTS as u8 {
         source.fill(n + 1);
         let at = SegmentOffset(8 * u64::from(n));
-        // SAFETY: the bytes outlive the call, which is what a small put may read them in.
+        // SAFETY: the bytes outlive the call, and a small put reads them only during it.
         let put = unsafe { here.put(JobRank(2), at, source.as_ptr(), 8, super::TOKEN) };
         assert_eq!(put, Ok(Injected::Local), "put {n}");
         source.fill(0xee);

@@ -30,8 +30,7 @@ pub fn write_addresses(addresses: &[SocketAddr], most: usize) -> Vec<u8> {
     bytes
 }
 
-/// The addresses in what [`write_addresses`] has written, up to the first byte that is not as it
-/// writes.
+/// The addresses in bytes that [`write_addresses`] has written, up to the first invalid byte.
 #[must_use]
 pub fn read_addresses(mut bytes: &[u8]) -> Vec<SocketAddr> {
     let mut addresses = Vec::new();

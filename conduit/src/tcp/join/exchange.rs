@@ -28,7 +28,7 @@ pub(super) enum Broken {
 }
 
 impl Exchange {
-    /// Sends and takes what there is. Never reads beyond the handshake.
+    /// Sends and takes the bytes that there are. Never reads beyond the handshake.
     pub(super) fn advance(&mut self) -> Result<Progress, Broken> {
         let mut buffer = [0; HANDSHAKE_BYTES];
         loop {

@@ -131,7 +131,7 @@ impl Listener {
             .min()
     }
 
-    /// Drops whose time is over, and opens or closes the doors.
+    /// Drops connections whose time is over, and opens or closes the listening sockets.
     pub(super) fn tend(&mut self, waiting: &Waiting, now_ns: u64) -> rustix::io::Result<()> {
         while let Some(who) = self.gate.expire(now_ns) {
             self.drop_exchange(who);
@@ -153,7 +153,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Takes what has come to a door. Each that is let in may have sent its first message already.
+    /// Accepts connections at a listening socket. Each that is let in may have sent its first
+    /// message already.
     pub(super) fn accept(&mut self, waiting: &Waiting, now_ns: u64, door: u32) -> Vec<Place> {
         let mut admitted = Vec::new();
         let Some(door) = self.doors.get(door as usize) else {

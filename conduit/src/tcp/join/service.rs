@@ -42,7 +42,7 @@ pub struct JoinService {
     waiting: OwnedFd,
     timer: OwnedFd,
     begun: Instant,
-    /// Counts what the gate has counted. A hint.
+    /// Sum of the gate's counts. A hint.
     came: AtomicU64,
 }
 
@@ -139,7 +139,7 @@ impl JoinService {
     /// sequence number that was.
     ///
     /// # Errors
-    /// The system refuses to say what is ready, or does not set a timer.
+    /// The system refuses to list ready sockets, or does not set a timer.
     pub fn next(&self, fence: &dyn Fn(JobRank, u16) -> u64) -> rustix::io::Result<Option<Made>> {
         if let Some(made) = self.state.lock().made.pop_front() {
             return Ok(Some(made));

@@ -9,7 +9,7 @@ use argonet_settings::{
     TCP_UNREACHABLE_TIMEOUT, TCP_WORKER_IP,
 };
 
-/// A setting about connections is not what it should be.
+/// A setting about connections has a wrong value.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinSettingsError {

@@ -56,7 +56,7 @@ pub struct NetworkedConfig {
 }
 
 impl NetworkedConfig {
-    /// For so many ranks, with what is usual.
+    /// For so many ranks, with the usual values.
     #[must_use]
     pub fn of_ranks(ranks: u32) -> Self {
         Self {

@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) operations: Slots<Pending>,
     /// Records of peers that mean nothing.
     pub(super) bad_records: u64,
-    /// Whether it has waited for what is under way, and has announced to peers that it leaves.
+    /// Whether it has waited for operations under way, and has announced to peers that it leaves.
     pub(super) has_left: bool,
     /// Whether the interface is being dropped: nothing new is taken, and the thread ends.
     pub(super) stopping: bool,
@@ -81,7 +81,7 @@ pub(super) struct Core {
     pub(super) sleeps_until: AtomicU64,
     /// Wakes the thread.
     pub(super) wakeup: OwnedFd,
-    /// Publishes what is dropped. Set once by the owner, read under the lock.
+    /// Publishes counts of dropped datagrams. Set once by the owner, read under the lock.
     pub(super) on_dropped: OnceLock<ReportDropped>,
 }
 

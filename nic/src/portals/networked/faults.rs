@@ -24,7 +24,7 @@ const LATEST: u64 = 4;
 pub(super) struct Faults {
     rules: WireFaults,
     random: Xoshiro256PlusPlus,
-    /// The one that is held back, for whom, and for how many sends more.
+    /// The datagram that is held back, its target, and for how many sends more.
     held: Option<(u32, Vec<u8>, u64)>,
 }
 
@@ -43,7 +43,7 @@ impl Faults {
         self.random.next_u64() % 1_000_000 < u64::from(per_million)
     }
 
-    /// Sends a datagram, or what the rules make of it.
+    /// Sends a datagram, after the rules' faults.
     pub(super) fn send(&mut self, peer: u32, bytes: &[u8], mut send: impl FnMut(u32, &[u8])) {
         if let Some((_, _, left)) = &mut self.held {
             *left -= 1;

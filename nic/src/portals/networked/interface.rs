@@ -183,7 +183,7 @@ impl Networked {
 }
 
 impl Drop for Networked {
-    /// Waits until what was sent has arrived, for [`NetworkedConfig::exit_grace`] at most, unless
+    /// Waits until all messages have arrived, for [`NetworkedConfig::exit_grace`] at most, unless
     /// it has left before.
     fn drop(&mut self) {
         let has_left = self.core.turn().state.has_left;

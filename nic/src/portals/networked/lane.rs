@@ -122,11 +122,11 @@ pub(super) enum Incoming {
     },
 }
 
-/// Both directions of what passes between this rank and a peer.
+/// Messages between this rank and a peer, in both directions.
 ///
-/// A message goes without a pause once it has begun. Answers go whatever the peer does, requests
-/// only while the peer has answered all but so many: so a peer has room for all answers that it
-/// owes, and ranks do not wait for each other in a circle.
+/// A message goes without a pause once it has begun. Answers go at any time, requests only while
+/// the peer has answered all but so many: so a peer has room for all answers that it owes, and
+/// ranks do not wait for each other in a circle.
 #[derive(Debug)]
 pub(super) struct Lane {
     requests: VecDeque<Outgoing>,

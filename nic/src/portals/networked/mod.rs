@@ -21,7 +21,7 @@
 //!   return [`NicError::Unreachable`](super::NicError::Unreachable).
 //!
 //! A rank [binds a port](Port::bind), publishes [where it is](Port::whereabouts) to all others, and
-//! makes its [`Networked`] of what they published.
+//! makes its [`Networked`] of their publications.
 
 mod config;
 mod core;

@@ -263,7 +263,7 @@ fn an_interface_that_has_left_in_vain_is_dropped_at_once() {
     drop(nic);
 }
 
-/// A peer that does not answer is named once with what the user can do; so is a peer of which the
+/// A peer that does not answer is named once with advice to the user; so is a peer of which the
 /// host is not known.
 #[test]
 fn a_lost_peer_is_named_with_its_host_and_things_to_check() {

@@ -98,7 +98,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Gives the link what it takes for a peer, and the wire what the link sends.
+    /// Gives the link the records that it takes for a peer, and the wire the datagrams that the
+    /// link sends.
     pub(super) fn pump(&mut self, peer: JobRank) {
         while self.pump_one(peer) {}
         self.transmit();
@@ -433,7 +434,7 @@ impl Turn<'_> {
         self.core.software.end_away(&pending.away, arrival);
     }
 
-    /// Does what time demands.
+    /// Handles timers that are due.
     pub(super) fn handle_timeout(&mut self) {
         self.state.endpoint.handle_timeout(self.now);
         while let Some(lost) = self.state.endpoint.poll_event() {

@@ -11,7 +11,7 @@ use std::io::{ErrorKind, IoSliceMut};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a buffer for what arrives: as many as the system puts together (UDP_GRO).
+/// Bytes of a buffer for arriving datagrams: as many as the system puts together (UDP_GRO).
 const BUFFER_BYTES: usize = 1 << 16;
 
 pub(super) struct Wire {
@@ -97,7 +97,7 @@ pub(super) struct Batch {
     pub(super) full: bool,
 }
 
-/// Room for a batch of what arrives.
+/// Room for a batch of arriving datagrams.
 pub(super) struct Inbox {
     buffers: Box<[u8]>,
     meta: [RecvMeta; BATCH_SIZE],
@@ -111,7 +111,7 @@ impl Inbox {
         }
     }
 
-    /// Takes what has arrived, and gives each datagram to `take`.
+    /// Receives a batch, and gives each datagram to `take`.
     pub(super) fn receive(&mut self, wire: &Wire, mut take: impl FnMut(&[u8])) -> Batch {
         let mut chunks = self.buffers.chunks_mut(BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =

@@ -101,8 +101,8 @@ impl Library {
         Self::open(settings.get(&PORTALS_LIBRARY).as_deref())
     }
 
-    /// Loads the library at `path`; without one what the loader finds as `libportals.so.4` or
-    /// `libportals.so`.
+    /// Loads the library at `path`; without one the library that the loader finds as
+    /// `libportals.so.4` or `libportals.so`.
     ///
     /// # Errors
     /// [`NicError::NoLibrary`] where there is none; [`NicError::WrongLibrary`] if it lacks a
@@ -154,7 +154,7 @@ fn load(name: &Path) -> Result<*mut c_void, String> {
     let Ok(c_name) = CString::new(name.as_os_str().as_bytes()) else {
         return Err(format!("{} is no file name", name.display()));
     };
-    // SAFETY: loading runs the library's own initializers, which is what its user wants.
+    // SAFETY: loading runs the library's own initializers, as its user wants.
     let library = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if !library.is_null() {
         return Ok(library);

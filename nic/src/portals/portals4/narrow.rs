@@ -71,7 +71,7 @@ impl Narrow {
     }
 }
 
-/// An event with what a library knows.
+/// An event with the fields that a library knows.
 fn cut(event: Event) -> Event {
     let at_target = matches!(
         event.kind,

@@ -221,7 +221,7 @@ impl Portals4 {
     }
 
     pub(super) fn enable_portal(&self, portal: PortalIndex, on: bool) -> Result<(), NicError> {
-        // Not under the lock: disabling waits for what is under way.
+        // Not under the lock: disabling waits for operations under way.
         self.tables.lock().portal(&self.ni, portal)?;
         let call = &self.ni.library.call;
         let (name, function) = if on {

@@ -95,7 +95,7 @@ impl Ni {
         self.reach(target.rank)
     }
 
-    /// The error of a library that does not do what is expected of it.
+    /// The error of a library that does not behave as expected.
     #[cold]
     pub(super) fn wrong(&self, what: String) -> NicError {
         NicError::WrongLibrary {

@@ -241,7 +241,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Waits for one event of each of these kinds, in whatever order.
+    /// Waits for one event of each of these kinds, in any order.
     fn events(&self, kinds: [u8; 4]) -> Result<[RawEvent; 4], NicError> {
         let begun = Instant::now();
         let mut events = [None; 4];

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::{mem, ptr};
 
-/// Gives a signal back what it did before, when dropped: a library's loop of events may take
+/// Gives a signal its previous action back, when dropped: a library's loop of events may take
 /// `SIGCHLD` for itself (libev does), and with it the exit codes of all children of the process,
 /// among them the ranks of a job that has started itself.
 pub(super) struct Kept {

@@ -1,8 +1,8 @@
 //! Operations of this rank that events will report.
 //!
-//! An event at the initiator has 64 bits of the initiator's and little else, so what the trait's
-//! event says of the operation is kept here, under the number that the library carries in those
-//! bits.
+//! An event at the initiator has 64 bits of the initiator's and little else, so the data of the
+//! trait's event about the operation is kept here, under the number that the library carries in
+//! those bits.
 
 use super::abi;
 use super::outcome;
@@ -121,7 +121,7 @@ impl UnderWay {
     }
 
     /// Translates an event at the initiator. `SendEnd` comes before `Ack` also where the library
-    /// has them the other way round. Events of what is forgotten say nothing.
+    /// has them the other way round. Events of forgotten operations are passed over.
     pub(super) fn event(&mut self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {
         let (index, generation) = (raw.user as u32, (raw.user >> 32) as u32);
         let Ok(kept) = self.operations.get_mut(index, generation) else {

@@ -20,7 +20,7 @@ pub(in crate::portals) enum Asked {
         op: AtomicOp,
         kind: AtomicKind,
     },
-    /// An atomic operation of which the target sends back what was there.
+    /// An atomic operation of which the target sends back the old elements.
     Fetch {
         op: AtomicOp,
         kind: AtomicKind,

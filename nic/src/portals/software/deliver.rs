@@ -45,7 +45,7 @@ impl Shared {
     /// Carries a message to its entry.
     ///
     /// # Safety
-    /// What the action names is valid for the message's length, as [`Message::carry`] wants it.
+    /// The action's memory is valid for the message's length, as [`Message::carry`] wants it.
     #[inline]
     pub(super) unsafe fn carry(&self, place: u32, message: &Message) -> Arrival {
         // SAFETY: the caller's promise.
@@ -100,7 +100,7 @@ impl Shared {
 }
 
 impl Section<'_> {
-    /// The entry that a message goes to, or what becomes of it otherwise.
+    /// The entry that a message goes to, or its outcome otherwise.
     pub(super) fn admit(&mut self, message: &Message) -> Result<Selected, Arrival> {
         let portal = self
             .shared
@@ -156,7 +156,7 @@ impl Section<'_> {
         }
     }
 
-    /// Makes a portal refuse what arrives, and reports that to its queue.
+    /// Makes a portal refuse messages, and reports that to its queue.
     fn disable(&mut self, message: &Message) {
         let at = self
             .shared

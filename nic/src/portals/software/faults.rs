@@ -1,6 +1,6 @@
 //! Faults on demand, by rule and seed.
 //!
-//! The initiator executes what interfaces do, so faults are its own: they strike the operations
+//! The initiator executes the work of interfaces, so faults are its own: they strike the operations
 //! that this rank begins, wherever they go.
 
 use super::operate::Operation;

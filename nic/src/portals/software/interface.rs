@@ -132,7 +132,7 @@ impl Software {
         self.table.counts(descriptor)
     }
 
-    /// A rank has died: ends what it had under way at this interface, with
+    /// A rank has died: ends its operations under way at this interface, with
     /// [`Outcome::PeerDied`](crate::portals::Outcome::PeerDied), so that no entry waits for it.
     ///
     /// # Errors

@@ -65,7 +65,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// `None` if the sizes are beyond what a file can have.
+    /// `None` if the sizes are beyond the limit of a file.
     pub(super) fn new(config: SoftwareConfig) -> Option<Self> {
         let table = |from: u64, count: u64, bytes: u64| from.checked_add(count.checked_mul(bytes)?);
         let entries = table(PORTALS, config.portals.into(), PORTAL_BYTES)?;
@@ -173,7 +173,7 @@ impl Layout {
     }
 
     /// Whether a section of the interface at `place` may have changed this word: a count, a place
-    /// of an operation under way of any rank, or what lies in the tables and queues.
+    /// of an operation under way of any rank, or a word of the tables and queues.
     pub(super) fn is_journalled(&self, place: u32, at: u64) -> bool {
         if !at.is_multiple_of(WORD) || at < PAGE || at >= self.total_bytes() {
             return false;

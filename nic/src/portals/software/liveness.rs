@@ -1,7 +1,7 @@
 //! Whether the process of a rank has ended.
 //!
-//! Asked only by who has waited long for it, so it may be slow. A process is known by its number
-//! and the time at which it was started, as numbers are used again.
+//! Asked only by a thread that has waited long for it, so it may be slow. A process is known by its
+//! number and the time at which it was started, as numbers are used again.
 
 use super::layout::WORD;
 use super::region::Region;

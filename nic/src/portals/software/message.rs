@@ -25,7 +25,7 @@ pub(super) enum Action {
 }
 
 // SAFETY: the pointers are into bound descriptors, whose memory stays while operations are under
-// way, whichever thread carries them on.
+// way, also if another thread carries them on.
 unsafe impl Send for Action {}
 
 /// A message as the target sees it.
@@ -66,7 +66,7 @@ impl Message {
     /// Moves the data.
     ///
     /// # Safety
-    /// `memory` is valid for reads and writes of `len` bytes, and so is what the action names, for
+    /// `memory` is valid for reads and writes of `len` bytes, and so is the action's memory, for
     /// writes only where it is a destination; none of it is accessed by plain loads and stores
     /// meanwhile. For atomics `memory` is aligned to the element.
     #[inline]

@@ -24,7 +24,7 @@ impl Section<'_> {
         }
     }
 
-    /// The state of a table's place, if the handle is of what is there now.
+    /// The state of a table's place, if the handle is of the object that is there now.
     fn check(
         &self,
         state: u64,

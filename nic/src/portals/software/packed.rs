@@ -1,5 +1,5 @@
-//! An event as words of a queue: the usual one fills one line, so that one goes from who writes it
-//! to who reads it.
+//! An event as words of a queue: the usual one fills one line, so that one line goes from its
+//! writer to its reader.
 
 use crate::portals::{Event, EventKind, Outcome, PortalIndex};
 use argonet_base::JobRank;

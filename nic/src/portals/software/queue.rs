@@ -1,9 +1,9 @@
 //! Event queues: one ring each, written under the interface's lock, read by their owner without.
 //!
 //! The first word of an event has the low half of one more than its position, and changes with the
-//! commit that puts the event in. So who looks for an event looks at the line that the event is in,
-//! and at none that changes with other events. Positions go on when a queue is made anew in the
-//! same place, so that no old event is taken for a new one.
+//! commit that puts the event in. So a reader looks at the line that the event is in, and at none
+//! that changes with other events. Positions go on when a queue is made anew in the same place, so
+//! that no old event is taken for a new one.
 
 use super::layout::WORD;
 use super::packed::{EVENT_WORDS, Packed, unpack};

@@ -129,7 +129,7 @@ fn is_brief(entry: &Entry) -> bool {
             }
 }
 
-/// An entry that is written: which, whose, over what.
+/// An entry that is written: its place, its portal, its memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct New {
     pub(super) index: u32,

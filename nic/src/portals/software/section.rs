@@ -1,14 +1,13 @@
 //! Critical sections that survive the death of their process.
 //!
-//! An interface has one lock, and behind it one journal. A section reads what it wants, and writes
-//! what it will change into the journal: (place, value) pairs. To commit it writes their number,
-//! then changes the words one by one, then sets the number to 0. A number that is not 0 in the
-//! journal of a lock whose owner died means that the changes may be half made: making them all
-//! again completes them. If it is 0 nothing was changed, or everything. A single word is changed at
-//! once.
+//! An interface has one lock, and behind it one journal. A section reads any words, and writes its
+//! changes into the journal: (place, value) pairs. To commit it writes their number, then changes
+//! the words one by one, then sets the number to 0. A number that is not 0 in the journal of a lock
+//! whose owner died means that the changes may be half made: making them all again completes them.
+//! If it is 0 nothing was changed, or everything. A single word is changed at once.
 //!
 //! The lock holds its owner's place. A thread that waits long for it asks whether the owner's
-//! process has ended, takes the lock over if so, and completes what the journal holds. Recovery
+//! process has ended, takes the lock over if so, and completes the changes in the journal. Recovery
 //! itself may be interrupted at any step and begins again with the next waiter.
 //!
 //! Stores of a process that is killed become visible in the order in which its instructions
@@ -33,7 +32,7 @@ pub(super) struct Section<'a> {
     overflow: bool,
     /// Whether the lists change; threads that read them without the lock must learn it.
     lists: bool,
-    /// Whether threads of the interface's rank may sleep for what was posted.
+    /// Whether threads of the interface's rank may sleep for the events that were posted.
     pub(super) rings: bool,
 }
 
@@ -93,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// Completes what the dead owner of this lock, now ours, had begun.
+    /// Completes the changes that the dead owner of this lock, now ours, had begun.
     fn recover(&self, place: u32, dead: Option<u32>) {
         let journal = self.region.layout.journal(place);
         let count = self.region.word(journal).load(Ordering::Acquire);
@@ -218,8 +217,8 @@ impl Section<'_> {
             let version = region.word(region.layout.version(self.place));
             let held = version.load(Ordering::Relaxed);
             version.store(held | 1, Ordering::Relaxed);
-            // Pairs with the fence of `direct`: either it sees the odd version, or we what it
-            // announced.
+            // Pairs with the fence of `direct`: either it sees the odd version, or we its
+            // announcement.
             fence(Ordering::SeqCst);
             self.shared.step();
         }

@@ -139,7 +139,7 @@ impl Section<'_> {
         }
     }
 
-    /// Ends what a rank that died had under way at this interface.
+    /// Ends the operations that a dead rank had under way at this interface.
     pub(super) fn finish_operations_of(&mut self, dead: u32) {
         for slot in 0..SLOT_COUNT {
             let at = self.shared.region.layout.slot(dead, slot);

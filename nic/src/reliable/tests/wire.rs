@@ -20,7 +20,7 @@ pub(super) struct Faults {
     pub(super) jitter_us: u64,
 }
 
-/// A datagram on its way: when it arrives and its number, to whom, its bytes.
+/// A datagram on its way: when it arrives and its number, its target, its bytes.
 type UnderWay = Reverse<(Duration, u64, usize, Vec<u8>)>;
 
 pub(super) struct World {
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// Sends what is to be sent; the datagrams of ranks that have died are lost.
+    /// Sends the datagrams that are due; the datagrams of ranks that have died are lost.
     pub(super) fn transmit(&mut self) {
         for rank in 0..self.ends.len() {
             while let Some(transmit) = self.ends[rank].poll_transmit(self.now) {
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Takes what is kept of a peer, if it is taken at all.
+    /// Takes the kept records of a peer, if it takes any.
     pub(super) fn take(&mut self, rank: usize, peer: usize) {
         while self.accepts[rank]
             && let Some(record) = self.ends[rank].take(self.now, JobRank(peer as u32))

@@ -122,8 +122,8 @@ impl Connection {
     }
 
     /// Notes that the rank looks. Time for which it did not, although there was something to do, is
-    /// no time in which the peer was out of reach: a program that computes for a minute finds what
-    /// happened in the first seconds of it.
+    /// no time in which the peer was out of reach: a program that computes for a minute learns of
+    /// events in the first seconds of it.
     fn look(&mut self, now_ns: u64) {
         let due_ns = match self.state {
             State::Due { at_ns } => at_ns,
@@ -301,7 +301,7 @@ impl Connection {
         }
         self.drop_attempt();
         let replaces = self.incarnation();
-        // Above all that either has tried, so that whatever of those still arrives is stale.
+        // Above all that either has tried, so that every one of those that still arrives is stale.
         self.up(self.highest.max(incarnation));
         Decision::Accept {
             incarnation: self.used,

@@ -190,7 +190,7 @@ impl Handshake {
     }
 
     /// The acceptor takes the connection, after [`Progress::Peer`], under the incarnation that the
-    /// peer has said. `received` is what it reports to the peer.
+    /// peer has said. `received` is reported to the peer.
     ///
     /// # Panics
     /// If it does not stand at [`Progress::Peer`].
@@ -238,7 +238,7 @@ impl Handshake {
         self.out.start = (self.out.start + count).min(self.out.end);
     }
 
-    /// Looks at what is there.
+    /// Checks the bytes that are there.
     fn advance(&mut self) -> Result<(), Refused> {
         match self.step {
             Step::Open => {

@@ -31,7 +31,7 @@ fn acceptor(n: u8) -> Handshake {
     Handshake::accept(&key(), JobRank(5), 8, nonce(n))
 }
 
-/// Carries what one end has to say to the other, in pieces of `piece` bytes.
+/// Carries the bytes of one end to the other, in pieces of `piece` bytes.
 fn carry(from: &mut Handshake, to: &mut Handshake, piece: usize) -> Result<Progress, Refused> {
     while !from.to_send().is_empty() {
         let bytes = from.to_send();
@@ -43,7 +43,7 @@ fn carry(from: &mut Handshake, to: &mut Handshake, piece: usize) -> Result<Progr
     to.take(&[]).map(|(_, progress)| progress)
 }
 
-/// Takes what an end has to say.
+/// Takes the bytes that an end sends.
 fn said(end: &mut Handshake) -> Vec<u8> {
     let bytes = end.to_send().to_vec();
     end.sent(bytes.len());

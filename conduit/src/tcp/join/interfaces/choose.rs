@@ -67,7 +67,7 @@ pub enum InterfaceError {
 /// `one_host` says that the job has no other.
 ///
 /// # Errors
-/// [`InterfaceError`]; it lists what there is.
+/// [`InterfaceError`]; it lists the interfaces that there are.
 pub fn choose(
     existing: &[Interface],
     wish: &Wish,

@@ -92,7 +92,7 @@ impl Wish {
     /// is the variable that has it.
     ///
     /// # Errors
-    /// [`InterfaceError::Malformed`] names the part, and says what it should be.
+    /// [`InterfaceError::Malformed`] names the part, and the form that it should have.
     pub fn parse(setting: &'static str, list: &str, most: usize) -> Result<Self, InterfaceError> {
         let items = if list.trim().is_empty() {
             Vec::new()

@@ -1,4 +1,4 @@
-//! The driver over real sockets on loopback. Time is what the tests say it is.
+//! The driver over real sockets on loopback. The tests set the time.
 
 mod rig;
 mod service;
@@ -29,7 +29,7 @@ fn two_ranks_meet() {
     assert_eq!((a.connection, b.connection), (0, 0));
     // Frames begin where the handshake ends.
     same_bytes(&a.socket, &b.socket);
-    // Each end was fenced before the other could learn what it had received.
+    // Each end was fenced before the other could learn its received position.
     assert_eq!(cluster.nodes[0].user.fences, [(1, 0)]);
     assert_eq!(cluster.nodes[1].user.fences, [(0, 0)]);
     // Asked again, nothing happens.
@@ -248,7 +248,7 @@ fn ranks_meet_over_every_interface() {
     }
 }
 
-/// It listens on what was chosen and nowhere else.
+/// It listens on the chosen interfaces and nowhere else.
 #[test]
 fn it_listens_on_the_chosen_interfaces_only() {
     let cluster = Cluster::new(1, JoinConfig::default());

@@ -77,8 +77,7 @@ fn threads_that_sleep_on_the_descriptor_are_woken() {
 fn the_descriptor_is_not_readable_without_a_wish() {
     const ROUNDS: u32 = 2000;
     let [a, _b] = pair();
-    // Both threads count what they have done; they spin, as what is looked for lies between two
-    // instructions.
+    // Both threads count their steps; they spin, as the race lies between two instructions.
     let counts = [AtomicU32::new(0), AtomicU32::new(0)];
     let meet = |me: usize, count: u32| {
         counts[me].store(count, Ordering::SeqCst);

@@ -28,7 +28,7 @@ fn they_meet(cluster: &mut Cluster) {
     same_bytes(a, b);
 }
 
-/// Goes on until the stream is closed by the other side. Yields what it said before.
+/// Goes on until the stream is closed by the other side. Yields its messages before that.
 fn until_closed(cluster: &mut Cluster, stream: &mut TcpStream) -> Vec<u8> {
     stream.set_nonblocking(true).unwrap();
     let mut said = Vec::new();
@@ -132,7 +132,7 @@ fn a_replayed_handshake_changes_nothing() {
     same_bytes(&a.user.joined[0].socket, &b.user.joined[0].socket);
 }
 
-/// A genuine connector that goes away after each byte of what it has to say.
+/// A genuine connector that goes away after each byte of its messages.
 #[test]
 fn half_a_handshake_of_every_length_changes_nothing() {
     const OPEN: usize = 116;

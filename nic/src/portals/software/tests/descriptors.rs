@@ -51,8 +51,8 @@ fn operations_under_way_keep_their_descriptor() {
     table.release(handle).unwrap();
 }
 
-/// Threads begin what they can; as many as may be do, the last to end releases, and the place is
-/// used again.
+/// Threads begin as many operations as they can; as many as may be do, the last to end releases,
+/// and the place is used again.
 #[test]
 fn only_the_last_of_many_threads_releases() {
     const TIMES: u32 = 500;

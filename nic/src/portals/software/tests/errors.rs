@@ -1,4 +1,4 @@
-//! Every call refuses what its text says, once each, and changes nothing.
+//! Every call returns each error of its text once, and changes nothing.
 
 use super::{ARENA, Pair, bind, exactly, memory};
 use crate::portals::{

@@ -153,7 +153,7 @@ fn a_full_queue_reports_the_number_of_missing_events_and_goes_on() {
             .collect()
     };
     assert_eq!(headers(2), [0, 1]);
-    // Room again, behind what is missing.
+    // Room again, behind the missing events.
     put(7);
     assert_eq!(headers(2), [2, 3]);
     let missing = pair.b.queue_get(pair.target_queue);

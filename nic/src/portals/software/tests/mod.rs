@@ -5,7 +5,7 @@ macro_rules! refuses {
     ($call:expr, $error:pat) => {{
         let result = $call;
         assert!(matches!(result, Err($error)), "{result:?}");
-        // Every error says whose it is.
+        // Every error names its rank.
         let text = result.unwrap_err().to_string();
         assert!(text.contains("rank"), "{text}");
     }};

@@ -159,7 +159,7 @@ fn many_senders_and_buffers_that_come_back() {
                 };
                 let from = bind(&a, 0, ARENA, descriptor);
                 for n in 1..=EACH {
-                    // Lengths below and above what is moved under the lock.
+                    // Lengths below and above the limit of moves under the lock.
                     let len = if n % 3 == 0 { 8000 } else { 8 + n % 100 };
                     write(&a, 0, &vec![(n % 251) as u8; len as usize]);
                     let target = Target {
@@ -249,7 +249,7 @@ fn threads_take_each_event_once() {
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, 64, entry);
-    // Immediate data of what was taken.
+    // Immediate data of the events that were taken.
     let [count, sum] = [(); 2].map(|()| AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..READERS {

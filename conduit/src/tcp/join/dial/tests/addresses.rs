@@ -92,7 +92,7 @@ fn each_address_has_its_tries() {
     ] {
         assert!(text.contains(part), "{text}");
     }
-    // It stays given up for who asks, and not for the peer itself.
+    // It stays given up for this rank's questions, and not for the peer itself.
     peer.ask(now_ns, pair(0, 7, 2), 0);
     assert_eq!(peer.poll_timeout(), None);
     let decision = peer.incoming(&config, now_ns, pair(0, 7, 2), &hello(7, 1));

@@ -29,7 +29,7 @@ fn hello(rank: u32, incarnation: u64) -> Hello {
     }
 }
 
-/// The next attempt, at whatever time it is due.
+/// The next attempt, at the time when it is due.
 fn next(peer: &mut Peer, now_ns: &mut u64) -> (Attempt, usize, u64) {
     *now_ns = peer.poll_timeout().expect("something is due").max(*now_ns);
     match peer.poll_action(&DialConfig::default(), *now_ns) {
