@@ -282,7 +282,7 @@ pub trait Portals {
         header: u64,
     ) -> Result<(), NicError>;
 
-    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns its contents:
+    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns the outcome:
     /// for interfaces that have done their part when a call returns ([`Features::synchronous`]).
     /// The target sees the data then.
     ///

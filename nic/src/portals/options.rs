@@ -59,7 +59,7 @@ pub struct Events {
     pub end: bool,
 }
 
-/// The steps of a counter.
+/// The counter of an object, and its unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count {
     /// Which one.

@@ -1,4 +1,5 @@
-//! The trait: operations for ranks of the host, and all other calls, go to the software interface.
+//! The trait: operations for ranks of the host, and all calls that are no operations, go to the
+//! software interface.
 
 use super::interface::Networked;
 use super::service;

@@ -44,7 +44,7 @@ impl Region {
         if number == 0 {
             return false;
         }
-        // A working process writes its number; any other value is of one that does not.
+        // A value that is no number of a process was not written by a working one.
         let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else {
             return true;
         };

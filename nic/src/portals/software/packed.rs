@@ -16,7 +16,7 @@ const APART: u64 = 1 << 15;
 pub(super) struct Packed {
     /// The first line. The upper half of its first word is 0.
     pub(super) line: [u64; LINE_WORDS],
-    /// The second line, if there is one.
+    /// The lengths behind the line, if there are any.
     pub(super) lengths: Option<[u64; 2]>,
 }
 

@@ -78,7 +78,7 @@ impl Connection {
             attempt: 0,
             abandoned: None,
             tries: vec![Tries::default(); count],
-            // Further connections begin at further addresses: they are for other rails.
+            // Further connections begin at further addresses, so that they use other interfaces.
             address: usize::from(number) % count.max(1),
             in_round: 0,
             rounds: 0,
