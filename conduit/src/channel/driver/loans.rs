@@ -92,7 +92,7 @@ impl Loans {
     /// changed.
     ///
     /// # Errors
-    /// That cannot be.
+    /// The counts are impossible.
     #[cold]
     fn control(
         &mut self,
@@ -173,7 +173,7 @@ impl<R: Rails> Core<R> {
     /// Takes the fields of a peer's control frame; its new window if that has changed.
     ///
     /// # Errors
-    /// That cannot be.
+    /// The counts are impossible.
     #[inline]
     pub(super) fn control(
         &self,

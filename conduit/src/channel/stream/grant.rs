@@ -47,7 +47,7 @@ impl Grant {
     /// Takes the peer's count of handled bytes. An old count is passed over.
     ///
     /// # Errors
-    /// That is more than was sent.
+    /// The count is above the bytes sent.
     #[inline]
     pub(crate) fn handle(&mut self, handled: u64) -> Result<(), RecordError> {
         if handled > self.used {
