@@ -11,7 +11,7 @@ use crate::channel::rail::Vital;
 /// How many looks there are at least in the time after which a rail is given up.
 pub(super) const LOOKS: u32 = 8;
 
-/// What the caller is to do.
+/// The caller's next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Nothing.

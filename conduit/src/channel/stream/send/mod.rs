@@ -400,7 +400,7 @@ impl SendStream {
     /// Another rail was made; the peer says that it has taken everything before `received`.
     ///
     /// # Errors
-    /// `received` lies beyond the bytes written, or before those that were released.
+    /// `received` lies beyond the bytes that were written.
     pub(crate) fn resume(&mut self, received: u64) -> Result<(), RecordError> {
         if received <= self.written {
             self.own = None;
