@@ -1,5 +1,5 @@
-//! What flow control by credits costs a short round trip over tcp: two pairs of ranks, with and
-//! without, in alternating chunks. One thread plays both sides of a pair, so nothing depends on
+//! The cost of flow control by credits for a short round trip over tcp: two pairs of ranks, with
+//! and without, in alternating chunks. One thread plays both sides of a pair, so nothing depends on
 //! when another thread runs. With `on` or `off` and a number of round trips it does that alone, for
 //! counting instructions: `valgrind --tool=callgrind` of it with two numbers, and the difference.
 //!
@@ -68,7 +68,7 @@ impl Pair {
     }
 }
 
-/// What it is called, does, and how often.
+/// A case: its name, its operation, and its number of rounds.
 type Case = (&'static str, fn(&mut Pair, u64), u64);
 
 fn main() {
@@ -96,7 +96,7 @@ fn main() {
         let mut ratios = Vec::new();
         for chunk in 0..CHUNKS {
             let mut now = [0.0; 2];
-            // Who is first changes.
+            // The pairs go first in turn.
             for which in [chunk % 2, 1 - chunk % 2] {
                 let begun = Instant::now();
                 act(&mut pairs[which], count);

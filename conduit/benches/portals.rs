@@ -1,6 +1,6 @@
 //! Speeds of the portals conduit over interfaces in software beside those of shared memory: two
 //! ranks in one process, a thread and a core each, in alternating chunks. Prints the median of ours
-//! and of what it is compared with, the median of the pairwise ratios, and their quartiles.
+//! and of the reference, the median of the pairwise ratios, and their quartiles.
 //!
 //! `cargo bench -p argonet-conduit --bench portals -- [--ours] [FILTER]`; with `--ours` nothing is
 //! compared, for profiles.
@@ -94,7 +94,7 @@ impl<C: Conduit> Measured<'_, C> {
     }
 }
 
-/// What the other side does.
+/// Conduits that the other side serves in turn.
 const PORTALS: u64 = 0;
 const SMP: u64 = 1;
 const IDLE: u64 = 2;

@@ -86,7 +86,7 @@ fn within<T: Send>(host: &str, f: impl FnOnce() -> T + Send) -> T {
             rustix::thread::move_into_link_name_space(space.as_fd(), kind).expect("root");
             f()
         });
-        thread.join().expect("what is done there")
+        thread.join().expect("the work on the host")
     })
 }
 
@@ -132,7 +132,7 @@ fn measure(hosts: &Hosts, nets: &[usize]) -> [f64; 2] {
                 a.poll_with(count);
             }
         };
-        // What is found out by measuring is found out before.
+        // The rails' speeds are measured before.
         for due in 1..=PUTS {
             put(&mut count);
             until(&mut count, due);

@@ -1,4 +1,4 @@
-//! The trait that every conduit implements, and what passes through it.
+//! The trait that every conduit implements, and the types of its calls.
 
 use crate::connections::Connections;
 use crate::datagrams::Datagrams;
@@ -41,7 +41,7 @@ pub enum Completion {
     Remote,
 }
 
-/// What became of an injection.
+/// Outcome of an injection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Injected {
     /// Locally and remotely complete already; the token is not used.
@@ -118,7 +118,7 @@ impl Limits {
     }
 }
 
-/// What a conduit does itself; the engine does the rest over active messages.
+/// Operations that a conduit does itself; the engine does the rest over active messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Capabilities {
     /// One-sided put that completes without the target's help.
@@ -131,7 +131,7 @@ pub struct Capabilities {
     pub completes_at_injection: bool,
 }
 
-/// What a poll yields.
+/// Receives the messages, completions and errors of a poll.
 pub trait Sink {
     /// A message arrived: run its handler.
     fn deliver(&mut self, delivery: &mut Delivery<'_>);
@@ -145,7 +145,7 @@ pub trait Sink {
     }
 
     /// A peer wrote something that cannot be used; the connection to it is lost. Or a peer has
-    /// refused what this rank sent, which could not be seen before.
+    /// refused a message of this rank, which could not be seen before.
     fn on_error(&mut self, error: AmError);
 }
 
@@ -161,7 +161,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// What a conduit gives out.
+    /// For conduits: a payload to hand out.
     ///
     /// # Safety
     /// `buffer` is writable for `capacity` bytes until the value is committed or canceled.
@@ -233,7 +233,7 @@ impl Prepared {
 // SAFETY: the buffer belongs to the value, whichever thread holds it.
 unsafe impl Send for Prepared {}
 
-/// What the engine asks of a prepare.
+/// The engine's request for a payload to fill.
 #[derive(Clone, Copy, Debug)]
 pub struct PrepareRequest {
     /// Target.
@@ -253,10 +253,10 @@ pub struct PrepareRequest {
 /// A way to reach peers.
 ///
 /// The engine checks ranks, handler indices, argument counts, payload limits and contexts before it
-/// calls; a conduit refuses what exceeds its limits and checks what arrives. What must hold between
-/// calls is in `docs/conduits.md`, and checked by the conformance suite. Progress is made only in
-/// [`poll`](Self::poll), which runs handlers through the sink. Every call may come from any thread
-/// in PAR mode.
+/// calls; a conduit refuses messages that exceed its limits and checks all that arrive.
+/// `docs/conduits.md` has the rules that hold between calls; the conformance suite checks them.
+/// Progress is made only in [`poll`](Self::poll), which runs handlers through the sink. Every call
+/// may come from any thread in PAR mode.
 pub trait Conduit: Send + Sync {
     /// Name as in `--conduit`.
     fn name(&self) -> &'static str;
@@ -264,13 +264,13 @@ pub trait Conduit: Send + Sync {
     /// Limits.
     fn limits(&self) -> Limits;
 
-    /// What it does itself.
+    /// Operations that it does itself.
     fn capabilities(&self) -> Capabilities;
 
     /// Sends a request. Its payload has been copied or sent when this returns.
     ///
     /// # Errors
-    /// [`SendError::Full`] when there is no room, or what is wrong with the message.
+    /// [`SendError::Full`] when there is no room, or the fault of the message.
     fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError>;
 
     /// Sends a short request of one unit, if that is possible at once and without ado. A caller
@@ -349,8 +349,8 @@ pub trait Conduit: Send + Sync {
     ) -> Result<Injected, SendError>;
 
     /// More of this rank's segment is attached: called before that is published to peers, and once
-    /// a segment is attached. A conduit whose interface must know what peers may reach passes it
-    /// on.
+    /// a segment is attached. A conduit whose interface must know the memory that peers may reach
+    /// forwards the length.
     ///
     /// # Errors
     /// Why it cannot be reached.
@@ -358,8 +358,8 @@ pub trait Conduit: Send + Sync {
         Ok(())
     }
 
-    /// Takes what has arrived and gives it to the sink; returns how many messages and completions.
-    /// Bounded work a call.
+    /// Takes messages that have arrived and gives them to the sink; returns how many messages and
+    /// completions. Bounded work a call.
     fn poll(&self, sink: &mut dyn Sink) -> usize;
 
     /// [`poll`](Self::poll) compiled for one sink, where a conduit offers that.
@@ -370,9 +370,9 @@ pub trait Conduit: Send + Sync {
         self.poll(sink)
     }
 
-    /// Takes what this rank has sent to itself and gives it to the sink; returns how many messages.
-    /// What was there before the call has been given to this sink or to that of another thread on
-    /// return, or is being given. Bounded work a call.
+    /// Takes messages that this rank has sent to itself and gives them to the sink; returns how
+    /// many. On return, messages that were there before the call have been given to this sink or to
+    /// that of another thread, or are being given. Bounded work a call.
     fn poll_own<S: Sink>(&self, sink: &mut S) -> usize
     where
         Self: Sized,
@@ -392,14 +392,14 @@ pub trait Conduit: Send + Sync {
     /// Whether nothing has arrived that a poll would take, and everything that this rank sent has
     /// been handled by its targets. May look at every peer.
     ///
-    /// The default is right where whatever was sent can be seen by its target's
-    /// [`has_work`](Self::has_work) at once, as in shared memory.
+    /// The default is right where the target's [`has_work`](Self::has_work) sees every sent message
+    /// at once, as in shared memory.
     fn is_quiescent(&self) -> bool {
         !self.has_work()
     }
 
     /// Whether a poll that finds nothing has asked the system, and so takes as long as many polls
-    /// of memory: who waits spins less then.
+    /// of memory: a waiting thread spins less then.
     fn polls_ask_system(&self) -> bool {
         false
     }
@@ -416,14 +416,15 @@ pub trait Conduit: Send + Sync {
     }
 
     /// In PAR mode another number after each poll that took something: another thread's poll may
-    /// have taken what a thread waits for, after the thread looked. A conduit whose polls can make
-    /// room, or settle it, without reporting anything to the sink counts those in every mode.
+    /// have taken the message that a thread waits for, after the thread looked. A conduit whose
+    /// polls can make room, or settle it, without reporting anything to the sink counts those in
+    /// every mode.
     fn epoch(&self) -> u32 {
         0
     }
 
-    /// How much of what polls have returned was neither a message nor a completion for the sink,
-    /// such as news of credits. It grows, and may wrap around.
+    /// How many events that polls have counted were neither a message nor a completion for the
+    /// sink, such as news of credits. It grows, and may wrap around.
     fn kept_from_sinks(&self) -> u64 {
         0
     }
@@ -433,9 +434,10 @@ pub trait Conduit: Send + Sync {
     /// are allowed.
     fn sleep(&self, timeout: Option<Duration>, seen: u32);
 
-    /// As [`sleep`](Self::sleep), also returns at once if `come` says that what this thread waits
-    /// for outside of messages is there: it is asked once more when those who bring it know that
-    /// this rank sleeps. A conduit with [`lines`](Self::lines) implements it.
+    /// As [`sleep`](Self::sleep), also returns at once if `come` says that an event outside of
+    /// messages, which this thread waits for, is there: it is asked once more when the threads that
+    /// make the event know that this rank sleeps. A conduit with [`lines`](Self::lines) implements
+    /// it.
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
         if !come() {
             self.sleep(timeout, seen);
@@ -443,8 +445,8 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Has calls of [`sleep`](Self::sleep) return that other threads are in, or will begin with an
-    /// epoch from before. Every conduit does that which [`selector`](crate::selector) can have a
-    /// thread sleep on; for others there is nothing to do.
+    /// epoch from before. Every conduit that [`selector`](crate::selector) can have a thread sleep
+    /// on does so; for others there is nothing to do.
     fn wake(&self) {}
 
     /// Lines in memory that all ranks share, for small collective operations; `None` where there is
@@ -454,21 +456,21 @@ pub trait Conduit: Send + Sync {
         None
     }
 
-    /// What has passed between this rank and `peer`; `None` if nothing has, or the conduit does not
-    /// know. For reports; may be called at any time by any thread.
+    /// Counts of messages between this rank and `peer`; `None` if there were none, or the conduit
+    /// does not know. For reports; may be called at any time by any thread.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let _ = peer;
         None
     }
 
-    /// What is kept for connections, and who has asked for some; `None` where there are none. For
-    /// reports; may be called at any time by any thread.
+    /// Memory kept for connections, and counts of requests for them; `None` where there are none.
+    /// For reports; may be called at any time by any thread.
     fn connections(&self) -> Option<Connections> {
         None
     }
 
-    /// What came to the rank's socket and was dropped; `None` where no datagrams come. For reports;
-    /// may be called at any time by any thread.
+    /// Counts of datagrams that the rank's socket has dropped; `None` where no datagrams come. For
+    /// reports; may be called at any time by any thread.
     fn datagrams(&self) -> Option<Datagrams> {
         None
     }
@@ -476,10 +478,10 @@ pub trait Conduit: Send + Sync {
     /// The exit grace period of a process that is about to end: waits until nothing that it has
     /// sent needs it any more. Over connections that has left by then, over interfaces it has
     /// arrived. Announces the end to peers, which could wait for something. Waits no longer than
-    /// `limit`, which is what the end of the job leaves, nor than the conduit finds worth it, and
+    /// `limit`, the time that the end of the job leaves, nor than the conduit finds worth it, and
     /// for no lock that a handler's thread may hold. Whether nothing needs the process any more.
     ///
-    /// The default is right where what is sent has left when the call that sends it returns.
+    /// The default is right where a message has left when the call that sends it returns.
     fn exit_grace(&self, limit: Duration) -> bool {
         let _ = limit;
         true

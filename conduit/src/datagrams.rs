@@ -1,5 +1,5 @@
-//! What came to the socket of a rank and was dropped, where other processes of the same user can
-//! read it while the job runs.
+//! Counts of datagrams that a rank's socket has dropped, where other processes of the same user can
+//! read them while the job runs.
 //!
 //! A memory file like that of the credits; `argonet info --connections` reads it. Words of 64 bits:
 //!
@@ -36,14 +36,14 @@ impl DatagramGauge {
     }
 }
 
-/// What a rank has dropped.
+/// Datagrams that a rank has dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagrams {
     /// The rank.
     pub rank: u32,
     /// Ranks of the job.
     pub ranks: u32,
-    /// What came and meant nothing.
+    /// Datagrams and records without a meaning.
     pub dropped: Dropped,
 }
 

@@ -1,7 +1,7 @@
 //! The end of a job, as ranks report it to each other over a network: the machine of the system
 //! queue with a clock and a lock.
 //!
-//! Both networks share this; what differs is how a question leaves and how answers are taken
+//! Both networks share this; they differ in how a question leaves and how answers are taken
 //! ([`Way`]). docs/adr/0028 and 0030 say which ranks get a report, and why a job's launchers get
 //! one besides.
 
@@ -25,8 +25,8 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// Looks for answers before that.
 const EAGER_LOOKS: u32 = 64;
 
-/// What a rank does when another says that it ends the job with a code. It is called by a thread
-/// that polls, while that holds locks of the conduit, so it must not call the conduit.
+/// Called when another rank says that it ends the job with a code. The caller is a thread that
+/// polls and holds locks of the conduit, so the function must not call the conduit.
 pub type HearExit = Box<dyn Fn(JobRank, u8) + Send + Sync>;
 
 /// An exit to be reported to other ranks.
@@ -67,8 +67,8 @@ impl fmt::Display for ExitCounts {
 
 /// How the questions of a conduit travel.
 pub(crate) trait Way {
-    /// Calls `ask` with what is kept about `rank` and sends the frame that it may get, if the rank
-    /// can be reached now. Waits for no lock longer than until then.
+    /// Calls `ask` with the slot of `rank` and sends the frame that it may get, if the rank can be
+    /// reached now. Waits for no lock longer than until then.
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>);
 
     /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
@@ -81,7 +81,7 @@ pub(crate) trait Way {
     fn is_gone(&self, rank: JobRank) -> bool;
 }
 
-/// Who is to hear of an exit.
+/// The function that is to hear of an exit.
 #[derive(Default)]
 struct Hearing {
     act: Option<Arc<HearExit>>,
@@ -122,7 +122,7 @@ impl Exits {
         }
     }
 
-    /// What a frame of the system queue meant, once its peer's lock is free again.
+    /// Takes the meaning of a frame of the system queue, once its peer's lock is free again.
     pub(crate) fn heard(&self, from: JobRank, heard: Heard) {
         let is_of_exit = matches!(
             heard,
@@ -216,7 +216,7 @@ mod tests {
         asked: RefCell<Vec<(u32, Frame)>>,
         /// Those that answer.
         answers: &'a dyn Fn(u32) -> bool,
-        /// Those to whom nothing leaves at first.
+        /// Ranks to which no report leaves at first.
         stays: &'a dyn Fn(u32) -> bool,
         most: Cell<usize>,
     }
@@ -281,7 +281,7 @@ mod tests {
 
     // spec P13
     #[test]
-    fn all_are_told_but_who_is_gone_and_at_most_a_window_at_a_time() {
+    fn an_exit_is_reported_to_all_but_gone_ranks_and_a_window_at_a_time() {
         let exits = Exits::new(JobRank(0), 200);
         let others = Others::new(&exits, 200, &|rank| rank != 3);
         exits.report(&exit(Duration::from_secs(60)), &others);
@@ -305,7 +305,7 @@ mod tests {
             ..exit(Duration::from_secs(60))
         };
         let stays = Cell::new(0);
-        // Rank 2 is spared, so 3 is the next; what is for rank 8 leaves at the third look.
+        // Rank 2 is spared, so 3 is the next; the report for rank 8 leaves at the third look.
         let looks = |rank| {
             stays.set(stays.get() + u32::from(rank == 8));
             rank == 8 && stays.get() < 3
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(exits.counts(), due);
         assert_eq!(stays.get(), 3);
 
-        // It is passed on, once, by who has heard of it, and no other code is.
+        // A rank that has heard of a 0 forwards it once, and forwards no other code.
         for (code, reported) in [(0, 5), (7, 0)] {
             let exits = Exits::new(JobRank(0), 30);
             let others = Others {
@@ -343,7 +343,7 @@ mod tests {
 
     // spec P13: the wait is bounded.
     #[test]
-    fn who_never_answers_is_waited_for_no_longer_than_the_limit() {
+    fn a_silent_rank_is_waited_for_no_longer_than_the_limit() {
         let exits = Exits::new(JobRank(0), 200);
         let others = Others::new(&exits, 200, &|_| false);
         exits.report(&exit(Duration::from_millis(20)), &others);
@@ -353,14 +353,14 @@ mod tests {
     }
 
     #[test]
-    fn who_was_told_tells_nobody_and_acts_once_for_each_that_tells() {
+    fn a_heard_exit_is_acted_upon_once_per_rank_and_reported_to_none() {
         let exits = Exits::new(JobRank(0), 3);
         let hears = |from, code| exits.heard(JobRank(from), Heard::Question(Question::Exit(code)));
         let acted = Arc::new(Mutex::new(Vec::new()));
         hears(1, 9);
         let log = Arc::clone(&acted);
         exits.on_exit(Box::new(move |from, code| log.lock().push((from.0, code))));
-        assert_eq!(*acted.lock(), [(1, 9)], "what came early");
+        assert_eq!(*acted.lock(), [(1, 9)], "the early exit");
         hears(2, 4);
         assert_eq!(*acted.lock(), [(1, 9), (2, 4)]);
         let others = Others::new(&exits, 3, &|_| true);

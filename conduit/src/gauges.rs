@@ -1,5 +1,5 @@
-//! What a rank holds, uses, lends and banks, where another process of the same user can read it
-//! while the job runs.
+//! Credits that a rank holds, uses, lends and banks, where another process of the same user can
+//! read them while the job runs.
 //!
 //! A memory file that only this process has open; `argonet info --credits` opens it through
 //! `/proc`. Words of 64 bits:
@@ -37,7 +37,7 @@ impl Gauges {
         Ok(gauges)
     }
 
-    /// What the bank has, and has moved.
+    /// Records the credits that the bank has, and has moved.
     #[cold]
     pub(crate) fn bank(&self, bank: &Bank) {
         let moved = bank.moved();
@@ -47,7 +47,7 @@ impl Gauges {
         self.0.set(6, bank.untouched());
     }
 
-    /// What is held of a peer, and lent to it.
+    /// Records the credits held of a peer, and lent to it.
     #[inline]
     pub(crate) fn peer(&self, rank: u32, figures: Figures, stalls: u64) {
         let of = |count: u16, place: u32| u64::from(count) << (16 * place);
@@ -78,7 +78,8 @@ pub struct PeerCredits {
     pub peer: u32,
     /// Credits of the peer that the rank holds.
     pub held: u16,
-    /// Of them in use when the peer last said what it has handled, or a request last had to wait.
+    /// Of them in use when the peer last reported its handled requests, or a request last had to
+    /// wait.
     pub in_use: u16,
     /// Credits of the rank that the peer holds.
     pub lent: u16,
@@ -97,7 +98,7 @@ pub struct CreditReport {
     pub ranks: u32,
     /// All credits of the rank: its receive space.
     pub total: u32,
-    /// What each peer holds of them at the start.
+    /// Credits that each peer holds of them at the start.
     pub share: u32,
     /// Not lent.
     pub banked: u32,

@@ -1,4 +1,4 @@
-//! What has passed between a rank and a peer, for reports of a job that hangs.
+//! Counts of messages between a rank and a peer, for reports of a job that hangs.
 //!
 //! The numbers are the conduit's own positions, read when a report is made; nothing is counted for
 //! a ledger's sake.
@@ -19,10 +19,10 @@ pub struct ClassLedger {
     pub waiting: bool,
 }
 
-/// What is kept for a peer; nothing where all is shared memory of the job.
+/// Memory that is kept for a peer; none where all is shared memory of the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Held {
-    /// Bytes of what is known of it.
+    /// Bytes of its state.
     pub state_bytes: u64,
     /// Bytes of buffers, which grow with use.
     pub buffer_bytes: u64,
@@ -33,13 +33,13 @@ pub struct Held {
 /// Both classes to and from a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PeerLedger {
-    /// What the numbers count.
+    /// The unit of the numbers.
     pub unit: &'static str,
     /// The class of requests.
     pub requests: ClassLedger,
     /// The class of replies.
     pub replies: ClassLedger,
-    /// What is kept for it.
+    /// Memory that is kept for it.
     pub held: Held,
 }
 

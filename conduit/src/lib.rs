@@ -1,11 +1,11 @@
 //! How ranks reach each other: the [`Conduit`] trait and the conduits behind it.
 //!
 //! A conduit moves active messages in two classes and, where it can, puts and gets. It owns its
-//! peers' state and nothing else: no handler table, no events, and what users set comes as values.
+//! peers' state and nothing else: no handler table, no events; settings of users come as values.
 //! [`smp`] is the one for ranks that share memory, [`tcp`] the one for ranks on different hosts,
 //! [`portals`] the one over matching interfaces; [`selector`] joins shared memory with one of the
-//! others. [`usnic`] has rails of datagrams. [`channel`] makes active messages out of rails between ranks that share no memory.
-//! [`wire`] is what conduits over a wire share.
+//! others. [`channel`] makes active messages out of rails between ranks that share no memory;
+//! [`usnic`] has rails of datagrams. [`wire`] has the parts that conduits over a wire share.
 
 #[cfg(not(loom))]
 pub mod channel;

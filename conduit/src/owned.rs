@@ -11,16 +11,16 @@ use std::time::Instant;
 
 /// A value behind a lock that costs one atomic exchange to take and a plain store to release; in
 /// SEQ, where the conduit's owner lets in one thread alone, a load and two stores. Held for a few
-/// instructions only: who waits for it spins.
+/// instructions only: a waiting thread spins.
 pub(crate) struct Owned<T> {
     held: AtomicU8,
     mode: ThreadMode,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is used by who holds the lock, one thread at a time: `held` is exchanged, or,
-// in SEQ, one thread alone comes here (the promise of the mode; an exit by another thread is turned
-// away, `Portals::may_enter`), and `held` keeps it from using the value twice.
+// SAFETY: only the holder of the lock uses the value, one thread at a time: `held` is exchanged,
+// or, in SEQ, one thread alone comes here (the promise of the mode; an exit by another thread is
+// turned away, `Portals::may_enter`), and `held` keeps it from using the value twice.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
 /// The value, until dropped. Shared and sent as `&mut T` is, so threads share one only if they may
@@ -51,7 +51,7 @@ impl<T> Owned<T> {
     /// The value, if no thread uses it.
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Using<'_, T>> {
-        // A plain load first: looking does not take the line from who has it.
+        // A plain load first: looking does not take the line from the thread that has it.
         (self.held.load(Ordering::Relaxed) == 0 && self.take()).then(|| Using(self, PhantomData))
     }
 
@@ -79,7 +79,7 @@ impl<T> Owned<T> {
 
     #[cold]
     fn wait(&self) {
-        assert!(self.mode.locks(), "what one thread uses is used again");
+        assert!(self.mode.locks(), "the only thread locks a value twice");
         let backoff = Backoff::new();
         while self.held.load(Ordering::Relaxed) != 0 || !self.take() {
             backoff.snooze();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_is_not_there() {
+    fn a_value_in_use_is_not_given_out_again() {
         for mode in [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par] {
             let value = Owned::new(mode, 1);
             let mut using = value.try_lock().unwrap();

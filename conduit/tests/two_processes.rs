@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 const ROUNDS: u32 = 200_000;
 const TOO_LONG: Duration = Duration::from_secs(1);
 
-/// Every so many rounds rank 1 takes its time, longer than until the sleeper's second look: who
-/// does not ring then is not helped by that.
+/// Every so many rounds rank 1 takes its time, longer than until the sleeper's second look: that
+/// look does not make up for a wakeup that was not sent.
 const LATE: u32 = 10_000;
 const SECOND_LOOK: Duration = Duration::from_millis(1);
 

@@ -171,7 +171,7 @@ fn operations(datagram_bytes: usize, sealed: bool, short: f64, long: f64) {
     };
     let seal = if sealed { "sealed" } else { "open" };
     println!("datagrams of {datagram_bytes} bytes, {seal}");
-    let tell = |what: &str, took: f64, raw: f64| {
+    let report = |what: &str, took: f64, raw: f64| {
         println!(
             "  {what:<36} {took:9.1} us, {:.2} of plain datagrams",
             took / raw
@@ -181,17 +181,17 @@ fn operations(datagram_bytes: usize, sealed: bool, short: f64, long: f64) {
         put(8);
         slept();
     });
-    tell("put 8 B, acknowledged, asleep", took, short);
+    report("put 8 B, acknowledged, asleep", took, short);
     let took = time(9, 2000, || {
         put(8);
         looked();
     });
-    tell("put 8 B, acknowledged, looking", took, short);
+    report("put 8 B, acknowledged, looking", took, short);
     let took = time(9, 200, || {
         a.get_region(gets, part(LONG), target).expect("get");
         slept();
     });
-    tell("get 64 KiB, asleep", took, long);
+    report("get 64 KiB, asleep", took, long);
     let took = time(5, 20, || {
         (0..16).for_each(|_| put(BUFFER));
         (0..16).for_each(|_| slept());

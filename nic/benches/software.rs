@@ -38,7 +38,7 @@ fn main() {
     let portal = b
         .portal_alloc(PortalOptions::default(), None, None)
         .expect("portal");
-    let told = b.queue_alloc(1 << 10).expect("queue");
+    let target_queue = b.queue_alloc(1 << 10).expect("queue");
     let matching = |bits| Matching {
         bits,
         ignore: !0xf,
@@ -51,7 +51,7 @@ fn main() {
             start: false,
             end: true,
         },
-        queue: Some(told),
+        queue: Some(target_queue),
         ..Entry::OPEN
     };
     // SAFETY: the buffers live as long as the interface and the benchmark does not read them.
@@ -115,7 +115,7 @@ fn main() {
         "put 8 B, event at target  {:8.1} ns",
         time(20_000, || {
             put(8, 2, Ack::None);
-            b.queue_get(told).expect("queue").expect("event");
+            b.queue_get(target_queue).expect("queue").expect("event");
         })
     );
     let mut elsewhere = vec![0_u8; BUFFER as usize];

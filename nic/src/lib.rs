@@ -1,14 +1,14 @@
-//! Network interfaces: what conduits drive.
+//! Network interfaces, which conduits drive.
 //!
 //! Each kind of interface is a module with a trait that says what the hardware does, and its
 //! implementations: one in software, which runs wherever ranks share memory and makes faults on
 //! demand, and bindings to libraries that are loaded when a job starts. A conduit is generic over
 //! the trait and asks for features, never for the implementation.
 //!
-//! * [`portals`] — matching interfaces, as of Portals 3.3 and Portals 4.
-//! * [`datagram`] — interfaces that lose, repeat and reorder what they carry.
-//! * [`reliable`] — what interfaces in software stand on between hosts: records over datagrams
-//!   that may be lost.
+//! * [`portals`]: matching interfaces, as of Portals 3.3 and Portals 4.
+//! * [`datagram`]: interfaces that lose, repeat and reorder what they carry.
+//! * [`reliable`]: records over datagrams that may be lost: the base of interfaces in software
+//!   between hosts, and of rails.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("descriptors name memory by 64-bit addresses");

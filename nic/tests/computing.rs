@@ -40,12 +40,12 @@ const END: Events = Events {
     end: true,
 };
 const PORTAL: PortalIndex = PortalIndex(0);
-/// Match bits: an entry that reports nothing, one that reports to its owner, and how many messages
-/// that gets.
+/// Match bits: an entry that reports nothing, one that reports to its owner, and the number of
+/// messages for the latter.
 const PLAIN: u64 = 1;
-const TELLING: u64 = 2;
+const REPORTING: u64 = 2;
 const MESSAGES: u64 = 8;
-/// In the plain entry: a sum, then what was put last.
+/// In the plain entry: a sum, then the word that was put last.
 const SUM: u64 = 0;
 const PUT: u64 = 64;
 /// One that moves under the lock and one that does not.
@@ -75,7 +75,7 @@ fn set_word(nic: &Software, at: u64, value: u64) {
     unsafe { bulk::copy(memory(nic).as_ptr().add(at as usize), bytes.as_ptr(), 8) };
 }
 
-/// The target: makes its entries, computes, and says what it finds then.
+/// The target: makes its entries, computes, and prints the words and events that it finds then.
 fn target(path: &str) -> ExitCode {
     let file = File::options().read(true).write(true).open(path);
     let nic = open(file.expect("the file of the interfaces"), 1);
@@ -83,12 +83,12 @@ fn target(path: &str) -> ExitCode {
     let options = PortalOptions::default();
     let portal = nic.portal_alloc(options, Some(queue), Some(PORTAL));
     assert_eq!(portal.expect("portal"), PORTAL);
-    let telling = Entry {
+    let reporting = Entry {
         events: END,
         queue: Some(queue),
         ..Entry::OPEN
     };
-    for (bits, entry) in [(PLAIN, Entry::OPEN), (TELLING, telling)] {
+    for (bits, entry) in [(PLAIN, Entry::OPEN), (REPORTING, reporting)] {
         let matching = Matching {
             bits,
             ignore: 0,
@@ -112,19 +112,19 @@ fn target(path: &str) -> ExitCode {
     while begun.elapsed() < SPIN {
         core::hint::spin_loop();
     }
-    let mut told = 0;
+    let mut events = 0;
     while let Some(event) = nic.queue_get(queue).expect("queue") {
         assert_eq!(
             (event.kind, event.outcome),
             (EventKind::PutEnd, Outcome::Done)
         );
-        told += 1;
+        events += 1;
     }
-    println!("{} {} {told}", word(&nic, SUM), word(&nic, PUT));
+    println!("{} {} {events}", word(&nic, SUM), word(&nic, PUT));
     ExitCode::SUCCESS
 }
 
-/// What begins operations.
+/// The rank that begins operations.
 struct Initiator {
     nic: Software,
     queue: Queue,
@@ -181,7 +181,7 @@ impl Initiator {
             let get = nic.get_region(self.from, part(back, len), target(PLAIN, PUT));
             get.expect("get");
             self.complete(EventKind::ReplyEnd);
-            assert_eq!(word(nic, back), number, "what was put comes back");
+            assert_eq!(word(nic, back), number, "the bytes put come back");
         }
         set_word(nic, 0, 1);
         let (sum, words) = (AtomicOp::Sum, AtomicKind::U64);
@@ -192,7 +192,7 @@ impl Initiator {
         self.complete(EventKind::ReplyEnd);
         assert_eq!(word(nic, fetched), number - 1, "the sum before");
         if number <= MESSAGES {
-            let to = target(TELLING, 1024);
+            let to = target(REPORTING, 1024);
             let put = nic.put_region(self.from, part(0, 8), Ack::Event, to, number);
             put.expect("put");
             self.complete(EventKind::Ack);
@@ -246,7 +246,7 @@ fn main() -> ExitCode {
         .split_whitespace()
         .map(|number| number.parse().expect("numbers"))
         .collect();
-    let &[sum, put, told] = found.as_slice() else {
+    let &[sum, put, events] = found.as_slice() else {
         panic!("the target says {line:?}");
     };
     assert!(child.wait().expect("the target").success());
@@ -254,7 +254,7 @@ fn main() -> ExitCode {
     let seen = rounds / 2..=rounds;
     assert!(seen.contains(&sum), "{rounds} rounds, sum {sum}");
     assert!(seen.contains(&put), "{rounds} rounds, last {put}");
-    assert_eq!(told, MESSAGES, "messages that the target was told of");
+    assert_eq!(events, MESSAGES, "messages that were reported to the target");
     assert!(
         initiator.nic.status(Register::Direct) >= rounds,
         "the short way"

@@ -1,9 +1,9 @@
 //! A rank is killed at every step that it takes inside of interfaces, and the others go on: no lock
-//! stays, no entry waits for ever, what queues and entries say agrees.
+//! stays, no entry waits for ever, and queues and entries agree.
 //!
 //! Processes: rank 1, this one, is the target and survives; rank 0 is a child that begins
-//! operations and kills itself at some step; rank 2 is a child that comes upon what rank 0 left,
-//! and kills itself at some step of mending it.
+//! operations and kills itself at some step; rank 2 is a child that mends the state that rank 0
+//! left, and kills itself at some step of it.
 
 use argonet_base::JobRank;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
@@ -73,10 +73,10 @@ fn matching(bits: u64) -> Matching {
     }
 }
 
-/// What the target has made.
+/// Objects that the target has made.
 struct Target1 {
     nic: Software,
-    told: Queue,
+    queue: Queue,
     portal: PortalIndex,
     /// Two receive buffers of three messages each, an entry over plain memory, one that reports
     /// ends, one for one long message.
@@ -86,21 +86,21 @@ struct Target1 {
 impl Target1 {
     fn new(file: &OwnedFd) -> Self {
         let nic = open(file, 1, FaultRules::default());
-        let told = nic.queue_alloc(DEPTH).expect("queue");
+        let queue = nic.queue_alloc(DEPTH).expect("queue");
         let portal = nic
-            .portal_alloc(PortalOptions::default(), Some(told), None)
+            .portal_alloc(PortalOptions::default(), Some(queue), None)
             .expect("portal");
         let receive = Entry {
             managed: Managed::Local {
                 min_free_bytes: 100,
             },
             auto_unlink: true,
-            ..noisy(told)
+            ..noisy(queue)
         };
         let once = Entry {
             threshold: Some(1),
             auto_unlink: true,
-            ..noisy(told)
+            ..noisy(queue)
         };
         let attach = |at, len, bits, entry| {
             // SAFETY: the buffers live as long as the interface and are touched by `bulk` and
@@ -121,22 +121,22 @@ impl Target1 {
             attach(0, 300, 1, receive),
             attach(512, 300, 1, receive),
             attach(1024, 1024, 2, Entry::OPEN),
-            attach(2048, 1024, 3, noisy(told)),
+            attach(2048, 1024, 3, noisy(queue)),
             attach(4096, 100_000, 4, once),
         ];
         Self {
             nic,
-            told,
+            queue,
             portal,
             entries,
         }
     }
 }
 
-fn noisy(told: Queue) -> Entry {
+fn noisy(queue: Queue) -> Entry {
     Entry {
         events: END,
-        queue: Some(told),
+        queue: Some(queue),
         ..Entry::OPEN
     }
 }
@@ -153,7 +153,7 @@ fn bind(nic: &Software) -> (Queue, DescriptorHandle) {
     (queue, from.expect("descriptor"))
 }
 
-/// What rank 0 does: every way to a target, and its own tables.
+/// The work of rank 0: every way to a target, and its own tables.
 fn operate(nic: &Software) {
     let (queue, from) = bind(nic);
     let portal = PortalIndex(0);
@@ -201,7 +201,7 @@ fn operate(nic: &Software) {
     nic.unlink(entry.expect("entry")).expect("unlink");
 }
 
-/// Runs `f` in a child, whose exit status 0 is that `f` has returned.
+/// Runs `f` in a child, which exits with 0 if `f` has returned.
 fn child(f: impl FnOnce()) -> Pid {
     // SAFETY: this process has one thread, so the child may do everything.
     let pid = unsafe { libc::fork() };
@@ -210,7 +210,7 @@ fn child(f: impl FnOnce()) -> Pid {
         // SAFETY: asks for a signal; touches no memory.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
         f();
-        // SAFETY: ends the child without what the parent has registered.
+        // SAFETY: ends the child without the functions that the parent has registered.
         unsafe { libc::_exit(0) };
     };
     pid
@@ -234,7 +234,7 @@ fn drain(nic: &Software, queue: Queue) -> Vec<Event> {
     .collect()
 }
 
-/// What the target's queue says agrees with what its entries are.
+/// The events of the target's queue agree with the state of its entries.
 fn check(target: &Target1, context: &str) {
     let nic = &target.nic;
     // SAFETY: as for entries.
@@ -242,10 +242,10 @@ fn check(target: &Target1, context: &str) {
     // Before any list changes.
     let plain = put_plain(nic, target.portal, from);
     assert_eq!(plain, 1, "{context}: the short way stays closed");
-    let told = drain(nic, target.told);
+    let events = drain(nic, target.queue);
     let mut ends = BTreeMap::<u64, u64>::new();
     let mut left = BTreeMap::<u64, u64>::new();
-    for event in &told {
+    for event in &events {
         let counts = if event.kind == EventKind::Unlink {
             &mut left
         } else {
@@ -260,7 +260,7 @@ fn check(target: &Target1, context: &str) {
     for (n, entry) in target.entries.iter().enumerate() {
         let object = entry.to_bits();
         let ended = ends.get(&object).copied().unwrap_or(0);
-        let context = format!("{context}, entry {n}: {told:#?}");
+        let context = format!("{context}, entry {n}: {events:#?}");
         match nic.carried(*entry) {
             Ok(carried) => {
                 let counted = carried.puts + carried.gets + carried.atomics;
@@ -293,7 +293,7 @@ fn check(target: &Target1, context: &str) {
             matching(1),
             memory(nic, 0),
             64,
-            noisy(target.told),
+            noisy(target.queue),
         )
     }
     .expect("entry");
@@ -301,7 +301,7 @@ fn check(target: &Target1, context: &str) {
         let to = to(1, portal, 1);
         nic.put(from, Ack::None, to, 0).expect("put");
     }
-    assert_eq!(drain(nic, target.told).len() as u64, DEPTH, "{context}");
+    assert_eq!(drain(nic, target.queue).len() as u64, DEPTH, "{context}");
     assert_eq!(nic.status(Register::EventsDropped), 0, "{context}");
 }
 
@@ -342,7 +342,7 @@ fn die(step: u64, second: Option<u64>) -> bool {
         mend(&target, 2);
     }
     mend(&target, 0);
-    // The interface of who died can be used by others, too: its lock was held perhaps.
+    // Others can use the interface of the dead rank, too: its lock was held perhaps.
     let nic = &target.nic;
     // SAFETY: as for entries.
     let from = unsafe { nic.bind(memory(nic, 0), 64, Descriptor::SILENT) }.expect("descriptor");

@@ -1,4 +1,4 @@
-//! Two ranks in one process, over the loopback interface, and what benches compare with.
+//! Two ranks in one process, over the loopback interface, and measurements beside a limit.
 #![allow(dead_code, reason = "each bench uses some of it")]
 
 pub(crate) mod compare;
@@ -94,7 +94,7 @@ pub(crate) fn ranks(sizes: ChannelSizes) -> ([Tcp; 2], [OwnSegment; 2]) {
     ([a, b], [segment_a, segment_b])
 }
 
-/// Counts, and answers what asks.
+/// Counts messages, and answers those that ask.
 #[derive(Default)]
 pub(crate) struct Count {
     pub(crate) messages: u64,

@@ -8,7 +8,7 @@ use argonet_settings::Settings;
 /// Bytes of a credit.
 pub(crate) const CREDIT_BYTES: usize = 256;
 
-/// What the largest request needs.
+/// Credits of the largest request.
 const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
 
 /// Credits: how much of a rank's receive space each peer may use, 256 bytes a credit, the same on
@@ -47,7 +47,7 @@ impl Default for ChannelCredits {
 }
 
 impl ChannelCredits {
-    /// What the settings say; `None` without flow control. argonet's own names come before those of
+    /// Reads the settings; `None` without flow control. argonet's own names come before those of
     /// GASNet's Portals conduit.
     #[must_use]
     pub fn from_settings(given: &Settings) -> Option<Self> {
@@ -94,7 +94,7 @@ impl ChannelCredits {
     /// Rules of the machine.
     #[must_use]
     pub fn rules(&self) -> Rules {
-        // What does not fit 16 bits is refused by the plan.
+        // The plan refuses a number beyond 16 bits.
         let most = u16::try_from(self.most).unwrap_or(u16::MAX);
         Rules {
             costs: Costs {

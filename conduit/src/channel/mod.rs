@@ -1,10 +1,10 @@
 //! Active messages, puts and gets between ranks that share no memory, over rails.
 //!
-//! Each rank of a pair has a stream to the other (`stream`), made of frames (`frame`). What a peer
-//! has not taken is kept, so that any rail can carry it again. Puts and gets are frames, and the
-//! table of `operations` says which of them are pending. [`ChannelCredits`] says how much of a
-//! rank's receive space each peer may use. All of this is without I/O and clock. [`Channel`] drives
-//! it (`driver`) over what implements [`Rails`](rail::Rails).
+//! Each rank of a pair has a stream to the other (`stream`), made of frames (`frame`). Bytes that a
+//! peer has not taken are kept, so that any rail can carry them again. Puts and gets are frames,
+//! and the table of `operations` says which of them are pending. [`ChannelCredits`] says how much
+//! of a rank's receive space each peer may use. All of this is without I/O and clock. [`Channel`]
+//! drives it (`driver`) over what implements [`Rails`](rail::Rails).
 
 mod credits;
 pub(crate) mod driver;
@@ -29,7 +29,7 @@ const LONGEST_BYTES: usize = 1 << 30;
 /// a peer sends goes through the same code first.
 ///
 /// # Errors
-/// What cannot be used.
+/// The frame cannot be used.
 pub fn frames_in(bytes: &[u8], read_bytes: usize) -> Result<usize, RecordError> {
     let mut receive_stream = ReceiveStream::new(LONGEST_BYTES);
     let mut count = 0;

@@ -15,7 +15,7 @@ pub(crate) const MOST_EXTENTS: usize = 32;
 /// it.
 const TOGETHER_BYTES: u64 = 4 << 10;
 
-/// Frames whose taking by the peer is to be reported.
+/// Frames that are to be reported when the peer has taken them.
 #[derive(Debug)]
 struct Sent {
     /// Positions of the stream: the first frame's beginning, the last one's end.
@@ -57,7 +57,7 @@ enum What {
     Get { key: u32 },
 }
 
-/// What is to be done with the data of a get.
+/// The destination of the data of a get.
 pub(crate) enum Data {
     /// It goes there.
     Place(UserPlace),
@@ -289,7 +289,7 @@ impl Operations {
         })
     }
 
-    /// A fragment of a get has been answered; what is complete by that.
+    /// A fragment of a get has been answered; returns the operation that is complete by that.
     ///
     /// # Errors
     /// More has been answered than was asked for.
@@ -316,7 +316,7 @@ impl Operations {
         Ok((!refused).then_some(op))
     }
 
-    /// The peer refuses what began at a position of the stream.
+    /// The peer refuses the frame that began at a position of the stream.
     ///
     /// # Errors
     /// There is nothing that it can refuse.
@@ -399,8 +399,8 @@ mod tests {
         implicit: false,
     };
 
-    /// What a peer's gets are answered with may lie in the stream for ever: more is asked for as
-    /// some is taken.
+    /// Answers to a peer's gets may lie in the stream for ever: the peer asks for more as it takes
+    /// some.
     #[test]
     fn answers_to_gets_do_not_keep_a_put_waiting() {
         let mut bytes = [0; 1];

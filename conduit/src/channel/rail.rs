@@ -1,5 +1,5 @@
-//! What carries the stream of a channel: [`Rail`], one way to one peer, and [`Rails`], those of one
-//! kind that a rank has.
+//! Carriers of a channel's streams: [`Rail`], one way to one peer, and [`Rails`], those of one kind
+//! that a rank has.
 //!
 //! Rails say which of them have something ([`Rails::ready`]), and the channel reads and writes
 //! them. It calls [`Rails::want`], [`Rails::open`], [`Rails::close`], [`Rails::heard`],
@@ -55,21 +55,21 @@ impl RailId {
 /// be used at once, each by one thread at a time.
 ///
 /// # Safety
-/// What [`write`](Self::write) and [`read`](Self::read) return is at most what the pieces have
-/// together, and they use no piece after they have returned: the channel gives out places of the
-/// client's memory, which the client frees when the operation is complete.
+/// [`write`](Self::write) and [`read`](Self::read) return at most the length of all pieces, and
+/// they use no piece after they have returned: the channel gives out places of the client's memory,
+/// which the client frees when the operation is complete.
 pub unsafe trait Rail: Clone + Send + Sync + 'static {
-    /// Writes what it takes at once; how much, and at least one byte.
+    /// Writes the bytes that it takes at once; how much, and at least one byte.
     ///
     /// # Safety
     /// All pieces can be read.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] where it takes nothing now, [`io::ErrorKind::Interrupted`], or
-    /// what has become of it.
+    /// the reason of its end.
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize>;
 
-    /// Reads what is there; how much. 0 is the end of the rail.
+    /// Reads the bytes that are there; how much. 0 is the end of the rail.
     ///
     /// # Safety
     /// All pieces can be written.
@@ -78,8 +78,8 @@ pub unsafe trait Rail: Clone + Send + Sync + 'static {
     /// As [`write`](Self::write).
     unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize>;
 
-    /// Ends it for both peers: what is read next is its end. A channel that finds that asks for
-    /// another.
+    /// Ends it for both peers: the next read finds the end. A channel that finds the end asks for
+    /// another rail.
     fn shut(&self);
 
     /// Bytes that were written and that the peer's host has not acknowledged, where that is known.
@@ -88,13 +88,13 @@ pub unsafe trait Rail: Clone + Send + Sync + 'static {
         0
     }
 
-    /// What is known of the peer's host; `None` where the rail finds its end by itself.
+    /// The silence of the peer's host; `None` where the rail finds its end by itself.
     fn vital(&self) -> Option<Vital> {
         None
     }
 }
 
-/// What is known of the host at the other end of a rail.
+/// Whether the host at the other end of a rail owes an acknowledgement, and how long it is silent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vital {
     /// The peer's host has been sent something that it must acknowledge, and has not.
@@ -119,7 +119,7 @@ pub struct NewRail<R> {
     pub received: u64,
 }
 
-/// What has become of a wish for a rail.
+/// Outcome of a wish for a rail.
 #[derive(Debug)]
 pub enum Made<R> {
     /// A rail, asked for or accepted.
@@ -217,10 +217,10 @@ pub trait Rails: Send + Sync + 'static {
     /// again changes nothing.
     fn want(&self, id: RailId);
 
-    /// Takes one that was made since. `received` says up to which byte this rank has taken a peer's
-    /// stream; the peer learns that when the rail is made. What there is of the rail before it
-    /// needs not end first: what is taken from that meanwhile is passed over when it comes again,
-    /// and nothing is read from it once the next is here.
+    /// Takes a rail that was made since. `received` says up to which byte this rank has taken a
+    /// peer's stream; the peer learns that when the rail is made. The rail before it need not end
+    /// first: bytes taken from it meanwhile are passed over when they come again, and it is not
+    /// read any more once the next is here.
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<Self::Rail>>;
 
     /// The channel uses a rail from now on: [`ready`](Self::ready) finds it, and a thread that is
@@ -253,7 +253,7 @@ pub trait Rails: Send + Sync + 'static {
     /// Whether any rail has something to read, or was made; if so, the next poll asks for all.
     fn has_ready(&self) -> bool;
 
-    /// Before a sleep: whatever [`heard`](Self::heard) has left out ends it, too.
+    /// Before a sleep: rails that [`heard`](Self::heard) has left out end it, too.
     fn arm(&self) {}
 
     /// A sleep ends, or does not any more, when a rail takes more; one that a thread is in already,
@@ -271,7 +271,7 @@ pub trait Rails: Send + Sync + 'static {
     fn forget_wakeups(&self);
 
     /// The time by which the rails live, in ns since some beginning; `None` is the system's. Where
-    /// they have a time of their own, the channel has no threads: what was gathered leaves with the
+    /// they have a time of their own, the channel has no threads: gathered messages leave with the
     /// rank's next poll.
     #[inline]
     fn virtual_ns(&self) -> Option<u64> {
@@ -288,8 +288,8 @@ pub trait Rails: Send + Sync + 'static {
         0
     }
 
-    /// Who has asked for rails, and why they were sent away; `None` while another thread is at
-    /// them.
+    /// Counts of peers and strangers that have asked for rails, and of refusals by reason; `None`
+    /// while another thread holds them.
     fn callers(&self) -> Option<GateCounts> {
         Some(GateCounts::default())
     }

@@ -1,13 +1,13 @@
-//! Who asked a rank for connections, and why some were dropped.
+//! Counts of connections that a rank was asked for, and of drops by reason.
 
 use core::fmt;
 
-/// What the gate of a rank has counted since it was made.
+/// Counts of a rank's gate since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GateCounts {
     /// Connections that were accepted.
     pub seen: u64,
-    /// That proved to be of the job.
+    /// Connections whose peer proved to be of the job.
     pub proven: u64,
     /// Dropped at once: all places were taken.
     pub full: u64,
@@ -30,7 +30,7 @@ pub struct GateCounts {
 }
 
 impl GateCounts {
-    /// How many were dropped, whatever the reason.
+    /// How many were dropped, for all reasons.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.to_words()[2..].iter().sum()

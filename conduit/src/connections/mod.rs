@@ -1,5 +1,5 @@
-//! What a rank keeps for its connections, and what has come to its doors, where other processes of
-//! the same user can read it while the job runs.
+//! The memory that a rank keeps for its connections, and the counts of its gate, where other
+//! processes of the same user can read them while the job runs.
 //!
 //! A memory file like that of the credits; `argonet info --connections` reads it. Words of 64 bits:
 //!
@@ -27,7 +27,7 @@ const HEAD: usize = 4;
 /// The memory file.
 pub(crate) struct Doors {
     words: Words,
-    /// What the file was last written for. A hint.
+    /// The state that the file was last written for. A hint.
     recorded: AtomicU64,
 }
 
@@ -43,14 +43,14 @@ impl Doors {
         Ok(Self { words, recorded })
     }
 
-    /// What the file says.
+    /// Reads the file.
     pub(crate) fn read(&self) -> Connections {
         Connections::of(&self.words.all()).unwrap_or_default()
     }
 
-    /// Records so many peers used and rails open, and who has come, if any of that has changed:
-    /// `came` changes with `callers`, which are not there while another thread is at them. The next
-    /// call records them then.
+    /// Records so many peers used and rails open, and the counts of the gate, if any of that has
+    /// changed: `came` changes with `callers`, which are not there while another thread is at them.
+    /// The next call records them then.
     #[inline]
     pub(crate) fn record(
         &self,
@@ -91,9 +91,9 @@ pub struct Connections {
     pub unused_bytes: u32,
     /// Bytes kept for a peer that was used, beside those and its buffers.
     pub used_bytes: u32,
-    /// Who has come.
+    /// Counts of the gate.
     pub callers: GateCounts,
-    /// What the peers that were used hold together; `None` where that is not known, as it is to
+    /// Memory that the peers that were used hold together; `None` where it is not known, as in
     /// other processes.
     pub held: Option<Held>,
 }

@@ -1,4 +1,4 @@
-//! What of a rank is in use: for reports, and for tests that nothing is lost.
+//! Counts of a rank's resources in use: for reports, and for tests that nothing is lost.
 
 use super::core::Portals;
 use super::large::Large;
@@ -8,8 +8,8 @@ use argonet_nic::portals::Portals as Interface;
 use core::fmt;
 use core::sync::atomic::Ordering;
 
-/// What is not free of a rank's tickets, chunks, slots and buffers, and what waits. All 0 where
-/// nothing is under way.
+/// Tickets, chunks, slots and buffers of a rank that are not free, and messages that wait. All 0
+/// where nothing is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InUse {
     /// Tickets of messages.
@@ -30,7 +30,7 @@ pub struct InUse {
     pub received: u32,
     /// Messages of which a half is missing.
     pub halves: u32,
-    /// What is to be sent again, or reported.
+    /// Messages that are to be sent again, or errors to be reported.
     pub again: u32,
     /// Questions of the system queue that are not answered.
     pub questions: u32,
@@ -91,7 +91,7 @@ pub struct Lent {
 }
 
 impl<N: Interface> Portals<N> {
-    /// What of this rank is in use now.
+    /// This rank's resources in use now.
     #[must_use]
     pub fn in_use(&self) -> InUse {
         let sizes = &self.sizes;
@@ -143,8 +143,8 @@ impl<N: Interface> Portals<N> {
         })
     }
 
-    /// What this rank and a peer know of each other's credits; `None` without flow control and
-    /// before the first message.
+    /// Credits lent between this rank and a peer, as this rank knows them; `None` without flow
+    /// control and before the first message.
     #[must_use]
     pub fn credit(&self, peer: JobRank) -> Option<Figures> {
         let state = self.used(peer)?.state.lock();

@@ -1,4 +1,4 @@
-//! What is sent again: it found no room, no entry, or no credits at its target.
+//! Messages that are sent again: they found no room, no entry, or no credits at their target.
 
 use super::core::{Again, Portals};
 use super::wire::Head;
@@ -7,7 +7,7 @@ use argonet_base::JobRank;
 use argonet_nic::portals::{NicError, Portals as Interface};
 use core::sync::atomic::Ordering;
 
-/// What is sent again, and whether the interface has refused it before: another refusal is
+/// A message to be sent again, and whether the interface has refused it before: another refusal is
 /// reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pending {
@@ -33,13 +33,13 @@ impl<N: Interface> Portals<N> {
         self.agains.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sends again what found no room or no entry.
+    /// Sends messages again that found no room or no entry.
     #[cold]
     pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) {
         self.take_failures().into_iter().for_each(&mut fails);
         let all = core::mem::take(&mut *self.again.lock());
         for Pending { what, refused } in all {
-            // What stays stays counted: a thread that saw none would sleep for long.
+            // A message that stays stays counted: a thread that saw none would sleep for long.
             let stays = match self.try_one(what) {
                 Ok(true) => None,
                 Ok(false) => Some(Pending { what, refused }),
@@ -67,9 +67,9 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Whether it could be sent now; to whom, and why not, if the interface refuses it.
+    /// Whether it could be sent now; its target, and the error, if the interface refuses it.
     fn try_one(&self, what: Again) -> Result<bool, (JobRank, NicError)> {
-        let told = |to: JobRank, result: Result<(), NicError>| match result {
+        let outcome = |to: JobRank, result: Result<(), NicError>| match result {
             Ok(()) => Ok(true),
             Err(error) => Err((to, error)),
         };
@@ -92,26 +92,26 @@ impl<N: Interface> Portals<N> {
                 };
                 sent.bits = Head { credits, ..head }.bits();
                 self.send_chunks.note(chunk, sent);
-                told(sent.to, self.put_request(chunk, &sent))
+                outcome(sent.to, self.put_request(chunk, &sent))
             }
             // It has kept its ticket.
             Again::Request(chunk) => match self.send_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_request(chunk, &sent)),
+                Some(sent) => outcome(sent.to, self.put_request(chunk, &sent)),
                 None => Ok(true),
             },
             Again::Reply(chunk) => match self.reply_chunks.sent(chunk) {
-                Some(sent) => told(sent.to, self.put_reply(chunk, &sent)),
+                Some(sent) => outcome(sent.to, self.put_reply(chunk, &sent)),
                 None => Ok(true),
             },
             Again::Operation(handle) => match self.table.transfer(handle) {
-                Some(transfer) => told(transfer.to, self.issue(handle, &transfer)),
+                Some(transfer) => outcome(transfer.to, self.issue(handle, &transfer)),
                 None => Ok(true),
             },
-            Again::System(to, word) => told(to, self.put_system(to, word)),
+            Again::System(to, word) => outcome(to, self.put_system(to, word)),
             Again::Buffers => match self.link_buffers() {
-                // Others have what there is.
+                // Other users hold all resources.
                 Err(NicError::NoSpace { .. }) => Ok(false),
-                linked => told(self.rank, linked),
+                linked => outcome(self.rank, linked),
             },
             Again::Release => {
                 let Some((descriptor, memory)) = self.unreleased.lock().pop() else {
@@ -123,7 +123,7 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Takes back what will not be sent.
+    /// Takes back the resources of a message that will not be sent.
     fn give_up(&self, what: Again) {
         match what {
             Again::Request(chunk) | Again::Refused(chunk) => {

@@ -1,4 +1,4 @@
-//! What has come and waits for its other half, and where it lies.
+//! Halves of messages that wait for the other half, and where they lie.
 
 use super::large::{Large, Lies};
 use super::stock::Stock;
@@ -28,7 +28,7 @@ impl Parsed {
     /// Reads the `moved` bytes at `from`.
     ///
     /// # Errors
-    /// They are not what the head says.
+    /// They do not agree with the head.
     ///
     /// # Safety
     /// They can be read.
@@ -132,14 +132,14 @@ pub(super) struct Half {
     pub(super) len: usize,
 }
 
-/// What arrives by the queue of requests.
+/// State of arrivals by the queue of requests.
 pub(super) struct Arrivals {
     pub(super) requests: Stock,
     pub(super) large: Large,
     pub(super) halves: LidCache<Request, Half>,
 }
 
-/// What arrives by the queue that is safe to poll.
+/// State of arrivals by the queue that is safe to poll.
 pub(super) struct Returns {
     pub(super) large: Large,
     pub(super) halves: LidCache<Reply, Half>,

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 /// handled.
 ///
 /// A rank sends the parts of a payload in their order, and no other payload of a kind before the
-/// last is acknowledged. So there is one of each sender at most, and whatever comes is copied at
-/// once: no sender waits for another.
+/// last is acknowledged. So there is one of each sender at most, and each part is copied at once:
+/// no sender waits for another.
 pub(super) struct Assembly {
     /// By sender.
     partial: BTreeMap<u32, Partial>,
@@ -58,7 +58,7 @@ impl Room {
 /// Why a part cannot be used.
 #[derive(Debug)]
 pub(super) enum PartError {
-    /// It is not what its sender may send.
+    /// Its sender may not send it.
     Broken(RecordError),
     /// The system gives no memory.
     NoMemory(std::io::Error),

@@ -1,4 +1,5 @@
-//! Chunks that messages are sent from, and what was sent, so that it can be sent again.
+//! Chunks that messages are sent from, and records of those messages, so that they can be sent
+//! again.
 
 use super::resources::Pieces;
 use crate::owned::Owned;
@@ -26,14 +27,14 @@ pub(super) struct Chunks {
     start: NonNull<u8>,
     chunk_bytes: usize,
     pub(super) descriptor: DescriptorHandle,
-    /// By chunk: what was sent from it and is not answered.
+    /// By chunk: the message that was sent from it and is not answered.
     sent: Box<[Owned<Option<Sent>>]>,
 }
 
 // SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by
 // atomics and `bulk` only.
 unsafe impl Send for Chunks {}
-// SAFETY: as above; a chunk is written by who has taken it.
+// SAFETY: as above; only the taker of a chunk writes it.
 unsafe impl Sync for Chunks {}
 
 impl Chunks {
@@ -96,7 +97,7 @@ impl Chunks {
         unsafe { bulk::copy(self.memory(chunk).as_ptr().add(at), from, len) };
     }
 
-    /// Notes what is sent from a chunk.
+    /// Records the message that is sent from a chunk.
     #[inline]
     pub(super) fn note(&self, chunk: u32, sent: Sent) {
         if let Some(place) = self.sent.get(chunk as usize) {
@@ -108,7 +109,7 @@ impl Chunks {
         *self.sent.get(chunk as usize)?.lock()
     }
 
-    /// What was sent from a chunk to this rank, which is no more under way.
+    /// Takes the message that was sent from a chunk to rank `by`: it is not under way any more.
     #[inline]
     pub(super) fn answered(&self, chunk: u32, by: JobRank) -> Option<Sent> {
         let mut sent = self.sent.get(chunk as usize)?.lock();

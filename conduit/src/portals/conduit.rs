@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Name as in `--conduit`.
 pub const NAME: &str = "portals";
 
-/// What the conduit does itself, over any interface.
+/// Operations that the conduit does itself, over any interface.
 pub const CAPABILITIES: Capabilities = Capabilities {
     put: true,
     get: true,
@@ -27,8 +27,8 @@ pub const CAPABILITIES: Capabilities = Capabilities {
     completes_at_injection: false,
 };
 
-/// The longest that a process which ends waits for peers that do not confirm what it sent: that may
-/// take a datagram that is sent again.
+/// The longest wait of an ending process for peers that do not confirm its messages: a confirmation
+/// may take a datagram that is sent again.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The same where this rank has reported its exit to others that have not confirmed it: they may

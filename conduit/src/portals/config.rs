@@ -30,8 +30,8 @@ pub(super) const HELD_TICKETS: u32 = 2;
 /// Least tickets: those, and two for a request in two messages.
 const LEAST_TICKETS: u32 = HELD_TICKETS + 2;
 
-/// Sizes and limits. What GASNet's Portals conduit calls `GASNET_PORTAL_*`, with the same defaults
-/// where that has any.
+/// Sizes and limits: the `GASNET_PORTAL_*` of GASNet's Portals conduit, with the same defaults
+/// where it has any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortalsSizes {
     /// Messages of this rank under way (`MSG_LIMIT`).
@@ -40,8 +40,8 @@ pub struct PortalsSizes {
     pub temporaries: u32,
     /// Whether longs that fit a chunk travel in one (`PACKED_LONG`).
     pub packed_longs: bool,
-    /// Whether requests are paid with credits (`FLOW_CONTROL`). If not, what finds no room at its
-    /// target is sent again until it does.
+    /// Whether requests are paid with credits (`FLOW_CONTROL`). If not, a request without room at
+    /// its target is sent again until there is room.
     pub flow_control: bool,
     /// Chunks that requests are sent from and answered into (`SB_CHUNKS`).
     pub send_chunks: u32,
@@ -60,7 +60,7 @@ pub struct PortalsSizes {
     pub large_slots: u32,
     /// Rules of the credit machine.
     pub rules: Rules,
-    /// What is wished of the plan.
+    /// Wishes for the plan.
     pub wishes: Wishes,
 }
 
@@ -113,7 +113,7 @@ impl PortalsSizes {
     }
 
     /// How the receive space of each of so many ranks is dealt out. A rank is a peer of its own
-    /// here: what it sends to itself takes the same way.
+    /// here: its messages to itself take the same way.
     ///
     /// # Errors
     /// Numbers that do not fit each other, with the sums.
@@ -169,7 +169,7 @@ pub struct Buffers {
     pub len_bytes: u64,
 }
 
-/// What a [`Portals`](super::Portals) is made of, beside its interface.
+/// The parts of a [`Portals`](super::Portals), beside its interface.
 pub struct PortalsConfig {
     /// This rank.
     pub rank: JobRank,

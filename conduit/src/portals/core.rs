@@ -51,7 +51,7 @@ pub enum PortalsError {
     Plan {
         /// Which rank.
         rank: JobRank,
-        /// What does not fit.
+        /// The sizes that do not fit.
         cause: PlanError,
     },
     /// The interface refuses.
@@ -64,12 +64,12 @@ pub enum PortalsError {
     Gauges {
         /// Which rank.
         rank: JobRank,
-        /// What the system says.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// Too little memory for buffers.
     #[error(
-        "rank {rank} has {got} bytes of memory for buffers that peers can reach, and the sizes that are set need {needed}; set less, or GASNET_PORTAL_AMRECV_SPACE"
+        "rank {rank} has {got} bytes of memory for buffers that peers can reach, but its settings need {needed}; lower them, or set GASNET_PORTAL_AMRECV_SPACE"
     )]
     Buffers {
         /// Which rank.
@@ -171,13 +171,13 @@ pub struct Portals<N: Interface> {
     pub(super) gauges: Option<Arc<Gauges>>,
     /// By rank; made at first use.
     peers: Box<[OnceLock<Box<Peer>>]>,
-    /// Who takes requests, and who takes what is safe: one thread at a time, so that messages of a
-    /// rank are handled in their order.
+    /// The turns to take requests, and to take events of the safe queue: one thread at a time, so
+    /// that messages of a rank are handled in their order.
     pub(super) turns: [Owned<()>; 2],
     pub(super) arrivals: Owned<Arrivals>,
     pub(super) returns: Owned<Returns>,
     pub(super) again: Mutex<Vec<Pending>>,
-    /// What [`Again::Release`] is for.
+    /// Descriptors and memory for [`Again::Release`].
     pub(super) unreleased: Mutex<Vec<Unreleased>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
@@ -194,8 +194,8 @@ pub struct Portals<N: Interface> {
     /// one sees the other.
     pub(super) epoch: AtomicU32,
     pub(super) sleepers: AtomicU32,
-    /// What polls have returned and not given to sinks. Written by polling threads, read by those
-    /// that look whether this rank can go on; Relaxed, as nothing else goes by it.
+    /// Counts events that polls have returned and not given to sinks. Written by polling threads,
+    /// read by those that look whether this rank can go on; Relaxed, as it orders nothing else.
     pub(super) kept_from_sinks: AtomicU64,
     pub(super) reserves: Mutex<Reserves>,
     /// Errors that the next poll reports; counted in `agains`.
@@ -215,7 +215,7 @@ impl<N: Interface> Portals<N> {
     /// but through the interface.
     ///
     /// # Errors
-    /// Sizes that do not fit each other or the buffers; what the interface refuses.
+    /// Sizes that do not fit each other or the buffers; errors of the interface.
     pub unsafe fn new(
         nic: N,
         buffers: Buffers,
@@ -307,7 +307,7 @@ impl<N: Interface> Portals<N> {
         Ok(portals)
     }
 
-    /// Whether the calling thread may use what [`Owned`] holds: in SEQ nothing locks it. For calls
+    /// Whether the calling thread may use values in [`Owned`]: in SEQ nothing locks it. For calls
     /// that come from any thread, an exit above all.
     pub(super) fn may_enter(&self) -> bool {
         self.mode.locks() || self.maker == gettid()
@@ -319,7 +319,7 @@ impl<N: Interface> Portals<N> {
         &self.nic
     }
 
-    /// What is kept about a peer.
+    /// The state of a peer.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
         self.peers[rank.index()].get_or_init(|| {
@@ -329,7 +329,7 @@ impl<N: Interface> Portals<N> {
         })
     }
 
-    /// What is kept about a peer that was used.
+    /// The state of a peer that was used.
     pub(super) fn used(&self, rank: JobRank) -> Option<&Peer> {
         self.peers.get(rank.index())?.get().map(|peer| &**peer)
     }
@@ -372,15 +372,15 @@ impl<N: Interface> Portals<N> {
         AmError::unless_inside(self.rank, to, offset, len, (self.segment_len)(to))
     }
 
-    /// The error of a peer that sends what cannot be used.
+    /// The error of a peer that sends an unusable message.
     #[cold]
     pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
         let at = self.rank;
         AmError::Broken { at, from, cause }
     }
 
-    /// The error of an interface that refuses what it should not. Where it has lost the peer, its
-    /// own reason says what to check.
+    /// The error of an interface that refuses a call that it should take. Where it has lost the
+    /// peer, its own reason has advice to the user.
     #[cold]
     pub(super) fn refuses(&self, peer: JobRank, why: &impl core::fmt::Display) -> AmError {
         let at = self.rank;

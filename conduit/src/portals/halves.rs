@@ -16,7 +16,7 @@ use core::ptr::NonNull;
 
 impl<N: Interface> Portals<N> {
     /// The half of a message that carries its data; `None` if there is none.
-    #[allow(clippy::too_many_arguments, reason = "what a half is made of")]
+    #[allow(clippy::too_many_arguments, reason = "the fields of a half")]
     pub(super) fn half(
         &self,
         to: JobRank,
@@ -127,7 +127,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Moves all of it, or the first part of what is longer than the interface's messages.
+    /// Moves all of it, or the first part of a payload that is longer than the interface's
+    /// messages.
     pub(super) fn issue(&self, handle: u32, transfer: &Transfer) -> Result<(), NicError> {
         let len_bytes = transfer.part(self.message_bytes);
         let part = Part {

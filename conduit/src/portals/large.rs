@@ -70,7 +70,7 @@ impl<N: Interface> Portals<N> {
         let place = place.ok_or_else(|| self.broken(event.peer, OUT_OF_TURN))?;
         let came = match event.outcome {
             Outcome::Done => self.payload(large, place, event),
-            // What its sender did not end is not there.
+            // A payload that its sender did not end does not count as arrived.
             _ => Ok(None),
         };
         if !matches!(

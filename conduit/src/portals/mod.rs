@@ -2,7 +2,7 @@
 //!
 //! Each transfer is a put or a get of an [`Interface`](argonet_nic::portals::Portals) into an entry
 //! of the target, and three event queues report what has happened. docs/portals.md says how it
-//! works; the items of the protocol text that it follows are marked `seed P`.
+//! works; the items of the protocol text that it follows are marked `spec P`.
 //!
 //! * Puts and gets go to the entry over the segment and need nothing of the target.
 //! * A request is put behind the last one into a receive buffer of the target, with its handler and
@@ -10,7 +10,7 @@
 //!   chunk.
 //! * Payloads that do not fit a chunk are puts of their own, of longs to their place, of mediums
 //!   into buffers for those; both halves meet at the target.
-//! * Requests are paid for with [credits](argonet_am::credit). What all the same finds no room is
+//! * Requests are paid for with [credits](argonet_am::credit). Requests that still overflow are
 //!   pushed back and sent again.
 
 mod account;

@@ -12,7 +12,7 @@ use argonet_nic::portals::Portals as Interface;
 use argonet_segment::SharedBytes;
 use std::collections::BTreeMap;
 
-/// What is kept until commit or cancel, by the address of the buffer.
+/// Payloads until their commit or cancel, by the address of the buffer.
 pub(super) type Reserves = BTreeMap<usize, Reserve>;
 
 pub(super) struct Reserve {
@@ -36,8 +36,8 @@ impl<N: Interface> Portals<N> {
         if let Some(offset) = want.offset {
             self.check_place(want.to, offset, want.most)?;
         }
-        // A long is prepared for all of `most`, a medium for what there is room for: that, a chunk,
-        // or the least.
+        // A long is prepared for all of `most`, a medium for the largest of three capacities that
+        // there is room for: `most`, a chunk, or the least.
         let most = match category {
             Category::Long => want.most,
             _ => want.most.min(MAX_MEDIUM),
@@ -100,7 +100,7 @@ impl<N: Interface> Portals<N> {
         );
         assert!(
             len <= prepared.capacity(),
-            "a commit sends at most what was prepared"
+            "a commit sends at most the prepared bytes"
         );
         let Reserve { buffer, shape, of } = self.take_reserve(prepared);
         let buffer = buffer.give();
@@ -114,7 +114,7 @@ impl<N: Interface> Portals<N> {
             },
         };
         let peer = self.peer(prepared.to());
-        // As it was prepared, if shorter; the cost stays what was paid.
+        // As it was prepared, if shorter; the cost stays as it was paid.
         let shape = Shape {
             cost: shape.cost,
             ..self.shape_as(shape.kind, args.len(), len)

@@ -11,14 +11,14 @@ use argonet_nic::portals::{DescriptorHandle, PortalIndex};
 /// Bits of a handle that are its place; the others say how often that was used before.
 const PLACE_BITS: u32 = 16;
 
-/// What is moved where.
+/// Source and target of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) to: JobRank,
     pub(super) portal: PortalIndex,
     /// There.
     pub(super) offset: u64,
-    /// What is not moved yet.
+    /// Bytes that are not moved yet.
     pub(super) len: u64,
     /// Of the whole operation.
     pub(super) total: u64,
@@ -30,12 +30,12 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// What the interface moves at once.
+    /// Bytes that the interface moves at once.
     pub(super) fn part(&self, most: u64) -> u64 {
         self.len.min(most)
     }
 
-    /// What is left when so much of it was moved; `None`: nothing.
+    /// The rest when so much of it was moved; `None` if there is none.
     pub(super) fn rest(&self, moved: u64) -> Option<Self> {
         let len = self.len.checked_sub(moved).filter(|len| *len > 0)?;
         Some(Self {
@@ -47,7 +47,7 @@ impl Transfer {
     }
 }
 
-/// What holds the memory here.
+/// The holder of the memory here.
 // spec P3: the three cases of put and get.
 #[derive(Debug)]
 pub(super) enum Source {
@@ -61,7 +61,7 @@ pub(super) enum Source {
     Temporary(DescriptorHandle, Option<Kept<u8>>),
 }
 
-/// What to report when it is complete.
+/// The report when it is complete.
 #[derive(Debug)]
 pub(super) enum Then {
     /// A put, whose local part is reported with the remote part or was reported before.
@@ -114,7 +114,7 @@ impl Table {
         (table.places.len() - table.free.len()) as u32
     }
 
-    /// What an operation moves; `None` if there is no such one.
+    /// The transfer of an operation; `None` if there is no such one.
     pub(super) fn transfer(&self, handle: u32) -> Option<Transfer> {
         let mut table = self.0.lock();
         Some(table.find(handle)?.1.as_ref()?.transfer)

@@ -1,4 +1,4 @@
-//! What is kept about one peer, from its first use on.
+//! The state of one peer, from its first use on.
 
 use super::config::HELD_TICKETS;
 use super::core::Portals;
@@ -23,7 +23,7 @@ pub(super) struct State {
     /// `None` without flow control.
     pub(super) credit: Option<credit::Peer>,
     pub(super) slot: Slot,
-    /// What the request has waited for that will be sent next.
+    /// The wait of the request that will be sent next.
     pub(super) attempt: Attempt,
     pub(super) lids: Lids,
     /// Chunks that requests to it hold, and the slot of a large medium: one at most, so that none
@@ -39,11 +39,11 @@ pub(super) struct State {
     pub(super) answered: u64,
     pub(super) handled: u64,
     pub(super) stalls: u64,
-    /// What others can see of the credits: only what has changed is shown.
+    /// The figures that the gauges show: only changes are written.
     shown: Option<Shown>,
 }
 
-/// What was shown last, and in which epoch.
+/// The figures that were shown last, and their epoch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Shown {
     figures: Figures,
@@ -63,13 +63,13 @@ impl State {
             // Where each request is answered before the next, nothing ever changes here.
             if self.shown != Some(now) {
                 let before = self.shown.replace(now);
-                self.tell(before, now, bank, gauges);
+                self.publish(before, now, bank, gauges);
             }
         }
     }
 
     #[cold]
-    fn tell(&self, before: Option<Shown>, now: Shown, bank: &Bank, gauges: &Gauges) {
+    fn publish(&self, before: Option<Shown>, now: Shown, bank: &Bank, gauges: &Gauges) {
         gauges.peer(self.rank.0, now.figures, now.stalls);
         let moved = |shown: Shown| (shown.figures.loan, shown.epoch);
         if before.map(moved) != Some(moved(now)) {
@@ -87,11 +87,11 @@ pub(super) struct Open {
     pub(super) hold: Hold,
 }
 
-/// What is in hand for a reply before its request is taken: two tickets, one for a temporary
+/// Resources in hand for a reply before its request is taken: two tickets, one for a temporary
 /// descriptor, a chunk of RplSB, and the slot of a large medium.
 // spec P2: the rule for polling AM.
 #[derive(Debug)]
-#[must_use = "what is held is given back"]
+#[must_use = "resources in hand must be given back"]
 pub(super) struct Hold {
     pub(super) chunk: u32,
     pub(super) slot: u32,
@@ -125,7 +125,7 @@ impl Peer {
 }
 
 impl<N: Interface> Portals<N> {
-    /// Shows others what of the credits between this rank and a peer has changed.
+    /// Shows changes of the credits between this rank and a peer in the gauges.
     #[inline]
     pub(super) fn show(&self, state: &mut State) {
         if let (Some(bank), Some(gauges)) = (&self.bank, &self.gauges) {
@@ -133,7 +133,7 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Takes what a reply may need.
+    /// Takes the resources that a reply may need.
     pub(super) fn hold(&self) -> Option<Hold> {
         // Data of a reply that may have found no room would be overtaken by the next.
         if self.reply_halves.load(Ordering::Relaxed) > 0 {

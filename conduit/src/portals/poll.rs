@@ -59,7 +59,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         taken < limit
     }
 
-    /// Management first, then what gives resources back, then requests (spec P2).
+    /// Management first, then events that give resources back, then requests (spec P2).
     #[inline]
     pub(super) fn poll_queues<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let given = &mut Given { sink, count: 0 };
@@ -74,7 +74,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
         self.try_again_at_times(|error| sink.on_error(error));
         if taken > 0 {
-            self.tell_threads();
+            self.wake_threads();
         }
         taken
     }
@@ -91,7 +91,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         taken + self.take_requests(sink)
     }
 
-    /// Sends again what is to be, not more often than helps.
+    /// Sends messages again that wait for it, not more often than helps.
     #[inline]
     pub(super) fn try_again_at_times(&self, fails: impl FnMut(AmError)) {
         if self.agains.load(Ordering::Relaxed) > 0 && self.is_time_to_try() {
@@ -100,8 +100,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 
     /// Whether enough time has passed since something was tried again. An interface says at once
-    /// that there is still no room; without a pause, one who waits for that would find this news in
-    /// each poll and never sleep.
+    /// that there is still no room; without a pause, a waiting thread would find this news in each
+    /// poll and never sleep.
     #[cold]
     fn is_time_to_try(&self) -> bool {
         let now = ticks();
@@ -120,7 +120,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         is_time
     }
 
-    /// Takes note of what news say of sends. A peer that has no room for long is tried less and
+    /// Records whether the last try was in vain. A peer that has no room for long is tried less and
     /// less often where each try is dear.
     #[inline]
     pub(super) fn tried(&self, in_vain: bool) {
@@ -141,9 +141,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
         RETRY * (1 << doublings)
     }
 
-    /// What ran here may be what another thread sleeps for, or is about to.
+    /// A handler that ran here may have done what another thread sleeps for, or is about to.
     #[inline]
-    fn tell_threads(&self) {
+    fn wake_threads(&self) {
         if !self.mode.locks() && self.sleepers.load(Ordering::Relaxed) == 0 {
             // No other thread looks at the epoch meanwhile.
             let epoch = self.epoch.load(Ordering::Relaxed);
@@ -201,8 +201,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
             }
         };
         let mut wanted = vec![queues.system, queues.safe];
-        // Without what a reply needs requests are left where they are; that comes back by the safe
-        // queue.
+        // Without the resources of a reply requests are left where they are; the safe queue gives
+        // those resources back.
         if self.could_hold() {
             wanted.push(queues.requests);
         }

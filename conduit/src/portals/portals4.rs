@@ -10,8 +10,8 @@ use argonet_nic::portals::portals4::Portals4Config;
 use core::ptr::NonNull;
 use memmap2::MmapMut;
 
-/// What a library of Portals 4 is asked for, for a conduit of these sizes and `ranks` ranks. How
-/// long its messages are it says later.
+/// The request to a library of Portals 4, for a conduit of these sizes and `ranks` ranks. The
+/// library reports the length of its messages later.
 ///
 /// # Errors
 /// Sizes that do not fit each other.

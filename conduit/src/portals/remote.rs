@@ -76,9 +76,9 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Moves bytes between here and the segment of a rank, by an interface that says at once what
-    /// became of that: no ticket, and no place in the table of operations. False where the target
-    /// did not do it all; operations under way try that again and report it.
+    /// Moves bytes between here and the segment of a rank, by an interface that returns the outcome
+    /// at once: no ticket, and no place in the table of operations. False where the target did not
+    /// do it all; operations under way try that again and report it.
     ///
     /// # Safety
     /// As `Conduit::put`, and, if it `gets`, as `Conduit::get`.

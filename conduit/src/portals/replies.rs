@@ -1,5 +1,4 @@
-//! What arrives by the queue that is always safe to poll: replies, acknowledgements, answers to
-//! gets.
+//! Arrivals by the queue that is always safe to poll: replies, acknowledgements, answers to gets.
 
 use super::arrivals::{Half, Parsed, Reply, Returns};
 use super::core::{Again, Portals};
@@ -141,13 +140,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let head = Head::of(event.bits).map_err(broken)?;
         let chunk = self.send_chunks.at(event.offset_bytes);
         let chunk = chunk.filter(|chunk| *chunk == head.chunk);
-        let nobody_asked = || broken(RecordError::Kind(head.kind.into()));
-        let chunk = chunk.ok_or_else(nobody_asked)?;
+        let not_asked = || broken(RecordError::Kind(head.kind.into()));
+        let chunk = chunk.ok_or_else(not_asked)?;
         if head.kind == Kind::Refused {
             let known = self.send_chunks.sent(chunk);
             known
                 .filter(|sent| sent.to == from)
-                .ok_or_else(nobody_asked)?;
+                .ok_or_else(not_asked)?;
             return self.refused(from, chunk, event.header);
         }
         let memory = self.send_chunks.memory(chunk);
@@ -155,7 +154,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let parsed = unsafe { Parsed::read(head, event.header, memory, event.moved_bytes) };
         let parsed = parsed.map_err(broken)?;
         let answered = self.send_chunks.answered(chunk, from);
-        answered.ok_or_else(nobody_asked)?;
+        answered.ok_or_else(not_asked)?;
         let peer = self.peer(from);
         if let Some(bank) = &self.bank {
             let mut state = peer.state.lock();
@@ -331,14 +330,14 @@ impl<N: Interface + Send + Sync> Portals<N> {
 }
 
 impl<N: Interface> Portals<N> {
-    /// Gives back what an operation had, and its ticket.
+    /// Gives back an operation's memory, and its ticket.
     pub(super) fn operation_is_over(&self, to: JobRank, source: Source) {
         self.leave_source(to, source);
         self.tickets.give(1);
         self.ends();
     }
 
-    /// Gives back what an operation moved its bytes from or to.
+    /// Gives back the memory that an operation moved its bytes from or to.
     pub(super) fn leave_source(&self, to: JobRank, source: Source) {
         match source {
             Source::Segment => {}

@@ -15,12 +15,12 @@ use argonet_nic::portals::{NicError, Portals as Interface};
 use core::sync::atomic::Ordering;
 
 /// The handler that a message without one names.
-const NOBODY: HandlerIndex = HandlerIndex(0);
+const NO_HANDLER: HandlerIndex = HandlerIndex(0);
 
 /// The message of a reply that only says that there is none.
 fn nothing<'a>() -> Message<'a> {
     Message {
-        handler: NOBODY,
+        handler: NO_HANDLER,
         args: &[],
         payload: Payload::None,
     }
@@ -95,7 +95,7 @@ impl<N: Interface> Portals<N> {
         }
         let (nothing, empty) = (nothing(), self.shape_as(Kind::Empty, 0, 0));
         if failed.is_some() {
-            // The requester gets back what is its own, and would wait for the data for ever.
+            // The requester gets its own resources back, and would wait for the data for ever.
             sent = (&nothing, &empty);
         }
         let (message, shape) = sent;
@@ -127,8 +127,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Sends what a chunk of RplSB holds. Who has asked waits for it, so an interface that refuses
-    /// it is asked again.
+    /// Sends the contents of a chunk of RplSB. The requester waits for them, so an interface that
+    /// refuses is asked again.
     fn send_reply(&self, chunk: u32, sent: Sent) {
         self.reply_chunks.note(chunk, sent);
         if self.put_reply(chunk, &sent).is_err() {
@@ -142,7 +142,7 @@ impl<N: Interface> Portals<N> {
         self.send_chunks.offset(chunk)
     }
 
-    /// What the reply says about credits.
+    /// The credit tag of a reply.
     fn give_back(
         &self,
         state: &mut super::peer::State,
@@ -159,8 +159,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Puts what was noted for a chunk of RplSB. Chunk and ticket go back when the interface has
-    /// done it.
+    /// Puts the reply that was recorded for a chunk of RplSB. Chunk and ticket go back when the
+    /// interface has done it.
     pub(super) fn put_reply(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let at = self.reply_chunks.offset(chunk);
         let put = self.put_chunk(self.reply_chunks.descriptor, at, self.ack(), sent);
@@ -184,14 +184,14 @@ impl<N: Interface> Portals<N> {
     }
 
     /// Sends a request back that found no room: its sender pays again and sends it again.
-    // spec P8: what falls into the catch-basin is pushed back.
+    // spec P8: a request that falls into the catch-basin is pushed back.
     #[cold]
     pub(super) fn push_back(&self, to: JobRank, chunk: u32, back: PushedBack, hold: Hold) {
         self.reply_slots.give(hold.slot);
         self.temporaries.give(1);
         self.tickets.give(HELD_TICKETS - 1);
         let head = Head {
-            handler: NOBODY,
+            handler: NO_HANDLER,
             nargs: 0,
             kind: Kind::Refused,
             chunk,

@@ -16,7 +16,7 @@ use argonet_nic::portals::{Event, EventKind, NicError, Outcome, Portals as Inter
 use argonet_segment::{SharedBytesMut, bulk};
 use core::ptr::NonNull;
 
-/// What the queue of requests has given.
+/// Meaning of an event of the queue of requests.
 enum Came {
     /// A request in a buffer.
     Request(Place),
@@ -28,7 +28,7 @@ enum Came {
     Settled,
 }
 
-/// What a place that the interface names twice, or out of turn, is called.
+/// The error of a place that the interface names twice, or out of turn.
 pub(super) const OUT_OF_TURN: RecordError = RecordError::Account {
     what: "a message lies outside of its buffer",
     got: 1,
@@ -126,7 +126,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
     }
 
-    /// What its sender did not end is not there.
+    /// A message that its sender did not end does not count as arrived.
     fn unless_died(
         &self,
         event: &Event,
@@ -209,7 +209,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
     /// Whether a request was paid for.
     #[allow(
         clippy::type_complexity,
-        reason = "two ways to fail, told apart at once"
+        reason = "two ways to fail, distinguished by the caller"
     )]
     fn owe(
         &self,
@@ -403,8 +403,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 }
 
-/// The half of a long whose data is in the segment: what has come now, and before it the parts that
-/// came without a word. What cannot be fits no message.
+/// The half of a long whose data is in the segment: the bytes of this event, and the parts before
+/// it, which made no event. An impossible header yields a place that fits no message.
 pub(super) fn long_half(event: &Event) -> Half {
     let before = event.header.saturating_sub(event.moved_bytes);
     Half {

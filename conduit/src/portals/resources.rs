@@ -1,6 +1,6 @@
-//! What is counted: tickets, chunks and slots. Any thread may look how many there are, also the one
-//! that sleeps on the network for the only thread that calls: counts are changed by who holds the
-//! lock, and read without it.
+//! Counted resources: tickets, chunks and slots. Any thread may look how many there are, also the
+//! one that sleeps on the network for the only thread that calls: the holder of the lock changes
+//! the counts, and readers need no lock.
 
 use crate::owned::Owned;
 use crate::threads::ThreadMode;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_gives_nothing_back_leaves_half() {
+    fn a_hoarding_taker_leaves_half() {
         let pieces = Pieces::new(ThreadMode::Par, 8);
         let hoard = |pieces: &Pieces| {
             let mut held = 0;
@@ -164,7 +164,7 @@ mod tests {
                 let piece = pieces.take().expect("a piece");
                 pieces.give(piece);
             }
-            looks.join().expect("what it sees can be");
+            looks.join().expect("no impossible count is seen");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What the portals, entries and descriptors of a rank are for.
+//! Purposes of the portals, entries and descriptors of a rank.
 
 use argonet_nic::portals::PortalIndex;
 
@@ -15,8 +15,8 @@ pub(super) const SYSTEM: PortalIndex = PortalIndex(7);
 /// Portals that a rank has.
 pub(super) const PORTALS: u32 = 8;
 
-/// What an event is about: the word that its entry or descriptor was made with, with a number of 32
-/// bits.
+/// The subject of an event: the word that its entry or descriptor was made with, with a number of
+/// 32 bits.
 // spec P1: descriptors and their roles.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
@@ -25,7 +25,7 @@ pub(super) const PORTALS: u32 = 8;
 pub(super) enum Role {
     /// ReqRB, by number: requests arrive there.
     RequestBuffer = 1,
-    /// CB: what finds no ReqRB arrives there without its body.
+    /// CB: a request without a ReqRB arrives there without its body.
     CatchBasin,
     /// RARAM: data of long requests.
     LongRequest,

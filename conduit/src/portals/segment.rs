@@ -12,10 +12,10 @@ use argonet_segment::Directory;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 
-/// RAR, RARAM and RARSRC: the whole of what is attached.
+/// RAR, RARAM and RARSRC: all attached memory.
 ///
 /// A segment that has grown gets new ones. The old are taken out when nothing uses them; until then
-/// they serve what they reach.
+/// they serve the memory that they reach.
 pub(super) struct Segment {
     rank: JobRank,
     directory: Arc<Directory>,
@@ -26,7 +26,7 @@ pub(super) struct Segment {
     old: Mutex<Vec<Cover>>,
 }
 
-/// What covers a segment of some length.
+/// Entries and descriptors that cover a segment of some length.
 #[derive(Clone, Copy)]
 struct Cover {
     len_bytes: u64,
@@ -56,7 +56,7 @@ impl Segment {
         }
     }
 
-    /// Covers what is attached now. It may be published to peers afterwards.
+    /// Covers the memory that is attached now. It may be published to peers afterwards.
     pub(super) fn follow(&self, nic: &impl Interface) -> Result<(), NicError> {
         let len_bytes = self.directory.attached_bytes(self.rank);
         let mut current = self.current.write();
@@ -88,11 +88,11 @@ impl Segment {
         }
         let memory = place(&self.reached).ok_or_else(missing)?;
         let attach = |portal: PortalIndex, entry: Entry| {
-            // SAFETY: what is attached stays mapped as long as the directory, which outlives the
+            // SAFETY: attached memory stays mapped as long as the directory, which outlives the
             // interface's entries as this value holds it, and is accessed as shared memory.
             unsafe { nic.attach(portal, Position::Tail, ANY, memory, len_bytes, entry) }
         };
-        let tells = |queue, role: Role| Entry {
+        let reporting = |queue, role: Role| Entry {
             gets: false,
             events: AT_END,
             queue: Some(queue),
@@ -102,8 +102,8 @@ impl Segment {
         let mut entries = Vec::with_capacity(3);
         for (portal, entry) in [
             (RAR, Entry::OPEN),
-            (LONG_REQUESTS, tells(self.requests, Role::LongRequest)),
-            (LONG_REPLIES, tells(self.safe, Role::LongReply)),
+            (LONG_REQUESTS, reporting(self.requests, Role::LongRequest)),
+            (LONG_REPLIES, reporting(self.safe, Role::LongReply)),
         ] {
             let attached = attach(portal, entry);
             entries.push(attached.inspect_err(|_| {
@@ -162,7 +162,7 @@ pub(super) fn operations(safe: Queue) -> [Descriptor; 2] {
 
 /// Takes parts of a cover away; false while one of them stays, as something uses it.
 fn remove(nic: &impl Interface, entries: &[EntryHandle], descriptors: &[DescriptorHandle]) -> bool {
-    // What was taken away before is not there any more.
+    // An object that was taken away before is not there any more.
     let stays = |result| !matches!(result, Ok(()) | Err(NicError::BadHandle { .. }));
     let attached = entries
         .iter()

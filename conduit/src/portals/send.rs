@@ -13,7 +13,7 @@ use argonet_base::JobRank;
 use argonet_nic::portals::{Ack, DescriptorHandle, NicError, Part, Portals as Interface, Target};
 use argonet_segment::SharedBytes;
 
-/// How a message travels, and what it costs.
+/// How a message travels, and its cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) kind: Kind,
@@ -22,7 +22,7 @@ pub(super) struct Shape {
     pub(super) cost: u16,
 }
 
-/// What a message has taken before it leaves.
+/// Resources that a message has taken before it leaves.
 #[derive(Debug)]
 pub(super) struct Reserved {
     pub(super) chunk: u32,
@@ -297,8 +297,8 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Puts what was noted for a chunk of ReqSB. The ticket goes back when the interface has done
-    /// it.
+    /// Puts the request that was recorded for a chunk of ReqSB. The ticket goes back when the
+    /// interface has done it.
     pub(super) fn put_request(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let ack = self.ack();
         self.put_chunk(
@@ -345,7 +345,7 @@ impl<N: Interface> Portals<N> {
             .put_region(descriptor, part, ack, target, sent.header)
     }
 
-    /// Gives back what a data half would have needed.
+    /// Gives back the resources that a data half would have needed.
     pub(super) fn return_half(&self, peer: &Peer, reserved: &Reserved) {
         self.tickets.give(1);
         if reserved.temporary {
@@ -367,8 +367,8 @@ impl<N: Interface> Portals<N> {
         state.chunks -= 1;
         state.sent -= 1;
         if let Some(credit) = &mut state.credit {
-            // As if it had been refused by a lender who has lent enough. What is in use is at least
-            // this.
+            // As if a lender with a sufficient loan had refused it. At least `cost` credits are in
+            // use.
             let back = PushedBack {
                 count: cost,
                 loan: u16::MAX,

@@ -1,4 +1,4 @@
-//! What users set (spec P15).
+//! Settings of users (spec P15).
 
 use super::config::PortalsSizes;
 use argonet_am::credit::{Mends, Rules, Wishes};
@@ -13,7 +13,7 @@ use argonet_settings::Settings;
 pub struct Accelerated;
 
 impl PortalsSizes {
-    /// What the settings say. argonet's own names for credits come before those of GASNet's Portals
+    /// Reads the settings. argonet's own names for credits come before those of GASNet's Portals
     /// conduit.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ impl Depths {
     }
 }
 
-/// What there is room for in buffers of large mediums.
+/// Payloads that the buffers of large mediums have room for.
 fn large_space(sizes: &PortalsSizes) -> Space {
     Space {
         buffers: sizes.large_buffers,
@@ -155,7 +155,7 @@ pub(super) unsafe fn set_up(
         safe,
         requests,
     } = queues;
-    let told = [
+    let of_portals = [
         None,
         Some(requests),
         Some(requests),
@@ -165,7 +165,7 @@ pub(super) unsafe fn set_up(
         Some(safe),
         Some(system),
     ];
-    for (portal, queue) in (0..).zip(told) {
+    for (portal, queue) in (0..).zip(of_portals) {
         nic.portal_alloc(PortalOptions::default(), queue, Some(PortalIndex(portal)))?;
     }
     let [send, reply, receive, large, large_reply, slots] = divide(buffers, config, plan)?;

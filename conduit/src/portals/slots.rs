@@ -16,7 +16,7 @@ pub(super) struct Slots {
 // SAFETY: the pointer is to the rank's buffers, which belong to the process and are accessed by
 // atomics and `bulk` only.
 unsafe impl Send for Slots {}
-// SAFETY: as above; a slot is written by who has taken it.
+// SAFETY: as above; only the taker of a slot writes it.
 unsafe impl Sync for Slots {}
 
 impl Slots {

@@ -9,7 +9,7 @@ use argonet_nic::portals::{
 };
 use core::ptr::NonNull;
 
-/// Matches whatever is sent to its portal.
+/// Matches every message to its portal.
 pub(super) const ANY: Matching = Matching {
     bits: 0,
     ignore: u64::MAX,
@@ -42,7 +42,7 @@ pub(super) struct Stock {
     basin: Option<Basin>,
 }
 
-/// What is known of a buffer.
+/// The state of a buffer.
 #[derive(Clone, Copy, Default)]
 struct Fill {
     /// Messages in it that were not handled.
@@ -137,7 +137,7 @@ impl Stock {
     fn attach_basin(&self, nic: &impl Interface) -> Result<EntryHandle, NicError> {
         let entry = Entry {
             gets: false,
-            // No byte fits, so that what arrives is cut down to nothing.
+            // No byte fits, so that a message is cut down to nothing.
             truncate: true,
             events: AT_END,
             queue: Some(self.queue),
@@ -218,7 +218,7 @@ impl Stock {
     }
 
     /// A new basin behind buffers that were put behind it; until the old ones are gone they catch
-    /// what those could hold, which is sent again.
+    /// messages that those could hold, which are sent again.
     pub(super) fn follow_basin(&mut self, nic: &impl Interface) -> Result<(), NicError> {
         let next = match &self.basin {
             Some(basin) if !basin.is_last => self.attach_basin(nic).map(Some),

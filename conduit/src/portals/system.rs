@@ -91,7 +91,7 @@ impl<N: Interface> Portals<N> {
         }
         drop(guard);
         self.exits.heard(from, heard);
-        // Who has asked waits for it.
+        // The rank that has asked waits for it.
         if let Some(frame) = sends
             && self.put_system(from, frame.0).is_err()
         {
@@ -111,7 +111,7 @@ impl<N: Interface + Send + Sync> Way for Portals<N> {
         let frame = ask(&mut state.slot);
         drop(state);
         if let Some(frame) = frame {
-            // Whom the interface does not reach is waited for in vain, for a bounded time.
+            // A rank that the interface does not reach is waited for in vain, for a bounded time.
             let _ = self.put_system(rank, frame.0);
         }
     }
@@ -144,7 +144,7 @@ impl Sink for Deaf {
     fn on_error(&mut self, _error: AmError) {}
 }
 
-/// What a count of credits says that cannot be.
+/// The error of an impossible count of credits.
 pub(super) fn account(error: CreditError) -> RecordError {
     match error {
         CreditError::Account { what, got, most } => RecordError::Account {

@@ -1,4 +1,4 @@
-//! Ranks whose interfaces are in one file: what the conformance suite does not see.
+//! Ranks whose interfaces are in one file: behavior that the conformance suite does not see.
 
 use super::config::CHUNK_BYTES;
 use super::peer::State;
@@ -64,7 +64,7 @@ fn job(ranks: u32, sizes: PortalsSizes) -> Vec<Rank> {
     })
 }
 
-/// The same over what a software interface is made into.
+/// The same over a wrapped software interface.
 fn job_over<N: Interface>(
     ranks: u32,
     sizes: PortalsSizes,
@@ -111,7 +111,7 @@ fn job_in<N: Interface>(
     (0..ranks).map(JobRank).map(start).collect()
 }
 
-/// What a rank hears of exits.
+/// Exits that a rank hears of.
 fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&heard);
@@ -120,7 +120,7 @@ fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     heard
 }
 
-fn tell(rank: &Rank, limit: Duration, spares: u32) -> ExitCounts {
+fn report_exit(rank: &Rank, limit: Duration, spares: u32) -> ExitCounts {
     rank.portals.report_exit(&ExitReport {
         code: 7,
         limit,
@@ -152,7 +152,7 @@ fn while_polled<R>(others: &[Rank], act: impl FnOnce() -> R) -> R {
 
 // spec P13
 #[test]
-fn all_but_neighbors_are_told_of_an_exit_and_confirm() {
+fn an_exit_is_reported_to_all_but_neighbors_and_confirmed() {
     let without = PortalsSizes {
         flow_control: false,
         ..PortalsSizes::default()
@@ -166,7 +166,7 @@ fn all_but_neighbors_are_told_of_an_exit_and_confirm() {
             confirmed: 3,
             heard: 0,
         };
-        assert_eq!(while_polled(others, || tell(first, LONG, 1)), due);
+        assert_eq!(while_polled(others, || report_exit(first, LONG, 1)), due);
         let heard: Vec<_> = heard.iter().map(|heard| heard.lock().clone()).collect();
         let once = vec![(0, 7)];
         assert_eq!(heard, [vec![], vec![], once.clone(), once.clone(), once]);
@@ -175,16 +175,17 @@ fn all_but_neighbors_are_told_of_an_exit_and_confirm() {
 
 // spec P13: the wait is bounded.
 #[test]
-fn who_makes_no_call_is_waited_for_no_longer_than_the_limit_and_hears_it_later() {
+fn a_rank_without_calls_is_waited_for_no_longer_than_the_limit_and_hears_it_later() {
     let ranks = job(2, PortalsSizes::default());
     let heard = hearing(&ranks[1]);
-    let counts = tell(&ranks[0], Duration::from_millis(20), u32::MAX);
+    let counts = report_exit(&ranks[0], Duration::from_millis(20), u32::MAX);
     assert_eq!((counts.reported, counts.confirmed), (1, 0));
     ranks[1].portals.poll_with(&mut Seen::default());
     assert_eq!(*heard.lock(), [(0, 7)]);
 }
 
-/// In SEQ nothing locks: who ends the process in another thread leaves it to the one that calls.
+/// In SEQ nothing locks: another thread that ends the process leaves the report to the thread that
+/// calls.
 #[test]
 fn an_exit_by_another_thread_enters_only_where_the_conduit_locks() {
     for mode in [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par] {
@@ -204,8 +205,8 @@ fn an_exit_by_another_thread_enters_only_where_the_conduit_locks() {
         let reported = here.exits().unwrap().reported;
         if mode == ThreadMode::Seq {
             assert_eq!((entered, reported), (false, 0), "{mode:?}");
-            assert_ne!(here.epoch(), epoch, "who calls is woken");
-            assert!(exit(), "who calls tells");
+            assert_ne!(here.epoch(), epoch, "the calling thread is woken");
+            assert!(exit(), "the calling thread reports");
             assert_eq!(here.exits().unwrap().reported, 1);
         } else {
             assert_eq!((entered, reported), (true, 1), "{mode:?}");
@@ -245,7 +246,10 @@ fn an_exit_waits_for_the_answer_to_the_question_before() {
         confirmed: 1,
         heard: 0,
     };
-    assert_eq!(while_polled(&ranks[1..], || tell(&ranks[0], LONG, 2)), due);
+    assert_eq!(
+        while_polled(&ranks[1..], || report_exit(&ranks[0], LONG, 2)),
+        due
+    );
     assert_eq!(*heard.lock(), [(0, 7)]);
     assert!(
         bank.banked() > before,
@@ -279,7 +283,7 @@ fn an_exit_that_is_repeated_is_acted_upon_once_and_no_exit_is_refused() {
 
 /// All credits are somewhere, and both sides say the same of each loan.
 #[test]
-fn what_is_shown_of_credits_is_so() {
+fn gauges_of_credits_are_exact() {
     let sizes = PortalsSizes::smallest();
     let ranks = job(3, sizes);
     let mut seen = Seen::default();
@@ -371,7 +375,7 @@ fn puts_and_gets_in_software_are_over_when_their_calls_return() {
 }
 
 #[test]
-fn what_a_target_does_not_do_at_once_is_told() {
+fn refused_puts_and_gets_are_reported() {
     let mut ranks = job(2, PortalsSizes::default());
     // It takes nothing any more.
     drop(ranks.pop());
@@ -399,8 +403,8 @@ fn what_a_target_does_not_do_at_once_is_told() {
 }
 
 /// Where nothing can be put before the catch-basin there is another behind each buffer that comes
-/// back, and the interface lets the old one go when it likes. What falls into it meanwhile is sent
-/// again, not for ever.
+/// back, and the interface lets the old one go when it likes. Requests that fall into it meanwhile
+/// are sent again, not for ever.
 // spec P8
 #[test]
 fn a_catch_basin_before_buffers_is_taken_away() {

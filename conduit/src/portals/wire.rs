@@ -1,4 +1,4 @@
-//! What travels in match bits and immediate data.
+//! Contents of match bits and immediate data.
 //!
 //! ```text
 //!  match bits  63     56 55     48 47            24 23   16 15 13 12     8 7      0
@@ -113,13 +113,13 @@ pub(super) const HEADER_ARGS: usize = 2;
 const PACKED_LEN_BITS: u32 = 16;
 pub(super) const MOST_PACKED_OFFSET: u64 = u64::MAX >> PACKED_LEN_BITS;
 
-/// Bytes of `nargs` arguments in a chunk, with what follows aligned.
+/// Bytes of `nargs` arguments in a chunk, with the following bytes aligned.
 #[inline]
 pub(super) const fn args_bytes(nargs: usize) -> usize {
     (nargs * 4).next_multiple_of(8)
 }
 
-// The longest body without a payload: that of a split long.
+// The longest body without a payload is that of a split long.
 const_assert!(8 + args_bytes(MAX_CARRIED) as u64 <= SHORTEST_MESSAGE);
 // A piece's header has 32 bits for it.
 const_assert!(LARGE_BYTES <= u32::MAX as usize);
@@ -174,8 +174,8 @@ impl Body {
     }
 }
 
-/// The immediate data of a message, and what the receiver makes of it: length of the payload and
-/// offset of a long. That of a split long is not in it.
+/// The immediate data of a message, from which the receiver reads the length of the payload and the
+/// offset of a long. The length of a split long is not in it.
 #[inline]
 pub(super) fn header(kind: Kind, args: &[u32], len: usize, offset: u64) -> u64 {
     match kind {
@@ -218,7 +218,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    /// What the interface moves next of it.
+    /// The part that the interface moves next.
     pub(super) fn of(transfer: &Transfer) -> Self {
         Self {
             total: transfer.total as usize,

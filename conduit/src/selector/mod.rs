@@ -93,7 +93,7 @@ impl Selector {
         }
         match &self.remote {
             Some(remote) => Chosen::Network(remote),
-            // It knows what to say of a rank that is none of its own.
+            // It has the error for a rank that is none of its own.
             None => Chosen::Memory(&self.smp),
         }
     }
@@ -139,7 +139,7 @@ impl Conduit for Selector {
         }
     }
 
-    /// What holds on every path.
+    /// The limits that hold on every path.
     fn limits(&self) -> Limits {
         let Some(remote) = &self.remote else {
             return Smp::LIMITS;
@@ -345,7 +345,7 @@ impl Conduit for Selector {
                 };
                 let other = || self.epoch() != seen || come() || remote.network.has_work();
                 smp.sleep_unless(timeout, smp.epoch(), &other);
-                // What woke it may have come over the network.
+                // The message that woke it may have come over the network.
                 remote.pace.used();
             }
             (None, None) => {}

@@ -15,7 +15,7 @@ use rustix::fd::AsFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A network that notes who was sent to, and whose arrivals the test makes.
+/// A network that records the targets of messages, and whose arrivals the test makes.
 #[derive(Default)]
 struct Noted {
     sent: Mutex<Vec<u32>>,
@@ -133,7 +133,7 @@ impl Conduit for Noted {
 
 const HANDLER: HandlerIndex = HandlerIndex(128);
 
-/// Counts what is delivered.
+/// Counts deliveries.
 #[derive(Default)]
 struct Count(u32);
 
@@ -222,12 +222,12 @@ fn neighbors_are_reached_through_memory_and_others_over_the_network() {
     }
     let mut any = Any(0);
     six.poll(&mut any);
-    assert_eq!(any.0, 1, "what rank 5 sent to rank 6");
-    // And what it sent to itself.
+    assert_eq!(any.0, 1, "the message of rank 5");
+    // And its message to itself.
     five.poll_own(&mut any);
     assert_eq!(any.0, 2);
     five.poll_with(&mut count);
-    assert_eq!(count.0, 1, "what rank 6 sent");
+    assert_eq!(count.0, 1, "the message of rank 6");
     assert_eq!(five.limits().long, 800, "the least of both");
     assert_eq!(five.limits().medium_reply, 900);
     assert_eq!(five.name(), "noted");
@@ -244,7 +244,7 @@ fn a_rank_without_neighbors_sends_to_itself_over_the_network_too() {
 }
 
 #[test]
-fn what_needs_threads_to_run_says_how_others_are_let_run() {
+fn a_yield_is_forwarded_to_the_network() {
     let (selector, _, noted) = two();
     selector.yield_now();
     assert_eq!(noted.yields.load(Ordering::Relaxed), 1);
@@ -252,7 +252,7 @@ fn what_needs_threads_to_run_says_how_others_are_let_run() {
 
 /// Breaks of the order in which a sleeper announces itself and looks lose wake-ups here, if seldom.
 #[test]
-fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
+fn arrivals_over_the_network_wake_a_sleeper_on_memory() {
     let (five, _six, network) = two();
     std::thread::scope(|scope| {
         let sender = scope.spawn(|| {
@@ -278,7 +278,7 @@ fn what_comes_over_the_network_wakes_who_sleeps_on_memory() {
 }
 
 #[test]
-fn a_neighbor_wakes_who_sleeps_and_the_watch_ends_with_its_rank() {
+fn a_neighbor_wakes_a_sleeper_and_the_watch_ends_with_its_rank() {
     let (five, six, network) = two();
     std::thread::scope(|scope| {
         let neighbor = scope.spawn(|| {

@@ -32,7 +32,7 @@ pub struct SmpConfig {
     pub ranks: u32,
     /// Threads that will call.
     pub mode: ThreadMode,
-    /// Who executes the barrier before sleeping; the same on all ranks.
+    /// The side that executes the barrier of a sleep; the same on all ranks.
     pub barrier: Barrier,
     /// Segments of the neighborhood.
     pub directory: Arc<Directory>,
@@ -99,8 +99,9 @@ pub struct Smp {
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
     pub(super) cursor: AtomicU32,
-    /// Polls of this process that took something, in PAR mode. Written by the polling thread
-    /// (Release), read by threads that wait (Acquire): who sees the number sees what handlers did.
+    /// Polls of this process that took something, in PAR mode. Acquire loads of waiting threads
+    /// pair with the Release increment of the thread that polled: a thread that sees the number
+    /// sees the stores of the handlers.
     pub(super) epoch: AtomicU32,
 }
 
@@ -116,7 +117,7 @@ impl Smp {
         long: usize::MAX / 2,
     };
 
-    /// What it does itself.
+    /// Operations that it does itself.
     pub const CAPABILITIES: Capabilities = Capabilities {
         put: true,
         get: true,
@@ -124,8 +125,8 @@ impl Smp {
         completes_at_injection: true,
     };
 
-    /// Asks the system for barriers that reach this process; the result is what this rank can
-    /// agree to. All ranks must agree on [`Barrier::Sleeper`] before any uses it.
+    /// Asks the system for barriers that reach this process; the result is this rank's choice. All
+    /// ranks must agree on [`Barrier::Sleeper`] before any uses it.
     #[must_use]
     pub fn register_barrier() -> Barrier {
         if Linux::register() {
@@ -139,7 +140,7 @@ impl Smp {
     ///
     /// # Errors
     /// [`SmpConfigError`] as [`InvalidInput`](std::io::ErrorKind::InvalidInput) if the rank is none
-    /// of the ranks, or those are too many; or what the system says of the mapping.
+    /// of the ranks, or those are too many; or the system's error for the mapping.
     pub fn new(file: BorrowedFd<'_>, config: SmpConfig) -> std::io::Result<Self> {
         let invalid = |error| std::io::Error::new(std::io::ErrorKind::InvalidInput, error);
         config.check().map_err(invalid)?;
@@ -185,7 +186,8 @@ impl Smp {
     /// lies.
     ///
     /// # Panics
-    /// If another conduit prepared it: that one may have other ranks, or rings of another length.
+    /// If another conduit prepared it: that conduit may have other ranks, or rings of another
+    /// length.
     fn prepared_place(&self, prepared: &Prepared, least_units: u32) -> (Ring<'_>, usize, u32) {
         const WHERE: &str = "a message is committed or canceled where it was prepared";
         let to = prepared.to();
@@ -312,7 +314,7 @@ impl Conduit for Smp {
         );
         assert!(
             len <= prepared.capacity(),
-            "a commit sends at most what was prepared"
+            "a commit sends at most the prepared bytes"
         );
         let (category, offset) = match prepared.offset() {
             Some(offset) => (Category::Long, offset.0),

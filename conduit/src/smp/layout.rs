@@ -8,7 +8,7 @@
 //! pools        pool (slot, rank), POOL_BYTES each
 //! ```
 //!
-//! Only what is touched costs memory: the region is sparse.
+//! Only touched pages cost memory: the region is sparse.
 
 use super::lines::BLOCK_WORDS;
 use super::ring::ROOM_FOR_ANY;
@@ -29,8 +29,8 @@ pub(crate) const LINE: usize = 64;
 pub(crate) const RING_UNITS: u32 = 64 * 1024;
 
 /// Units that other records use, from the beginning of the ring on, as long as their reader keeps
-/// up: who sends no large ones touches no more memory. The reader publishes its position after a
-/// quarter of them.
+/// up: a rank that sends no large ones touches no more memory. The reader publishes its position
+/// after a quarter of them.
 pub(crate) const LAP_UNITS: u32 = 16 * 1024;
 
 /// Records of more units are large: those of mediums above 8 KiB.
@@ -51,8 +51,8 @@ pub(crate) const POOLS: u32 = 8;
 
 const_assert!(POOLS <= SLOTS);
 
-/// Bytes of the pool of one rank in one slot: what passes through in collective operations that are
-/// longer than lines.
+/// Bytes of the pool of one rank in one slot: for data of collective operations that is longer than
+/// lines.
 pub(crate) const POOL_BYTES: usize = 2 << 20;
 
 const_assert!(BLOCK_BYTES.is_multiple_of(LINE));
@@ -78,7 +78,7 @@ pub struct Layout {
     pools: usize,
 }
 
-/// Ranks that can share memory: what their rings need is less than there are addresses.
+/// Ranks that can share memory: their rings need less than the address space.
 pub const MOST_RANKS: u32 = 1 << 20;
 
 const_assert!((MOST_RANKS as u128).pow(2) * 2 * (RING_BYTES + LINE) as u128 <= 1 << 62);
@@ -180,8 +180,8 @@ impl Layout {
         self.sleep_words.wrapping_add(rank.index() * LINE)
     }
 
-    /// Offsets of a ring's read position and of its first byte; also for who examines a region, or
-    /// damages one on purpose.
+    /// Offsets of a ring's read position and of its first byte; also for tests that examine a
+    /// region, or damage one on purpose.
     #[inline(always)]
     #[must_use]
     pub fn ring(&self, reader: JobRank, writer: JobRank, class: MessageClass) -> (usize, usize) {

@@ -1,4 +1,4 @@
-//! Lines: what ranks of a neighborhood publish to each other in small collective operations,
+//! Lines: ranks of a neighborhood publish data of small collective operations to each other,
 //! without messages.
 //!
 //! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all
@@ -73,7 +73,7 @@ const_assert!(DEPTH <= 1 << UNFINISHED_BITS);
 /// Bits of the number of unfinished calls.
 const UNFINISHED_BITS: u32 = 8;
 
-/// What a rank says of a call that it has entered, beside the data.
+/// A rank's record of a call that it has entered, beside the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Entry {
     /// Calls before this one that the rank had not finished yet.
@@ -116,7 +116,7 @@ impl Block {
         words.store(at, head, Ordering::Release);
     }
 
-    /// What the owner says of a call; `None` as long as it has not entered it.
+    /// The owner's record of a call; `None` as long as it has not entered it.
     #[inline(always)]
     pub(crate) fn look(&self, call: u64) -> Option<Entry> {
         let Self(words) = self;
@@ -171,9 +171,9 @@ impl Block {
         self.0.load(BY_WORD, Ordering::Acquire)
     }
 
-    /// The owner has begun so many by messages.
+    /// Publishes how many operations the owner has begun by messages.
     #[inline(always)]
-    pub(crate) fn tell_messages(&self, count: u64) {
+    pub(crate) fn publish_messages(&self, count: u64) {
         self.0.store(BY_WORD, count, Ordering::Release);
     }
 
@@ -205,7 +205,7 @@ mod shared {
     use core::ptr::NonNull;
 
     /// The lines of a neighborhood, as one of its ranks uses them. Numbers of calls are the
-    /// caller's; see the module for what it keeps to.
+    /// caller's; see the module for its rules.
     #[derive(Clone, Copy)]
     pub struct Lines<'c> {
         region: &'c Region,
@@ -222,7 +222,7 @@ mod shared {
         pub const MAX_BYTES: usize = super::MAX_BYTES;
         /// Slots that have pools, the first ones.
         pub const POOLS: u32 = super::super::layout::POOLS;
-        /// Bytes of a rank's pool in such a slot. What is not touched takes no memory.
+        /// Bytes of a rank's pool in such a slot. Untouched pages take no memory.
         pub const POOL_BYTES: usize = super::super::layout::POOL_BYTES;
 
         #[inline(always)]
@@ -252,8 +252,8 @@ mod shared {
 
         /// Memory of `rank` in the slot, [`POOL_BYTES`](Self::POOL_BYTES) long, which all ranks map
         /// as long as the conduit is there. It is for data that is too long for lines: `rank` alone
-        /// writes it, and who reads what when is settled by calls of the slot, whose entries order
-        /// the bytes. Peers may write what they like, so that only the bulk routine touches it.
+        /// writes it, and calls of the slot say which rank reads which bytes when; their entries
+        /// order the bytes. Peers may write any bytes, so that only the bulk routine touches it.
         ///
         /// # Panics
         /// If there is no such rank, or the slot is not one of the first [`POOLS`](Self::POOLS).
@@ -272,7 +272,7 @@ mod shared {
             wake::ring_all(words, self.barrier, &Linux);
         }
 
-        /// What `rank` says of a call of the slot; `None` as long as it has not entered it.
+        /// The record of `rank` of a call of the slot; `None` as long as it has not entered it.
         ///
         /// # Panics
         /// If there is no such slot or rank.
@@ -282,8 +282,8 @@ mod shared {
             self.region.block(slot, rank).look(call)
         }
 
-        /// Copies what `rank` gave for a call that has been [seen](Self::look) and is not finished
-        /// here.
+        /// Copies the data of `rank` for a call that has been [seen](Self::look) and is not
+        /// finished here.
         ///
         /// # Panics
         /// If there is no such slot or rank, or `data` is longer than
@@ -352,13 +352,13 @@ mod shared {
             })
         }
 
-        /// This rank has begun so many operations by messages.
+        /// Publishes how many operations this rank has begun by messages.
         ///
         /// # Panics
         /// If there is no such slot.
         #[inline(always)]
-        pub fn tell_messages(&self, slot: u32, count: u64) {
-            self.own(slot).tell_messages(count);
+        pub fn publish_messages(&self, slot: u32, count: u64) {
+            self.own(slot).publish_messages(count);
         }
     }
 }
@@ -390,7 +390,7 @@ mod tests {
         // Nothing else is there.
         (0..DEPTH).for_each(|call| assert_eq!(block.look(call), None));
         assert_eq!((block.done(), block.by_messages()), (0, 0));
-        // What a peer wrote that is no processor.
+        // A peer wrote a number that is no processor.
         memory.0[ON_WORD] = u64::MAX;
         let block = self::tests::block(&mut memory);
         assert_eq!(block.processor(), None);

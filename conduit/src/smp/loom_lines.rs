@@ -47,8 +47,8 @@ fn take(block: &Block, call: u64, value: u64) -> Entry {
     entry
 }
 
-/// One writes, the other reads and says what it has finished: nothing is overwritten that is not
-/// read.
+/// One writes, the other reads and publishes the calls that it has finished: nothing is overwritten
+/// that is not read.
 #[test]
 fn cells_are_used_anew_when_they_are_read() {
     model(|| {
@@ -72,7 +72,7 @@ fn cells_are_used_anew_when_they_are_read() {
     });
 }
 
-/// Both write and read: that the other has entered a call says that it has finished those before.
+/// Both write and read: the entry of the other into a call says that it has finished those before.
 #[test]
 fn an_exchange_needs_no_other_word() {
     model(|| {
@@ -94,10 +94,9 @@ fn an_exchange_needs_no_other_word() {
     });
 }
 
-/// Who sleeps for a line is woken by who writes it: a lost wake-up is a deadlock, which loom
-/// reports.
+/// The writer of a line wakes its sleeper: a lost wake-up is a deadlock, which loom reports.
 #[test]
-fn a_line_wakes_who_sleeps_for_it() {
+fn a_written_line_wakes_its_sleeper() {
     model(|| {
         let shared = Shared::new();
         let word = Arc::new(AtomicU32::new(0));

@@ -1,11 +1,11 @@
 //! Shared memory: rings for messages, loads and stores for put, get and atomics.
 //!
-//! * [`ring`](self) — one ring an ordered pair of ranks and class; a lone short message moves one
+//! * [`ring`](self): one ring an ordered pair of ranks and class; a lone short message moves one
 //!   cache line.
 //! * A request is accepted only while the reply ring to its sender holds the largest possible
 //!   reply, so a handler's reply never waits, handlers never poll, and nothing can deadlock:
 //!   replies are always taken, and taking them frees the room that acceptance waits for.
-//! * [`Lines`] — small collective operations without messages, by one cache line a rank.
+//! * [`Lines`]: small collective operations without messages, by one cache line a rank.
 //! * Waiting ranks sleep on a futex word; see [`Barrier`].
 
 #[cfg(not(loom))]

@@ -1,4 +1,4 @@
-//! What is known of one peer.
+//! The state of one peer.
 
 use super::lock::ClassLock;
 use super::ring::{Reader, Writer};
@@ -6,7 +6,7 @@ use argonet_am::MessageClass;
 use argonet_base::cpu;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What is known of one peer: positions in the four rings shared with it, and their locks.
+/// The state of one peer: positions in the four rings shared with it, and their locks.
 ///
 /// The lock of the inbound request class also covers the outbound reply class: replies are sent
 /// only by handlers of requests that its holder delivers.

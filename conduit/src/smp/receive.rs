@@ -1,4 +1,4 @@
-//! What is polled out of rings.
+//! Polling of rings.
 
 use super::conduit::Smp;
 use super::lock::ThreadMode;
@@ -60,21 +60,22 @@ impl Smp {
                 taken += some;
             }
         }
-        self.tell_threads(taken);
+        self.wake_threads(taken);
         taken as usize
     }
 
-    /// What ran here may be what another thread of this process sleeps for, or is about to.
+    /// A handler that ran here may have done what another thread of this process sleeps for, or is
+    /// about to.
     #[inline]
-    fn tell_threads(&self, taken: u32) {
+    fn wake_threads(&self, taken: u32) {
         if taken > 0 && self.mode == ThreadMode::Par {
             self.epoch.fetch_add(1, Ordering::Release);
             self.ring_doorbell(self.rank);
         }
     }
 
-    /// Takes what this rank has sent to itself, whether its rings rest or not. Waits for another
-    /// thread that holds a class: it may have looked before the last message was there.
+    /// Takes messages that this rank has sent to itself, whether its rings rest or not. Waits for
+    /// another thread that holds a class: it may have looked before the last message was there.
     pub(super) fn take_own<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let peer = self.peer(self.rank);
         let backoff = Backoff::new();
@@ -97,7 +98,7 @@ impl Smp {
                 backoff.snooze();
             }
         }
-        self.tell_threads(taken);
+        self.wake_threads(taken);
         taken as usize
     }
 
@@ -246,7 +247,8 @@ impl Smp {
         let category = match head.kind()? {
             Kind::Message(category) => category,
             Kind::Skip => {
-                // A skip covers what was prepared and canceled, or all up to the end of the ring.
+                // A skip covers a payload that was prepared and canceled, or all up to the end of
+                // the ring.
                 let units = head.units();
                 let known = (1..=record::MAX_UNITS).contains(&units) || units == available;
                 if !known || units > available {

@@ -104,7 +104,7 @@ impl Region {
     }
 
     /// First word of the record at `position` of the ring in which `writer` writes to `reader`, 0
-    /// for none: what a poll asks of every peer, without more.
+    /// for none: the one load of a poll for a peer without messages.
     #[inline(always)]
     pub(crate) fn first_word(
         &self,

@@ -105,7 +105,8 @@ impl Writer {
         self.reserve_slow(ring, units)
     }
 
-    /// [`reserve`](Self::reserve) of one unit, as far as what is known of the reader allows.
+    /// [`reserve`](Self::reserve) of one unit, as far as the last known position of the reader
+    /// allows.
     #[inline(always)]
     pub(crate) fn reserve_one(&self, ring: &Ring<'_>) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
@@ -145,8 +146,8 @@ impl Writer {
         let head = ring.read_position.load(Ordering::Acquire);
         let used = tail.wrapping_sub(head);
         if used >= ring.units {
-            // No reader that keeps the rules is there. What is known of it stays as it was, so that
-            // sums of it and a record's units never overflow.
+            // The reader breaks the rules. Its last valid position stays, so that sums of it and a
+            // record's units never overflow.
             return false;
         }
         self.head.store(head, Ordering::Relaxed);
@@ -161,7 +162,7 @@ impl Writer {
         ring.word_of(tail)
     }
 
-    /// Position in units since the start, modulo 2^32: what was sent.
+    /// Position in units since the start, modulo 2^32: units sent.
     pub(crate) fn position(&self) -> u32 {
         self.tail.load(Ordering::Relaxed)
     }
@@ -193,7 +194,7 @@ impl Reader {
         }
     }
 
-    /// Position in units since the start, modulo 2^32: what was handled.
+    /// Position in units since the start, modulo 2^32: units handled.
     #[inline(always)]
     pub(crate) fn position(&self) -> u32 {
         self.head.load(Ordering::Relaxed)

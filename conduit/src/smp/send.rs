@@ -1,4 +1,4 @@
-//! What is written into rings.
+//! Writing into rings.
 
 use super::conduit::Smp;
 use super::ring::{Ring, Writer, publish};

@@ -1,4 +1,4 @@
-//! The ring against a model, and what smp promises beyond the suite of all conduits
+//! The ring against a model, and promises of smp beyond the suite of all conduits
 //! (`argonet-conformance`).
 
 use super::Entry;
@@ -64,8 +64,8 @@ enum Step {
 }
 
 proptest! {
-    /// Records come out whole, once and in order, whatever their sizes; a writer is refused only
-    /// when the ring really lacks room.
+    /// Records of all sizes come out whole, once and in order; a writer is refused only when the
+    /// ring really lacks room.
     #[test]
     fn the_ring_is_a_queue(steps in prop::collection::vec(
         prop_oneof![(1..=LONGEST).prop_map(Step::Write), Just(Step::Read)], 1..2000),
@@ -196,7 +196,7 @@ fn pair_for(mode: ThreadMode) -> Pair {
     }
 }
 
-/// What a sink has seen of a message: source, handler, arguments, payload.
+/// A sink's record of a message: source, handler, arguments, payload.
 type Seen = (u32, u8, Vec<u32>, Vec<u8>);
 
 #[derive(Default)]
@@ -324,7 +324,7 @@ fn prepared_payloads_keep_their_place() {
     assert_eq!(
         b.poll(&mut log),
         0,
-        "nothing overtakes what is being prepared"
+        "nothing overtakes a payload in preparation"
     );
     a.cancel(canceled);
     // SAFETY: the pair outlives the buffers.
@@ -387,7 +387,7 @@ fn a_rank_that_shares_no_memory_is_refused() {
 
 #[test]
 #[should_panic(expected = "a rank of the neighborhood")]
-fn nobody_is_rung_who_shares_no_memory() {
+fn waking_a_rank_without_shared_memory_panics() {
     let pair = pair();
     let [a, _] = &pair.ranks;
     a.lines().unwrap().ring([JobRank(1 << 30)].into_iter());
@@ -395,7 +395,7 @@ fn nobody_is_rung_who_shares_no_memory() {
 
 /// A rank that waits for ranks that run elsewhere, or have come, keeps its processor.
 #[test]
-fn a_processor_is_needed_by_those_who_waited_there_and_have_not_come() {
+fn a_processor_is_needed_by_ranks_that_waited_there_and_have_not_come() {
     let pair = pair();
     let [a, b] = pair.ranks.each_ref().map(|rank| rank.lines().unwrap());
     let [of_a, of_b] = [JobRank(0), JobRank(1)];
@@ -416,7 +416,7 @@ fn a_processor_is_needed_by_those_who_waited_there_and_have_not_come() {
     assert!(!a.needs_processor(slot, &[], call));
 }
 
-/// What a conduit of more ranks, or of another kind, may have prepared.
+/// A payload as a conduit of more ranks, or of another kind, may have prepared it.
 fn prepared_elsewhere(to: u32, nargs: usize, position: usize, extent: u32) -> Prepared {
     let want = PrepareRequest {
         to: JobRank(to),
@@ -458,7 +458,7 @@ fn a_payload_of_another_conduit_is_refused() {
         };
         refused(&commit);
     }
-    // The header of so many arguments is longer than what was reserved.
+    // The header of so many arguments is longer than the reserved room.
     refused(&|| {
         a.commit(
             prepared_elsewhere(1, 8, 0, 1),

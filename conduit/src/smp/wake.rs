@@ -8,28 +8,29 @@
 //! between them on the sender's processor. Where a rank could not register for the barrier, all
 //! ranks of the neighborhood use a SeqCst fence on both sides instead.
 //!
-//! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so who pays for the fence
-//! looks once more after a while, when what a sender had stored is there without one.
+//! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so the sleeper, if it
+//! pays for the fence, looks once more after a while, when a sender's stores are visible without
+//! one.
 //!
-//! loom models the second form (`tests/loom.rs`); the first differs only in who executes the
-//! sender's fence, and a stress test with two processes covers it.
+//! loom models the second form (`tests/loom.rs`); the first differs only in the side that executes
+//! the sender's fence, and a stress test with two processes covers it.
 
 use argonet_base::sync::atomic::{AtomicU32, Ordering, fence};
 use core::time::Duration;
 
 /// No processor holds a store back for so long.
 ///
-/// Which processors execute a barrier is decided by what Linux remembers of each: whether the
-/// process that ran there last is registered. It forgets that when a thread of the process ends
-/// there, and looks again only when another process has run there in between
-/// (`membarrier_switch_mm`; measured with 6.18). Until then a sender there executes no barrier, may
-/// look at the word before its record has left the processor, and find no thread asleep.
+/// Linux chooses the processors that execute a barrier by its record of each: whether the process
+/// that ran there last is registered. It forgets that when a thread of the process ends there, and
+/// looks again only when another process has run there in between (`membarrier_switch_mm`; measured
+/// with 6.18). Until then a sender there executes no barrier, may look at the word before its
+/// record has left the processor, and find no thread asleep.
 const VISIBLE: Duration = Duration::from_millis(1);
 
 const AWAKE: u32 = 0;
 const SLEEPS: u32 = 1;
 
-/// Who executes the barrier between a sender's store and its look at the sleep word.
+/// The side that executes the barrier between a sender's store and its look at the sleep word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Barrier {
     /// The sleeper, for everybody, by membarrier.
@@ -38,13 +39,13 @@ pub enum Barrier {
     Sender,
 }
 
-/// What the two sides need of the system; replaced in the loom model.
+/// System calls of the two sides; replaced in the loom model.
 pub(crate) trait Kernel {
     /// A full barrier on every running thread of every registered process.
     fn barrier_everywhere(&self);
     /// Sleeps while the word holds `value`, at most for `timeout`. Whether that is over.
     fn wait(&self, word: &AtomicU32, value: u32, timeout: Option<Duration>) -> bool;
-    /// Wakes all who sleep on the word.
+    /// Wakes all threads that sleep on the word.
     fn wake_all(&self, word: &AtomicU32);
 }
 
@@ -186,7 +187,7 @@ mod tests {
         fn wake_all(&self, _: &AtomicU32) {}
     }
 
-    /// How long who finds something at a look, from 0, is asked to sleep before.
+    /// The sleeps of a thread that finds something at a look, counted from 0, before that look.
     fn waits(
         barrier: Barrier,
         timeout: Option<Duration>,
@@ -215,7 +216,7 @@ mod tests {
     const LONG: Option<Duration> = Some(Duration::from_millis(500));
 
     #[test]
-    fn what_a_barrier_has_missed_is_found_a_little_later() {
+    fn a_store_missed_by_a_barrier_is_found_a_little_later() {
         for timeout in [None, LONG] {
             assert_eq!(waits(Barrier::Sleeper, timeout, 0, true), []);
             assert_eq!(waits(Barrier::Sleeper, timeout, 1, true), [Some(VISIBLE)]);
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_nothing_sleeps_as_long_as_it_was_to() {
+    fn a_sleeper_that_finds_nothing_sleeps_for_its_timeout() {
         let never = usize::MAX;
         let rest = LONG.map(|t| t - VISIBLE);
         let waits_of = |barrier, timeout| waits(barrier, timeout, never, true);

@@ -1,4 +1,4 @@
-//! Where connections come from: who dials, accepts and proves ranks is behind one trait.
+//! The source of connections: one trait dials, accepts and proves ranks.
 
 use crate::channel::rail::{Made, RailId};
 use crate::connections::GateCounts;
@@ -12,12 +12,13 @@ pub trait Connector: Send + Sync {
     /// another after it was lost. To ask again changes nothing.
     fn want(&self, peer: JobRank, number: u16);
 
-    /// Takes what was made since, as [`Rails::next`](crate::channel::rail::Rails::next) does. The
-    /// socket is made non-blocking by who takes it.
+    /// Takes a connection that was made since, as
+    /// [`Rails::next`](crate::channel::rail::Rails::next) does. The caller makes its socket
+    /// non-blocking.
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>>;
 
     /// A descriptor that can be read while [`next`](Self::next) has something to do; `None` where
-    /// that never is.
+    /// it never has.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     /// A number that changes with [`callers`](Self::callers). Costs next to nothing.
@@ -25,8 +26,8 @@ pub trait Connector: Send + Sync {
         0
     }
 
-    /// Who has come to its doors, and why they were sent away; `None` while another thread is at
-    /// them.
+    /// Counts of connections that have come, and of refusals by reason; `None` while another thread
+    /// holds them.
     fn callers(&self) -> Option<GateCounts> {
         Some(GateCounts::default())
     }

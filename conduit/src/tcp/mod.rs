@@ -2,7 +2,7 @@
 //!
 //! A [`Socket`] carries the stream of a [`channel`](crate::channel) to one peer. [`Sockets`] are
 //! those of a rank: they say which have something (`readiness`), and let a thread wait at them
-//! (`watch`). A [`Connector`] makes connections and proves ranks; that of a job is in [`join`].
+//! (`watch`). A [`Connector`] makes connections and proves ranks; a job's connector is in [`join`].
 
 mod connector;
 pub mod join;

@@ -22,7 +22,7 @@ pub(super) const WAKE: u64 = u64::MAX;
 pub(super) const CONNECTOR: u64 = u64::MAX - 1;
 
 /// No rank.
-const NOBODY: u32 = u32::MAX;
+const NO_RANK: u32 = u32::MAX;
 
 /// Reads of the hot peer with something after which its socket is not watched any more.
 const HITS: u32 = 64;
@@ -37,16 +37,16 @@ const OTHERS_EVERY: u32 = 4;
 /// The same where there is one socket, for connections that come.
 const CONNECTIONS_EVERY: u32 = 64;
 
-/// What marks events of the first connection to a peer.
+/// The mark of events of the first connection to a peer.
 fn mark(rank: u32) -> u64 {
     let peer = JobRank(rank);
     RailId { peer, number: 0 }.to_word()
 }
 
-/// Room for what [`Readiness::wait`] finds.
+/// Room for the events that [`Readiness::wait`] finds.
 pub(super) type Found = [MaybeUninit<epoll::Event>; Ready::ROOM];
 
-/// What differs from all sockets being watched for something to read.
+/// Exceptions from the rule that all sockets are watched for something to read.
 #[derive(Debug, Default)]
 struct Exceptions {
     /// The socket of the hot peer, while it is not watched.
@@ -71,7 +71,7 @@ impl Readiness {
     pub(super) fn new(wake: BorrowedFd<'_>, connector: Option<BorrowedFd<'_>>) -> io::Result<Self> {
         let own = Self {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            hot: AtomicU32::new(NOBODY),
+            hot: AtomicU32::new(NO_RANK),
             hits: AtomicU32::new(0),
             exceptions: Mutex::default(),
             turn: AtomicU32::new(0),
@@ -128,7 +128,7 @@ impl Readiness {
     #[inline]
     pub(super) fn first(&self, alone: bool) -> (Option<u32>, u32) {
         let hot = self.hot.load(Ordering::Relaxed);
-        if hot == NOBODY {
+        if hot == NO_RANK {
             (None, 1)
         } else if alone {
             (Some(hot), CONNECTIONS_EVERY)
@@ -214,7 +214,7 @@ impl Readiness {
     /// A peer's first connection is given up.
     pub(super) fn cool(&self, rank: u32) {
         if self.hot.load(Ordering::Relaxed) == rank {
-            self.hot.store(NOBODY, Ordering::Relaxed);
+            self.hot.store(NO_RANK, Ordering::Relaxed);
         }
         let mut exceptions = self.exceptions.lock();
         exceptions.for_room.remove(&rank);

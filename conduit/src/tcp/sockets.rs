@@ -42,8 +42,8 @@ impl Sockets {
         })
     }
 
-    /// Adds what the system has found. The peer from which something came last is read first from
-    /// now on.
+    /// Adds the sockets that the system has found. The peer from which something came last is read
+    /// first from now on.
     fn add(&self, marks: impl Iterator<Item = u64>, found: &mut Ready) {
         for mark in marks {
             match mark {
@@ -168,7 +168,7 @@ impl Rails for Sockets {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),
         });
-        // Whatever it was, the caller looks again.
+        // After any event the caller looks again.
         let _ = self
             .readiness
             .wait(&mut Readiness::found(), timeout.as_ref());

@@ -9,7 +9,7 @@ pub struct UserBytes {
     len: usize,
 }
 
-// SAFETY: the user has promised that the memory stays readable, from whichever thread polls.
+// SAFETY: the user has promised that the memory stays readable, for all polling threads.
 unsafe impl Send for UserBytes {}
 
 impl UserBytes {
@@ -69,7 +69,7 @@ impl UserBytes {
     /// If there are not that many.
     pub fn read(self, at: usize, out: &mut [u8]) {
         let part = self.part(at, out.len());
-        // SAFETY: `part` has checked the bounds of what `new` was promised.
+        // SAFETY: `part` has checked the bounds of the memory that `new` was promised.
         unsafe { bulk::copy(out.as_mut_ptr(), part.start, out.len()) };
     }
 }
@@ -81,7 +81,7 @@ pub struct UserPlace {
     len: usize,
 }
 
-// SAFETY: the user has promised that the memory stays writable, from whichever thread polls.
+// SAFETY: the user has promised that the memory stays writable, for all polling threads.
 unsafe impl Send for UserPlace {}
 
 impl UserPlace {
@@ -133,7 +133,7 @@ impl UserPlace {
     /// If there is not that much room.
     pub fn write(self, at: usize, bytes: &[u8]) {
         let part = self.part(at, bytes.len());
-        // SAFETY: `part` has checked the bounds of what `new` was promised.
+        // SAFETY: `part` has checked the bounds of the memory that `new` was promised.
         unsafe { bulk::copy(part.start, bytes.as_ptr(), bytes.len()) };
     }
 }

@@ -1,4 +1,4 @@
-//! What conduits over a wire have in common.
+//! Parts that conduits over a wire have in common.
 
 mod memory;
 

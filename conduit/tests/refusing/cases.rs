@@ -22,7 +22,7 @@ const UNUSED: [&str; 10] = [
 ];
 /// As these, but its own form of another call.
 const POLL: &str = "queue_poll";
-/// Used by who sleeps and by what ends, where nothing comes of an error.
+/// Used by sleeps and at the end of objects, where an error has no effect.
 const IN_VAIN: [&str; 2] = ["portal_enable", "queue_wait"];
 
 /// Those of the conduit.
@@ -76,12 +76,12 @@ fn a_rank_that_cannot_start_says_why() {
                 break;
             }
             seen.insert(call.clone());
-            let told = job.err().map(|error| error.to_string());
+            let text = job.err().map(|error| error.to_string());
             // A refusal while a failed rank is dropped is reported to no caller.
-            let is_told = told.as_ref().is_some_and(|told| told.contains("rank"));
+            let is_reported = text.as_ref().is_some_and(|text| text.contains("rank"));
             assert!(
-                is_told || IN_VAIN.contains(&call.as_str()),
-                "{rule:?}: {told:?}"
+                is_reported || IN_VAIN.contains(&call.as_str()),
+                "{rule:?}: {text:?}"
             );
         }
     }
@@ -91,7 +91,7 @@ fn a_rank_that_cannot_start_says_why() {
 
 /// While ranks work.
 #[test]
-fn what_an_interface_refuses_once_comes_about_or_is_told() {
+fn calls_refused_once_succeed_or_are_reported() {
     let mut seen = BTreeSet::new();
     for way in WAYS {
         for (call, error) in used() {
@@ -120,7 +120,7 @@ fn what_an_interface_refuses_once_comes_about_or_is_told() {
 
 /// Each purpose has a portal of its own; the last is that of questions and answers about credits.
 #[test]
-fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
+fn puts_refused_once_on_any_portal_succeed_or_are_reported() {
     for portal in 0..PORTALS {
         let mut is_refused = false;
         let calls = ["put_region", "put_answered"];
@@ -145,7 +145,7 @@ fn what_is_refused_once_of_any_portal_comes_about_or_is_told() {
 
 /// Nothing is tried a third time.
 #[test]
-fn what_an_interface_refuses_twice_comes_about_or_is_told() {
+fn calls_refused_twice_succeed_or_are_reported() {
     let mut seen = BTreeSet::new();
     for way in WAYS {
         for call in TRIED_AGAIN {
@@ -170,7 +170,7 @@ fn what_an_interface_refuses_twice_comes_about_or_is_told() {
     assert_eq!(seen, BTreeSet::from(TRIED_AGAIN));
 }
 
-/// What was done to the calls of a job.
+/// Refusals of the calls of a job.
 struct Seen {
     refused: bool,
     twice: bool,
@@ -185,13 +185,13 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
         orders.rule = Some(rule.clone());
         orders.made
     };
-    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         job.grow();
         job.work(way);
         let fatal = job.fatal();
         (job.compare(), fatal)
     }));
-    let (told, fatal) = told.unwrap_or_else(|_| panic!("{way:?}, {rule:?}"));
+    let (errors, fatal) = outcome.unwrap_or_else(|_| panic!("{way:?}, {rule:?}"));
     let seen = {
         let orders = orders.lock().unwrap();
         Seen {
@@ -200,21 +200,21 @@ fn goes_on(way: Way, rule: &Rule) -> Seen {
         }
     };
     assert!(
-        seen.refused || told == 0,
-        "{way:?}, {rule:?}: told without a reason"
+        seen.refused || errors == 0,
+        "{way:?}, {rule:?}: an error without a refusal"
     );
     if fatal > 0 {
         return seen;
     }
-    // Whatever it was, all works again.
+    // After any refusal all works again.
     orders.lock().unwrap().forget();
     assert!(
         job.grow(),
         "{way:?}, {rule:?}: the segment does not grow again"
     );
     job.work(way);
-    assert_eq!(job.compare(), 0, "{way:?}, {rule:?}: told later");
-    // Of what an interface says that it does not exist nothing can be taken away.
+    assert_eq!(job.compare(), 0, "{way:?}, {rule:?}: a later error");
+    // An object that the interface reports as missing cannot be taken away.
     let gone = i64::from(rule.error == "BadHandle" && TAKES_AWAY.contains(&rule.call.as_str()));
     let left = orders.lock().unwrap().made - made;
     assert!((0..=gone).contains(&left), "{way:?}, {rule:?}: {left} more");
@@ -247,11 +247,11 @@ fn calls_that_are_left_out_are_not_made() {
 /// A peer that has no room for long is asked less and less often where each try moves the data
 /// again; nothing is lost by that.
 #[test]
-fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
+fn remote_requests_without_room_are_tried_less_and_less_often() {
     let orders = Arc::new(Mutex::new(Orders::default()));
     let mut job = Job::start(Way::Far, Arc::clone(&orders)).unwrap();
     let tries = || orders.lock().unwrap().targets[&LARGE_REQUESTS];
-    // Until all that has room is there, and what has none was tried some times.
+    // Until all requests with room have arrived, and those without were tried some times.
     job.knock(Duration::from_millis(30));
     let before = tries();
     let time = job.knock(Duration::from_millis(100));
@@ -263,10 +263,9 @@ fn what_finds_no_room_far_away_is_tried_less_and_less_often() {
     assert_eq!(job.compare(), 0);
 }
 
-/// Who has sent something to itself knows when it has come about, also where the interface takes
-/// its time.
+/// A rank knows when its message to itself has arrived, also where the interface takes its time.
 #[test]
-fn what_a_rank_sends_to_itself_is_owed_until_it_has_come() {
+fn messages_to_the_own_rank_are_owed_until_they_arrive() {
     for (way, owes) in [(Way::AtOnce, false), (Way::Far, true)] {
         let mut job = Job::start(way, Arc::new(Mutex::new(Orders::default()))).unwrap();
         assert_eq!(job.send_to_itself(), owes, "{way:?}");

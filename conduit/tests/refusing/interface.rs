@@ -25,7 +25,7 @@ pub(crate) struct Rule {
     pub(crate) twice: bool,
 }
 
-/// What distinguishes a put or a get from others, so that one that is tried again is known.
+/// Distinguishes a put or a get from others, so that one that is tried again is known.
 type Same = (Part, Target, u64);
 
 /// A call that was refused, and is refused when it is tried again. Without `same`, which
@@ -35,7 +35,7 @@ pub(crate) struct Retry {
     same: Option<Same>,
 }
 
-/// What interfaces of a job do, and have done.
+/// Orders to the interfaces of a job, and their record.
 #[derive(Default)]
 pub(crate) struct Orders {
     pub(crate) rule: Option<Rule>,

@@ -1,4 +1,4 @@
-//! Two ranks in one thread, and what they do.
+//! Two ranks in one thread, and their work.
 
 use crate::interface::{Orders, Refusing};
 use crate::log::{ANSWER, ASK, Log, bytes, place_of};
@@ -23,7 +23,7 @@ const SEGMENT: u64 = 2 << 20;
 const LARGE: usize = 5000;
 /// Of which buffers hold few.
 const LARGEST: usize = 60_000;
-/// Rounds of polls after which whatever goes on is over.
+/// Rounds of polls after which all operations are over.
 const ROUNDS: usize = 20_000;
 /// Rounds of polls in which nothing changes that would.
 const STILL_ROUNDS: usize = 200;
@@ -50,7 +50,7 @@ pub(crate) struct Job {
     due: Vec<(usize, MessageClass, u32)>,
     /// Operations that must be complete: rank and number.
     begun: Vec<(usize, u64)>,
-    /// What calls have refused.
+    /// Errors that calls have returned.
     refused: Vec<String>,
     /// Buffers of operations, kept until the end.
     kept: Vec<Box<[u8]>>,
@@ -381,8 +381,8 @@ impl Job {
             if self.ranks.iter().all(idle) || over > STILL_ROUNDS {
                 return;
             }
-            // What is held back goes on with calls; what waits for room is tried again after some
-            // microseconds.
+            // Operations held back go on with calls; messages that wait for room are tried again
+            // after some microseconds.
             for rank in &self.ranks {
                 rank.sleep(Some(Duration::ZERO), rank.epoch());
             }
@@ -390,8 +390,8 @@ impl Job {
         panic!("something stays in use: {}", self.state());
     }
 
-    /// Whether nothing goes on any more in a job that would have ended: who waits for what was
-    /// refused twice waits for ever.
+    /// Whether nothing goes on any more in a job that would have ended: a rank that waits for a
+    /// message that was refused twice waits for ever.
     fn is_over(&self) -> bool {
         let waits = |rank: &Portals<Refusing>| {
             let InUse {
@@ -420,26 +420,26 @@ impl Job {
     /// them.
     pub(crate) fn fatal(&self) -> usize {
         let ends = |rank: &Portals<Refusing>| rank.interface().orders.lock().unwrap().ends;
-        let told = self.logs.iter().map(|log| log.told.len()).sum();
-        if self.ranks.iter().any(ends) { told } else { 0 }
+        let errors = self.logs.iter().map(|log| log.errors.len()).sum();
+        if self.ranks.iter().any(ends) { errors } else { 0 }
     }
 
     fn state(&self) -> String {
         let ranks = self.ranks.iter().map(|rank| rank.in_use().to_string());
         let ranks: Vec<String> = ranks.collect();
-        format!("{}; told: {:?}", ranks.join(" | "), self.told())
+        format!("{}; errors: {:?}", ranks.join(" | "), self.errors())
     }
 
     /// All errors that were reported.
-    fn told(&self) -> Vec<String> {
-        let sinks = self.logs.iter().flat_map(|log| &log.told);
+    fn errors(&self) -> Vec<String> {
+        let sinks = self.logs.iter().flat_map(|log| &log.errors);
         let sinks = sinks.map(ToString::to_string);
         sinks.chain(self.refused.iter().cloned()).collect()
     }
 
     /// Everything came about once, except where an error was reported; forgets it all.
     pub(crate) fn compare(&mut self) -> usize {
-        let told = self.told();
+        let errors = self.errors();
         let mut missing = Vec::new();
         for &(rank, class, number) in &self.due {
             let log = &self.logs[rank];
@@ -463,8 +463,8 @@ impl Job {
         }
         // One that is lost takes its reply with it.
         assert!(
-            missing.len() <= 2 * told.len(),
-            "{missing:?} are lost; told: {told:?}"
+            missing.len() <= 2 * errors.len(),
+            "{missing:?} are lost; errors: {errors:?}"
         );
         let total: usize = self
             .logs
@@ -479,7 +479,7 @@ impl Job {
         self.begun.clear();
         self.refused.clear();
         self.logs = (0..RANKS).map(|_| Log::default()).collect();
-        told.len()
+        errors.len()
     }
 
     fn check_credits(&self) {

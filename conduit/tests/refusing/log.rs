@@ -1,4 +1,4 @@
-//! What is reported to ranks.
+//! Reports to ranks.
 
 use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, SegmentOffset};
@@ -6,7 +6,7 @@ use argonet_conduit::{Completion, OpToken, Sink};
 use argonet_segment::SharedBytes;
 use std::collections::BTreeMap;
 
-/// What a request names: its arguments say which reply it wants.
+/// Handlers. The arguments of a request say which reply it wants.
 pub(crate) const ASK: HandlerIndex = HandlerIndex(128);
 pub(crate) const ANSWER: HandlerIndex = HandlerIndex(129);
 
@@ -19,7 +19,7 @@ pub(crate) struct Log {
     /// How often both parts of an operation were reported.
     pub(crate) local: BTreeMap<u64, u32>,
     pub(crate) remote: BTreeMap<u64, u32>,
-    pub(crate) told: Vec<AmError>,
+    pub(crate) errors: Vec<AmError>,
 }
 
 /// Where the long of a number goes: none that is under way has the same place.
@@ -65,7 +65,7 @@ impl Sink for Log {
                 Category::Long => Payload::Long(data, place_of(MessageClass::Reply, number)),
             },
         });
-        self.told.extend(reply.err());
+        self.errors.extend(reply.err());
     }
 
     fn completed(&mut self, op: OpToken, completion: Completion) {
@@ -77,6 +77,6 @@ impl Sink for Log {
     }
 
     fn on_error(&mut self, error: AmError) {
-        self.told.push(error);
+        self.errors.push(error);
     }
 }

@@ -166,7 +166,7 @@ impl Near {
         let waits = |pending: &Pending| !pending.course.entered && pending.course.before < calls;
         if calls != 0 && !queue.iter().any(waits) {
             self.unpublished.store(0, Ordering::Relaxed);
-            lines.tell_messages(self.circle.slot, calls);
+            lines.publish_messages(self.circle.slot, calls);
         }
     }
 

@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use std::io;
 use std::net::UdpSocket;
 
-/// Bytes that the system is asked to keep of what comes and goes; it may give less.
+/// Bytes of arriving and leaving datagrams that the system is asked to keep; it may give less.
 const SOCKET_BYTES: usize = 4 << 20;
 
 /// Where a rank is reached. The start of the job brings it to all others.

@@ -1,4 +1,4 @@
-//! What came over a network and meant nothing.
+//! Datagrams and records from a network that were dropped as meaningless.
 
 use crate::reliable::Counts;
 use core::fmt;
@@ -32,7 +32,7 @@ impl Dropped {
     /// How many numbers it has.
     pub const WORDS: usize = 5;
 
-    /// What an endpoint has counted, and records that its driver found to mean nothing.
+    /// From the counts of an endpoint, and its driver's count of records without a meaning.
     pub(super) fn new(counts: &Counts, bad_records: u64) -> Self {
         let &Counts {
             malformed,

@@ -1,4 +1,4 @@
-//! What calls of an interface refuse.
+//! Errors of calls of an interface.
 
 use crate::reliable::{ADVICE, PeerLost, ReliableError, Silence};
 use argonet_base::JobRank;
@@ -16,9 +16,9 @@ pub enum NicError {
         "rank {rank}: no {what} is left, all {limit} are in use; raise the interface's limit or free some"
     )]
     NoSpace {
-        /// Whose table.
+        /// The rank that has the table.
         rank: JobRank,
-        /// What was to be made.
+        /// The object that was to be made.
         what: &'static str,
         /// How many there are.
         limit: u64,
@@ -26,9 +26,9 @@ pub enum NicError {
     /// A handle of something that is gone, or never was.
     #[error("rank {rank}: {what} {index}.{generation} does not exist (any more)")]
     BadHandle {
-        /// Whose interface.
+        /// The rank that has the interface.
         rank: JobRank,
-        /// A handle of what.
+        /// The kind of object.
         what: &'static str,
         /// Its place.
         index: u32,
@@ -38,7 +38,7 @@ pub enum NicError {
     /// A portal that is not allocated, or outside of the table.
     #[error("rank {rank}: portal {portal} is not allocated; the table has {portals}")]
     BadPortal {
-        /// Whose table.
+        /// The rank that has the table.
         rank: JobRank,
         /// Which place.
         portal: u32,
@@ -48,21 +48,21 @@ pub enum NicError {
     /// It cannot go while others use it.
     #[error("rank {rank}: {what} {index} is in use {by}; wait for that to end")]
     InUse {
-        /// Whose interface.
+        /// The rank that has the interface.
         rank: JobRank,
-        /// What was to go.
+        /// The object that was to go.
         what: &'static str,
         /// Which one.
         index: u32,
-        /// Used by what.
+        /// The users.
         by: &'static str,
     },
     /// A rank that the interface does not reach.
     #[error("rank {rank}: there is no rank {peer} among the {ranks} ranks of this interface")]
     BadRank {
-        /// Who asked.
+        /// The rank that called.
         rank: JobRank,
-        /// Who is not there.
+        /// The rank that is not there.
         peer: JobRank,
         /// How many there are.
         ranks: u32,
@@ -72,7 +72,7 @@ pub enum NicError {
         "rank {rank}: {len_bytes} bytes from {offset_bytes} on are outside of a descriptor of {size_bytes} bytes"
     )]
     OutOfRange {
-        /// Whose descriptor.
+        /// The rank that has the descriptor.
         rank: JobRank,
         /// Where the part begins.
         offset_bytes: u64,
@@ -86,7 +86,7 @@ pub enum NicError {
         "rank {rank}: {len_bytes} bytes at {address:#x} are neither in the attached segment nor in the interface's buffers, so peers cannot reach them"
     )]
     NotShared {
-        /// Whose memory.
+        /// The rank that has the memory.
         rank: JobRank,
         /// Where it begins.
         address: usize,
@@ -98,7 +98,7 @@ pub enum NicError {
         "rank {rank}: descriptor {index} was bound for {threshold} operations, and all were begun"
     )]
     Exhausted {
-        /// Whose descriptor.
+        /// The rank that has the descriptor.
         rank: JobRank,
         /// Which one.
         index: u32,
@@ -108,40 +108,40 @@ pub enum NicError {
     /// Options or arguments that contradict each other.
     #[error("rank {rank}: {what}")]
     Invalid {
-        /// Who asked.
+        /// The rank that called.
         rank: JobRank,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
     /// This interface has no such feature.
     #[error("rank {rank}: this interface has no {feature}")]
     Unsupported {
-        /// Who asked.
+        /// The rank that called.
         rank: JobRank,
-        /// What it lacks.
+        /// The feature that it lacks.
         feature: &'static str,
     },
     /// A queue was full: so many events are missing just here. They were counted, reported once,
     /// and are lost.
     #[error(
-        "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound what is under way"
+        "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound the operations in flight"
     )]
     EventsDropped {
-        /// Whose queue.
+        /// The rank that has the queue.
         rank: JobRank,
         /// Which one.
         queue: u32,
         /// How many.
         count: u64,
     },
-    /// Shared memory holds what no working rank writes.
+    /// Shared memory holds words that no working rank writes.
     #[error(
         "the interface of rank {rank} holds {what}; a rank of this host wrote where it must not"
     )]
     Corrupt {
-        /// Whose interface.
+        /// The rank that has the interface.
         rank: JobRank,
-        /// What was found.
+        /// The finding.
         what: &'static str,
     },
     /// The file that ranks share is not of this layout.
@@ -149,7 +149,7 @@ pub enum NicError {
     WrongFile {
         /// Ranks that were asked for.
         ranks: u32,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// There is no library of Portals 4.
@@ -157,7 +157,7 @@ pub enum NicError {
         "no library of Portals 4 could be loaded: {reason}; install the driver of the network card or the reference implementation, and name its libportals.so by ARGONET_PORTALS_LIBRARY or its directory by LD_LIBRARY_PATH"
     )]
     NoLibrary {
-        /// What was looked for, and what the loader said.
+        /// The names that were tried, and the loader's errors.
         reason: String,
     },
     /// A library that is not of Portals 4, or of another version or vendor whose constants differ.
@@ -165,7 +165,7 @@ pub enum NicError {
         "{library} is no library of Portals 4 as its reference implementation defines it: {what}; name another one by ARGONET_PORTALS_LIBRARY"
     )]
     WrongLibrary {
-        /// As what it was loaded.
+        /// The name that it was loaded by.
         library: String,
         /// How it differs.
         what: String,
@@ -173,13 +173,13 @@ pub enum NicError {
     /// A call of the library failed.
     #[error("rank {rank}: {call} answered {answer} where PTL_OK was expected; {advice}")]
     Library {
-        /// Who called.
+        /// The rank that called.
         rank: JobRank,
         /// The library's function.
         call: &'static str,
-        /// What it answered.
+        /// The answer of the function.
         answer: String,
-        /// What to look at.
+        /// Advice to the user.
         advice: &'static str,
     },
     /// A rank of another host that was lost.
@@ -192,16 +192,16 @@ pub enum NicError {
         host: String,
         /// Where it was.
         address: Option<SocketAddr>,
-        /// Who waited for whom, and for how long.
+        /// The two ranks, and the time of waiting.
         lost: PeerLost,
     },
-    /// What a link between hosts refuses.
+    /// An error of a link between hosts.
     #[error("{0}")]
     Link(ReliableError),
     /// The system refused.
     #[error("cannot {action}: {source}")]
     Os {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The system's answer.
         source: std::io::Error,

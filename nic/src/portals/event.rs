@@ -1,10 +1,10 @@
-//! Events and what they say.
+//! Events and their meaning.
 
 use super::PortalIndex;
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
-/// What happened.
+/// Kinds of events.
 ///
 /// # Order
 ///
@@ -40,11 +40,11 @@ pub enum EventKind {
     /// An entry has left its list by itself, or a descriptor is no longer bound; the handle is
     /// void.
     Unlink,
-    /// A portal with flow control refuses what arrives until it is enabled again.
+    /// A portal with flow control refuses messages until it is enabled again.
     Disabled,
 }
 
-/// What became of an operation.
+/// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub enum Outcome {
@@ -53,7 +53,7 @@ pub enum Outcome {
     /// Nothing in the list at that portal accepted it. Nothing was moved; the target has counted
     /// it.
     NoMatch,
-    /// The portal refuses what arrives, is out of use or was never allocated. Nothing was moved.
+    /// The portal refuses messages, is out of use or was never allocated. Nothing was moved.
     Refused,
     /// Something did not fit at a portal with flow control, which refuses from now on. Nothing was
     /// moved.
@@ -61,18 +61,18 @@ pub enum Outcome {
     /// The other rank ended in the middle, or cannot be reached any more; how much was moved is not
     /// known.
     PeerDied,
-    /// The target's tables say what cannot be. Nothing was moved.
+    /// The target's tables are corrupt. Nothing was moved.
     Corrupt,
 }
 
 /// An entry of an event queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// What happened.
+    /// The kind of an event.
     pub kind: EventKind,
     /// How it ended; always `Done` for starts.
     pub outcome: Outcome,
-    /// At the target who did it, at the initiator whom it was for.
+    /// At the target the initiator, at the initiator the target.
     pub peer: JobRank,
     /// At which portal of the target.
     pub portal: PortalIndex,

@@ -1,4 +1,4 @@
-//! What names the objects of an interface.
+//! Handles: the names of an interface's objects.
 
 use core::fmt;
 
@@ -9,8 +9,8 @@ macro_rules! handle {
         pub struct $name {
             /// Place in the interface's table.
             pub(crate) index: u32,
-            /// How often that place had been used before, so that handles of what is gone are
-            /// known.
+            /// How often that place had been used before, so that handles of objects that are gone
+            /// are known.
             pub(crate) generation: u32,
         }
 

@@ -27,10 +27,10 @@ pub trait Portals {
     /// How much of everything there is.
     fn limits(&self) -> Limits;
 
-    /// What it can do beyond the common.
+    /// Features beyond those that all interfaces have.
     fn features(&self) -> Features;
 
-    /// What it has counted.
+    /// A count of the interface.
     fn status(&self, register: Register) -> u64;
 
     /// Makes a queue of at least `events` events.
@@ -74,9 +74,9 @@ pub trait Portals {
     /// [`NicError::BadHandle`].
     fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError>;
 
-    /// Does what has come, where the interface has threads that would do it a little later; whether
-    /// there was anything. For who looks into queues again and again and finds nothing: it need not
-    /// be called.
+    /// Handles arrivals, where the interface has threads that would handle them a little later;
+    /// returns whether there were any. For callers that look into queues again and again and find
+    /// nothing; it need not be called.
     fn attend(&self) -> bool {
         false
     }
@@ -104,16 +104,16 @@ pub trait Portals {
     }
 
     /// Threads of this process that the interface needs for anything to come and that never sleep,
-    /// so that each wants a processor: who waits leaves it to them, by sleeping for a moment rather
-    /// than by a yield, after which such a thread would run for its whole turn.
+    /// so that each wants a processor: a waiting caller leaves it to them by sleeping for a moment.
+    /// After a yield such a thread would run for its whole time slice.
     fn busy_threads(&self) -> u32 {
         0
     }
 
     /// Sleeps until one of these queues has an event, [`wake`](Self::wake) is called, a signal
     /// comes, or the time is over (`PtlEQPoll`). Returns at once if there is an event, or if `come`
-    /// says that what the caller waits for besides is there: it is asked once more when a `wake`
-    /// from then on will be noticed. May return for nothing.
+    /// says that another event that the caller waits for is there: it is asked once more when a
+    /// `wake` from then on will be noticed. May return for nothing.
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -128,10 +128,11 @@ pub trait Portals {
     /// with a `come` that was false before.
     fn wake(&self);
 
-    /// Waits, at most for so long, until peers have all that was begun and need nothing more of
-    /// this process, which is about to end; whether they have. Takes no lock for long.
+    /// Waits, at most for so long, until all begun operations are over at their peers, which need
+    /// nothing more of this process; it is about to end. Returns whether they are. Takes no lock
+    /// for long.
     ///
-    /// The default is right where nothing of what was begun depends on the process.
+    /// The default is right where no begun operation depends on the process.
     fn exit_grace(&self, limit: Duration) -> bool {
         let _ = limit;
         true
@@ -149,7 +150,7 @@ pub trait Portals {
     /// [`NicError::BadHandle`]; [`NicError::InUse`] while an entry or a descriptor has it.
     fn counter_free(&self, counter: Counter) -> Result<(), NicError>;
 
-    /// What a counter has counted: successes (operations or bytes) and failures (operations).
+    /// The counts of a counter: successes (operations or bytes) and failures (operations).
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -181,14 +182,14 @@ pub trait Portals {
     /// [`NicError::BadPortal`]; [`NicError::InUse`] while its list has entries.
     fn portal_free(&self, portal: PortalIndex) -> Result<(), NicError>;
 
-    /// Refuses what arrives at a portal from now on, or takes it again.
+    /// Refuses messages that arrive at a portal from now on, or takes them again.
     ///
     /// # Errors
     /// [`NicError::BadPortal`].
     fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError>;
 
-    /// What arrives from now on is refused, at all portals: the interface is about to be dropped.
-    /// Does not wait for any peer.
+    /// Refuses all later messages, at all portals: the interface is about to be dropped. Does not
+    /// wait for any peer.
     fn retire(&self) {
         for portal in 0..self.limits().portals {
             // One that is not in use has nothing to refuse.
@@ -218,7 +219,8 @@ pub trait Portals {
         entry: Entry,
     ) -> Result<EntryHandle, NicError>;
 
-    /// Takes an entry out of its list. No event reports it; what was under way is over.
+    /// Takes an entry out of its list. No event reports it; operations that were under way are
+    /// over.
     ///
     /// # Errors
     /// [`NicError::BadHandle`], also for an entry that has gone by itself; [`NicError::InUse`]
@@ -280,9 +282,9 @@ pub trait Portals {
         header: u64,
     ) -> Result<(), NicError>;
 
-    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns what that would
-    /// say: for interfaces that have done their part when a call returns
-    /// ([`Features::synchronous`]). The target sees the data then.
+    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns the outcome:
+    /// for interfaces that have done their part when a call returns ([`Features::synchronous`]).
+    /// The target sees the data then.
     ///
     /// # Errors
     /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`];
@@ -298,7 +300,7 @@ pub trait Portals {
         Err(not_synchronous(self.rank()))
     }
 
-    /// As [`get_region`](Self::get_region), and returns what its end says, as
+    /// As [`get_region`](Self::get_region), and returns the outcome of its end, as
     /// [`put_answered`](Self::put_answered). Events and counts of the descriptor report it as
     /// always.
     ///
@@ -352,7 +354,7 @@ pub trait Portals {
         kind: AtomicKind,
     ) -> Result<(), NicError>;
 
-    /// As [`atomic`](Self::atomic), and what the target held before arrives in `fetched`, from
+    /// As [`atomic`](Self::atomic), and the target's previous elements arrive in `fetched`, from
     /// `fetched_offset_bytes` on. `compare` is the element that compare-and-swap compares with, its
     /// first bytes. Complete with `ReplyEnd` of `fetched`; `SendEnd` is reported for `source`.
     ///
@@ -374,7 +376,7 @@ pub trait Portals {
     ) -> Result<(), NicError>;
 }
 
-/// The error of calls that want what only synchronous interfaces can say.
+/// The error of calls that only synchronous interfaces can answer.
 #[cold]
 pub(super) fn not_synchronous(rank: JobRank) -> NicError {
     NicError::Unsupported {

@@ -4,7 +4,7 @@
 //! index into that rank's *portal table* and 64 match bits; the interface goes through the list at
 //! that index, and the first entry whose bits agree (where it does not ignore them) and that
 //! accepts the operation is its target. The rank whose memory it is does nothing. *Event queues*
-//! and counters report what has happened.
+//! and counters report operations.
 //!
 //! [`Portals`] is the trait, and its methods say what each does. [`software`] implements it in
 //! shared memory, [`networked`] in shared memory and between hosts, [`portals4`] over a library of
@@ -13,8 +13,8 @@
 //! # What is taken from where
 //!
 //! The protocol text that the conduit follows is written for Portals 3.3, today's libraries have
-//! Portals 4. The trait has what both can do, in one form, and [`Features`] for what only one of
-//! them has; ADR 0026 has the table.
+//! Portals 4. The trait has the operations of both, in one form, and [`Features`] for those of only
+//! one; ADR 0026 has the table.
 //!
 //! * A match entry and its memory are one thing, an [`Entry`], as in Portals 4. Memory that
 //!   operations start from is a [`Descriptor`], bound apart, *free floating*. A buffer that is both

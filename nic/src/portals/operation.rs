@@ -1,4 +1,4 @@
-//! What operations are made of.
+//! The parts of operations.
 
 use super::{Outcome, PortalIndex};
 use argonet_base::JobRank;
@@ -13,7 +13,7 @@ pub struct Part {
     pub len_bytes: u64,
 }
 
-/// What became of an operation that is over when its call returns.
+/// The outcome of an operation that is over when its call returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Answer {
     /// How it ended.
@@ -25,11 +25,11 @@ pub struct Answer {
 /// Where an operation goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// Whose memory.
+    /// The rank that has the memory.
     pub rank: JobRank,
     /// Which list.
     pub portal: PortalIndex,
-    /// What selects the entry; what an entry ignores is free for the client.
+    /// Bits that select the entry; bits that an entry ignores are free for the client.
     pub bits: u64,
     /// Where in the entry, unless that manages its offset itself.
     pub offset_bytes: u64,
@@ -46,7 +46,8 @@ pub enum Ack {
     Count,
 }
 
-/// What an atomic operation does to each element of the target: `target = target op operand`.
+/// The function of an atomic operation, for each element of the target: `target = target op
+/// operand`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub enum AtomicOp {
@@ -111,8 +112,8 @@ impl AtomicKind {
         !(self.is_float() && matches!(op, AtomicOp::Or | AtomicOp::And | AtomicOp::Xor))
     }
 
-    /// What is wrong with an atomic operation on such elements, if anything: `len` bytes at an
-    /// offset in the target's entry, on an interface for `most` at a time.
+    /// The fault of an atomic operation on such elements, if it has one: `len` bytes at an offset
+    /// in the target's entry, on an interface for `most` at a time.
     pub(super) fn objection(
         self,
         op: AtomicOp,

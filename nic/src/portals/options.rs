@@ -1,9 +1,9 @@
-//! What the objects of an interface are made with, and what an interface can do.
+//! Options of an interface's objects, and features of an interface.
 
 use super::{Counter, EntryHandle, Queue};
 use argonet_base::JobRank;
 
-/// What a portal does when something does not fit.
+/// How a portal treats messages that do not fit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortalOptions {
     /// If nothing matches, or the queue that an event belongs in has no room, nothing is done, the
@@ -37,7 +37,7 @@ pub enum Position {
     After(EntryHandle),
 }
 
-/// Who decides where in an entry data goes.
+/// The side that decides where in an entry data goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Managed {
     /// The initiator.
@@ -55,11 +55,11 @@ pub enum Managed {
 pub struct Events {
     /// When an operation begins. Needs [`Features::start_events`].
     pub start: bool,
-    /// When it is complete. Acknowledgements come whatever this is.
+    /// When it is complete. Acknowledgements come in both cases.
     pub end: bool,
 }
 
-/// What makes a counter go up.
+/// The counter of an object, and its unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Count {
     /// Which one.
@@ -76,7 +76,7 @@ pub struct Entry {
     pub puts: bool,
     /// Whether gets are accepted.
     pub gets: bool,
-    /// Who decides where data goes.
+    /// The side that decides where data goes.
     pub managed: Managed,
     /// Whether an operation that is longer than the room left is cut short. Otherwise the entry is
     /// passed over.
@@ -94,7 +94,7 @@ pub struct Entry {
     pub events: Events,
     /// Where they go.
     pub queue: Option<Queue>,
-    /// What counts completed operations.
+    /// The counter of completed operations.
     pub count: Option<Count>,
     /// Handed back in events.
     pub user: u64,
@@ -134,7 +134,8 @@ pub struct Descriptor {
     pub events: Events,
     /// Where they go.
     pub queue: Option<Queue>,
-    /// What counts acknowledgements asked for by [`Ack::Count`](super::Ack::Count), and replies.
+    /// The counter of acknowledgements asked for by [`Ack::Count`](super::Ack::Count), and of
+    /// replies.
     pub count: Option<Count>,
     /// Handed back in events.
     pub user: u64,
@@ -155,7 +156,7 @@ impl Descriptor {
     };
 }
 
-/// What only some interfaces can do. Asking for what is missing is
+/// Features that only some interfaces have. A request for a missing one is
 /// [`NicError::Unsupported`](super::NicError::Unsupported).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Features {
@@ -167,10 +168,10 @@ pub struct Features {
     pub start_events: bool,
     /// Entries that do not acknowledge.
     pub ack_disable: bool,
-    /// What an operation reads of its initiator it has read when its call returns, and a put has
-    /// reached its target. That does not say how it ended.
+    /// When its call returns, an operation has read its source, and a put has reached its target.
+    /// The return of the call does not say how it ended.
     pub synchronous: bool,
-    /// What finds no room at its target has gone there all the same, by a call of the system or
+    /// A message without room at its target has gone there all the same, by a call of the system or
     /// over a network, so that another try costs as much as the first.
     pub remote: bool,
 }
@@ -198,7 +199,7 @@ pub struct Limits {
     pub atomic_bytes: u64,
 }
 
-/// What an interface counts about itself, since it was made.
+/// Counts of an interface since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Register {
     /// Messages for this rank that were dropped or refused.

@@ -13,13 +13,13 @@ const MOST_DATAGRAM_BYTES: usize = 65_507;
 /// Least bytes of a record that every endpoint takes.
 const LEAST_RECORD_BYTES: usize = 256;
 
-/// What an endpoint is made with. Both sides of a link have the same sizes.
+/// Sizes and times of an endpoint. Both sides of a link have the same sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReliableConfig {
     /// Longest datagram, without the headers of UDP and below. 1472 fits Ethernet frames of 1500
     /// bytes with IPv4.
     pub datagram_bytes: usize,
-    /// Most bytes under way to a peer, and most that are kept of what a peer sent early.
+    /// Most bytes under way to a peer, and most that are kept of early records of a peer.
     pub window_bytes: usize,
     /// Retransmission timer before the first measurement.
     pub first_rto: Duration,
@@ -58,7 +58,7 @@ impl ReliableConfig {
         self.datagram_bytes.saturating_sub(HEADER_BYTES + tail)
     }
 
-    /// What is wrong with it, if anything.
+    /// The first fault of the sizes and times, if there is one.
     pub(super) fn objection(&self) -> Option<&'static str> {
         if self.record_bytes(true) < LEAST_RECORD_BYTES {
             return Some("datagrams shorter than 328 bytes");

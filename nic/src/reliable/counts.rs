@@ -1,4 +1,4 @@
-//! What an endpoint has counted.
+//! Counts of an endpoint.
 
 /// Datagrams of an endpoint since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,6 +25,6 @@ pub struct Counts {
     pub forged: u64,
     /// Dropped: of another job, for another rank, or of one that is not known (any more).
     pub strangers: u64,
-    /// Dropped: acknowledges what was never sent, or has a number that is not due.
+    /// Dropped: acknowledges records that were never sent, or has a number that is not due.
     pub impossible: u64,
 }

@@ -27,7 +27,7 @@ const SEALED: u8 = 1;
 
 static_assertions::const_assert!(SPAN == u128::BITS);
 
-/// What a datagram is for.
+/// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_headers_are_read_back() {
         let seal = Seal::from_secret(b"secret");
         for seal in [None, Some(&seal)] {
             let datagram = written(&HEADER, b"record", seal);
@@ -160,7 +160,7 @@ mod tests {
                 ..HEADER
             };
             assert_eq!(Header::read(&written(&ack, b"", seal), seal), Ok((ack, 0)));
-            // What has no record carries none.
+            // A kind without a record carries none.
             let both = written(&ack, b"x", seal);
             assert_eq!(Header::read(&both, seal), Err(Bad::Malformed));
         }

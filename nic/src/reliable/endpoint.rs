@@ -34,7 +34,7 @@ static_assertions::const_assert!(size_of::<Peer>() == IDLE_PEER_BYTES);
 /// A datagram that was good.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// Who sent it. Its window may have room again, and [`Endpoint::take`] something.
+    /// Its sender. The window to it may have room again, and [`Endpoint::take`] a record.
     pub peer: JobRank,
     /// Where in the datagram the next record of the peer is, if it has that and it was accepted.
     pub record: Option<Range<usize>>,
@@ -43,7 +43,7 @@ pub struct Arrived {
 /// A datagram to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit<'a> {
-    /// To whom.
+    /// The rank that it goes to.
     pub peer: JobRank,
     /// All of it.
     pub bytes: &'a [u8],
@@ -132,7 +132,7 @@ impl Endpoint {
         self.config.record_bytes(self.seal.is_some())
     }
 
-    /// What it has counted.
+    /// Its counts.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
@@ -230,7 +230,7 @@ impl Endpoint {
 
     /// A datagram has come. `accept` is asked whether the next record of this peer may be delivered
     /// now; otherwise it is kept for [`take`](Self::take), like those that come before their turn.
-    /// `None` for what was dropped, which is counted.
+    /// `None` for a dropped datagram, which is counted.
     pub fn handle_recv(
         &mut self,
         now: Duration,
@@ -385,7 +385,7 @@ impl Endpoint {
         self.timers.first()
     }
 
-    /// Does what is due by now.
+    /// Handles timers that are due.
     pub fn handle_timeout(&mut self, now: Duration) {
         while let Some(peer) = self.timers.due(now) {
             let Some(place) = self.peers.get_mut(peer as usize) else {
@@ -434,7 +434,7 @@ impl Endpoint {
         }
     }
 
-    /// Acknowledges now what is owed, before the driver ends.
+    /// Sends acknowledgements that are due now, before the driver ends.
     pub fn flush(&mut self) {
         for peer in 0..self.peers.len() as u32 {
             if let Some(link) = self.peers[peer as usize].link.as_deref_mut() {
@@ -445,8 +445,9 @@ impl Endpoint {
     }
 
     /// Announces to each peer with which something has passed that this rank ends, once: from then
-    /// on the peer waits for no acknowledgement of what it sends here. Records that were submitted
-    /// are still sent again until the driver ends. The arrival of the announcement is not reported.
+    /// on the peer waits for no acknowledgement of its records to this rank. Records that were
+    /// submitted are still sent again until the driver ends. The arrival of the announcement is not
+    /// reported.
     pub fn leave(&mut self) {
         for peer in 0..self.peers.len() as u32 {
             self.leave_peer(JobRank(peer));

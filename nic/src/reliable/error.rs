@@ -1,4 +1,4 @@
-//! What an endpoint refuses, and what it reports of peers.
+//! Errors of an endpoint, and its reports of peers.
 
 use argonet_base::JobRank;
 use core::fmt;
@@ -14,9 +14,9 @@ pub enum ReliableError {
         "rank {rank}: datagrams cannot be sent reliably with {what}; change the sizes or times of the link"
     )]
     Config {
-        /// Whose endpoint.
+        /// The rank that has the endpoint.
         rank: JobRank,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
     /// A rank that the endpoint does not know.
@@ -24,21 +24,21 @@ pub enum ReliableError {
         "rank {rank}: there is no rank {peer} among the {ranks} ranks that datagrams go to, or its incarnation is not known yet"
     )]
     Unknown {
-        /// Who asked.
+        /// The rank that called.
         rank: JobRank,
-        /// Who is not there.
+        /// The rank that is not there.
         peer: JobRank,
         /// How many there are.
         ranks: u32,
     },
     /// The window is full; there is room once the peer has acknowledged something.
     #[error(
-        "rank {rank}: the window to rank {peer} is full; send it when the peer has acknowledged what is under way"
+        "rank {rank}: the window to rank {peer} is full; send again when the peer has acknowledged records in flight"
     )]
     Full {
-        /// Who asked.
+        /// The rank that called.
         rank: JobRank,
-        /// For whom.
+        /// The peer.
         peer: JobRank,
     },
     /// A record that no datagram holds.
@@ -46,9 +46,9 @@ pub enum ReliableError {
         "rank {rank}: a record of {len_bytes} bytes for rank {peer} is longer than the {most_bytes} bytes of a datagram"
     )]
     TooLong {
-        /// Who asked.
+        /// The rank that called.
         rank: JobRank,
-        /// For whom.
+        /// The peer.
         peer: JobRank,
         /// How long it is.
         len_bytes: usize,
@@ -60,7 +60,7 @@ pub enum ReliableError {
     Lost(#[from] PeerLost),
 }
 
-/// What the user of a job checks where a peer does not answer; tcp says the same.
+/// Advice to the user of a job whose peer does not answer; tcp says the same.
 pub(crate) const ADVICE: &str = "see whether the program there still runs, and whether a firewall or ARGONET_TCP_INTERFACES keeps the hosts apart";
 
 /// For how long a peer has been silent, and how often the oldest datagram was sent.
@@ -78,13 +78,13 @@ impl fmt::Display for Silence<'_> {
     }
 }
 
-/// A peer that did not answer for too long. What was under way to it may have arrived or not.
+/// A peer that did not answer for too long. Records in flight to it may have arrived or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("rank {rank} cannot reach rank {peer}: {}; {ADVICE}", Silence(self))]
 pub struct PeerLost {
-    /// Who waited.
+    /// The rank that waited.
     pub rank: JobRank,
-    /// For whom.
+    /// The peer.
     pub peer: JobRank,
     /// How long nothing came.
     pub silent: Duration,

@@ -1,4 +1,4 @@
-//! Both halves of what passes between two ranks, and when something has to be done.
+//! Both directions of records between two ranks, and the times when something has to be done.
 
 use super::config::ReliableConfig;
 use super::receiver::Receiver;
@@ -9,7 +9,7 @@ use core::time::Duration;
 /// Records after which an acknowledgement waits for nothing (RFC 5681, 4.2).
 const OWED: u32 = 2;
 
-/// What is sent next.
+/// The next datagram of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
     /// This record of the sender.
@@ -73,13 +73,13 @@ impl Link {
         self.watched = on;
     }
 
-    /// A datagram of the peer's was good, and what it acknowledges is known.
+    /// A datagram of the peer's was good, and its acknowledgement has been taken.
     pub(super) fn heard(&mut self, now: Duration) {
         self.heard_at = now;
         self.waiting_since = (!self.sender.is_idle()).then_some(now);
     }
 
-    /// The peer wants to know what has come, at once or with the next datagram.
+    /// The peer wants an acknowledgement, at once or with the next datagram.
     pub(super) fn owe(&mut self, now: Duration, at_once: bool, config: &ReliableConfig) {
         if at_once || self.receiver.owed >= OWED || self.receiver.has_gap() {
             self.ack_now = true;
@@ -100,7 +100,7 @@ impl Link {
         }
     }
 
-    /// Something is sent, which acknowledges whatever it is.
+    /// A datagram is sent; each acknowledges.
     pub(super) fn sent(&mut self, due: Due, now: Duration) {
         self.ack_now = false;
         self.ack_at = None;
@@ -148,7 +148,7 @@ impl Link {
         (self.watched && self.sender.is_idle()).then(|| quiet_since + config.probe_after)
     }
 
-    /// Does what is due by now; whether the peer is lost, silent for how long.
+    /// Handles timers that are due; whether the peer is lost, silent for how long.
     pub(super) fn handle_timeout(
         &mut self,
         now: Duration,
@@ -173,7 +173,7 @@ impl Link {
         None
     }
 
-    /// What is owed is acknowledged now.
+    /// Sends an acknowledgement that is due now.
     pub(super) fn flush(&mut self) {
         if self.ack_at.take().is_some() {
             self.ack_now = true;

@@ -2,9 +2,9 @@
 //!
 //! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has a stream of
 //! *records* in each direction, one a datagram; every record arrives exactly once and in order, or
-//! the peer is reported lost ([`PeerLost`]). It knows nothing of what records hold. It has no
-//! socket and no clock: a driver gives it datagrams and the time (since whatever beginning), and
-//! takes from it what is to be sent.
+//! the peer is reported lost ([`PeerLost`]). It knows nothing of the contents of records. It has no
+//! socket and no clock: a driver gives it datagrams and the time (since any beginning), and takes
+//! from it the datagrams to send.
 //!
 //! | verb | what for |
 //! | --- | --- |
@@ -16,12 +16,12 @@
 //! | [`flush`](Endpoint::flush), [`leave`](Endpoint::leave) | before the driver ends |
 //! | [`watch`](Endpoint::watch) | asks a silent peer now and then whether it lives |
 //!
-//! * Acknowledgements are cumulative and selective, and ride on whatever is sent; alone they wait a
+//! * Acknowledgements are cumulative and selective, and ride on every datagram; alone they wait a
 //!   little for company.
-//! * What is lost is found by later datagrams that arrived (three of them), or by a timer after
+//! * A loss is found by later datagrams that arrived (three of them), or by a timer after
 //!   measured round trips (RFC 6298), which doubles.
-//! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit. What comes
-//!   early is kept up to the same limit.
+//! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit. Early records
+//!   are kept up to the same limit.
 //! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not
 //!   wait for acknowledgements that no peer sends.
 //! * A datagram names the incarnations of both ranks, numbers that cannot be guessed, so those of

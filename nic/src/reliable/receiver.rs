@@ -5,7 +5,7 @@ use super::pool::{Pool, Record};
 use super::seq::Seq;
 use std::collections::VecDeque;
 
-/// What becomes of a record that has come.
+/// The fate of a record that has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
     /// It is the next.
@@ -24,7 +24,7 @@ pub(super) enum Taken {
 pub(super) struct Receiver {
     /// The number that is delivered next.
     next: Seq,
-    /// What is kept, from `next` on, and a bit for each.
+    /// Early records, from `next` on, and a bit for each.
     kept: VecDeque<Option<Record>>,
     has: u128,
     kept_bytes: usize,
@@ -45,7 +45,7 @@ impl Receiver {
         }
     }
 
-    /// What an acknowledgement says.
+    /// The contents of an acknowledgement.
     pub(super) fn acknowledgement(&self) -> (Seq, u128) {
         (self.next, self.has)
     }

@@ -4,8 +4,8 @@ use super::datagram::SEAL_BYTES;
 use core::fmt;
 use zeroize::Zeroizing;
 
-/// What the key of datagrams is made for, so that no other use of the job's secret gives the same
-/// codes.
+/// The purpose from which the key of datagrams is derived, so that no other use of the job's secret
+/// gives the same codes.
 const PURPOSE: &str = "argonet 2026 datagrams between ranks of a job";
 
 /// Seals datagrams, and knows its own: a keyed hash (BLAKE3) of all that is in them. A process that

@@ -34,7 +34,7 @@ struct Segment {
     sent_at: Duration,
 }
 
-/// What a peer acknowledges that was never sent to it.
+/// A peer acknowledges records that were never sent to it.
 #[derive(Debug)]
 pub(super) struct Impossible;
 
@@ -42,7 +42,8 @@ pub(super) struct Impossible;
 pub(super) struct Sender {
     /// The number of the first segment.
     base: Seq,
-    /// What the peer has not acknowledged cumulatively, in order; those not sent yet are the last.
+    /// Records that the peer has not acknowledged cumulatively, in order; those not sent yet are
+    /// the last.
     segments: VecDeque<Segment>,
     queued: usize,
     lost: usize,
@@ -164,7 +165,8 @@ impl Sender {
         self.segments.get_mut(index)?.record.as_mut()
     }
 
-    /// What the peer has: all before `ack`, and by the bits what it keeps.
+    /// Takes an acknowledgement: the peer has all records before `ack`, and keeps those of the
+    /// bits.
     pub(super) fn acknowledged(
         &mut self,
         ack: Seq,
@@ -185,8 +187,8 @@ impl Sender {
         let mut trip = None;
         let mut arrived_bytes = 0;
         for index in 0..gone + (u128::BITS - selective.leading_zeros()) as usize {
-            let told = index < gone || selective >> (index - gone) & 1 == 1;
-            let Some(segment) = self.segments.get_mut(index).filter(|_| told) else {
+            let has_arrived = index < gone || selective >> (index - gone) & 1 == 1;
+            let Some(segment) = self.segments.get_mut(index).filter(|_| has_arrived) else {
                 continue;
             };
             match segment.state {
@@ -222,7 +224,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What was sent long enough before something that has arrived is lost.
+    /// A record counts as lost when one that was sent long enough after it has arrived.
     fn find_losses(&mut self) {
         let mut answer_for = false;
         for segment in &mut self.segments {
@@ -240,7 +242,7 @@ impl Sender {
     }
 
     /// The retransmission timer has fired: everything is sent again that may be lost. Whether there
-    /// is nothing to send, so that the peer must be asked what it has.
+    /// is nothing to send, so that the peer must be asked for an acknowledgement.
     pub(super) fn expired(&mut self, now: Duration, config: &ReliableConfig) -> bool {
         self.rtt.expired();
         self.timer = Some(now + self.rtt.rto(config));

@@ -30,7 +30,7 @@ impl Timers {
         self.0.first().map(|(at, _)| *at)
     }
 
-    /// The next peer whose time has come; the caller clears what is kept of it.
+    /// The next peer whose time has come; the caller clears its entry.
     pub(super) fn due(&mut self, now: Duration) -> Option<u32> {
         if self.first()? > now {
             return None;

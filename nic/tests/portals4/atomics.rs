@@ -1,6 +1,6 @@
 //! Cases: atomic operations and counters.
 
-use super::cases::{PORTAL, source, target, told};
+use super::cases::{PORTAL, reporting, source, target};
 use super::group::{Member, exactly, part, to};
 use argonet_nic::portals::{
     Ack, AtomicKind, AtomicOp, Count, Descriptor, Entry, EventKind, NicError, Outcome,
@@ -12,7 +12,7 @@ pub(super) fn atomics<N: Portals>(m: &mut Member<N>) {
     let word = |m: &Member<N>, at| u64::from_ne_bytes(m.read(at, 8).try_into().expect("8"));
     if m.is_target() {
         let queue = target(m, PortalOptions::default(), 64);
-        m.attach(PORTAL, exactly(1), (0, 64), told(m, queue));
+        m.attach(PORTAL, exactly(1), (0, 64), reporting(m, queue));
         m.write(0, &10_u64.to_ne_bytes());
         m.write(8, &2.5_f64.to_ne_bytes());
         (m.barrier)();

@@ -1,4 +1,4 @@
-//! What is so only between hosts.
+//! Cases that exist only between hosts.
 
 use super::cases::{PORTAL, data};
 use super::group::{END, MEMORY, Member, exactly, part};
@@ -42,17 +42,14 @@ pub(crate) fn trials() -> Vec<Trial> {
     type Test = fn() -> Result<(), Failed>;
     let tests: [(&str, Test); 9] = [
         ("many_seeds_of_faults", many_seeds),
-        ("sources_of_other_hosts_are_told_apart", sources),
+        ("sources_on_other_hosts_are_distinguished", sources),
         ("a_peer_that_is_silent_is_lost_and_named", silent),
-        ("who_owes_an_answer_is_asked_whether_it_lives", watched),
+        ("a_peer_that_owes_an_answer_is_probed", watched),
         ("a_process_that_is_killed_is_lost", killed),
-        (
-            "what_was_sent_arrives_though_its_sender_has_gone",
-            arrives_late,
-        ),
+        ("puts_arrive_though_their_sender_has_gone", arrives_late),
         ("a_long_put_is_cut_where_its_entry_ends", cut),
         ("operations_under_way_are_limited", limited),
-        ("what_cannot_be_is_refused", refused),
+        ("invalid_operations_are_refused", refused),
     ];
     for (name, test) in tests {
         trials.push(Trial::test(format!("hosts::{name}"), test));
@@ -91,7 +88,7 @@ pub(super) fn source(m: &Member<Networked>) -> (Queue, DescriptorHandle) {
 }
 
 /// A portal with an entry over some of the memory that reports to a queue.
-pub(super) fn told(
+pub(super) fn reporting_portal(
     m: &Member<Networked>,
     matching: Matching,
     at: u64,
@@ -119,7 +116,7 @@ pub(crate) fn computing(m: &mut Member<Networked>) {
     const MARK: u64 = 0x600d;
     const LAST: u64 = 1 << 20;
     if m.nic.rank() == JobRank(1) {
-        let (queue, _) = told(m, exactly(1), 0, MEMORY);
+        let (queue, _) = reporting_portal(m, exactly(1), 0, MEMORY);
         (m.barrier)();
         let begun = Instant::now();
         while word(m, LAST) != MARK {
@@ -177,19 +174,20 @@ pub(crate) fn computing(m: &mut Member<Networked>) {
 /// Lengths that one datagram holds, that some need, and many.
 const LENGTHS: [u64; 4] = [0, 40, 5000, 200_000];
 const ROUNDS: u64 = 6;
-/// Where each rank has what others put, its sums, what it puts, and what it gets.
+/// Where each rank has the data of others' puts, its sums, the source of its puts, and the data of
+/// its gets.
 const TAKEN: u64 = 0;
 const SUMS: u64 = 1 << 20;
 const GIVEN: u64 = 2 << 20;
 const GOTTEN: u64 = 3 << 20;
 const SHARE: u64 = 250_000;
 
-/// All ranks put into all others, get from them what they have put, and add to their sums, with
-/// many operations under way; near ones the same as those of other hosts.
+/// All ranks put into all others, get the same data from them, and add to their sums, with many
+/// operations under way; near ones the same as those of other hosts.
 fn everybody(mut m: Member<Networked>) {
     let (this, ranks) = (m.nic.rank().0, 4);
     let (queue, from) = source(&m);
-    let (told, _) = told(&m, exactly(1), 0, MEMORY);
+    let (target_queue, _) = reporting_portal(&m, exactly(1), 0, MEMORY);
     m.write(GIVEN, &data(SHARE, u64::from(this)));
     m.write(SUMS + 8, &1_u64.to_ne_bytes());
     (m.barrier)();
@@ -202,7 +200,7 @@ fn everybody(mut m: Member<Networked>) {
             m.nic
                 .put_region(from, part(GIVEN, len), Ack::Event, place, round)
                 .expect("put");
-            // In order, so it brings what was just put.
+            // In order, so it brings the data that was just put.
             let back = part(GOTTEN + u64::from(peer) * SHARE, len);
             m.nic.get_region(from, back, place).expect("get");
             let (sum, kind) = (AtomicOp::Sum, AtomicKind::U64);
@@ -235,7 +233,7 @@ fn everybody(mut m: Member<Networked>) {
     let mut puts = HashMap::new();
     let mut next = HashMap::new();
     for _ in 0..3 * 3 * ROUNDS {
-        let event = m.next(told);
+        let event = m.next(target_queue);
         assert_eq!(event.outcome, Outcome::Done);
         if event.kind == EventKind::PutEnd {
             *puts.entry(event.peer).or_insert(0) += 1;
@@ -244,7 +242,7 @@ fn everybody(mut m: Member<Networked>) {
             *round += 1;
         }
     }
-    assert_eq!(m.nic.queue_get(told).expect("queue"), None);
+    assert_eq!(m.nic.queue_get(target_queue).expect("queue"), None);
     assert!(puts.len() == 3 && puts.values().all(|count| *count == ROUNDS));
     assert_eq!(word(&m, SUMS), 3 * ROUNDS);
     for peer in others {
@@ -276,7 +274,7 @@ fn answers_wait(wire: &Wire) -> Result<(), Failed> {
     };
     hosts::job(2, 1, config, |mut m| {
         let (queue, from) = source(&m);
-        told(&m, exactly(1), 0, MEMORY);
+        reporting_portal(&m, exactly(1), 0, MEMORY);
         (m.barrier)();
         let peer = 1 - m.nic.rank().0;
         for _ in 0..60 {
@@ -318,7 +316,7 @@ fn sources() -> Result<(), Failed> {
             };
             m.attach(PORTAL, matching, (u64::from(peer) * 64, 64), entry);
         }
-        let nobody = Matching {
+        let no_rank = Matching {
             source: Some(JobRank(4)),
             ..exactly(1)
         };
@@ -326,7 +324,7 @@ fn sources() -> Result<(), Failed> {
         // SAFETY: nothing is attached.
         let refused = unsafe {
             let position = argonet_nic::portals::Position::Tail;
-            m.nic.attach(PORTAL, position, nobody, at, 8, Entry::OPEN)
+            m.nic.attach(PORTAL, position, no_rank, at, 8, Entry::OPEN)
         };
         assert!(
             matches!(refused, Err(NicError::BadRank { ranks: 4, .. })),
@@ -361,7 +359,7 @@ fn silent() -> Result<(), Failed> {
     m.nic.get_region(from, part(0, 1 << 20), to(1, 1, 0))?;
     m.nic
         .put_region(from, part(0, 1 << 20), Ack::Event, to(1, 1, 0), 0)?;
-    // It acknowledges what arrives, but it answers nothing; then it ends.
+    // It acknowledges datagrams, but it answers nothing; then it ends.
     mad.until(|mad| mad.got.len() > 3);
     let mut outcomes = HashMap::new();
     for _ in 0..5 {
@@ -403,9 +401,9 @@ fn watched() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What the process does that is to be killed.
+/// The work of the process that is to be killed.
 pub(crate) fn be_killed(m: &mut Member<Networked>) {
-    told(m, exactly(1), 0, MEMORY);
+    reporting_portal(m, exactly(1), 0, MEMORY);
     (m.barrier)();
     loop {
         std::thread::park();
@@ -456,7 +454,7 @@ fn killed() -> Result<(), Failed> {
     Ok(())
 }
 
-/// An interface that is dropped goes on until what it sent has arrived.
+/// An interface that is dropped goes on until its messages have arrived.
 fn arrives_late() -> Result<(), Failed> {
     const PUTS: u64 = 20;
     let mut wire = hosts::WIRES[0];
@@ -464,7 +462,7 @@ fn arrives_late() -> Result<(), Failed> {
     wire.faults.drop = 300_000;
     hosts::job(2, 1, hosts::config(2, &wire), |mut m| {
         if m.nic.rank() == JobRank(1) {
-            let (queue, _) = told(&m, exactly(1), 0, 4096);
+            let (queue, _) = reporting_portal(&m, exactly(1), 0, 4096);
             (m.barrier)();
             for n in 0..PUTS {
                 assert_eq!(m.next(queue).header, n);

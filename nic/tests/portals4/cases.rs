@@ -1,4 +1,4 @@
-//! What every implementation does, of the features that Portals 4 has.
+//! Cases for every implementation, of the features that Portals 4 has.
 
 use super::group::{END, MEMORY, Member, exactly, part, to};
 use argonet_base::JobRank;
@@ -10,17 +10,17 @@ use std::time::Instant;
 
 pub(crate) const NAMES: [&str; 12] = [
     "puts_and_gets",
-    "what_is_answered_at_once_or_refused",
+    "answers_are_synchronous_or_unsupported",
     "many_puts_and_long_ones",
     "match_bits_select",
     "receive_buffers_fill_in_order_and_leave",
     "an_entry_for_one_operation_leaves",
-    "what_is_unlinked_matches_nothing",
-    "a_full_queue_tells_that_events_are_missing",
+    "an_unlinked_entry_matches_nothing",
+    "a_full_queue_reports_missing_events",
     "a_disabled_portal_gives_back_until_it_is_enabled",
     "atomic_operations_change_and_fetch",
     "counters_count_and_releases_wait",
-    "who_waits_is_woken_and_may_look_first",
+    "a_waiting_thread_is_woken_and_may_look_first",
 ];
 
 pub(super) const PORTAL: PortalIndex = PortalIndex(3);
@@ -31,17 +31,17 @@ pub(crate) fn run<N: Portals>(name: &str, mut member: Member<N>) {
     let m = &mut member;
     match name {
         "puts_and_gets" => puts_and_gets(m),
-        "what_is_answered_at_once_or_refused" => answered(m),
+        "answers_are_synchronous_or_unsupported" => answered(m),
         "many_puts_and_long_ones" => timed(m),
         "match_bits_select" => super::entries::bits(m),
         "receive_buffers_fill_in_order_and_leave" => super::entries::local(m),
         "an_entry_for_one_operation_leaves" => super::entries::once(m),
-        "what_is_unlinked_matches_nothing" => super::entries::unlink(m),
-        "a_full_queue_tells_that_events_are_missing" => full(m),
+        "an_unlinked_entry_matches_nothing" => super::entries::unlink(m),
+        "a_full_queue_reports_missing_events" => full(m),
         "a_disabled_portal_gives_back_until_it_is_enabled" => disabled(m),
         "atomic_operations_change_and_fetch" => super::atomics::atomics(m),
         "counters_count_and_releases_wait" => super::atomics::counters(m),
-        "who_waits_is_woken_and_may_look_first" => waiting(m),
+        "a_waiting_thread_is_woken_and_may_look_first" => waiting(m),
         other => panic!("no case {other}"),
     }
     (member.barrier)();
@@ -93,7 +93,7 @@ pub(super) fn put<N: Portals>(
     ack
 }
 
-pub(super) fn told<N: Portals>(m: &Member<N>, queue: Queue) -> Entry {
+pub(super) fn reporting<N: Portals>(m: &Member<N>, queue: Queue) -> Entry {
     assert!(m.is_target());
     Entry {
         events: END,
@@ -116,7 +116,7 @@ fn puts_and_gets<N: Portals>(m: &mut Member<N>) {
     let lengths = [0, 1, 8, 4096, 300_001, 1 << 20].map(|len| at_most(m, len));
     if m.is_target() {
         let queue = target(m, PortalOptions::default(), 256);
-        let entry = m.attach(PORTAL, exactly(1), (0, MEMORY), told(m, queue));
+        let entry = m.attach(PORTAL, exactly(1), (0, MEMORY), reporting(m, queue));
         (m.barrier)();
         (m.barrier)();
         for len in lengths {
@@ -166,7 +166,7 @@ fn answered<N: Portals>(m: &mut Member<N>) {
         m.attach(PORTAL, exactly(1), (0, 2 * LEN), Entry::OPEN);
         let short = Entry {
             truncate: true,
-            ..told(m, queue)
+            ..reporting(m, queue)
         };
         m.attach(PORTAL, exactly(2), (2 * LEN, 64), short);
         (m.barrier)();
@@ -183,7 +183,7 @@ fn answered<N: Portals>(m: &mut Member<N>) {
         assert!(m.read(2 * LEN + 4, 60) == data(LEN, 8)[..60]);
         return;
     }
-    let (queue, told) = source(m);
+    let (queue, reporting) = source(m);
     let silent = m.bind(Descriptor::SILENT);
     (m.barrier)();
     if m.nic.features().synchronous {
@@ -212,7 +212,7 @@ fn answered<N: Portals>(m: &mut Member<N>) {
         assert_eq!(get(silent), done(LEN));
         assert!(m.read(17, LEN as usize) == data(LEN, 3));
         assert_eq!(m.nic.queue_get(queue).expect("queue"), None);
-        assert_eq!(get(told), done(LEN));
+        assert_eq!(get(reporting), done(LEN));
         assert_eq!(m.next(queue).kind, EventKind::ReplyEnd);
     } else {
         let target = to(PORTAL, 1, 0);
@@ -257,7 +257,7 @@ fn timed<N: Portals>(m: &mut Member<N>) {
 fn full<N: Portals>(m: &mut Member<N>) {
     if m.is_target() {
         let queue = target(m, PortalOptions::default(), 4);
-        m.attach(PORTAL, exactly(1), (0, 64), told(m, queue));
+        m.attach(PORTAL, exactly(1), (0, 64), reporting(m, queue));
         (m.barrier)();
         (m.barrier)();
         let (mut events, mut missing) = (0, 0);
@@ -320,9 +320,9 @@ fn disabled<N: Portals>(m: &mut Member<N>) {
 fn waiting<N: Portals>(m: &mut Member<N>) {
     if m.is_target() {
         let queue = target(m, PortalOptions::default(), 16);
-        m.attach(PORTAL, exactly(1), (0, MEMORY), told(m, queue));
+        m.attach(PORTAL, exactly(1), (0, MEMORY), reporting(m, queue));
         assert!(m.nic.queue_is_empty(queue).expect("look"));
-        // What is waited for is there: without a limit it would wait for ever.
+        // `come` is true already: otherwise a wait without a limit would last for ever.
         let waited = m.nic.queue_wait(&[queue], None, &|| true);
         waited.expect("wait");
         (m.barrier)();

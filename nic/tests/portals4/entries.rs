@@ -1,6 +1,6 @@
-//! Cases: which entry takes what, and when it leaves.
+//! Cases: which entry takes a message, and when it leaves.
 
-use super::cases::{PORTAL, put, source, target, told};
+use super::cases::{PORTAL, put, reporting, source, target};
 use super::group::{Member, exactly, part};
 use argonet_base::JobRank;
 use argonet_nic::portals::{
@@ -50,7 +50,7 @@ pub(super) fn local<N: Portals>(m: &mut Member<N>) {
                 min_free_bytes: 100,
             },
             auto_unlink: true,
-            ..told(m, queue)
+            ..reporting(m, queue)
         };
         let first = m.attach(PORTAL, exactly(1), (0, 256), receive);
         let second = m.attach(PORTAL, exactly(1), (256, 256), receive);
@@ -97,7 +97,7 @@ pub(super) fn once<N: Portals>(m: &mut Member<N>) {
             threshold: Some(1),
             auto_unlink,
             truncate: true,
-            ..told(m, queue)
+            ..reporting(m, queue)
         };
         let seen = m.attach(PORTAL, exactly(1), (0, 8), entry(true));
         let unseen = m.attach(PORTAL, exactly(2), (8, 8), entry(false));
@@ -136,7 +136,7 @@ pub(super) fn once<N: Portals>(m: &mut Member<N>) {
 pub(super) fn unlink<N: Portals>(m: &mut Member<N>) {
     if m.is_target() {
         let queue = target(m, PortalOptions::default(), 64);
-        let entry = m.attach(PORTAL, exactly(1), (0, 64), told(m, queue));
+        let entry = m.attach(PORTAL, exactly(1), (0, 64), reporting(m, queue));
         (m.barrier)();
         (m.barrier)();
         m.nic.unlink(entry).expect("unlink");
@@ -145,7 +145,7 @@ pub(super) fn unlink<N: Portals>(m: &mut Member<N>) {
             matches!(again, Err(NicError::BadHandle { .. })),
             "{again:?}"
         );
-        // What had come is still reported.
+        // Messages that had come are still reported.
         let event = m.next(queue);
         assert_eq!((event.object, event.user), (entry.to_bits(), 55));
         (m.barrier)();

@@ -1,4 +1,4 @@
-//! What the binding refuses.
+//! Errors of the binding.
 
 use super::group::{END, Member, exactly, part, to};
 use argonet_base::JobRank;
@@ -7,7 +7,7 @@ use argonet_nic::portals::{
     PortalOptions, Portals, Position, Queue, Target,
 };
 
-pub(crate) const NAMES: [&str; 1] = ["what_is_missing_or_wrong_is_refused"];
+pub(crate) const NAMES: [&str; 1] = ["missing_objects_and_wrong_arguments_are_refused"];
 
 macro_rules! refuses {
     ($call:expr, $error:ident) => {{
@@ -121,12 +121,12 @@ pub(crate) fn run<N: Portals>(_: &str, m: &Member<N>) {
         Unsupported
     );
     let mute = bind(silent).expect("bind");
-    let told = Descriptor {
+    let reporting = Descriptor {
         events: END,
         queue: Some(queue),
         ..silent
     };
-    let told = bind(told).expect("bind");
+    let reporting = bind(reporting).expect("bind");
     let own = Target {
         rank: nic.rank(),
         ..to(portal, 1, 0)
@@ -137,11 +137,11 @@ pub(crate) fn run<N: Portals>(_: &str, m: &Member<N>) {
     };
     refuses!(nic.put(mute, Ack::None, far, 0), BadRank);
     refuses!(nic.put(mute, Ack::Event, own, 0), Invalid);
-    refuses!(nic.put(told, Ack::Count, own, 0), Invalid);
-    refuses!(nic.get_region(told, part(60, 5), own), OutOfRange);
+    refuses!(nic.put(reporting, Ack::Count, own, 0), Invalid);
+    refuses!(nic.get_region(reporting, part(60, 5), own), OutOfRange);
     refuses!(
         nic.get(
-            told,
+            reporting,
             Target {
                 portal: beyond,
                 ..own
@@ -149,7 +149,7 @@ pub(crate) fn run<N: Portals>(_: &str, m: &Member<N>) {
         ),
         BadPortal
     );
-    let swap = |op, kind, len| nic.atomic(told, part(0, len), Ack::None, own, 0, op, kind);
+    let swap = |op, kind, len| nic.atomic(reporting, part(0, len), Ack::None, own, 0, op, kind);
     refuses!(swap(AtomicOp::Swap, AtomicKind::U64, 8), Unsupported);
     refuses!(swap(AtomicOp::CompareSwap, AtomicKind::U64, 8), Invalid);
     refuses!(swap(AtomicOp::Or, AtomicKind::F64, 8), Invalid);
@@ -157,6 +157,6 @@ pub(crate) fn run<N: Portals>(_: &str, m: &Member<N>) {
     nic.release(mute).expect("release");
     refuses!(nic.release(mute), BadHandle);
     refuses!(nic.put(mute, Ack::None, own, 0), BadHandle);
-    nic.release(told).expect("release");
+    nic.release(reporting).expect("release");
     nic.queue_free(other).expect("queue");
 }

@@ -1,4 +1,4 @@
-//! One of two ranks of a test, with whatever interface.
+//! One of two ranks of a test, with any interface.
 
 use argonet_base::JobRank;
 use argonet_nic::portals::{

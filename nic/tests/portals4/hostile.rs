@@ -1,6 +1,6 @@
-//! What a rank does that went mad, and strangers: what they say changes nothing that it should not.
+//! A mad rank, and strangers: their datagrams change nothing that they should not.
 
-use super::away::{LIMIT, quick, source, to, told};
+use super::away::{LIMIT, quick, reporting_portal, source, to};
 use super::cases::PORTAL;
 use super::group::{END, MEMORY, Member, exactly, part};
 use super::hosts;
@@ -17,7 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     let tests: [(&str, Test); 6] = [
         ("a_put_that_stops_half_way_ends", half_way),
         ("the_end_of_a_put_in_pieces_has_its_room", promised),
-        ("who_asks_for_too_much_gets_no_answer", greedy),
+        ("gets_beyond_the_limit_of_answers_are_not_answered", greedy),
         (
             "an_answer_before_its_request_has_gone_ends_nothing",
             early_answer,
@@ -32,7 +32,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn half_way() -> Result<(), Failed> {
     let (m, mut mad) = mad::beside(&quick(2));
-    let (queue, entry) = told(&m, exactly(1), 0, 4096);
+    let (queue, entry) = reporting_portal(&m, exactly(1), 0, 4096);
     mad.say(&mad::request(mad::PUT, PORTAL.0, 1, 4000, &[7; 100]));
     mad.say(&mad::more(100, &[8; 100]));
     let busy = m.nic.unlink(entry);
@@ -49,7 +49,7 @@ fn half_way() -> Result<(), Failed> {
     Ok(())
 }
 
-/// What a put reads stays until all of it has gone, whatever its target says.
+/// The source of a put stays until all of it has gone, also if its target answers before.
 fn early_answer() -> Result<(), Failed> {
     let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
     let (queue, from) = source(&m);
@@ -88,7 +88,7 @@ fn greedy() -> Result<(), Failed> {
         ..hosts::config(2, &hosts::WIRES[0])
     };
     let (m, mut mad) = mad::beside(&config);
-    let (queue, _) = told(&m, exactly(1), 0, MEMORY);
+    let (queue, _) = reporting_portal(&m, exactly(1), 0, MEMORY);
     // More than the first window of a link.
     const LEN: u64 = 500_000;
     let gets = vec![mad::request(mad::GET, PORTAL.0, 1, LEN, b""); 5];
@@ -129,7 +129,7 @@ fn still_works(m: &Member<Networked>, mad: &mut Mad, queue: Queue) {
 
 fn strangers() -> Result<(), Failed> {
     let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
-    let (queue, _) = told(&m, exactly(1), 0, 4096);
+    let (queue, _) = reporting_portal(&m, exactly(1), 0, 4096);
     still_works(&m, &mut mad, queue);
     let mut word = 1_u64;
     let thrown = 300;
@@ -160,9 +160,9 @@ fn strangers() -> Result<(), Failed> {
 
 fn mad_records() -> Result<(), Failed> {
     let (m, mut mad) = mad::beside(&hosts::config(2, &hosts::WIRES[0]));
-    let (queue, _) = told(&m, exactly(1), 0, 4096);
+    let (queue, _) = reporting_portal(&m, exactly(1), 0, 4096);
     let (own, from) = source(&m);
-    // What means nothing between messages.
+    // Records that mean nothing between messages.
     let mut fetch = mad::request(mad::FETCH, PORTAL.0, 1, 8, &[1; 8]);
     fetch[2..4].copy_from_slice(&[6, 5]);
     let bad = [

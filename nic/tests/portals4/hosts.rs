@@ -1,5 +1,4 @@
-//! Ranks on several hosts: what is between those goes over UDP, here through the loopback
-//! interface.
+//! Ranks on several hosts: messages between hosts go over UDP, here through the loopback interface.
 
 use super::group::{MEMORY, Member};
 use super::{cases, ranks};

@@ -1,6 +1,6 @@
-//! Interfaces and processes that end while what they sent is still in descriptors.
+//! Interfaces and processes that end while their data is still in descriptors.
 
-use super::away::{source, to, told};
+use super::away::{reporting_portal, source, to};
 use super::group::{MEMORY, Member, exactly, part};
 use super::hosts;
 use super::ranks::{self, Kind};
@@ -13,16 +13,13 @@ use std::time::Duration;
 /// A process that puts, waits until its peers have that, and ends without anything else.
 pub(crate) const LEAVES: &str = "leaves";
 
-/// Many times what may be under way at first.
+/// Many times the first window.
 const LONG: u64 = 2 << 20;
 
 pub(crate) fn trials() -> Vec<Trial> {
     type Test = fn() -> Result<(), Failed>;
     let tests: [(&str, Test); 2] = [
-        (
-            "what_waits_in_descriptors_goes_before_its_interface",
-            dropped,
-        ),
+        ("a_put_in_descriptors_leaves_before_its_interface", dropped),
         ("a_process_in_its_exit_grace_may_end", left),
     ];
     let trial = |(name, test)| Trial::test(format!("hosts::{name}"), test);
@@ -55,7 +52,7 @@ fn has_all(m: &Member<Networked>, queue: Queue) {
 fn dropped() -> Result<(), Failed> {
     hosts::job(2, 1, hosts::config(2, &hosts::WIRES[0]), |mut m| {
         if m.nic.rank() == JobRank(1) {
-            let (queue, _) = told(&m, exactly(1), 0, MEMORY);
+            let (queue, _) = reporting_portal(&m, exactly(1), 0, MEMORY);
             (m.barrier)();
             has_all(&m, queue);
         } else {
@@ -86,7 +83,7 @@ fn left() -> Result<(), Failed> {
     let config = hosts::config(2, &hosts::WIRES[0]);
     let nic = hosts::open(&hosts::file(), (0, 1), JobRank(0), port, &peers, &config);
     let m = hosts::member(nic, Box::new(|| {}));
-    let (queue, _) = told(&m, exactly(1), 0, MEMORY);
+    let (queue, _) = reporting_portal(&m, exactly(1), 0, MEMORY);
     let ready = child.line()?;
     child.say(&ready)?;
     child.say(&ready)?;

@@ -1,4 +1,4 @@
-//! What is said where a library cannot be used.
+//! Errors of libraries that cannot be used.
 
 use argonet_nic::portals::portals4::Library;
 use libtest_mimic::{Failed, Trial};

@@ -1,4 +1,4 @@
-//! A rank that is no interface: it says what the test wants, over a link that works.
+//! A rank that is no interface: it sends the records that the test wants, over a link that works.
 
 use super::hosts;
 use argonet_base::JobRank;

@@ -1,7 +1,7 @@
-//! What all implementations of the trait do: the software interface between two threads, that
-//! between hosts between threads and processes whose datagrams go through the loopback interface,
-//! with and without faults of the wire, and a library of Portals 4 between two processes, where one
-//! is found (`ARGONET_PORTALS_LIBRARY`, or the loader's path).
+//! Cases for all implementations of the trait: the software interface between two threads; the
+//! networked one between threads and between processes, whose datagrams go through the loopback
+//! interface, with and without faults of the wire; and a library of Portals 4 between two
+//! processes, where one is found (`ARGONET_PORTALS_LIBRARY`, or the loader's path).
 
 mod atomics;
 mod away;

@@ -1,5 +1,5 @@
-//! Two ranks: threads with the software interface, what is as narrow as a library, or that between
-//! hosts; processes with the latter or a library of Portals 4.
+//! Two ranks: threads with the software interface, its narrow form, or the networked interface;
+//! processes with the latter or a library of Portals 4.
 
 use super::group::{MEMORY, Member};
 use super::{away, cases, errors, hosts, leaving};
@@ -39,8 +39,8 @@ pub(crate) const FLAG: &str = "--rank-of-a-test";
 /// Seconds after which a rank ends that hangs.
 const TOO_LONG: u32 = 60;
 
-/// Runs `rank` as each of `ranks` ranks, a thread each, which wait for each other with what it is
-/// given.
+/// Runs `rank` as each of `ranks` ranks, a thread each, which wait for each other by the function
+/// that `rank` is given.
 pub(crate) fn threads(
     ranks: u32,
     rank: impl Fn(u32, Box<dyn FnMut()>) + Send + Sync + 'static,
@@ -72,7 +72,7 @@ pub(crate) fn narrow(name: &'static str) -> Result<(), Failed> {
     near(name, |nic| Narrow::new(nic, MEMORY))
 }
 
-/// Two threads with what is over the software interface.
+/// Two threads with an interface over the software interface.
 fn near<N: Portals + 'static>(
     name: &'static str,
     over: impl Fn(Software) -> N + Send + Sync + 'static,
@@ -154,7 +154,7 @@ impl Process {
     }
 }
 
-/// Starts both ranks, and gives each what both have said, line by line, until they end.
+/// Starts both ranks, and gives each the lines of both, line by line, until they end.
 pub(crate) fn processes(kind: Kind, name: &str) -> Result<(), Failed> {
     let start = |rank| Process::start(kind, rank, name);
     let mut both = [start(0)?, start(1)?];
@@ -185,7 +185,7 @@ pub(crate) fn processes(kind: Kind, name: &str) -> Result<(), Failed> {
     Err(bad.join(", ").into())
 }
 
-/// Says a line, and reads what both have said.
+/// Prints a line, and reads the lines of both.
 pub(crate) fn gather(line: &str) -> [String; 2] {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}").expect("output");

@@ -265,7 +265,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "B3",
         "Duplicates are recognized, also of messages that had not failed",
         Partly(
-            "positions of the stream of tcp, and of payloads beside it (`puts_are_there_once_whatever_breaks`); rails of other conduits have none",
+            "positions of the stream of tcp, and of payloads beside it (`puts_are_there_once_after_any_breaks`); rails of other conduits have none",
         ),
     ),
     item(
@@ -299,14 +299,14 @@ pub(super) const ITEMS: [Item; 64] = [
         "B9",
         "Late completions are waited for, and a rail is fenced before its lost messages are replayed",
         Partly(
-            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `one_of_the_past_is_not_read`) and waits for what is being written; no other conduit drains its rails",
+            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `a_rail_of_an_old_incarnation_is_not_read`) and waits for what is being written; no other conduit drains its rails",
         ),
     ),
     item(
         "B10",
         "Only the peer's acknowledgement counts as delivery",
         Partly(
-            "all that tcp completes (`what_only_the_host_has_acknowledged_is_not_delivered`); an error names one peer, and none names a whole rail",
+            "all that tcp completes (`bytes_acknowledged_only_by_the_host_are_not_delivered`); an error names one peer, and none names a whole rail",
         ),
     ),
     item(

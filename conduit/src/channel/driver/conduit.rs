@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_millis(200);
 const GRACE_LOOKS: Duration = Duration::from_micros(100);
 
 impl<R: Rails> Channel<R> {
-    /// What it does itself: everything by the target's polls.
+    /// Capabilities of its own: none, all operations are served by the target's polls.
     pub const CAPABILITIES: Capabilities = Capabilities {
         put: false,
         get: false,
@@ -47,8 +47,8 @@ impl<R: Rails> Channel<R> {
     ///
     /// # Errors
     /// A size that cannot be, or a rank that is none of the ranks, as
-    /// [`io::ErrorKind::InvalidInput`]; or what the system says of the memory and the thread that
-    /// it needs.
+    /// [`io::ErrorKind::InvalidInput`]; or the system's error for the memory and the thread that it
+    /// needs.
     pub fn over(rails: R, config: ChannelConfig) -> io::Result<Self> {
         let checked = config.sizes.check();
         checked.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -72,7 +72,7 @@ impl<R: Rails> Channel<R> {
         Ok(channel)
     }
 
-    /// Sends what was gathered now, to all peers; what their rails do not take stays.
+    /// Sends gathered messages now, to all peers; bytes that their rails do not take stay queued.
     pub fn flush(&self) {
         self.core.flush_gathered();
     }
@@ -143,7 +143,7 @@ impl<R: Rails> Conduit for Channel<R> {
         } else {
             Category::Medium
         };
-        // A long is prepared for all of `most`, a medium for what there is room for.
+        // A long is prepared for all of `most`, a medium for as much as there is room for.
         let capacities = if is_long {
             [want.most, want.most]
         } else {
@@ -184,7 +184,7 @@ impl<R: Rails> Conduit for Channel<R> {
         );
         assert!(
             len <= prepared.capacity(),
-            "a commit sends at most what was prepared"
+            "a commit sends at most the prepared bytes"
         );
         let core = &*self.core;
         let (to, class) = (prepared.to(), prepared.class());
@@ -335,8 +335,8 @@ impl<R: Rails> Conduit for Channel<R> {
         self.core.sleepers.wake(&self.core.rails);
     }
 
-    /// Requests are counted as what they take of the grant; replies stand for the whole stream,
-    /// which carries requests, too.
+    /// Requests are counted by their bytes of the grant; replies stand for the whole stream, which
+    /// carries requests, too.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let peer = self.core.used(peer.0)?;
         let inbound = peer.inbound.try_lock()?;

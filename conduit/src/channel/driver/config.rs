@@ -13,7 +13,7 @@ use argonet_segment::Directory;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// What is always kept free in a ring for the largest reply, and for refusals.
+/// Bytes of a ring that are always kept free for the largest reply, and for refusals.
 pub(super) const REPLY_ROOM: usize = LONGEST_HEAD + MAX_MEDIUM + 4096;
 
 /// Sizes and times. All ranks of a job have the same, but for eager bytes and fragments, by which
@@ -23,7 +23,7 @@ pub struct ChannelSizes {
     /// Payloads up to this length are copied, and locally complete at once; longer ones when the
     /// peer has taken them.
     pub eager_bytes: usize,
-    /// What is kept of frames and copied payloads for one peer until it has taken them, at most.
+    /// Most bytes of frames and copied payloads that are kept for one peer until it has taken them.
     pub replay_bytes: usize,
     /// Requests of one peer that are kept here when their replies have no room, at most, where
     /// there are no credits; and replies that are kept until the rank makes a call.
@@ -40,9 +40,9 @@ pub struct ChannelSizes {
     /// So much is gathered in a burst before it is sent.
     pub gather_bytes: usize,
     /// Ticks of the processor's clock after which a message begins a burst, and leaves at once; one
-    /// that leaves less than that after another joins what is gathered.
+    /// that leaves less than that after another joins the gathered messages.
     pub burst_ticks: u64,
-    /// What is gathered leaves after this time at the latest; 0 sends everything at once.
+    /// Gathered messages leave after this time at the latest; 0 sends everything at once.
     pub gather_time: Duration,
     /// Rails between two ranks, at most. Large transfers ask for those after the first.
     pub rails: u16,
@@ -68,7 +68,7 @@ impl Default for ChannelSizes {
             burst_ticks: 15 * SHORT_PAUSE_TICKS,
             gather_time: Duration::from_micros(50),
             rails: 2,
-            // Four times the system sends again what was lost until then.
+            // The system retransmits lost bytes four times until then.
             silent_time: Duration::from_secs(5),
         }
     }
@@ -89,7 +89,7 @@ pub struct ChannelSizeError {
 }
 
 impl ChannelSizes {
-    /// What messages may be with these sizes.
+    /// Limits of messages with these sizes.
     #[must_use]
     pub const fn limits(&self) -> Limits {
         Limits {

@@ -117,7 +117,7 @@ impl<R: Rails> Core<R> {
         })
     }
 
-    /// What is kept about a peer. Its first use asks for a rail.
+    /// The state of a peer. Its first use asks for a rail.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer<R> {
         match self.peers[rank.index()].get() {
@@ -140,17 +140,17 @@ impl<R: Rails> Core<R> {
         self.rails.want(RailId { peer, number });
     }
 
-    /// What is kept about a peer, and whether that was not so before.
+    /// The state of a peer, and whether this call has made it.
     pub(crate) fn meet(&self, rank: JobRank) -> (&Peer<R>, bool) {
         let mut is_new = false;
         let peer = self.peers[rank.index()].get_or_init(|| {
             is_new = true;
-            // What a rank sends to itself needs no credits.
+            // Messages of a rank to itself need no credits.
             let bank = self.bank.as_ref().filter(|_| rank != self.rank);
             let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
             if rank == self.rank {
-                // Before another thread sees the peer: what that gathered for a rank without a
-                // wire would wait for a rail.
+                // Before another thread sees the peer: messages gathered for a rank without a wire
+                // would wait for a rail.
                 let wire = Wire::own();
                 peer.inbound.get_mut().wire = Some(wire.clone());
                 peer.outbound.get_mut().wire = Some(wire);
@@ -164,7 +164,7 @@ impl<R: Rails> Core<R> {
         (peer, is_new)
     }
 
-    /// What is kept about a peer that was used.
+    /// The state of a peer that was used.
     pub(crate) fn used(&self, rank: u32) -> Option<&Peer<R>> {
         self.peers.get(rank as usize)?.get().map(|peer| &**peer)
     }
@@ -217,7 +217,7 @@ impl<R: Rails> Core<R> {
         peer.0 < self.ranks && peer != self.rank
     }
 
-    // spec B9: the rail before is fenced before what it lost is replayed.
+    // spec B9: the rail before is fenced before lost bytes are replayed.
     /// Uses a first rail, or another in its place. Nothing more is read from the one before it.
     pub(super) fn adopt(&self, new: NewRail<R::Rail>) {
         let (peer, _) = self.meet(new.id.peer);
@@ -300,13 +300,13 @@ impl<R: Rails> Core<R> {
         self.work.set(peer.rank.0);
     }
 
-    /// The error of a peer that sends what cannot be used.
+    /// The error of a peer that sends an unusable frame.
     pub(super) fn broken(&self, from: JobRank, cause: RecordError) -> AmError {
         let at = self.rank;
         AmError::Broken { at, from, cause }
     }
 
-    /// What other threads sleep for may have come.
+    /// Wakes other threads: the event that they sleep for may have come.
     #[inline]
     pub(super) fn wake(&self) {
         if self.mode == ThreadMode::Par || self.rails.server().is_some() {

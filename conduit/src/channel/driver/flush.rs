@@ -1,4 +1,4 @@
-//! What leaves, and when.
+//! When gathered messages and acknowledgements leave.
 
 use super::bits::Bits;
 use super::core::Core;
@@ -13,12 +13,13 @@ use std::io;
 const PATIENCE: u32 = 32;
 
 impl<R: Rails> Core<R> {
-    /// Something was added for a peer: it leaves now, or is gathered with what follows at once.
+    /// Something was added for a peer: it leaves now, or is gathered with messages that follow at
+    /// once.
     #[inline(always)]
     pub(super) fn depart(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, unsent_before: u64) {
         let unsent = outbound.send_stream.unsent();
         if unsent_before > 0 && unsent < self.sizes.gather_bytes as u64 {
-            // It joins what is gathered already.
+            // It joins the messages gathered already.
             return;
         }
         let now = ticks();
@@ -38,15 +39,15 @@ impl<R: Rails> Core<R> {
     }
 
     /// Whether nothing has left for some time: not for this peer, and, where there are several, for
-    /// none of them. Who sends to each of many in turn has a burst for all of them, and would make
-    /// a system call for each message.
+    /// none of them. A rank that sends to each of many peers in turn has one burst for all of them;
+    /// otherwise it would make a system call for each message.
     #[inline]
     fn begins_burst(&self, outbound: &Outbound<R>, now: u64) -> bool {
         let is_over = |left_at: u64| now.wrapping_sub(left_at) > self.sizes.burst_ticks;
         is_over(outbound.left_at) && is_over(self.left_at.load(Ordering::Relaxed))
     }
 
-    /// Writes what the rails take.
+    /// Writes as much as the rails take.
     #[inline]
     pub(super) fn flush(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
         if outbound.striping.has_rails() {
@@ -56,7 +57,7 @@ impl<R: Rails> Core<R> {
     }
 
     // spec T2: a write that the rail takes in part resumes where it stopped.
-    /// The same for what goes over the first rail.
+    /// The same for frames over the first rail.
     pub(super) fn flush_stream(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
         outbound.is_held_up = false;
         while let Some(wire) = &outbound.wire {
@@ -94,12 +95,12 @@ impl<R: Rails> Core<R> {
         }
         outbound.left_at = ticks();
         self.left_at.store(outbound.left_at, Ordering::Relaxed);
-        // What repeated bytes that had been taken before is not read any more.
+        // Payloads whose bytes were sent again, though the peer had taken them, are not read any
+        // more.
         if outbound.taken() {
             self.work.set(peer.rank.0);
         }
-        // That may have been what a transfer waited for. Nothing is added behind a payload that is
-        // lent.
+        // A transfer may have waited for that. Nothing is added behind a payload that is lent.
         if !outbound.operations.has_room() && !outbound.send_stream.is_lent() {
             outbound.go_on(&self.sizes);
         }
@@ -118,7 +119,7 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Sends what was gathered for any peer, and acknowledgements that have been due for long.
+    /// Sends gathered messages to any peer, and acknowledgements that have been due for long.
     #[inline]
     pub(super) fn flush_gathered(&self) {
         if self.dirty.any() {
@@ -141,7 +142,7 @@ impl<R: Rails> Core<R> {
         });
     }
 
-    /// Acknowledges what was taken after so many polls.
+    /// Acknowledges taken bytes after so many polls.
     fn acknowledge_after(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, patience: u32) {
         if outbound.send_stream.ack_due() == 0 || outbound.wire.is_none() {
             return;
@@ -158,9 +159,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Before a sleep everything leaves and is acknowledged. What has no room ends sleeps when it
-    /// has. Whether something waits that no rail will end a sleep for: payloads that are handed out
-    /// when hosts have acknowledged more.
+    /// Before a sleep everything leaves and is acknowledged. Bytes without room end sleeps when
+    /// there is room. Whether something waits that no rail will end a sleep for: payloads that are
+    /// handed out when hosts have acknowledged more.
     pub(super) fn flush_all(&self) -> bool {
         let mut waits = false;
         self.each_of(&self.ack_due, |peer, outbound| {

@@ -15,7 +15,7 @@ use parking_lot::MutexGuard;
 /// together.
 const STRIPED_BYTES: usize = 128 << 10;
 
-/// What comes over one.
+/// The receiving half of a further rail.
 pub(super) struct InboundRail<W> {
     pub(super) number: u16,
     pub(super) rail: W,
@@ -23,7 +23,7 @@ pub(super) struct InboundRail<W> {
     silence: Silence,
 }
 
-/// What goes over one.
+/// The sending half of a further rail.
 pub(super) struct OutboundRail<W> {
     pub(super) number: u16,
     pub(super) rail: W,
@@ -49,7 +49,7 @@ pub(super) struct Striping<W> {
     pub(super) choice: Choice,
     /// They were asked for.
     asked: bool,
-    /// The last incarnation of each number; what is not above it is of the past.
+    /// The last incarnation of each number; a rail whose incarnation is not above it is stale.
     seen: Vec<(u16, u64)>,
 }
 
@@ -77,7 +77,7 @@ impl<W> Striping<W> {
         self.has_rails() && self.rails.iter().any(|rail| rail.claim.is_some())
     }
 
-    /// In what fragments large transfers go.
+    /// The length of fragments of large transfers.
     #[inline]
     pub(super) fn fragment_bytes(&self, sizes: &ChannelSizes) -> usize {
         if self.has_rails() && self.choice.all() {
@@ -176,7 +176,7 @@ impl<R: Rails> Core<R> {
     }
 
     // spec B1: a failed rail is left out for its peer. spec B7: its payloads go over another.
-    /// Gives up a further rail. What it carried waits for another.
+    /// Gives up a further rail. Payloads that it carried wait for another.
     fn unwire_rail(
         &self,
         peer: &Peer<R>,
@@ -221,7 +221,7 @@ impl<R: Rails> Core<R> {
         if self.unwire_rail(peer, inbound, &mut outbound, number) && outbound.failed.is_none() {
             inbound.lost_rails |= 1 << number;
         }
-        // What waits now leaves with the next poll.
+        // Payloads that wait now leave with the next poll.
         if outbound.is_unsent() {
             self.dirty.set(peer.rank.0);
             self.helper.gather();

@@ -1,5 +1,5 @@
-//! The thread that sends what was gathered when its rank makes no further call, and goes on to
-//! connect where something waits for a rail. It sleeps while there is neither.
+//! The thread that sends gathered messages when its rank makes no further call, and goes on to
+//! connect where messages wait for a rail. It sleeps while there is neither.
 
 use super::core::Core;
 use crate::channel::rail::Rails;
@@ -23,8 +23,8 @@ pub(super) struct Helper<R: Rails> {
     thread: Mutex<Option<JoinHandle<()>>>,
     core: OnceLock<Weak<Core<R>>>,
     /// Whether it looks by itself. Written by the thread, read by senders after they have marked
-    /// what they gathered; in one order (SeqCst) with those marks, at which the thread looks once
-    /// more before it sleeps.
+    /// the peers of gathered messages; in one order (SeqCst) with those marks, at which the thread
+    /// looks once more before it sleeps.
     awake: AtomicBool,
     stop: Mutex<bool>,
     call: Condvar,
@@ -43,7 +43,7 @@ impl<R: Rails> Default for Helper<R> {
 }
 
 impl<R: Rails> Helper<R> {
-    /// Whose helper it is.
+    /// Attaches the helper to its core.
     pub(super) fn attach(&self, core: &Arc<Core<R>>) {
         let _ = self.core.set(Arc::downgrade(core));
     }
@@ -69,7 +69,7 @@ impl<R: Rails> Helper<R> {
                 .is_some_and(|core| core.rails.virtual_ns().is_none())
         {
             let core = Weak::clone(core);
-            // Without a thread what was gathered leaves with the rank's next poll.
+            // Without a thread gathered messages leave with the rank's next poll.
             *thread = argonet_base::threads::spawn("argonet-gather", move || run(&core)).ok();
         }
         self.call.notify_one();
@@ -120,7 +120,7 @@ fn run<R: Rails>(core: &Weak<Core<R>>) {
     }
 }
 
-/// What the thread does about rails that a rank does not make by polling.
+/// How the thread makes rails while its rank does not poll.
 #[derive(Default)]
 struct Connecting {
     looks: u32,
@@ -154,7 +154,7 @@ impl Connecting {
 }
 
 impl<R: Rails> Core<R> {
-    /// Sends what was gathered and not sent for half of its time at least. Whether there is more.
+    /// Sends messages that were gathered for half of their time at least. Whether there is more.
     fn send_gathered(&self) -> bool {
         let mut some = false;
         self.dirty.each(|rank| {

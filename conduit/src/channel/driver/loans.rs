@@ -1,4 +1,4 @@
-//! What a rank and a peer have lent each other.
+//! Credits that a rank and a peer have lent each other.
 
 use super::core::Core;
 use super::peer::{Outbound, Peer};
@@ -14,7 +14,7 @@ use core::time::Duration;
 /// Credits between this rank and a peer, both ways. Windows follow them.
 pub(super) struct Loans {
     pub(super) peer: credit::Peer,
-    /// Low bits of what the peer has lent since the beginning.
+    /// Low bits of the credits that the peer has lent since the beginning.
     heard: u16,
     /// Bytes of requests sent when the use was looked at last.
     noted: u64,
@@ -50,8 +50,8 @@ impl Loans {
         usize::from(self.peer.figures().loan) * CREDIT_BYTES
     }
 
-    /// Says what is in use, and what was at most, before what was used is looked at: the lender's
-    /// word, its question, a stall.
+    /// Records the credits in use, and their peak, before the borrower's machine reads them: at the
+    /// lender's word, at its question, and at a stall.
     #[cold]
     fn note(&mut self, grant: &mut Grant, reserved: usize) {
         let (used, _) = grant.totals();
@@ -68,7 +68,7 @@ impl Loans {
         epoch || fields.wanted != 0 || fields.op as u16 != self.heard
     }
 
-    /// A request of so many bytes does not fit the window. What to ask for.
+    /// A request of so many bytes does not fit the window. Returns the credits to ask for.
     #[cold]
     pub(super) fn stall(
         &mut self,
@@ -88,11 +88,11 @@ impl Loans {
         self.peer.lacks(lacked, is_new, bank)
     }
 
-    /// What a control frame says that has news of credits; the window of the peer if it has
+    /// Takes news of credits from a control frame; returns the window of the peer if it has
     /// changed.
     ///
     /// # Errors
-    /// That cannot be.
+    /// The counts are impossible.
     #[cold]
     fn control(
         &mut self,
@@ -116,7 +116,7 @@ impl Loans {
         Ok((asked > 0).then(|| self.its_window()))
     }
 
-    /// The peer asks for credits: what it gets.
+    /// The peer asks for credits back; returns those that it gets.
     #[cold]
     pub(super) fn revoke(
         &mut self,
@@ -170,10 +170,10 @@ fn account(error: CreditError) -> RecordError {
 }
 
 impl<R: Rails> Core<R> {
-    /// Takes what a peer says in a control frame; its new window if that has changed.
+    /// Takes the fields of a peer's control frame; its new window if that has changed.
     ///
     /// # Errors
-    /// That cannot be.
+    /// The counts are impossible.
     #[inline]
     pub(super) fn control(
         &self,
@@ -202,7 +202,7 @@ impl<R: Rails> Core<R> {
     }
 
     /// At the end of a poll of a peer: the end of an epoch is reported to the peer with the next
-    /// acknowledgement; others can see what is lent.
+    /// acknowledgement; others can see the loans.
     #[inline]
     pub(super) fn look_at_credits(
         &self,
@@ -288,8 +288,8 @@ impl<R: Rails> Core<R> {
         let mut asked = Vec::new();
         bank.scavenge(
             |rank, look| {
-                // Who was never used holds its share and nothing to ask over; who is being used is
-                // passed over.
+                // A peer that was never used holds its share, and there is nothing to ask over; a
+                // peer that another thread uses is passed over.
                 if let Some(peer) = self.used(rank)
                     && let Some(mut outbound) = peer.outbound.try_lock()
                     && outbound.failed.is_none()

@@ -1,12 +1,12 @@
-//! What drives the streams of a rank over its rails: locks, polls, sleeps, and the library's own
+//! The driver of a rank's streams over its rails: locks, polls, sleeps, and the library's own
 //! threads.
 //!
-//! Two ranks that use each other have a rail, over which each sends a stream of frames. What a peer
-//! has not taken is kept and written again when another rail had to be made, so that every message
-//! is handled once. Taking a put completes it; a get is a request that the target's poll answers.
-//! Nothing is read or written outside of calls of the rank itself, but for what was gathered in a
-//! burst, which a thread sends when no call comes (`helper`), and what another thread serves, where
-//! there is one, while the rank computes (`progress`).
+//! Two ranks that use each other have a rail, over which each sends a stream of frames. Bytes that
+//! a peer has not taken are kept and written again when another rail had to be made, so that every
+//! message is handled once. Taking a put completes it; a get is a request that the target's poll
+//! answers. Nothing is read or written outside of calls of the rank itself, with two exceptions: a
+//! thread sends the messages gathered in a burst when no call comes (`helper`), and another thread,
+//! where there is one, serves peers while the rank computes (`progress`).
 
 mod bits;
 mod conduit;

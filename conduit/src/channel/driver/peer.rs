@@ -1,4 +1,4 @@
-//! What a rank keeps about a peer that it has used.
+//! The state of a peer that a rank has used.
 
 use super::config::{ChannelSizes, REPLY_ROOM};
 use super::further_rails::{InboundRail, Striping};
@@ -34,7 +34,7 @@ pub(crate) struct Peer<R: Rails> {
     pub(super) ready_rails: AtomicU32,
 }
 
-/// What arrives.
+/// The receiving half of a peer.
 pub(crate) struct Inbound<R: Rails> {
     pub(super) receive_stream: ReceiveStream,
     pub(super) parked: Parked,
@@ -55,7 +55,7 @@ pub(crate) struct Inbound<R: Rails> {
     pub(super) lost_rails: u32,
 }
 
-/// Room that is kept for what is being prepared.
+/// Room that is kept for payloads in preparation.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Reserved {
     pub(super) ring: usize,
@@ -63,11 +63,11 @@ pub(super) struct Reserved {
     pub(super) owned: usize,
 }
 
-/// What is sent.
+/// The sending half of a peer.
 pub(crate) struct Outbound<R: Rails> {
     pub(super) send_stream: SendStream,
     pub(super) grant: Grant,
-    /// Who has lent whom how much; `None` without flow control.
+    /// Credits lent in both directions; `None` without flow control.
     pub(super) loans: Option<Box<Loans>>,
     /// The system queue's, which is there without flow control, too.
     pub(super) slot: Slot,
@@ -83,7 +83,7 @@ pub(crate) struct Outbound<R: Rails> {
     pub(super) failed: Option<AmError>,
     /// Ticks when something last left.
     pub(super) left_at: u64,
-    /// Ticks when the first of what is gathered was added.
+    /// Ticks when the first gathered message was added.
     pub(super) gathered_at: u64,
     /// Polls since an acknowledgement is due.
     pub(super) patience: u32,
@@ -100,7 +100,7 @@ pub(super) struct Lending<'a, R: Rails>(MutexGuard<'a, Outbound<R>>);
 
 impl<'a, R: Rails> Lending<'a, R> {
     /// # Safety
-    /// What is lent through this can be read until this is dropped.
+    /// A payload that is lent through this can be read until this is dropped.
     #[inline]
     pub(super) unsafe fn new(outbound: MutexGuard<'a, Outbound<R>>) -> Self {
         Self(outbound)
@@ -189,7 +189,7 @@ impl<R: Rails> Inbound<R> {
             || self.rails.iter().any(half_way)
     }
 
-    /// Up to where all of the peer's stream has come, with what travels beside it.
+    /// Up to where all of the peer's stream has come, with the payloads beside it.
     #[inline]
     pub(super) fn complete(&self) -> u64 {
         self.bodies.complete(self.receive_stream.taken())
@@ -234,7 +234,8 @@ impl<R: Rails> Outbound<R> {
         used <= sizes.replay_bytes && self.send_stream.owned_bytes() < 2 * sizes.long_bytes
     }
 
-    /// Reports what is complete by what the peer has taken. Whether there is anything to report.
+    /// Reports operations that are complete by the bytes that the peer has taken. Whether there is
+    /// anything to report.
     pub(super) fn taken(&mut self) -> bool {
         let reports = &mut self.reports;
         let released = self.send_stream.released();
@@ -279,7 +280,7 @@ impl<R: Rails> Outbound<R> {
             .go_on(send_stream, grant, reserved, room, fragment_bytes);
     }
 
-    /// Refuses what begins at a position of the peer's stream.
+    /// Refuses the frame that begins at a position of the peer's stream.
     ///
     /// # Errors
     /// There is no room even for that: the peer goes on although the failure was reported to it.
@@ -321,7 +322,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     #[test]
-    fn a_panic_copies_what_is_lent() {
+    fn a_panic_copies_lent_payloads() {
         const LEN: usize = 1 << 14;
         let peer = Peer::<Sockets>::new(JobRank(1), &ChannelSizes::default(), None);
         let mut payload = vec![7; LEN];

@@ -1,4 +1,4 @@
-//! A poll of one peer: what has come from it is taken, served and reported.
+//! A poll of one peer: takes, serves and reports frames that have come from it.
 
 use super::core::Core;
 use super::peer::{Inbound, Outbound, Peer};
@@ -21,7 +21,7 @@ const ACK_BYTES: u64 = 64 << 10;
 /// How far the frames went.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Went {
-    /// To the end of what was read.
+    /// To the end of the bytes that were read.
     Dry,
     /// To the bound of a poll.
     Bound,
@@ -48,10 +48,10 @@ pub(super) struct PeerPoll<'a, R: Rails, S: ?Sized> {
     went: Went,
 }
 
-/// What became of a look at a peer while its rank makes no call.
+/// Outcome of a look at a peer while its rank makes no call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Served {
-    /// What there was.
+    /// All frames that were there.
     All,
     /// As much as a poll takes; there is more.
     Some,
@@ -175,7 +175,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         }
     }
 
-    /// What was there before.
+    /// Takes frames that were read before.
     fn look(&mut self, inbound: &mut Inbound<R>) -> Result<Went, RecordError> {
         if inbound.has_aside() {
             self.aside(inbound)?;
@@ -314,7 +314,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         self.peer.outbound.lock()
     }
 
-    /// Acknowledges what was taken, and leaves the rest to the next poll.
+    /// Acknowledges taken bytes, and leaves the rest to the next poll.
     fn finish(&mut self, inbound: &mut Inbound<R>) {
         let rank = self.peer.rank.0;
         let mut more = self.went == Went::Bound;

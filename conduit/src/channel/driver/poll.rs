@@ -10,7 +10,7 @@ use core::time::Duration;
 const STRIPING_LOOKS: Duration = Duration::from_micros(100);
 
 impl<R: Rails> Core<R> {
-    /// Takes what has come, first from the peer from which something came last.
+    /// Takes frames that have come, first from the peer from which something came last.
     #[inline]
     pub(super) fn poll<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         self.flush_gathered();
@@ -33,7 +33,7 @@ impl<R: Rails> Core<R> {
         if look.all {
             taken += self.poll_others(first, sink);
         }
-        // What handlers have gathered goes now: their rank may make no call for long.
+        // Messages that handlers have gathered leave now: their rank may make no call for long.
         if taken > 0 && !is_held_up && self.dirty.any() {
             self.each_of(&self.dirty, |peer, outbound| self.flush(peer, outbound));
         }

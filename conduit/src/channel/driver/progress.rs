@@ -99,7 +99,7 @@ fn run<R: Rails>(core: &Weak<Core<R>>) {
     while serving.step() {}
 }
 
-/// What the thread knows.
+/// The state of the serving thread.
 struct Serving<'a, R: Rails> {
     core: &'a Core<R>,
     /// Rails that are waited at again.
@@ -128,8 +128,8 @@ impl<R: Rails> Serving<'_, R> {
         self.core.rails.polls()
     }
 
-    /// Waits until the rank is not busy with what comes; then at the rails, for what there is for
-    /// the thread. Whether it goes on.
+    /// Waits until the rank is not busy with what comes; then at the rails, for work for the
+    /// thread. Whether it goes on.
     fn step(&mut self) -> bool {
         if self.look() == Found::Ended {
             return false;
@@ -199,7 +199,7 @@ impl<R: Rails> Serving<'_, R> {
         }
     }
 
-    /// Takes what there is of one. Whether the rank still makes no call.
+    /// Takes the frames of one. Whether the rank still makes no call.
     fn serve(&mut self, id: RailId) -> bool {
         let Some(peer) = self.core.used(id.peer.0) else {
             return true;

@@ -1,4 +1,4 @@
-//! What a rank keeps for its rails, for reports.
+//! Reports of the memory that a rank keeps for its rails.
 
 use super::core::Core;
 use super::peer::{Inbound, Outbound};
@@ -8,7 +8,7 @@ use crate::ledger::Held;
 use core::sync::atomic::Ordering::Relaxed;
 
 impl<R: Rails> Core<R> {
-    /// What is kept for a peer that was used.
+    /// Memory that is kept for a peer that was used.
     pub(super) fn held(inbound: &Inbound<R>, outbound: &Outbound<R>) -> Held {
         let rails = inbound.rails.iter();
         let first = inbound.wire.as_ref().and_then(|wire| wire.rail());
@@ -27,8 +27,8 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// What is kept, and who has come. Peers that another thread serves just now count without
-    /// their buffers.
+    /// Memory that is kept, and counts of connections that have come. Peers that another thread
+    /// serves just now count without their buffers.
     pub(super) fn connections(&self) -> Connections {
         let all = self.all_used().filter_map(|peer| {
             let inbound = peer.inbound.try_lock()?;
@@ -47,7 +47,7 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Records who has come and what is open, if that has changed.
+    /// Records how many connections have come and are open, if that has changed.
     #[inline]
     pub(super) fn gauge_doors(&self) {
         let open = (self.used.load(Relaxed), self.connected.load(Relaxed));

@@ -1,4 +1,4 @@
-//! What is sent: requests, replies, and what payloads that are being prepared take.
+//! Sending of requests and replies, and the room that payloads in preparation take.
 
 use super::config::REPLY_ROOM;
 use super::core::Core;
@@ -92,7 +92,7 @@ impl<R: Rails> Core<R> {
             owned,
         };
         let peer = self.peer(to);
-        // SAFETY: the payload is the caller's, who waits for this call.
+        // SAFETY: the payload is the caller's, and the caller waits for this call.
         let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };
         self.admit(peer, &mut outbound, need)?;
         let unsent = outbound.send_stream.unsent();
@@ -111,7 +111,7 @@ impl<R: Rails> Core<R> {
         Ok(())
     }
 
-    /// Whether something can be sent. If not, what was gathered leaves, so that room comes.
+    /// Whether something can be sent. If not, gathered messages leave, so that room comes.
     #[inline]
     pub(super) fn admit(
         &self,
@@ -215,7 +215,7 @@ impl<R: Rails> Core<R> {
         })
     }
 
-    /// What a prepared payload takes.
+    /// The room that a prepared payload takes.
     pub(super) fn reserved(
         class: MessageClass,
         nargs: usize,
@@ -277,7 +277,7 @@ impl<R: Rails> ReplyPort for Core<R> {
         // The request was taken only because there is room. It leaves at the end of the poll, or
         // at once where copying takes as long as a call of the system.
         let peer = self.peer(to);
-        // SAFETY: the payload is the caller's, who waits for this call.
+        // SAFETY: the payload is the caller's, and the caller waits for this call.
         let mut outbound = unsafe { Lending::new(peer.outbound.lock()) };
         self.add(&mut outbound, MessageClass::Reply, message, None);
         if outbound.send_stream.is_lent() && to != self.rank {

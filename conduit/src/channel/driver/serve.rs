@@ -1,4 +1,4 @@
-//! What is done with a frame that has come.
+//! Handling of a frame that has come.
 
 use super::peer::Inbound;
 use super::peer_poll::PeerPoll;
@@ -75,7 +75,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         match frame.kind {
             Kind::Control => {
                 self.moved = true;
-                // What was taken has made room.
+                // Bytes that the peer has taken have made room.
                 self.accepts = None;
                 let said = (frame.epoch, &frame.fields);
                 if let Some(window) = self.core.control(self.peer, said)? {

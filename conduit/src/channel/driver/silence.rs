@@ -1,9 +1,9 @@
 //! Rails over which nothing comes any more, although the system takes them for whole.
 //!
 //! A host that is switched off, a cable that is pulled out, a firewall that begins to drop packets:
-//! nothing of that ends a rail for the 15 minutes or so in which the system repeats what was
-//! not acknowledged. A peer that computes and does not call the library is silent, too, and must be
-//! left alone; its *host* acknowledges what arrives. So it is the host that is looked at: whether
+//! nothing of that ends a rail for the 15 minutes or so in which the system repeats unacknowledged
+//! bytes. A peer that computes and does not call the library is silent, too, and must be left
+//! alone; its *host* acknowledges bytes that arrive. So it is the host that is looked at: whether
 //! something that was sent to it waits to be acknowledged, and when it was heard last.
 
 use crate::channel::rail::Vital;
@@ -11,7 +11,7 @@ use crate::channel::rail::Vital;
 /// How many looks there are at least in the time after which a rail is given up.
 pub(super) const LOOKS: u32 = 8;
 
-/// What is to be done.
+/// The caller's next step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// Nothing.
@@ -25,9 +25,9 @@ pub(super) enum Verdict {
 /// The machine of one rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Silence {
-    /// The first look at which the host owed an acknowledgement; nothing has been heard since. What
-    /// the system says of the time before counts for nothing: a rail may have been idle for
-    /// hours when it is used again.
+    /// The first look at which the host owed an acknowledgement; nothing has been heard since. The
+    /// system's times before it do not count: a rail may have been idle for hours when it is used
+    /// again.
     owed_ns: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Silence {
             };
         }
         match self.owed_ns {
-            // What was heard at that very time may have come after the look.
+            // An acknowledgement at that very time may have come after the look.
             Some(since_ns) if heard_ns < since_ns => {
                 if now_ns - since_ns >= limit_ns {
                     return Verdict::GiveUp;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn without_anything_to_wait_for_nobody_is_asked() {
+    fn a_rail_without_anything_to_wait_for_is_not_probed() {
         let mut silence = Silence::default();
         assert_eq!(
             silence.look(9_000_000, LIMIT, false, quit(9_000_000)),
@@ -157,7 +157,7 @@ mod tests {
         );
     }
 
-    /// A host that answers what it is sent within less than the limit, and what is looked at when.
+    /// A host that answers within less than the limit, and the times of looks.
     #[derive(Clone, Copy, Debug)]
     enum Step {
         Look(u64),
@@ -174,10 +174,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens when: it is given up only if something was owed, and nothing heard, for
-        /// the whole limit; and then it is, at the second look at the latest.
+        /// For any sequence of steps: the rail is given up only if an acknowledgement was owed, and
+        /// nothing heard, for the whole limit; and then it is, at the second look at the latest.
         #[test]
-        fn it_is_given_up_exactly_when_it_is_silent(steps in proptest::collection::vec(step(), 1..200)) {
+        fn a_rail_is_given_up_exactly_when_it_is_silent(steps in proptest::collection::vec(step(), 1..200)) {
             let mut silence = Silence::default();
             let (mut now, mut heard, mut since) = (1u64, 0u64, None::<u64>);
             let mut looked_owed = None::<u64>;

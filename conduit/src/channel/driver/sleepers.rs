@@ -1,4 +1,4 @@
-//! Threads that sleep until a rail has something, and what else wakes them.
+//! Threads that sleep until a rail has something, and their other wakeups.
 
 use crate::channel::rail::Rails;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
@@ -12,9 +12,9 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 pub(super) struct Sleepers {
     /// Threads that sleep or are about to.
     count: AtomicU32,
-    /// Polls that took something, if only what made room. Written by polling threads, read by those
-    /// who wait (Acquire): acquire loads pair with the increment in `moved`, so that what handlers
-    /// did is seen.
+    /// Polls that took something, if only what made room. Written by polling threads, read by
+    /// waiting threads (Acquire): acquire loads pair with the increment in `moved`, so that the
+    /// stores of handlers are seen.
     epoch: AtomicU32,
 }
 

@@ -18,7 +18,7 @@ use std::io;
 const READS: usize = 4;
 
 impl<R: Rails> Core<R> {
-    /// One or all: what large transfers have moved shows which is better.
+    /// One rail or all: the bytes that large transfers have moved show which is better.
     pub(super) fn look_at_choice(&self, outbound: &mut Outbound<R>) {
         let now_ns = self.now_ns();
         let (moved, under_way) = (
@@ -48,7 +48,7 @@ impl<R: Rails> Core<R> {
                 return;
             };
             match best {
-                // It is written behind what is before it.
+                // It is written behind the bytes before it.
                 None if outbound.send_stream.keep_next() => {
                     self.flush_stream(peer, outbound);
                     if outbound.send_stream.committed() > 0 || outbound.wire.is_none() {
@@ -85,7 +85,7 @@ impl<R: Rails> Core<R> {
     /// none takes it now.
     fn best(&self, outbound: &mut Outbound<R>, len: usize, all: u64) -> Option<Option<usize>> {
         let now_ns = self.now_ns();
-        // What has left the stream cannot go back to it.
+        // A payload that has left the stream cannot go back to it.
         let with_main = !outbound.send_stream.waits_for_rail();
         let main_queued = outbound.wire.as_ref().map_or(0, |wire| wire.queued());
         let before = outbound.send_stream.committed();
@@ -109,7 +109,7 @@ impl<R: Rails> Core<R> {
         Some((best < rails).then_some(best))
     }
 
-    /// Writes what a further rail takes of its payload.
+    /// Writes as much of a further rail's payload as the rail takes.
     fn write_claim(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, at: usize) {
         let rail = &mut outbound.striping.rails[at];
         while let Some(claim) = &mut rail.claim {
@@ -320,7 +320,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         placed: bool,
     ) -> Result<(), RecordError> {
         self.budget = self.budget.saturating_sub(1);
-        // What is complete now is more than this.
+        // More than this is complete now.
         inbound.ack_requested |= frame.wants_ack;
         if !placed {
             return self.nowhere_at(inbound, frame, position);

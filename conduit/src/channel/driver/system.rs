@@ -18,7 +18,7 @@ impl<R: Rails> Core<R> {
     /// Takes a message of the system queue; the peer's new window if that has changed.
     ///
     /// # Errors
-    /// It is none, or says what cannot be.
+    /// It is none, or is impossible.
     // spec P12
     #[cold]
     pub(super) fn system(

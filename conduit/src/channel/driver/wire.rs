@@ -1,4 +1,4 @@
-//! What the stream is written to and read from: a rail, or memory for what a rank sends to itself.
+//! The two ends of a stream's bytes: a rail, or memory for messages of a rank to itself.
 
 use crate::channel::rail::{Rail, Vital};
 use crate::channel::stream::Pieces;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Bytes that a rank has sent to itself and not read, at most.
 const OWN_BYTES: usize = 64 << 10;
 
-/// The first rail to a peer, or what stands for it. Clones are the same.
+/// The first rail to a peer, or its substitute. Clones are the same.
 #[derive(Clone, Debug)]
 pub(super) enum Wire<R> {
     /// To another rank.

@@ -1,4 +1,4 @@
-//! What travels on a rail: a stream of frames.
+//! The format of a rail's bytes: a stream of frames.
 //!
 //! ```text
 //! byte 0     1        2      3      4         8          12
@@ -17,19 +17,19 @@
 //!
 //! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to
 //! another, which goes on over all rails between the two: its bytes are counted from 0, and
-//! `position` holds the low 32 bits of the number of the frame's first byte. So what arrives a
-//! second time after a rail was made again is recognized, and what is missing too. Control
-//! frames are outside of the stream and never repeated: `taken` says up to which byte the stream of
-//! the frame's receiver has been taken, `handled` how many bytes of its requests, as [`charge`]
-//! counts them, have been handled since the beginning, `lent` the low bits of how many credits it
-//! has been lent in addition to its share, and `wanted` how many the frame's sender would like to
-//! be lent. A *system* frame is outside of the stream, too: a question or an answer of the [system
-//! queue](argonet_am::system_queue).
+//! `position` holds the low 32 bits of the number of the frame's first byte. So the receiver
+//! recognizes bytes that arrive a second time after a rail was made again, and missing bytes, too.
+//! Control frames are outside of the stream and never repeated: `taken` says up to which byte the
+//! stream of the frame's receiver has been taken, `handled` how many bytes of its requests, as
+//! [`charge`] counts them, have been handled since the beginning, `lent` the low bits of how many
+//! credits it has been lent in addition to its share, and `wanted` how many the frame's sender
+//! would like to be lent. A *system* frame is outside of the stream, too: a question or an answer
+//! of the [system queue](argonet_am::system_queue).
 //!
 //! The head of a put or of data may say that its payload is *beside* the stream: it does not follow
 //! the head, although positions go on as if it did, but comes as a *body* on any rail between the
-//! two, before the head or after it. A body is outside of the stream, and says itself what its head
-//! says: the position, the fields, and the kind.
+//! two, before the head or after it. A body is outside of the stream, and repeats the data of its
+//! head: the position, the fields, and the kind.
 
 mod quick;
 
@@ -65,11 +65,11 @@ const EPOCH: u8 = 4;
 pub(crate) const FLAGS_AT: u64 = 3;
 pub(crate) const BESIDE_FLAG: u8 = BESIDE;
 
-/// What a frame is.
+/// Kinds of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromPrimitive, IntoPrimitive)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// What was taken and handled, lent and wanted.
+    /// Reports bytes taken and handled, credits lent and wanted.
     Control = 1,
     /// A short request.
     ShortRequest = 2,
@@ -87,7 +87,7 @@ pub(crate) enum Kind {
     Put = 8,
     /// Asks for a part of a get.
     Get = 9,
-    /// That part.
+    /// The answer to a `Get`: that part.
     Got = 10,
     /// A request, put or get does not lie in the segment.
     Refused = 11,
@@ -173,7 +173,7 @@ impl Kind {
     }
 }
 
-/// What a request takes of the grant: what its receiver must keep when it cannot handle it at once.
+/// Bytes of the grant that a request takes: those that its receiver keeps until it can handle it.
 pub(crate) const fn charge(kind: Kind, nargs: usize, len: usize) -> usize {
     let kept = if matches!(kind, Kind::MediumRequest) {
         len
@@ -183,7 +183,7 @@ pub(crate) const fn charge(kind: Kind, nargs: usize, len: usize) -> usize {
     HEADER_BYTES + kind.fields() + 4 * nargs + kept
 }
 
-/// What the largest request takes.
+/// The charge of the largest request.
 pub(crate) const LARGEST_CHARGE: usize = charge(Kind::MediumRequest, MAX_CARRIED, MAX_MEDIUM);
 
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned, Clone, Copy)]
@@ -201,12 +201,13 @@ const_assert_eq!(size_of::<Wire>(), HEADER_BYTES);
 const_assert_eq!(core::mem::offset_of!(Wire, length), 4);
 const_assert_eq!(core::mem::offset_of!(Wire, position), 8);
 
-/// Fields after the header, by kind; see the module's introduction. What a kind does not have is 0.
+/// Fields after the header, by kind; see the module's introduction. Fields that a kind does not
+/// have are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Fields {
-    /// Place in the segment, or in the operation, what was taken, or the word of a system frame.
+    /// Place in the segment, or in the operation, bytes taken, or the word of a system frame.
     pub(crate) offset: u64,
-    /// Bytes from there to the end of the operation, or what was handled.
+    /// Bytes from there to the end of the operation, or bytes handled.
     pub(crate) rest: u64,
     /// Bytes of the segment that was missed.
     pub(crate) segment: u64,
@@ -413,7 +414,7 @@ impl Frame {
         }
     }
 
-    /// What it takes of the grant.
+    /// Bytes of the grant that it takes.
     #[inline]
     pub(crate) fn charge(&self) -> usize {
         charge(self.kind, self.nargs, self.length)
@@ -423,7 +424,7 @@ impl Frame {
     /// `long_bytes`.
     ///
     /// # Errors
-    /// What cannot be.
+    /// The frame is impossible.
     #[inline]
     pub(crate) fn read(bytes: &[u8], long_bytes: usize) -> Result<Option<Self>, RecordError> {
         let Ok((wire, rest)) = Wire::ref_from_prefix(bytes) else {

@@ -1,4 +1,4 @@
-//! Heads as they are written and read, and what is refused.
+//! Heads as they are written, read and refused.
 
 use super::*;
 use proptest::prelude::*;
@@ -84,7 +84,7 @@ fn a_head_is_read_as_it_was_written_once_it_is_all_there() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_heads_are_refused() {
     let refused = |at: usize, byte: u8, kind: Kind| {
         let mut bytes = HeadBytes::new(kind, 0, &[], 0, &Fields::default()).bytes;
         bytes[at] = byte;
@@ -120,7 +120,7 @@ fn what_cannot_be_is_refused() {
 }
 
 proptest! {
-    /// What is seen at once to be a put is the same frame.
+    /// The fast path for puts yields the same frame as the general one.
     #[test]
     fn puts_are_seen_at_once(
         len in 0usize..40, rest in 0u64..50, cut in 0usize..80, position: u64, wants_ack: bool,

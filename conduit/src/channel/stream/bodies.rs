@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Bodies that are waited for, and heads, at most: more than a sender has under way.
 const MOST: usize = 8192;
 
-/// What becomes of a body that begins.
+/// The fate of a body that begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wanted {
     /// It is.

@@ -1,4 +1,4 @@
-//! How many requests may be under way: what their receiver can keep.
+//! How many requests may be under way: as many as their receiver can keep.
 
 use crate::channel::frame::LARGEST_CHARGE;
 use argonet_am::record::RecordError;
@@ -44,10 +44,10 @@ impl Grant {
         debug_assert!(self.used <= self.handled + self.window);
     }
 
-    /// Takes what the peer says to have handled. What is old is passed over.
+    /// Takes the peer's count of handled bytes. An old count is passed over.
     ///
     /// # Errors
-    /// That is more than was sent.
+    /// The count is above the bytes sent.
     #[inline]
     pub(crate) fn handle(&mut self, handled: u64) -> Result<(), RecordError> {
         if handled > self.used {
@@ -163,7 +163,7 @@ impl Parked {
         }
     }
 
-    /// Bytes of the buffer for what was set aside.
+    /// Bytes of the buffer for frames that were set aside.
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.requests.buffer_bytes()
     }

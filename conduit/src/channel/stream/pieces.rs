@@ -3,8 +3,8 @@
 use argonet_segment::bulk;
 use core::mem::MaybeUninit;
 
-/// Places of one call, at most: a control frame, a payload that is lent, and what one burst has of
-/// payloads that stay where they are, with twice two parts of the ring around each at its wrap.
+/// Places of one call, at most: a control frame, a lent payload, and the payloads of one burst that
+/// stay where they are, with twice two parts of the ring around each at its wrap.
 const MAX_PIECES: usize = 32;
 
 /// Bytes in one place, as system calls take them. Other threads and processes may read and write

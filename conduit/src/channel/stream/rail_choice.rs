@@ -3,7 +3,7 @@
 
 // spec T7: further rails are used only when they pay.
 
-/// Parts of large transfers after which one rail or several have shown what they do.
+/// Parts of large transfers after which one rail or several have shown their speed.
 const WINDOW_PARTS: u64 = 16;
 
 /// After so many windows the one that is not used is tried again.
@@ -12,16 +12,16 @@ const WINDOWS_A_TRIAL: u32 = 16;
 /// Several rails must be so much better than one.
 const BETTER: f64 = 1.05;
 
-/// What a rail moves in so long lies with the system before no further part is given to it: a
-/// rank that does not get its core for a moment must not leave the network without work. At least
-/// and at most so many bytes.
+/// A rail gets no further part while the system holds as many bytes as it moves in this time: a
+/// rank that does not get its core for a moment must not leave the network without work.
+/// `AHEAD_BYTES` has the least and the most bytes.
 const AHEAD_NS: f64 = 8e6;
 const AHEAD_BYTES: core::ops::RangeInclusive<u64> = 256 << 10..=4 << 20;
 
 /// Bytes a ns of a rail of which nothing is known, while nothing is known of any.
 const SOME_SPEED: f64 = 1.0;
 
-/// What the speed of the last time counts beside that of the times before.
+/// Weight of the last speed measured, against the average of those before.
 const FRESH: f64 = 0.3;
 
 /// Over less time, or fewer bytes, nothing is measured.
@@ -34,7 +34,7 @@ const LEAST_BYTES: u64 = 64 << 10;
 pub(crate) struct Speed {
     written: u64,
     queued: u64,
-    /// Acknowledged, at the beginning of what is measured, and when that was.
+    /// Acknowledged, at the beginning of the measurement, and its time.
     from: Option<(u64, u64)>,
     /// Bytes a ns; 0 while it is not known.
     speed: f64,
@@ -45,14 +45,14 @@ impl Speed {
         self.written += bytes as u64;
     }
 
-    /// Of what was written, so much is not acknowledged.
+    /// Takes the count of written bytes that are not acknowledged.
     pub(crate) fn look(&mut self, now_ns: u64, queued: u64) {
         // Bytes that were written before `wrote` counted any.
         self.written = self.written.max(queued);
         self.queued = queued;
         let acknowledged = self.written - queued;
         if queued == 0 {
-            // It may have been idle since it became empty: that says how fast it is at least.
+            // It may have been idle since it became empty, so this speed is a lower bound.
             self.measure(now_ns, acknowledged, true);
             self.from = None;
             return;
@@ -67,7 +67,7 @@ impl Speed {
         let Some((from, since_ns)) = self.from else {
             return;
         };
-        // The end of a stream, which `wrote` does not count, is a byte of what is queued.
+        // The end of a stream, which `wrote` does not count, is one of the queued bytes.
         let bytes = acknowledged.saturating_sub(from);
         let ns = now_ns - since_ns;
         // A rail on which nothing moves is slow, too.
@@ -140,7 +140,7 @@ pub(crate) struct Choice {
     bytes: u64,
     ns: u64,
     windows: u32,
-    /// When the transfer under way began, or was looked at last, and what had been moved by then.
+    /// When the transfer under way began, or was looked at last, and the bytes moved by then.
     since: Option<(u64, u64)>,
 }
 
@@ -150,8 +150,8 @@ impl Choice {
         self.all
     }
 
-    /// One look: what large transfers have moved since the beginning, in parts of at most so many
-    /// bytes, and whether one is under way.
+    /// One look: the bytes that large transfers have moved since the beginning, in parts of at most
+    /// so many bytes, and whether one is under way.
     pub(crate) fn look(&mut self, now_ns: u64, moved: u64, part_bytes: usize, under_way: bool) {
         if let Some((since_ns, from)) = self.since
             && moved > from
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(best(&links, PART, 2000 * PART), Some(1));
         // The fast one takes more, so no other rail would have the part there before.
         assert_eq!(best(&[known(1.0, 0), known(0.001, 0)], PART, PART), Some(0));
-        // What has no speed yet counts as the fastest that is known.
+        // A rail without a speed yet counts as the fastest that is known.
         assert_eq!(
             best(&[known(0.01, 1 << 17), known(0.0, 0)], PART, PART),
             Some(1)
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(best(&[busy], PART, PART), None);
     }
 
-    /// Short work is ahead of what is fast, long work of what is slow, within bounds.
+    /// A slow rail has fewer bytes ahead than a fast one, within bounds.
     #[test]
     fn as_much_is_ahead_as_keeps_a_link_busy() {
         for (speed, most) in [
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    /// What has nothing to send is not slow.
+    /// A rail with nothing to send is not slow.
     #[test]
     fn idle_time_does_not_count() {
         let mut speed = Speed::default();

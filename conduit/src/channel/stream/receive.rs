@@ -193,7 +193,7 @@ impl ReceiveStream {
             direct.left -= here;
             rest -= here;
         } else {
-            // Whatever comes now is no long payload, or shows itself to be one.
+            // The next bytes are no long payload, or their head says that they are.
             self.expects_placed = false;
             if bytes > 0 {
                 self.expects_medium = None;
@@ -209,7 +209,7 @@ impl ReceiveStream {
         &mut self.staging[self.start..self.end]
     }
 
-    /// What the next frame says to be, if its beginning is here. [`ReceiveStream::pass_put`] or
+    /// The kind byte of the next frame, if its beginning is here. [`ReceiveStream::pass_put`] or
     /// [`ReceiveStream::pass_short`] may come next, or [`ReceiveStream::next`].
     #[inline]
     pub(crate) fn next_kind(&self) -> Option<u8> {
@@ -238,10 +238,10 @@ impl ReceiveStream {
         self.expects_medium = None;
     }
 
-    /// What comes next.
+    /// The next frame.
     ///
     /// # Errors
-    /// What cannot be used. Nothing after it can be found.
+    /// The frame cannot be used. No frame after it can be found.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Next, RecordError> {
         loop {
@@ -282,7 +282,7 @@ impl ReceiveStream {
         }
     }
 
-    // spec B3: positions show what arrives twice.
+    // spec B3: positions show bytes that arrive twice.
     /// Passes over a frame that was taken before.
     ///
     /// # Errors
@@ -394,7 +394,7 @@ impl ReceiveStream {
         len
     }
 
-    /// Another rail was made: what was not taken comes again.
+    /// Another rail was made: bytes that were not taken come again.
     pub(crate) fn reset(&mut self) {
         self.start = 0;
         self.end = 0;

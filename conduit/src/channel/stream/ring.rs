@@ -6,7 +6,7 @@ use argonet_segment::{SharedBytes, bulk};
 /// Bytes of a ring that was used, at least.
 const LEAST: usize = 4096;
 
-/// Positions count bytes from the beginning of the stream, without what lies elsewhere.
+/// Positions count bytes from the beginning of the stream, without those that lie elsewhere.
 #[derive(Debug)]
 pub(crate) struct Ring {
     bytes: Box<[u8]>,

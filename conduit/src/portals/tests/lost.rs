@@ -46,7 +46,7 @@ fn apart(silent: &RefCell<Vec<Port>>) -> Vec<Rank<Networked>> {
 }
 
 /// The error of the operation that was under way, and of the next: both ranks once, the host and
-/// the address, and what to check.
+/// the address, and things to check.
 #[test]
 fn a_lost_peer_is_named_as_tcp_names_it() {
     let silent = RefCell::default();

@@ -35,7 +35,7 @@ struct Rank {
     _segment: OwnSegment,
 }
 
-/// Source, arguments and payload of what has come.
+/// Source, arguments and payload of a message that has come.
 #[derive(Default)]
 struct Log {
     came: Vec<(u32, Vec<u32>, Vec<u8>)>,
@@ -232,7 +232,7 @@ fn small_puts_and_gets_need_no_chunk() {
     for n in 0..PUTS as u8 {
         source.fill(n + 1);
         let at = SegmentOffset(8 * u64::from(n));
-        // SAFETY: the bytes outlive the call, which is what a small put may read them in.
+        // SAFETY: the bytes outlive the call, and a small put reads them only during it.
         let put = unsafe { here.put(JobRank(2), at, source.as_ptr(), 8, super::TOKEN) };
         assert_eq!(put, Ok(Injected::Local), "put {n}");
         source.fill(0xee);
@@ -258,7 +258,7 @@ fn small_puts_and_gets_need_no_chunk() {
 }
 
 #[test]
-fn parts_that_a_peer_makes_up_are_told_and_the_next_payload_is_whole() {
+fn parts_that_a_peer_makes_up_are_reported_and_the_next_payload_is_whole() {
     let ranks = job(2, PortalsSizes::default(), SHORTEST_MESSAGE).unwrap();
     let mut logs = logs(&ranks);
     let bad = bytes(128, 3);
@@ -292,9 +292,9 @@ fn parts_that_a_peer_makes_up_are_told_and_the_next_payload_is_whole() {
             let put = interface.put_region(bound, part, Ack::None, target, header);
             put.unwrap();
             poll_until(&ranks, &mut logs, |logs| !logs[0].broken.is_empty());
-            let told = core::mem::take(&mut logs[0].broken);
-            let [AmError::Broken { at, from, cause }] = &told[..] else {
-                panic!("{header:#x}: {told:?}");
+            let reported = core::mem::take(&mut logs[0].broken);
+            let [AmError::Broken { at, from, cause }] = &reported[..] else {
+                panic!("{header:#x}: {reported:?}");
             };
             assert_eq!((*at, *from), (JobRank(0), JobRank(1)));
             let is_of_a_part = matches!(

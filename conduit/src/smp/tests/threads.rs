@@ -29,8 +29,8 @@ fn threads_on_different_classes_share_no_lock() {
     assert_eq!(own.intersection(&other).count(), 0);
 }
 
-/// What a thread sends to its own rank is handled when it says so, whether the rings rest, and
-/// another thread may have begun to take from the class before.
+/// A message of a thread to its own rank is handled when `poll_own` returns, also if another thread
+/// has begun to take from the class before.
 #[test]
 fn messages_to_oneself_are_taken_at_once() {
     for mode in [ThreadMode::Seq, ThreadMode::Par] {
@@ -80,7 +80,7 @@ impl Sink for Shared<'_> {
 }
 
 /// Two threads send to their own rank and two poll for it. Both sides have the same mapping here,
-/// so that ThreadSanitizer sees what they share: rings, payloads, locks of classes.
+/// so that ThreadSanitizer sees the shared memory: rings, payloads, locks of classes.
 #[test]
 fn threads_share_classes_to_themselves() {
     const EACH: u32 = 20_000;

@@ -29,7 +29,7 @@ impl Joining {
         }
     }
 
-    /// Who makes them.
+    /// The service that makes the connections.
     #[must_use]
     pub const fn service(&self) -> &JoinService {
         &self.service

@@ -30,8 +30,7 @@ pub fn write_addresses(addresses: &[SocketAddr], most: usize) -> Vec<u8> {
     bytes
 }
 
-/// The addresses in what [`write_addresses`] has written, up to the first byte that is not as it
-/// writes.
+/// The addresses in bytes that [`write_addresses`] has written, up to the first invalid byte.
 #[must_use]
 pub fn read_addresses(mut bytes: &[u8]) -> Vec<SocketAddr> {
     let mut addresses = Vec::new();
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_as_far_as_there_was_room() {
+    fn addresses_are_written_up_to_the_room_and_read_back() {
         let all: Vec<SocketAddr> = ["10.0.0.1:40000", "[fe80::7]:65535", "127.0.0.1:1"]
             .map(|text| text.parse().unwrap())
             .to_vec();
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_ends_the_list() {
+    fn an_invalid_address_ends_the_list() {
         let good = write_addresses(&["10.0.0.1:7".parse().unwrap()], 192);
         for len in 0..good.len() {
             assert_eq!(read_addresses(&good[..len]), []);

@@ -22,7 +22,7 @@ struct UnderWay {
     exchange: Exchange,
 }
 
-/// What became of an attempt.
+/// Outcome of an attempt.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// The peer's kernel has taken it.
@@ -106,7 +106,7 @@ impl Connector {
         }
     }
 
-    /// An attempt's socket is ready. Yields whose it is and what became of it.
+    /// An attempt's socket is ready. Yields its peer and its outcome.
     pub(super) fn hear(
         &mut self,
         waiting: &Waiting,

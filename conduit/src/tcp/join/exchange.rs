@@ -28,7 +28,7 @@ pub(super) enum Broken {
 }
 
 impl Exchange {
-    /// Sends and takes what there is. Never reads beyond the handshake.
+    /// Sends and takes the bytes that there are. Never reads beyond the handshake.
     pub(super) fn advance(&mut self) -> Result<Progress, Broken> {
         let mut buffer = [0; HANDSHAKE_BYTES];
         loop {
@@ -68,8 +68,8 @@ impl Exchange {
     }
 }
 
-/// What every connection of the conduit has set: no delay of small messages, and a question now and
-/// then whether the other host still stands.
+/// Sets the options of a connection of the conduit: no delay of small messages, and keepalive
+/// probes of the other host.
 pub(super) fn prepare(socket: &OwnedFd) -> rustix::io::Result<()> {
     sockopt::set_tcp_nodelay(socket, true)?;
     sockopt::set_socket_keepalive(socket, true)?;

@@ -25,8 +25,8 @@ const PATIENT_STEPS: usize = 8;
 /// not go back.
 ///
 /// The file descriptor ([`AsFd`]) becomes readable when [`poll`](Self::poll) has something to do,
-/// besides what [`poll_timeout`](Self::poll_timeout) says. A poll with nothing to do is one system
-/// call.
+/// besides the times of [`poll_timeout`](Self::poll_timeout). A poll with nothing to do is one
+/// system call.
 #[derive(Debug)]
 pub struct Joiner {
     config: JoinConfig,
@@ -110,7 +110,7 @@ impl Joiner {
         self.peers.get(peer.index())?.incarnation(connection)
     }
 
-    /// What has come to its doors.
+    /// Counts of its gate.
     #[must_use]
     pub fn counts(&self) -> GateCounts {
         self.listener.counts()
@@ -135,7 +135,7 @@ impl Joiner {
         self.note_next();
     }
 
-    /// A connection has broken; it is made anew. What the user has of it is ended
+    /// A connection has broken; it is made anew. The user ends its use of the old one
     /// ([`JoinUser::fence`]) before the next is there. Nothing happens if it was replaced already.
     pub fn lost(
         &mut self,
@@ -167,13 +167,13 @@ impl Joiner {
         [self.next_ns, listener].into_iter().flatten().min()
     }
 
-    /// Does what there is to do. Does not wait, with one exception: a rank that polls seldom, a
+    /// Does all work that is due. Does not wait, with one exception: a rank that polls seldom, a
     /// quarter of a second apart or more, gives the answers to attempts that are under way 2 ms at
     /// a time to arrive, 16 ms at most. Else it would answer a challenge only when the peer has
     /// stopped waiting for it.
     ///
     /// # Errors
-    /// The system refuses to say what is ready, or to listen again.
+    /// The system refuses to list ready sockets, or to listen again.
     pub fn poll(&mut self, now_ns: u64, user: &mut impl JoinUser) -> rustix::io::Result<()> {
         let seldom = now_ns.saturating_sub(self.polled_ns) >= SELDOM_NS;
         self.polled_ns = now_ns;
@@ -277,7 +277,7 @@ impl Joiner {
         self.connector.count() < self.config.attempts || self.connector.is_busy_with(JobRank(peer))
     }
 
-    /// Does what a peer's machine says.
+    /// Does the next steps of a peer's machine.
     fn drive(&mut self, now_ns: u64, peer: u32, user: &mut impl JoinUser) {
         let rank = JobRank(peer);
         if self.may_go_on(peer) {

@@ -38,7 +38,7 @@ pub enum KeyError {
     Read {
         /// The pipe or the file.
         from: String,
-        /// What the system said.
+        /// The system's error.
         cause: rustix::io::Errno,
     },
     /// Too few bytes or too many.
@@ -51,13 +51,13 @@ pub enum KeyError {
     },
     /// Others could have read or written the file.
     #[error(
-        "the job's key is not read from {path}: {why}; it must be a file of this user's that nobody else may read or \
+        "the job's key is not read from {path}: {why}; it must be a file of this user's that no other user may read or \
          write (mode 0600)"
     )]
     Exposed {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The system has no random numbers.
@@ -176,7 +176,7 @@ impl JobKey {
         key
     }
 
-    /// What distinguishes this job from others. It is no secret, and does not lead to the key.
+    /// Distinguishes this job from others. It is no secret, and does not lead to the key.
     pub(super) fn identity(&self) -> [u8; IDENTITY_BYTES] {
         let key = self.derive("argonet tcp 1: identity of the job");
         let mut identity = [0; IDENTITY_BYTES];

@@ -1,4 +1,4 @@
-//! Listening sockets, and who comes through them.
+//! Listening sockets, and connections that come through them.
 
 use super::exchange::{Broken, Exchange, nonce, prepare};
 use super::gate::{Admission, Gate, GateCounts, GateLimits, Left};
@@ -49,7 +49,7 @@ pub enum ListenError {
         interface: String,
         /// Its address.
         address: IpAddr,
-        /// What the system said.
+        /// The system's error.
         cause: Errno,
     },
 }
@@ -131,7 +131,7 @@ impl Listener {
             .min()
     }
 
-    /// Drops whose time is over, and opens or closes the doors.
+    /// Drops connections whose time is over, and opens or closes the listening sockets.
     pub(super) fn tend(&mut self, waiting: &Waiting, now_ns: u64) -> rustix::io::Result<()> {
         while let Some(who) = self.gate.expire(now_ns) {
             self.drop_exchange(who);
@@ -153,7 +153,8 @@ impl Listener {
         Ok(())
     }
 
-    /// Takes what has come to a door. Each that is let in may have sent its first message already.
+    /// Accepts connections at a listening socket. Each that is let in may have sent its first
+    /// message already.
     pub(super) fn accept(&mut self, waiting: &Waiting, now_ns: u64, door: u32) -> Vec<Place> {
         let mut admitted = Vec::new();
         let Some(door) = self.doors.get(door as usize) else {

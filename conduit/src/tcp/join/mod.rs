@@ -8,7 +8,7 @@
 //! for frames; [`JoinService`] is a joiner for several threads, with a clock, and [`Joining`] hands
 //! its connections to the conduit.
 //!
-//! What this protects and what not: docs/security.md.
+//! docs/security.md says which attacks this prevents, and which not.
 
 mod adapter;
 mod addresses;

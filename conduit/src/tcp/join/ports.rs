@@ -1,4 +1,4 @@
-//! What a user writes in `ARGONET_TCP_PORTS`.
+//! The value of `ARGONET_TCP_PORTS`.
 
 use core::ops::RangeInclusive;
 
@@ -43,9 +43,9 @@ mod tests {
         assert_eq!(parse_ports(" 4000 - 65535 "), Ok(4000..=65535));
         for bad in ["0", "65536", "5-4", "-5", "5-", "+5", "a", "1-2-3", "0-10"] {
             let text = parse_ports(bad).unwrap_err().to_string();
-            let told = format!("ARGONET_TCP_PORTS is \"{bad}\"");
+            let named = format!("ARGONET_TCP_PORTS is \"{bad}\"");
             assert!(
-                text.contains(&told) && text.contains("40000-40999"),
+                text.contains(&named) && text.contains("40000-40999"),
                 "{text}"
             );
         }

@@ -1,4 +1,4 @@
-//! A joiner that any thread may use, with the system's clock: what a conduit drives.
+//! A joiner that any thread may use, with the system's clock; a conduit drives it.
 
 use super::dial::Unreachable;
 use super::gate::GateCounts;
@@ -17,7 +17,7 @@ use rustix::time::{
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// What has come of a wish, or from a peer.
+/// The outcome of a wish, or a connection made by a peer.
 #[derive(Debug)]
 pub enum Made {
     /// A connection.
@@ -32,8 +32,8 @@ pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
 /// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also becomes readable when
 /// a time has come.
 pub struct JoinService {
-    /// What was asked for and not begun. Has a lock of its own: who wishes may hold locks that a
-    /// fence takes.
+    /// Wishes that were not begun. They have a lock of their own: the thread that wishes may hold
+    /// locks that a fence takes.
     wishes: Mutex<VecDeque<Wish>>,
     /// Readable while there are wishes: written and read under their lock.
     wakeup: OwnedFd,
@@ -42,7 +42,7 @@ pub struct JoinService {
     waiting: OwnedFd,
     timer: OwnedFd,
     begun: Instant,
-    /// Counts what the gate has counted. A hint.
+    /// Sum of the gate's counts. A hint.
     came: AtomicU64,
 }
 
@@ -121,7 +121,7 @@ impl JoinService {
         let _ = rustix::io::write(&self.wakeup, &1u64.to_ne_bytes());
     }
 
-    /// What was wished since.
+    /// Takes the wishes made since.
     fn wishes(&self) -> VecDeque<Wish> {
         let mut wishes = self.wishes.lock();
         if wishes.is_empty() {
@@ -133,13 +133,13 @@ impl JoinService {
         core::mem::take(&mut *wishes)
     }
 
-    /// What was made since; to be called until there is nothing, with no lock held that `fence`
-    /// takes. `fence` ends what there is of the connection of this number, as [`JoinUser::fence`]
-    /// says: nothing may be taken from it afterwards, by no thread. Yields the last sequence number
-    /// that was.
+    /// Takes a connection made since; to be called until there is none, with no lock held that
+    /// `fence` takes. `fence` ends the use of the old connection of this number, as
+    /// [`JoinUser::fence`] says: no thread may take anything from it afterwards. Yields the last
+    /// sequence number that was.
     ///
     /// # Errors
-    /// The system refuses to say what is ready, or does not set a timer.
+    /// The system refuses to list ready sockets, or does not set a timer.
     pub fn next(&self, fence: &dyn Fn(JobRank, u16) -> u64) -> rustix::io::Result<Option<Made>> {
         if let Some(made) = self.state.lock().made.pop_front() {
             return Ok(Some(made));
@@ -177,7 +177,7 @@ impl JoinService {
         self.state.lock().joiner.addresses().to_vec()
     }
 
-    /// What has come to its doors.
+    /// Counts of its gate.
     #[must_use]
     pub fn counts(&self) -> GateCounts {
         self.state.lock().joiner.counts()

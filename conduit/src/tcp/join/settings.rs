@@ -1,4 +1,4 @@
-//! What the user's settings say about connections.
+//! The user's settings of connections.
 
 use super::dial::DialConfig;
 use super::interfaces::{InterfaceError, Wish};
@@ -9,7 +9,7 @@ use argonet_settings::{
     TCP_UNREACHABLE_TIMEOUT, TCP_WORKER_IP,
 };
 
-/// A setting about connections is not what it should be.
+/// A setting about connections has a wrong value.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinSettingsError {
@@ -24,7 +24,7 @@ pub enum JoinSettingsError {
 /// Reads how a [`Joiner`](super::Joiner) is set up, and which interfaces the user wants.
 ///
 /// # Errors
-/// [`JoinSettingsError`] names the variable, its value and what is allowed.
+/// [`JoinSettingsError`] names the variable, its value and the allowed values.
 pub fn from_settings(settings: &Settings) -> Result<(JoinConfig, Wish), JoinSettingsError> {
     let named = settings.get(&TCP_INTERFACES);
     let subnet = settings.get(&TCP_WORKER_IP);
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(read(&[]), Ok((JoinConfig::default(), Wish::default())));
     }
 
-    /// spec T5: what a user can set.
+    /// spec T5: the settings of a user.
     #[test]
     fn each_setting_has_its_effect() {
         let (config, wish) = read(&[

@@ -1,4 +1,4 @@
-//! How the driver is set up, and what it needs from its user.
+//! The setup of the driver, and its calls to its user.
 
 use super::dial::{DialConfig, Unreachable};
 use super::gate::GateLimits;
@@ -44,7 +44,7 @@ pub enum JoinError {
     System {
         /// The rank.
         rank: JobRank,
-        /// What the system said.
+        /// The system's error.
         cause: rustix::io::Errno,
     },
 }
@@ -73,8 +73,8 @@ pub struct Joined {
     pub socket: OwnedFd,
 }
 
-/// What a [`Joiner`](super::Joiner) needs from its user. It is called from within the joiner's
-/// calls, by the same thread.
+/// The user of a [`Joiner`](super::Joiner). It is called from within the joiner's calls, by the
+/// same thread.
 pub trait JoinUser {
     /// Where `peer` is. Asked once for each peer, when it is first connected to.
     fn whereabouts(&mut self, peer: JobRank) -> Whereabouts;

@@ -1,4 +1,4 @@
-//! What the sockets of the joining half wait for, in one epoll.
+//! Events of the sockets of the joining half, in one epoll.
 
 use rustix::event::{Timespec, epoll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ pub struct Place {
     pub turn: u32,
 }
 
-/// What an event is about.
+/// The subject of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     /// The listening socket of this index.
@@ -52,7 +52,7 @@ impl Waiting {
         epoll::delete(&self.0, socket)
     }
 
-    /// What is ready, now or within `wait_ns`, which is less than a second.
+    /// The sockets that are ready, now or within `wait_ns`, which is less than a second.
     pub(super) fn ready(&self, wait_ns: u32) -> Result<impl Iterator<Item = Source> + use<>> {
         let mut events = Vec::new();
         // Nothing ready is by far the usual case, and takes no memory.

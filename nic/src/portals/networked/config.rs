@@ -51,14 +51,14 @@ pub struct NetworkedConfig {
     pub exit_grace: Duration,
     /// Names of the ranks' hosts, for errors.
     pub hosts: HostNames,
-    /// What the wire does to what this rank sends; for tests.
+    /// Faults of the wire for datagrams of this rank; for tests.
     pub faults: WireFaults,
     /// What it does to what arrives here; for tests.
     pub arriving_faults: WireFaults,
 }
 
 impl NetworkedConfig {
-    /// For so many ranks, with what is usual.
+    /// For so many ranks, with the usual values.
     #[must_use]
     pub fn of_ranks(ranks: u32) -> Self {
         Self {

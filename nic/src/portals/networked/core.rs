@@ -1,4 +1,4 @@
-//! What the threads of an interface share.
+//! State that the threads of an interface share.
 
 use super::config::HostNames;
 use super::lane::Lane;
@@ -34,7 +34,7 @@ static_assertions::const_assert!(
     IDLE_PEER_BYTES + size_of::<SocketAddr>() + size_of::<Option<Box<Lane>>>() <= MOST_IDLE_BYTES
 );
 
-/// What is under the lock of an interface.
+/// State under the lock of an interface.
 pub(super) struct State {
     pub(super) endpoint: Endpoint,
     /// By rank, from the first message on.
@@ -42,7 +42,7 @@ pub(super) struct State {
     pub(super) operations: Slots<Pending>,
     /// Records of peers that mean nothing.
     pub(super) bad_records: u64,
-    /// Whether it has waited for what is under way, and has announced to peers that it leaves.
+    /// Whether it has waited for operations under way, and has announced to peers that it leaves.
     pub(super) has_left: bool,
     /// Whether the interface is being dropped: nothing new is taken, and the thread ends.
     pub(super) stopping: bool,
@@ -81,7 +81,7 @@ pub(super) struct Core {
     pub(super) sleeps_until: AtomicU64,
     /// Wakes the thread.
     pub(super) wakeup: OwnedFd,
-    /// Publishes what is dropped. Set once by the owner, read under the lock.
+    /// Publishes counts of dropped datagrams. Set once by the owner, read under the lock.
     pub(super) on_dropped: OnceLock<ReportDropped>,
 }
 
@@ -157,18 +157,19 @@ impl Core {
     pub(super) fn begin(&self, peer: JobRank, away: Away) -> Result<(), NicError> {
         let mut turn = self.turn();
         turn.begin(peer, away)?;
-        self.tell_of_timers(turn);
+        self.wake_for_timers(turn);
         Ok(())
     }
 
-    /// Rings where a timer is earlier than those that the thread sleeps for.
-    pub(super) fn tell_of_timers(&self, turn: Turn<'_>) {
+    /// Wakes the thread if a timer is earlier than those that it sleeps for.
+    pub(super) fn wake_for_timers(&self, turn: Turn<'_>) {
         let due = nanoseconds(turn.state.endpoint.poll_timeout());
-        self.tell(turn, due);
+        self.wake_before(turn, due);
     }
 
-    /// Rings if the thread would sleep beyond a time; the lock orders this with its going to sleep.
-    pub(super) fn tell(&self, turn: Turn<'_>, due: u64) {
+    /// Wakes the thread if it would sleep beyond a time; the lock orders this with its going to
+    /// sleep.
+    pub(super) fn wake_before(&self, turn: Turn<'_>, due: u64) {
         if due < self.sleeps_until.load(Ordering::Relaxed) {
             self.sleeps_until.store(due, Ordering::Relaxed);
             drop(turn);

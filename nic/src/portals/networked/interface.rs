@@ -28,7 +28,7 @@ pub struct Networked {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What has passed between this rank and other hosts.
+/// Traffic between this rank and other hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Traffic {
     /// Datagrams.
@@ -37,8 +37,8 @@ pub struct Traffic {
     pub refused: u64,
     /// Records of peers that mean nothing, which were dropped.
     pub bad_records: u64,
-    /// Batches of datagrams that callers have read, who looked or slept for events; the thread of
-    /// the interface reads the others.
+    /// Batches of datagrams that callers have read while they looked or slept for events; the
+    /// thread of the interface reads the others.
     pub read_by_callers: u64,
 }
 
@@ -125,7 +125,7 @@ impl Networked {
         &self.core.software
     }
 
-    /// What has passed between this rank and other hosts.
+    /// Traffic between this rank and other hosts.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         let turn = self.core.turn();
@@ -137,12 +137,12 @@ impl Networked {
         }
     }
 
-    /// Waits until what was sent has arrived and what came is answered, except for peers that have
-    /// left; the thread sees to that. Then says to all peers that this rank leaves, whether it has
-    /// waited long enough or not.
+    /// Waits until all messages have arrived and all that came are answered, except for peers that
+    /// have left; the thread does the work. Then says to all peers that this rank leaves, whether
+    /// it has waited long enough or not.
     pub(super) fn leave(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
-        // What is owed need not wait for company.
+        // Acknowledgements that are due need not wait for company.
         if let Some(mut turn) = self.core.turn_by(end) {
             turn.state.endpoint.flush();
             turn.transmit();
@@ -184,7 +184,7 @@ impl Networked {
 }
 
 impl Drop for Networked {
-    /// Waits until what was sent has arrived, for [`NetworkedConfig::exit_grace`] at most, unless
+    /// Waits until all messages have arrived, for [`NetworkedConfig::exit_grace`] at most, unless
     /// it has left before.
     fn drop(&mut self) {
         let has_left = self.core.turn().state.has_left;

@@ -1,4 +1,4 @@
-//! What is to go to a peer, and what is coming from it.
+//! Messages that are to go to a peer, and the message that is coming from it.
 
 use super::record::{Head, MORE_BYTES};
 use crate::portals::software::{Arrival, Opened, Request};
@@ -13,7 +13,7 @@ pub(super) enum Data {
     /// In a descriptor of an operation that has not ended, or in an entry that an operation has
     /// open.
     Memory(NonNull<u8>),
-    /// What an atomic operation found, one element as a rule.
+    /// The old value that an atomic operation found, one element as a rule.
     Word([u8; 8]),
     Kept(Box<[u8]>),
 }
@@ -22,7 +22,7 @@ pub(super) enum Data {
 // has the message ends it.
 unsafe impl Send for Data {}
 
-/// What is done when all of a message has been given to the link.
+/// The step after all of a message has been given to the link.
 #[derive(Debug)]
 pub(super) enum Then {
     Nothing,
@@ -106,7 +106,7 @@ impl Outgoing {
 #[derive(Debug)]
 pub(super) enum Incoming {
     None,
-    /// A put. What does not find its entry is received and forgotten.
+    /// A put. One that does not find its entry is received and forgotten.
     Put {
         request: Request,
         asks: bool,
@@ -122,16 +122,16 @@ pub(super) enum Incoming {
     },
 }
 
-/// Both directions of what passes between this rank and a peer.
+/// Messages between this rank and a peer, in both directions.
 ///
-/// A message goes without a pause once it has begun. Answers go whatever the peer does, requests
-/// only while the peer has answered all but so many: so a peer has room for all answers that it
-/// owes, and ranks do not wait for each other in a circle.
+/// A message goes without a pause once it has begun. Answers go at any time, requests only while
+/// the peer has answered all but so many: so a peer has room for all answers that it owes, and
+/// ranks do not wait for each other in a circle.
 #[derive(Debug)]
 pub(super) struct Lane {
     requests: VecDeque<Outgoing>,
     answers: VecDeque<Outgoing>,
-    /// Whose turn it is when both could go.
+    /// Whether an answer goes next when both kinds could go.
     answers_next: bool,
     /// Requests that have begun and that the peer has not answered.
     asked: u32,
@@ -201,8 +201,8 @@ impl Lane {
         }
     }
 
-    /// So much data of the [`next`](Self::next) message has gone; what is to be done if that was
-    /// the last.
+    /// So much data of the [`next`](Self::next) message has gone; returns the step to do if that
+    /// was the last.
     pub(super) fn went(&mut self, is_answer: bool, len: usize) -> Option<Then> {
         let queue = if is_answer {
             &mut self.answers
@@ -307,7 +307,7 @@ mod tests {
         lane.ask(request(false, 0));
         assert_eq!(step(&mut lane, 0), Some((false, true)));
         assert_eq!(step(&mut lane, 0), Some((false, true)));
-        // The third would be one too many, and what is behind it stays there; answers go.
+        // The third would be one too many, and requests behind it stay there; answers go.
         assert_eq!(step(&mut lane, 0), None);
         lane.answer(answer());
         assert_eq!(step(&mut lane, 0), Some((true, true)));

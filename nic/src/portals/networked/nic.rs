@@ -1,5 +1,5 @@
-//! The trait: what is for ranks of the host, and all that is no operation, goes to the software
-//! interface.
+//! The trait: operations for ranks of the host, and all calls that are no operations, go to the
+//! software interface.
 
 use super::interface::Networked;
 use super::service;

@@ -1,4 +1,4 @@
-//! Who reads the socket.
+//! The threads that read the socket.
 //!
 //! A thread that looks for events reads it itself, and so does one that sleeps for them where
 //! nothing but this process wakes it: then no other thread has to be woken between a datagram and
@@ -19,7 +19,7 @@ const LEASE: Duration = Duration::from_micros(500);
 /// Batches that are read at once.
 const MOST_BATCHES: u32 = 16;
 
-/// Who reads.
+/// Record of the reading threads.
 pub(super) struct Reading {
     inbox: Mutex<Inbox>,
     /// When the lease ends of the caller that has read last, in nanoseconds. A hint: written by
@@ -40,8 +40,8 @@ pub(super) enum Leave {
     No,
     /// It looks again then.
     Until(Duration),
-    /// A caller sleeps on the socket, and rings if it does so no more.
-    UntilRung,
+    /// A caller sleeps on the socket, and wakes the thread when it stops.
+    UntilWoken,
 }
 
 impl Reading {
@@ -65,14 +65,14 @@ impl Reading {
         self.sleeps.load(Ordering::Relaxed) % 2 == 1
     }
 
-    /// What the thread does now; it has the lock of the interface. `seen` is the sleep that it saw
-    /// last: one that it sees twice is a long one.
+    /// The next step of the thread; it has the lock of the interface. `seen` is the sleep that it
+    /// saw last: one that it sees twice is a long one.
     pub(super) fn leave(&self, now: Duration, seen: &mut u64) -> Leave {
         let sleeps = self.sleeps.load(Ordering::Relaxed);
         let asleep = sleeps % 2 == 1;
         let lease = Duration::from_nanos(self.leased_until.load(Ordering::Relaxed));
         match (asleep, core::mem::replace(seen, sleeps) == sleeps) {
-            (true, true) => Leave::UntilRung,
+            (true, true) => Leave::UntilWoken,
             (true, false) => Leave::Until(now + LEASE),
             (false, _) if lease > now => Leave::Until(lease),
             (false, _) => Leave::No,
@@ -81,7 +81,7 @@ impl Reading {
 }
 
 impl Core {
-    /// Reads what has come, for the thread.
+    /// Reads datagrams that have come, for the thread.
     pub(super) fn read_unless_callers_do(&self) {
         // The sleep of a caller is none that was seen before.
         if self.reading.leave(self.now(), &mut 0) == Leave::No {
@@ -89,9 +89,9 @@ impl Core {
         }
     }
 
-    /// Reads what has come, for a caller that looks for events; whether anything had.
+    /// Reads datagrams that have come, for a caller that looks for events; whether there were any.
     pub(super) fn attend(&self) -> bool {
-        // Who has the inbox does the same.
+        // The thread that has the inbox does the same.
         let Some(mut inbox) = self.reading.inbox.try_lock() else {
             return false;
         };
@@ -119,7 +119,7 @@ impl Core {
                 batches += 1;
                 let mut turn = self.turn();
                 turn.transmit();
-                self.tell_of_timers(turn);
+                self.wake_for_timers(turn);
             }
             if !batch.full {
                 break;
@@ -140,7 +140,7 @@ impl Core {
         // here.
         let turn = self.turn();
         let look = nanoseconds(Some(turn.now + LEASE));
-        self.tell(turn, look);
+        self.wake_before(turn, look);
         Some(slept)
     }
 }
@@ -167,7 +167,7 @@ mod tests {
             reading.sleeps.store(sleep, Ordering::Relaxed);
             let look = Leave::Until(until + LEASE);
             assert_eq!(reading.leave(until, &mut seen), look);
-            assert_eq!(reading.leave(until, &mut seen), Leave::UntilRung);
+            assert_eq!(reading.leave(until, &mut seen), Leave::UntilWoken);
         }
         reading.sleeps.store(4, Ordering::Relaxed);
         assert_eq!(reading.leave(until, &mut seen), Leave::No);

@@ -1,4 +1,4 @@
-//! What passes between interfaces: the wire format of records.
+//! The wire format of records between interfaces.
 //!
 //! ```text
 //! request   0      1      2    3             4        8    16     24       32       40    48     56        64
@@ -128,7 +128,7 @@ impl Head {
         }
     }
 
-    /// Reads a record; what it is, and the data behind.
+    /// Reads a record: its head, and the data behind.
     pub(super) fn read(record: &[u8]) -> Option<(Self, &[u8])> {
         let [first, second, third, fourth] = field(record, 0)?;
         let elements = || {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_heads_are_read_back() {
         for head in heads() {
             let mut record = vec![0xff; head.bytes()];
             head.write(&mut record);

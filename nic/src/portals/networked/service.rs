@@ -7,8 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-/// Sleeps on the socket, and does what arrives and what time demands, until the interface is
-/// dropped.
+/// Sleeps on the socket, and handles arrivals and timers, until the interface is dropped.
 pub(super) fn run(core: &Core) {
     let mut seen = 0;
     loop {
@@ -21,7 +20,7 @@ pub(super) fn run(core: &Core) {
         let leave = core.reading.leave(turn.now, &mut seen);
         let look = match leave {
             Leave::Until(look) => Some(look),
-            Leave::No | Leave::UntilRung => None,
+            Leave::No | Leave::UntilWoken => None,
         };
         let due = due.into_iter().chain(look).min();
         core.sleeps_until.store(nanoseconds(due), Ordering::Relaxed);
@@ -48,7 +47,7 @@ pub(super) fn sleep(
     });
     let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
     let mut wakes = [on(wakeup), on(socket.unwrap_or(wakeup))];
-    // Whatever it says, everything is looked at again.
+    // After any result everything is looked at again.
     let _ = poll(&mut wakes, timeout.as_ref());
     let [woken, _] = &wakes;
     if woken.revents().contains(PollFlags::IN) {

@@ -1,4 +1,4 @@
-//! What only the inside shows.
+//! Behavior that only internal state shows.
 
 use super::{HostNames, Networked, NetworkedConfig};
 use crate::datagram::{Port, WireFaults};
@@ -17,7 +17,7 @@ use std::time::Instant;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What is put, from the buffers of one rank to those of another.
+/// Bytes of a put, from the buffers of one rank to those of another.
 const WORD: u64 = 8;
 
 fn until(mut is_so: impl FnMut() -> bool) {
@@ -116,7 +116,7 @@ fn sleeps_for_ever(nic: &Networked) -> bool {
 
 /// Nothing arrives that could wake the thread: the timer of the put must.
 #[test]
-fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
+fn the_thread_is_woken_for_an_earlier_timer() {
     let (own, silent) = (port(), port());
     let peers = [own.whereabouts(), silent.whereabouts()];
     let mut config = NetworkedConfig::of_ranks(2);
@@ -141,7 +141,7 @@ fn the_thread_is_rung_for_a_timer_that_is_earlier_than_its_own() {
 }
 
 #[test]
-fn who_looks_for_an_event_reads_the_socket() {
+fn a_look_for_an_event_reads_the_socket() {
     let [a, b] = hosts();
     let (queue, from) = source(&a);
     entry(&b);
@@ -154,7 +154,7 @@ fn who_looks_for_an_event_reads_the_socket() {
 }
 
 #[test]
-fn who_sleeps_for_an_event_reads_the_socket() {
+fn a_sleep_for_an_event_reads_the_socket() {
     let [a, b] = hosts();
     let (queue, from) = source(&a);
     entry(&b);
@@ -165,16 +165,16 @@ fn who_sleeps_for_an_event_reads_the_socket() {
             waited.unwrap();
             !a.queue_is_empty(queue).unwrap()
         });
-        // What is taken when it is there is not looked for.
+        // An event that is there already needs no look at the socket.
         assert!(a.queue_get(queue).unwrap().is_some());
         a.traffic().read_by_callers > 0
     });
 }
 
-/// Who sleeps on the socket is woken by its own process, too: when woken, and when another thread
-/// moves data to its own rank.
+/// A thread that sleeps on the socket is woken by its own process, too: by `wake`, and when another
+/// thread moves data to its own rank.
 #[test]
-fn who_sleeps_on_the_socket_hears_its_own_rank() {
+fn a_sleeper_on_the_socket_is_woken_by_its_own_rank() {
     let [a, _b] = hosts();
     let (queue, from) = source(&a);
     entry(&a);
@@ -264,10 +264,10 @@ fn an_interface_that_has_left_in_vain_is_dropped_at_once() {
     drop(nic);
 }
 
-/// A peer that does not answer is named once with what the user can do; so is a peer of which the
+/// A peer that does not answer is named once with advice to the user; so is a peer of which the
 /// host is not known.
 #[test]
-fn a_peer_that_was_lost_is_named_with_its_host_and_what_to_check() {
+fn a_lost_peer_is_named_with_its_host_and_things_to_check() {
     let (own, silent) = (port(), port());
     let peers = [own.whereabouts(), silent.whereabouts()];
     let mut config = NetworkedConfig::of_ranks(2);

@@ -1,4 +1,4 @@
-//! What is done under the lock of an interface: messages leave, records arrive, peers are lost.
+//! Work under the lock of an interface: messages leave, records arrive, peers are lost.
 
 use super::core::{Core, Pending, State};
 use super::lane::{Data, Incoming, Lane, Outgoing, Then};
@@ -29,7 +29,7 @@ fn place_of(id: u64) -> (u32, u32) {
     (id as u32, (id >> 32) as u32)
 }
 
-/// What is left of a record that the peer should not have sent.
+/// A record that the peer should not have sent; it is dropped.
 struct Bad;
 
 impl Turn<'_> {
@@ -99,7 +99,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Gives the link what it takes for a peer, and the wire what the link sends.
+    /// Gives the link the records that it takes for a peer, and the wire the datagrams that the
+    /// link sends.
     pub(super) fn pump(&mut self, peer: JobRank) {
         while self.pump_one(peer) {}
         self.transmit();
@@ -163,8 +164,8 @@ impl Turn<'_> {
         }
     }
 
-    /// A datagram has arrived. What it has to be answered by is for the link to send, with what
-    /// others of its batch have.
+    /// A datagram has arrived. The caller sends the answers later, with those to others of its
+    /// batch.
     pub(super) fn arrive(&mut self, datagram: &[u8]) {
         let state = &mut *self.state;
         let takes = !state.stopping;
@@ -277,7 +278,7 @@ impl Turn<'_> {
         let from = NonNull::from(data).cast();
         let fetched = NonNull::from(&mut found).cast();
         // SAFETY: the data has the request's length, as both callers have seen, and is read only;
-        // what an atomic operation found is no longer than the array, which is nowhere else, and
+        // an atomic operation writes at most the length of the array, which is nowhere else, and
         // other operations write nothing there.
         let arrival = unsafe { self.core.software.arrive(request, peer, from, fetched) };
         let data = match request.asked {
@@ -434,7 +435,7 @@ impl Turn<'_> {
         self.core.software.end_away(&pending.away, arrival);
     }
 
-    /// Does what time demands.
+    /// Handles timers that are due.
     pub(super) fn handle_timeout(&mut self) {
         self.state.endpoint.handle_timeout(self.now);
         while let Some(lost) = self.state.endpoint.poll_event() {
@@ -443,7 +444,7 @@ impl Turn<'_> {
         self.transmit();
     }
 
-    /// A peer was lost: what was under way to it and from it ends.
+    /// A peer was lost: operations under way to it and from it end.
     fn lose(&mut self, lost: &PeerLost) {
         let place = self.state.lanes.get_mut(lost.peer.0 as usize);
         if let Some(lane) = place.and_then(Option::take) {
@@ -460,7 +461,7 @@ impl Turn<'_> {
     }
 }
 
-/// Puts a piece of a message to its place; what is beyond the entry is dropped.
+/// Puts a piece of a message to its place; bytes beyond the entry are dropped.
 fn put_piece(opened: &Opened, at: u64, data: &[u8]) {
     let room = opened.moved.saturating_sub(at).min(data.len() as u64);
     // SAFETY: at + room <= moved, which the entry has from `memory` on; it stays until it is

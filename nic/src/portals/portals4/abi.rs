@@ -14,7 +14,7 @@ pub(super) const NO_SPACE: c_int = 10;
 pub(super) const PT_FULL: c_int = 12;
 pub(super) const PT_IN_USE: c_int = 14;
 
-/// What calls answer, by number.
+/// Names of the calls' answers, by number.
 pub(super) const ANSWERS: [&str; 16] = [
     "PTL_OK",
     "PTL_ARG_INVALID",

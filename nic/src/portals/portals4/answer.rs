@@ -1,4 +1,4 @@
-//! What calls of the library answer, as errors.
+//! Answers of the library's calls as errors.
 
 use super::abi;
 use crate::portals::NicError;
@@ -22,7 +22,7 @@ pub(super) fn unexpected(rank: JobRank, call: &'static str, code: c_int) -> NicE
 fn advice(code: c_int) -> &'static str {
     match code {
         abi::NO_SPACE => {
-            "the library is out of memory or of what its limits permit; raise PTL_LIM_MAX_* or the limit of locked memory (ulimit -l)"
+            "the library is out of memory or at one of its limits; raise PTL_LIM_MAX_* or the limit of locked memory (ulimit -l)"
         }
         abi::ARG_INVALID => {
             "the library refused an argument that the specification permits; it may keep to another version of it"

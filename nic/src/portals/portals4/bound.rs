@@ -36,13 +36,13 @@ pub(super) struct Use {
 }
 
 impl Bound {
-    fn tells_end(&self) -> bool {
+    fn reports_end(&self) -> bool {
         self.options.queue.is_some() && self.options.events.end
     }
 
     /// As a source; `None` if it has no queue or counter that could report that acknowledgement.
     pub(super) fn source(&self, ack: Ack) -> Option<Use> {
-        let end = if self.tells_end() { SEND } else { 0 };
+        let end = if self.reports_end() { SEND } else { 0 };
         let (md, ack, awaits) = match ack {
             Ack::Event => (self.event, abi::ACK_EVENT, ACK | end),
             Ack::Count => (self.count, abi::ACK_COUNT, end),
@@ -54,7 +54,7 @@ impl Bound {
 
     /// As a destination.
     pub(super) fn destination(&self) -> Option<Use> {
-        let awaits = if self.tells_end() { REPLY } else { 0 };
+        let awaits = if self.reports_end() { REPLY } else { 0 };
         let other = if awaits == 0 { self.silent } else { self.event };
         self.count.or(other).map(|md| Use {
             md,
@@ -99,7 +99,7 @@ impl Portals4 {
             silent: None,
             releasing: false,
         };
-        let end = bound.tells_end();
+        let end = bound.reports_end();
         let send = if end { 0 } else { abi::MD_SEND_DISABLE };
         let md = |options, queue, counter| Md {
             start: memory.as_ptr().cast(),

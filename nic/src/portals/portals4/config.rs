@@ -1,7 +1,7 @@
 //! How large an interface is to be.
 
-/// What is asked of the library; it may give less
-/// ([`Portals::limits`](crate::portals::Portals::limits) has what it gave).
+/// Limits that the library is asked for; it may give less
+/// ([`Portals::limits`](crate::portals::Portals::limits) has those that it gave).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Portals4Config {
     /// Places of the portal table; libraries have at least 64.

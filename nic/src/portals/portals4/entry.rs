@@ -5,7 +5,7 @@ use super::answer::{made, unexpected};
 use super::lacks::{self, Leaves};
 use super::open::Portals4;
 use super::outcome;
-use super::queue::{Retired, Told};
+use super::queue::{Report, Retired};
 use crate::portals::{
     Counter, Entry, EntryHandle, Event, EventKind, Managed, Matching, NicError, Outcome,
     PortalIndex, Position, Queue,
@@ -14,7 +14,7 @@ use argonet_base::JobRank;
 use core::ptr::NonNull;
 use std::collections::VecDeque;
 
-/// What is kept of an entry.
+/// The binding's record of an entry.
 #[derive(Debug)]
 pub(super) struct Record {
     raw: abi::Handle,
@@ -24,15 +24,15 @@ pub(super) struct Record {
     user: u64,
     leaves: Leaves,
     /// Whether its operations make events.
-    tells_end: bool,
+    reports_end: bool,
     /// Whether its leaving is for the client.
-    tells_leaving: bool,
+    reports_leaving: bool,
     /// Operations and bytes that events have reported.
     operations: u64,
     bytes: u64,
     /// Whether the library has said that it has left.
     left: bool,
-    /// Whether the client has taken it away, and what events come are of earlier.
+    /// Whether the client has taken it away: events that still come are of earlier operations.
     retired: bool,
     counter: Option<Counter>,
 }
@@ -41,7 +41,7 @@ impl Record {
     /// Whether no event of an operation can follow, as far as events show.
     fn is_over(&self) -> bool {
         self.left
-            && (!self.tells_end
+            && (!self.reports_end
                 || match self.leaves {
                     Leaves::Never => true,
                     Leaves::Once => self.operations >= 1,
@@ -75,13 +75,13 @@ impl Portals4 {
         }
         lacks::queue(self.ni.rank, portal_queue, entry.queue, leaves)?;
         tables.entries.room()?;
-        let tells_end = entry.queue.is_some() && entry.events.end;
+        let reports_end = entry.queue.is_some() && entry.events.end;
         let mut me = Me {
             start: memory.as_ptr().cast(),
             length: len_bytes,
             counter: abi::NO_COUNTER,
             uid: self.ni.uid,
-            options: options(&entry, leaves, tells_end),
+            options: options(&entry, leaves, reports_end),
             source: Process {
                 nid_or_rank: source,
                 pid: 0,
@@ -128,8 +128,8 @@ impl Portals4 {
             len: len_bytes,
             user: entry.user,
             leaves,
-            tells_end,
-            tells_leaving: entry.auto_unlink && entry.queue.is_some(),
+            reports_end,
+            reports_leaving: entry.auto_unlink && entry.queue.is_some(),
             operations: 0,
             bytes: 0,
             left: false,
@@ -165,13 +165,13 @@ impl Portals4 {
                 }
                 // The entry has left, and no thread has read the event of that yet.
                 abi::ARG_INVALID if record.leaves != Leaves::Never => {
-                    if record.tells_leaving {
+                    if record.reports_leaving {
                         return Err(gone);
                     }
                 }
                 code => return Err(unexpected(self.ni.rank, "PtlMEUnlink", code)),
             }
-        } else if record.tells_leaving {
+        } else if record.reports_leaving {
             return Err(gone);
         }
         record.retired = true;
@@ -200,7 +200,7 @@ impl Portals4 {
     }
 
     /// Translates an event at the target.
-    pub(super) fn target_event(&self, raw: &abi::RawEvent, ready: &mut VecDeque<Told>) {
+    pub(super) fn target_event(&self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {
         let handle = EntryHandle::from_bits(raw.user);
         let mut guard = self.tables.lock();
         let tables = &mut *guard;
@@ -212,13 +212,13 @@ impl Portals4 {
         } else {
             record.operations += 1;
             record.bytes += raw.moved;
-            ready.push_back(Told::Event(record.operation(handle, raw)));
+            ready.push_back(Report::Event(record.operation(handle, raw)));
         }
-        let (over, shown) = (record.is_over(), record.tells_leaving && !record.retired);
+        let (over, shown) = (record.is_over(), record.reports_leaving && !record.retired);
         if !over || !shown {
             return;
         }
-        ready.push_back(Told::Event(Event {
+        ready.push_back(Report::Event(Event {
             kind: EventKind::Unlink,
             outcome: Outcome::Done,
             ..record.operation(handle, raw)
@@ -254,7 +254,7 @@ impl Record {
             },
             requested_bytes: only(raw.requested),
             moved_bytes: only(raw.moved),
-            // What is cut to nothing has no place.
+            // An operation that is cut to nothing has no place.
             offset_bytes: Some(only(raw.start).wrapping_sub(self.start))
                 .filter(|offset| *offset <= self.len)
                 .unwrap_or(0),
@@ -265,7 +265,7 @@ impl Record {
     }
 }
 
-fn options(entry: &Entry, leaves: Leaves, tells_end: bool) -> u32 {
+fn options(entry: &Entry, leaves: Leaves, reports_end: bool) -> u32 {
     let option = |wanted: bool, bit: u32| if wanted { bit } else { 0 };
     option(entry.puts, abi::ME_PUT)
         | option(entry.gets, abi::ME_GET)
@@ -273,7 +273,7 @@ fn options(entry: &Entry, leaves: Leaves, tells_end: bool) -> u32 {
         | option(entry.managed != Managed::Remote, abi::ME_MANAGE_LOCAL)
         | option(!entry.truncate, abi::ME_NO_TRUNCATE)
         | abi::ME_LINK_DISABLE
-        | option(!tells_end, abi::ME_COMM_DISABLE)
+        | option(!reports_end, abi::ME_COMM_DISABLE)
         | option(leaves == Leaves::Never, abi::ME_UNLINK_DISABLE)
         | option(entry.count.is_some(), abi::ME_COUNT_COMM)
         | option(

@@ -1,4 +1,4 @@
-//! What Portals 4 has not, refused alike by the binding and by [`Narrow`](super::Narrow).
+//! Features that Portals 4 lacks, refused alike by the binding and by [`Narrow`](super::Narrow).
 
 use crate::portals::{AtomicOp, Descriptor, Entry, Managed, NicError, Position, Queue};
 use argonet_base::JobRank;

@@ -101,8 +101,8 @@ impl Library {
         Self::open(settings.get(&PORTALS_LIBRARY).as_deref())
     }
 
-    /// Loads the library at `path`; without one what the loader finds as `libportals.so.4` or
-    /// `libportals.so`.
+    /// Loads the library at `path`; without one the library that the loader finds as
+    /// `libportals.so.4` or `libportals.so`.
     ///
     /// # Errors
     /// [`NicError::NoLibrary`] where there is none; [`NicError::WrongLibrary`] if it lacks a
@@ -131,8 +131,8 @@ impl Library {
             (!address.is_null()).then_some(address)
         };
         // SAFETY: a library whose file is called libportals, or that the user names as such, has
-        // functions of the specification's types under the specification's names; what they do is
-        // compared in `probe.rs`.
+        // functions of the specification's types under the specification's names; `probe.rs`
+        // compares their results.
         let found = unsafe { Functions::find(find) };
         match found {
             Ok(call) => Ok(Self { call, name }),
@@ -143,7 +143,7 @@ impl Library {
         }
     }
 
-    /// What it was loaded as.
+    /// The name that it was loaded by.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -154,7 +154,7 @@ fn load(name: &Path) -> Result<*mut c_void, String> {
     let Ok(c_name) = CString::new(name.as_os_str().as_bytes()) else {
         return Err(format!("{} is no file name", name.display()));
     };
-    // SAFETY: loading runs the library's own initializers, which is what its user wants.
+    // SAFETY: loading runs the library's own initializers, as its user wants.
     let library = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if !library.is_null() {
         return Ok(library);

@@ -19,8 +19,8 @@
 //!   (`lacks.rs`).
 //! * [`Outcome::NoMatch`](super::Outcome::NoMatch) is also the answer of a portal that was never
 //!   allocated and of an entry that matches but does not permit the operation,
-//!   [`Outcome::Disabled`](super::Outcome::Disabled) that of a disabled portal, whatever disabled
-//!   it: the library says no more.
+//!   [`Outcome::Disabled`](super::Outcome::Disabled) that of a portal disabled for any reason: the
+//!   library says no more.
 //! * The number of events dropped is not known, and is reported as 1; the library chooses which it
 //!   drops (the reference implementation keeps the latest).
 //! * An entry that leaves its list by itself needs a queue at its portal, where its leaving is
@@ -28,8 +28,8 @@
 //! * Start and end of operations have no number in common: [`Event::link`](super::Event::link) is 0
 //!   at the target.
 //!
-//! [`Narrow`] is the software interface with just these restrictions, for tests of what is to work
-//! over either.
+//! [`Narrow`] is the software interface with just these restrictions, for tests of code that is to
+//! work over either.
 
 mod abi;
 mod answer;

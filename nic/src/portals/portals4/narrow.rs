@@ -14,9 +14,9 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// Refuses what the binding refuses, says what the binding says, and promises no more. What works
-/// over this needs nothing of an interface that a library of Portals 4 has not. For tests; no job
-/// uses it.
+/// Refuses the calls that the binding refuses, with the same errors, and promises no more. Code
+/// that works over this needs no feature that a library of Portals 4 lacks. For tests; no job uses
+/// it.
 pub struct Narrow {
     inner: Software,
     /// Queues of the portals that are allocated.
@@ -71,7 +71,7 @@ impl Narrow {
     }
 }
 
-/// An event with what a library knows.
+/// An event with the fields that a library knows.
 fn cut(event: Event) -> Event {
     let at_target = matches!(
         event.kind,

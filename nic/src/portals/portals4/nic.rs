@@ -12,7 +12,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
-/// Of what some interfaces have, nothing.
+/// None of the features that only some interfaces have.
 pub(super) const FEATURES: Features = Features {
     insert: false,
     thresholds: false,
@@ -146,7 +146,7 @@ impl Portals for Portals4 {
         self.enable_portal(portal, enabled)
     }
 
-    /// Nothing: `PtlNIFini` ends it all. `PtlPTDisable` waits for what is under way, in the
+    /// Nothing: `PtlNIFini` ends it all. `PtlPTDisable` waits for operations under way, in the
     /// reference implementation for ever where a message comes meanwhile, which it takes off its
     /// count without having counted it.
     fn retire(&self) {}
@@ -160,7 +160,7 @@ impl Portals for Portals4 {
         len_bytes: u64,
         entry: Entry,
     ) -> Result<EntryHandle, NicError> {
-        // SAFETY: the caller keeps what the trait asks for.
+        // SAFETY: the caller keeps the promises that the trait asks for.
         unsafe { self.make_entry(portal, position, matching, memory, len_bytes, entry) }
     }
 
@@ -174,7 +174,7 @@ impl Portals for Portals4 {
         len_bytes: u64,
         descriptor: Descriptor,
     ) -> Result<DescriptorHandle, NicError> {
-        // SAFETY: the caller keeps what the trait asks for.
+        // SAFETY: the caller keeps the promises that the trait asks for.
         unsafe { self.make_descriptor(memory, len_bytes, descriptor) }
     }
 

@@ -23,7 +23,7 @@ pub(super) struct Portal {
     entries: u32,
 }
 
-/// What this rank has made of which no operation begins.
+/// Objects of this rank from which no operation begins: counters, portals and entries.
 pub(super) struct Tables {
     rank: JobRank,
     counters: Slots<CounterRecord>,
@@ -111,7 +111,7 @@ impl Portals4 {
         let mut tables = self.tables.lock();
         let record = tables.counter(counter)?;
         if record.users != 0 {
-            return Err(tables.in_use("counter", counter.index, "by what counts with it"));
+            return Err(tables.in_use("counter", counter.index, "by entries or descriptors"));
         }
         // SAFETY: a call by values.
         let code = unsafe { (self.ni.library.call.ct_free)(record.raw) };
@@ -153,7 +153,7 @@ impl Portals4 {
         if options.flow_control && queue.is_none() {
             return Err(NicError::Invalid {
                 rank,
-                what: "flow control of a portal without a queue that is told of it",
+                what: "flow control of a portal without a queue for its events",
             });
         }
         let wished = match wish {
@@ -221,7 +221,7 @@ impl Portals4 {
     }
 
     pub(super) fn enable_portal(&self, portal: PortalIndex, on: bool) -> Result<(), NicError> {
-        // Not under the lock: disabling waits for what is under way.
+        // Not under the lock: disabling waits for operations under way.
         self.tables.lock().portal(&self.ni, portal)?;
         let call = &self.ni.library.call;
         let (name, function) = if on {

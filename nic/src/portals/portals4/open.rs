@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::collections::BTreeSet;
 
-/// The address of a process in the network: what ranks publish before [`Opening::map`].
+/// The address of a process in the network, which ranks publish before [`Opening::map`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProcessId {
     /// The node.
@@ -59,8 +59,8 @@ pub(super) struct Ni {
 
 impl Drop for Ni {
     fn drop(&mut self) {
-        // SAFETY: the interface was made by this library and is not used any more; what was made of
-        // it goes with it.
+        // SAFETY: the interface was made by this library and is not used any more; its objects go
+        // with it.
         unsafe {
             (self.library.call.ni_fini)(self.handle);
             (self.library.call.fini)();
@@ -95,7 +95,7 @@ impl Ni {
         self.reach(target.rank)
     }
 
-    /// The error of a library that does not do what is expected of it.
+    /// The error of a library that does not behave as expected.
     #[cold]
     pub(super) fn wrong(&self, what: String) -> NicError {
         NicError::WrongLibrary {
@@ -109,7 +109,7 @@ fn int(value: u64) -> c_int {
     c_int::try_from(value).unwrap_or(c_int::MAX)
 }
 
-/// What is asked for: what the user wants, and what `probe.rs` takes.
+/// Limits to ask for: those that the user wants, and the needs of `probe.rs`.
 fn desired(config: &Portals4Config) -> NiLimits {
     NiLimits {
         entries: int(u64::from(config.entries) + 1),
@@ -136,7 +136,7 @@ pub struct Opening {
     ni: Ni,
     config: Portals4Config,
     id: ProcessId,
-    /// What the library has started.
+    /// Threads that the library has started.
     threads: BTreeSet<Tid>,
 }
 
@@ -174,7 +174,7 @@ impl Opening {
             return Err(unexpected(rank, "PtlNIInit", code));
         }
         let mut limits = actual.value;
-        // Whatever was asked for, a library may have no such limit.
+        // A library without such a limit may report more than it was asked for.
         limits.message_bytes = limits.message_bytes.min(config.message_bytes);
         let mut ni = Ni {
             library: library.clone(),

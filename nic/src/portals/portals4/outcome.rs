@@ -3,7 +3,7 @@
 use super::abi;
 use crate::portals::Outcome;
 
-/// What `ni_fail_type` says.
+/// The meaning of `ni_fail_type`.
 pub(super) fn of(fail: u8) -> Outcome {
     match fail {
         abi::FAIL_NONE => Outcome::Done,

@@ -16,7 +16,7 @@ const BITS: u64 = 0x0123_4567_89ab_cdef;
 const HEADER: u64 = 0xfedc_ba98_7654_3210;
 const OF_ENTRY: u64 = 0x1111_2222_3333_4444;
 const OF_OPERATION: u64 = 0x5555_6666_7777_8888;
-/// What the target holds, and what is added.
+/// The value at the target, and the one that is added.
 const HELD: u64 = 40;
 const ADDED: u64 = 2;
 
@@ -76,7 +76,7 @@ pub(super) fn run(ni: &Ni) -> Result<(), NicError> {
     };
     let result = probe.put(base).and_then(|()| probe.fetch(base));
     if result.is_err() {
-        // What is under way may still write there.
+        // Operations under way may still write there.
         Box::leak(words);
     }
     // SAFETY: calls by values; of an operation that has not ended they are refused, and then all
@@ -241,7 +241,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Waits for one event of each of these kinds, in whatever order.
+    /// Waits for one event of each of these kinds, in any order.
     fn events(&self, kinds: [u8; 4]) -> Result<[RawEvent; 4], NicError> {
         let begun = Instant::now();
         let mut events = [None; 4];

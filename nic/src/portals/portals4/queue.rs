@@ -1,4 +1,4 @@
-//! Event queues: what the library has, in the trait's words.
+//! Event queues: the library's events, as events of the trait.
 
 use super::abi;
 use super::answer::{made, unexpected};
@@ -14,9 +14,9 @@ use std::collections::VecDeque;
 pub(super) const SHORTEST_NAP: Duration = Duration::from_micros(20);
 const MOST_NAPS: u32 = 8;
 
-/// What a queue says next.
+/// The next report of a queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Told {
+pub(super) enum Report {
     Event(Event),
     /// Events are missing here.
     Dropped,
@@ -30,7 +30,7 @@ pub(super) struct Retired {
     at: u64,
 }
 
-/// What is kept of a queue.
+/// The binding's record of a queue.
 pub(super) struct Record {
     pub(super) raw: abi::Handle,
     /// The most events that are in it.
@@ -41,7 +41,7 @@ pub(super) struct Record {
     /// Whether events were ever dropped, so that operations may wait for events that do not come.
     pub(super) lossy: AtomicBool,
     /// Translated and not taken yet. Threads take one at a time.
-    ready: Mutex<VecDeque<Told>>,
+    ready: Mutex<VecDeque<Report>>,
     /// Events taken from the library. Written by the thread that holds `ready`.
     taken: AtomicU64,
     retired: Mutex<VecDeque<Retired>>,
@@ -90,7 +90,7 @@ impl Portals4 {
                 rank: self.ni.rank,
                 what: "queue",
                 index: queue.index,
-                by: "by what reports to it",
+                by: "by portals, entries or descriptors",
             });
         }
         // SAFETY: a call by values.
@@ -109,11 +109,11 @@ impl Portals4 {
         let mut ready = record.ready.lock();
         loop {
             match ready.pop_front() {
-                Some(Told::Event(event)) => {
+                Some(Report::Event(event)) => {
                     self.naps.store(0, Ordering::Relaxed);
                     return Ok(Some(event));
                 }
-                Some(Told::Dropped) => {
+                Some(Report::Dropped) => {
                     self.dropped.fetch_add(1, Ordering::Relaxed);
                     return Err(NicError::EventsDropped {
                         rank: self.ni.rank,
@@ -127,7 +127,8 @@ impl Portals4 {
         }
     }
 
-    /// Whether there is nothing to take. What is found stays for [`take_event`](Self::take_event).
+    /// Whether there is nothing to take. An event that is found stays for
+    /// [`take_event`](Self::take_event).
     pub(super) fn is_queue_empty(&self, queue: Queue) -> Result<bool, NicError> {
         let queues = self.queues.read();
         let record = queues.get(queue.index, queue.generation)?;
@@ -148,7 +149,7 @@ impl Portals4 {
         timeout: Option<Duration>,
         come: &dyn Fn() -> bool,
     ) -> Result<(), NicError> {
-        // Who wakes from here on takes this lock after the look at `come`.
+        // A thread that wakes this one from here on takes this lock after the look at `come`.
         let mut asleep = self.asleep.lock();
         for queue in queues {
             if !self.is_queue_empty(*queue)? {
@@ -184,7 +185,7 @@ impl Portals4 {
     }
 
     /// Takes an event from the library. `false`: it has none.
-    fn advance(&self, record: &Record, ready: &mut VecDeque<Told>) -> Result<bool, NicError> {
+    fn advance(&self, record: &Record, ready: &mut VecDeque<Report>) -> Result<bool, NicError> {
         let retired = record.retired.lock().len();
         let mut raw = abi::RawEvent::UNSET;
         // SAFETY: an event has the library's size and layout, as `probe.rs` has seen.
@@ -199,7 +200,7 @@ impl Portals4 {
         }
         if code == abi::EQ_DROPPED {
             record.lossy.store(true, Ordering::Relaxed);
-            ready.push_back(Told::Dropped);
+            ready.push_back(Report::Dropped);
         } else if code != abi::OK {
             return Err(unexpected(self.ni.rank, "PtlEQGet", code));
         }
@@ -215,7 +216,7 @@ impl Portals4 {
         Ok(true)
     }
 
-    fn translate(&self, raw: &abi::RawEvent, ready: &mut VecDeque<Told>) {
+    fn translate(&self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {
         match raw.kind {
             abi::EVENT_SEND | abi::EVENT_ACK | abi::EVENT_REPLY => {
                 self.under_way.lock().event(raw, ready);
@@ -225,7 +226,7 @@ impl Portals4 {
             | abi::EVENT_ATOMIC
             | abi::EVENT_FETCH_ATOMIC
             | abi::EVENT_AUTO_UNLINK => self.target_event(raw, ready),
-            abi::EVENT_DISABLED => ready.push_back(Told::Event(Event {
+            abi::EVENT_DISABLED => ready.push_back(Report::Event(Event {
                 kind: EventKind::Disabled,
                 outcome: Outcome::Done,
                 peer: self.ni.rank,

@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::{mem, ptr};
 
-/// Gives a signal back what it did before, when dropped: a library's loop of events may take
+/// Gives a signal its previous action back, when dropped: a library's loop of events may take
 /// `SIGCHLD` for itself (libev does), and with it the exit codes of all children of the process,
 /// among them the ranks of a job that has started itself.
 pub(super) struct Kept {
@@ -23,8 +23,8 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // SAFETY: what the signal did before is valid still: its code belongs to the program, which
-        // has not been asked meanwhile.
+        // SAFETY: the action before is still valid: its code belongs to the program, which has not
+        // run meanwhile.
         unsafe { libc::sigaction(self.signal, &raw const self.action, ptr::null_mut()) };
     }
 }
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_does_what_it_did() {
+    fn a_signal_gets_its_action_back() {
         let signal = libc::SIGURG;
         let before = action(signal);
         assert_ne!(before, libc::SIG_IGN);

@@ -52,7 +52,7 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn who_spins_is_told_from_who_sleeps() {
+    fn spinning_and_sleeping_threads_are_distinguished() {
         let ends = &AtomicBool::new(false);
         let before = all();
         let (say, hear) = mpsc::channel();
@@ -70,7 +70,7 @@ mod tests {
                 wait.recv().expect_err("nothing is sent");
             });
             let look = |(spins, tid)| {
-                // Who is to wait is on its way to sleep.
+                // The thread that is to wait is on its way to sleep.
                 let settled = spins == 1 || (0..1_000_000).any(|_| !is_runnable(tid));
                 let new = &all() - &before;
                 (settled, new, spins, tid, busy(&BTreeSet::from([tid])))

@@ -1,12 +1,12 @@
 //! Operations of this rank that events will report.
 //!
-//! An event at the initiator has 64 bits of the initiator's and little else, so what the trait's
-//! event says of the operation is kept here, under the number that the library carries in those
-//! bits.
+//! An event at the initiator has 64 bits of the initiator's and little else, so the data of the
+//! trait's event about the operation is kept here, under the number that the library carries in
+//! those bits.
 
 use super::abi;
 use super::outcome;
-use super::queue::Told;
+use super::queue::Report;
 use crate::portals::slots::Slots;
 use crate::portals::{DescriptorHandle, Event, EventKind, NicError, Outcome, Target};
 use argonet_base::JobRank;
@@ -27,7 +27,7 @@ pub(super) struct Side {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// What it sends, if `SEND` or `ACK` are awaited.
+    /// The source, if `SEND` or `ACK` are awaited.
     pub(super) sends: Option<Side>,
     /// Where the answer goes, if `REPLY` is awaited.
     pub(super) receives: Option<Side>,
@@ -42,7 +42,7 @@ struct Kept {
     operation: Operation,
     link: u64,
     /// Kinds of events that were reported before they came.
-    told: u8,
+    reported: u8,
 }
 
 pub(super) struct UnderWay {
@@ -87,7 +87,7 @@ impl UnderWay {
         let (index, generation) = self.operations.insert(Kept {
             operation,
             link: self.links,
-            told: 0,
+            reported: 0,
         });
         Ok(number(index, generation))
     }
@@ -121,8 +121,8 @@ impl UnderWay {
     }
 
     /// Translates an event at the initiator. `SendEnd` comes before `Ack` also where the library
-    /// has them the other way round. Events of what is forgotten say nothing.
-    pub(super) fn event(&mut self, raw: &abi::RawEvent, ready: &mut VecDeque<Told>) {
+    /// has them the other way round. Events of forgotten operations are passed over.
+    pub(super) fn event(&mut self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {
         let (index, generation) = (raw.user as u32, (raw.user >> 32) as u32);
         let Ok(kept) = self.operations.get_mut(index, generation) else {
             return;
@@ -133,11 +133,11 @@ impl UnderWay {
             _ => REPLY,
         };
         let (outcome, operation) = (outcome::of(raw.fail), kept.operation);
-        if bit == ACK && operation.awaits & SEND != 0 && kept.told & SEND == 0 {
-            kept.told |= SEND;
+        if bit == ACK && operation.awaits & SEND != 0 && kept.reported & SEND == 0 {
+            kept.reported |= SEND;
             ready.extend(kept.event(SEND, Outcome::Done, operation.requested));
         }
-        if kept.told & bit == 0 {
+        if kept.reported & bit == 0 {
             let moved = if bit == SEND {
                 operation.requested
             } else if outcome == Outcome::Done {
@@ -155,7 +155,7 @@ impl UnderWay {
 }
 
 impl Kept {
-    fn event(&self, bit: u8, outcome: Outcome, moved_bytes: u64) -> Option<Told> {
+    fn event(&self, bit: u8, outcome: Outcome, moved_bytes: u64) -> Option<Report> {
         let operation = &self.operation;
         let (side, kind) = match bit {
             SEND => (operation.sends, EventKind::SendEnd),
@@ -163,7 +163,7 @@ impl Kept {
             _ => (operation.receives, EventKind::ReplyEnd),
         };
         let side = side?;
-        Some(Told::Event(Event {
+        Some(Report::Event(Event {
             kind,
             outcome,
             peer: operation.target.rank,

@@ -11,7 +11,7 @@ use crate::portals::{
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 
-/// What a target is asked to do.
+/// The operation that a target is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::portals) enum Asked {
     Put,
@@ -20,7 +20,7 @@ pub(in crate::portals) enum Asked {
         op: AtomicOp,
         kind: AtomicKind,
     },
-    /// An atomic operation of which the target sends back what was there.
+    /// An atomic operation of which the target sends back the old elements.
     Fetch {
         op: AtomicOp,
         kind: AtomicKind,
@@ -134,7 +134,7 @@ impl Software {
         begun.map(Away)
     }
 
-    /// What is asked for was checked by [`AtomicKind::objection`].
+    /// [`AtomicKind::objection`] has checked the arguments.
     #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
     pub(in crate::portals) fn atomic_away(
         &self,

@@ -1,9 +1,9 @@
 //! Bound descriptors. Only their owner uses them, so they are memory of its process.
 //!
 //! A slot's word holds the generation of its handle, whether it is bound, and how many operations
-//! are under way. An operation begins by counting itself and looking at the rest of what was there:
-//! if that was its descriptor, this stays as it is until the operation has ended. So operations of
-//! many threads take no lock; binding and releasing take one.
+//! are under way. An operation begins by counting itself and looking at the rest of the word: if
+//! its descriptor was bound there, the word stays as it is until the operation has ended. So
+//! operations of many threads take no lock; binding and releasing take one.
 
 use crate::portals::{Descriptor, DescriptorHandle, NicError, Part};
 use argonet_base::JobRank;
@@ -28,7 +28,7 @@ pub(super) struct Local {
 }
 
 // SAFETY: the pointer is into a bound descriptor, whose memory stays while operations are under
-// way, whichever thread carries them on.
+// way, also if another thread carries them on.
 unsafe impl Send for Local {}
 
 #[derive(Clone, Copy)]
@@ -61,8 +61,8 @@ struct Slot {
     /// Operations ended, of descriptors that release themselves.
     ended: AtomicU64,
     moved_bytes: AtomicU64,
-    /// Written by who binds the slot, while it is not bound; read while it is bound, under the lock
-    /// of the free slots or by an operation under way.
+    /// Written by the thread that binds the slot, while it is not bound; read while it is bound,
+    /// under the lock of the free slots or by an operation under way.
     bound: UnsafeCell<Bound>,
 }
 
@@ -131,7 +131,8 @@ impl Slot {
 pub(super) struct Table {
     rank: JobRank,
     slots: Box<[Slot]>,
-    /// Places that are free, the last used on top. Held by who binds, releases, or looks at all.
+    /// Places that are free, the last used on top. Held by threads that bind, release, or look at
+    /// all.
     free: Mutex<Vec<u32>>,
 }
 
@@ -161,13 +162,13 @@ impl Table {
         slot.ok_or_else(|| self.gone(handle))
     }
 
-    /// What is bound, if it is; under the lock.
+    /// The bound memory and options, if there are any; under the lock.
     fn look(slot: &Slot, _lock: &MutexGuard<'_, Vec<u32>>) -> Option<(u32, Bound)> {
         let word = slot.word.load(Ordering::Acquire);
         if word & BOUND == 0 {
             return None;
         }
-        // SAFETY: it is bound, and who would write it needs the lock.
+        // SAFETY: it is bound, and a writer needs the lock.
         let bound = unsafe { *slot.bound.get() };
         Some(((word >> GENERATION_AT) as u32, bound))
     }

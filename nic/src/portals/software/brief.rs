@@ -1,5 +1,5 @@
 //! The usual message: a short put to an entry that reports it by one event, at its end, and by
-//! nothing else. What it does is known beforehand, so it is done with one look at each word and one
+//! nothing else. Its changes are known beforehand, so it takes one look at each word and one
 //! commit.
 
 use super::deliver::{Arrival, UNDER_LOCK_BYTES};
@@ -10,11 +10,11 @@ use super::section::Section;
 use crate::portals::{EntryHandle, Event, EventKind, Outcome};
 
 impl Section<'_> {
-    /// Does what `message` asks, if it is a usual one and the first entry of its portal takes it
-    /// and goes on in its list. `None`: nothing was done.
+    /// Executes `message`, if it is a usual one and the first entry of its portal takes it and goes
+    /// on in its list. `None`: nothing was done.
     ///
     /// # Safety
-    /// What the action names is valid for the message's length, as [`Message::carry`] wants it.
+    /// The action's memory is valid for the message's length, as [`Message::carry`] wants it.
     #[inline]
     pub(super) unsafe fn deliver_brief(&mut self, message: &Message) -> Option<Arrival> {
         let shared = self.shared;

@@ -5,7 +5,7 @@ use argonet_segment::bulk;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Combines `len` bytes of elements at `from` into `memory`; what was there goes to `to`. Each
+/// Combines `len` bytes of elements at `from` into `memory`; the old elements go to `to`. Each
 /// element is changed by one compare-and-swap, so it is atomic with regard to every other atomic
 /// access of its size, by any thread or process.
 ///
@@ -24,7 +24,7 @@ pub(super) unsafe fn apply(
     let size = kind.bytes();
     debug_assert!(
         memory.addr().get().is_multiple_of(size),
-        "the search has seen to that"
+        "the search has checked the alignment"
     );
     for at in (0..len / size).map(|n| n * size) {
         let mut operand = [0_u8; 8];

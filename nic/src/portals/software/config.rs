@@ -2,7 +2,7 @@
 
 use argonet_base::JobRank;
 
-/// Sizes on which all ranks of a host agree. What is not touched takes no memory.
+/// Sizes on which all ranks of a host agree. Untouched pages take no memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SoftwareConfig {
     /// The first of the ranks that share the file.

@@ -1,4 +1,4 @@
-//! What the interface of the target does with a message. The initiator executes it, under the
+//! Delivery of a message at the interface of the target. The initiator executes it, under the
 //! target's lock.
 
 use super::message::{Action, Message};
@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering;
 /// section costs.
 pub(super) const UNDER_LOCK_BYTES: u64 = 4096;
 
-/// What became of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::portals) struct Arrival {
     pub(in crate::portals) outcome: Outcome,
@@ -45,7 +45,7 @@ impl Shared {
     /// Carries a message to its entry.
     ///
     /// # Safety
-    /// What the action names is valid for the message's length, as [`Message::carry`] wants it.
+    /// The action's memory is valid for the message's length, as [`Message::carry`] wants it.
     #[inline]
     pub(super) unsafe fn carry(&self, place: u32, message: &Message) -> Arrival {
         // SAFETY: the caller's promise.
@@ -61,7 +61,7 @@ impl Shared {
     /// # Safety
     /// As [`carry`](Self::carry).
     unsafe fn deliver(&self, place: u32, message: &Message) -> Arrival {
-        // Before the lock: who has a place may be waiting for that.
+        // Before the lock: the holder of a place may be waiting for the lock.
         let claim = (message.len > UNDER_LOCK_BYTES).then(|| self.claim());
         let mut section = self.section(place);
         // SAFETY: the caller's promise.
@@ -100,7 +100,7 @@ impl Shared {
 }
 
 impl Section<'_> {
-    /// The entry that a message goes to, or what becomes of it otherwise.
+    /// The entry that a message goes to, or its outcome otherwise.
     pub(super) fn admit(&mut self, message: &Message) -> Result<Selected, Arrival> {
         let portal = self
             .shared
@@ -156,7 +156,7 @@ impl Section<'_> {
         }
     }
 
-    /// Makes a portal refuse what arrives, and reports that to its queue.
+    /// Makes a portal refuse messages, and reports that to its queue.
     fn disable(&mut self, message: &Message) {
         let at = self
             .shared

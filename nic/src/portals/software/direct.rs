@@ -2,8 +2,8 @@
 //! data.
 //!
 //! Lists have a version, odd while they change. A thread that finds an even one, goes through a
-//! list and finds the same version afterwards has seen a list that existed. It may use what it
-//! found only until the owner takes that away, so the operation is announced first
+//! list and finds the same version afterwards has seen a list that existed. It may use the entry
+//! that it found only until the owner takes it away, so the operation is announced first
 //! ([`under_way`](super::under_way)), then the version is looked at again: either it has changed,
 //! or a thread that changes it from now on sees the announcement.
 
@@ -23,7 +23,7 @@ impl Shared {
     /// and the ordinary way will find out.
     ///
     /// # Safety
-    /// What the action names is valid for the message's length, as [`Message::carry`] wants it.
+    /// The action's memory is valid for the message's length, as [`Message::carry`] wants it.
     #[inline]
     pub(super) unsafe fn carry_direct(&self, place: u32, message: &Message) -> Option<Arrival> {
         if self.faults.nothing_may_match() {

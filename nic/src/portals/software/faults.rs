@@ -1,6 +1,6 @@
 //! Faults on demand, by rule and seed.
 //!
-//! The initiator executes what interfaces do, so faults are its own: they strike the operations
+//! The initiator executes the work of interfaces, so faults are its own: they strike the operations
 //! that this rank begins, wherever they go.
 
 use super::operate::Operation;
@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
 
-/// What goes wrong, how often. Chances are in millionths; all are drawn from the seed, so the same
+/// Faults and their chances. Chances are in millionths; all are drawn from the seed, so the same
 /// calls in the same order have the same faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultRules {
@@ -40,21 +40,21 @@ pub struct FaultRules {
 /// Most operations that are held back; with more, the next is not.
 const MOST_HELD: usize = 1024;
 
-/// What waits for an operation that is held back.
+/// Operations that wait for one that is held back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Behind {
     /// All to the same target.
     Target,
     /// All to the same portal of the same target.
     Portal,
-    /// No operation: it was carried, and is reported late.
-    Nobody,
+    /// None: it was carried, and is reported late.
+    Nothing,
 }
 
 /// An operation that is held back.
 pub(super) struct Held {
     pub(super) operation: Operation,
-    /// What became of it, if it was carried.
+    /// Its outcome, if it was carried.
     pub(super) arrival: Option<super::deliver::Arrival>,
     due: u64,
     behind: Behind,
@@ -66,7 +66,7 @@ impl Held {
             && match self.behind {
                 Behind::Target => true,
                 Behind::Portal => self.operation.message.portal == operation.message.portal,
-                Behind::Nobody => false,
+                Behind::Nothing => false,
             }
     }
 }
@@ -195,7 +195,7 @@ impl Faults {
             operation,
             arrival: Some(arrival),
             due,
-            behind: Behind::Nobody,
+            behind: Behind::Nothing,
         });
         None
     }

@@ -22,9 +22,9 @@ pub struct Software {
     pub(super) table: Table,
 }
 
-/// What went through an entry's list in the ordinary way. Operations without the lock are counted
-/// by those who began them ([`Register::Direct`](crate::portals::Register::Direct)), as a count at
-/// the target would cost them a cache line.
+/// Operations that have gone through an entry's list in the ordinary way. Operations without the
+/// lock are counted by their initiators ([`Register::Direct`](crate::portals::Register::Direct)),
+/// as a count at the target would cost them a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Puts.
@@ -108,7 +108,7 @@ impl Software {
         (base.unwrap_or(NonNull::dangling()), len)
     }
 
-    /// What has gone through an entry of this rank.
+    /// Operations that have gone through an entry of this rank.
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -132,7 +132,7 @@ impl Software {
         self.table.counts(descriptor)
     }
 
-    /// A rank has died: ends what it had under way at this interface, with
+    /// A rank has died: ends its operations under way at this interface, with
     /// [`Outcome::PeerDied`](crate::portals::Outcome::PeerDied), so that no entry waits for it.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Software {
         if place == self.shared.place || !self.shared.region.has_ended(place) {
             return Err(NicError::Invalid {
                 rank,
-                what: "a rank that is said to have died lives",
+                what: "a rank that was reported dead is alive",
             });
         }
         self.own().finish_operations_of(place);

@@ -38,7 +38,7 @@ const JOURNAL: u64 = 0x100;
 const SLOTS: u64 = 0x400;
 const PORTALS: u64 = 0x600;
 
-/// Entries of a journal; what the longest section changes is less than half of it.
+/// Entries of a journal; the longest section changes less than half of it.
 pub(super) const JOURNAL_ENTRIES: usize = ((SLOTS - JOURNAL - WORD) / (2 * WORD)) as usize;
 /// Operations that a rank has under way outside of locks.
 pub(super) const SLOT_COUNT: u64 = 8;
@@ -65,7 +65,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// `None` if the sizes are beyond what a file can have.
+    /// `None` if the sizes are beyond the limit of a file.
     pub(super) fn new(config: SoftwareConfig) -> Option<Self> {
         let table = |from: u64, count: u64, bytes: u64| from.checked_add(count.checked_mul(bytes)?);
         let entries = table(PORTALS, config.portals.into(), PORTAL_BYTES)?;
@@ -111,7 +111,7 @@ impl Layout {
         self.area(place) + LOCK
     }
 
-    /// Beside the lock: who looks at it holds that.
+    /// Beside the lock, which a thread that looks at it holds.
     #[inline(always)]
     pub(super) fn sleep(&self, place: u32) -> u64 {
         self.lock(place) + WORD
@@ -173,7 +173,7 @@ impl Layout {
     }
 
     /// Whether a section of the interface at `place` may have changed this word: a count, a place
-    /// of an operation under way of any rank, or what lies in the tables and queues.
+    /// of an operation under way of any rank, or a word of the tables and queues.
     pub(super) fn is_journalled(&self, place: u32, at: u64) -> bool {
         if !at.is_multiple_of(WORD) || at < PAGE || at >= self.total_bytes() {
             return false;

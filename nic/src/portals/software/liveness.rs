@@ -1,7 +1,7 @@
 //! Whether the process of a rank has ended.
 //!
-//! Asked only by who has waited long for it, so it may be slow. A process is known by its number
-//! and the time at which it was started, as numbers are used again.
+//! Asked only by a thread that has waited long for it, so it may be slow. A process is known by its
+//! number and the time at which it was started, as numbers are used again.
 
 use super::layout::WORD;
 use super::region::Region;
@@ -44,7 +44,7 @@ impl Region {
         if number == 0 {
             return false;
         }
-        // What is no number of a process was not written by one that works.
+        // A value that is no number of a process was not written by a working one.
         let Some(pid) = i32::try_from(number).ok().and_then(Pid::from_raw) else {
             return true;
         };

@@ -72,7 +72,7 @@ impl Memory {
         })
     }
 
-    /// The address here of memory of a rank; `None` for what is not there, whatever the place says.
+    /// The address here of memory of a rank; `None` for any place that is not there.
     #[inline]
     pub(super) fn resolve(
         &self,

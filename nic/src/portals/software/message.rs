@@ -1,11 +1,11 @@
-//! An operation on its way: what the initiator knows of it.
+//! An operation on its way: the initiator's part of it.
 
 use super::bulk_atomic;
 use crate::portals::{AtomicKind, AtomicOp, EventKind, PortalIndex};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
 
-/// What is done at the target, and with which memory of this process.
+/// The operation at the target, and its memory in this process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Action {
     Put {
@@ -16,7 +16,7 @@ pub(super) enum Action {
     },
     Atomic {
         from: NonNull<u8>,
-        /// Where what was there goes.
+        /// Where the old elements go.
         to: Option<NonNull<u8>>,
         op: AtomicOp,
         kind: AtomicKind,
@@ -25,14 +25,14 @@ pub(super) enum Action {
 }
 
 // SAFETY: the pointers are into bound descriptors, whose memory stays while operations are under
-// way, whichever thread carries them on.
+// way, also if another thread carries them on.
 unsafe impl Send for Action {}
 
 /// A message as the target sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
     pub(super) action: Action,
-    /// Who sends it.
+    /// Its sender.
     pub(super) initiator: u32,
     pub(super) portal: PortalIndex,
     pub(super) bits: u64,
@@ -43,7 +43,7 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// What the entry must accept.
+    /// The operations that the entry must accept.
     #[inline]
     pub(super) fn needs(&self) -> u64 {
         use super::records::{GETS, PUTS};
@@ -66,7 +66,7 @@ impl Message {
     /// Moves the data.
     ///
     /// # Safety
-    /// `memory` is valid for reads and writes of `len` bytes, and so is what the action names, for
+    /// `memory` is valid for reads and writes of `len` bytes, and so is the action's memory, for
     /// writes only where it is a destination; none of it is accessed by plain loads and stores
     /// meanwhile. For atomics `memory` is aligned to the element.
     #[inline]
@@ -93,7 +93,7 @@ impl Message {
 /// Bytes that are kept when a rank moves data within its own memory.
 const KEPT: usize = 4096;
 
-/// Copies; what overlaps arrives as some mix of old and new.
+/// Copies; overlapping bytes arrive as some mix of old and new.
 ///
 /// # Safety
 /// As [`bulk::copy`], but that the ranges may overlap.

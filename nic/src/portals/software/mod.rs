@@ -1,12 +1,12 @@
 //! A matching interface in shared memory.
 //!
 //! The ranks of a host share one file with an interface each: portal table, entries, event queues,
-//! counters, and buffers. Who begins an operation carries it out, as the hardware would: it
+//! counters, and buffers. The initiator of an operation carries it out, as the hardware would: it
 //! searches the target's list, moves the data, puts the target's events into the target's queue and
 //! its own into its own. So the target need not call anything, and may compute for ever.
 //!
-//! What is in the file, how its locks survive their owners, and what a peer that went mad can do is
-//! argued in ADR 0026.
+//! ADR 0026 describes the file, how its locks survive their owners, and the harm that a mad peer
+//! can do.
 //!
 //! * Entries that report nothing are reached without a lock
 //!   ([`Register::Direct`](super::Register::Direct) counts it).

@@ -24,7 +24,7 @@ impl Section<'_> {
         }
     }
 
-    /// The state of a table's place, if the handle is of what is there now.
+    /// The state of a table's place, if the handle is of the object that is there now.
     fn check(
         &self,
         state: u64,
@@ -127,7 +127,7 @@ impl Section<'_> {
             state & portal::ALLOCATED != 0 && state >> 32 == one_based(Some(queue.index))
         });
         if bound || by_portal || self.entry_reports_to(queue.index, 16, 0xffff) {
-            return Err(self.in_use("queue", queue.index, "by what reports to it"));
+            return Err(self.in_use("queue", queue.index, "by portals, entries or descriptors"));
         }
         let at = layout.queue(self.place, queue.index) + queue::STATE;
         self.set(at, u64::from(queue.generation.wrapping_add(1)) << 32);
@@ -151,7 +151,7 @@ impl Section<'_> {
     pub(super) fn drop_counter(&mut self, counter: Counter, bound: bool) -> Result<(), NicError> {
         let at = self.check_counter(counter)?;
         if bound || self.entry_reports_to(counter.index, 32, u64::MAX) {
-            return Err(self.in_use("counter", counter.index, "by what counts with it"));
+            return Err(self.in_use("counter", counter.index, "by entries or descriptors"));
         }
         let next = u64::from(counter.generation.wrapping_add(1)) << 32;
         self.set(at + counter::STATE, next);
@@ -206,7 +206,7 @@ impl Section<'_> {
         if options.flow_control && queue.is_none() {
             return Err(NicError::Invalid {
                 rank,
-                what: "flow control of a portal without a queue that is told of it",
+                what: "flow control of a portal without a queue for its events",
             });
         }
         let layout = self.shared.region.layout;

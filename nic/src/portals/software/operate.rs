@@ -1,5 +1,5 @@
-//! Operations, at their initiator: what is checked before they begin, how they go, how their end is
-//! reported.
+//! Operations, at their initiator: their checks before they begin, their execution, the report of
+//! their end.
 
 use super::bound::{Local, Table};
 use super::deliver::Arrival;
@@ -17,9 +17,9 @@ use argonet_base::JobRank;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) message: Message,
-    /// Whom it is for.
+    /// The place of its target.
     pub(super) place: u32,
-    /// What it sends, and whether the target is to acknowledge that.
+    /// Its source, and whether the target is to acknowledge it.
     pub(super) sends: Option<(Local, Ack)>,
     /// Where the answer goes.
     pub(super) receives: Option<Local>,
@@ -36,7 +36,7 @@ pub(super) struct Combine {
 /// Longest atomic operation: it is carried under the lock.
 pub(in crate::portals) const ATOMIC_BYTES: u64 = super::deliver::UNDER_LOCK_BYTES;
 
-/// What operations of one rank work with.
+/// Access of one rank's operations to the file and to its descriptors.
 pub(super) struct Initiator<'a> {
     pub(super) shared: &'a Shared,
     pub(super) table: &'a Table,
@@ -254,8 +254,8 @@ impl Initiator<'_> {
         Ok(())
     }
 
-    /// An atomic operation at the rank at a place, as [`put_to`](Self::put_to). What is asked for
-    /// was checked.
+    /// An atomic operation at the rank at a place, as [`put_to`](Self::put_to). The arguments were
+    /// checked.
     #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
     pub(super) fn atomic_at(
         &self,
@@ -389,7 +389,7 @@ impl Initiator<'_> {
         let received = operation
             .receives
             .map(|local| (local, self.table.end(&local, arrival.moved)));
-        if !tells(
+        if !is_reported(
             operation,
             sent.is_some_and(|s| s.1),
             received.is_some_and(|r| r.1),
@@ -488,7 +488,7 @@ fn count(section: &mut Section<'_>, local: &Local, arrival: &Arrival) {
 /// Whether the end of an operation makes an event or counts, so that the own interface must be
 /// locked.
 #[inline]
-fn tells(operation: &Operation, sent_released: bool, received_released: bool) -> bool {
+fn is_reported(operation: &Operation, sent_released: bool, received_released: bool) -> bool {
     let events = |local: &Local, released| {
         let options = &local.options;
         options.queue.is_some() && (options.events.start || options.events.end || released)

@@ -1,5 +1,5 @@
-//! An event as words of a queue: the usual one fills one line, so that one goes from who writes it
-//! to who reads it.
+//! An event as words of a queue: the usual one fills one line, so that one line goes from its
+//! writer to its reader.
 
 use crate::portals::{Event, EventKind, Outcome, PortalIndex};
 use argonet_base::JobRank;
@@ -16,7 +16,7 @@ const APART: u64 = 1 << 15;
 pub(super) struct Packed {
     /// The first line. The upper half of its first word is 0.
     pub(super) line: [u64; LINE_WORDS],
-    /// What follows it, if anything does.
+    /// The lengths behind the line, if there are any.
     pub(super) lengths: Option<[u64; 2]>,
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(packed: &Packed) -> Option<Event> {
-        // What was there before.
+        // The words before.
         let mut words = [u64::MAX; EVENT_WORDS];
         words[..LINE_WORDS].copy_from_slice(&packed.line);
         words[LINE_WORDS..].copy_from_slice(&packed.lengths.unwrap_or([u64::MAX; 2]));
@@ -91,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_packed_comes_out(
+        fn packed_events_are_read_back(
             kind in 1_u8..=13,
             outcome in 0_u8..16,
             small in any::<[u32; 2]>(),

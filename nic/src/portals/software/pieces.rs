@@ -1,7 +1,7 @@
 //! Operations of ranks of other hosts at this one, whose data comes or goes in pieces.
 //!
-//! The process of the target carries them, so nothing is announced to others: if it dies, so does
-//! what it was doing. The entry counts them as pending and stays.
+//! The process of the target carries them, so nothing is announced to others: if it dies, its
+//! operations die, too. The entry counts them as pending and stays.
 
 use super::away::{Asked, Request};
 use super::deliver::{Arrival, UNDER_LOCK_BYTES};
@@ -30,8 +30,8 @@ pub(in crate::portals) struct Opened {
 unsafe impl Send for Opened {}
 
 impl Software {
-    /// The message of a request; `None` for a portal that this rank has no place for. `data` is
-    /// what it brings or takes, `fetched` where what was there goes.
+    /// The message of a request; `None` for a portal that this rank has no place for. `data` is the
+    /// memory that it brings or takes, `fetched` the place of the old elements.
     fn message(
         &self,
         request: &Request,

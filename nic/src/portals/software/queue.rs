@@ -1,9 +1,9 @@
 //! Event queues: one ring each, written under the interface's lock, read by their owner without.
 //!
 //! The first word of an event has the low half of one more than its position, and changes with the
-//! commit that puts the event in. So who looks for an event looks at the line that the event is in,
-//! and at none that changes with other events. Positions go on when a queue is made anew in the
-//! same place, so that no old event is taken for a new one.
+//! commit that puts the event in. So a reader looks at the line that the event is in, and at none
+//! that changes with other events. Positions go on when a queue is made anew in the same place, so
+//! that no old event is taken for a new one.
 
 use super::layout::WORD;
 use super::packed::{EVENT_WORDS, Packed, unpack};
@@ -141,8 +141,8 @@ impl Section<'_> {
         if word(PROMISED) != 0 || !is_depth(depth, layout.config.queue_events) {
             return None;
         }
-        // What its reader has taken is looked up only where the queue could be full by what was
-        // seen last: a look takes the line from the reader.
+        // The reader's position is looked up only where the queue could be full by the last
+        // position seen: a look takes the line from the reader.
         if tail.wrapping_sub(word(HEAD_SEEN)) >= depth {
             let head = region.word(at + HEAD).load(Ordering::Acquire);
             if tail.wrapping_sub(head) >= depth {
@@ -198,7 +198,7 @@ impl Section<'_> {
     }
 }
 
-/// What the first word of an event has of its position.
+/// The upper half of an event's first word: a part of its position.
 #[inline(always)]
 const fn stamp(position: u64) -> u64 {
     position.wrapping_add(1) << 32
@@ -229,8 +229,8 @@ impl Shared {
             let words = words.ok_or_else(|| corrupt("a queue outside of the file"))?;
             let is_there = words.load(0, Ordering::Acquire) >> 32 == stamp(head) >> 32;
             if ring.get(number(DROPPED)) != 0 && ring.get(number(DROPPED_AT)) == head {
-                match self.tell_dropped(queue.index) {
-                    Some(told) => return Err(told),
+                match self.take_dropped(queue.index) {
+                    Some(dropped) => return Err(dropped),
                     // Another thread has reported it.
                     None => continue,
                 }
@@ -280,9 +280,10 @@ impl Shared {
         ring.filter(is).ok_or_else(|| self.no_queue(queue))
     }
 
-    /// What is missing; `None` if nothing is by now.
+    /// Takes the count of missing events, as the error that reports it; `None` if another thread
+    /// has.
     #[cold]
-    fn tell_dropped(&self, queue: u32) -> Option<NicError> {
+    fn take_dropped(&self, queue: u32) -> Option<NicError> {
         let at = self.region.layout.queue(self.place, queue);
         let mut section = self.section(self.place);
         let count = section.get(at + DROPPED);
@@ -297,7 +298,7 @@ impl Shared {
 }
 
 impl Shared {
-    /// What is said of a handle that is none.
+    /// The error of a handle that is none.
     #[cold]
     fn no_queue(&self, queue: Queue) -> NicError {
         NicError::BadHandle {

@@ -104,7 +104,7 @@ pub(super) fn options_of(entry: &Entry) -> u64 {
         | flag(entry.count.is_some_and(|c| c.bytes), COUNT_BYTES)
 }
 
-/// What says that only this place is accepted. A place of a rank of another host may be any number.
+/// The word that accepts only this place. A place of a rank of another host may be any number.
 fn source_of(place: u32) -> u64 {
     SOURCE | u64::from(place) << 32
 }
@@ -129,14 +129,14 @@ fn is_brief(entry: &Entry) -> bool {
             }
 }
 
-/// An entry that is written: which, whose, over what.
+/// An entry that is written: its place, its portal, its memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct New {
     pub(super) index: u32,
     pub(super) generation: u32,
     pub(super) portal: u32,
-    /// Whose messages it is for, by the place that the rank would have in the file; `None`: any
-    /// rank's.
+    /// The only rank whose messages it takes, by the place that the rank would have in the file;
+    /// `None`: any rank.
     pub(super) source: Option<u32>,
     pub(super) memory: Place,
     pub(super) len: u64,

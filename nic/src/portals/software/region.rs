@@ -18,7 +18,7 @@ pub(super) struct Region {
     base: NonNull<u8>,
     len: u64,
     pub(super) layout: Layout,
-    /// What is read and written in place of words outside of the map.
+    /// Read and written in place of words outside of the map.
     nowhere: AtomicU64,
     no_sleep: AtomicU32,
     _map: MmapRaw,

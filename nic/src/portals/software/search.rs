@@ -20,7 +20,7 @@ pub(super) struct Selected {
     pub(super) memory: NonNull<u8>,
 }
 
-/// Whether bits and source are what an entry wants.
+/// Whether an entry accepts these bits and this source.
 #[inline(always)]
 pub(super) fn matches(message: &Message, bits: u64, ignore: u64, options: u64) -> bool {
     (message.bits ^ bits) & !ignore == 0

@@ -1,14 +1,13 @@
 //! Critical sections that survive the death of their process.
 //!
-//! An interface has one lock, and behind it one journal. A section reads what it wants, and writes
-//! what it will change into the journal: (place, value) pairs. To commit it writes their number,
-//! then changes the words one by one, then sets the number to 0. A number that is not 0 in the
-//! journal of a lock whose owner died means that the changes may be half made: making them all
-//! again completes them. If it is 0 nothing was changed, or everything. A single word is changed at
-//! once.
+//! An interface has one lock, and behind it one journal. A section reads any words, and writes its
+//! changes into the journal: (place, value) pairs. To commit it writes their number, then changes
+//! the words one by one, then sets the number to 0. A number that is not 0 in the journal of a lock
+//! whose owner died means that the changes may be half made: making them all again completes them.
+//! If it is 0 nothing was changed, or everything. A single word is changed at once.
 //!
 //! The lock holds its owner's place. A thread that waits long for it asks whether the owner's
-//! process has ended, takes the lock over if so, and completes what the journal holds. Recovery
+//! process has ended, takes the lock over if so, and completes the changes in the journal. Recovery
 //! itself may be interrupted at any step and begins again with the next waiter.
 //!
 //! Stores of a process that is killed become visible in the order in which its instructions
@@ -22,18 +21,18 @@ use crossbeam_utils::Backoff;
 /// Looks at a lock between two questions whether its owner lives.
 const PATIENCE: u32 = 256;
 
-/// The lock of an interface, held; what it will change.
+/// The lock of an interface, held, with the changes that its commit makes.
 pub(super) struct Section<'a> {
     pub(super) shared: &'a Shared,
-    /// Whose interface.
+    /// The place of the interface.
     pub(super) place: u32,
     /// Pairs in the journal so far.
     count: usize,
     /// Changes that there was no room for: a mistake of this module.
     overflow: bool,
-    /// Whether the lists change, which those must learn that read them without the lock.
+    /// Whether the lists change; threads that read them without the lock must learn it.
     lists: bool,
-    /// Whether threads of the interface's rank may sleep for what was posted.
+    /// Whether threads of the interface's rank may sleep for the events that were posted.
     pub(super) rings: bool,
 }
 
@@ -93,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// Completes what the dead owner of this lock, now ours, had begun.
+    /// Completes the changes that the dead owner of this lock, now ours, had begun.
     fn recover(&self, place: u32, dead: Option<u32>) {
         let journal = self.region.layout.journal(place);
         let count = self.region.word(journal).load(Ordering::Acquire);
@@ -129,7 +128,7 @@ impl Shared {
         core::mem::forget(section);
     }
 
-    /// Makes the version of the lists even: what is there holds.
+    /// Makes the version of the lists even: the lists are valid.
     fn publish_lists(&self, place: u32) {
         let version = self.region.word(self.region.layout.version(place));
         let held = version.load(Ordering::Relaxed);
@@ -209,8 +208,8 @@ impl Section<'_> {
         self.add(at, value);
     }
 
-    /// Keeps those out who read the lists without the lock, until the commit or the end of the
-    /// section. Who began before is found by what it has announced.
+    /// Keeps threads out that read the lists without the lock, until the commit or the end of the
+    /// section. Threads that began before are found by their announcements.
     pub(super) fn close_lists(&mut self) {
         if !self.lists {
             self.lists = true;
@@ -218,8 +217,8 @@ impl Section<'_> {
             let version = region.word(region.layout.version(self.place));
             let held = version.load(Ordering::Relaxed);
             version.store(held | 1, Ordering::Relaxed);
-            // Pairs with the fence of `direct`: either it sees the odd version, or we what it
-            // announced.
+            // Pairs with the fence of `direct`: either it sees the odd version, or we its
+            // announcement.
             fence(Ordering::SeqCst);
             self.shared.step();
         }
@@ -264,7 +263,7 @@ impl Section<'_> {
 }
 
 impl Drop for Section<'_> {
-    /// Releases the lock; what was not committed is forgotten.
+    /// Releases the lock; uncommitted changes are forgotten.
     #[inline]
     fn drop(&mut self) {
         if self.lists {

@@ -12,7 +12,7 @@ pub(super) const DROPS: u64 = 0;
 pub(super) const EVENTS_DROPPED: u64 = 1;
 pub(super) const RECOVERIES: u64 = 2;
 
-/// What every part of the interface works with.
+/// State that every part of the interface works with.
 pub(super) struct Shared {
     pub(super) region: Region,
     pub(super) memory: Memory,

@@ -79,8 +79,8 @@ impl Shared {
         }
         word.store(SLEEPS, Ordering::Relaxed);
         drop(section);
-        // Who makes `come` true and wakes then has the lock either before us, and we see what it
-        // did, or after us, and it sees the word.
+        // A thread that makes `come` true and then wakes has the lock either before us, and we see
+        // its stores, or after us, and it sees the word.
         let has_come = come();
         // Other threads of the process may sleep, too; they are woken at worst for nothing.
         match rest {
@@ -109,7 +109,7 @@ impl Software {
         }
     }
 
-    /// What is written when threads of this rank are woken, if anything does.
+    /// The descriptor that is written when threads of this rank are woken, if there is one.
     pub(in crate::portals) fn wakeup(&self) -> Option<BorrowedFd<'_>> {
         self.shared.wakeup.as_ref().map(AsFd::as_fd)
     }
@@ -136,7 +136,7 @@ impl Software {
             queues.any(|queue| !matches!(self.shared.is_empty(*queue), Ok(true)))
         };
         if self.shared.faults.is_active() {
-            // What is held back goes on with calls alone.
+            // Operations held back go on with calls alone.
             self.progress();
             std::thread::yield_now();
         } else if !has_event() && !come() {

@@ -54,7 +54,7 @@ impl Shared {
 }
 
 impl Claim<'_> {
-    /// Announces a plain operation: who changes the target's lists after this finds it.
+    /// Announces a plain operation: a thread that changes the target's lists after this finds it.
     #[inline]
     pub(super) fn announce(&self, target: u32, entry: u32) {
         self.shared.region.store(self.at, state(target, entry));
@@ -139,7 +139,7 @@ impl Section<'_> {
         }
     }
 
-    /// Ends what a rank that died had under way at this interface.
+    /// Ends the operations that a dead rank had under way at this interface.
     pub(super) fn finish_operations_of(&mut self, dead: u32) {
         for slot in 0..SLOT_COUNT {
             let at = self.shared.region.layout.slot(dead, slot);

@@ -36,7 +36,7 @@ fn target() -> Endpoint {
     endpoint(ReliableConfig::default(), 1, 3, None)
 }
 
-/// What is counted of a datagram that is dropped, and that nothing comes of it.
+/// Counts of a datagram that must be dropped without an answer.
 fn dropped(header: Header) -> Counts {
     let mut end = target();
     let bytes = datagram(&header, b"record", None);
@@ -147,7 +147,7 @@ fn numbers_that_are_not_due_deliver_nothing() {
 }
 
 #[test]
-fn what_comes_early_is_kept_up_to_the_window() {
+fn early_datagrams_are_kept_up_to_the_window() {
     let config = ReliableConfig {
         window_bytes: 4000,
         ..ReliableConfig::default()
@@ -162,7 +162,7 @@ fn what_comes_early_is_kept_up_to_the_window() {
             .expect("good");
     }
     assert_eq!(end.counts().no_room, 127 - 4);
-    // What is kept takes its room once.
+    // A kept record takes its room once.
     for _ in 0..100 {
         let early = Header {
             seq: good().seq.plus(1),
@@ -210,9 +210,9 @@ fn without_the_secret_nothing_is_believed() {
     );
 }
 
-/// A peer that was lost stays so, whatever it says.
+/// A lost peer stays lost, also when it sends again.
 #[test]
-fn who_was_lost_does_not_come_back() {
+fn a_lost_peer_does_not_come_back() {
     let config = ReliableConfig::default();
     let mut world = World::new(config, 2, None, 0);
     let hello = |place: &mut [u8]| place.fill(1);

@@ -1,4 +1,4 @@
-//! What waits, and for how long.
+//! Waits, and how long they last.
 
 use super::endpoint;
 use super::wire::World;
@@ -58,9 +58,8 @@ fn an_acknowledgement_waits_for_company_but_not_for_ever() {
     assert!(world.ends[1].is_drained());
 }
 
-/// A timer that runs already does not hold an earlier one up.
 #[test]
-fn who_has_left_is_owed_nothing() {
+fn a_peer_that_has_left_is_owed_nothing() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"one").unwrap();
     world.run(Duration::from_millis(10));
@@ -74,14 +73,15 @@ fn who_has_left_is_owed_nothing() {
     world.dead[1] = true;
     world.run(Duration::from_millis(20));
     assert!(world.ends[0].has_left(TO) && world.ends[0].is_drained());
-    // It is said once, and what comes later is owed nothing, either.
+    // It is said once, and later records are owed nothing, either.
     assert_eq!(world.ends[1].counts().leaves, 1);
     submit(&mut world, b"three").unwrap();
     assert!(world.ends[0].is_drained());
 }
 
+/// A running timer does not delay an earlier one.
 #[test]
-fn an_acknowledgement_is_not_held_up_by_what_is_under_way() {
+fn an_acknowledgement_is_not_held_up_by_records_in_flight() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"lost").unwrap();
     world.faults.drop = 1000;
@@ -120,7 +120,7 @@ fn the_window_is_bounded_and_opens_with_acknowledgements() {
 }
 
 #[test]
-fn what_others_overtake_is_sent_again_before_its_timer() {
+fn an_overtaken_record_is_sent_again_before_its_timer() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"lost").unwrap();
     world.faults.drop = 1000;
@@ -197,7 +197,7 @@ fn a_silent_peer_is_asked_and_lost_only_if_it_does_not_answer() {
     assert_eq!(world.ends[0].lost(TO), None);
 }
 
-/// All records have arrived, but a rank takes none; what it says once it does is lost.
+/// All records have arrived, but a rank takes none; its acknowledgement once it does is lost.
 #[test]
 fn a_window_that_was_full_is_asked_for() {
     let mut world = World::new(CONFIG, 2, None, 0);
@@ -270,10 +270,10 @@ fn sizes_and_times_that_cannot_be_are_refused() {
         matches!(long, Err(ReliableError::TooLong { .. })),
         "{long:?}"
     );
-    let nobody = end.submit(now, JobRank(2), 1, |_| panic!("it is filled"));
+    let unknown = end.submit(now, JobRank(2), 1, |_| panic!("it is filled"));
     assert!(
-        matches!(nobody, Err(ReliableError::Unknown { .. })),
-        "{nobody:?}"
+        matches!(unknown, Err(ReliableError::Unknown { .. })),
+        "{unknown:?}"
     );
     // A peer has one incarnation.
     end.know(TO, super::INCARNATIONS[1]).unwrap();

@@ -9,18 +9,18 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What the wire does; chances in thousandths.
+/// Faults of the wire; chances in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
     pub(super) drop: u64,
     pub(super) duplicate: u64,
     pub(super) corrupt: u64,
-    /// Longest time that a datagram takes beyond the least, in microseconds: what is more than the
-    /// time between two reorders them.
+    /// Longest time that a datagram takes beyond the least, in microseconds: a jitter above the
+    /// time between two datagrams reorders them.
     pub(super) jitter_us: u64,
 }
 
-/// A datagram on its way: when it arrives and its number, to whom, its bytes.
+/// A datagram on its way: when it arrives and its number, its target, its bytes.
 type UnderWay = Reverse<(Duration, u64, usize, Vec<u8>)>;
 
 pub(super) struct World {
@@ -29,7 +29,7 @@ pub(super) struct World {
     pub(super) faults: Faults,
     /// Ranks that neither send nor get anything any more.
     pub(super) dead: Vec<bool>,
-    /// What each rank has got of each peer.
+    /// Records that each rank has got of each peer.
     pub(super) got: Vec<Vec<Vec<Vec<u8>>>>,
     /// Whether each rank takes records at once.
     pub(super) accepts: Vec<bool>,
@@ -85,7 +85,7 @@ impl World {
         }
     }
 
-    /// Sends what is to be sent; the datagrams of ranks that have died are lost.
+    /// Sends the datagrams that are due; the datagrams of ranks that have died are lost.
     pub(super) fn transmit(&mut self) {
         for rank in 0..self.ends.len() {
             while let Some(transmit) = self.ends[rank].poll_transmit(self.now) {
@@ -97,7 +97,7 @@ impl World {
         }
     }
 
-    /// Takes what is kept of a peer, if it is taken at all.
+    /// Takes the kept records of a peer, if it takes any.
     pub(super) fn take(&mut self, rank: usize, peer: usize) {
         while self.accepts[rank]
             && let Some(record) = self.ends[rank].take(self.now, JobRank(peer as u32))
@@ -159,7 +159,7 @@ impl World {
 
 /// The nth record from one rank to another: its length and bytes identify it.
 pub(super) fn record(from: usize, to: usize, n: u64, most: usize) -> Vec<u8> {
-    let tell = (n << 8 | (from as u64) << 4 | to as u64).to_le_bytes();
+    let mark = (n << 8 | (from as u64) << 4 | to as u64).to_le_bytes();
     let len = (n as usize * 37) % (most + 1);
-    tell.into_iter().cycle().take(len).collect()
+    mark.into_iter().cycle().take(len).collect()
 }

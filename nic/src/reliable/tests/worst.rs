@@ -1,4 +1,4 @@
-//! Exactly once and in order, whatever the wire does.
+//! Exactly once and in order, over a wire with any faults.
 //!
 //! Many seeds:
 //! `PROPTEST_CASES=100000 cargo test -p argonet-nic --release --lib reliable::tests::worst`.
@@ -47,7 +47,7 @@ fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
                 burst -= 1;
             }
         }
-        // A rank that does not take what comes, for a while.
+        // A rank that does not take records for a while.
         let slow = world.random(ranks as u64) as usize;
         world.accepts[slow] = world.random(4) != 0;
         for peer in 0..ranks {

@@ -1,4 +1,4 @@
-//! What the report of connections says of memory.
+//! Memory in the report of connections.
 
 use super::*;
 use crate::Held;
@@ -15,7 +15,7 @@ fn report(rank: &Rank) -> Connections {
 fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
     let mut a = Rank::new(0, ChannelSizes::default(), None);
     (0..100).for_each(|_| _ = a.poll());
-    assert!(a.queue.wanted.lock().is_empty(), "nobody is used");
+    assert!(a.queue.wanted.lock().is_empty(), "no peer is used");
     let idle = report(&a);
     assert_eq!(
         (idle.rank, idle.ranks, idle.used, idle.connected),
@@ -33,13 +33,13 @@ fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
 }
 
 #[test]
-fn the_ledger_has_what_a_peer_keeps_and_its_growth() {
+fn the_ledger_counts_the_memory_of_a_peer_and_its_growth() {
     let [a, mut b] = two(ChannelSizes::default());
     let held = |rank: &Rank, peer| rank.tcp.ledger(JobRank(peer)).expect("it was used").held;
     let before = held(&a, 1);
     assert_eq!(before.descriptors, 1, "one connection");
     assert!(before.state_bytes > Core::<Sockets>::UNUSED_BYTES as u64);
-    // What was copied waits in the ring until the peer has taken it.
+    // Copied bytes wait in the ring until the peer has taken them.
     assert!(a.note(7));
     let small = held(&a, 1).buffer_bytes;
     let bytes = vec![3; 200 << 10];
@@ -57,7 +57,7 @@ fn the_ledger_has_what_a_peer_keeps_and_its_growth() {
         "{small} before, {grown} with {pos} bytes under way"
     );
     until(&mut b, "the note", |seen| seen.messages == 1);
-    assert!(held(&b, 0).buffer_bytes > 0, "what is read is staged");
+    assert!(held(&b, 0).buffer_bytes > 0, "received bytes are staged");
     let all = report(&a);
     assert_eq!((all.used, all.connected), (1, 1));
     let state = 3 * Core::<Sockets>::UNUSED_BYTES as u64 + u64::from(all.used_bytes);

@@ -49,7 +49,7 @@ impl Job {
         job
     }
 
-    /// Another connection between the two; what was on its way over the one before is lost.
+    /// Another connection between the two; bytes on their way over the one before are lost.
     fn connect(&mut self, one: u32, other: u32) {
         self.incarnation += 1;
         let [here, there] = pair();
@@ -152,7 +152,7 @@ impl Job {
         outbound.loans.as_ref().unwrap().peer.figures()
     }
 
-    /// Others are shown what is so when nothing is in use.
+    /// The gauges show the right figures when nothing is in use.
     fn check_gauges(&self, at: u32, of: u32) {
         let gauges = self.ranks[at as usize].tcp.core.gauges.as_ref().unwrap();
         let shown = gauges.report().peers.into_iter();
@@ -169,7 +169,7 @@ impl Job {
         let Figures { held, loan, .. } = self.figures(at, of);
         assert!(
             shown.eq([[held, loan, 0, 0]]),
-            "what rank {at} shows of rank {of}"
+            "gauges of rank {at} for rank {of}"
         );
     }
 
@@ -182,7 +182,7 @@ impl Job {
                 let lent = self.figures(lender, borrower).loan;
                 sum += u64::from(lent);
                 let held = self.figures(borrower, lender).held;
-                assert_eq!(held, lent, "what rank {lender} has lent to rank {borrower}");
+                assert_eq!(held, lent, "loan of rank {lender} to rank {borrower}");
                 self.check_gauges(lender, borrower);
                 let there = self.ranks[borrower as usize].tcp.core.used(lender).unwrap();
                 let here = rank.tcp.core.used(borrower).unwrap();
@@ -199,13 +199,13 @@ impl Job {
 }
 
 #[test]
-fn who_stalls_is_lent_more_and_who_is_silent_gives_back() {
+fn a_stalled_peer_is_lent_more_and_a_silent_one_gives_back() {
     let mut job = Job::new(sizes());
     job.burst(0, 1, 40);
     job.settle();
     let lent = job.figures(1, 0).loan;
     assert!(lent > SHARE, "rank 0 has stalled, and has {lent}");
-    // Rank 2 takes what is left, and then what rank 0 does not need any more.
+    // Rank 2 takes the credits that are left, and then those that rank 0 does not need any more.
     let mut rounds = 0;
     while job.figures(1, 0).loan == lent {
         job.burst(2, 1, 10);
@@ -242,7 +242,7 @@ fn epochs_are_reported_to_senders() {
     job.settle();
     let peak = job.figures(0, 1).peak;
     assert!(peak > SHARE / 2, "{peak}");
-    // Each epoch, of 8 requests, leaves a quarter of what was in use before.
+    // Each epoch, of 8 requests, leaves a quarter of the credits in use before.
     for _ in 0..100 {
         assert!(job.send(0, 1, 10));
         job.settle();
@@ -270,7 +270,7 @@ const REVOKE: Revoke = Revoke {
 };
 
 #[test]
-fn what_is_in_use_is_not_given_back() {
+fn credits_in_use_are_not_given_back() {
     let (bank, mut loans, mut grant, _) = half();
     // 300 credits and a byte, sent since the lender said anything; 20 more are being prepared.
     grant.use_up(300 * CREDIT_BYTES + 1);
@@ -282,10 +282,10 @@ fn what_is_in_use_is_not_given_back() {
     assert!(!grant.allows(21 * CREDIT_BYTES, 0));
 }
 
-// spec P11: SendMax is what was in use at most, also if the lender has said nothing of credits
-// meanwhile.
+// spec P11: SendMax is the peak of the credits in use, also if the lender has said nothing of
+// credits meanwhile.
 #[test]
-fn what_was_in_use_before_it_was_handled_is_not_given_back() {
+fn the_peak_of_credits_in_use_is_not_given_back() {
     let (bank, mut loans, mut grant, _) = half();
     grant.use_up(300 * CREDIT_BYTES);
     grant.handle(300 * CREDIT_BYTES as u64).unwrap();
@@ -300,7 +300,7 @@ fn what_was_in_use_before_it_was_handled_is_not_given_back() {
 fn no_more_is_taken_back_than_can_be_free() {
     for (count, due) in [(100, true), (101, false)] {
         let (bank, mut loans, _, mut parked) = half();
-        // Another peer lacks what the bank does not have, so this one is asked.
+        // Another peer lacks credits that the bank does not have, so this one is asked.
         let mut other = Loans::new(&bank).unwrap();
         assert_eq!(other.peer.asks(200, 2, &bank), 0);
         bank.scavenge(

@@ -1,4 +1,4 @@
-//! The end of the job over rails: reports, answers, and what is refused.
+//! The end of the job over rails: reports, answers and refusals.
 
 use super::*;
 use crate::channel::ChannelCredits;
@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(60);
 const EXIT_7: u64 = 2 << 56 | 1 << 48 | 7;
 const EXITING: u64 = 0x82 << 56 | 1 << 48;
 
-/// What a rank hears of exits.
+/// Exits that a rank hears of.
 fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&heard);
@@ -118,7 +118,7 @@ fn a_thread_that_serves_confirms_for_a_rank_that_computes() {
 }
 
 #[test]
-fn who_has_gone_is_not_waited_for() {
+fn a_peer_that_has_gone_is_not_waited_for() {
     let [here, there] = pair();
     let a = Rank::new(0, ChannelSizes::default(), Some(connection(1, here, 1)));
     drop(there);

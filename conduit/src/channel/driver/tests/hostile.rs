@@ -79,7 +79,7 @@ impl Case {
         }
     }
 
-    /// The rank has begun to write what comes over a connection to where it goes.
+    /// The rank has begun to write the data of a connection to its place.
     fn begins(&mut self, connection: usize) {
         self.poll_until("a payload has begun", |rank| {
             let Some(peer) = rank.tcp.core.used(1) else {
@@ -98,8 +98,8 @@ impl Case {
         });
     }
 
-    /// The get is complete, or the peer is found out. The place is the user's again: what comes
-    /// then must not be written.
+    /// The get is complete, or the peer is found out. The place is the user's again: later data
+    /// must not be written.
     fn ends(mut self, what: &str, connection: usize, rest: usize, is_found_out: bool) {
         self.poll_until(what, |rank| {
             !(rank.seen.completed.is_empty() && rank.seen.broken.is_empty())

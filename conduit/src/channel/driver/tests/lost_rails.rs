@@ -9,7 +9,7 @@ fn wanted(rank: &Rank) -> Vec<u16> {
 }
 
 #[test]
-fn one_that_ends_is_asked_for_again() {
+fn a_lost_rail_is_asked_for_again() {
     let mut ranks = two(sizes());
     let held = connect(&ranks, 1, 1);
     transfers(&mut ranks, 3);
@@ -26,7 +26,7 @@ fn one_that_ends_is_asked_for_again() {
 
 // spec B1: a rail without an error of its own is left out when its host is silent.
 #[test]
-fn one_whose_host_is_silent_is_given_up_and_asked_for_again() {
+fn a_rail_to_a_silent_host_is_given_up_and_asked_for_again() {
     let limited = ChannelSizes {
         silent_time: Duration::from_millis(200),
         ..sizes()
@@ -48,7 +48,7 @@ fn one_whose_host_is_silent_is_given_up_and_asked_for_again() {
 
 // spec B9: a rail that was given up is not read.
 #[test]
-fn one_of_the_past_is_not_read() {
+fn a_rail_of_an_old_incarnation_is_not_read() {
     let mut ranks = two(sizes());
     let _held = connect(&ranks, 1, 2);
     transfers(&mut ranks, 3);

@@ -1,4 +1,5 @@
-//! One or two ranks of the conduit over loopback sockets: what the conformance suite does not see.
+//! One or two ranks of the conduit over loopback sockets: behavior that the conformance suite does
+//! not see.
 
 use crate::channel::frame::{Fields, HeadBytes, Kind};
 use crate::channel::rail::{self, NewRail, RailId};
@@ -44,7 +45,7 @@ const SEGMENT: u64 = 1 << 16;
 
 type Made = rail::Made<OwnedFd>;
 
-/// Gives out what it was given.
+/// Gives out the connections that it was given.
 struct Queue {
     made: Mutex<VecDeque<Made>>,
     wanted: Mutex<Vec<JobRank>>,
@@ -246,7 +247,7 @@ fn until(rank: &mut Rank, what: &str, done: impl Fn(&Seen) -> bool) {
 }
 
 #[test]
-fn what_is_gathered_leaves_without_another_call() {
+fn gathered_messages_leave_without_another_call() {
     let [a, mut b] = two(ChannelSizes::default());
     for round in 1..=20 {
         // The first leaves at once, those that follow at once are gathered.
@@ -264,7 +265,7 @@ fn a_burst_is_gathered_until_the_next_poll() {
         ..ChannelSizes::default()
     };
     let [mut a, mut b] = two(patient);
-    // What left when the connection was made is over.
+    // The burst of the time when the connection was made is over.
     let since = ticks();
     while ticks().wrapping_sub(since) <= patient.burst_ticks {
         b.poll();
@@ -276,7 +277,7 @@ fn a_burst_is_gathered_until_the_next_poll() {
     assert!((1..500).contains(&b.seen.messages), "{}", b.seen.messages);
     a.poll();
     until(&mut b, "the rest", |seen| seen.messages == 500);
-    // What is gathered and is more than this leaves, too.
+    // More gathered bytes than this leave without a poll, too.
     assert!((0..2000).all(|n| a.note(n)));
     until(&mut b, "16 KiB", |seen| seen.messages > 1000);
     // With no time nothing is gathered.
@@ -332,7 +333,7 @@ fn a_refused_put_is_not_complete() {
 
 /// A put, or messages, that are waited for are acknowledged by the poll that takes them.
 #[test]
-fn what_is_waited_for_is_acknowledged_at_once() {
+fn puts_that_are_waited_for_are_acknowledged_at_once() {
     let [mut a, mut b] = two(ChannelSizes::default());
     for round in 1..100 {
         assert_eq!(a.put(8, &[5; 8], round), Ok(Injected::Local));
@@ -350,8 +351,7 @@ fn what_is_waited_for_is_acknowledged_at_once() {
     }
 }
 
-/// Puts of one implicit token are reported together, but for what was refused, and no others with
-/// them.
+/// Puts of one implicit token are reported together, but for refused ones, and no others with them.
 #[test]
 fn puts_of_one_token_are_counted() {
     const EACH: u64 = 700;
@@ -401,8 +401,8 @@ fn puts_of_one_token_are_counted() {
     assert_eq!(a.seen.broken.len() as u64, refused[0] + refused[1]);
 }
 
-/// Short requests with the longest replies, which their sender does not take: what is kept stays
-/// within its limit, and all of them are answered.
+/// Short requests with the longest replies, which their sender does not take: kept bytes stay
+/// within their limit, and all requests are answered.
 #[test]
 fn replies_wait_in_bounded_room() {
     const COUNT: usize = 300;
@@ -431,9 +431,9 @@ fn replies_wait_in_bounded_room() {
     assert_eq!((b.seen.messages, a.seen.messages), (sent, sent));
 }
 
-/// Frames that have a right form and say what cannot be.
+/// Frames that have a right form and impossible contents.
 #[test]
-fn what_cannot_be_ends_the_connection() {
+fn invalid_frames_end_the_connection() {
     let control = |taken, granted| {
         let fields = Fields {
             offset: taken,
@@ -469,7 +469,7 @@ fn what_cannot_be_ends_the_connection() {
         ..Fields::default()
     };
     for (what, heads) in [
-        ("taken what was not sent", vec![control(1, 0)]),
+        ("taken more than was sent", vec![control(1, 0)]),
         ("handled more than was sent", vec![control(0, 1)]),
         ("lent more than may be", vec![credits(17, 0)]),
         ("a system message that is none", vec![system(1 << 40)]),
@@ -583,7 +583,7 @@ fn messages_wait_for_a_connection() {
 }
 
 #[test]
-fn what_waits_for_a_connection_leaves_without_another_call() {
+fn messages_queued_for_a_connection_leave_without_another_call() {
     let [here, there] = pair();
     let a = Rank::new(0, ChannelSizes::default(), None);
     let mut b = Rank::new(1, ChannelSizes::default(), Some(connection(0, there, 1)));
@@ -630,10 +630,10 @@ fn connections_of_the_past_are_dropped() {
     until(&mut b, "over the later one", |seen| seen.messages == 1);
 }
 
-/// Two threads may use a peer for the first time at once. The second finds what the first has made,
-/// and what it sends to its own rank arrives.
+/// Two threads may use a peer for the first time at once. The second finds the state that the first
+/// has made, and its message to its own rank arrives.
 #[test]
-fn what_a_rank_sends_to_itself_arrives_whichever_thread_was_first() {
+fn a_message_to_its_own_rank_arrives_after_another_threads_first_use() {
     let mut a = Rank::new(1, ChannelSizes::default(), None);
     // The first thread has come as far as this.
     a.tcp.core.meet(JobRank(1));

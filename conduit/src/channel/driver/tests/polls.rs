@@ -1,4 +1,4 @@
-//! What one poll finds, and what leaves with it.
+//! Messages that one poll finds, and messages that leave with it.
 
 use super::*;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,9 +20,9 @@ impl Sink for Forward<'_> {
     }
 }
 
-/// What handlers send leaves with the poll that ran them: their rank may compute from then on.
+/// Messages of handlers leave with the poll that ran them: their rank may compute from then on.
 #[test]
-fn what_handlers_gather_leaves_with_their_poll() {
+fn messages_of_handlers_leave_with_their_poll() {
     let patient = ChannelSizes {
         gather_time: Duration::from_secs(1000),
         // Everything belongs to one burst.
@@ -66,7 +66,7 @@ fn peers_in_turn_are_found_by_the_first_poll() {
     a.queue.push(connection(2, to_2, 1));
     let mut others = [(1, at_1), (2, at_2)]
         .map(|(rank, socket)| Rank::new(rank, sizes, Some(connection(0, socket, 1))));
-    // What passes when connections are made.
+    // Frames that pass when connections are made.
     for _ in 0..100 {
         a.poll();
         others.iter_mut().for_each(|rank| _ = rank.poll());

@@ -75,7 +75,7 @@ fn puts_and_gets_are_served_while_the_target_makes_no_call() {
 
 /// Between messages of both classes, which wait for the rank, in order.
 #[test]
-fn messages_wait_for_the_rank_and_what_is_behind_them_does_not() {
+fn messages_wait_for_the_rank_and_operations_behind_them_do_not() {
     let [mut a, mut b] = served(ChannelSizes::default());
     b.seen.answer = 9;
     let bytes = [7; 50];
@@ -103,7 +103,7 @@ fn messages_wait_for_the_rank_and_what_is_behind_them_does_not() {
         assert_eq!(back, [round as u8; 30]);
     }
     assert_eq!(b.seen.firsts, []);
-    assert!(b.tcp.has_work(), "what waits is no work");
+    assert!(b.tcp.has_work(), "waiting messages are no work");
     poll_until(&mut b, "all messages", |seen| seen.messages == 60);
     let due: Vec<u32> = (1..=20).flat_map(|round| [round; 3]).collect();
     assert_eq!(b.seen.firsts, due);
@@ -113,7 +113,7 @@ fn messages_wait_for_the_rank_and_what_is_behind_them_does_not() {
 /// More replies than are set aside: the others stay in the connection, and nothing is lost or
 /// changes places.
 #[test]
-fn replies_that_nobody_handles_are_bounded() {
+fn unhandled_replies_are_bounded() {
     const COUNT: usize = 40;
     let sizes = ChannelSizes::smallest();
     let [mut a, mut b] = served(sizes);
@@ -154,7 +154,7 @@ fn replies_that_nobody_handles_are_bounded() {
 
 /// The rank waits for the reply or completion in a sleep, while the thread is at the socket.
 #[test]
-fn what_the_thread_takes_ends_a_sleep() {
+fn messages_taken_by_the_thread_end_a_sleep() {
     let [mut a, mut b] = served(ChannelSizes::default());
     b.seen.answer = 5;
     let stop = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! What the protocol texts promise of the path over TCP, where no other test would miss it.
+//! Promises of the protocol texts for the path over TCP that no other test checks.
 
 use super::rails::{LIMIT, rail, settle, sizes};
 use super::*;
@@ -35,8 +35,8 @@ fn poll_until(rank: &mut Rank, what: &str, done: impl Fn(&Rank) -> bool) {
     }
 }
 
-/// spec T2: a call does not wait for a socket that has no room. What such a socket has taken in
-/// part is written on from there.
+/// spec T2: a call does not wait for a socket that has no room. The next write continues where the
+/// socket stopped.
 #[test]
 fn a_write_resumes_where_a_full_socket_stopped() {
     const LEN: usize = 5000;
@@ -94,8 +94,8 @@ fn a_long_put_goes_on_when_the_peer_acknowledges() {
     assert!(read(&ranks[1], 64, source.len()) == source);
 }
 
-/// spec T4: what has come of a payload is at its place, and is kept nowhere else. The rest comes
-/// later.
+/// spec T4: the received bytes of a payload are at their place, and are kept nowhere else. The rest
+/// comes later.
 #[test]
 fn a_payload_is_received_at_its_place() {
     const LEN: usize = 40_000;
@@ -149,8 +149,8 @@ fn a_payload_is_received_at_its_place() {
     assert!(place == [8; LEN]);
 }
 
-/// spec T6: a thread that reads from one peer holds up neither what is sent to that one nor what
-/// passes between this rank and others; a thread that sends holds up nothing of others.
+/// spec T6: a thread that reads from one peer holds up neither messages to that peer nor messages
+/// between this rank and others; a thread that sends holds up nothing of others.
 #[test]
 fn a_peer_that_is_held_holds_up_no_other() {
     let short = |n| Short::pack(NOTE, &[n]).unwrap();
@@ -165,7 +165,7 @@ fn a_peer_that_is_held_holds_up_no_other() {
     until(&mut two, "a message", |seen| seen.messages == 1);
     let held = a.tcp.core.used(1).unwrap();
     let inbound = held.inbound.lock();
-    // What is read from the held peer waits.
+    // Frames read from the held peer wait.
     let head = HeadBytes::new(Kind::ShortRequest, 128, &[], 0, &Fields::default());
     one.write_all(head.as_bytes()).unwrap();
     let (report, reports) = channel();
@@ -180,7 +180,7 @@ fn a_peer_that_is_held_holds_up_no_other() {
             let to_two = |n| assert!(tcp.request_short(JobRank(2), short(n)));
             assert!(tcp.request_short(JobRank(1), short(1)));
             to_two(1);
-            // It answers, and what it has sent is taken.
+            // It answers, and its frames are taken.
             let begun = Instant::now();
             let back = Short::pack(NOTE, &[2]).unwrap();
             assert!(two.tcp.request_short(JobRank(0), back));
@@ -287,13 +287,12 @@ fn fragments_in_any_order_are_put_together_in_place() {
     }
 }
 
-/// spec T8: the rest of what is sent waits until the peer has receive space for it, and nothing is
-/// lost.
+/// spec T8: further requests wait until the peer has receive space for them, and nothing is lost.
 #[test]
 fn a_medium_waits_for_receive_space() {
     let mut ranks = two(ChannelSizes {
         credits: None,
-        // Room of the sender's own is not what is short.
+        // The sender has enough room of its own.
         replay_bytes: 1 << 20,
         ..ChannelSizes::smallest()
     });
@@ -326,7 +325,7 @@ fn a_medium_waits_for_receive_space() {
 /// spec B10: bytes that the peer's host has acknowledged are not delivered before the peer itself
 /// acknowledges them.
 #[test]
-fn what_only_the_host_has_acknowledged_is_not_delivered() {
+fn bytes_acknowledged_only_by_the_host_are_not_delivered() {
     // One is copied, the other is sent from where it lies.
     for len in [100, 5000] {
         let mut ranks = two(ChannelSizes {

@@ -42,8 +42,8 @@ pub(super) fn settle(ranks: &mut [Rank; 2], what: &str, done: impl Fn(&[Rank; 2]
     }
 }
 
-/// The same, where the first connection may be cut, because another one brings what it was
-/// bringing: it is made again.
+/// The same, where the first connection may be cut, because another one brings its payload: it is
+/// made again.
 fn settle_and_mend(
     ranks: &mut [Rank; 2],
     first: &mut u64,
@@ -198,7 +198,7 @@ fn connections_that_break_lose_nothing() {
 }
 
 // spec B10: a put with a fragment that the peer has not taken is not complete.
-/// Messages do not wait for payloads that are under way elsewhere, and only what is whole is
+/// Messages do not wait for payloads that are under way elsewhere, and only whole payloads are
 /// acknowledged.
 #[test]
 fn a_put_is_complete_when_all_of_it_is_there() {
@@ -230,15 +230,15 @@ fn a_put_is_complete_when_all_of_it_is_there() {
     let complete = complete
         .filter(|(op, part)| *op >= 5000 && *part == Completion::Remote)
         .count();
-    assert!(complete < 40, "a put is complete that is not there");
-    // It ends, and what it carried comes another way.
+    assert!(complete < 40, "a put is complete before its bytes came");
+    // It ends, and its payloads come over another rail.
     let _ = rustix::net::shutdown(&held[0][0], rustix::net::Shutdown::Both);
     settle(&mut ranks, "all", |ranks| ranks[0].tcp.is_quiescent());
 }
 
 /// Bodies that no peer sends.
 #[test]
-fn what_a_further_connection_cannot_carry_ends_all() {
+fn invalid_frames_on_a_further_rail_are_reported() {
     let head = |kind, length, fields: Fields| HeadBytes::new(kind, 0, &[], length, &fields);
     let of = |kind: Kind, position| Fields {
         position,
@@ -296,9 +296,9 @@ fn without_further_connections_all_goes_over_the_first() {
     assert!(ranks[0].seen.broken.is_empty());
 }
 
-// spec B9: the late rail is fenced. spec B3: what it brings has come before.
-/// A connection has a body in the middle that comes whole over another one: what is left of it
-/// comes late, when the put is complete and its place has been used again.
+// spec B9: the late rail is fenced. spec B3: its bytes have come before.
+/// A connection has a body in the middle that comes whole over another one: the rest of it comes
+/// late, when the put is complete and its place has been used again.
 #[test]
 fn nothing_old_is_written_after_the_put_is_complete() {
     const LEN: usize = 400;
@@ -375,8 +375,8 @@ fn nothing_old_is_written_after_the_put_is_complete() {
     }
 }
 
-/// A put that is longer than what may be on its way leaves room for operations of a single frame,
-/// and what is refused between its frames, or of them, is not taken for the other.
+/// A put that is longer than the window leaves room for operations of a single frame, and a refusal
+/// between its frames, or of one of them, is not taken for the other.
 #[test]
 fn short_operations_do_not_wait_for_a_transfer() {
     let long = bytes(1);

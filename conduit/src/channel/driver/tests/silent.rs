@@ -4,7 +4,7 @@ use super::*;
 use rustix::fd::AsRawFd;
 use std::time::Instant;
 
-/// From now on the system throws away whatever arrives for this socket, before it is acknowledged.
+/// From now on the system throws away all bytes for this socket, before it acknowledges them.
 pub(super) fn deafen(socket: &OwnedFd) {
     // Return 0: nothing of the packet is kept.
     let mut code = [libc::sock_filter {
@@ -74,7 +74,7 @@ fn a_black_hole_is_noticed_and_another_connection_is_used() {
     let begun = Instant::now();
     assert!(a.note(2));
     let asked = |ranks: &[&mut Rank]| ranks[0].queue.wanted.lock().as_slice() == [JobRank(1)];
-    assert!(poll_for(&mut [&mut a], 50 * LIMIT, asked), "nobody noticed");
+    assert!(poll_for(&mut [&mut a], 50 * LIMIT, asked), "not noticed");
     let after = begun.elapsed();
     assert!(after >= LIMIT, "given up after {after:?}");
     let [here, there] = pair();
@@ -101,8 +101,8 @@ fn a_black_hole_is_noticed_and_another_connection_is_used() {
     assert_eq!(b.seen.messages, 2);
 }
 
-/// What was sent has been acknowledged by the peer's host before that falls silent: nothing is on
-/// its way that could fail.
+/// The peer's host has acknowledged all bytes before it falls silent: nothing is on its way that
+/// could fail.
 #[test]
 fn a_black_hole_is_noticed_while_an_answer_is_waited_for() {
     let ([mut a, b], held) = pair_of(sizes());
@@ -125,20 +125,20 @@ fn a_black_hole_is_noticed_while_an_answer_is_waited_for() {
     }
     held.iter().for_each(deafen);
     let asked = |ranks: &[&mut Rank]| ranks[0].queue.wanted.lock().as_slice() == [JobRank(1)];
-    assert!(poll_for(&mut [&mut a], 50 * LIMIT, asked), "nobody noticed");
+    assert!(poll_for(&mut [&mut a], 50 * LIMIT, asked), "not noticed");
     drop(b);
 }
 
 /// It sleeps without an end, and nothing arrives.
 #[test]
-fn who_sleeps_notices_too() {
+fn a_sleeping_rank_notices_too() {
     let ([a, _b], held) = pair_of(sizes());
     held.iter().for_each(deafen);
     assert!(a.note(1));
     let begun = Instant::now();
     while a.queue.wanted.lock().is_empty() {
         a.tcp.sleep(None, a.tcp.epoch());
-        assert!(begun.elapsed() < 50 * LIMIT, "nobody noticed");
+        assert!(begun.elapsed() < 50 * LIMIT, "not noticed");
     }
 }
 
@@ -169,7 +169,7 @@ fn a_peer_that_makes_no_call_is_kept() {
 }
 
 #[test]
-fn with_no_limit_nobody_is_given_up() {
+fn without_a_limit_no_peer_is_given_up() {
     let ([mut a, _b], held) = pair_of(ChannelSizes {
         silent_time: Duration::ZERO,
         ..sizes()

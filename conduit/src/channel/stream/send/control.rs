@@ -1,4 +1,4 @@
-//! Control frames: what a peer learns beside the frames of the stream.
+//! Control frames: acknowledgements and news of credits, beside the frames of the stream.
 
 use super::credits::Credits;
 use crate::channel::frame::{HEADER_BYTES, HeadBytes, Kind};
@@ -7,7 +7,7 @@ use crate::channel::stream::pieces::Pieces;
 /// Bytes of a control frame, and a question and an answer of the system queue behind it.
 const CONTROL_BYTES: usize = 3 * HEADER_BYTES + Kind::Control.fields() + 2 * Kind::System.fields();
 
-/// What was taken of the peer's stream, and handled of its requests.
+/// Bytes taken of the peer's stream, and handled of its requests.
 pub(super) type Ack = (u64, u64);
 
 /// Acknowledgements and credits to report, and the frames that report them.
@@ -17,14 +17,14 @@ pub(super) struct Control {
     bytes: [u8; CONTROL_BYTES],
     at: usize,
     end: usize,
-    /// What to acknowledge, and what was acknowledged last.
+    /// The acknowledgement to write, and the one written last.
     ack: Ack,
     acked: Ack,
     is_urgent: bool,
-    /// Acknowledges also what the peer knows.
+    /// Acknowledges also without news for the peer.
     probes: bool,
-    /// This position is not acknowledged before the peer has taken the refusal of what lies there,
-    /// which ends at the second.
+    /// This position is not acknowledged before the peer has taken the refusal of the frame there;
+    /// the refusal ends at the second.
     held: Option<(u64, u64)>,
     credits: Credits,
 }
@@ -67,13 +67,13 @@ impl Control {
         (self.ack.0 - self.acked.0).max(self.ack.1 - self.acked.1)
     }
 
-    /// What is due is written next.
+    /// An acknowledgement that is due is written next.
     #[inline]
     pub(super) fn hurry(&mut self) {
         self.is_urgent |= self.due() > 0;
     }
 
-    /// A frame is written next, also if it says what the peer knows.
+    /// A frame is written next, also if it has no news for the peer.
     pub(super) fn probe(&mut self) {
         self.probes = true;
         self.is_urgent = true;
@@ -86,7 +86,7 @@ impl Control {
         self.held = Some((first, until));
     }
 
-    /// Changes what is to be reported of credits, at once if `f` says so.
+    /// Changes the news of credits, which are reported at once if `f` says so.
     #[inline]
     pub(super) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
         self.is_urgent |= f(&mut self.credits);
@@ -148,12 +148,12 @@ impl Control {
         own
     }
 
-    /// Another rail was made: what is half written is not gone on with.
+    /// Another rail was made: a half written frame is dropped.
     pub(super) fn drop_rest(&mut self) {
         self.at = self.end;
     }
 
-    /// What was written may be lost: it is reported again.
+    /// Written acknowledgements may be lost: they are reported again.
     pub(super) fn report_again(&mut self) {
         self.acked = (0, 0);
         self.credits.report_again();

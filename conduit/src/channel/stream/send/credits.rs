@@ -1,12 +1,12 @@
-//! What a peer learns of credits: beside the stream, with control frames.
+//! News of credits for a peer: beside the stream, with control frames.
 
 use crate::channel::frame::{Fields, HeadBytes, Kind};
 use argonet_am::system_queue::Frame;
 
-/// What is to be reported. Functions that change it return whether that must be written at once.
+/// News that is to be reported. Functions that change it return whether it must be written at once.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
-    /// Low bits of what was lent to the peer since the beginning, and of what was reported of that.
+    /// Low bits of the credits lent to the peer since the beginning, and of those reported to it.
     lent: u16,
     reported_lent: u16,
     /// Credits that this rank would like.
@@ -34,7 +34,7 @@ impl Credits {
         count > 0
     }
 
-    /// An epoch has ended here: that is reported with the next control frame.
+    /// An epoch has ended here; the next control frame reports it.
     pub(crate) fn end_epoch(&mut self) -> bool {
         self.epoch = true;
         false
@@ -61,7 +61,7 @@ impl Credits {
         true
     }
 
-    /// What was written may be lost. The peer repeats a question whose answer is.
+    /// Written news may be lost. The peer repeats a question if its answer is lost.
     pub(super) fn report_again(&mut self) {
         self.reported_lent = 0;
         self.asks = self.open.is_some();

@@ -1,4 +1,5 @@
-//! What follows a head: nothing, bytes that are copied, or bytes that stay where they are.
+//! The payload that follows a head: nothing, bytes that are copied, or bytes that stay where they
+//! are.
 
 use crate::channel::frame::{Fields, Kind};
 use crate::wire::UserBytes;
@@ -36,7 +37,7 @@ impl Extent {
     }
 }
 
-/// What follows a head.
+/// The payload that follows a head.
 pub(crate) enum Body<'a> {
     /// Nothing.
     Empty,

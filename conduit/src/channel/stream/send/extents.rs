@@ -43,7 +43,8 @@ impl Placed {
         self.route
     }
 
-    /// Whether it may leave the stream, as its head is not among what must be written next.
+    /// Whether it may leave the stream, as its head is not among the bytes that must be written
+    /// next.
     #[inline]
     pub(super) fn may_leave(&self, boundary: u64, stays_until: u64) -> bool {
         self.is_in_stream()
@@ -76,7 +77,7 @@ impl Extents {
         self.queue.len()
     }
 
-    /// Bytes of what is kept for them.
+    /// Bytes that are kept for them.
     pub(super) fn buffer_bytes(&self) -> usize {
         self.owned_bytes + self.queue.capacity() * size_of::<Placed>()
     }
@@ -184,7 +185,7 @@ impl Extents {
             self.queue.pop_front();
             self.next = self.next.saturating_sub(1);
         }
-        // Inside of an extent, where no frame ends, what lies before it is given up.
+        // Inside of an extent no frame ends: the bytes before it are released.
         let end = self.queue.front().map_or(taken, |p| p.at.min(taken));
         end - self.released
     }
@@ -228,7 +229,7 @@ impl Extents {
     }
 
     // spec B7: payloads are taken out of a failed rail one by one.
-    /// A rail is lost: what it carried waits for another one.
+    /// A rail is lost: payloads that it carried wait for another one.
     pub(super) fn lose(&mut self, lost: u16) {
         for placed in &mut self.queue {
             if let Route::With(rail, writes) = placed.route

@@ -1,4 +1,4 @@
-//! The sending half: the stream to a peer, of which what the peer has not taken is kept.
+//! The sending half: the stream to a peer, which keeps the bytes that the peer has not taken.
 
 mod control;
 mod credits;
@@ -23,7 +23,8 @@ use lent::Lent;
 /// Extents that one burst writes, at most.
 const BURST_EXTENTS: usize = 8;
 
-/// Bytes of extents of one burst, about: what the peer waits for is not held up for longer.
+/// Bytes of extents of one burst, about: a longer burst would hold up frames that the peer waits
+/// for.
 const BURST_BYTES: u64 = 1 << 20;
 
 /// The stream to one peer. Positions count its bytes from the beginning, over all rails.
@@ -84,7 +85,7 @@ impl SendStream {
         self.ring.used()
     }
 
-    /// Bytes of what it holds: the ring, copies, and the list of extents.
+    /// Bytes that it holds: the ring, copies, and the list of extents.
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.ring.capacity() + self.extents.buffer_bytes()
     }
@@ -99,8 +100,7 @@ impl SendStream {
         self.extents.len()
     }
 
-    /// Those of them that lie with the user. What the peer's gets are answered with is not among
-    /// them.
+    /// Those of them that lie with the user. Answers to the peer's gets are not among them.
     pub(crate) fn user_extents(&self) -> usize {
         self.extents.of_user()
     }
@@ -112,7 +112,7 @@ impl SendStream {
     }
 
     /// Up to where the peer has taken the stream and nothing is read any more. In the middle of a
-    /// burst that repeats what was taken before, that is less than what was taken.
+    /// burst that repeats bytes taken before, it is less than the bytes taken.
     #[inline]
     pub(crate) fn released(&self) -> u64 {
         self.released
@@ -217,8 +217,8 @@ impl SendStream {
         self.head += self.extents.push(begin, self.head, extent, movable);
     }
 
-    /// What to acknowledge: up to where the peer's stream was taken, and what of its requests was
-    /// handled.
+    /// Sets the next acknowledgement: the bytes taken of the peer's stream, and handled of its
+    /// requests.
     #[inline]
     pub(crate) fn set_ack(&mut self, taken: u64, handled: u64) {
         self.control.set_ack((taken, handled));
@@ -230,24 +230,24 @@ impl SendStream {
         self.control.due()
     }
 
-    /// Acknowledges with what is written next, or by itself.
+    /// Acknowledges with the next bytes written, or by itself.
     #[inline]
     pub(crate) fn ack_now(&mut self) {
         self.control.hurry();
     }
 
-    /// Has something written that the peer's host must acknowledge, if only what the peer knows.
+    /// Has a frame written that the peer's host must acknowledge, if only one without news.
     #[cold]
     pub(crate) fn probe(&mut self) {
         self.control.probe();
     }
 
-    /// The frame just added refuses what begins at `position` of the peer's stream.
+    /// The frame just added refuses the one that begins at `position` of the peer's stream.
     pub(crate) fn hold(&mut self, position: u64) {
         self.control.hold(position, self.head);
     }
 
-    /// Changes what is to be reported of credits. It is reported at once if `f` says so.
+    /// Changes the news of credits. It is reported at once if `f` says so.
     #[inline]
     pub(crate) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
         self.control.report_credits(f);
@@ -257,7 +257,7 @@ impl SendStream {
     #[inline]
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
-            // It would lie before what is left of a payload that has begun.
+            // It would lie before the rest of a payload that has begun.
             if self.own.as_ref().is_none_or(|own| !own.has_begun()) {
                 self.control.prepare(self.taken);
             }
@@ -334,7 +334,7 @@ impl SendStream {
         }
     }
 
-    /// So many bytes of the stream were written, which passes over what is beside it.
+    /// So many bytes of the stream were written; payloads beside it are passed over.
     #[inline]
     fn advance(&mut self, mut bytes: u64) {
         while let Some(placed) = self.extents.get(self.extents.next_index()) {
@@ -357,11 +357,11 @@ impl SendStream {
         self.sent += bytes;
     }
 
-    // spec B10: the peer itself acknowledges; what its host has acknowledged counts for nothing.
-    /// The peer has taken everything before `taken`. What is old is passed over.
+    // spec B10: the peer itself acknowledges; acknowledgements of its host do not count.
+    /// The peer has taken everything before `taken`. An old position is passed over.
     ///
     /// # Errors
-    /// That was never written.
+    /// `taken` lies beyond the bytes that were written.
     #[inline]
     pub(crate) fn acknowledge(&mut self, taken: u64) -> Result<(), RecordError> {
         if taken > self.written {
@@ -378,7 +378,7 @@ impl SendStream {
         Ok(())
     }
 
-    /// Gives up what the peer has taken.
+    /// Releases the bytes that the peer has taken.
     fn release(&mut self) {
         if self.taken > self.sent {
             // It had taken that from an earlier rail. In the middle of a burst the rest must
@@ -400,7 +400,7 @@ impl SendStream {
     /// Another rail was made; the peer says that it has taken everything before `received`.
     ///
     /// # Errors
-    /// That was never written, or given up.
+    /// `received` lies beyond the bytes that were written.
     pub(crate) fn resume(&mut self, received: u64) -> Result<(), RecordError> {
         if received <= self.written {
             self.own = None;

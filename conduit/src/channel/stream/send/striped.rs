@@ -1,5 +1,4 @@
-//! Payloads that leave the stream: which may, who carries them, and what becomes of them when that
-//! is lost.
+//! Payloads that leave the stream: which may, on which rail, and how they go on when that is lost.
 
 use super::SendStream;
 use super::extents::Route;
@@ -28,7 +27,7 @@ impl Claim {
         self.at > 0
     }
 
-    /// What is not written.
+    /// Bytes that are not written.
     pub(crate) fn left(&self) -> usize {
         self.head.as_bytes().len() + self.len - self.at
     }
@@ -131,7 +130,7 @@ impl SendStream {
         }
     }
 
-    /// A rail is lost: what it carried and the peer has not taken waits for another one.
+    /// A rail is lost: payloads that it carried and the peer has not taken wait for another one.
     pub(crate) fn lose_rail(&mut self, lost: u16) {
         self.extents.lose(lost);
         if self.taken > self.released {
@@ -139,7 +138,8 @@ impl SendStream {
         }
     }
 
-    /// Bytes of extents that were given up since the beginning: what large transfers have moved.
+    /// Bytes of extents that were released since the beginning: those that large transfers have
+    /// moved.
     pub(crate) fn moved(&self) -> u64 {
         self.extents.released()
     }

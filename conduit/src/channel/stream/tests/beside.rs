@@ -46,12 +46,12 @@ struct World {
     /// Shorts, in order, by number.
     shorts: Vec<u32>,
     sent_shorts: u32,
-    /// What there is to acknowledge, and what was acknowledged to the receiver last.
+    /// The next acknowledgement, and the one that the receiver got last.
     news: u64,
     acked: u64,
 }
 
-/// Copies what was written into a pipe; how much.
+/// Copies written bytes into a pipe; how much.
 fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<u8>) -> usize {
     let mut left = most;
     for piece in pieces.as_slice() {
@@ -59,7 +59,7 @@ fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<
         let is_gone = |bytes: &Vec<u8>| bytes.as_ptr_range().contains(&piece.at.cast_const());
         assert!(
             !gone.iter().any(is_gone),
-            "a source is read that was given back"
+            "a released source is read"
         );
         // SAFETY: the send stream keeps its pieces, and `sources` the users'.
         pipe.extend(unsafe { core::slice::from_raw_parts(piece.at, len) });
@@ -236,7 +236,7 @@ impl World {
             // SAFETY: no other reference to the receive stream is alive here or where it is used
             // below.
             let receive_stream = unsafe { &mut *of(self) };
-            match receive_stream.next().expect("what is sent can be used") {
+            match receive_stream.next().expect("valid frames are accepted") {
                 Next::More => return,
                 Next::Whole(frame) => {
                     let payload: Vec<u8> = if frame.beside {
@@ -403,7 +403,7 @@ impl World {
             (self.send_stream.used(), self.send_stream.extents()),
             (0, 0)
         );
-        // What is stale may still be read.
+        // Stale bytes may still be read.
         (0..2).for_each(|at| self.read(Some(at), usize::MAX));
         let is_used = |place: &Vec<u8>| place.iter().all(|byte| *byte == USED);
         assert!(
@@ -442,7 +442,7 @@ proptest! {
     // spec B3: nothing comes twice. spec B9: nothing is written late, and no source is given back
     // while it is read. spec T7: fragments come in any order.
     #[test]
-    fn puts_are_there_once_whatever_breaks(steps in proptest::collection::vec(step(), 1..150)) {
+    fn puts_are_there_once_after_any_breaks(steps in proptest::collection::vec(step(), 1..150)) {
         let mut world = World::new();
         world.send_stream.set_rails(2, true);
         steps.into_iter().for_each(|step| world.step(step));

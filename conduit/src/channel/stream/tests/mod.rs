@@ -15,7 +15,7 @@ mod beside;
 
 const LONG_BYTES: usize = 1 << 20;
 
-/// What is sent.
+/// A frame that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// A short with so many arguments.
@@ -124,7 +124,7 @@ impl End {
                 .gone
                 .iter()
                 .any(|bytes| bytes.as_ptr_range().contains(&piece.at.cast_const()));
-            assert!(!gone, "a source is read that was given back");
+            assert!(!gone, "a released source is read");
             // SAFETY: the send stream keeps its pieces, and `sources` the users'.
             let bytes = unsafe { core::slice::from_raw_parts(piece.at, len) };
             pipe.extend(bytes);
@@ -148,7 +148,7 @@ impl End {
         }
     }
 
-    /// Reads at most so many bytes from a pipe, and takes what frames that makes.
+    /// Reads at most so many bytes from a pipe, and takes their frames.
     fn read(&mut self, most: usize, pipe: &mut VecDeque<u8>) -> Result<usize, RecordError> {
         let mut pieces = Pieces::new();
         self.receive_stream.room(&mut pieces);
@@ -262,14 +262,14 @@ impl End {
         self.gone.push(bytes);
     }
 
-    /// Acknowledges what was taken to the other end.
+    /// Acknowledges taken bytes to the other end.
     fn acknowledge(&mut self) {
         self.send_stream.set_ack(self.receive_stream.taken(), 0);
         self.send_stream.ack_now();
     }
 }
 
-/// Two ends, and what was written and not read.
+/// Two ends, and the bytes that were written and not read.
 struct Pair {
     ends: [End; 2],
     pipes: [VecDeque<u8>; 2],
@@ -287,7 +287,7 @@ impl Pair {
         self.ends[from].write(most, &mut self.pipes[from])
     }
 
-    /// Sends a medium of which so many bytes, with what is before it, are written before it is
+    /// Sends a medium of which so many bytes, with the bytes before it, are written before it is
     /// copied.
     fn lend(&mut self, from: usize, len: usize, most: usize) {
         let bytes = self.ends[from].lend(len);
@@ -297,7 +297,7 @@ impl Pair {
 
     fn read(&mut self, to: usize, most: usize) -> usize {
         let read = self.ends[to].read(most, &mut self.pipes[1 - to]);
-        read.expect("what an end sends can be used")
+        read.expect("valid frames are accepted")
     }
 
     /// The connection breaks, and each end says what it had taken before the last so many frames.
@@ -311,7 +311,7 @@ impl Pair {
         }
     }
 
-    /// What each end's peer has taken.
+    /// Bytes that each end's peer has taken.
     fn received(&self) -> [u64; 2] {
         [
             self.ends[1].receive_stream.taken(),
@@ -381,8 +381,8 @@ fn every_size_of_writes_and_reads_will_do() {
 }
 
 // spec B2: frames of every kind are sent again. spec B3: also those that had arrived.
-/// The connection breaks at each byte, after the peer has read each number of bytes before it; what
-/// the peer says it has received is as of then, or of the beginning.
+/// The connection breaks at each byte, after the peer has read each number of bytes before it; the
+/// peer reports its received bytes as of then, or as of the beginning.
 #[test]
 fn a_connection_that_breaks_anywhere_is_replayed() {
     let (_, bytes) = loaded();
@@ -426,7 +426,7 @@ fn old_news_and_new_news_cross() {
 }
 
 #[test]
-fn what_no_peer_can_say_is_refused() {
+fn impossible_positions_are_refused() {
     let (mut pair, bytes) = loaded();
     let wrote = pair.write(0, 20) as u64;
     let send_stream = &mut pair.ends[0].send_stream;
@@ -435,7 +435,7 @@ fn what_no_peer_can_say_is_refused() {
         Err(RecordError::Account { .. })
     ));
     assert!(send_stream.resume(bytes as u64).is_err());
-    // A gap in the stream, and one that begins inside of what was taken.
+    // A gap in the stream, and a frame that begins inside of bytes taken before.
     for from in [1, 150, 1 << 31] {
         let (mut pair, _) = loaded();
         pair.write(0, usize::MAX);

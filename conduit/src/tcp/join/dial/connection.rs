@@ -1,14 +1,14 @@
-//! One connection of a pair: what state it is in.
+//! The state of one connection of a pair.
 
 use super::super::handshake::{Refused, Verdict};
 use super::error::Failure;
 use super::peer::{Action, Attempt, Decision, Pair};
 use super::{DialConfig, Peer};
 
-/// Who looks so much later than there is something to do was away, ns.
+/// A rank that looks so much later than there is something to do was away, ns.
 const ABSENT_NS: u64 = 250_000_000;
 
-/// What became of one address, by its index.
+/// Attempts at one address, by its index.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tries {
     pub(super) count: u32,
@@ -78,7 +78,7 @@ impl Connection {
             attempt: 0,
             abandoned: None,
             tries: vec![Tries::default(); count],
-            // Further connections begin at further addresses: that is what they are for.
+            // Further connections begin at further addresses, so that they use other interfaces.
             address: usize::from(number) % count.max(1),
             in_round: 0,
             rounds: 0,
@@ -122,8 +122,8 @@ impl Connection {
     }
 
     /// Notes that the rank looks. Time for which it did not, although there was something to do, is
-    /// no time in which the peer was out of reach: a program that computes for a minute finds what
-    /// happened in the first seconds of it.
+    /// no time in which the peer was out of reach: a program that computes for a minute learns of
+    /// events in the first seconds of it.
     fn look(&mut self, now_ns: u64) {
         let due_ns = match self.state {
             State::Due { at_ns } => at_ns,
@@ -301,7 +301,7 @@ impl Connection {
         }
         self.drop_attempt();
         let replaces = self.incarnation();
-        // Above all that either has tried, so that whatever of those still arrives is stale.
+        // Above all that either has tried, so that every one of those that still arrives is stale.
         self.up(self.highest.max(incarnation));
         Decision::Accept {
             incarnation: self.used,

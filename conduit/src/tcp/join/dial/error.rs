@@ -1,4 +1,4 @@
-//! What went wrong, in words.
+//! The errors of dialing, in words.
 
 use super::super::handshake::Refused;
 use argonet_base::JobRank;
@@ -39,7 +39,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What became of one address.
+/// Attempts at one address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tried {
     /// The address; as an index where the machine says it.

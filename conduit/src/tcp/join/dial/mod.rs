@@ -1,8 +1,7 @@
 //! When to connect to a peer, where to, and when to give up.
 //!
 //! A [`Peer`] is the machine of one peer. It owns no socket, clock or source of chance: it takes
-//! times, what became of attempts, and connections that the peer has made, and says what to do
-//! next.
+//! times, outcomes of attempts, and connections that the peer has made, and says what to do next.
 //!
 //! | verb | |
 //! | --- | --- |
@@ -21,8 +20,8 @@
 //! * **A peer that does not poll** is not unreachable: its kernel takes the connection, and no
 //!   process answers. Such an attempt is made anew after a while, at the next address, and does not
 //!   bring the end nearer.
-//! * **A rank that does not poll itself** finds out late what happened. Time for which it did not
-//!   look does not count.
+//! * **A rank that does not poll itself** learns late of events. Time for which it did not look
+//!   does not count.
 //! * **Crossing**: when both connect at the same time, the connection that the higher rank makes
 //!   stays. It refuses the other only while its own is about to be answered, so that a rank that
 //!   can be reached in one direction alone is reached.

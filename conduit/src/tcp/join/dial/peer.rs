@@ -8,7 +8,7 @@ use argonet_base::JobRank;
 use core::fmt;
 use core::net::SocketAddr;
 
-/// Who it is about.
+/// The two ranks of a connection, and the peer's addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pair {
     /// This rank.
@@ -30,7 +30,7 @@ pub struct Attempt {
     pub number: u32,
 }
 
-/// What is to be done.
+/// The next step of the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Connect to the peer's address of this index, and say in the handshake which incarnation it
@@ -40,7 +40,7 @@ pub enum Action {
         attempt: Attempt,
         /// Index of the address.
         address: usize,
-        /// What the handshake says.
+        /// The incarnation that the handshake says.
         incarnation: u64,
     },
     /// Close the socket of this attempt.
@@ -189,7 +189,7 @@ impl Peer {
             .and_then(Connection::incarnation)
     }
 
-    /// What became of the peer's addresses since the connection was last up.
+    /// Attempts at the peer's addresses since the connection was last up.
     #[must_use]
     pub fn tried(&self, connection: u16, addresses: &[SocketAddr]) -> Vec<Tried> {
         let Some(connection) = self.used().nth(usize::from(connection)) else {

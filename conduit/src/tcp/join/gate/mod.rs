@@ -1,12 +1,12 @@
 //! How many connections may wait to prove who they are, and for how long.
 //!
 //! A connection is *unknown* from when it is accepted until its handshake is done. At most
-//! [`GateLimits::most`] are at a time, each for [`GateLimits::deadline_ns`] whatever it sends. When
-//! all places are taken, one from an address of the job takes that of the oldest from elsewhere;
-//! when all are from addresses of the job, new ones wait in the kernel's queue. So who is not on a
-//! host of the job cannot keep the job's ranks out.
+//! [`GateLimits::most`] are at a time, each for [`GateLimits::deadline_ns`], also if it sends
+//! bytes. When all places are taken, one from an address of the job takes that of the oldest from
+//! elsewhere; when all are from addresses of the job, new ones wait in the kernel's queue. So
+//! strangers on other hosts cannot keep the job's ranks out.
 //!
-//! No socket and no clock: it takes addresses and times, and says what to drop.
+//! No socket and no clock: it takes addresses and times, and names the connections to drop.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use super::handshake::Refused;
 use super::wait::Place;
 use core::net::IpAddr;
 
-/// What a gate allows.
+/// Limits of a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GateLimits {
     /// Unknown connections at a time.
@@ -35,7 +35,7 @@ impl Default for GateLimits {
     }
 }
 
-/// What becomes of a connection that was just accepted.
+/// The gate's decision on a connection that was just accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// It may begin.
@@ -174,7 +174,7 @@ impl Gate {
         self.taken
     }
 
-    /// What it has counted.
+    /// Its counts.
     #[must_use]
     pub const fn counts(&self) -> GateCounts {
         self.counts

@@ -26,7 +26,7 @@ fn admitted(admission: Admission) -> Place {
 }
 
 #[test]
-fn it_is_64_for_two_seconds() {
+fn a_gate_has_64_places_for_two_seconds() {
     let mut gate = Gate::new(GateLimits::default(), []);
     for n in 0..64 {
         admitted(gate.admit(u64::from(n), address(n)));
@@ -58,7 +58,7 @@ fn the_job_comes_first() {
     }
     assert!(!gate.is_open());
     assert_eq!(gate.admit(11, address(2)), Admission::Full);
-    // What has gone does not come back, and does not take another's place away.
+    // A connection that has gone does not come back, and does not take another's place away.
     gate.leave(first, Left::Proven);
     assert_eq!(gate.unknown(), 3);
     gate.leave(second, Left::Proven);
@@ -109,8 +109,8 @@ fn each_reason_has_its_count() {
 }
 
 proptest! {
-    /// Whatever comes and goes: no connection stays beyond the deadline, none from the job gives
-    /// way, all are counted.
+    /// For any sequence of arrivals and departures: no connection stays beyond the deadline, none
+    /// from the job gives way, all are counted.
     #[test]
     fn a_gate_keeps_its_promises(
         most in 1u32..6,

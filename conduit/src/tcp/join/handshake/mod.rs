@@ -1,5 +1,4 @@
-//! What a connection proves before anything else on it is read: that both ends hold the job's key,
-//! now.
+//! Proves, before anything else on a connection is read, that both ends hold the job's key now.
 //!
 //! ```text
 //! connector                                acceptor
@@ -13,7 +12,8 @@
 //! before, so both nonces and both ranks, the number of the connection, its incarnation and the
 //! sequence numbers of both ends. So
 //!
-//! * who has no key gets no byte out of an acceptor: already the first message must carry a code;
+//! * a stranger without the key gets no byte out of an acceptor: already the first message must
+//!   carry a code;
 //! * an old first message gets a challenge with a new nonce and nothing else: no state of the
 //!   acceptor changes before the proof;
 //! * an old challenge or verdict does not fit the connector's new nonce;
@@ -143,8 +143,8 @@ impl Handshake {
         }
     }
 
-    /// Takes bytes that arrived: how many it used, and where it stands. What it does not use comes
-    /// after the handshake or after the user's decision. Without bytes it only says where it
+    /// Takes bytes that arrived: how many it used, and where it stands. Unused bytes belong to the
+    /// time after the handshake or after the user's decision. Without bytes it only says where it
     /// stands.
     ///
     /// # Errors
@@ -175,8 +175,8 @@ impl Handshake {
         }
     }
 
-    /// How many bytes it takes next at most: the rest of one message. Who reads no more from a
-    /// socket than that leaves there what comes after the handshake.
+    /// How many bytes it takes next at most: the rest of one message. A caller that reads no more
+    /// than that from a socket leaves there the bytes after the handshake.
     #[must_use]
     pub fn wanted(&self) -> usize {
         let message = match self.step {
@@ -190,7 +190,7 @@ impl Handshake {
     }
 
     /// The acceptor takes the connection, after [`Progress::Peer`], under the incarnation that the
-    /// peer has said. `received` is what it reports to the peer.
+    /// peer has said. `received` is reported to the peer.
     ///
     /// # Panics
     /// If it does not stand at [`Progress::Peer`].
@@ -221,13 +221,13 @@ impl Handshake {
     /// # Panics
     /// If it does not stand at [`Progress::Peer`], or if the verdict accepts.
     pub fn refuse(&mut self, verdict: Verdict, incarnation: u64) {
-        assert!(matches!(self.step, Step::Decide(_)), "nobody to refuse");
+        assert!(matches!(self.step, Step::Decide(_)), "no peer to refuse");
         assert_ne!(verdict, Verdict::Accepted, "that is no refusal");
         self.step = Step::Declined;
         self.say_verdict(verdict, incarnation, 0);
     }
 
-    /// What is to be sent.
+    /// Bytes that are to be sent.
     #[must_use]
     pub fn to_send(&self) -> &[u8] {
         &self.transcript[self.out.clone()]
@@ -238,7 +238,7 @@ impl Handshake {
         self.out.start = (self.out.start + count).min(self.out.end);
     }
 
-    /// Looks at what is there.
+    /// Checks the bytes that are there.
     fn advance(&mut self) -> Result<(), Refused> {
         match self.step {
             Step::Open => {
@@ -270,7 +270,8 @@ impl Handshake {
         Ok(())
     }
 
-    /// Whole fields only: who could try the job's identity byte by byte would soon have it.
+    /// Whole fields only: a stranger that could try the job's identity byte by byte would soon have
+    /// it.
     fn check_prefix(&self) -> Result<(), Refused> {
         let open = &self.transcript[OPEN];
         if self.filled >= MAGIC_END && open[..MAGIC_END] != MAGIC {
@@ -308,7 +309,7 @@ impl Handshake {
         Open::read_from_bytes(&self.transcript[OPEN]).expect("as long as the range")
     }
 
-    /// What the connector has said, once it is proved.
+    /// The connector's message, once it is proved.
     fn connector(&self) -> Hello {
         let open = self.open();
         Hello {
@@ -319,7 +320,7 @@ impl Handshake {
         }
     }
 
-    /// What the acceptor has said, once it is proved.
+    /// The acceptor's message, once it is proved.
     fn verdict(&self) -> Result<Hello, Refused> {
         let Role::Connector { me, peer } = self.role else {
             unreachable!("only connectors wait for a verdict");

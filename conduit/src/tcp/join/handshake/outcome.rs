@@ -1,19 +1,19 @@
-//! What a handshake is about, and how it ends.
+//! The ends of a handshake, and its outcomes.
 
 use super::wire::Verdict;
 use argonet_base::JobRank;
 
-/// What one end of a connection says about itself.
+/// Data of one end of a connection, as it says them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
-    /// Who it is.
+    /// Its rank.
     pub rank: JobRank,
     /// Which of the connections between the two ranks, from 0.
     pub connection: u16,
     /// The how-manieth connection of this number; both ends have the same when the handshake is
     /// done.
     pub incarnation: u64,
-    /// The last sequence number that this end has taken from the other: what comes after it is sent
+    /// The last sequence number that this end has taken from the other: bytes after it are sent
     /// again.
     pub received: u64,
 }
@@ -27,7 +27,7 @@ pub enum Progress {
     /// [`Handshake::answer`](super::Handshake::answer) or
     /// [`Handshake::refuse`](super::Handshake::refuse).
     Peer(Hello),
-    /// This is the other end. What arrives from now on is for the user of the connection.
+    /// This is the other end. Bytes that arrive from now on are for the user of the connection.
     Done(Hello),
 }
 

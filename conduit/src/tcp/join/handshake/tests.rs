@@ -31,7 +31,7 @@ fn acceptor(n: u8) -> Handshake {
     Handshake::accept(&key(), JobRank(5), 8, nonce(n))
 }
 
-/// Carries what one end has to say to the other, in pieces of `piece` bytes.
+/// Carries the bytes of one end to the other, in pieces of `piece` bytes.
 fn carry(from: &mut Handshake, to: &mut Handshake, piece: usize) -> Result<Progress, Refused> {
     while !from.to_send().is_empty() {
         let bytes = from.to_send();
@@ -43,7 +43,7 @@ fn carry(from: &mut Handshake, to: &mut Handshake, piece: usize) -> Result<Progr
     to.take(&[]).map(|(_, progress)| progress)
 }
 
-/// Takes what an end has to say.
+/// Takes the bytes that an end sends.
 fn said(end: &mut Handshake) -> Vec<u8> {
     let bytes = end.to_send().to_vec();
     end.sent(bytes.len());
@@ -113,7 +113,7 @@ fn a_refusal_arrives_with_its_reason() {
     }
 }
 
-/// What comes after the handshake is left where it is, in both directions and whatever it is.
+/// Any bytes after the handshake are left where they are, in both directions.
 #[test]
 fn nothing_beyond_the_handshake_is_taken() {
     let [open, challenge, proof, verdict] = genuine(1);
@@ -140,7 +140,7 @@ fn nothing_beyond_the_handshake_is_taken() {
 }
 
 /// Gives an acceptor with this nonce these bytes.
-fn tell_acceptor(n: u8, bytes: &[u8]) -> Result<Progress, Refused> {
+fn give_acceptor(n: u8, bytes: &[u8]) -> Result<Progress, Refused> {
     acceptor(n).take(bytes).map(|(_, progress)| progress)
 }
 
@@ -154,7 +154,7 @@ fn no_bit_of_any_message_may_change() {
     };
     for bit in 0..open.len() * 8 {
         assert!(
-            tell_acceptor(2, &flipped(&open, bit)).is_err(),
+            give_acceptor(2, &flipped(&open, bit)).is_err(),
             "open {bit}"
         );
     }
@@ -164,7 +164,7 @@ fn no_bit_of_any_message_may_change() {
     }
     for bit in 0..proof.len() * 8 {
         let bytes = [open.clone(), flipped(&proof, bit)].concat();
-        assert_eq!(tell_acceptor(2, &bytes), Err(Refused::Proof), "proof {bit}");
+        assert_eq!(give_acceptor(2, &bytes), Err(Refused::Proof), "proof {bit}");
     }
     for bit in 0..verdict.len() * 8 {
         let bytes = [challenge.clone(), flipped(&verdict, bit)].concat();
@@ -180,9 +180,9 @@ fn no_bit_of_any_message_may_change() {
 fn a_recorded_handshake_is_worth_nothing() {
     let [open, challenge, proof, verdict] = genuine(1);
     // To another connection of the same acceptor: a challenge, and no more.
-    assert_eq!(tell_acceptor(3, &open), Ok(Progress::More));
+    assert_eq!(give_acceptor(3, &open), Ok(Progress::More));
     let bytes = [open.clone(), proof].concat();
-    assert_eq!(tell_acceptor(3, &bytes), Err(Refused::Proof));
+    assert_eq!(give_acceptor(3, &bytes), Err(Refused::Proof));
     // To another connection of the same connector.
     assert_eq!(connector(4).take(&challenge), Err(Refused::Proof));
     // A new challenge and the old verdict.
@@ -193,7 +193,7 @@ fn a_recorded_handshake_is_worth_nothing() {
 }
 
 #[test]
-fn what_an_end_says_cannot_be_said_back_to_it() {
+fn an_end_refuses_its_own_messages() {
     let (mut c, mut a) = (connector(1), acceptor(2));
     let open = said(&mut c);
     assert_eq!(connector(1).take(&open), Err(Refused::Proof));
@@ -230,7 +230,7 @@ fn a_wrong_key_gets_no_answer_and_gives_none() {
 }
 
 #[test]
-fn what_it_is_not_is_told_as_early_as_it_can_be() {
+fn invalid_bytes_are_refused_as_early_as_possible() {
     let [open, ..] = genuine(1);
     let with = |at: usize, bytes: &[u8]| {
         let mut open = open.clone();
@@ -334,7 +334,7 @@ fn ten_megabytes_of_noise_are_refused() {
 }
 
 proptest! {
-    /// Whatever replaces a part of any message: neither end takes the other for a peer.
+    /// Neither end takes the other for a peer after any bytes replace a part of any message.
     #[test]
     fn no_message_can_be_forged(
         which in 0usize..4,

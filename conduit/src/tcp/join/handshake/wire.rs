@@ -23,7 +23,7 @@ use static_assertions::const_assert_eq;
 use zerocopy::byteorder::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// What every connection begins with.
+/// The first bytes of every connection.
 pub(super) const MAGIC: [u8; 8] = *b"argotcp\n";
 /// The version of the handshake and of the frames after it.
 pub(super) const VERSION: u16 = 1;
@@ -83,7 +83,7 @@ const_assert_eq!(NONCE_BYTES + CODE_BYTES, CHALLENGE.end - CHALLENGE.start);
 const_assert_eq!(CODE_BYTES, PROOF.end - PROOF.start);
 const_assert_eq!(size_of::<Answer>(), VERDICT.end - VERDICT.start);
 
-/// What an acceptor says to a peer that has proved to be of the job.
+/// The acceptor's answer to a peer that has proved to be of the job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub enum Verdict {

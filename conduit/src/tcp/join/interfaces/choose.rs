@@ -15,7 +15,7 @@ pub enum InterfaceError {
         setting: &'static str,
         /// The part.
         item: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// This host has no such interface.
@@ -25,9 +25,9 @@ pub enum InterfaceError {
         setting: &'static str,
         /// The host.
         host: String,
-        /// What was wanted.
+        /// The item of the wish.
         item: String,
-        /// What there is.
+        /// The interfaces that there are.
         existing: String,
     },
     /// It has, but it is of no use now.
@@ -37,9 +37,9 @@ pub enum InterfaceError {
         setting: &'static str,
         /// The host.
         host: String,
-        /// What was wanted.
+        /// The item of the wish.
         item: String,
-        /// What there is.
+        /// The interfaces that there are.
         existing: String,
     },
     /// Nothing was wished, and nothing there is fit to lead to other hosts.
@@ -50,7 +50,7 @@ pub enum InterfaceError {
     None {
         /// The host.
         host: String,
-        /// What there is.
+        /// The interfaces that there are.
         existing: String,
     },
     /// The system does not list its interfaces.
@@ -58,7 +58,7 @@ pub enum InterfaceError {
     List {
         /// The host.
         host: String,
-        /// What the system said.
+        /// The system's error.
         cause: String,
     },
 }
@@ -67,7 +67,7 @@ pub enum InterfaceError {
 /// `one_host` says that the job has no other.
 ///
 /// # Errors
-/// [`InterfaceError`]; it lists what there is.
+/// [`InterfaceError`]; it lists the interfaces that there are.
 pub fn choose(
     existing: &[Interface],
     wish: &Wish,
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(names("10.0.0.0/8", 0, false), [eth0[0], "ib0 10.3.0.7"]);
         assert_eq!(names("10.1.0.0", 0, true), [eth0[0]]);
         assert_eq!(names("eth0,10.1.0.7", 0, false), eth0);
-        // What is named is used, whatever it is.
+        // A named interface is used, of any kind.
         assert_eq!(
             names("lo,docker0", 0, false),
             ["lo 127.0.0.1", "docker0 172.17.0.1"]
@@ -260,10 +260,10 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_told_with_what_does() {
+    fn an_unusable_interface_is_reported_with_all_interfaces() {
         let all = "it has lo (127.0.0.1/8, loopback), eth0 (10.1.0.7/16), eth0 (fd00::7/64), eth1 (10.2.0.7/16, down), ib0 \
                    (10.3.0.7/16), docker0 (172.17.0.1/16, of containers or virtual machines)";
-        for (list, told) in [
+        for (list, fault) in [
             ("eth0,eth7", "node7 has no interface \"eth7\""),
             ("10.9.0.0/16", "node7 has no interface \"10.9.0.0/16\""),
             ("10.9.0.1", "node7 has no interface \"10.9.0.1\""),
@@ -271,7 +271,7 @@ mod tests {
             ("10.2.0.0/16", "\"10.2.0.0/16\" is down on node7"),
         ] {
             let text = error(&host(), list, false);
-            assert!(text.contains(told) && text.contains(all), "{list}: {text}");
+            assert!(text.contains(fault) && text.contains(all), "{list}: {text}");
         }
         let lonely = &host()[..1];
         let text = error(lonely, "", false);

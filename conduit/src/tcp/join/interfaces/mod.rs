@@ -2,7 +2,7 @@
 //!
 //! Without a wish all that are up, apart from loopback and those of containers and virtual
 //! machines; a job of one host uses loopback. A wish ([`Wish::parse`]) names interfaces, or subnets
-//! that they have addresses in, and may limit their number. What is named is used whatever it is,
+//! that they have addresses in, and may limit their number. A named interface of any kind is used,
 //! as long as it is up.
 
 mod choose;
@@ -27,11 +27,11 @@ pub struct Interface {
     pub prefix: u8,
     /// Whether it is up and has a carrier.
     pub up: bool,
-    /// What it is.
+    /// Its kind.
     pub kind: InterfaceKind,
 }
 
-/// What an interface is, as far as that matters here.
+/// Kinds of interfaces, as far as they matter here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InterfaceKind {
     /// It leads to other hosts.

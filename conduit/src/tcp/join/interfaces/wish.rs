@@ -1,4 +1,4 @@
-//! What a user writes in `ARGONET_TCP_INTERFACES`, or as a subnet in `GASNET_WORKERIP`.
+//! The value of `ARGONET_TCP_INTERFACES`, or a subnet in `GASNET_WORKERIP`.
 
 use super::InterfaceError;
 use core::fmt;
@@ -92,7 +92,7 @@ impl Wish {
     /// is the variable that has it.
     ///
     /// # Errors
-    /// [`InterfaceError::Malformed`] names the part, and says what it should be.
+    /// [`InterfaceError::Malformed`] names the part, and the form that it should have.
     pub fn parse(setting: &'static str, list: &str, most: usize) -> Result<Self, InterfaceError> {
         let items = if list.trim().is_empty() {
             Vec::new()
@@ -170,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
-        for (list, told) in [
+    fn parse_errors_name_the_setting_and_the_fault() {
+        for (list, fault) in [
             ("eth0,,eth1", "nothing between two commas"),
             ("eth0,", "nothing between two commas"),
             ("10.0.0.0/33", "bits from 0 to 32"),
@@ -186,7 +186,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert!(
-                text.contains(told) && text.starts_with("GASNET_WORKERIP: "),
+                text.contains(fault) && text.starts_with("GASNET_WORKERIP: "),
                 "{list}: {text}"
             );
         }

@@ -1,4 +1,4 @@
-//! The driver over real sockets on loopback. Time is what the tests say it is.
+//! The driver over real sockets on loopback. The tests set the time.
 
 mod rig;
 mod service;
@@ -29,7 +29,7 @@ fn two_ranks_meet() {
     assert_eq!((a.connection, b.connection), (0, 0));
     // Frames begin where the handshake ends.
     same_bytes(&a.socket, &b.socket);
-    // Each end was fenced before the other could learn what it had received.
+    // Each end was fenced before the other could learn its received position.
     assert_eq!(cluster.nodes[0].user.fences, [(1, 0)]);
     assert_eq!(cluster.nodes[1].user.fences, [(0, 0)]);
     // Asked again, nothing happens.
@@ -151,7 +151,7 @@ fn attempts_wait_for_room() {
 }
 
 #[test]
-fn an_unreachable_rank_is_told_with_its_host_and_addresses() {
+fn an_unreachable_rank_is_reported_with_its_host_and_addresses() {
     let mut cluster = Cluster::new(2, JoinConfig::default());
     let gone = cluster.kill(1);
     cluster.ask(0, 1, 0);
@@ -191,7 +191,7 @@ fn the_higher_of_two_addresses_is_found_when_the_first_is_dead() {
 }
 
 #[test]
-fn ports_are_those_of_the_range_and_a_full_range_is_told() {
+fn ports_are_those_of_the_range_and_a_full_range_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let config = |ports| JoinConfig {
@@ -202,11 +202,11 @@ fn ports_are_those_of_the_range_and_a_full_range_is_told() {
     let join =
         |ports, interfaces| Joiner::new(config(ports), key.clone(), JobRank(3), 4, interfaces);
     let text = join(port..=port, vec![loopback()]).unwrap_err().to_string();
-    let told = format!(
+    let reason = format!(
         "rank 3 cannot listen on 127.0.0.1 of lo: all ports from {port} to {port} are in use"
     );
     assert!(
-        text.contains(&told) && text.contains("ARGONET_TCP_PORTS"),
+        text.contains(&reason) && text.contains("ARGONET_TCP_PORTS"),
         "{text}"
     );
     let wide = join(port..=u16::MAX, vec![loopback()]).unwrap();
@@ -248,7 +248,7 @@ fn ranks_meet_over_every_interface() {
     }
 }
 
-/// It listens on what was chosen and nowhere else.
+/// It listens on the chosen interfaces and nowhere else.
 #[test]
 fn it_listens_on_the_chosen_interfaces_only() {
     let cluster = Cluster::new(1, JoinConfig::default());

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(super) const MS: u64 = 1_000_000;
 pub(super) const S: u64 = 1_000 * MS;
 
-/// What no test comes near unless it hangs.
+/// A time that no test comes near unless it hangs.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
 pub(super) fn key() -> JobKey {
@@ -85,7 +85,7 @@ pub(super) struct Node {
 
 pub(super) struct Cluster {
     pub(super) nodes: Vec<Node>,
-    /// What the joiners take for the time; goes on as real time does, and by what tests add.
+    /// The joiners' time; goes on as real time does, and by the time that tests add.
     pub(super) now_ns: u64,
     last: Instant,
 }
@@ -215,7 +215,7 @@ pub(super) fn pass(cluster: &Cluster) {
     );
 }
 
-/// What one end sends is what the other takes, from the first byte, both ways.
+/// The other end takes the bytes that one end sends, from the first byte, both ways.
 pub(super) fn same_bytes(a: &OwnedFd, b: &OwnedFd) {
     for (from, to, text) in [(a, b, b"frames"), (b, a, b"answer")] {
         assert_eq!(rustix::net::send(from, text, SendFlags::NOSIGNAL), Ok(6));

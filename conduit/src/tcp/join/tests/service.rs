@@ -72,13 +72,12 @@ fn threads_that_sleep_on_the_descriptor_are_woken() {
     assert!(a.next(&|_, _| 0).unwrap().is_none());
 }
 
-/// What is wished while others are taken rings once, for the next look.
+/// A wish made while others are taken makes the descriptor readable once, for the next look.
 #[test]
-fn nothing_rings_when_nothing_is_wished() {
+fn the_descriptor_is_not_readable_without_a_wish() {
     const ROUNDS: u32 = 2000;
     let [a, _b] = pair();
-    // Both threads count what they have done; they spin, as what is looked for lies between two
-    // instructions.
+    // Both threads count their steps; they spin, as the race lies between two instructions.
     let counts = [AtomicU32::new(0), AtomicU32::new(0)];
     let meet = |me: usize, count: u32| {
         counts[me].store(count, Ordering::SeqCst);
@@ -119,7 +118,7 @@ fn nothing_rings_when_nothing_is_wished() {
 
 /// Asked for again after it was given, it was lost.
 #[test]
-fn what_is_wanted_again_is_made_again() {
+fn a_connection_wanted_again_is_made_again() {
     let [a, b] = pair();
     b.want(JobRank(0), 0);
     let mut last = 0;
@@ -153,7 +152,7 @@ fn the_end_of_waiting_comes_through_the_descriptor() {
     }
 }
 
-/// Who wishes may hold a lock that a fence waits for.
+/// The thread that wishes may hold a lock that a fence waits for.
 #[test]
 fn wishes_may_be_made_while_a_fence_waits() {
     let [a, b] = pair();

@@ -1,4 +1,4 @@
-//! Who comes to a rank's door and has no business there: the job goes on.
+//! Strangers that connect to a rank: the job goes on.
 
 use super::super::gate::{GateCounts, GateLimits};
 use super::super::*;
@@ -28,7 +28,7 @@ fn they_meet(cluster: &mut Cluster) {
     same_bytes(a, b);
 }
 
-/// Goes on until the stream is closed by the other side. Yields what it said before.
+/// Goes on until the stream is closed by the other side. Yields its messages before that.
 fn until_closed(cluster: &mut Cluster, stream: &mut TcpStream) -> Vec<u8> {
     stream.set_nonblocking(true).unwrap();
     let mut said = Vec::new();
@@ -132,7 +132,7 @@ fn a_replayed_handshake_changes_nothing() {
     same_bytes(&a.user.joined[0].socket, &b.user.joined[0].socket);
 }
 
-/// A genuine connector that goes away after each byte of what it has to say.
+/// A genuine connector that goes away after each byte of its messages.
 #[test]
 fn half_a_handshake_of_every_length_changes_nothing() {
     const OPEN: usize = 116;
@@ -238,7 +238,7 @@ fn when_all_places_are_the_jobs_the_rest_waits() {
     assert_eq!(
         counts(&cluster, 1).seen,
         4,
-        "the rest waits, and nobody spins"
+        "the rest waits, and no thread spins"
     );
     drop(strangers);
     cluster.until("the rank is served", |nodes| {
@@ -291,10 +291,10 @@ fn noise_does_not_disturb() {
     assert!(cluster.nodes.iter().all(|n| n.user.unreachable.is_empty()));
 }
 
-/// Who proves to be of the job and then talks nonsense has a connection: the nonsense is for the
-/// frames' parser.
+/// A peer that proves to be of the job and then talks nonsense has a connection: the nonsense is
+/// for the frames' parser.
 #[test]
-fn what_comes_after_a_valid_handshake_is_left_for_the_frames() {
+fn bytes_after_a_valid_handshake_are_left_for_the_frames() {
     let mut cluster = Cluster::new(2, JoinConfig::default());
     let mut stream = TcpStream::connect(address(&cluster, 1)).unwrap();
     stream.set_nonblocking(true).unwrap();

@@ -21,7 +21,7 @@ fn limited(threshold: u32) -> Descriptor {
 }
 
 #[test]
-fn a_handle_of_what_is_gone_is_not_that_of_what_came_after() {
+fn a_released_handle_is_not_that_of_a_later_descriptor() {
     let table = Table::new(RANK, 1);
     let old = table.bind(nowhere(), 8, Descriptor::SILENT).unwrap();
     table.release(old).unwrap();
@@ -33,12 +33,12 @@ fn a_handle_of_what_is_gone_is_not_that_of_what_came_after() {
     refuses!(table.release(old), NicError::BadHandle { .. });
     refuses!(table.len(old), NicError::BadHandle { .. });
     assert_eq!(table.len(new).unwrap(), 16);
-    // What was refused is not under way.
+    // A refused operation is not under way.
     table.release(new).unwrap();
 }
 
 #[test]
-fn what_is_under_way_keeps_its_descriptor() {
+fn operations_under_way_keep_their_descriptor() {
     let table = Table::new(RANK, 1);
     let handle = table.bind(nowhere(), 8, Descriptor::SILENT).unwrap();
     let [first, second] = [(); 2].map(|()| table.begin(handle, part(0, 8)).unwrap());
@@ -51,10 +51,10 @@ fn what_is_under_way_keeps_its_descriptor() {
     table.release(handle).unwrap();
 }
 
-/// Threads begin what they can; as many as may be do, the last to end releases, and the place is
-/// used again.
+/// Threads begin as many operations as they can; as many as may be do, the last to end releases,
+/// and the place is used again.
 #[test]
-fn the_last_of_many_threads_releases_and_nobody_else() {
+fn only_the_last_of_many_threads_releases() {
     const TIMES: u32 = 500;
     let table = Table::new(RANK, 2);
     for round in 0..TIMES {

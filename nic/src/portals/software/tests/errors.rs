@@ -1,4 +1,4 @@
-//! Every call refuses what its text says, once each, and changes nothing.
+//! Every call returns each error of its text once, and changes nothing.
 
 use super::{ARENA, Pair, bind, exactly, memory};
 use crate::portals::{
@@ -32,7 +32,7 @@ fn queues_and_counters() {
         NicError::BadHandle { .. }
     );
     // The portal has it; then an entry, then a descriptor.
-    refuses!(nic.queue_free(pair.told), NicError::InUse { .. });
+    refuses!(nic.queue_free(pair.target_queue), NicError::InUse { .. });
     let queue = Some(more[1]);
     let entry = pair.attach(
         Position::Tail,
@@ -147,7 +147,8 @@ fn entries() {
     let pair = Pair::new();
     let nic = &pair.b;
     let attach = |portal, position, matching: Matching, at: NonNull<u8>, len, entry| {
-        // SAFETY: what is not refused is in the buffers, which live as long as the interface.
+        // SAFETY: memory that is not refused is in the buffers, which live as long as the
+        // interface.
         unsafe { nic.attach(portal, position, matching, at, len, entry) }
     };
     let (at, any) = (memory(nic, 0), exactly(1));
@@ -198,9 +199,9 @@ fn entries() {
         NicError::Invalid { .. }
     );
     let source = Some(JobRank(2));
-    let of_nobody = Matching { source, ..any };
+    let of_no_rank = Matching { source, ..any };
     refuses!(
-        attach(pair.portal, Position::Tail, of_nobody, at, 8, open_entry),
+        attach(pair.portal, Position::Tail, of_no_rank, at, 8, open_entry),
         NicError::BadRank { .. }
     );
     refuses!(

@@ -18,7 +18,7 @@ fn receive(pair: &Pair) -> Entry {
         },
         auto_unlink: true,
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     }
 }
@@ -30,7 +30,7 @@ fn the_events_of_an_operation_are_in_order() {
         threshold: Some(2),
         auto_unlink: true,
         events: BOTH,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     // Below and above the size up to which data is moved under the lock.
@@ -40,20 +40,21 @@ fn the_events_of_an_operation_are_in_order() {
         a.put_region(pair.from, part(0, len), Ack::Event, pair.target(1, 0), 5)
             .unwrap();
         assert_eq!(kinds(a, pair.queue), [SendStart, SendEnd, Acked]);
-        let told = drain(&pair.b, pair.told);
+        let events = drain(&pair.b, pair.target_queue);
         assert_eq!(
-            told.iter().map(|e| e.kind).collect::<Vec<_>>(),
+            events.iter().map(|e| e.kind).collect::<Vec<_>>(),
             [PutStart, PutEnd]
         );
         assert!(
-            told.iter()
+            events
+                .iter()
                 .all(|e| e.header == 5 && e.requested_bytes == len)
         );
         a.get_region(pair.from, part(0, len), pair.target(1, 0))
             .unwrap();
         assert_eq!(kinds(a, pair.queue), [ReplyStart, ReplyEnd]);
         let get = [EventKind::GetStart, EventKind::GetEnd, Unlink];
-        assert_eq!(kinds(&pair.b, pair.told), get);
+        assert_eq!(kinds(&pair.b, pair.target_queue), get);
         a.put_region(pair.from, part(0, len), Ack::Event, pair.target(1, 0), 0)
             .unwrap();
         assert_eq!(drain(a, pair.queue)[2].outcome, Outcome::NoMatch);
@@ -77,8 +78,8 @@ fn receive_buffers_fill_in_order_and_leave() {
             .put_region(pair.from, part(0, 80), Ack::None, target, u64::from(n))
             .unwrap();
     }
-    let told = drain(&pair.b, pair.told);
-    let seen: Vec<_> = told
+    let events = drain(&pair.b, pair.target_queue);
+    let seen: Vec<_> = events
         .iter()
         .map(|e| (e.kind, e.object, e.offset_bytes))
         .collect();
@@ -106,7 +107,7 @@ fn a_catch_basin_stays_behind_buffers_that_come_back() {
         gets: false,
         truncate: true,
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         user: 99,
         ..Entry::OPEN
     };
@@ -118,12 +119,12 @@ fn a_catch_basin_stays_behind_buffers_that_come_back() {
                 .put_region(pair.from, part(0, 80), Ack::None, pair.target(1, 0), 0)
                 .unwrap();
         }
-        let told = drain(&pair.b, pair.told);
+        let events = drain(&pair.b, pair.target_queue);
         assert_eq!(
-            told.iter().map(|e| e.kind).collect::<Vec<_>>(),
+            events.iter().map(|e| e.kind).collect::<Vec<_>>(),
             [PutEnd, PutEnd, Unlink, PutEnd]
         );
-        let last = told[3];
+        let last = events[3];
         assert_eq!(
             (last.user, last.moved_bytes, last.requested_bytes),
             (99, 0, 80)
@@ -132,11 +133,11 @@ fn a_catch_basin_stays_behind_buffers_that_come_back() {
 }
 
 #[test]
-fn a_full_queue_tells_how_much_is_missing_and_goes_on() {
+fn a_full_queue_reports_the_number_of_missing_events_and_goes_on() {
     let pair = Pair::with(FaultRules::default(), PortalOptions::default(), 4);
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, 256, entry);
@@ -148,32 +149,32 @@ fn a_full_queue_tells_how_much_is_missing_and_goes_on() {
     (0..7).for_each(put);
     let headers = |count: usize| -> Vec<u64> {
         (0..count)
-            .map(|_| pair.b.queue_get(pair.told).unwrap().unwrap().header)
+            .map(|_| pair.b.queue_get(pair.target_queue).unwrap().unwrap().header)
             .collect()
     };
     assert_eq!(headers(2), [0, 1]);
-    // Room again, behind what is missing.
+    // Room again, behind the missing events.
     put(7);
     assert_eq!(headers(2), [2, 3]);
-    let missing = pair.b.queue_get(pair.told);
+    let missing = pair.b.queue_get(pair.target_queue);
     assert!(
         matches!(missing, Err(NicError::EventsDropped { count: 3, .. })),
         "{missing:?}"
     );
     assert_eq!(headers(1), [7]);
-    assert_eq!(pair.b.queue_get(pair.told).unwrap(), None);
+    assert_eq!(pair.b.queue_get(pair.target_queue).unwrap(), None);
     assert_eq!(pair.b.status(Register::EventsDropped), 3);
     // Its data was not dropped.
     assert_eq!(pair.b.status(Register::Drops), 0);
 }
 
 #[test]
-fn flow_control_gives_back_what_does_not_fit() {
+fn flow_control_gives_back_messages_without_room() {
     let options = PortalOptions { flow_control: true };
     let pair = Pair::with(FaultRules::default(), options, 8);
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, ARENA_PART, entry);
@@ -197,17 +198,20 @@ fn flow_control_gives_back_what_does_not_fit() {
     let (done, full) = fill();
     assert_eq!(full, Outcome::Disabled);
     assert_eq!(put(8, 1), Outcome::Refused);
-    let told = kinds(&pair.b, pair.told);
-    assert_eq!(told[..done], vec![PutEnd; done]);
-    assert_eq!(told[done..], [EventKind::Disabled]);
+    let kinds_seen = kinds(&pair.b, pair.target_queue);
+    assert_eq!(kinds_seen[..done], vec![PutEnd; done]);
+    assert_eq!(kinds_seen[done..], [EventKind::Disabled]);
     pair.b.portal_enable(pair.portal, true).unwrap();
     // All room that was kept is there again.
     assert_eq!(fill(), (done, Outcome::Disabled));
-    assert_eq!(kinds(&pair.b, pair.told).len(), done + 1);
+    assert_eq!(kinds(&pair.b, pair.target_queue).len(), done + 1);
     pair.b.portal_enable(pair.portal, true).unwrap();
     assert_eq!(put(8, 1), Outcome::Done);
     assert_eq!(put(8, 2), Outcome::Disabled);
-    assert_eq!(kinds(&pair.b, pair.told), [PutEnd, EventKind::Disabled]);
+    assert_eq!(
+        kinds(&pair.b, pair.target_queue),
+        [PutEnd, EventKind::Disabled]
+    );
     assert_eq!(pair.b.status(Register::EventsDropped), 0);
 }
 

@@ -12,7 +12,7 @@ use argonet_base::JobRank;
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-/// Errors that this interface has no reason for: it has all features, and what is put whole is
+/// Errors that this interface has no reason for: it has all features, and a whole descriptor is
 /// never outside of itself.
 const NEVER: [(&str, &str); 4] = [
     ("attach", "Unsupported"),
@@ -21,7 +21,7 @@ const NEVER: [(&str, &str); 4] = [
     ("put", "OutOfRange"),
 ];
 
-/// What only operations for other hosts answer; `tests/portals4/away.rs` has both.
+/// Errors of operations for other hosts alone; `tests/portals4/away.rs` has both.
 const AWAY: [&str; 2] = ["NoSpace", "Unreachable"];
 const OPERATIONS: [&str; 6] = [
     "atomic",
@@ -32,12 +32,12 @@ const OPERATIONS: [&str; 6] = [
     "put_region",
 ];
 
-/// What calls have answered.
+/// Errors that calls have returned.
 #[derive(Default)]
 struct Seen(BTreeSet<(String, String)>);
 
 impl Seen {
-    /// Notes what a call was refused with.
+    /// Records the error that a call was refused with.
     fn refused<T>(&mut self, call: &str, answer: Result<T, NicError>) {
         let Err(error) = answer else {
             panic!("{call} was not refused");
@@ -100,7 +100,7 @@ fn queues(seen: &mut Seen) {
     }
     seen.refused("queue_alloc", nic.queue_alloc(4));
     seen.refused("queue_free", nic.queue_free(gone));
-    seen.refused("queue_free", nic.queue_free(pair.told));
+    seen.refused("queue_free", nic.queue_free(pair.target_queue));
     seen.refused("queue_get", nic.queue_get(gone));
     seen.refused("queue_poll", nic.queue_poll(&[gone]));
     seen.refused("queue_is_empty", nic.queue_is_empty(gone));
@@ -108,7 +108,7 @@ fn queues(seen: &mut Seen) {
     seen.refused("queue_wait", nic.queue_wait(&[gone], soon, &|| false));
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, 256, entry);
@@ -123,10 +123,10 @@ fn queues(seen: &mut Seen) {
         // Those that found room come first.
         let refused = (0..100).find_map(|_| take().err());
         seen.refused(call, refused.map_or(Ok(()), Err));
-        while !matches!(nic.queue_get(pair.told), Ok(None)) {}
+        while !matches!(nic.queue_get(pair.target_queue), Ok(None)) {}
     };
-    lose("queue_get", &|| nic.queue_get(pair.told).map(drop));
-    lose("queue_poll", &|| nic.queue_poll(&[pair.told]).map(drop));
+    lose("queue_get", &|| nic.queue_get(pair.target_queue).map(drop));
+    lose("queue_poll", &|| nic.queue_poll(&[pair.target_queue]).map(drop));
 }
 
 fn counters(seen: &mut Seen) {
@@ -178,7 +178,8 @@ fn entries(seen: &mut Seen) {
     let nic = &pair.b;
     let mut attach = |portal, matching: Matching, len, entry| {
         let at = memory(nic, 0);
-        // SAFETY: what is not refused is in the buffers, which live as long as the interface.
+        // SAFETY: memory that is not refused is in the buffers, which live as long as the
+        // interface.
         let attached = unsafe { nic.attach(portal, Position::Tail, matching, at, len, entry) };
         seen.refused("attach", attached);
     };
@@ -197,11 +198,11 @@ fn entries(seen: &mut Seen) {
     };
     attach(pair.portal, exactly(1), 8, for_nothing);
     let source = Some(JobRank(2));
-    let of_nobody = Matching {
+    let of_no_rank = Matching {
         source,
         ..exactly(1)
     };
-    attach(pair.portal, of_nobody, 8, open_entry);
+    attach(pair.portal, of_no_rank, 8, open_entry);
     attach(pair.portal, exactly(1), ARENA + 1, open_entry);
     let entry = pair.attach(Position::Tail, exactly(1), 0, 8, open_entry);
     for _ in 1..64 {
@@ -250,7 +251,7 @@ fn descriptors(seen: &mut Seen) {
     let put = nic.put_region(pair.from, part(0, 8), Ack::Event, pair.target(1, 0), 0);
     put.unwrap();
     seen.refused("release", nic.release(pair.from));
-    // What faults may hold back has no answer when the call returns.
+    // An operation that faults may hold back has no answer when the call returns.
     let target = pair.target(1, 0);
     let put = nic.put_answered(pair.from, part(0, 8), target, 0);
     seen.refused("put_answered", put);
@@ -265,8 +266,8 @@ fn descriptors(seen: &mut Seen) {
 /// An operation of so many bytes from a place of a descriptor, acknowledged or not.
 type Call<'a> = &'a dyn Fn(DescriptorHandle, u64, u64, Ack, Target) -> Result<(), NicError>;
 
-/// What all operations refuse: descriptors that are gone, parts outside of them, targets that are
-/// not there, more operations than there may be.
+/// Errors of all operations: descriptors that are gone, parts outside of them, targets that are not
+/// there, more operations than there may be.
 fn refusals(seen: &mut Seen, name: &str, is_whole: bool, nic: &Software, call: Call<'_>) {
     let silent = Descriptor::SILENT;
     let plain = bind(nic, 0, 64, silent);

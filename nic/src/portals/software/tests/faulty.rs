@@ -18,14 +18,14 @@ fn pair(rules: FaultRules) -> Pair {
     let pair = Pair::with(rules, PortalOptions::default(), 256);
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, 4096, entry);
     pair
 }
 
-/// Puts with headers 0, 1, ...; what arrived in which order, and how the answers were.
+/// Puts with headers 0, 1, ...; returns the headers in the order of arrival, and the answers.
 fn puts(pair: &Pair, count: u64) -> (Vec<u64>, Vec<Outcome>) {
     let mut answers = Vec::new();
     let mut look = || {
@@ -42,12 +42,12 @@ fn puts(pair: &Pair, count: u64) -> (Vec<u64>, Vec<Outcome>) {
         look();
     }
     while look() < count as usize {}
-    let told = drain(&pair.b, pair.told);
-    (told.iter().map(|e| e.header).collect(), answers)
+    let events = drain(&pair.b, pair.target_queue);
+    (events.iter().map(|e| e.header).collect(), answers)
 }
 
 #[test]
-fn what_is_delayed_comes_in_order() {
+fn delayed_operations_arrive_in_order() {
     let delay = 300_000;
     let pair = pair(FaultRules { delay, ..rules(1) });
     let (arrived, answers) = puts(&pair, 200);
@@ -73,7 +73,7 @@ fn a_slow_target_answers_late() {
             .put_region(pair.from, part(0, 8), Ack::Event, target, 0)
             .unwrap();
         // The data is there whenever the answer comes.
-        assert!(pair.b.queue_get(pair.told).unwrap().is_some());
+        assert!(pair.b.queue_get(pair.target_queue).unwrap().is_some());
         late += u32::from(drain_once(&pair) == 0);
     }
     assert!((20..90).contains(&late), "{late} of 100 answers were late");
@@ -108,7 +108,7 @@ fn portals_overtake_each_other_and_are_in_order_themselves() {
         .unwrap();
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         user: 1,
         ..Entry::OPEN
     };
@@ -134,11 +134,14 @@ fn portals_overtake_each_other_and_are_in_order_themselves() {
     while answered < 100 {
         answered += drain(&pair.a, pair.queue).len();
     }
-    let told: Vec<_> = drain(&pair.b, pair.told).iter().map(|e| e.header).collect();
-    assert_eq!(told.len(), 100);
-    assert!(!told.is_sorted(), "nothing overtook anything");
+    let headers: Vec<_> = drain(&pair.b, pair.target_queue)
+        .iter()
+        .map(|e| e.header)
+        .collect();
+    assert_eq!(headers.len(), 100);
+    assert!(!headers.is_sorted(), "nothing overtook anything");
     for parity in 0..2 {
-        assert!(told.iter().filter(|h| *h % 2 == parity).is_sorted());
+        assert!(headers.iter().filter(|h| *h % 2 == parity).is_sorted());
     }
 }
 
@@ -168,7 +171,7 @@ fn nothing_matches_and_queues_are_full_by_chance() {
     }
     let (mut there, mut missing) = (0, 0);
     loop {
-        match pair.b.queue_get(pair.told) {
+        match pair.b.queue_get(pair.target_queue) {
             Ok(Some(_)) => there += 1,
             Err(NicError::EventsDropped { count, .. }) => missing += count,
             Ok(None) => break,

@@ -1,4 +1,4 @@
-//! Whatever a peer writes into the file, calls return: with garbage, an error or an outcome, but no
+//! Calls return with any bytes of a peer in the file: with garbage, an error or an outcome, but no
 //! panic, and no access outside of the file.
 
 use super::super::records::entry;
@@ -36,7 +36,7 @@ proptest! {
         len in prop::sample::select(vec![0_u64, 8, 5000]),
     ) {
         let pair = Pair::new();
-        let entry = Entry { events: END, queue: Some(pair.told), ..Entry::OPEN };
+        let entry = Entry { events: END, queue: Some(pair.target_queue), ..Entry::OPEN };
         let handle = pair.attach(Position::Tail, exactly(1), 0, 4096, entry);
         pair.attach(Position::Tail, exactly(2), 0, 4096, Entry::OPEN);
         let layout = pair.a.layout();
@@ -54,18 +54,18 @@ proptest! {
         }
         for _ in 0..20 {
             let _ = pair.a.queue_get(pair.queue);
-            let _ = pair.b.queue_get(pair.told);
+            let _ = pair.b.queue_get(pair.target_queue);
         }
         let _ = pair.b.unlink(handle);
         let _ = pair.b.unlink(EntryHandle::from_bits(1));
         let _ = pair.b.portal_enable(pair.portal, false);
         let _ = pair.b.counter_alloc();
-        let _ = pair.b.queue_free(pair.told);
+        let _ = pair.b.queue_free(pair.target_queue);
     }
 }
 
 #[test]
-fn a_list_without_an_end_is_told() {
+fn a_list_without_an_end_is_reported() {
     let pair = Pair::new();
     let handle = pair.attach(Position::Tail, exactly(1), 0, 4096, Entry::OPEN);
     let layout = pair.a.layout();
@@ -80,7 +80,7 @@ fn a_list_without_an_end_is_told() {
 }
 
 #[test]
-fn a_lock_of_nobody_is_broken() {
+fn a_lock_without_an_owner_is_broken() {
     let pair = Pair::new();
     pair.attach(
         Position::Tail,
@@ -88,7 +88,7 @@ fn a_lock_of_nobody_is_broken() {
         0,
         4096,
         Entry {
-            queue: Some(pair.told),
+            queue: Some(pair.target_queue),
             ..Entry::OPEN
         },
     );
@@ -107,7 +107,7 @@ fn an_event_of_no_kind_is_an_error_once() {
     let pair = Pair::new();
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, 4096, entry);
@@ -115,15 +115,15 @@ fn an_event_of_no_kind_is_an_error_once() {
         .put_region(pair.from, part(0, 8), Ack::None, pair.target(1, 0), 0)
         .unwrap();
     // The first event, as its position says.
-    let first = pair.a.layout().event(1, pair.told.index, 0);
+    let first = pair.a.layout().event(1, pair.target_queue.index, 0);
     pair.a.poke(first, 1 << 32 | 0xff);
-    let first = pair.b.queue_get(pair.told);
+    let first = pair.b.queue_get(pair.target_queue);
     assert!(matches!(first, Err(NicError::Corrupt { .. })), "{first:?}");
-    assert_eq!(pair.b.queue_get(pair.told).unwrap(), None);
+    assert_eq!(pair.b.queue_get(pair.target_queue).unwrap(), None);
 }
 
 #[test]
-fn what_a_living_rank_has_announced_keeps_its_entry() {
+fn an_announcement_of_a_living_rank_keeps_its_entry() {
     let pair = Pair::new();
     let entry = pair.attach(Position::Tail, exactly(1), 0, 4096, Entry::OPEN);
     let place = pair.a.layout().slot(0, 3);
@@ -150,13 +150,13 @@ fn what_a_living_rank_has_announced_keeps_its_entry() {
 }
 
 #[test]
-fn an_entry_leaves_when_the_last_operation_has_ended_whoever_died() {
+fn an_entry_leaves_after_its_last_operation_although_a_peer_died() {
     let pair = Pair::new();
     let entry = Entry {
         threshold: Some(1),
         auto_unlink: true,
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     let handle = pair.attach(Position::Tail, exactly(1), 0, 4096, entry);
@@ -173,10 +173,10 @@ fn an_entry_leaves_when_the_last_operation_has_ended_whoever_died() {
     pair.a
         .put_region(pair.from, part(0, 8), Ack::None, pair.target(1, 0), 0)
         .unwrap();
-    let told =
+    let outcomes =
         |events: Vec<Event>| -> Vec<_> { events.iter().map(|e| (e.kind, e.outcome)).collect() };
     assert_eq!(
-        told(drain(&pair.b, pair.told)),
+        outcomes(drain(&pair.b, pair.target_queue)),
         [(EventKind::PutEnd, Outcome::Done)]
     );
     let busy = pair.b.unlink(handle);
@@ -188,7 +188,7 @@ fn an_entry_leaves_when_the_last_operation_has_ended_whoever_died() {
         (EventKind::PutEnd, Outcome::PeerDied),
         (EventKind::Unlink, Outcome::Done),
     ];
-    assert_eq!(told(drain(&pair.b, pair.told)), ended);
+    assert_eq!(outcomes(drain(&pair.b, pair.target_queue)), ended);
     assert!(matches!(
         pair.b.unlink(handle),
         Err(NicError::BadHandle { .. })

@@ -1,11 +1,11 @@
-//! Tests of the software interface, with several of them in one process. What needs processes that
-//! die is in `tests/killed.rs`.
+//! Tests of the software interface, with several of them in one process. `tests/killed.rs` has the
+//! tests with processes that die.
 
 macro_rules! refuses {
     ($call:expr, $error:pat) => {{
         let result = $call;
         assert!(matches!(result, Err($error)), "{result:?}");
-        // Every error says whose it is.
+        // Every error names its rank.
         let text = result.unwrap_err().to_string();
         assert!(text.contains("rank"), "{text}");
     }};
@@ -87,7 +87,7 @@ struct Pair {
     queue: Queue,
     from: DescriptorHandle,
     /// Of rank 1.
-    told: Queue,
+    target_queue: Queue,
     portal: PortalIndex,
 }
 
@@ -101,8 +101,8 @@ impl Pair {
         let a = open(&file, config(2), 0, rules);
         let b = open(&file, config(2), 1, FaultRules::default());
         let queue = a.queue_alloc(256).unwrap();
-        let told = b.queue_alloc(events).unwrap();
-        let portal = b.portal_alloc(options, Some(told), None).unwrap();
+        let target_queue = b.queue_alloc(events).unwrap();
+        let portal = b.portal_alloc(options, Some(target_queue), None).unwrap();
         let descriptor = Descriptor {
             events: BOTH,
             queue: Some(queue),
@@ -114,7 +114,7 @@ impl Pair {
             b,
             queue,
             from,
-            told,
+            target_queue,
             portal,
         }
     }

@@ -127,7 +127,7 @@ struct Model {
     list: Vec<Known>,
     enabled: bool,
     attached: usize,
-    /// What the memory of the target holds.
+    /// The contents of the target's memory.
     memory: Vec<u8>,
     sent: u8,
 }
@@ -162,7 +162,7 @@ impl Model {
             auto_unlink: flags & 16 != 0,
             threshold: threshold.filter(|_| flags & 32 != 0),
             events: BOTH,
-            queue: (!silent).then_some(self.pair.told),
+            queue: (!silent).then_some(self.pair.target_queue),
             user: self.attached as u64,
             ..Entry::OPEN
         };
@@ -199,7 +199,7 @@ impl Model {
         self.list.insert(index, known);
     }
 
-    /// What a message does, by the model: outcome, bytes, events of the target (kind, user,
+    /// The effect of a message, by the model: outcome, bytes, events of the target (kind, user,
     /// offset).
     fn expect(&mut self, get: bool, bits: u64, len: u64, offset: u64) -> Expected {
         if !self.enabled {
@@ -262,22 +262,23 @@ impl Model {
             self.memory[range].copy_from_slice(&pattern[..moved]);
             vec![EventKind::SendStart, EventKind::SendEnd, EventKind::Ack]
         };
-        let told = drain(a, self.pair.queue);
-        assert_eq!(told.iter().map(|e| e.kind).collect::<Vec<_>>(), mine);
-        let last = told.last().unwrap();
+        let events = drain(a, self.pair.queue);
+        assert_eq!(events.iter().map(|e| e.kind).collect::<Vec<_>>(), mine);
+        let last = events.last().unwrap();
         assert_eq!(
             (last.outcome, last.moved_bytes),
             (expected.outcome, expected.moved)
         );
         assert_eq!((last.bits, last.requested_bytes), (bits, len));
-        let told = drain(&self.pair.b, self.pair.told);
-        let seen: Vec<_> = told
+        let events = drain(&self.pair.b, self.pair.target_queue);
+        let seen: Vec<_> = events
             .iter()
             .map(|e| (e.kind, e.user, e.offset_bytes))
             .collect();
         assert_eq!(seen, expected.events);
         assert!(
-            told.iter()
+            events
+                .iter()
                 .all(|e| e.link == last.link && e.peer == JobRank(0))
         );
     }

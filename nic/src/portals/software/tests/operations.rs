@@ -68,13 +68,13 @@ fn a_rank_is_a_target_of_its_own() {
 fn atomic_operations_change_and_fetch() {
     let pair = Pair::new();
     // One entry that reports nothing, one that reports ends: both ways to a target.
-    let told = Entry {
+    let reporting = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 64, 64, Entry::OPEN);
-    pair.attach(Position::Tail, exactly(2), 64, 64, told);
+    pair.attach(Position::Tail, exactly(2), 64, 64, reporting);
     let answer = bind(
         &pair.a,
         1024,
@@ -135,7 +135,10 @@ fn atomic_operations_change_and_fetch() {
     assert_eq!(fetch(1, AtomicOp::Sum, 0), (10, 11));
     assert_eq!(fetch(2, AtomicOp::CompareSwap, 10), (11, 11));
     assert_eq!(fetch(2, AtomicOp::CompareSwap, 11), (11, 1));
-    let kinds: Vec<_> = drain(&pair.b, pair.told).iter().map(|e| e.kind).collect();
+    let kinds: Vec<_> = drain(&pair.b, pair.target_queue)
+        .iter()
+        .map(|e| e.kind)
+        .collect();
     assert_eq!(kinds, [EventKind::AtomicEnd; 3]);
     let counted = (
         pair.a.status(Register::Direct),

@@ -100,7 +100,7 @@ fn descriptors_and_operations() {
         put(plain, part(0, 8), Ack::Count, target),
         NicError::Invalid { .. }
     );
-    // What is refused does not count as begun.
+    // A refused operation does not count as begun.
     refuses!(
         put(once, part(0, 8), Ack::Event, target),
         NicError::Invalid { .. }

@@ -22,10 +22,10 @@ fn a_target_that_only_computes_is_written_read_and_counted_up() {
     let portal = b
         .portal_alloc(PortalOptions::default(), None, None)
         .unwrap();
-    let told = b.queue_alloc(256).unwrap();
+    let target_queue = b.queue_alloc(256).unwrap();
     let noisy = Entry {
         events: END,
-        queue: Some(told),
+        queue: Some(target_queue),
         ..Entry::OPEN
     };
     for (bits, entry) in [(1, Entry::OPEN), (2, noisy)] {
@@ -85,7 +85,7 @@ fn a_target_that_only_computes_is_written_read_and_counted_up() {
     // The target's events waited in its queue; events that did not fit were counted.
     let mut there = 0;
     let missing = loop {
-        match b.queue_get(told) {
+        match b.queue_get(target_queue) {
             Ok(event) => there += u64::from(event.is_some()),
             Err(NicError::EventsDropped { count, .. }) => break count,
             Err(error) => panic!("{error}"),
@@ -120,8 +120,8 @@ fn many_senders_and_buffers_that_come_back() {
     let file = file();
     let b = open(&file, sizes, 0, FaultRules::default());
     let options = PortalOptions { flow_control: true };
-    let told = b.queue_alloc(256).unwrap();
-    let portal = b.portal_alloc(options, Some(told), None).unwrap();
+    let target_queue = b.queue_alloc(256).unwrap();
+    let portal = b.portal_alloc(options, Some(target_queue), None).unwrap();
     let other = b
         .portal_alloc(PortalOptions::default(), None, None)
         .unwrap();
@@ -132,7 +132,7 @@ fn many_senders_and_buffers_that_come_back() {
         },
         auto_unlink: true,
         events: END,
-        queue: Some(told),
+        queue: Some(target_queue),
         ..Entry::OPEN
     };
     const SIZE: u64 = 64 << 10;
@@ -159,7 +159,7 @@ fn many_senders_and_buffers_that_come_back() {
                 };
                 let from = bind(&a, 0, ARENA, descriptor);
                 for n in 1..=EACH {
-                    // Lengths below and above what is moved under the lock.
+                    // Lengths below and above the limit of moves under the lock.
                     let len = if n % 3 == 0 { 8000 } else { 8 + n % 100 };
                     write(&a, 0, &vec![(n % 251) as u8; len as usize]);
                     let target = Target {
@@ -207,7 +207,7 @@ fn many_senders_and_buffers_that_come_back() {
                 begun.elapsed().as_secs() < TOO_LONG,
                 "stuck: {last:?} have come"
             );
-            let Some(event) = b.queue_get(told).unwrap() else {
+            let Some(event) = b.queue_get(target_queue).unwrap() else {
                 b.portal_enable(portal, true).unwrap();
                 continue;
             };
@@ -245,17 +245,17 @@ fn threads_take_each_event_once() {
     let pair = Pair::with(FaultRules::default(), PortalOptions::default(), 8);
     let entry = Entry {
         events: END,
-        queue: Some(pair.told),
+        queue: Some(pair.target_queue),
         ..Entry::OPEN
     };
     pair.attach(Position::Tail, exactly(1), 0, 64, entry);
-    // Immediate data of what was taken.
+    // Immediate data of the events that were taken.
     let [count, sum] = [(); 2].map(|()| AtomicU64::new(0));
     std::thread::scope(|scope| {
         for _ in 0..READERS {
             scope.spawn(|| {
                 while count.load(Ordering::Relaxed) < EVENTS {
-                    if let Some(event) = pair.b.queue_get(pair.told).unwrap() {
+                    if let Some(event) = pair.b.queue_get(pair.target_queue).unwrap() {
                         count.fetch_add(1, Ordering::Relaxed);
                         sum.fetch_add(event.header, Ordering::Relaxed);
                     }

@@ -85,14 +85,14 @@ fn each_address_has_its_tries() {
         tried: peer.tried(0, &addresses),
     };
     let text = error.to_string();
-    for told in [
+    for part in [
         "rank 0 cannot reach rank 7 on node3, connection 0, for 0.0 s: ",
         "10.0.0.1:1 tried 3 times, last: Connection refused (os error 111); 10.0.0.2:2 tried 3 times, last: closed before",
         "ARGONET_TCP_INTERFACES",
     ] {
-        assert!(text.contains(told), "{text}");
+        assert!(text.contains(part), "{text}");
     }
-    // It stays given up for who asks, and not for the peer itself.
+    // It stays given up for this rank's questions, and not for the peer itself.
     peer.ask(now_ns, pair(0, 7, 2), 0);
     assert_eq!(peer.poll_timeout(), None);
     let decision = peer.incoming(&config, now_ns, pair(0, 7, 2), &hello(7, 1));

@@ -29,7 +29,7 @@ fn hello(rank: u32, incarnation: u64) -> Hello {
     }
 }
 
-/// The next attempt, at whatever time it is due.
+/// The next attempt, at the time when it is due.
 fn next(peer: &mut Peer, now_ns: &mut u64) -> (Attempt, usize, u64) {
     *now_ns = peer.poll_timeout().expect("something is due").max(*now_ns);
     match peer.poll_action(&DialConfig::default(), *now_ns) {
@@ -46,7 +46,7 @@ const REFUSED: Failure = Failure::System(111);
 
 /// spec T1: on demand.
 #[test]
-fn nothing_happens_before_somebody_asks() {
+fn no_attempt_begins_before_a_connection_is_asked_for() {
     let config = DialConfig::default();
     let mut peer = Peer::default();
     assert!(!peer.is_used() && peer.poll_timeout().is_none());
@@ -131,7 +131,7 @@ fn a_higher_rank_whose_own_attempt_gets_nowhere_takes_the_others() {
 }
 
 #[test]
-fn what_is_stale_is_refused_and_its_sender_goes_beyond() {
+fn a_stale_incarnation_is_refused_and_its_sender_goes_beyond() {
     let config = DialConfig::default();
     let mut peer = Peer::default();
     let pair_of = pair(1, 0, 1);
@@ -160,7 +160,7 @@ fn what_is_stale_is_refused_and_its_sender_goes_beyond() {
             }
         );
     }
-    // What the sender does with that.
+    // The sender goes beyond it.
     let mut sender = Peer::default();
     sender.ask(0, pair(0, 1, 1), 0);
     let mut now_ns = 0;
@@ -241,9 +241,10 @@ fn an_attempt_that_was_abandoned_changes_nothing() {
     assert_ne!(next(&mut peer, &mut now_ns).0, attempt);
 }
 
-/// This rank computes for a minute after each look: what it finds then has not lasted for a minute.
+/// This rank computes for a minute after each look: a failure found then has not lasted for a
+/// minute.
 #[test]
-fn time_for_which_nobody_looked_does_not_count() {
+fn time_without_a_look_does_not_count() {
     let config = DialConfig::default();
     let mut peer = Peer::default();
     peer.ask(0, pair(0, 1, 1), 0);

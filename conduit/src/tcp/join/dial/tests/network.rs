@@ -48,10 +48,11 @@ fn a_silent_address_is_left_for_the_next() {
     world.assert_joined(0);
 }
 
-/// spec T1, by 3,000 seeds: whichever rank asks when, whatever address leads where at first,
-/// whatever is reset: when the faults are over both ends have the same connection, and keep it.
+/// spec T1, by 3,000 seeds that choose which rank asks when, where addresses lead at first, and
+/// which connections are reset: when the faults are over both ends have the same connection, and
+/// keep it.
 #[test]
-fn both_ends_agree_in_the_end_whatever_happens() {
+fn both_ends_agree_after_any_faults() {
     let seeds = std::env::var("ARGONET_SIM_SEEDS")
         .ok()
         .and_then(|n| n.parse().ok());

@@ -61,7 +61,7 @@ struct Stream {
     connector: usize,
     attempt: Attempt,
     incarnation: u64,
-    /// What the acceptor said.
+    /// The acceptor's decision.
     decision: Option<Decision>,
     broken: bool,
 }
@@ -146,7 +146,7 @@ impl World {
                 world.ends[end].deaf_until_ns = world.below(12 * S);
             }
         }
-        // One direction and address stays good, whatever the rest is.
+        // One address of one direction stays good.
         let (end, address) = (
             world.below(2) as usize,
             world.below(addresses as u64) as usize,
@@ -157,7 +157,7 @@ impl World {
             let first = world.below(2) as usize;
             let at_ns = world.below(100 * MS);
             world.ask(at_ns, first, connection);
-            // Who can connect must want to. Often both do, within a round trip or so.
+            // The end that can connect must want to. Often both do, within a round trip or so.
             let bound = if world.chance(2) { 3 * MS } else { 2 * S };
             let after = world.below(bound);
             world.ask(at_ns + after, 1 - first, connection);
@@ -257,7 +257,7 @@ impl World {
     }
 
     fn handle(&mut self, event: Event) {
-        // Who does not poll hears of it later.
+        // An end that does not poll hears of it later.
         if let Some(end) = self.hearer(event)
             && self.ends[end].deaf_until_ns > self.now_ns
         {

@@ -1,4 +1,4 @@
-//! What becomes of the streams between the two ranks.
+//! The streams between the two ranks.
 
 use super::super::super::super::handshake::{Hello, Refused, Verdict};
 use super::*;
@@ -33,7 +33,7 @@ impl World {
             Way::Swallows => {}
         }
         if self.faults && self.chance(3) {
-            // At any point of the handshake, or of what comes after.
+            // At any point of the handshake, or after it.
             let at_ns = self.now_ns
                 + if self.chance(2) {
                     self.below(5 * MS)
