@@ -58,6 +58,7 @@ pub struct Am<A: Global> {
 }
 
 /// The view of a handler: where the message comes from, its payload, and the way to reply once.
+///
 /// There is no way to start anything else.
 ///
 /// ```
@@ -232,8 +233,9 @@ impl<A: Global> Am<A> {
         }
     }
 
-    /// Name under which it is registered. See the example of
-    /// [`Builder::am`](crate::Builder::am).
+    /// Name under which it is registered.
+    ///
+    /// See the example of [`Builder::am`](crate::Builder::am).
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -325,8 +327,9 @@ impl<M: Threading> World<M> {
         Ok(())
     }
 
-    /// Sends a short active message: its handler runs at `to` during a later poll there. Waits,
-    /// polling, only while `to` has no room. Messages between two ranks arrive in order.
+    /// Sends a short active message: its handler runs at `to` during a later poll there.
+    ///
+    /// Waits, polling, only while `to` has no room. Messages between two ranks arrive in order.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -396,9 +399,10 @@ impl<M: Threading> World<M> {
     }
 
     /// Sends a long active message: the values are written to `dst`, whose rank then runs the
-    /// handler, with the values as its payload. Of any length: above
-    /// [`Limits::long`](crate::Limits::long) the values are put first, and a message follows when
-    /// they lie there.
+    /// handler, with the values as its payload.
+    ///
+    /// Of any length: above [`Limits::long`](crate::Limits::long) the values are put first, and a
+    /// message follows when they lie there.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};

@@ -30,8 +30,9 @@ pub trait Atomic: Global + AtomicWord {}
 
 impl<T: Global + AtomicWord> Atomic for T {}
 
-/// The integers among them, whose bits have operations too. See the example of
-/// [`World::fetch_add`].
+/// The integers among them, whose bits have operations too.
+///
+/// See the example of [`World::fetch_add`].
 pub trait AtomicInteger: Atomic {}
 
 impl AtomicInteger for u32 {}
@@ -110,31 +111,48 @@ impl<M: Threading> World<M> {
         /// assert_eq!(world.atomic_load(p).unwrap(), 8);
         /// ```
         fetch_add = FetchAdd;
-        /// Subtracts; integers wrap around. See the example of [`fetch_add`](Self::fetch_add).
+        /// Subtracts; integers wrap around.
+        ///
+        /// See the example of [`fetch_add`](Self::fetch_add).
         fetch_sub = FetchSub;
-        /// Multiplies; integers wrap around. See the example of [`fetch_add`](Self::fetch_add).
+        /// Multiplies; integers wrap around.
+        ///
+        /// See the example of [`fetch_add`](Self::fetch_add).
         fetch_mul = FetchMult;
-        /// Keeps the smaller value. Where either is a NaN, `value` is taken. See the example of
+        /// Keeps the smaller value.
+        ///
+        /// Where either is a NaN, `value` is taken. See the example of
         /// [`fetch_add`](Self::fetch_add).
         fetch_min = FetchMin;
-        /// Keeps the larger value. Where either is a NaN, `value` is taken. See the example of
+        /// Keeps the larger value.
+        ///
+        /// Where either is a NaN, `value` is taken. See the example of
         /// [`fetch_add`](Self::fetch_add).
         fetch_max = FetchMax;
-        /// Replaces the value. See the example of [`fetch_add`](Self::fetch_add).
+        /// Replaces the value.
+        ///
+        /// See the example of [`fetch_add`](Self::fetch_add).
         swap = Swap;
     }
 
     fetching! { AtomicInteger:
-        /// Bitwise and. See the example of [`fetch_add`](Self::fetch_add).
+        /// Bitwise and.
+        ///
+        /// See the example of [`fetch_add`](Self::fetch_add).
         fetch_and = FetchAnd;
-        /// Bitwise or. See the example of [`fetch_add`](Self::fetch_add).
+        /// Bitwise or.
+        ///
+        /// See the example of [`fetch_add`](Self::fetch_add).
         fetch_or = FetchOr;
-        /// Bitwise exclusive or. See the example of [`fetch_add`](Self::fetch_add).
+        /// Bitwise exclusive or.
+        ///
+        /// See the example of [`fetch_add`](Self::fetch_add).
         fetch_xor = FetchXor;
     }
 
-    /// Replaces `current` by `new` and returns the value before: `current` on success. Floats are
-    /// compared by their bits.
+    /// Replaces `current` by `new` and returns the value before: `current` on success.
+    ///
+    /// Floats are compared by their bits.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -154,7 +172,9 @@ impl<M: Threading> World<M> {
         self.apply(at, Operation::FetchCas, current, new)
     }
 
-    /// Reads atomically. See the example of [`fetch_add`](Self::fetch_add).
+    /// Reads atomically.
+    ///
+    /// See the example of [`fetch_add`](Self::fetch_add).
     ///
     /// # Errors
     /// As [`fetch_add`](Self::fetch_add).
@@ -164,7 +184,9 @@ impl<M: Threading> World<M> {
         self.apply(at, Operation::Get, zero, zero)
     }
 
-    /// Writes atomically. See the example of [`fetch_add`](Self::fetch_add).
+    /// Writes atomically.
+    ///
+    /// See the example of [`fetch_add`](Self::fetch_add).
     ///
     /// # Errors
     /// As [`fetch_add`](Self::fetch_add).
@@ -174,7 +196,9 @@ impl<M: Threading> World<M> {
         Ok(())
     }
 
-    /// Does an operation without the value before, which may be cheaper than with it. Blocking.
+    /// Does an operation without the value before, which may be cheaper than with it.
+    ///
+    /// Blocking.
     ///
     /// See the example of [`AtomicOp`].
     ///
@@ -186,7 +210,9 @@ impl<M: Threading> World<M> {
         Ok(())
     }
 
-    /// Does an operation and returns the value before. Blocking.
+    /// Does an operation and returns the value before.
+    ///
+    /// Blocking.
     ///
     /// See the example of [`AtomicOp`].
     ///

@@ -1,5 +1,6 @@
-//! Which types go to other threads, and which are shared with them. The compiler derives it from
-//! fields, so a field that changes could change it unnoticed.
+//! Which types go to other threads, and which are shared with them.
+//!
+//! The compiler derives it from fields, so a field that changes could change it unnoticed.
 
 use crate::among::Among;
 use crate::op::Op;

@@ -15,7 +15,9 @@ use argonet_start::{Joining, launch_if_alone, segment_request};
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
-/// Joins a job with settings and handlers of one's own. Made by [`World::builder`].
+/// Joins a job with settings and handlers of one's own.
+///
+/// Made by [`World::builder`].
 ///
 /// ```
 /// let world = argonet::World::builder()
@@ -50,7 +52,9 @@ impl Builder {
     }
 
     /// Bytes of this rank's segment at the start; `ARGONET_SEGMENT` overrides it, 16 MiB is the
-    /// default. The same on all ranks. A segment grows when arrays need more.
+    /// default.
+    ///
+    /// The same on all ranks. A segment grows when arrays need more.
     ///
     /// See the example of [`Builder`].
     #[must_use]
@@ -60,7 +64,9 @@ impl Builder {
     }
 
     /// Registers an active message without the [`am!`](crate::am!) macro: the handler may capture
-    /// state of its rank. All ranks register the same names.
+    /// state of its rank.
+    ///
+    /// All ranks register the same names.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -87,8 +93,10 @@ impl Builder {
     }
 
     /// Registers a handler of the [raw layer](crate::raw) at an index of its own choice, from
-    /// [`CLIENT_BASE`](crate::CLIENT_BASE) to 255. All ranks register the same names at the same
-    /// indices; typed messages get those that are left. No two handlers have one name.
+    /// [`CLIENT_BASE`](crate::CLIENT_BASE) to 255.
+    ///
+    /// All ranks register the same names at the same indices; typed messages get those that are
+    /// left. No two handlers have one name.
     ///
     /// ```
     /// use argonet::{HandlerIndex, raw::Injection};
@@ -125,8 +133,9 @@ impl Builder {
         self.fixed.push((index, name, Token::handler(handler)));
     }
 
-    /// Registers a function for remote calls without the [`rpc!`](crate::rpc!) macro. All ranks
-    /// register the same names. `A` is a tuple.
+    /// Registers a function for remote calls without the [`rpc!`](crate::rpc!) macro.
+    ///
+    /// All ranks register the same names. `A` is a tuple.
     ///
     /// ```
     /// let mut builder = argonet::World::builder();

@@ -39,8 +39,10 @@ pub trait Reducible: Global {
     fn combine(reduction: Reduction, a: Self, b: Self) -> Self;
 }
 
-/// How values are combined. Sums and products of integers wrap around; minimum and maximum of
-/// floats ignore NaN where there is a number.
+/// How values are combined.
+///
+/// Sums and products of integers wrap around; minimum and maximum of floats ignore NaN where there
+/// is a number.
 ///
 /// ```
 /// use argonet::{Reducible, Reduction};
@@ -93,8 +95,9 @@ macro_rules! reducible {
 reducible!(int: u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 reducible!(float: f32 f64);
 
-/// Folds `theirs` into `mine` element by element. Where the lengths differ the rest is left out;
-/// the engine reports that to all ranks.
+/// Folds `theirs` into `mine` element by element.
+///
+/// Where the lengths differ the rest is left out; the engine reports that to all ranks.
 pub(crate) fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut [u8], &[u8]) {
     move |mine, theirs| {
         let size = size_of::<T>();
@@ -115,8 +118,10 @@ fn signature<T: Reducible>(reduction: Reduction) -> Signature {
 /// root lacks it.
 const UNDECIDED: u64 = 1 << 63;
 
-/// Whether all ranks call `what` with the same two numbers. Collective. A rank in another call that
-/// votes counts as different; one in another collective operation ends the job.
+/// Whether all ranks call `what` with the same two numbers.
+///
+/// Collective. A rank in another call that votes counts as different; one in another collective
+/// operation ends the job.
 pub(crate) fn vote<M: Threading>(
     world: &World<M>,
     what: &'static str,
@@ -183,7 +188,9 @@ const fn assert_element<T>() {
 }
 
 impl<M: Threading> World<M> {
-    /// Gives all ranks the values that `root` has. Collective; all slices have the same length.
+    /// Gives all ranks the values that `root` has.
+    ///
+    /// Collective; all slices have the same length.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -213,7 +220,9 @@ impl<M: Threading> World<M> {
     }
 
     /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
-    /// are left with parts of it. Collective; all slices have the same length.
+    /// are left with parts of it.
+    ///
+    /// Collective; all slices have the same length.
     ///
     /// The order of combination depends on the number of ranks and on `root` alone, so
     /// floating-point results are the same in every run with as many ranks.
@@ -265,8 +274,9 @@ impl<M: Threading> World<M> {
         run(self, &pass, values.as_mut_bytes(), size_of::<T>())
     }
 
-    /// Combines the ranks' slices element by element and gives all ranks the result. Collective;
-    /// all slices have the same length.
+    /// Combines the ranks' slices element by element and gives all ranks the result.
+    ///
+    /// Collective; all slices have the same length.
     ///
     /// ```
     /// # use argonet::{Reduction, World};
@@ -295,7 +305,9 @@ impl<M: Threading> World<M> {
     }
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
-    /// associative and the same on all ranks. Left operands come from lower ranks.
+    /// associative and the same on all ranks.
+    ///
+    /// Left operands come from lower ranks.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();

@@ -10,8 +10,9 @@ use argonet_segment::SegmentError;
 use argonet_start::StartError;
 use core::fmt;
 
-/// The error of a call of this library. Each message names the rank, the expected value and what to
-/// change.
+/// The error of a call of this library.
+///
+/// Each message names the rank, the expected value and what to change.
 ///
 /// ```
 /// use argonet::{AmError, Error, Rank, SharedArray};

@@ -48,9 +48,11 @@ pub trait Global: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send 
 
 impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Global for T {}
 
-/// Names one `T` in the segment of some rank. It cannot be dereferenced; it can be copied, sent in
-/// messages, and used by any rank. Rank and offset are checked where it is used, so a forged or
-/// stale pointer yields an error or other data, never undefined behavior.
+/// Names one `T` in the segment of some rank.
+///
+/// It cannot be dereferenced; it can be copied, sent in messages, and used by any rank. Rank and
+/// offset are checked where it is used, so a forged or stale pointer yields an error or other data,
+/// never undefined behavior.
 ///
 /// Arrays hand it out, for one element ([`SharedArray::ptr`](crate::SharedArray::ptr),
 /// [`GlobalSlice::at`](crate::GlobalSlice::at)). Nothing leads from it to the element beside it:
@@ -81,7 +83,9 @@ pub struct GlobalPtr<T: Global> {
 }
 
 impl<T: Global> GlobalPtr<T> {
-    /// A pointer to `offset` bytes from the start of the segment of `rank`. Checked when used.
+    /// A pointer to `offset` bytes from the start of the segment of `rank`.
+    ///
+    /// Checked when used.
     #[inline(always)]
     pub(crate) const fn new(rank: Rank, offset: SegmentOffset) -> Self {
         Self {
@@ -109,7 +113,9 @@ impl<T: Global> GlobalPtr<T> {
         self.offset
     }
 
-    /// The pointer `elements` further on. Saturates; an offset too large is refused when used.
+    /// The pointer `elements` further on.
+    ///
+    /// Saturates; an offset too large is refused when used.
     #[inline(always)]
     pub(crate) const fn offset_by(self, elements: usize) -> Self {
         let bytes = (elements as u64).saturating_mul(size_of::<T>() as u64);

@@ -12,9 +12,10 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-/// One element of a [`SharedArray`] whose rank and offset were checked when it was made. A put or a
-/// get through it asks for nothing but the thread's context; where the element is mapped here, only
-/// a load or a store remains.
+/// One element of a [`SharedArray`] whose rank and offset were checked when it was made.
+///
+/// A put or a get through it asks for nothing but the thread's context; where the element is mapped
+/// here, only a load or a store remains.
 ///
 /// It borrows its array, so it cannot name memory that was given back, and it cannot be sent in a
 /// message: a peer that forged one would pass the check. A [`GlobalPtr`] travels, and is checked at
@@ -49,7 +50,9 @@ use core::ptr::NonNull;
 /// ```
 pub struct GlobalRef<'a, T: Global> {
     at: GlobalPtr<T>,
-    /// Where it is mapped in this process, if it is. The array keeps it mapped.
+    /// Where it is mapped in this process, if it is.
+    ///
+    /// The array keeps it mapped.
     mapped: Option<NonNull<u8>>,
     _array: PhantomData<&'a SharedArray<T>>,
 }

@@ -5,9 +5,11 @@ use crate::global::{Global, GlobalPtr};
 use argonet_base::{Rank, SegmentOffset};
 use core::ops::{Bound, RangeBounds};
 
-/// So many `T`s one after another in the segment of some rank. Like a [`GlobalPtr`] it can be
-/// copied and sent in messages, and is checked where it is used; unlike one it knows where it ends.
-/// Calls that put or get several values take it, and refuse another number of values.
+/// So many `T`s one after another in the segment of some rank.
+///
+/// Like a [`GlobalPtr`] it can be copied and sent in messages, and is checked where it is used;
+/// unlike one it knows where it ends. Calls that put or get several values take it, and refuse
+/// another number of values.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};
@@ -28,7 +30,9 @@ pub struct GlobalSlice<T: Global> {
 }
 
 impl<T: Global> GlobalSlice<T> {
-    /// `len` values from `first` on. Checked when used.
+    /// `len` values from `first` on.
+    ///
+    /// Checked when used.
     #[inline(always)]
     pub(crate) const fn new(first: GlobalPtr<T>, len: usize) -> Self {
         Self { first, len }

@@ -35,7 +35,9 @@ impl Memory {
 }
 
 impl<M: Threading> World<M> {
-    /// Takes `len` zeroed bytes at the same offset on all ranks. Collective.
+    /// Takes `len` zeroed bytes at the same offset on all ranks.
+    ///
+    /// Collective.
     pub(crate) fn allocate(&self, len: u64) -> Result<SegmentOffset> {
         let memory = &self.inner.memory;
         let rank = self.rank();
@@ -77,22 +79,28 @@ impl<M: Threading> World<M> {
         Ok(zeroed.map_err(argonet_segment::SegmentError::from)?)
     }
 
-    /// Whether all ranks say yes. Collective.
+    /// Whether all ranks say yes.
+    ///
+    /// Collective.
     fn all_well(&self, mine: bool) -> Result<bool> {
         let mut yes = [u8::from(mine)];
         self.reduce_all(Reduction::Min, &mut yes)?;
         Ok(yes[0] != 0)
     }
 
-    /// Gives back a piece that [`allocate`](Self::allocate) returned. Collective.
+    /// Gives back a piece that [`allocate`](Self::allocate) returned.
+    ///
+    /// Collective.
     pub(crate) fn release(&self, offset: SegmentOffset, len: u64) -> Result<()> {
         vote(self, "SharedArray::free", [len, offset.0])?;
         self.inner.memory.heap.lock().release(offset.0, len);
         Ok(())
     }
 
-    /// Attaches more of the segment where `needed` bytes are not there yet. Collective, and the
-    /// same decision on all ranks: rank 0 compares the need of all with the memory of the host.
+    /// Attaches more of the segment where `needed` bytes are not there yet.
+    ///
+    /// Collective, and the same decision on all ranks: rank 0 compares the need of all with the
+    /// memory of the host.
     fn grow_for(&self, needed: u64) -> Result<()> {
         let memory = &self.inner.memory;
         let attached = memory.own.len();

@@ -122,7 +122,9 @@ pub use shared_array::SharedArray;
 pub use team::Team;
 pub use world::{Par, Seq, Threading, World};
 
-/// For the expansion of macros. Not part of the API.
+/// For the expansion of macros.
+///
+/// Not part of the API.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::registry::{register_am, register_rpc};

@@ -98,8 +98,9 @@ impl<'w, B> Op<'w, B> {
         }
     }
 
-    /// An operation that is complete with its event, and then gives `kept` back. The memory that it
-    /// reads and writes belongs to `kept`, wherever that is moved.
+    /// An operation that is complete with its event, and then gives `kept` back.
+    ///
+    /// The memory that it reads and writes belongs to `kept`, wherever that is moved.
     pub(crate) fn of_event<M: Threading, K: 'w>(
         world: &'w World<M>,
         event: Event,

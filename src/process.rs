@@ -21,7 +21,9 @@ pub(crate) fn with<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
     unsafe { argonet_start::with_thread(f) }
 }
 
-/// Joins the job; `register` puts the client's handlers into the table. A process joins once.
+/// Joins the job; `register` puts the client's handlers into the table.
+///
+/// A process joins once.
 ///
 /// # Errors
 /// The job cannot start.
@@ -48,8 +50,10 @@ pub(crate) fn caller() -> Option<Rank> {
 }
 
 /// Ends the job with `code`, of which the system keeps the lowest eight bits: 0 is allowed, and a
-/// job that ends so has ended well. Any rank may call it at any time, from any thread, before it
-/// has a world or after, inside a handler, in a signal handler.
+/// job that ends so has ended well.
+///
+/// Any rank may call it at any time, from any thread, before it has a world or after, inside a
+/// handler, in a signal handler.
 ///
 /// Where all ranks call it at about the same time, or have finalized, the job just ends. Otherwise
 /// the ranks that have not called it are made to end within `GASNET_EXITTIMEOUT` seconds (1.1 to 5

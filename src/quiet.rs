@@ -14,6 +14,7 @@ pub struct Quiet {
 impl<M: Threading> World<M> {
     /// Runs `f` while no rank can read or write another's memory, so that `f` may hold slices of
     /// its own part of shared arrays ([`SharedArray::local`](crate::SharedArray::local)).
+    ///
     /// Collective.
     ///
     /// Before `f` everything under way is drained on all ranks, one-way messages included; no
@@ -68,8 +69,10 @@ impl<M: Threading> World<M> {
     }
 }
 
-/// Dropped when `f` panics. The code that catches the panic has the world again, while other ranks
-/// may still hold slices; so it ends the job.
+/// Dropped when `f` panics.
+///
+/// The code that catches the panic has the world again, while other ranks may still hold slices; so
+/// it ends the job.
 struct Unfinished<'w, M: Threading>(&'w World<M>);
 
 impl<M: Threading> Drop for Unfinished<'_, M> {

@@ -26,8 +26,9 @@ pub use argonet_engine::{Injection, Transfer};
 pub use argonet_event::{Category, CategoryMask, Event};
 pub use argonet_start::with_thread;
 
-/// A pointer to `offset` bytes from the start of the segment of `rank`. It is checked where it is
-/// used, against the segment alone: nothing keeps it inside of an array.
+/// A pointer to `offset` bytes from the start of the segment of `rank`.
+///
+/// It is checked where it is used, against the segment alone: nothing keeps it inside of an array.
 ///
 /// ```
 /// use argonet::{SharedArray, World, raw};
@@ -43,7 +44,9 @@ pub const fn global_ptr<T: Global>(rank: Rank, offset: SegmentOffset) -> GlobalP
     GlobalPtr::new(rank, offset)
 }
 
-/// The pointer `elements` further on. It saturates; an offset too large is refused when used.
+/// The pointer `elements` further on.
+///
+/// It saturates; an offset too large is refused when used.
 ///
 /// See the example of [`global_ptr`].
 #[must_use]
@@ -197,7 +200,9 @@ impl<'w, M: Threading> Raw<'w, M> {
         self.0.engine()
     }
 
-    /// Start of this rank's segment. It never moves.
+    /// Start of this rank's segment.
+    ///
+    /// It never moves.
     ///
     /// See the example of [`Raw`].
     #[must_use]
@@ -351,7 +356,9 @@ impl<'w, M: Threading> Raw<'w, M> {
             .map_err(OpError::from)?)
     }
 
-    /// Polls once; whether the event is complete, and then gone. Any thread may ask.
+    /// Polls once; whether the event is complete, and then gone.
+    ///
+    /// Any thread may ask.
     ///
     /// See the example of [`start`](Self::start).
     ///
@@ -520,10 +527,12 @@ impl<'w, M: Threading> Raw<'w, M> {
         Ok(())
     }
 
-    /// Reserves room for a payload that is written in place. Until it is committed or canceled this
-    /// thread can do nothing else, and messages of other threads to the same rank wait behind it. A
-    /// room that is forgotten ([`mem::forget`](core::mem::forget)) stays so, and the job ends when
-    /// the world is finalized or dropped. Of `want`, the class is ignored: it is a request's.
+    /// Reserves room for a payload that is written in place.
+    ///
+    /// Until it is committed or canceled this thread can do nothing else, and messages of other
+    /// threads to the same rank wait behind it. A room that is forgotten
+    /// ([`mem::forget`](core::mem::forget)) stays so, and the job ends when the world is finalized
+    /// or dropped. Of `want`, the class is ignored: it is a request's.
     ///
     /// See the example of [`request`](Self::request).
     ///

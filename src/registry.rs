@@ -1,4 +1,6 @@
-//! Handlers and functions that `ctor` registers before `main`. Read-only from then on.
+//! Handlers and functions that `ctor` registers before `main`.
+//!
+//! Read-only from then on.
 
 use crate::am::AmEntry;
 use crate::rpc::RpcEntry;

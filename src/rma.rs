@@ -13,7 +13,9 @@ use argonet_segment::bulk;
 use core::ptr::NonNull;
 
 impl<M: Threading> World<M> {
-    /// Writes one value. When this returns it is visible to all ranks that synchronize later.
+    /// Writes one value.
+    ///
+    /// When this returns it is visible to all ranks that synchronize later.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -71,7 +73,9 @@ impl<M: Threading> World<M> {
         Ok(value)
     }
 
-    /// Reads one value. Where ranks race the bytes may be of different writes.
+    /// Reads one value.
+    ///
+    /// Where ranks race the bytes may be of different writes.
     ///
     /// See the example of [`put_value`](Self::put_value).
     ///

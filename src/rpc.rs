@@ -148,7 +148,9 @@ pub(crate) type Run = Arc<dyn Fn(&[u8]) -> Result<Vec<u8>, Status> + Send + Sync
 const UNRESOLVED: u32 = u32::MAX;
 
 /// A function that other ranks can call with arguments of type `A` (a tuple) and that returns an
-/// `R`. Made by [`rpc!`](crate::rpc!) or [`Builder::rpc`](crate::Builder::rpc).
+/// `R`.
+///
+/// Made by [`rpc!`](crate::rpc!) or [`Builder::rpc`](crate::Builder::rpc).
 ///
 /// ```
 /// argonet::rpc! {
@@ -325,7 +327,9 @@ impl Calls {
         let _ = delivery.reply(&reply);
     }
 
-    /// Handler of a result. A ticket that no caller waits for is dropped: its operation is gone.
+    /// Handler of a result.
+    ///
+    /// A ticket that no caller waits for is dropped: its operation is gone.
     fn finish(&self, delivery: &mut Delivery<'_>) {
         let ticket = u64::from(delivery.arg(1)) | u64::from(delivery.arg(2)) << 32;
         let Some(cell) = self.waiting.lock().remove(&ticket) else {
@@ -430,7 +434,9 @@ impl<M: Threading> World<M> {
     }
 }
 
-/// Inside a remote procedure: the rank that called it. Elsewhere `None`.
+/// Inside a remote procedure: the rank that called it.
+///
+/// Elsewhere `None`.
 ///
 /// ```
 /// use argonet::{Rank, caller};

@@ -119,7 +119,9 @@ fn run_in<M: Threading, T, E: Into<Box<dyn Error>>>(
     }
 }
 
-/// Ends a process that has no world. If it is a rank already, its end is that of the job.
+/// Ends a process that has no world.
+///
+/// If it is a rank already, its end is that of the job.
 #[cold]
 fn fail_alone(error: &crate::Error) -> ! {
     // In one write, since several ranks may have the same to say.

@@ -111,9 +111,10 @@ pub enum SectionError {
 }
 
 /// Elements of an array at regular distances, in any number of dimensions: the one with the indices
-/// `i` is element `first + i[0] * stride[0] + i[1] * stride[1] + ...` of the array. Strides are in
-/// elements and may have any sign; the number of an element in a dimension is below its count. The
-/// bounds of the array are checked where a section is used.
+/// `i` is element `first + i[0] * stride[0] + i[1] * stride[1] + ...` of the array.
+///
+/// Strides are in elements and may have any sign; the number of an element in a dimension is below
+/// its count. The bounds of the array are checked where a section is used.
 ///
 /// Two sections of one operation have as many elements in each dimension, and the element with
 /// certain indices goes to the one with the same. So a dimension that is [reversed](Self::reversed)
@@ -223,8 +224,9 @@ impl Section {
         }
     }
 
-    /// The elements of an array of several dimensions that a range of each cuts out. The last
-    /// dimension lies together.
+    /// The elements of an array of several dimensions that a range of each cuts out.
+    ///
+    /// The last dimension lies together.
     ///
     /// See the example of [`Section`].
     ///
@@ -258,7 +260,9 @@ impl Section {
         Ok(Self::with(first, dims))
     }
 
-    /// With a dimension that runs the other way. One that does not exist changes nothing.
+    /// With a dimension that runs the other way.
+    ///
+    /// One that does not exist changes nothing.
     ///
     /// See the example of [`Section`].
     #[must_use]

@@ -44,8 +44,9 @@ pub struct SharedArray<T: Global> {
 }
 
 impl<T: Global> SharedArray<T> {
-    /// Makes an array of `len` zeroed elements on every rank. Collective: all ranks give the same
-    /// `len`. The segments grow where they must.
+    /// Makes an array of `len` zeroed elements on every rank.
+    ///
+    /// Collective: all ranks give the same `len`. The segments grow where they must.
     ///
     /// See the example of [`SharedArray`].
     ///
@@ -74,7 +75,9 @@ impl<T: Global> SharedArray<T> {
         })
     }
 
-    /// Gives the memory back. Collective.
+    /// Gives the memory back.
+    ///
+    /// Collective.
     ///
     /// Pointers into it stay offsets: using one later reads or writes the memory as it is used
     /// then.

@@ -119,8 +119,10 @@ impl Team {
     }
 
     /// Splits the team: ranks that give the same color become a team, in the order of their keys,
-    /// then of their ranks here. A rank without a color takes part and joins none. Collective over
-    /// the team, and a barrier of it.
+    /// then of their ranks here.
+    ///
+    /// A rank without a color takes part and joins none. Collective over the team, and a barrier of
+    /// it.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -151,9 +153,11 @@ impl Team {
     }
 
     /// Creates a team of a list of ranks of this team, which is the order of their ranks in the new
-    /// one. Collective over this team, and a barrier of it: ranks that are to belong to one team
-    /// give the same list, which names each once, and others an empty one. So one call can make
-    /// several teams that have no rank in common.
+    /// one.
+    ///
+    /// Collective over this team, and a barrier of it: ranks that are to belong to one team give
+    /// the same list, which names each once, and others an empty one. So one call can make several
+    /// teams that have no rank in common.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -195,7 +199,9 @@ impl Team {
         }))
     }
 
-    /// Waits until every rank of the team has entered the barrier. Collective over the team; polls.
+    /// Waits until every rank of the team has entered the barrier.
+    ///
+    /// Collective over the team; polls.
     ///
     /// See the example of [`Team`].
     ///
@@ -221,8 +227,9 @@ impl<M: Threading> World<M> {
         }
     }
 
-    /// The team of the ranks that share memory with this one, in their order here. Collective over
-    /// the world, and a barrier.
+    /// The team of the ranks that share memory with this one, in their order here.
+    ///
+    /// Collective over the world, and a barrier.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -239,8 +246,9 @@ impl<M: Threading> World<M> {
         self.team_of(engine.neighborhood_of(engine.rank()))
     }
 
-    /// The team of the ranks on this host, in their order here. Collective over the world, and a
-    /// barrier.
+    /// The team of the ranks on this host, in their order here.
+    ///
+    /// Collective over the world, and a barrier.
     ///
     /// See the example of [`neighborhood_team`](Self::neighborhood_team).
     ///

@@ -6,8 +6,9 @@ use argonet_am::{AmError, CLIENT_BASE, Delivery, HandlerFn, Message};
 use argonet_base::{HandlerIndex, Rank, SegmentOffset};
 use argonet_segment::{SharedBytes, SharedBytesMut};
 
-/// The message of a handler registered with [`Builder::handler_at`](crate::Builder::handler_at). It
-/// is valid until the handler returns, and good for one reply to a request.
+/// The message of a handler registered with [`Builder::handler_at`](crate::Builder::handler_at).
+///
+/// It is valid until the handler returns, and good for one reply to a request.
 pub struct Token<'t, 'm> {
     delivery: &'t mut Delivery<'m>,
 }

@@ -42,8 +42,9 @@ pub trait Threading: sealed::Sealed + 'static {
     const MODE: ThreadMode;
 }
 
-/// One thread, the one that made the world (GASNet's SEQ). No class takes a lock. See the example
-/// of [`World`].
+/// One thread, the one that made the world (GASNet's SEQ).
+///
+/// No class takes a lock. See the example of [`World`].
 ///
 /// The world cannot go to another thread:
 ///
@@ -55,7 +56,9 @@ pub trait Threading: sealed::Sealed + 'static {
 /// ```
 pub struct Seq(PhantomData<*mut ()>);
 
-/// Any number of threads at once (GASNet's PAR). See the example of [`Builder::build_par`].
+/// Any number of threads at once (GASNet's PAR).
+///
+/// See the example of [`Builder::build_par`].
 pub struct Par(());
 
 impl sealed::Sealed for Seq {}
@@ -140,7 +143,9 @@ impl<M: Threading> World<M> {
         &self.inner.engine
     }
 
-    /// The limits of messages of this job. All ranks have the same.
+    /// The limits of messages of this job.
+    ///
+    /// All ranks have the same.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -187,7 +192,9 @@ impl<M: Threading> World<M> {
         Rank((place % i64::from(self.size())) as u32)
     }
 
-    /// Runs the handlers of messages that have arrived; returns how many. Never blocks.
+    /// Runs the handlers of messages that have arrived; returns how many.
+    ///
+    /// Never blocks.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -216,8 +223,10 @@ impl<M: Threading> World<M> {
 
     /// Polls until `done` says so: first busily, then yielding, then sleeping until something
     /// arrives. `done` should depend on handlers of this rank, puts of other ranks, or other
-    /// threads of this process. It runs in this call, between polls: it may make any call that this
-    /// thread may make, and a panic of it goes to the caller.
+    /// threads of this process.
+    ///
+    /// It runs in this call, between polls: it may make any call that this thread may make, and a
+    /// panic of it goes to the caller.
     ///
     /// If `done` cannot come true any more, because another rank has left its world, all others
     /// wait and nothing is under way, the job ends with a message that names both ranks. Threads of
@@ -259,8 +268,10 @@ impl<M: Threading> World<M> {
     }
 
     /// A poll that blocks while there is nothing to do, for at most `timeout`: returns when
-    /// handlers have run, and how many. It waits as [`wait_until`](Self::wait_until) does, so a
-    /// rank that sleeps here costs no processor time.
+    /// handlers have run, and how many.
+    ///
+    /// It waits as [`wait_until`](Self::wait_until) does, so a rank that sleeps here costs no
+    /// processor time.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -285,7 +296,9 @@ impl<M: Threading> World<M> {
     }
 
     /// Makes waits of this rank that begin from now on wait otherwise (GASNet's
-    /// `gasnet_set_waitmode`). Any thread may call it.
+    /// `gasnet_set_waitmode`).
+    ///
+    /// Any thread may call it.
     ///
     /// ```
     /// use argonet::{WaitMode, World};
@@ -297,9 +310,11 @@ impl<M: Threading> World<M> {
         self.engine().set_wait_mode(mode);
     }
 
-    /// Waits until every rank has entered the barrier. Collective. Messages sent before it may
-    /// still be under way; see [`quiet`](World::quiet). All ranks make calls of the world in one
-    /// order, among which are operations of [`among`](World::among) that were started.
+    /// Waits until every rank has entered the barrier.
+    ///
+    /// Collective. Messages sent before it may still be under way; see [`quiet`](World::quiet). All
+    /// ranks make calls of the world in one order, among which are operations of
+    /// [`among`](World::among) that were started.
     ///
     /// See the example of [`World`].
     ///
@@ -356,8 +371,10 @@ impl<M: Threading> World<M> {
         }
     }
 
-    /// Waits until all that any rank sent before this call has been handled everywhere,
-    /// requests, one-way messages and replies. Collective.
+    /// Waits until all that any rank sent before this call has been handled everywhere, requests,
+    /// one-way messages and replies.
+    ///
+    /// Collective.
     ///
     /// See the example of [`poll`](Self::poll).
     ///
@@ -371,9 +388,10 @@ impl<M: Threading> World<M> {
         Ok(process::with(|ctx| self.engine().drain(ctx, meeting))?)
     }
 
-    /// Finalizes: waits for all ranks and everything under way, then leaves the job. Dropping the
-    /// world does the same. An error of [`drain`](Self::drain) ends the job with its message, as
-    /// the other ranks wait for this one.
+    /// Finalizes: waits for all ranks and everything under way, then leaves the job.
+    ///
+    /// Dropping the world does the same. An error of [`drain`](Self::drain) ends the job with its
+    /// message, as the other ranks wait for this one.
     ///
     /// See the example of [`World`].
     ///

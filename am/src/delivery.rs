@@ -40,8 +40,10 @@ pub trait ReplyPort {
     }
 }
 
-/// One message, seen by its handler. It doubles as the token of GASNet: valid until the handler
-/// returns, good for one reply if the message is a request.
+/// One message, seen by its handler.
+///
+/// It doubles as the token of GASNet: valid until the handler returns, good for one reply if the
+/// message is a request.
 pub struct Delivery<'a> {
     source: JobRank,
     class: MessageClass,
@@ -112,8 +114,9 @@ impl<'a> Delivery<'a> {
         self.marks |= inner.marks & REPLIED;
     }
 
-    /// Gives `run` this message with another way for replies, made from the one that it has. Its
-    /// payload is `run`'s.
+    /// Gives `run` this message with another way for replies, made from the one that it has.
+    ///
+    /// Its payload is `run`'s.
     pub fn through<P: ReplyPort>(
         &mut self,
         wrap: impl FnOnce(&'a dyn ReplyPort) -> P,
@@ -137,7 +140,9 @@ impl<'a> Delivery<'a> {
 
     /// Gives `run` the message that this one is in fact: from one endpoint to another, for a
     /// client's handler, with the arguments from `first_arg` on, and with this message's right to
-    /// reply. Replies travel as messages of the library's handler `carrier`.
+    /// reply.
+    ///
+    /// Replies travel as messages of the library's handler `carrier`.
     pub fn unwrap_between(
         &mut self,
         ends: Endpoints,
@@ -167,7 +172,9 @@ impl<'a> Delivery<'a> {
     }
 
     /// Gives `run` a medium without arguments that this message is in fact: from the same sender,
-    /// with the same payload, between these endpoints. The right to reply stays with this message.
+    /// with the same payload, between these endpoints.
+    ///
+    /// The right to reply stays with this message.
     pub fn unwrap_medium(
         &mut self,
         class: MessageClass,
@@ -264,7 +271,9 @@ impl<'a> Delivery<'a> {
         self.args.get(i).copied().unwrap_or(0)
     }
 
-    /// Payload of a medium or long; empty for a short. Peers may write a long's bytes meanwhile.
+    /// Payload of a medium or long; empty for a short.
+    ///
+    /// Peers may write a long's bytes meanwhile.
     #[inline]
     #[must_use]
     pub fn payload(&self) -> SharedBytes<'_> {
@@ -290,10 +299,11 @@ impl<'a> Delivery<'a> {
         self.offset
     }
 
-    /// Address of the payload in this process. Of a long outside of the segment it is the one that
-    /// its sender gave, even where there are no bytes. `None` where there is no address: for a
-    /// short, and for a long of no bytes into the segment, which has an
-    /// [`offset`](Self::offset).
+    /// Address of the payload in this process.
+    ///
+    /// Of a long outside of the segment it is the one that its sender gave, even where there are no
+    /// bytes. `None` where there is no address: for a short, and for a long of no bytes into the
+    /// segment, which has an [`offset`](Self::offset).
     #[must_use]
     pub fn address(&self) -> Option<u64> {
         if self.marks & FAR != 0 {
@@ -309,7 +319,9 @@ impl<'a> Delivery<'a> {
         self.marks & REPLIED != 0
     }
 
-    /// Sends the one reply of a request. Its payload may be the request's own.
+    /// Sends the one reply of a request.
+    ///
+    /// Its payload may be the request's own.
     ///
     /// # Errors
     /// [`AmError::ReplyToReply`], [`AmError::RepliedTwice`], or the error of the message. A reply

@@ -1,7 +1,8 @@
-//! Messages between endpoints. A process has one endpoint from the start, of index 0; a message
-//! from one such to another is a plain one. A message from or to a further endpoint travels as a
-//! message of the library's own with one more argument in front, the *word*, which all conduits
-//! carry like any other.
+//! Messages between endpoints.
+//!
+//! A process has one endpoint from the start, of index 0; a message from one such to another is a
+//! plain one. A message from or to a further endpoint travels as a message of the library's own
+//! with one more argument in front, the *word*, which all conduits carry like any other.
 //!
 //! ```text
 //! byte 0       1      2      3

@@ -48,7 +48,9 @@ pub enum AmError {
         /// Size of the range.
         count: usize,
     },
-    /// No handler stands at the index. Found by the sender, as all ranks have the same table.
+    /// No handler stands at the index.
+    ///
+    /// Found by the sender, as all ranks have the same table.
     #[error("handler index {index} is not registered (message from rank {from} to rank {to})")]
     Unregistered {
         /// The index.

@@ -3,7 +3,9 @@
 use argonet_base::{HandlerIndex, SegmentOffset};
 use argonet_segment::SharedBytes;
 
-/// Which of the two classes a message travels in. Replies never wait for requests.
+/// Which of the two classes a message travels in.
+///
+/// Replies never wait for requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageClass {
     /// Sent from ordinary code; its handler may reply once.

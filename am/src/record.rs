@@ -60,7 +60,9 @@ pub const fn record_units(category: Category, nargs: usize, payload: usize) -> u
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head(pub u64);
 
-/// Why a record that arrived cannot be used. The peer that wrote it is broken.
+/// Why a record that arrived cannot be used.
+///
+/// The peer that wrote it is broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {

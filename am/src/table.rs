@@ -8,7 +8,9 @@ use argonet_base::HandlerIndex;
 /// The function that runs when a message arrives.
 pub type HandlerFn = dyn Fn(&mut Delivery<'_>) + Send + Sync;
 
-/// Handlers by index. Filled before the job communicates, read-only from then on.
+/// Handlers by index.
+///
+/// Filled before the job communicates, read-only from then on.
 ///
 /// Indices below [`CLIENT_BASE`] are the library's, the 128 from there on the client's.
 pub struct HandlerTable {
@@ -123,8 +125,10 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// Clients send by name, so a name has one handler. Those of the library count too: a client
-    /// that takes one of them means a handler that it cannot reach.
+    /// Clients send by name, so a name has one handler.
+    ///
+    /// Those of the library count too: a client that takes one of them means a handler that it
+    /// cannot reach.
     fn unnamed(&self, name: &str) -> Result<(), AmError> {
         match self.names().find(|(_, held)| *held == name) {
             Some((index, _)) => Err(AmError::NameTaken {
@@ -172,8 +176,9 @@ impl HandlerTable {
         registered
     }
 
-    /// Index of a client's handler by name. The library's own are not found: a client that could
-    /// send them could forge its barriers.
+    /// Index of a client's handler by name.
+    ///
+    /// The library's own are not found: a client that could send them could forge its barriers.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<HandlerIndex> {
         self.names()

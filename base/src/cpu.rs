@@ -6,8 +6,9 @@ pub fn relax() {
     core::hint::spin_loop();
 }
 
-/// A counter that rises by a constant number of ticks a second, between 10 MHz and 10 GHz. Cheap,
-/// not ordered with other instructions, not comparable between hosts.
+/// A counter that rises by a constant number of ticks a second, between 10 MHz and 10 GHz.
+///
+/// Cheap, not ordered with other instructions, not comparable between hosts.
 #[inline(always)]
 #[must_use]
 pub fn ticks() -> u64 {
@@ -40,8 +41,9 @@ pub const SHORT_PAUSE_TICKS: u64 = if cfg!(target_arch = "aarch64") {
     300
 };
 
-/// Ticks a second as the processor describes its counter; `None` where it does not. Takes some tens
-/// of microseconds in a virtual machine, which emulates the instruction.
+/// Ticks a second as the processor describes its counter; `None` where it does not.
+///
+/// Takes some tens of microseconds in a virtual machine, which emulates the instruction.
 #[must_use]
 pub fn described_tick_rate() -> Option<u64> {
     #[cfg(target_arch = "x86_64")]

@@ -4,7 +4,9 @@
 //! states each once: [`number`] reads it when the code is compiled, and `cargo xtask numbers`
 //! writes the constants of the headers.
 
-/// The table. Its first lines say what its rows mean.
+/// The table.
+///
+/// Its first lines say what its rows mean.
 pub const TABLE: &str = include_str!("../gasnet.tsv");
 
 /// The value that argonet has for a constant, which must be in the table: in a `const`, any other

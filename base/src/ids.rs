@@ -24,7 +24,9 @@ macro_rules! id {
 }
 
 id!(
-    /// Position of a member in a team, 0-based. In the world team it equals the [`JobRank`].
+    /// Position of a member in a team, 0-based.
+    ///
+    /// In the world team it equals the [`JobRank`].
     Rank(u32), "rank"
 );
 id!(

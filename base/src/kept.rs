@@ -29,7 +29,9 @@ impl<T> Kept<T> {
         self.0.as_ptr()
     }
 
-    /// Gives the values back. Pointers to them are not good any more.
+    /// Gives the values back.
+    ///
+    /// Pointers to them are not good any more.
     #[must_use]
     pub fn give(self) -> Box<[T]> {
         let values = ManuallyDrop::new(self).0;

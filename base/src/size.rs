@@ -7,8 +7,9 @@ use core::fmt;
 
 use thiserror::Error;
 
-/// Why a text is not a size. The message quotes the text and says what is allowed; the caller adds
-/// the name of the setting.
+/// Why a text is not a size.
+///
+/// The message quotes the text and says what is allowed; the caller adds the name of the setting.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SizeError {

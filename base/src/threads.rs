@@ -10,12 +10,14 @@ use std::thread::{Builder, JoinHandle};
 
 use rustix::thread::gettid;
 
-/// The threads that run now. Each adds itself first and removes itself last; as many entries as the
-/// library has threads.
+/// The threads that run now.
+///
+/// Each adds itself first and removes itself last; as many entries as the library has threads.
 static OWN: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
-/// Starts a thread of the library, which does nothing for the program by itself. Until it has
-/// begun, it counts as a thread of the program.
+/// Starts a thread of the library, which does nothing for the program by itself.
+///
+/// Until it has begun, it counts as a thread of the program.
 ///
 /// # Errors
 /// The system gives no thread.

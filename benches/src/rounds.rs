@@ -1,6 +1,8 @@
 //! Round trips of shorts between two ranks of one process, over a loopback connection or interfaces
-//! in software. Messages are here when they were sent, so that each rank polls once for each, and
-//! the instructions are always the same.
+//! in software.
+//!
+//! Messages are here when they were sent, so that each rank polls once for each, and the
+//! instructions are always the same.
 
 #[path = "../../conduit/benches/support/pairs.rs"]
 #[allow(dead_code, reason = "benches of conduits use the rest")]

@@ -47,8 +47,9 @@ impl AttachOptions {
     }
 
     /// Makes a program that was started alone become `ranks` ranks, for any value of
-    /// `GASNET_PSHM_NODES`; 0 is 1. A program that `argonet run` started has as many ranks as that
-    /// was asked for.
+    /// `GASNET_PSHM_NODES`; 0 is 1.
+    ///
+    /// A program that `argonet run` started has as many ranks as that was asked for.
     #[must_use]
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.ranks = Some(ranks);
@@ -274,8 +275,9 @@ fn parse_boot_value(value: &str) -> Result<BootValue, String> {
     })
 }
 
-/// Whether a launcher's description of the job can be understood; otherwise the reason. For tests
-/// of hostile values: the descriptors that it names are not looked at.
+/// Whether a launcher's description of the job can be understood; otherwise the reason.
+///
+/// For tests of hostile values: the descriptors that it names are not looked at.
 #[doc(hidden)]
 pub fn check_job_description(value: &str) -> Result<(), String> {
     parse_boot_value(value).map(drop)

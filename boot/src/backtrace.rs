@@ -24,15 +24,18 @@ const LIMIT_S: i64 = 10;
 const MAX_FRAMES: usize = 100;
 
 /// Prints a backtrace of this process on standard error, by the mechanisms of
-/// `GASNET_BACKTRACE_TYPE`, and goes on. May be called in a signal handler. Does nothing in a
-/// process that is not a rank.
+/// `GASNET_BACKTRACE_TYPE`, and goes on.
+///
+/// May be called in a signal handler. Does nothing in a process that is not a rank.
 pub fn print_backtrace() {
     if let Some(rank) = process::this() {
         print(rank, "asked for");
     }
 }
 
-/// Prints a backtrace by the first mechanism that works. Async-signal-safe.
+/// Prints a backtrace by the first mechanism that works.
+///
+/// Async-signal-safe.
 pub(crate) fn print(rank: &RankProcess, reason: &str) {
     let say = |text: &str| {
         let mut line = Line::default();
@@ -55,7 +58,9 @@ pub(crate) fn print(rank: &RankProcess, reason: &str) {
 }
 
 /// Prints a backtrace of this process, a rank or not, into `to` by one mechanism; whether it
-/// worked. Async-signal-safe.
+/// worked.
+///
+/// Async-signal-safe.
 #[must_use]
 pub fn print_by(kind: BacktraceType, to: BorrowedFd<'_>) -> bool {
     let Some(tool) = Tool::of(kind) else {

@@ -111,19 +111,26 @@ impl fmt::Display for Waiting {
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Notice {
-    /// The packed [`Waiting`], 0 for none. Written by the rank: by the thread that begins a wait
-    /// when it is 0 (AcqRel), and by the same thread at the end (Release). Read by every process of
-    /// the host (Acquire).
+    /// The packed [`Waiting`], 0 for none.
+    ///
+    /// Written by the rank: by the thread that begins a wait when it is 0 (AcqRel), and by the same
+    /// thread at the end (Release). Read by every process of the host (Acquire).
     what: AtomicU64,
-    /// Monotonic nanoseconds when the wait began. Written after `what` by the same thread; a reader
-    /// between the two sees the time of the wait before, which a report can bear.
+    /// Monotonic nanoseconds when the wait began.
+    ///
+    /// Written after `what` by the same thread; a reader between the two sees the time of the wait
+    /// before, which a report can bear.
     since_ns: AtomicU64,
-    /// Monotonic nanoseconds when the rank last looked around. As `since_ns`.
+    /// Monotonic nanoseconds when the rank last looked around.
+    ///
+    /// As `since_ns`.
     seen_ns: AtomicU64,
 }
 const_assert_eq!(size_of::<Notice>(), 24);
 
-/// The monotonic clock, which is the same for all processes of a host. Async-signal-safe.
+/// The monotonic clock, which is the same for all processes of a host.
+///
+/// Async-signal-safe.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
@@ -144,8 +151,10 @@ impl<'a> Board<'a> {
         self.control.job().reports()
     }
 
-    /// A thread of `rank` begins to wait. False if another thread of it has its notice there: then
-    /// there is nothing to [`end`](Self::end).
+    /// A thread of `rank` begins to wait.
+    ///
+    /// False if another thread of it has its notice there: then there is nothing to
+    /// [`end`](Self::end).
     #[must_use]
     pub fn begin(&self, rank: JobRank, waiting: Waiting) -> bool {
         let notice = self.control.rank_page(rank).notice();
@@ -173,14 +182,16 @@ impl<'a> Board<'a> {
         notice.what.store(0, Ordering::Release);
     }
 
-    /// Number of reports asked for so far. A waiting rank compares it with the number that it saw
-    /// last, and reports when it has grown.
+    /// Number of reports asked for so far.
+    ///
+    /// A waiting rank compares it with the number that it saw last, and reports when it has grown.
     #[must_use]
     pub fn reports_asked(&self) -> u32 {
         self.reports().load(Ordering::Relaxed)
     }
 
     /// Asks all ranks to report, unless they have been asked since `seen`; whether this call did.
+    ///
     /// Async-signal-safe.
     pub fn ask_for_reports(&self, seen: u32) -> bool {
         self.reports()
@@ -195,8 +206,9 @@ impl<'a> Board<'a> {
 }
 
 /// One line for each rank, or for neighboring ranks in the same state: the state, the wait and its
-/// begin, and the state of the process. Allocates nothing; async-signal-safe if the formatter's
-/// writer is.
+/// begin, and the state of the process.
+///
+/// Allocates nothing; async-signal-safe if the formatter's writer is.
 impl fmt::Display for Board<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, Process::examine)

@@ -14,7 +14,9 @@ use crate::exit_mark::ExitMark;
 pub const MAX_VALUE_BYTES: usize = 240;
 const_assert!(argonet_settings::CARD_BYTES <= MAX_VALUE_BYTES);
 
-/// The keys under which a rank publishes a value. Each layer owns its key.
+/// The keys under which a rank publishes a value.
+///
+/// Each layer owns its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 #[non_exhaustive]
@@ -69,15 +71,18 @@ pub trait Bootstrap: Send + Sync {
     fn job_id(&self) -> u64;
 
     /// Publishes `value` under `key` for the other ranks, which find it after the next
-    /// [`Self::fence`]. Once per key.
+    /// [`Self::fence`].
+    ///
+    /// Once per key.
     ///
     /// # Errors
     /// [`BootError::ValueTooLong`] over [`MAX_VALUE_BYTES`]; [`BootError::PublishedTwice`].
     fn publish(&self, key: Key, value: &[u8]) -> Result<(), BootError>;
 
-    /// Waits until every rank of the job has entered its fence as often as this one. Values that a
-    /// rank published before are visible to all after. Collective; blocks, giving the processor
-    /// away; one thread of a rank at a time.
+    /// Waits until every rank of the job has entered its fence as often as this one.
+    ///
+    /// Values that a rank published before are visible to all after. Collective; blocks, giving the
+    /// processor away; one thread of a rank at a time.
     ///
     /// # Errors
     /// While starting up (before [`Self::started`]) [`BootError::FenceTimeout`] after
@@ -87,6 +92,7 @@ pub trait Bootstrap: Send + Sync {
     fn fence(&self) -> Result<(), BootError>;
 
     /// The value that `rank` published under `key` before a fence that this rank has completed.
+    ///
     /// Does not block on a single host.
     ///
     /// # Errors
@@ -98,26 +104,32 @@ pub trait Bootstrap: Send + Sync {
     fn started(&self);
 
     /// Records that this rank does not need the others any more: from now on its end does not end
-    /// the job, except that an exit code other than 0 remains a failure of the job. Local; any
-    /// number of times.
+    /// the job, except that an exit code other than 0 remains a failure of the job.
+    ///
+    /// Local; any number of times.
     fn finalized(&self);
 
     /// Records that this program never finalizes, as programs in C do not: leaving by `exit` or by
     /// return from `main` is [`exit`](crate::exit()) from now on, unless `GASNET_CATCH_EXIT` is 0,
-    /// and a rank that another makes end runs no exit handlers. Local; any number of times.
+    /// and a rank that another makes end runs no exit handlers.
+    ///
+    /// Local; any number of times.
     fn leaves_by_exit(&self) {}
 
     /// Ends this process if another rank, or a signal, has ended the job and it is time for it;
-    /// else returns whether the job is ending. For a thread that waits and is about to rest, and
-    /// for polls that find nothing and see [`exit_mark`](Self::exit_mark); not for every poll: it
-    /// costs a load and a call.
+    /// else returns whether the job is ending.
+    ///
+    /// For a thread that waits and is about to rest, and for polls that find nothing and see
+    /// [`exit_mark`](Self::exit_mark); not for every poll: it costs a load and a call.
     fn attend(&self) -> bool {
         false
     }
 
     /// Longest time that this process, which ends, may wait until others have all that they need of
     /// it: without a limit while the job is not ending, else so that it is not killed while it
-    /// waits. Lock-free.
+    /// waits.
+    ///
+    /// Lock-free.
     fn exit_grace(&self) -> Duration {
         Duration::MAX
     }
@@ -130,7 +142,9 @@ pub trait Bootstrap: Send + Sync {
 
     /// Records that another rank has reported, over the network, that it ends the job with `code`:
     /// this is the job's end for the ranks of this host, unless they know of one already, and ranks
-    /// that wait come to their end soon. Lock-free.
+    /// that wait come to their end soon.
+    ///
+    /// Lock-free.
     fn heard_exit(&self, from: JobRank, code: u8) {
         let _ = (from, code);
     }
@@ -146,27 +160,32 @@ pub trait Bootstrap: Send + Sync {
     }
 
     /// Whether a thread of this process other than the calling one, and those of the library, may
-    /// do anything before another thread wakes it. For a rank that looks whether it can go on;
-    /// takes a look at each thread.
+    /// do anything before another thread wakes it.
+    ///
+    /// For a rank that looks whether it can go on; takes a look at each thread.
     fn other_threads_may_act(&self) -> bool {
         true
     }
 
     /// Whether this rank is the first of its host that asks, so that it reports what several ranks
-    /// find at about the same time. True where ranks of a host know nothing of each other.
+    /// find at about the same time.
+    ///
+    /// True where ranks of a host know nothing of each other.
     fn claim_report(&self) -> bool {
         true
     }
 
-    /// Whether this process has threads beside the calling one and the library's own. True where
-    /// that is not known.
+    /// Whether this process has threads beside the calling one and the library's own.
+    ///
+    /// True where that is not known.
     fn has_other_threads(&self) -> bool {
         true
     }
 
     /// Ends the job as failed: stores the failure for the other ranks and the starter of the job,
-    /// prints one line with the rank and `message` on standard error, and ends this process. The
-    /// other ranks are killed. `code` is the job's exit code; 0 becomes 1, since a job that was
+    /// prints one line with the rank and `message` on standard error, and ends this process.
+    ///
+    /// The other ranks are killed. `code` is the job's exit code; 0 becomes 1, since a job that was
     /// aborted did not succeed.
     fn abort(&self, code: u8, message: &str) -> !;
 }

@@ -11,8 +11,9 @@ const SHORT_PART: u32 = 8;
 /// The part of a long exit time-out that it is at least.
 const LONG_PART: u32 = 200;
 
-/// Longest wait of a rank that exits for the confirmations of others. A longer exit time-out leaves
-/// more to ranks that have to wait for a processor.
+/// Longest wait of a rank that exits for the confirmations of others.
+///
+/// A longer exit time-out leaves more to ranks that have to wait for a processor.
 pub(crate) fn confirming_limit(timeout: Duration) -> Duration {
     let limit = LIMIT.max(timeout / LONG_PART);
     limit.min(timeout / SHORT_PART)

@@ -32,7 +32,9 @@ static BEFORE: OnceLock<[Option<Action>; FAULTS.len()]> = OnceLock::new();
 static CRASHING: AtomicI32 = AtomicI32::new(0);
 /// The thread whose crash has been reported to the user; 0 before.
 static REPORTED: AtomicI32 = AtomicI32::new(0);
-/// Whether a rank that waits for a debugger goes on waiting. Known to debuggers by this name.
+/// Whether a rank that waits for a debugger goes on waiting.
+///
+/// Known to debuggers by this name.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_upper_case_globals)]
 static argonet_frozen: AtomicBool = AtomicBool::new(false);
@@ -158,9 +160,10 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
     }
 }
 
-/// Aborts, which ends the job as a crash of a rank does. The caller has reported the reason to the
-/// user, and has stopped for a debugger and shown a backtrace where that is wanted: neither is done
-/// again.
+/// Aborts, which ends the job as a crash of a rank does.
+///
+/// The caller has reported the reason to the user, and has stopped for a debugger and shown a
+/// backtrace where that is wanted: neither is done again.
 pub fn abort_reported() -> ! {
     REPORTED.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
     std::process::abort()
@@ -173,6 +176,7 @@ pub fn shows_backtraces() -> Option<bool> {
 }
 
 /// Shows a fatal error as the user wants it: with a backtrace, or with a pause for a debugger.
+///
 /// Async-signal-safe.
 pub(crate) fn on_error(rank: &RankProcess, reason: &str) {
     if rank.options.freeze_on_error {
@@ -187,7 +191,9 @@ fn pause() {
     let _ = rustix::event::poll(&mut [], None);
 }
 
-/// Waits until a debugger or a SIGCONT lets this rank go on. Async-signal-safe.
+/// Waits until a debugger or a SIGCONT lets this rank go on.
+///
+/// Async-signal-safe.
 pub(crate) fn freeze(rank: &RankProcess, reason: &str) {
     let who = format_args!("rank {} ", rank.rank);
     wait_frozen(who, reason, "argonet_frozen", &|| true);
@@ -195,6 +201,7 @@ pub(crate) fn freeze(rank: &RankProcess, reason: &str) {
 
 /// Waits for a debugger, in a process that is a rank or not: until the debugger lets it go on by
 /// making `frozen` false, which looks at the variable named `symbol`, or until a SIGCONT comes.
+///
 /// Says so on standard error. Async-signal-safe if `frozen` is.
 pub fn freeze_while(symbol: &str, frozen: &dyn Fn() -> bool) {
     wait_frozen(format_args!("process "), "asked for", symbol, frozen);

@@ -10,8 +10,9 @@ use crate::bootstrap::{Key, MAX_VALUE_BYTES};
 use crate::hosts::HostListError;
 use crate::page::{ExitWord, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
 
-/// An error of the bootstrap. Each message names the rank or setting, the cause and what to do
-/// about it.
+/// An error of the bootstrap.
+///
+/// Each message names the rank or setting, the cause and what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootError {
@@ -349,8 +350,9 @@ pub enum BootError {
     },
 }
 
-/// The ranks that a fence waits for; its `Display` names at most [`Missing::NAMED`] of them. None
-/// are ranks of other hosts, of which it is not known which.
+/// The ranks that a fence waits for; its `Display` names at most [`Missing::NAMED`] of them.
+///
+/// None are ranks of other hosts, of which it is not known which.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Missing(pub Vec<JobRank>);
 

@@ -37,7 +37,9 @@ impl ProcessEnd {
         }
     }
 
-    /// Waits until the child has ended, and reaps it if `reap`. Async-signal-safe.
+    /// Waits until the child has ended, and reaps it if `reap`.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn wait(child: WaitId<'_>, reap: bool) -> Self {
         let options = if reap {
             WaitIdOptions::EXITED
@@ -71,8 +73,9 @@ impl ProcessEnd {
     }
 }
 
-/// The failure that a job ends with: its exit code, and its `Display` is the reason. Formats
-/// without allocating.
+/// The failure that a job ends with: its exit code, and its `Display` is the reason.
+///
+/// Formats without allocating.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Verdict {
     pub(crate) kind: ExitKind,

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::page::Control;
 
-/// Whether the end of the job has been reported to the ranks of this host. One load of a cache line
-/// that no rank writes before the end.
+/// Whether the end of the job has been reported to the ranks of this host.
+///
+/// One load of a cache line that no rank writes before the end.
 // spec P13: the system queue of ranks that share memory.
 #[derive(Debug, Clone, Default)]
 pub struct ExitMark(Option<Arc<Control>>);

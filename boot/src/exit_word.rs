@@ -28,7 +28,9 @@ pub enum ExitKind {
     Died = 2,
     /// A rank ended with a code other than 0.
     Failed = 3,
-    /// The launcher ended the job: time-out or a repeated signal. No rank is to blame.
+    /// The launcher ended the job: time-out or a repeated signal.
+    ///
+    /// No rank is to blame.
     Canceled = 4,
     /// A rank called [`exit`](crate::exit).
     Exit = 5,
@@ -36,11 +38,15 @@ pub enum ExitKind {
     Left = 6,
     /// A rank got a signal that asks it to end; the code is the signal's number.
     Signal = 7,
-    /// The guardian of a job that started itself was killed. No rank is to blame.
+    /// The guardian of a job that started itself was killed.
+    ///
+    /// No rank is to blame.
     Unguarded = 8,
     /// A rank crashes; the code is the signal's number.
     Crashed = 9,
-    /// The host of the rank was lost: its agent ended or does not answer. No rank is to blame.
+    /// The host of the rank was lost: its agent ended or does not answer.
+    ///
+    /// No rank is to blame.
     Lost = 10,
 }
 

@@ -1,6 +1,8 @@
 //! The fence: all ranks of a host wait for each other on two words of shared memory (spec P14: also
-//! before the first operation). In a job over several hosts the last rank of a host reports to the
-//! host's agent, and the agents let the ranks go when all hosts are there ([`crate::hosts`]).
+//! before the first operation).
+//!
+//! In a job over several hosts the last rank of a host reports to the host's agent, and the agents
+//! let the ranks go when all hosts are there ([`crate::hosts`]).
 //!
 //! A rank adds itself to `arrived`. The last one resets `arrived`, advances `generation` and wakes
 //! the others, which wait for the generation to move: first spinning, then yielding, then asleep on
@@ -21,11 +23,14 @@ use crate::process;
 
 const SPINS: u32 = 200;
 const YIELDS: u32 = 10;
-/// Time that a rank sleeps before it looks around again. A failure wakes it at once; this bounds
-/// the cost of a lost wake-up.
+/// Time that a rank sleeps before it looks around again.
+///
+/// A failure wakes it at once; this bounds the cost of a lost wake-up.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
-/// Wakes every rank that sleeps at the fence, so that it looks around. Async-signal-safe.
+/// Wakes every rank that sleeps at the fence, so that it looks around.
+///
+/// Async-signal-safe.
 pub(crate) fn wake_all(fence: &FenceWords) {
     // Waking cannot fail on a valid address; a rank that is not woken looks around by itself.
     let _ = futex::wake(&fence.generation, futex::Flags::empty(), i32::MAX as u32);

@@ -16,18 +16,25 @@ const SEALABLE: MemfdFlags = MemfdFlags::CLOEXEC.union(MemfdFlags::ALLOW_SEALING
 /// shell scripts between the launcher and the rank use the low ones.
 const LOW_FD_LIMIT: i32 = 100;
 
-/// The shared files of the ranks of one host. Descriptors are close-on-exec in a rank.
+/// The shared files of the ranks of one host.
+///
+/// Descriptors are close-on-exec in a rank.
 #[derive(Debug)]
 pub struct SharedFiles {
     /// The job page, the ranks' pages and the key store; sized and sealed before the first rank
     /// starts.
     pub control: OwnedFd,
-    /// Raw memory for the shared-memory conduit, which sizes it. Sealed against shrinking, so that
-    /// no access below a size once seen can fault; empty at first.
+    /// Raw memory for the shared-memory conduit, which sizes it.
+    ///
+    /// Sealed against shrinking, so that no access below a size once seen can fault; empty at
+    /// first.
     pub rings: OwnedFd,
-    /// Raw memory for the segments, sized by the segment crate; empty at first. Takes seals.
+    /// Raw memory for the segments, sized by the segment crate; empty at first.
+    ///
+    /// Takes seals.
     pub segments: OwnedFd,
     /// Raw memory for interfaces in software, which a conduit sizes; of all ranks of the host.
+    ///
     /// Sealed as `rings`, empty at first.
     pub interfaces: OwnedFd,
     /// The page size of `segments`, when it is not the system's base page.

@@ -9,8 +9,10 @@ use std::ffi::OsString;
 
 use crate::error::BootError;
 
-/// Variables in which implementations of MPI say how many processes their launchers started. Those
-/// launchers may start their daemons by another one, so these count before what others have left.
+/// Variables in which implementations of MPI say how many processes their launchers started.
+///
+/// Those launchers may start their daemons by another one, so these count before what others have
+/// left.
 const OF_MPI: [(&str, &str); 2] = [
     ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
     ("MV2_COMM_WORLD_SIZE", "MVAPICH's launcher"),

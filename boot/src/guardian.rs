@@ -102,8 +102,9 @@ pub(crate) struct Rank0 {
     pub(crate) own_group: bool,
 }
 
-/// Starts the guardian of the job in `control`, before any rank. The calling process must have one
-/// thread.
+/// Starts the guardian of the job in `control`, before any rank.
+///
+/// The calling process must have one thread.
 pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, BootError> {
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
@@ -200,15 +201,18 @@ impl Link {
         let _ = retry(|| poll(&mut end, Some(&limit)));
     }
 
-    /// Whether the guardian has gone. Async-signal-safe.
+    /// Whether the guardian has gone.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn is_broken(&self) -> bool {
         let mut end = [PollFd::new(&self.socket, PollFlags::empty())];
         let _ = retry(|| poll(&mut end, Some(&Timespec::default())));
         end[0].revents().contains(PollFlags::HUP)
     }
 
-    /// The guardian's process id, and how it ended if the system can report that. Once it has gone.
-    /// Async-signal-safe.
+    /// The guardian's process id, and how it ended if the system can report that.
+    ///
+    /// Once it has gone. Async-signal-safe.
     pub(crate) fn guardian_end(&self) -> (u32, ProcessEnd) {
         let step = Duration::from_millis(10);
         let nap = Timespec::try_from(step).unwrap_or_default();
@@ -228,8 +232,10 @@ impl Link {
 }
 
 /// Puts this process, which is about to become `rank` and leads its own process group, under the
-/// guardian's eyes. The process does so itself, before it runs the program, so that there is no
-/// moment at which the program runs and the guardian does not know of it. Async-signal-safe.
+/// guardian's eyes.
+///
+/// The process does so itself, before it runs the program, so that there is no moment at which the
+/// program runs and the guardian does not know of it. Async-signal-safe.
 pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
     let pid = getpid();
     if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
@@ -251,12 +257,16 @@ pub(crate) fn announce_attached(link: BorrowedFd<'_>, rank: JobRank) {
     }
 }
 
-/// Makes the guardian look at the exit word, which a rank has set. Async-signal-safe.
+/// Makes the guardian look at the exit word, which a rank has set.
+///
+/// Async-signal-safe.
 pub(crate) fn report_exit(link: BorrowedFd<'_>) {
     send(link, MESSAGE_EXIT, 0, 0, None);
 }
 
-/// Makes the guardian kill all ranks now. Async-signal-safe.
+/// Makes the guardian kill all ranks now.
+///
+/// Async-signal-safe.
 pub(crate) fn order_kill(link: BorrowedFd<'_>) {
     send(link, MESSAGE_KILL, 0, 0, None);
 }
@@ -510,8 +520,10 @@ impl<'a> Guardian<'a> {
         self.go_on();
     }
 
-    /// Takes one message; false if there is none now. The end of file means that the launcher has
-    /// gone, unless it is rank 0, which may have closed its end and live, as by exec.
+    /// Takes one message; false if there is none now.
+    ///
+    /// The end of file means that the launcher has gone, unless it is rank 0, which may have closed
+    /// its end and live, as by exec.
     fn receive(&mut self) -> bool {
         let message = match receive(self.socket.as_fd(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN) => return false,

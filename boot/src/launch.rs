@@ -62,8 +62,9 @@ pub struct LaunchOptions {
 }
 
 /// Runs a job to its end and returns its exit code: 0, or that of the first failure (128 + signal
-/// number for a rank that was killed), or [`TIMEOUT_CODE`]. A failure's reason is printed on
-/// standard error as one line beginning `argonet run: `.
+/// number for a rank that was killed), or [`TIMEOUT_CODE`].
+///
+/// A failure's reason is printed on standard error as one line beginning `argonet run: `.
 ///
 /// The calling process must have one thread. When this returns, all ranks and their process groups
 /// have ended; on other hosts they have been asked to end, and the agents there see to it, if their

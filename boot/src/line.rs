@@ -18,7 +18,9 @@ use crate::error::BootError;
 use crate::files::moved_up;
 use crate::secret::{SECRET_BYTES, Secret};
 
-/// The rank's end. Without a descriptor where there is no agent.
+/// The rank's end.
+///
+/// Without a descriptor where there is no agent.
 #[derive(Debug, Default)]
 pub(crate) struct Line(Option<OwnedFd>);
 
@@ -36,7 +38,9 @@ impl Line {
         }))
     }
 
-    /// Makes the agent look. Async-signal-safe.
+    /// Makes the agent look.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn ring(&self) {
         if let Some(socket) = &self.0 {
             // A full socket rings already, and an agent that has gone is the guardian's affair.

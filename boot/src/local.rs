@@ -18,7 +18,9 @@ use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
 use crate::secret::Secret;
 use crate::{crash, process, sys, threads};
 
-/// The job as one of its ranks sees it. Made by [`attach()`](crate::attach()).
+/// The job as one of its ranks sees it.
+///
+/// Made by [`attach()`](crate::attach()).
 ///
 /// Dropping it unmaps and closes the shared memory, and reports nothing to the others: a rank that
 /// ends without [`Bootstrap::finalized`] has failed, dropped or not.

@@ -238,8 +238,9 @@ impl Streams {
         }
     }
 
-    /// Takes the rest in pipe `i`, whose rank has ended. If it is still open, a process that left
-    /// the rank's group has it, which is not waited for.
+    /// Takes the rest in pipe `i`, whose rank has ended.
+    ///
+    /// If it is still open, a process that left the rank's group has it, which is not waited for.
     pub(crate) fn end<'q>(&mut self, i: usize, queue_of: impl FnOnce(To) -> &'q mut Vec<u8>) {
         if let Some(mut stream) = self.streams[i].take() {
             stream.tagger.finish(queue_of(stream.to));
@@ -329,9 +330,10 @@ impl TaggedOutput {
         })
     }
 
-    /// Writes everything that has been written by the ranks so far; the ranks have ended. Blocks
-    /// while the launcher's own output is not taken. Returns a line for each stream with losses,
-    /// with the error.
+    /// Writes everything that has been written by the ranks so far; the ranks have ended.
+    ///
+    /// Blocks while the launcher's own output is not taken. Returns a line for each stream with
+    /// losses, with the error.
     pub(crate) fn finish(mut self) -> Vec<String> {
         for i in 0..self.streams.len() {
             while self.read(i) {

@@ -51,8 +51,10 @@ static BEFORE_END: OnceLock<fn(bool)> = OnceLock::new();
 static REPORTER: OnceLock<ReportExit> = OnceLock::new();
 
 /// Reports to other ranks over a network that this one ends the job, or forwards that another does
-/// with 0: the code, for how long at most, and which ranks need no report. False if the calling
-/// thread cannot, and another can that rests ([`Bootstrap::attend`](crate::Bootstrap::attend)).
+/// with 0: the code, for how long at most, and which ranks need no report.
+///
+/// False if the calling thread cannot, and another can that rests
+/// ([`Bootstrap::attend`](crate::Bootstrap::attend)).
 pub type ReportExit = fn(u8, Duration, &dyn Fn(JobRank) -> bool) -> bool;
 
 /// Progress of this rank with reporting its exit.
@@ -141,8 +143,9 @@ pub(crate) struct RankProcess {
     worked_ms: AtomicU64,
     /// When it learned that, in milliseconds.
     learned_ms: AtomicU64,
-    /// Progress of this rank with reporting its exit. Written by threads that exit or rest; the one
-    /// that takes it to [`REPORTING`] reports.
+    /// Progress of this rank with reporting its exit.
+    ///
+    /// Written by threads that exit or rest; the one that takes it to [`REPORTING`] reports.
     reporting: AtomicU8,
     /// Whether this rank has heard over a network of an exit with 0, which is to be passed on.
     passes_on: AtomicBool,
@@ -157,8 +160,10 @@ pub(crate) struct Ways {
     pub(crate) line: Line,
 }
 
-/// Makes this process the rank: signal handlers, timer, exit hook. Once for each process; of a
-/// second job, which only a process can have that is alone in both, nothing is caught.
+/// Makes this process the rank: signal handlers, timer, exit hook.
+///
+/// Once for each process; of a second job, which only a process can have that is alone in both,
+/// nothing is caught.
 pub(crate) fn install(
     control: &Arc<Control>,
     rank: JobRank,
@@ -222,7 +227,9 @@ pub(crate) fn this() -> Option<&'static RankProcess> {
 
 /// Has `act` called when this process ends in any way but by SIGKILL, perhaps several times: with
 /// true where exit handlers may run, with false in a signal handler, or after a fatal error, where
-/// it must be async-signal-safe. The first function that is given counts.
+/// it must be async-signal-safe.
+///
+/// The first function that is given counts.
 pub fn before_the_end(act: fn(bool)) {
     let _ = BEFORE_END.set(act);
 }
@@ -236,16 +243,19 @@ pub(crate) fn about_to_end(orderly: bool) {
 
 /// Has `report` called when this process exits and no other rank of its host has done so before, or
 /// when it has heard of an exit with 0 over a network: never in a signal handler, but inside
-/// handlers of messages. Once, unless the thread that exits cannot report; then once more, by the
-/// next thread that rests, for which the one that exits waits a bounded time. The first function
-/// that is given counts.
+/// handlers of messages.
+///
+/// Once, unless the thread that exits cannot report; then once more, by the next thread that rests,
+/// for which the one that exits waits a bounded time. The first function that is given counts.
 pub fn report_exits_by(report: ReportExit) {
     let _ = REPORTER.set(report);
 }
 
 /// Ends the job with `code`, of which the system keeps the lowest eight bits, from any thread at
 /// any time: before a [`LocalJob`](crate::LocalJob) is dropped or after, inside a handler, in a
-/// signal handler, while other ranks do the same. The code of the first caller is the job's.
+/// signal handler, while other ranks do the same.
+///
+/// The code of the first caller is the job's.
 ///
 /// If all ranks call this, or have finalized and end, within a quarter of the exit time-out
 /// (`GASNET_EXITTIMEOUT`), nothing is printed. Other ranks then get a signal, which makes a
@@ -265,8 +275,9 @@ pub fn exit(code: i32) -> ! {
 }
 
 /// Ends the job as [`exit`] does, but runs no exit handlers, neither C's nor Rust's: Rust's
-/// standard output and C's streams are written, in a signal handler C's alone. A process that is
-/// not a rank does the same and ends.
+/// standard output and C's streams are written, in a signal handler C's alone.
+///
+/// A process that is not a rank does the same and ends.
 pub fn exit_without_handlers(code: i32) -> ! {
     match this() {
         Some(rank) => rank.exit_without_handlers(code as u8),
@@ -297,8 +308,9 @@ pub(crate) fn attend(control: &Control) -> bool {
     word.kind.leaves_time()
 }
 
-/// Another rank says over the network that it ends the job in `control`. Lock-free. A 0 is passed
-/// on by the next poll that finds nothing, or rest.
+/// Another rank says over the network that it ends the job in `control`.
+///
+/// Lock-free. A 0 is passed on by the next poll that finds nothing, or rest.
 pub(crate) fn heard_exit(control: &Control, from: JobRank, code: u8) {
     let (kind, rank) = (ExitKind::Exit, from);
     let job = control.job();
@@ -365,7 +377,9 @@ impl RankProcess {
     }
 
     /// Stores why the job ends, unless a process has done so, and reports the end to the guardian;
-    /// returns the reason that counts. Async-signal-safe.
+    /// returns the reason that counts.
+    ///
+    /// Async-signal-safe.
     fn begin(&self, kind: ExitKind, code: u8) -> ExitWord {
         let own = ExitWord {
             kind,
@@ -428,7 +442,9 @@ impl RankProcess {
     }
 
     /// Waits until another thread has reported: so long until it begins, and so long until it is
-    /// done. It may compute.
+    /// done.
+    ///
+    /// It may compute.
     fn wait_until_reported(&self, limit: Duration) {
         let begun = Instant::now();
         loop {
@@ -444,8 +460,10 @@ impl RankProcess {
         }
     }
 
-    /// The program ends this process with `code`, not because the job ends. If the rank knew
-    /// already that the job ends with 0, it records that it was not made to end. Async-signal-safe.
+    /// The program ends this process with `code`, not because the job ends.
+    ///
+    /// If the rank knew already that the job ends with 0, it records that it was not made to end.
+    /// Async-signal-safe.
     fn note_own_end(&self, code: u8) {
         let word = self.control.job().exit_word();
         let with_0 = code == 0 && word.is_some_and(|word| word.process_code() == 0);
@@ -565,9 +583,11 @@ impl RankProcess {
         }
     }
 
-    /// The timer has fired. A rank of a job that ends with 0 may compute on while most of the
-    /// time-out lasts, since it may return from main by itself; one that sleeps or waits does not.
-    /// Async-signal-safe but for C's streams.
+    /// The timer has fired.
+    ///
+    /// A rank of a job that ends with 0 may compute on while most of the time-out lasts, since it
+    /// may return from main by itself; one that sleeps or waits does not. Async-signal-safe but for
+    /// C's streams.
     fn time_is_up(&self) {
         let with_0 = self
             .control
@@ -600,7 +620,9 @@ impl RankProcess {
         }
     }
 
-    /// Ends this process now, in any state. Async-signal-safe but for C's streams.
+    /// Ends this process now, in any state.
+    ///
+    /// Async-signal-safe but for C's streams.
     pub(crate) fn end_now(&self) -> ! {
         about_to_end(false);
         if !self.flushed.swap(true, Ordering::Relaxed) {
@@ -665,7 +687,9 @@ impl RankProcess {
     }
 
     /// Whether messages that were on their way to this rank when the end was reported have had time
-    /// to come. A rank that did not run meanwhile has that time yet.
+    /// to come.
+    ///
+    /// A rank that did not run meanwhile has that time yet.
     fn has_waited_for_all(&self, now_ms: u64, word: ExitWord) -> bool {
         let first =
             self.seen_reported_ms
@@ -686,7 +710,9 @@ impl RankProcess {
         grace.min(self.timeout() / WINDOW_PART)
     }
 
-    /// A signal asks this process to end. Async-signal-safe.
+    /// A signal asks this process to end.
+    ///
+    /// Async-signal-safe.
     fn asked_to_end(&self, signal: c_int) {
         if self.asked.fetch_add(1, Ordering::Relaxed) > 0 {
             self.signal.store(signal, Ordering::Relaxed);
@@ -709,6 +735,7 @@ impl RankProcess {
     }
 
     /// This rank knows that another ends the job, and had its time to come to its end by itself.
+    ///
     /// Async-signal-safe.
     fn learn_of_end(&self) {
         if !self.learned.swap(true, Ordering::Relaxed) && self.page().ask_to_end() {
@@ -720,7 +747,9 @@ impl RankProcess {
         }
     }
 
-    /// The guardian says that the job is ending. Async-signal-safe.
+    /// The guardian says that the job is ending.
+    ///
+    /// Async-signal-safe.
     fn notified(&self) {
         self.learn_of_end();
         if self.control.job().exit_stage() == ExitStage::Kill {
@@ -738,7 +767,9 @@ impl RankProcess {
     }
 
     /// Stores that this process crashes, right before it does: others end when they learn of it,
-    /// and this process is killed with them. Async-signal-safe.
+    /// and this process is killed with them.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn crashed(&self, signal: c_int) {
         if self.page().state() != RankState::Exiting {
             self.control.job().set_exit_word(ExitWord {
@@ -752,8 +783,9 @@ impl RankProcess {
 
 /// For how long a process that ends in the job of `control` may wait until others have all that
 /// they need of it, such as acknowledgements: no longer than half of the time that is left until it
-/// is killed, since the rest of its end needs time, too. Without a limit while the job is not
-/// ending.
+/// is killed, since the rest of its end needs time, too.
+///
+/// Without a limit while the job is not ending.
 pub(crate) fn exit_grace(control: &Control) -> Duration {
     let left = control.job().time_until_forced(now_ms());
     left.map_or(Duration::MAX, |left| left / LINGER_PART)
@@ -764,7 +796,9 @@ pub(crate) fn now_ms() -> u64 {
     ms_of(ClockId::Monotonic).max(1)
 }
 
-/// Processor time of this process. Async-signal-safe.
+/// Processor time of this process.
+///
+/// Async-signal-safe.
 fn processor_ms() -> u64 {
     ms_of(ClockId::ProcessCPUTime)
 }

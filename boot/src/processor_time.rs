@@ -18,15 +18,18 @@ pub(crate) struct ThreadTime {
     pub(crate) thread: u32,
     /// On a processor.
     pub(crate) ran: Duration,
-    /// Ready, without a processor. A wait is counted when it ends.
+    /// Ready, without a processor.
+    ///
+    /// A wait is counted when it ends.
     pub(crate) waited: Duration,
     /// Whether it is on a processor or waits for one.
     pub(crate) is_ready: bool,
 }
 
 impl ThreadTime {
-    /// Those of all threads that the process has now; none of a process that has ended. Times are
-    /// zero where the system does not count.
+    /// Those of all threads that the process has now; none of a process that has ended.
+    ///
+    /// Times are zero where the system does not count.
     pub(crate) fn of_all(pid: Pid) -> Vec<Self> {
         let tasks = PathBuf::from(format!("/proc/{pid}/task"));
         let list = || -> BTreeSet<OsString> {
@@ -62,8 +65,9 @@ impl ThreadTime {
     }
 }
 
-/// Whether the state in this line of `stat` is the one of threads that run or could run. It follows
-/// the thread's name, which may contain anything.
+/// Whether the state in this line of `stat` is the one of threads that run or could run.
+///
+/// It follows the thread's name, which may contain anything.
 fn is_ready(stat: &str) -> bool {
     let (_, rest) = stat.rsplit_once(')').unwrap_or_default();
     rest.trim_start().starts_with('R')

@@ -38,8 +38,9 @@ impl RankStderr {
         Some(Self { file })
     }
 
-    /// Writes a line, for which it waits a bounded time. The rest that the file does not take is
-    /// lost.
+    /// Writes a line, for which it waits a bounded time.
+    ///
+    /// The rest that the file does not take is lost.
     pub(crate) fn say(self, line: &str) {
         let text = format!("{line}\n");
         let mut rest = &text.as_bytes()[..text.len().min(MAX_LINE_BYTES)];
@@ -57,9 +58,11 @@ impl RankStderr {
         }
     }
 
-    /// A pipe or a terminal is opened once more. Its file description may be shared with processes
-    /// that expect writes to wait, and other writers may fill the room that poll has seen. A file
-    /// keeps its description, whose offset all of its writers share.
+    /// A pipe or a terminal is opened once more.
+    ///
+    /// Its file description may be shared with processes that expect writes to wait, and other
+    /// writers may fill the room that poll has seen. A file keeps its description, whose offset all
+    /// of its writers share.
     fn without_waiting(self) -> File {
         let Self { file } = self;
         let kind = file.metadata().map(|metadata| metadata.file_type());
@@ -98,7 +101,9 @@ mod tests {
 
     use super::*;
 
-    /// Both ends of a pipe. Writes to it wait for room.
+    /// Both ends of a pipe.
+    ///
+    /// Writes to it wait for room.
     fn pipe() -> (PipeReader, File) {
         let (reader, writer) = io::pipe().unwrap();
         (reader, OwnedFd::from(writer).into())

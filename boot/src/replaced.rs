@@ -21,6 +21,7 @@ pub(crate) fn pipe() -> rustix::io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// Whether the process, which has not been reaped, runs another program than the one that joined.
+///
 /// False for one that is ending or has closed its descriptors itself.
 pub(crate) fn runs_another_program(pid: Pid) -> bool {
     match fs::read(format!("/proc/{pid}/maps")) {

@@ -27,7 +27,9 @@ impl Secret {
         Self(bytes)
     }
 
-    /// The key itself. The caller wipes every copy that it makes.
+    /// The key itself.
+    ///
+    /// The caller wipes every copy that it makes.
     #[must_use]
     pub const fn bytes(&self) -> &[u8; SECRET_BYTES] {
         &self.0

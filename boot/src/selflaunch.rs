@@ -24,8 +24,10 @@ const LAUNCH_RANKS_VARIABLE: &str = "ARGONET_LAUNCH_RANKS";
 const SPREADING: &str = "tcp";
 
 /// If this process is not a rank but has to start some, or to be the agent of a host, does so until
-/// the job has ended: the code to exit with. A program is to call this before it attaches, with its
-/// arguments, its name first, and the conduit that it was linked with.
+/// the job has ended: the code to exit with.
+///
+/// A program is to call this before it attaches, with its arguments, its name first, and the
+/// conduit that it was linked with.
 ///
 /// It starts ranks of itself. Their number is the first argument, which they do not get, or that of
 /// `ARGONET_LAUNCH_RANKS`, so that programs see the arguments that users gave from the beginning.
@@ -93,8 +95,9 @@ pub fn launch_self(
 }
 
 /// Launchers and agents write to pipes whose other ends may have gone, and find that out by the
-/// error: a program in C would be killed for it, unlike one of Rust's. Ranks are started with the
-/// default again.
+/// error: a program in C would be killed for it, unlike one of Rust's.
+///
+/// Ranks are started with the default again.
 fn bear_closed_pipes() {
     Action::ignoring().install(libc::SIGPIPE);
 }

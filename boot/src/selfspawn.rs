@@ -286,6 +286,7 @@ fn with_children(act: impl FnOnce(&'static Children)) {
 }
 
 /// From now on the end of the guardian ends the job: no other process would see another rank go.
+///
 /// After the signal's handler has been installed.
 pub(crate) fn watch_guardian() {
     with_children(|c| {
@@ -303,12 +304,16 @@ pub(crate) fn at_exit(code: c_int) {
 }
 
 /// The process of rank 0 is about to end without exit handlers: waits for the other ranks, and with
-/// `report`, unless an exit handler is doing so, reports the end and exits. Async-signal-safe.
+/// `report`, unless an exit handler is doing so, reports the end and exits.
+///
+/// Async-signal-safe.
 pub(crate) fn end_in_handler(report: bool) {
     with_children(|c| c.end(report));
 }
 
-/// The guardian may have gone. Async-signal-safe.
+/// The guardian may have gone.
+///
+/// Async-signal-safe.
 pub(crate) fn guardian_gone() {
     with_children(Children::guardian_gone);
 }
@@ -332,7 +337,9 @@ impl Handle for Report {
 }
 
 impl Children {
-    /// Prints the waits of all ranks, and asks the ranks for more. Async-signal-safe.
+    /// Prints the waits of all ranks, and asks the ranks for more.
+    ///
+    /// Async-signal-safe.
     fn report(&self) {
         let board = Board::new(&self.control);
         let mut text = Fixed::<4096>::default();
@@ -342,7 +349,9 @@ impl Children {
         board.ask_for_reports(board.reports_asked());
     }
 
-    /// Waits for all other ranks. Async-signal-safe.
+    /// Waits for all other ranks.
+    ///
+    /// Async-signal-safe.
     fn wait_for_all(&self, asked: Option<JobRank>) -> Ends {
         let mut ends = Ends {
             asked: ProcessEnd::Unknown,
@@ -420,7 +429,9 @@ impl Children {
         }
     }
 
-    /// See [`guardian_gone`]. Nothing happens while the guardian lives.
+    /// See [`guardian_gone`].
+    ///
+    /// Nothing happens while the guardian lives.
     fn guardian_gone(&self) {
         if !self.link.is_broken() {
             return; // The descriptor has other news, as that there is room again.

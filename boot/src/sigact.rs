@@ -130,7 +130,9 @@ pub(crate) fn die_by(signal: c_int) -> ! {
 
 /// Whether this thread seems to run one of the program's own signal handlers: it is on its
 /// alternate stack, or it blocks a signal for which a handler is installed that `is_ours` does not
-/// know. (A thread that blocks such a signal for good looks the same; a handler installed with
+/// know.
+///
+/// (A thread that blocks such a signal for good looks the same; a handler installed with
 /// `SA_NODEFER` on the normal stack is not seen.)
 pub(crate) fn in_signal_handler(is_ours: impl Fn(&Action) -> bool) -> bool {
     // SAFETY: zero is a valid `stack_t`; asks only.
@@ -146,7 +148,9 @@ pub(crate) fn in_signal_handler(is_ours: impl Fn(&Action) -> bool) -> bool {
 }
 
 /// Gives this thread an alternate stack with room for some handlers on top of each other, unless it
-/// has one. It stays for good. The stack of Rust's standard library has room for one.
+/// has one.
+///
+/// It stays for good. The stack of Rust's standard library has room for one.
 pub(crate) fn give_alternate_stack() {
     const BYTES: usize = 256 << 10;
     // SAFETY: zero is a valid `stack_t`; the memory mapped is this call's alone, of the length

@@ -7,7 +7,9 @@ use rustix::process::Signal;
 
 use crate::sys::{SIGNAL_RECORD_BYTES, SignalSet};
 
-/// The signal that asks for a report of all ranks. It is not passed on.
+/// The signal that asks for a report of all ranks.
+///
+/// It is not passed on.
 pub(crate) const REPORT: Signal = Signal::USR2;
 
 /// Signals that a user or a batch system sends to a launcher.

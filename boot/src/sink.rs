@@ -84,7 +84,9 @@ impl Sink {
         }
     }
 
-    /// Writes all that waits. Blocks while it is not taken.
+    /// Writes all that waits.
+    ///
+    /// Blocks while it is not taken.
     pub(crate) fn flush(&mut self) {
         while !self.waiting().is_empty() {
             let mut writable = [PollFd::from_borrowed_fd(self.to, PollFlags::OUT)];

@@ -16,8 +16,10 @@ use rustix::io::Errno;
 use crate::output::code_without_output;
 use crate::{process, sys};
 
-/// Whether output has been lost. Written and read by the thread that ends the process; a signal
-/// handler that ends it instead may miss text that the interrupted thread was about to store.
+/// Whether output has been lost.
+///
+/// Written and read by the thread that ends the process; a signal handler that ends it instead may
+/// miss text that the interrupted thread was about to store.
 static LOST: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
@@ -35,8 +37,10 @@ pub(crate) fn flush() {
     flush_of_c();
 }
 
-/// Writes what C's streams hold. In a signal handler this may wait for ever for a stream that the
-/// interrupted code has locked: only with a timer armed.
+/// Writes what C's streams hold.
+///
+/// In a signal handler this may wait for ever for a stream that the interrupted code has locked:
+/// only with a timer armed.
 pub(crate) fn flush_of_c() {
     // SAFETY: a null pointer means all open output streams.
     if unsafe { libc::fflush(ptr::null_mut()) } != 0 {
@@ -65,7 +69,9 @@ pub(crate) fn flush_standard_output_of_c() {
     }
 }
 
-/// The exit code of a process that would end with `code`. Async-signal-safe.
+/// The exit code of a process that would end with `code`.
+///
+/// Async-signal-safe.
 pub(crate) fn code_after_loss(code: u8) -> u8 {
     match LOST.load(Ordering::Relaxed) {
         true => code_without_output(code),
@@ -74,6 +80,7 @@ pub(crate) fn code_after_loss(code: u8) -> u8 {
 }
 
 /// Output could not be written, for the reason of this error number; says so once.
+///
 /// Async-signal-safe.
 fn note(error: Option<i32>) {
     let error = error.map_or(Errno::IO, Errno::from_raw_os_error);

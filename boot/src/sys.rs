@@ -41,7 +41,9 @@ pub(crate) fn fork() -> io::Result<Option<Pid>> {
 }
 
 /// Ends this process without running exit handlers, with a code that is not 0 if its output has
-/// been lost. Async-signal-safe.
+/// been lost.
+///
+/// Async-signal-safe.
 pub(crate) fn exit_now(code: u8) -> ! {
     let code = streams::code_after_loss(code);
     // SAFETY: `_exit` has no precondition.
@@ -58,7 +60,9 @@ pub(crate) fn say(line: &str) {
 /// A line that is made and written without allocating; text that does not fit is cut.
 pub(crate) type Line = Fixed<512>;
 
-/// Writes a line on standard error in one piece. Async-signal-safe.
+/// Writes a line on standard error in one piece.
+///
+/// Async-signal-safe.
 pub(crate) fn say_line(line: &Line) {
     // Nothing can be done where standard error is closed.
     let _ = rustix::io::write(rustix::stdio::stderr(), line.text());
@@ -70,8 +74,9 @@ pub(crate) fn flush_and_exit_now(code: u8) -> ! {
     exit_now(code)
 }
 
-/// Closes every descriptor of this process except those given. Only for a process that was just
-/// forked and whose code uses nothing but `keep`.
+/// Closes every descriptor of this process except those given.
+///
+/// Only for a process that was just forked and whose code uses nothing but `keep`.
 pub(crate) fn close_all_except(keep: &[BorrowedFd<'_>]) {
     let mut keep: Vec<u32> = keep.iter().map(|fd| fd.as_raw_fd() as u32).collect();
     keep.sort_unstable();
@@ -89,10 +94,11 @@ pub(crate) fn close_all_except(keep: &[BorrowedFd<'_>]) {
 /// `PIDFD_SIGNAL_PROCESS_GROUP`, since Linux 6.9.
 const PIDFD_SIGNAL_PROCESS_GROUP: c_int = 1 << 2;
 
-/// Sends `signal` to the process group that the process behind `pidfd` leads or led. The descriptor
-/// pins the identity, so that a recycled process id is never hit; on kernels before 6.9 the group
-/// is named by `pid`, which is the same while the leader has not been reaped or its group has
-/// members. Async-signal-safe.
+/// Sends `signal` to the process group that the process behind `pidfd` leads or led.
+///
+/// The descriptor pins the identity, so that a recycled process id is never hit; on kernels before
+/// 6.9 the group is named by `pid`, which is the same while the leader has not been reaped or its
+/// group has members. Async-signal-safe.
 pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
     let raw = pidfd.as_raw_fd();
     // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
@@ -113,7 +119,9 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
 
 /// Exit status, as wait(2) has it, of the process behind `pidfd`, which need not be a child and has
 /// the id `pid`; `None` while it is not known: before it has ended, or, on kernels before 6.15,
-/// once it has been reaped. Async-signal-safe.
+/// once it has been reaped.
+///
+/// Async-signal-safe.
 pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     /// `struct pidfd_info` in its first version.
     #[repr(C)]
@@ -142,7 +150,9 @@ pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     status_of_zombie(pid)
 }
 
-/// The exit status of a process that has ended and has not been reaped. Async-signal-safe.
+/// The exit status of a process that has ended and has not been reaped.
+///
+/// Async-signal-safe.
 fn status_of_zombie(pid: u32) -> Option<c_int> {
     let mut path = Fixed::<32>::default();
     fmt::Write::write_fmt(&mut path, format_args!("/proc/{pid}/stat")).ok()?;
@@ -199,17 +209,23 @@ impl SignalSet {
         self.mask(libc::SIG_BLOCK)
     }
 
-    /// Makes this the set of signals blocked in this thread. Async-signal-safe.
+    /// Makes this the set of signals blocked in this thread.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn restore(&self) {
         self.mask(libc::SIG_SETMASK);
     }
 
-    /// Unblocks these signals in this thread. Async-signal-safe.
+    /// Unblocks these signals in this thread.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn unblock(&self) {
         self.mask(libc::SIG_UNBLOCK);
     }
 
-    /// Signals that this thread blocks. Async-signal-safe.
+    /// Signals that this thread blocks.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn blocked() -> Self {
         Self::of(&[]).mask(libc::SIG_BLOCK)
     }
@@ -246,8 +262,9 @@ impl SignalSet {
 pub(crate) const SIGNAL_RECORD_BYTES: usize = mem::size_of::<libc::signalfd_siginfo>();
 
 /// The signal by which the guardian reports to a rank that the job is ending; a rank's own timer
-/// and the end of the guardian send it, too. A real-time signal near the top, where other libraries
-/// do not look for one.
+/// and the end of the guardian send it, too.
+///
+/// A real-time signal near the top, where other libraries do not look for one.
 pub(crate) fn job_signal() -> c_int {
     libc::SIGRTMAX() - 3
 }
@@ -284,6 +301,7 @@ mod exit_hook {
 }
 
 /// Calls `handler` with the exit code when the process exits by `exit` or by returning from main.
+///
 /// The handler gets 0 if the C library does not pass the code.
 pub(crate) fn on_exit(handler: fn(c_int)) -> io::Result<()> {
     static HANDLER: std::sync::OnceLock<fn(c_int)> = std::sync::OnceLock::new();
@@ -358,8 +376,9 @@ pub(crate) fn remove_variable(name: &str) {
     }
 }
 
-/// Runs `before_exec` in the child between fork and exec. It must be async-signal-safe and must not
-/// allocate.
+/// Runs `before_exec` in the child between fork and exec.
+///
+/// It must be async-signal-safe and must not allocate.
 pub(crate) fn before_exec(
     command: &mut Command,
     before_exec: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -369,7 +388,9 @@ pub(crate) fn before_exec(
     unsafe { command.pre_exec(before_exec) };
 }
 
-/// Lets an inherited descriptor survive the coming exec. Async-signal-safe.
+/// Lets an inherited descriptor survive the coming exec.
+///
+/// Async-signal-safe.
 pub(crate) fn keep_over_exec(fd: RawFd) -> io::Result<()> {
     // SAFETY: F_SETFD takes any number and changes a flag of the descriptor only.
     if unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } < 0 {

@@ -10,14 +10,16 @@ use std::path::Path;
 use argonet_base::threads::is_of_library;
 use rustix::thread::gettid;
 
-/// Whether a thread other than the calling one may act before it is woken by one. True where the
-/// system does not report it.
+/// Whether a thread other than the calling one may act before it is woken by one.
+///
+/// True where the system does not report it.
 pub(crate) fn others_may_act() -> bool {
     any_other(|thread| !read(thread, "syscall").is_some_and(|call| sleeps_until_woken(&call)))
 }
 
-/// Whether there is a thread beside the calling one and the library's own. True where the system
-/// does not report it.
+/// Whether there is a thread beside the calling one and the library's own.
+///
+/// True where the system does not report it.
 pub(crate) fn others_exist() -> bool {
     any_other(|_| true)
 }

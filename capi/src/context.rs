@@ -55,8 +55,9 @@ pub(crate) fn communicating<R>(function: &str, f: impl FnOnce(&'static Job, &Thr
 }
 
 /// Calls `f` with the job and the calling thread, which may communicate, or is in a handler and has
-/// nothing to wait for, as `is_over` finds: there a release build gives `over`. Clients rely on
-/// that; a debug build reports it.
+/// nothing to wait for, as `is_over` finds: there a release build gives `over`.
+///
+/// Clients rely on that; a debug build reports it.
 pub(crate) fn waiting<R>(
     function: &str,
     over: R,

@@ -64,8 +64,9 @@ pub(crate) fn code(is_done: bool) -> c_int {
     if is_done { OK } else { NOT_READY.number() }
 }
 
-/// `GEX_EC_*`. A put has a bit of its own and that of local completion; that of messages is nothing
-/// else.
+/// `GEX_EC_*`.
+///
+/// A put has a bit of its own and that of local completion; that of messages is nothing else.
 const GET: u32 = number32("GEX_EC_GET");
 const PUT: u32 = number32("GEX_EC_PUT");
 const LC: u32 = number32("GEX_EC_LC");

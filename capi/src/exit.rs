@@ -8,7 +8,9 @@ use crate::export::export;
 use crate::heap::report_at_end;
 
 export! {
-    /// Ends the whole job, from anywhere. Never returns.
+    /// Ends the whole job, from anywhere.
+    ///
+    /// Never returns.
     fn gasnet_exit(code: c_int) {
         report_at_end();
         exit_without_handlers(code)

@@ -41,8 +41,9 @@ names! {
     Option<extern "C" fn(c_int)> = "gasnett_sighandlerfn_t",
 }
 
-/// Defines functions under their C names, and the list of their prototypes, `PROTOTYPES`. Functions
-/// that never return have no result here; the header says so.
+/// Defines functions under their C names, and the list of their prototypes, `PROTOTYPES`.
+///
+/// Functions that never return have no result here; the header says so.
 macro_rules! export {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
         $(

@@ -1,5 +1,6 @@
-//! Flags of `gasnet_fwd.h` that several kinds of calls take. Flags of different calls may be the
-//! same bits.
+//! Flags of `gasnet_fwd.h` that several kinds of calls take.
+//!
+//! Flags of different calls may be the same bits.
 
 use argonet_base::gasnet::number32;
 
@@ -19,8 +20,9 @@ pub(crate) const PEER_DISPOSITION: u32 = number32("GEX_FLAG_PEER_SEG_UNKNOWN")
     | number32("GEX_FLAG_PEER_SEG_BOUND")
     | PEER_OFFSET;
 
-/// `GEX_FLAG_LC_COPY_YES`, `GEX_FLAG_LC_COPY_NO`: advice. Payloads and sources are copied, or done
-/// with, when a call returns.
+/// `GEX_FLAG_LC_COPY_YES`, `GEX_FLAG_LC_COPY_NO`: advice.
+///
+/// Payloads and sources are copied, or done with, when a call returns.
 pub(crate) const COPY: u32 = number32("GEX_FLAG_LC_COPY_YES") | number32("GEX_FLAG_LC_COPY_NO");
 
 /// `GEX_FLAG_RANK_IS_JOBRANK`.

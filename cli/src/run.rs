@@ -1,4 +1,6 @@
-//! `argonet run`: the command line of the launcher. Its work is in [`argonet_boot::launch`].
+//! `argonet run`: the command line of the launcher.
+//!
+//! Its work is in [`argonet_boot::launch`].
 
 use std::ffi::OsString;
 use std::fmt::Display;

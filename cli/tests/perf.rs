@@ -1,5 +1,6 @@
-//! `argonet perf` as a program: its measurements, its files, its errors. No figure is asserted:
-//! figures depend on the machine and its load.
+//! `argonet perf` as a program: its measurements, its files, its errors.
+//!
+//! No figure is asserted: figures depend on the machine and its load.
 #![cfg(target_os = "linux")]
 
 #[path = "../../tests/example/mod.rs"]

@@ -1,7 +1,9 @@
 //! The cost of flow control by credits for a short round trip over tcp: two pairs of ranks, with
-//! and without, in alternating chunks. One thread plays both sides of a pair, so nothing depends on
-//! when another thread runs. With `on` or `off` and a number of round trips it does that alone, for
-//! counting instructions: `valgrind --tool=callgrind` of it with two numbers, and the difference.
+//! and without, in alternating chunks.
+//!
+//! One thread plays both sides of a pair, so nothing depends on when another thread runs. With `on`
+//! or `off` and a number of round trips it does that alone, for counting instructions: `valgrind
+//! --tool=callgrind` of it with two numbers, and the difference.
 //!
 //! `cargo bench -p argonet-conduit --bench credits -- [on|off ROUNDS]`
 

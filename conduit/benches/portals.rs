@@ -1,6 +1,8 @@
 //! Speeds of the portals conduit over interfaces in software beside those of shared memory: two
-//! ranks in one process, a thread and a core each, in alternating chunks. Prints the median of ours
-//! and of the reference, the median of the pairwise ratios, and their quartiles.
+//! ranks in one process, a thread and a core each, in alternating chunks.
+//!
+//! Prints the median of ours and of the reference, the median of the pairwise ratios, and their
+//! quartiles.
 //!
 //! `cargo bench -p argonet-conduit --bench portals -- [--ours] [FILTER]`; with `--ours` nothing is
 //! compared, for profiles.

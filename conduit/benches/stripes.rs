@@ -1,6 +1,7 @@
-//! Large puts between two hosts with two networks: over one of them, and over both. The hosts are
-//! network namespaces of this one, connected by two pairs of virtual interfaces, each limited to a
-//! rate. Wants root, and `ip` and `tc`; says so where it has them not.
+//! Large puts between two hosts with two networks: over one of them, and over both.
+//!
+//! The hosts are network namespaces of this one, connected by two pairs of virtual interfaces, each
+//! limited to a rate. Wants root, and `ip` and `tc`; says so where it has them not.
 //!
 //! `cargo bench -p argonet-conduit --bench stripes -- [Mbit/s of the first] [Mbit/s of the second]`
 

@@ -1,6 +1,8 @@
 //! Speeds of the tcp conduit beside those of raw sockets, on the loopback interface: two ranks in
-//! one process, a thread and a core each, in alternating chunks. Prints the median of ours and of
-//! the limit, the median of the pairwise ratios, and their quartiles.
+//! one process, a thread and a core each, in alternating chunks.
+//!
+//! Prints the median of ours and of the limit, the median of the pairwise ratios, and their
+//! quartiles.
 //!
 //! `cargo bench -p argonet-conduit --bench tcp -- [--ours] [FILTER]`; with `--ours` nothing is
 //! compared, for profiles.

@@ -49,7 +49,9 @@ pub enum Injected {
     /// Completion is reported to [`Sink::completed`] with the token: both completions of a put, the
     /// remote completion of a get, the local completion of a request.
     Pending,
-    /// Of a put: its source is not read any more. Remote completion is reported as above.
+    /// Of a put: its source is not read any more.
+    ///
+    /// Remote completion is reported as above.
     Local,
 }
 
@@ -57,7 +59,9 @@ pub enum Injected {
 /// conduit, so that no caller waits or counts for their local completion.
 pub const SMALL_PUT: usize = 64;
 
-/// Why an injection did not happen. Nothing was sent.
+/// Why an injection did not happen.
+///
+/// Nothing was sent.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -144,13 +148,16 @@ pub trait Sink {
         (0..count).for_each(|_| self.completed(op, completion));
     }
 
-    /// A peer wrote something that cannot be used; the connection to it is lost. Or a peer has
-    /// refused a message of this rank, which could not be seen before.
+    /// A peer wrote something that cannot be used; the connection to it is lost.
+    ///
+    /// Or a peer has refused a message of this rank, which could not be seen before.
     fn on_error(&mut self, error: AmError);
 }
 
-/// A payload being filled in place before its message is sent (GASNet-EX 0.19, "Negotiated
-/// Payload AM"). Consumed by exactly one commit or cancel.
+/// A payload being filled in place before its message is sent (GASNet-EX 0.19, "Negotiated Payload
+/// AM").
+///
+/// Consumed by exactly one commit or cancel.
 #[derive(Debug)]
 pub struct Prepared {
     want: PrepareRequest,
@@ -267,14 +274,17 @@ pub trait Conduit: Send + Sync {
     /// Operations that it does itself.
     fn capabilities(&self) -> Capabilities;
 
-    /// Sends a request. Its payload has been copied or sent when this returns.
+    /// Sends a request.
+    ///
+    /// Its payload has been copied or sent when this returns.
     ///
     /// # Errors
     /// [`SendError::Full`] when there is no room, or the fault of the message.
     fn request(&self, to: JobRank, message: &Message<'_>) -> Result<(), SendError>;
 
-    /// Sends a short request of one unit, if that is possible at once and without ado. A caller
-    /// that gets `false` calls [`request`](Self::request), which says why.
+    /// Sends a short request of one unit, if that is possible at once and without ado.
+    ///
+    /// A caller that gets `false` calls [`request`](Self::request), which says why.
     #[inline]
     fn request_short(&self, to: JobRank, short: Short) -> bool {
         let message = Message {
@@ -315,8 +325,9 @@ pub trait Conduit: Send + Sync {
     /// Gives the room of a negotiated payload back; nothing is sent.
     fn cancel(&self, prepared: Prepared);
 
-    /// Writes `len` bytes into the segment of `to`. Never [`Injected::Pending`] for up to
-    /// [`SMALL_PUT`] bytes.
+    /// Writes `len` bytes into the segment of `to`.
+    ///
+    /// Never [`Injected::Pending`] for up to [`SMALL_PUT`] bytes.
     ///
     /// # Safety
     /// `src` is readable for `len` bytes, until [`Completion::Local`] where the result is pending.
@@ -349,8 +360,9 @@ pub trait Conduit: Send + Sync {
     ) -> Result<Injected, SendError>;
 
     /// More of this rank's segment is attached: called before that is published to peers, and once
-    /// a segment is attached. A conduit whose interface must know the memory that peers may reach
-    /// forwards the length.
+    /// a segment is attached.
+    ///
+    /// A conduit whose interface must know the memory that peers may reach forwards the length.
     ///
     /// # Errors
     /// Why it cannot be reached.
@@ -359,7 +371,9 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Takes messages that have arrived and gives them to the sink; returns how many messages and
-    /// completions. Bounded work a call.
+    /// completions.
+    ///
+    /// Bounded work a call.
     fn poll(&self, sink: &mut dyn Sink) -> usize;
 
     /// [`poll`](Self::poll) compiled for one sink, where a conduit offers that.
@@ -371,8 +385,10 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Takes messages that this rank has sent to itself and gives them to the sink; returns how
-    /// many. On return, messages that were there before the call have been given to this sink or to
-    /// that of another thread, or are being given. Bounded work a call.
+    /// many.
+    ///
+    /// On return, messages that were there before the call have been given to this sink or to that
+    /// of another thread, or are being given. Bounded work a call.
     fn poll_own<S: Sink>(&self, sink: &mut S) -> usize
     where
         Self: Sized,
@@ -386,11 +402,15 @@ pub trait Conduit: Send + Sync {
         false
     }
 
-    /// Whether anything has arrived that a poll would take. Looks at every peer.
+    /// Whether anything has arrived that a poll would take.
+    ///
+    /// Looks at every peer.
     fn has_work(&self) -> bool;
 
     /// Whether nothing has arrived that a poll would take, and everything that this rank sent has
-    /// been handled by its targets. May look at every peer.
+    /// been handled by its targets.
+    ///
+    /// May look at every peer.
     ///
     /// The default is right where the target's [`has_work`](Self::has_work) sees every sent message
     /// at once, as in shared memory.
@@ -416,28 +436,33 @@ pub trait Conduit: Send + Sync {
     }
 
     /// In PAR mode another number after each poll that took something: another thread's poll may
-    /// have taken the message that a thread waits for, after the thread looked. A conduit whose
-    /// polls can make room, or settle it, without reporting anything to the sink counts those in
-    /// every mode.
+    /// have taken the message that a thread waits for, after the thread looked.
+    ///
+    /// A conduit whose polls can make room, or settle it, without reporting anything to the sink
+    /// counts those in every mode.
     fn epoch(&self) -> u32 {
         0
     }
 
     /// How many events that polls have counted were neither a message nor a completion for the
-    /// sink, such as news of credits. It grows, and may wrap around.
+    /// sink, such as news of credits.
+    ///
+    /// It grows, and may wrap around.
     fn kept_from_sinks(&self) -> u64 {
         0
     }
 
     /// Sleeps until something arrives, a signal comes, or the time is over; returns at once if
-    /// something is there or the [`epoch`](Self::epoch) is not `seen` any more. Spurious returns
-    /// are allowed.
+    /// something is there or the [`epoch`](Self::epoch) is not `seen` any more.
+    ///
+    /// Spurious returns are allowed.
     fn sleep(&self, timeout: Option<Duration>, seen: u32);
 
     /// As [`sleep`](Self::sleep), also returns at once if `come` says that an event outside of
     /// messages, which this thread waits for, is there: it is asked once more when the threads that
-    /// make the event know that this rank sleeps. A conduit with [`lines`](Self::lines) implements
-    /// it.
+    /// make the event know that this rank sleeps.
+    ///
+    /// A conduit with [`lines`](Self::lines) implements it.
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
         if !come() {
             self.sleep(timeout, seen);
@@ -445,8 +470,10 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Has calls of [`sleep`](Self::sleep) return that other threads are in, or will begin with an
-    /// epoch from before. Every conduit that [`selector`](crate::selector) can have a thread sleep
-    /// on does so; for others there is nothing to do.
+    /// epoch from before.
+    ///
+    /// Every conduit that [`selector`](crate::selector) can have a thread sleep on does so; for
+    /// others there is nothing to do.
     fn wake(&self) {}
 
     /// Lines in memory that all ranks share, for small collective operations; `None` where there is
@@ -457,29 +484,35 @@ pub trait Conduit: Send + Sync {
     }
 
     /// Counts of messages between this rank and `peer`; `None` if there were none, or the conduit
-    /// does not know. For reports; may be called at any time by any thread.
+    /// does not know.
+    ///
+    /// For reports; may be called at any time by any thread.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
         let _ = peer;
         None
     }
 
     /// Memory kept for connections, and counts of requests for them; `None` where there are none.
+    ///
     /// For reports; may be called at any time by any thread.
     fn connections(&self) -> Option<Connections> {
         None
     }
 
-    /// Counts of datagrams that the rank's socket has dropped; `None` where no datagrams come. For
-    /// reports; may be called at any time by any thread.
+    /// Counts of datagrams that the rank's socket has dropped; `None` where no datagrams come.
+    ///
+    /// For reports; may be called at any time by any thread.
     fn datagrams(&self) -> Option<Datagrams> {
         None
     }
 
     /// The exit grace period of a process that is about to end: waits until nothing that it has
-    /// sent needs it any more. Over connections that has left by then, over interfaces it has
-    /// arrived. Announces the end to peers, which could wait for something. Waits no longer than
-    /// `limit`, the time that the end of the job leaves, nor than the conduit finds worth it, and
-    /// for no lock that a handler's thread may hold. Whether nothing needs the process any more.
+    /// sent needs it any more.
+    ///
+    /// Over connections that has left by then, over interfaces it has arrived. Announces the end to
+    /// peers, which could wait for something. Waits no longer than `limit`, the time that the end
+    /// of the job leaves, nor than the conduit finds worth it, and for no lock that a handler's
+    /// thread may hold. Whether nothing needs the process any more.
     ///
     /// The default is right where a message has left when the call that sends it returns.
     fn exit_grace(&self, limit: Duration) -> bool {
@@ -493,17 +526,20 @@ pub trait Conduit: Send + Sync {
         None
     }
 
-    /// `act` is called when another rank says over the system queue that it ends the job. The first
-    /// that is given counts. Where all ranks share memory there is no such queue: they see the
-    /// job's exit word.
+    /// `act` is called when another rank says over the system queue that it ends the job.
+    ///
+    /// The first that is given counts. Where all ranks share memory there is no such queue: they
+    /// see the job's exit word.
     fn on_exit(&self, act: HearExit) {
         drop(act);
     }
 
     /// Reports to other ranks over the system queue that this one ends the job, and waits until
-    /// they have confirmed, for a bounded time. Runs no handler and waits for no lock that a
-    /// handler's thread may hold, so it may be called inside one; not in a signal handler. Any
-    /// thread may call it in every [mode](crate::threads::ThreadMode).
+    /// they have confirmed, for a bounded time.
+    ///
+    /// Runs no handler and waits for no lock that a handler's thread may hold, so it may be called
+    /// inside one; not in a signal handler. Any thread may call it in every
+    /// [mode](crate::threads::ThreadMode).
     ///
     /// False if only another thread can do that, the one that calls a conduit which does not lock:
     /// that thread is woken, and calls this when it next rests. Nothing else has been done then.
@@ -512,7 +548,9 @@ pub trait Conduit: Send + Sync {
         true
     }
 
-    /// Exits that were reported and heard of so; `None` without a system queue. For statistics.
+    /// Exits that were reported and heard of so; `None` without a system queue.
+    ///
+    /// For statistics.
     fn exits(&self) -> Option<ExitCounts> {
         None
     }

@@ -25,13 +25,17 @@ const PAUSE: Duration = Duration::from_micros(50);
 /// Looks for answers before that.
 const EAGER_LOOKS: u32 = 64;
 
-/// Called when another rank says that it ends the job with a code. The caller is a thread that
-/// polls and holds locks of the conduit, so the function must not call the conduit.
+/// Called when another rank says that it ends the job with a code.
+///
+/// The caller is a thread that polls and holds locks of the conduit, so the function must not call
+/// the conduit.
 pub type HearExit = Box<dyn Fn(JobRank, u8) + Send + Sync>;
 
 /// An exit to be reported to other ranks.
 pub struct ExitReport<'a> {
-    /// The code, as the job's. With 0 few get a report and forward it, and none confirms.
+    /// The code, as the job's.
+    ///
+    /// With 0 few get a report and forward it, and none confirms.
     pub code: u8,
     /// How long it may take.
     pub limit: Duration,
@@ -68,7 +72,9 @@ impl fmt::Display for ExitCounts {
 /// How the questions of a conduit travel.
 pub(crate) trait Way {
     /// Calls `ask` with the slot of `rank` and sends the frame that it may get, if the rank can be
-    /// reached now. Waits for no lock longer than until then.
+    /// reached now.
+    ///
+    /// Waits for no lock longer than until then.
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>);
 
     /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
@@ -94,7 +100,9 @@ pub(crate) struct Exits {
     /// Under this lock those of peers may be taken, and not the other way round.
     end: Mutex<Shutdown>,
     hearing: Mutex<Hearing>,
-    /// Counts exits heard of. Relaxed: for reports.
+    /// Counts exits heard of.
+    ///
+    /// Relaxed: for reports.
     heard: AtomicU32,
 }
 
@@ -107,8 +115,9 @@ impl Exits {
         }
     }
 
-    /// `act` is called when another rank says that it ends the job, or now if one has. The first
-    /// that is given counts.
+    /// `act` is called when another rank says that it ends the job, or now if one has.
+    ///
+    /// The first that is given counts.
     pub(crate) fn on_exit(&self, act: HearExit) {
         let mut hearing = self.hearing.lock();
         if hearing.act.is_some() {
@@ -149,8 +158,10 @@ impl Exits {
     }
 
     /// Reports to others that this rank ends the job, and waits until they have confirmed, with
-    /// code 0 until the reports have left, or until the time is over. A rank that has heard of an
-    /// exit reports to none, but forwards a 0; nor does one that has reported already.
+    /// code 0 until the reports have left, or until the time is over.
+    ///
+    /// A rank that has heard of an exit reports to none, but forwards a 0; nor does one that has
+    /// reported already.
     // spec P13: the first rank that exits reports to the others, and waits for a bounded time.
     pub(crate) fn report(&self, exit: &ExitReport<'_>, way: &impl Way) {
         let begun = Instant::now();

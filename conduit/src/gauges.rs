@@ -20,8 +20,9 @@ pub const CREDITS_FILE_NAME: &str = "argonet-credits";
 const MAGIC: u64 = u64::from_le_bytes(*b"argocred");
 const HEAD: usize = 8;
 
-/// Credits of a rank, as they are now. Outlives the conduit, for the writer of statistics when the
-/// process ends.
+/// Credits of a rank, as they are now.
+///
+/// Outlives the conduit, for the writer of statistics when the process ends.
 pub struct Gauges(Words);
 
 impl Gauges {

@@ -5,8 +5,9 @@
 
 use core::fmt;
 
-/// One class to and from a peer. The numbers start at 0 and may wrap around at 2^32 or more; their
-/// unit is the conduit's.
+/// One class to and from a peer.
+///
+/// The numbers start at 0 and may wrap around at 2^32 or more; their unit is the conduit's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ClassLedger {
     /// Sent to the peer.

@@ -10,8 +10,9 @@ use crossbeam_utils::Backoff;
 use std::time::Instant;
 
 /// A value behind a lock that costs one atomic exchange to take and a plain store to release; in
-/// SEQ, where the conduit's owner lets in one thread alone, a load and two stores. Held for a few
-/// instructions only: a waiting thread spins.
+/// SEQ, where the conduit's owner lets in one thread alone, a load and two stores.
+///
+/// Held for a few instructions only: a waiting thread spins.
 pub(crate) struct Owned<T> {
     held: AtomicU8,
     mode: ThreadMode,
@@ -23,8 +24,9 @@ pub(crate) struct Owned<T> {
 // turned away, `Portals::may_enter`), and `held` keeps it from using the value twice.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
-/// The value, until dropped. Shared and sent as `&mut T` is, so threads share one only if they may
-/// share a `T`.
+/// The value, until dropped.
+///
+/// Shared and sent as `&mut T` is, so threads share one only if they may share a `T`.
 pub(crate) struct Using<'a, T>(&'a Owned<T>, PhantomData<&'a mut T>);
 
 impl<T> Owned<T> {

@@ -12,9 +12,10 @@ pub enum ThreadMode {
 }
 
 impl ThreadMode {
-    /// Whether a lock of the process is one. In SEQ it is not, and other threads stay out, also one
-    /// that ends the process. In PARSYNC the conduit cannot distinguish a thread from the one that
-    /// is inside, so it locks.
+    /// Whether a lock of the process is one.
+    ///
+    /// In SEQ it is not, and other threads stay out, also one that ends the process. In PARSYNC the
+    /// conduit cannot distinguish a thread from the one that is inside, so it locks.
     pub(crate) const fn locks(self) -> bool {
         !matches!(self, Self::Seq)
     }

@@ -1,5 +1,6 @@
-//! The sleeper's barrier between two real processes, for messages and for lines. A wake-up that is
-//! lost shows as a sleep that only its time-out ends.
+//! The sleeper's barrier between two real processes, for messages and for lines.
+//!
+//! A wake-up that is lost shows as a sleep that only its time-out ends.
 //!
 //! loom models the form in which the sender executes the fence; this covers the other one.
 
@@ -47,8 +48,9 @@ impl Sink for Last {
 }
 
 /// One side: rank 1 answers at once and never sleeps; rank 0 looks for the answer a varying number
-/// of times and then sleeps, so that answers arrive before, in and after its last look. Returns the
-/// longest sleep.
+/// of times and then sleeps, so that answers arrive before, in and after its last look.
+///
+/// Returns the longest sleep.
 fn play(smp: &Smp, me: u32) -> Duration {
     let peer = JobRank(1 - me);
     let mut last = Last::default();
@@ -87,8 +89,9 @@ fn play(smp: &Smp, me: u32) -> Duration {
     longest
 }
 
-/// The same with lines: both enter a call after the other, and rank 0 sleeps for the answer. The
-/// data of each call says its number, in a length that changes.
+/// The same with lines: both enter a call after the other, and rank 0 sleeps for the answer.
+///
+/// The data of each call says its number, in a length that changes.
 fn exchange(smp: &Smp, me: u32) -> Duration {
     const SLOT: u32 = 5;
     let lines = smp.lines().expect("ranks share memory");

@@ -98,7 +98,9 @@ impl Want {
 }
 
 impl<R: Rig> Bench<R> {
-    /// Starts a job. The place of the call names it in reports.
+    /// Starts a job.
+    ///
+    /// The place of the call names it in reports.
     #[track_caller]
     pub(crate) fn new(rig: &R, want: Want) -> Self {
         let n = want.ranks as usize;
@@ -193,6 +195,7 @@ impl<R: Rig> Bench<R> {
     }
 
     /// Polls those of `who` once each, another first each time; time passes if none took anything.
+    ///
     /// Says how much was taken.
     pub(crate) fn round(&mut self, who: &[u32]) -> usize {
         let first = self.turn;
@@ -209,7 +212,9 @@ impl<R: Rig> Bench<R> {
         taken
     }
 
-    /// Rounds among `who` until something is so. Fails when nothing moves any more.
+    /// Rounds among `who` until something is so.
+    ///
+    /// Fails when nothing moves any more.
     pub(crate) fn until_among(
         &mut self,
         who: &[u32],

@@ -7,7 +7,9 @@ use argonet_am::{Category, MAX_ARGS};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, SendError};
 
-/// A request of the suite. Its bytes and arguments follow from its tag.
+/// A request of the suite.
+///
+/// Its bytes and arguments follow from its tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mail {
     handler: HandlerIndex,
@@ -155,7 +157,9 @@ impl Mail {
         })
     }
 
-    /// Sends it once. Shorts take both ways in turn.
+    /// Sends it once.
+    ///
+    /// Shorts take both ways in turn.
     pub(crate) fn try_send(&self, over: &impl Conduit, to: JobRank) -> Result<(), SendError> {
         self.try_send_with(over, to, &self.arguments(), &self.payload())
     }

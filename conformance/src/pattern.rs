@@ -44,7 +44,9 @@ pub(crate) fn args(tag: u32, n: usize) -> Vec<u32> {
 }
 
 /// The error in a message that carries patterns of its own tag, which is its first argument, or its
-/// payload's length where it has no argument. The arguments of one that `asks` are its own.
+/// payload's length where it has no argument.
+///
+/// The arguments of one that `asks` are its own.
 pub(crate) fn fault(delivery: &Delivery<'_>, asks: bool) -> Option<String> {
     let tag = match delivery.args() {
         [] => delivery.payload().len() as u32,

@@ -15,7 +15,9 @@ pub trait Rig: Send + Sync + 'static {
     /// Names conduit and set-up, as in `smp par`; without `::`.
     fn name(&self) -> String;
 
-    /// The promises of the conduit in this set-up. Cases that ask for more are left out.
+    /// The promises of the conduit in this set-up.
+    ///
+    /// Cases that ask for more are left out.
     fn promises(&self) -> Promises;
 
     /// Starts a job, connected and with its segments attached, all zero.
@@ -90,8 +92,9 @@ pub struct Promises {
     pub alone_bytes: usize,
     /// Messages of one class from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,
-    /// The targets of a quiescent rank have handled all that it sent. Elsewhere it may be that they
-    /// only see it.
+    /// The targets of a quiescent rank have handled all that it sent.
+    ///
+    /// Elsewhere it may be that they only see it.
     pub quiescent_is_handled: bool,
     /// Threads that may call.
     pub threads: ThreadMode,
@@ -99,7 +102,9 @@ pub struct Promises {
     pub sleeps: bool,
     /// Messages that a rank had sent when it ended still arrive, if all else is well.
     pub outlives_sender: bool,
-    /// Kinds of garbage that [`Job::corrupt`] has. Each is reported as broken and used for nothing.
+    /// Kinds of garbage that [`Job::corrupt`] has.
+    ///
+    /// Each is reported as broken and used for nothing.
     pub garbage: usize,
     /// Most endpoints of a job.
     pub most_ranks: u32,

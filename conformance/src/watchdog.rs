@@ -16,7 +16,9 @@ pub(crate) struct Board {
     ranks: Box<[Counts]>,
 }
 
-/// Counts of one endpoint. Written by the thread that drives it, read for reports only: Relaxed.
+/// Counts of one endpoint.
+///
+/// Written by the thread that drives it, read for reports only: Relaxed.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) sent: AtomicU64,

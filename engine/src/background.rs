@@ -46,8 +46,9 @@ pub(super) mod kind {
 /// State of all operations that go on in the background.
 #[derive(Default)]
 pub(super) struct Background {
-    /// Kinds of which an operation is under way at this rank. Each bit changes under the lock of
-    /// its kind.
+    /// Kinds of which an operation is under way at this rank.
+    ///
+    /// Each bit changes under the lock of its kind.
     pending: AtomicU32,
     /// Another number after each step, for threads about to sleep.
     epoch: AtomicU32,
@@ -73,33 +74,40 @@ impl Background {
         self.pending.load(Ordering::Relaxed)
     }
 
-    /// An operation of that kind has begun. The caller holds the kind's lock.
+    /// An operation of that kind has begun.
+    ///
+    /// The caller holds the kind's lock.
     pub(super) fn begin(&self, kind: u32) {
         self.pending.fetch_or(kind, Ordering::Relaxed);
     }
 
-    /// The last operation of that kind is over. The caller holds the kind's lock, and has
-    /// [`stepped`](Self::stepped).
+    /// The last operation of that kind is over.
+    ///
+    /// The caller holds the kind's lock, and has [`stepped`](Self::stepped).
     pub(super) fn end(&self, kind: u32) {
         // Release: a thread that sees that nothing is pending sees the step that ended it.
         self.pending.fetch_and(!kind, Ordering::Release);
     }
 
-    /// Something has been sent or completed. The caller holds the kind's lock, so that a thread
-    /// which finds nothing to do after it sees the new number.
+    /// Something has been sent or completed.
+    ///
+    /// The caller holds the kind's lock, so that a thread which finds nothing to do after it sees
+    /// the new number.
     pub(super) fn stepped(&self) {
         self.epoch.fetch_add(1, Ordering::Release);
     }
 
-    /// The epoch that [`stepped_since`](Self::stepped_since) compares with. A thread reads it
-    /// before it tests the condition that it waits for.
+    /// The epoch that [`stepped_since`](Self::stepped_since) compares with.
+    ///
+    /// A thread reads it before it tests the condition that it waits for.
     #[inline(always)]
     pub(super) fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Whether another thread may have completed something after the epoch was `seen`. Asked after
-    /// a poll.
+    /// Whether another thread may have completed something after the epoch was `seen`.
+    ///
+    /// Asked after a poll.
     pub(super) fn stepped_since(&self, seen: u32) -> bool {
         // The poll may have skipped the locks because nothing was pending any more.
         fence(Ordering::Acquire);
@@ -135,7 +143,9 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Ends the look. The caller holds the kind's lock.
+    /// Ends the look.
+    ///
+    /// The caller holds the kind's lock.
     pub(super) fn publish(self, background: &Background, stuck: &AtomicBool) -> usize {
         stuck.store(self.stuck, Ordering::Relaxed);
         if self.taken > 0 {
@@ -146,8 +156,9 @@ impl Steps {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Goes on with pending operations, without waiting; returns how much could be done. A poll
-    /// just before has taken `before` messages.
+    /// Goes on with pending operations, without waiting; returns how much could be done.
+    ///
+    /// A poll just before has taken `before` messages.
     #[cold]
     #[inline(never)]
     pub(super) fn advance(&self, ctx: &ThreadCtx, before: usize) -> usize {

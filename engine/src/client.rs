@@ -47,8 +47,9 @@ struct Named {
     text: String,
 }
 
-/// Calls client code inside a handler of the library's. A panic goes on, and the message that ends
-/// the job says `what` panicked.
+/// Calls client code inside a handler of the library's.
+///
+/// A panic goes on, and the message that ends the job says `what` panicked.
 pub fn call_named<R>(what: impl FnOnce() -> String, f: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => result,
@@ -78,8 +79,10 @@ fn text_of(payload: Box<dyn Any + Send>) -> String {
 #[derive(Default)]
 pub(super) struct Unwound(Mutex<Vec<(ThreadId, HandlerIndex, JobRank)>>);
 
-/// A handler that runs. It is forgotten when the handler returns, so that naming it costs nothing;
-/// only a panic drops it.
+/// A handler that runs.
+///
+/// It is forgotten when the handler returns, so that naming it costs nothing; only a panic drops
+/// it.
 pub(super) struct Running<'r, 'd> {
     pub(super) delivery: &'r mut Delivery<'d>,
     pub(super) unwound: &'r Unwound,
@@ -105,7 +108,9 @@ impl Unwound {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Calls client code. Its panic ends the job, and its calls that communicate are refused.
+    /// Calls client code.
+    ///
+    /// Its panic ends the job, and its calls that communicate are refused.
     ///
     /// The caller holds no lock that another call waits for.
     #[inline(always)]
@@ -124,7 +129,9 @@ impl<C: Conduit> Engine<C> {
         result
     }
 
-    /// Ends the job. The panic hook has printed where.
+    /// Ends the job.
+    ///
+    /// The panic hook has printed where.
     #[cold]
     #[inline(never)]
     fn client_panicked(&self, code: ClientCode, payload: Box<dyn Any + Send>) -> ! {

@@ -229,7 +229,9 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Index of the client's handler with a name. The library's own have none for clients.
+    /// Index of the client's handler with a name.
+    ///
+    /// The library's own have none for clients.
     pub fn handler_named(&self, name: &str) -> Option<HandlerIndex> {
         self.handlers.find(name)
     }
@@ -350,7 +352,9 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Sends a request. Its payload may be reused when this returns.
+    /// Sends a request.
+    ///
+    /// Its payload may be reused when this returns.
     ///
     /// # Errors
     /// The error of the message or the calling context; [`AmError::Full`] with
@@ -437,6 +441,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Reserves room for a payload that is written in place (GASNet-EX 0.19, negotiated payload).
+    ///
     /// Until [`commit`](Self::commit) or [`cancel`](Self::cancel) the thread may do nothing else.
     ///
     /// # Errors
@@ -583,7 +588,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Runs the handlers of messages that have arrived and goes on with collective operations that
-    /// were started; returns how much there was to do. Bounded work a call.
+    /// were started; returns how much there was to do.
+    ///
+    /// Bounded work a call.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -692,8 +699,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Makes sure that `len` bytes at `offset` of `to` can be reached, extending the mapping of a
-    /// segment that has grown; says whether the segment is mapped here at all. If it is not, the
-    /// conduit carries the bytes and the target checks where they go.
+    /// segment that has grown; says whether the segment is mapped here at all.
+    ///
+    /// If it is not, the conduit carries the bytes and the target checks where they go.
     #[inline(always)]
     pub(super) fn reach_or_far(
         &self,

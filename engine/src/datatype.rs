@@ -1,5 +1,7 @@
 //! Types of data and operations on them, of reductions and of remote atomic operations (GASNet-EX
-//! 0.19, "Data types for atomics and reductions" and "Operation codes"). The values are GASNet's.
+//! 0.19, "Data types for atomics and reductions" and "Operation codes").
+//!
+//! The values are GASNet's.
 
 mod fold;
 

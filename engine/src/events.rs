@@ -224,8 +224,10 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Starts an implicit transfer: it counts for the thread's access region if there is one, else
-    /// for its implicit operations. Says whether its local completion is over already, as it is
-    /// where the conduit has copied the payload.
+    /// for its implicit operations.
+    ///
+    /// Says whether its local completion is over already, as it is where the conduit has copied the
+    /// payload.
     ///
     /// # Safety
     /// As [`start`](Self::start), until [`wait_implicit`](Self::wait_implicit) or the region's
@@ -451,7 +453,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Says whether at least one of the events is complete, without a poll; complete ones become
-    /// [`Event::DONE`]. So it does if all are so already.
+    /// [`Event::DONE`].
+    ///
+    /// So it does if all are so already.
     ///
     /// # Errors
     /// As [`test`](Self::test).
@@ -478,8 +482,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Whether this thread has no implicit operation of these categories outstanding and is in no
-    /// access region, so that there is nothing to wait for. Neither polls nor changes anything, and
-    /// may be called in a handler.
+    /// access region, so that there is nothing to wait for.
+    ///
+    /// Neither polls nor changes anything, and may be called in a handler.
     #[must_use]
     pub fn is_idle(&self, ctx: &ThreadCtx, mask: CategoryMask) -> bool {
         let idle = ctx.look_at_cache(|cache| self.events.nbi(cache).test(mask) == Ok(true));
@@ -514,9 +519,10 @@ impl<C: Conduit> Engine<C> {
         self.wait_for(ctx, |cache| self.events.test(cache, event))
     }
 
-    /// Polls until an operation on memory that the caller has only lent is complete. A wait that
-    /// fails ends the job: to return would give the memory back while the operation still reads or
-    /// writes it.
+    /// Polls until an operation on memory that the caller has only lent is complete.
+    ///
+    /// A wait that fails ends the job: to return would give the memory back while the operation
+    /// still reads or writes it.
     #[inline]
     pub(super) fn wait_or_end(&self, ctx: &ThreadCtx, event: Event) {
         if let Err(error) = self.wait(ctx, event) {
@@ -532,8 +538,9 @@ impl<C: Conduit> Engine<C> {
         ))
     }
 
-    /// Polls until at least one of the events is complete; complete ones become
-    /// [`Event::DONE`]. Returns at once if all are so already.
+    /// Polls until at least one of the events is complete; complete ones become [`Event::DONE`].
+    ///
+    /// Returns at once if all are so already.
     ///
     /// # Errors
     /// As [`test`](Self::test).

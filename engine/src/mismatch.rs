@@ -36,12 +36,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How long a rank waits in a collective call before it asks, and before it looks again at the
-/// questions and answers of others. So long a job may rest before a message shows that a rank has
-/// died.
+/// questions and answers of others.
+///
+/// So long a job may rest before a message shows that a rank has died.
 pub const PATIENCE: Duration = Duration::from_millis(200);
 
 /// How long a rank leaves it to rank 0 to report a mismatch that both have found, in steps between
 /// which it looks whether the job has ended; each further rank waits a step longer, up to so many.
+///
 /// Together 0.4 s at most, so that an error is on the screen within a second of the call.
 const LEAVES_STEP: Duration = Duration::from_millis(5);
 const LEAVES_STEPS: u32 = 20;
@@ -168,10 +170,14 @@ struct Heard {
 /// ranks.
 #[derive(Default)]
 pub(super) struct Mismatch {
-    /// By rank: so there are no more than ranks. Taken for moments.
+    /// By rank: so there are no more than ranks.
+    ///
+    /// Taken for moments.
     heard: Mutex<BTreeMap<JobRank, Heard>>,
-    /// A [`History`]. Changed by the thread that has the turn of the world's lines; Relaxed, as the
-    /// turn is a lock or a thread.
+    /// A [`History`].
+    ///
+    /// Changed by the thread that has the turn of the world's lines; Relaxed, as the turn is a lock
+    /// or a thread.
     pub(super) history: Arc<AtomicU64>,
 }
 
@@ -243,8 +249,9 @@ impl<C: Conduit> Engine<C> {
         self.look_at_heard(&mine);
     }
 
-    /// The partial calls before a call of all ranks. None in PAR, where another thread may make
-    /// them at any time.
+    /// The partial calls before a call of all ranks.
+    ///
+    /// None in PAR, where another thread may make them at any time.
     #[inline(always)]
     pub(super) fn world_history(&self) -> History {
         match self.mode {
@@ -360,8 +367,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends the job for a reason that several ranks find at about the same time, so that one of
-    /// them reports it: the lowest, if it is among them, as the others leave it some time. Its end
-    /// ends this process. Of the ranks of a host only the first one reports.
+    /// them reports it: the lowest, if it is among them, as the others leave it some time.
+    ///
+    /// Its end ends this process. Of the ranks of a host only the first one reports.
     #[cold]
     pub(super) fn fatal_for_several(&self, message: &str) -> ! {
         let rest = |steps| {

@@ -36,8 +36,9 @@ pub enum Name {
     Id(i32),
     /// Matches nothing: makes the barrier a mismatch.
     Mismatch,
-    /// A promise that no rank gives a name, so that nothing needs to match. Here that saves
-    /// nothing over [`Anonymous`](Self::Anonymous).
+    /// A promise that no rank gives a name, so that nothing needs to match.
+    ///
+    /// Here that saves nothing over [`Anonymous`](Self::Anonymous).
     Unnamed,
 }
 
@@ -156,8 +157,9 @@ impl Slot {
 /// State of the barrier with names.
 #[derive(Default)]
 pub(super) struct Named {
-    /// By parity of the barrier and round. Handlers fill them, and the thread that advances the
-    /// barrier empties them.
+    /// By parity of the barrier and round.
+    ///
+    /// Handlers fill them, and the thread that advances the barrier empties them.
     slots: [[Slot; ROUNDS]; 2],
     turn: Mutex<Turn>,
     /// Whether the barrier that this rank has entered is complete; written under the lock.
@@ -203,8 +205,9 @@ pub(super) fn register(
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Enters the barrier under a name. Collective; does not wait. Counts for no other kind of
-    /// barrier.
+    /// Enters the barrier under a name.
+    ///
+    /// Collective; does not wait. Counts for no other kind of barrier.
     ///
     /// # Errors
     /// [`NamedError::AlreadyNotified`]; [`AmError::Restricted`] inside a handler.

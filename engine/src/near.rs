@@ -17,8 +17,10 @@ pub const NEAR_VERSION: u32 = 3;
 /// The table's entry of a rank whose memory cannot be reached by loads and stores.
 pub const NEAR_NONE: isize = 0;
 
-/// The beginning of a team, as C sees it. Behind the whole team, at [`NEAR_TABLE`], lies its table:
-/// an `isize` for each rank below `near_len`, made by [`near_entry`].
+/// The beginning of a team, as C sees it.
+///
+/// Behind the whole team, at [`NEAR_TABLE`], lies its table: an `isize` for each rank below
+/// `near_len`, made by [`near_entry`].
 ///
 /// ```text
 /// 0        4         8          12     16     20         24                   64
@@ -66,8 +68,10 @@ impl NearPrefix {
 }
 
 /// The table's entry for a rank, from the distance between an address of that rank's process and
-/// the same memory here. The distance may be 0, for the rank itself or processes that were forked
-/// alike, so that the entry is one more; no memory is an odd distance away from itself.
+/// the same memory here.
+///
+/// The distance may be 0, for the rank itself or processes that were forked alike, so that the
+/// entry is one more; no memory is an odd distance away from itself.
 #[must_use]
 pub const fn near_entry(delta: Option<isize>) -> isize {
     match delta {
@@ -77,9 +81,11 @@ pub const fn near_entry(delta: Option<isize>) -> isize {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Maps the attached memory of neighbors' segments. Gives a distance for each rank from rank 0
-    /// to the last neighbor, to be added to an address of that rank's process, or `None` if its
-    /// memory is not mapped here. It is right as long as the engine's directory lives.
+    /// Maps the attached memory of neighbors' segments.
+    ///
+    /// Gives a distance for each rank from rank 0 to the last neighbor, to be added to an address
+    /// of that rank's process, or `None` if its memory is not mapped here. It is right as long as
+    /// the engine's directory lives.
     ///
     /// # Errors
     /// A mapping that the system refuses.

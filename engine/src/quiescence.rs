@@ -44,7 +44,9 @@ use std::task::{Wake, Waker};
 /// mismatch, which they report with both calls.
 const SUSPECT: Duration = Duration::from_millis(350);
 
-/// Between two pairs of rounds, at first and at the longest. It doubles.
+/// Between two pairs of rounds, at first and at the longest.
+///
+/// It doubles.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -112,7 +114,9 @@ impl Findings {
         ]
     }
 
-    /// `None` if a code has no meaning. Ranks are only printed and compared.
+    /// `None` if a code has no meaning.
+    ///
+    /// Ranks are only printed and compared.
     fn from_args(args: [u32; Self::ARGS]) -> Option<Self> {
         let [word, leaves, waits, peer] = args;
         let leaves = match leaves {
@@ -147,14 +151,17 @@ struct Round {
 
 #[derive(Default)]
 struct State {
-    /// Rounds that this rank has completed. Even numbers are first rounds, odd ones second rounds.
+    /// Rounds that this rank has completed.
+    ///
+    /// Even numbers are first rounds, odd ones second rounds.
     completed: u32,
     /// The round that this rank has entered, if it is in one.
     entered: Option<Round>,
     /// Whether a thread is sending the message of a step, without the lock.
     is_sending: bool,
-    /// Messages that have come, by the round's parity and by step. A rank is at most one round
-    /// ahead of another.
+    /// Messages that have come, by the round's parity and by step.
+    ///
+    /// A rank is at most one round ahead of another.
     arrived: [[Option<Findings>; ROUNDS]; 2],
     /// The activity when this rank entered the first round of the pair.
     seen: u64,
@@ -202,15 +209,19 @@ impl State {
 #[derive(Default)]
 pub(super) struct Quiescence {
     state: Mutex<State>,
-    /// How this rank leaves; 0 if it does not. Written by the thread that leaves, read by it when
-    /// it waits.
+    /// How this rank leaves; 0 if it does not.
+    ///
+    /// Written by the thread that leaves, read by it when it waits.
     leaving: AtomicU8,
     /// Messages that polls have taken, steps in the background, waits that have ended, and
     /// conditions and futures of the client that have communicated, as far as they were counted:
-    /// while [`kind::QUIESCENCE`] is pending. Relaxed, as `heard`: only changes by one thread
-    /// between two looks of its own matter.
+    /// while [`kind::QUIESCENCE`] is pending.
+    ///
+    /// Relaxed, as `heard`: only changes by one thread between two looks of its own matter.
     done: AtomicU64,
-    /// Messages of rounds among them. Counted by the handler.
+    /// Messages of rounds among them.
+    ///
+    /// Counted by the handler.
     heard: AtomicU64,
     /// Whether a message could not be sent.
     pub(super) stuck: AtomicBool,
@@ -263,8 +274,9 @@ impl Quiescence {
         self.done.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Another number after this rank has done anything that is not of the rounds. So much was for
-    /// the conduit itself.
+    /// Another number after this rank has done anything that is not of the rounds.
+    ///
+    /// So much was for the conduit itself.
     fn activity(&self, kept: u64) -> u64 {
         let done = self.done.load(Ordering::Relaxed);
         let heard = self.heard.load(Ordering::Relaxed);
@@ -286,8 +298,9 @@ pub(super) fn is_of_the_client(what: WaitFor) -> bool {
 
 impl<C: Conduit> Engine<C> {
     /// For futures that this rank waits for: a wake may end the wait, so the job goes on as long as
-    /// they are woken. The library's own operations need not wake it, as the waiting thread polls
-    /// them.
+    /// they are woken.
+    ///
+    /// The library's own operations need not wake it, as the waiting thread polls them.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker::from(Arc::clone(&self.background.quiescence.wakes))
@@ -320,8 +333,9 @@ impl<C: Conduit> Engine<C> {
         result
     }
 
-    /// This rank leaves the job. Its next call is [`drain`](Self::drain) with
-    /// [`Meeting::Finalize`](super::Meeting).
+    /// This rank leaves the job.
+    ///
+    /// Its next call is [`drain`](Self::drain) with [`Meeting::Finalize`](super::Meeting).
     pub fn begin_to_leave(&self, how: Leaving) {
         let quiescence = &self.background.quiescence;
         let mut state = quiescence.state.lock();
@@ -348,8 +362,10 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Called by a thread that waits, whose last poll found nothing, and whose condition did not
-    /// hold before that poll. Enters the next round if there is one and this rank is blocked.
-    /// Returns the longest time until the thread is to call this again.
+    /// hold before that poll.
+    ///
+    /// Enters the next round if there is one and this rank is blocked. Returns the longest time
+    /// until the thread is to call this again.
     #[cold]
     pub(super) fn look_for_quiescence(
         &self,
@@ -401,7 +417,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Whether only other ranks can end the wait of the calling thread, and no thread of this rank
-    /// can do anything for them. Threads of a rank that leaves have no world any more.
+    /// can do anything for them.
+    ///
+    /// Threads of a rank that leaves have no world any more.
     fn is_blocked(&self, what: Waiting, leaves: bool) -> bool {
         let by_others = !matches!(what.what, WaitFor::Room | WaitFor::Handle);
         let may_have_threads = self.mode == ThreadMode::Par && !leaves;
@@ -478,7 +496,9 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Ends the job if no rank can go on. Only the rank that leaves reports it.
+    /// Ends the job if no rank can go on.
+    ///
+    /// Only the rank that leaves reports it.
     fn judge(&self, findings: Findings) {
         let Findings {
             unchanged: true,

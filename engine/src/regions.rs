@@ -66,7 +66,9 @@ pub(super) enum Outside {
     Unaligned,
 }
 
-/// The memory bound at each endpoint of this process. Any thread may call at any time.
+/// The memory bound at each endpoint of this process.
+///
+/// Any thread may call at any time.
 #[derive(Default)]
 pub struct Regions {
     bound: RwLock<Vec<Option<Region>>>,
@@ -87,8 +89,9 @@ impl Regions {
     const BUCKET_BYTES: usize = 2 << 20;
 
     /// Lets peers read and write all memory of this process through the first endpoint, besides
-    /// other memory bound there. For good. Ranges that are not mapped when a peer first wants them
-    /// are refused.
+    /// other memory bound there.
+    ///
+    /// For good. Ranges that are not mapped when a peer first wants them are refused.
     ///
     /// # Safety
     /// Peers write only where this process expects it, and it unmaps no memory that a peer may

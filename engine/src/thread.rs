@@ -11,8 +11,9 @@ use std::sync::Arc;
 /// The calls that a thread may make at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Context {
-    /// It has not called yet, or it was retired. Its next call that could communicate makes it
-    /// [`Free`](Self::Free).
+    /// It has not called yet, or it was retired.
+    ///
+    /// Its next call that could communicate makes it [`Free`](Self::Free).
     Absent,
     /// Everything.
     Free,
@@ -23,8 +24,9 @@ pub enum Context {
     /// Between prepare and commit of a negotiated payload: nothing but commit or cancel.
     Preparing,
     /// In a condition or a future of the client, while ranks look for a job that cannot end:
-    /// everything. The first call that does more than to look is noted, and restores the context
-    /// before.
+    /// everything.
+    ///
+    /// The first call that does more than to look is noted, and restores the context before.
     Deciding,
 }
 
@@ -38,9 +40,11 @@ pub struct Crowded {
     pub limit: u64,
 }
 
-/// One thread's state. Its owner keeps it, usually in thread-local storage, and passes it to every
-/// call. It has no drop code, so that reaching it costs one instruction: its owner calls
-/// [`retire`](Self::retire) when the thread ends.
+/// One thread's state.
+///
+/// Its owner keeps it, usually in thread-local storage, and passes it to every call. It has no drop
+/// code, so that reaching it costs one instruction: its owner calls [`retire`](Self::retire) when
+/// the thread ends.
 pub struct ThreadCtx {
     context: Cell<Context>,
     /// The context when nothing is going on: free or traced.
@@ -70,7 +74,9 @@ impl Drop for LookedAway<'_> {
     }
 }
 
-/// A thread that runs a condition or a future of the client. One may be inside of another.
+/// A thread that runs a condition or a future of the client.
+///
+/// One may be inside of another.
 pub(super) struct Deciding<'c> {
     ctx: &'c ThreadCtx,
     /// Whether the one around it has communicated so far.
@@ -115,9 +121,10 @@ struct ThreadHandles {
 }
 
 impl ThreadCtx {
-    /// A thread that has not called yet. Its first call that could communicate calls `arrive`,
-    /// which sees to it that [`retire`](Self::retire) is called when the thread ends, or refuses
-    /// the thread.
+    /// A thread that has not called yet.
+    ///
+    /// Its first call that could communicate calls `arrive`, which sees to it that
+    /// [`retire`](Self::retire) is called when the thread ends, or refuses the thread.
     #[must_use]
     pub const fn new(arrive: fn() -> Result<(), Crowded>) -> Self {
         Self {
@@ -147,6 +154,7 @@ impl ThreadCtx {
     }
 
     /// The thread ends, or at least calls no more for now: gives back its part of the handle table.
+    ///
     /// Its implicit operations that are still outstanding go on and belong to no thread from then
     /// on, those of an access region that is open too; their handle is free when the last one is
     /// complete.
@@ -159,9 +167,10 @@ impl ThreadCtx {
         }
     }
 
-    /// Keeps the notice for the peer of a later non-contiguous put, or that there is none. The
-    /// caller passes it on with [`VisTransfer::notice`](super::VisTransfer::notice), and keeps its
-    /// payload readable until then.
+    /// Keeps the notice for the peer of a later non-contiguous put, or that there is none.
+    ///
+    /// The caller passes it on with [`VisTransfer::notice`](super::VisTransfer::notice), and keeps
+    /// its payload readable until then.
     pub fn arm(&self, notice: Option<Notice>) {
         self.armed.set(notice);
     }
@@ -277,7 +286,9 @@ impl ThreadCtx {
         self.rest.get() == Context::Traced
     }
 
-    /// A payload is not prepared any more. In a handler nothing changes.
+    /// A payload is not prepared any more.
+    ///
+    /// In a handler nothing changes.
     #[inline(always)]
     pub fn leave_preparing(&self) {
         if self.context.get() == Context::Preparing {

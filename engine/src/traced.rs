@@ -1,6 +1,8 @@
-//! Reports of the engine to a trace. None of this runs unless the process traces or counts: a
-//! thread that is traced has another [`Context`](super::Context) than a free one, so every call
-//! that asks for permission comes here by the branch that it has anyway.
+//! Reports of the engine to a trace.
+//!
+//! None of this runs unless the process traces or counts: a thread that is traced has another
+//! [`Context`](super::Context) than a free one, so every call that asks for permission comes here
+//! by the branch that it has anyway.
 #![allow(unsafe_code)]
 
 use super::core::{Engine, Injection};

@@ -26,12 +26,15 @@ use std::sync::Arc;
 /// Rounds of the largest job: 2^32 ranks.
 pub(super) const ROUNDS: usize = 32;
 
-/// Bytes that one pass carries at most; longer data goes in several passes. Less where the conduit
-/// has shorter mediums.
+/// Bytes that one pass carries at most; longer data goes in several passes.
+///
+/// Less where the conduit has shorter mediums.
 pub(super) const CHUNK: usize = 32 * 1024;
 
-/// Why ranks meet in a barrier. Barriers of one kind do not count for another: a rank that calls
-/// barriers while another is in a quiet phase waits, and cannot touch the slices held there.
+/// Why ranks meet in a barrier.
+///
+/// Barriers of one kind do not count for another: a rank that calls barriers while another is in a
+/// quiet phase waits, and cannot touch the slices held there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Meeting {
     /// The client asked for it.
@@ -77,10 +80,14 @@ const MEETINGS: usize = Meeting::ALL.len();
 struct Rounds {
     /// One thread of the rank at a time; holds the parity of the next barrier.
     turn: Mutex<u32>,
-    /// Barriers that this rank has entered. Written by the thread that has the turn, read by a
-    /// thread that learns of others' calls; Relaxed, as both are calls of this rank.
+    /// Barriers that this rank has entered.
+    ///
+    /// Written by the thread that has the turn, read by a thread that learns of others' calls;
+    /// Relaxed, as both are calls of this rank.
     calls: AtomicU64,
-    /// Messages of each round, by parity. Handlers add (Release), the waiting thread takes away.
+    /// Messages of each round, by parity.
+    ///
+    /// Handlers add (Release), the waiting thread takes away.
     arrived: [[AtomicU32; ROUNDS]; 2],
 }
 
@@ -103,7 +110,9 @@ impl Barrier {
 #[derive(Default)]
 struct Slot {
     full: AtomicU32,
-    /// The sender's call: the [`Label`]'s word, and the root. Written before `full`, read after it.
+    /// The sender's call: the [`Label`]'s word, and the root.
+    ///
+    /// Written before `full`, read after it.
     word: AtomicU64,
     root: AtomicU32,
     bytes: Mutex<Vec<u8>>,
@@ -121,8 +130,9 @@ pub(super) struct Tree {
 }
 
 impl Slot {
-    /// A handler fills it. The buffer keeps its memory, so repeating an operation allocates
-    /// nothing.
+    /// A handler fills it.
+    ///
+    /// The buffer keeps its memory, so repeating an operation allocates nothing.
     fn fill(&self, delivery: &Delivery<'_>) {
         let payload = delivery.payload();
         let mut bytes = self.bytes.lock();
@@ -184,9 +194,11 @@ pub type Fold<'f> = dyn Fn(&mut [u8], &[u8]) + 'f;
 pub struct Pass<'f> {
     /// Root of the tree.
     pub root: JobRank,
-    /// Folds a child's contribution (second) into this rank's (first); `None` where nothing goes
-    /// up but the news that a rank has entered. Children come in the order of their ranks from
-    /// the root, so the order of folding is the same in every run.
+    /// Folds a child's contribution (second) into this rank's (first); `None` where nothing goes up
+    /// but the news that a rank has entered.
+    ///
+    /// Children come in the order of their ranks from the root, so the order of folding is the same
+    /// in every run.
     pub fold: Option<&'f Fold<'f>>,
     /// Whether the root's bytes come back down to all ranks.
     pub down: bool,
@@ -208,7 +220,9 @@ impl Pass<'_> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Waits until every rank has entered the barrier of that kind. Collective; polls.
+    /// Waits until every rank has entered the barrier of that kind.
+    ///
+    /// Collective; polls.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -254,7 +268,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Waits until all that any rank sent before this call has been handled everywhere, requests
-    /// and replies, with barriers of that kind. Collective; polls.
+    /// and replies, with barriers of that kind.
+    ///
+    /// Collective; polls.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -285,7 +301,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// One pass up and down a binomial tree with at most [`CHUNK`] bytes, of an operation of
-    /// `total` bytes. Collective; polls.
+    /// `total` bytes.
+    ///
+    /// Collective; polls.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -475,6 +493,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Makes sure that all ranks call the same operation of `total` bytes: a pass without them.
+    ///
     /// Collective; polls.
     ///
     /// # Errors

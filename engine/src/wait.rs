@@ -69,8 +69,10 @@ impl WaitPolicy {
     }
 
     /// The policy where polls ask the system: after some 100 microseconds of them a wake-up costs
-    /// little more. Where others want to run, too, a rank that spins for longer uses up a turn at
-    /// the processor that it may need when its message comes.
+    /// little more.
+    ///
+    /// Where others want to run, too, a rank that spins for longer uses up a turn at the processor
+    /// that it may need when its message comes.
     #[must_use]
     pub const fn of_slow_polls(self) -> Self {
         const SPINS: u32 = 100;
@@ -136,8 +138,9 @@ const BEGINNING: u32 = 256;
 const LOOK_EVERY: u32 = 1 << 16;
 
 impl Patience {
-    /// Waiting for a message: the sender rings, the long sleep is only a second net. The first ones
-    /// are as long as a call waits before it asks whether others call the same.
+    /// Waiting for a message: the sender rings, the long sleep is only a second net.
+    ///
+    /// The first ones are as long as a call waits before it asks whether others call the same.
     #[must_use]
     pub(super) fn for_message(policy: WaitPolicy) -> Self {
         Self::new(policy, PATIENCE, Duration::from_millis(500))
@@ -182,8 +185,9 @@ impl Patience {
         self.seen = epoch;
     }
 
-    /// The last epoch that [`saw`](Self::saw) got. A sleep follows some pauses, so `seen` is never
-    /// called before `saw`.
+    /// The last epoch that [`saw`](Self::saw) got.
+    ///
+    /// A sleep follows some pauses, so `seen` is never called before `saw`.
     #[must_use]
     pub(super) fn seen(&self) -> u32 {
         self.seen

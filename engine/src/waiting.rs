@@ -20,7 +20,9 @@ pub(super) struct Waits {
     automatic: WaitPolicy,
     /// The [`WaitMode`]; any thread may set it, waits that begin later follow.
     mode: AtomicU8,
-    /// Threads of this rank whose wait has lasted, in PAR mode. A hint.
+    /// Threads of this rank whose wait has lasted, in PAR mode.
+    ///
+    /// A hint.
     threads: AtomicU32,
     /// The report that was made last; see `Board::reports_asked`.
     reported: AtomicU32,
@@ -65,8 +67,9 @@ impl Waits {
     }
 }
 
-/// A wait that is under way. The waiting thread calls [`idle`](Self::idle) until its condition
-/// holds, and drops it.
+/// A wait that is under way.
+///
+/// The waiting thread calls [`idle`](Self::idle) until its condition holds, and drops it.
 pub struct Wait<'e, C: Conduit> {
     engine: &'e Engine<C>,
     what: Waiting,
@@ -96,8 +99,9 @@ impl<'e, C: Conduit> Wait<'e, C> {
         }
     }
 
-    /// One poll, and the step after an empty one. The waiting thread tests its condition
-    /// afterwards.
+    /// One poll, and the step after an empty one.
+    ///
+    /// The waiting thread tests its condition afterwards.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.

@@ -15,8 +15,10 @@ use crate::lock::Mutex;
 
 /// Slots in a block.
 const BLOCK: u32 = 4096;
-/// Slots in the first block. Blocks double from there until they have `BLOCK` slots, because a
-/// simulator has 10,000 tables with few operations each.
+/// Slots in the first block.
+///
+/// Blocks double from there until they have `BLOCK` slots, because a simulator has 10,000 tables
+/// with few operations each.
 ///
 /// A slot's *place* is its index plus `FIRST`: then the highest bit of a place below `BLOCK` gives
 /// its block and the lower bits where it lies in there.
@@ -30,7 +32,9 @@ const GROUPS: u32 = (crate::event::MAX_SLOTS + FIRST).div_ceil(BLOCK * GROUP);
 /// The most slots in a chain; a chain's length has 8 bits.
 pub(crate) const MAX_BATCH: u32 = 64;
 
-/// Where a slot stands in a free list. Both are `index + 1`, 0 at the end.
+/// Where a slot stands in a free list.
+///
+/// Both are `index + 1`, 0 at the end.
 ///
 /// Written by the thread that owns the free slot: the one in whose magazine it is, or the one that
 /// holds the arena's lock. They are atomic only because the slot is shared; the lock orders them,
@@ -57,8 +61,9 @@ struct Chain {
     len: u32,
 }
 
-/// A thread's own free slots. Two chains, so that a thread at the edge of one does not take the
-/// lock each time.
+/// A thread's own free slots.
+///
+/// Two chains, so that a thread at the edge of one does not take the lock each time.
 #[derive(Default)]
 pub(crate) struct Magazine {
     active: Cell<Chain>,
@@ -90,17 +95,19 @@ pub(crate) struct Arena<S> {
     near: [Block<S>; NEAR],
     far: OnceLock<Box<[Group<S>]>>,
     shared: Mutex<Shared>,
-    /// Whether an allocation was refused since one last succeeded in taking slots. Written under
-    /// the lock, read by every thread that frees a slot: it then returns its magazine, so that the
-    /// thread that was refused finds something. A hint; relaxed.
+    /// Whether an allocation was refused since one last succeeded in taking slots.
+    ///
+    /// Written under the lock, read by every thread that frees a slot: it then returns its
+    /// magazine, so that the thread that was refused finds something. A hint; relaxed.
     starving: AtomicBool,
     limit: u32,
     batch: u32,
 }
 
 impl<S: Linked> Arena<S> {
-    /// An arena of at most `limit` slots, of which a magazine holds up to twice `batch`. With a
-    /// batch of 0 nothing is held and every call takes the lock.
+    /// An arena of at most `limit` slots, of which a magazine holds up to twice `batch`.
+    ///
+    /// With a batch of 0 nothing is held and every call takes the lock.
     pub(crate) fn new(limit: u32, batch: u32) -> Self {
         Self {
             near: [const { OnceLock::new() }; NEAR],

@@ -16,6 +16,7 @@ struct Found {
 
 impl HandleTable {
     /// Tests every event; those that are complete are reaped and replaced by [`Event::DONE`].
+    ///
     /// Returns whether at least one was complete, or all were [`Event::DONE`] already (an empty
     /// array included).
     ///

@@ -16,8 +16,10 @@ pub struct Exhausted {
     pub in_use: u32,
 }
 
-/// Why a call on the handle table was refused. A refused call has changed nothing, but for array
-/// tests, which keep what they had already synchronized.
+/// Why a call on the handle table was refused.
+///
+/// A refused call has changed nothing, but for array tests, which keep what they had already
+/// synchronized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EventError {

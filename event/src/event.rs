@@ -112,7 +112,9 @@ impl Event {
     /// The operation is complete; no handle is held (`GEX_EVENT_INVALID`).
     pub const DONE: Self = Self(number("GEX_EVENT_INVALID"));
 
-    /// The operation was not started (`GEX_EVENT_NO_OP`). It must not be tested.
+    /// The operation was not started (`GEX_EVENT_NO_OP`).
+    ///
+    /// It must not be tested.
     pub const NO_OP: Self = Self(number("GEX_EVENT_NO_OP"));
 
     /// The value as it goes through C or over a network.
@@ -121,13 +123,17 @@ impl Event {
         self.0
     }
 
-    /// An event from a value that came from outside. Every use of it is checked by the table.
+    /// An event from a value that came from outside.
+    ///
+    /// Every use of it is checked by the table.
     #[must_use]
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)
     }
 
-    /// Whether this is [`Event::DONE`]. It says nothing about the progress of a living event.
+    /// Whether this is [`Event::DONE`].
+    ///
+    /// It says nothing about the progress of a living event.
     #[must_use]
     pub const fn is_done(self) -> bool {
         self.0 == 0
@@ -191,7 +197,9 @@ impl NbiToken {
         self.0
     }
 
-    /// A token from a value that came from outside. Every use of it is checked by the table.
+    /// A token from a value that came from outside.
+    ///
+    /// Every use of it is checked by the table.
     #[must_use]
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)

@@ -17,8 +17,10 @@ struct Open {
     used: CategoryMask,
 }
 
-/// The scopes that a thread starts implicit operations in. Both get a slot with the first operation
-/// that is started in them, so that a thread without any, and an empty region, cost nothing.
+/// The scopes that a thread starts implicit operations in.
+///
+/// Both get a slot with the first operation that is started in them, so that a thread without any,
+/// and an empty region, cost nothing.
 #[derive(Default)]
 pub(crate) struct ThreadScopes {
     default: Cell<Option<Open>>,
@@ -100,8 +102,9 @@ impl NbiScope<'_> {
     /// The most operations of one category that can be outstanding in one scope.
     pub const MAX_OUTSTANDING: u32 = Scope::MAX_OUTSTANDING;
 
-    /// Counts `count` operations, or parts of one, as started, before they are. The token names
-    /// them when they complete, however many of them at a time.
+    /// Counts `count` operations, or parts of one, as started, before they are.
+    ///
+    /// The token names them when they complete, however many of them at a time.
     ///
     /// A put whose local completion is waited for on its own counts twice, for [`Category::Put`]
     /// and [`Category::Lc`]. Operations that could not be started are completed by the caller.
@@ -121,8 +124,9 @@ impl NbiScope<'_> {
     }
 
     /// Whether all implicit operations of these categories that this thread started, those in
-    /// access regions excepted, are complete. Everything done before their completion is then
-    /// visible.
+    /// access regions excepted, are complete.
+    ///
+    /// Everything done before their completion is then visible.
     ///
     /// Fails inside an access region.
     #[inline]
@@ -158,8 +162,10 @@ impl NbiScope<'_> {
         Ok(())
     }
 
-    /// Ends the access region. The event is complete when all operations started in it are;
-    /// [`Event::DONE`] if they are so already. Its leaves are the categories.
+    /// Ends the access region.
+    ///
+    /// The event is complete when all operations started in it are; [`Event::DONE`] if they are so
+    /// already. Its leaves are the categories.
     ///
     /// Fails if the thread has begun no region.
     pub fn end_region(&self) -> Result<Event, EventError> {

@@ -64,8 +64,10 @@ impl Completions {
         remote: 1,
     };
 
-    /// So many local and remote parts. Fails if both are zero, as nothing would ever complete the
-    /// operation, or if one is more than a slot can count.
+    /// So many local and remote parts.
+    ///
+    /// Fails if both are zero, as nothing would ever complete the operation, or if one is more than
+    /// a slot can count.
     pub const fn new(local: u32, remote: u32) -> Result<Self, EventError> {
         if local == 0 && remote == 0 {
             return Err(EventError::NoParts);
@@ -104,9 +106,10 @@ const fn remote(state: u64) -> u64 {
 pub(crate) struct Operation {
     /// Written by the allocating thread (a store: the slot is its own until the event is out), by
     /// completing threads (compare-exchange, release) and by the thread that reaps it
-    /// (compare-exchange). Read by testers with acquire, which pairs with the release of every
-    /// completer: between them there are only read-modify-writes, so each continues the release
-    /// sequence of the one before.
+    /// (compare-exchange).
+    ///
+    /// Read by testers with acquire, which pairs with the release of every completer: between them
+    /// there are only read-modify-writes, so each continues the release sequence of the one before.
     state: AtomicU64,
     links: Links,
 }
@@ -118,8 +121,9 @@ impl Linked for Operation {
 }
 
 impl Operation {
-    /// Begins a life with these parts; the slot is the caller's. Returns the state, which holds
-    /// the generation.
+    /// Begins a life with these parts; the slot is the caller's.
+    ///
+    /// Returns the state, which holds the generation.
     #[inline]
     pub(crate) fn begin(&self, parts: Completions) -> u64 {
         // Relaxed: the thread that freed the slot handed it over through this thread or the arena's
@@ -130,7 +134,9 @@ impl Operation {
         state
     }
 
-    /// Counts `count` completions. Returns whether they were the last.
+    /// Counts `count` completions.
+    ///
+    /// Returns whether they were the last.
     #[inline]
     pub(crate) fn complete(
         &self,
@@ -202,7 +208,9 @@ impl Operation {
             .map_err(|_| EventError::Stale(event))
     }
 
-    /// Ends the life even if completions are pending. The slot is then the caller's.
+    /// Ends the life even if completions are pending.
+    ///
+    /// The slot is then the caller's.
     pub(crate) fn cancel(&self, event: Event) -> Result<(), EventError> {
         self.update(event, Ordering::Acquire, |state| Ok(next_generation(state)))?;
         Ok(())

@@ -57,7 +57,9 @@ pub(crate) enum Counted {
 pub(crate) struct Scope {
     /// Stored by the owning thread when the scope begins and when it is closed; from then on
     /// decremented by the thread that drains a category (acquire and release) and replaced by the
-    /// tester that reaps it. Testers load it with acquire, which pairs with those releases.
+    /// tester that reaps it.
+    ///
+    /// Testers load it with acquire, which pairs with those releases.
     life: AtomicU64,
     /// Incremented by the owning thread alone (relaxed), decremented by completers (acquire and
     /// release), loaded by the owner's tests and by tests of leaves (acquire).
@@ -85,14 +87,18 @@ impl Scope {
     /// The most operations of one category outstanding in one scope.
     pub(crate) const MAX_OUTSTANDING: u32 = COUNT_MASK as u32;
 
-    /// Begins a life; the slot is the caller's. Returns the word that holds the generation.
+    /// Begins a life; the slot is the caller's.
+    ///
+    /// Returns the word that holds the generation.
     pub(crate) fn begin(&self) -> u64 {
         let word = next_generation(self.life.load(Ordering::Relaxed));
         self.renew(word);
         word
     }
 
-    /// Counts `count` operations as started. For the owning thread of an open scope only.
+    /// Counts `count` operations as started.
+    ///
+    /// For the owning thread of an open scope only.
     #[inline]
     pub(crate) fn initiate(&self, category: Category, count: u32) -> Result<(), EventError> {
         let pending = &self.pending[category as usize];
@@ -152,7 +158,9 @@ impl Scope {
         Ok(Counted::Drained)
     }
 
-    /// Whether nothing of these categories is outstanding. For the owner of an open scope.
+    /// Whether nothing of these categories is outstanding.
+    ///
+    /// For the owner of an open scope.
     #[inline]
     pub(crate) fn is_drained(&self, mask: CategoryMask) -> bool {
         mask.iter().all(|category| {
@@ -160,8 +168,9 @@ impl Scope {
         })
     }
 
-    /// Closes the scope; `used` are the categories that operations were started in. Returns whether
-    /// everything was complete, in which case the slot is the caller's.
+    /// Closes the scope; `used` are the categories that operations were started in.
+    ///
+    /// Returns whether everything was complete, in which case the slot is the caller's.
     pub(crate) fn close(&self, used: CategoryMask, closing: Closing) -> bool {
         let flags = match closing {
             Closing::Event => CLOSED,
@@ -234,8 +243,10 @@ impl Scope {
         }
     }
 
-    /// Takes categories off a closed scope. Returns the flags and the number left, without the
-    /// generation: just the flags if none is left.
+    /// Takes categories off a closed scope.
+    ///
+    /// Returns the flags and the number left, without the generation: just the flags if none is
+    /// left.
     fn drain(&self, categories: u64) -> u64 {
         let before = self.life.fetch_sub(categories, Ordering::AcqRel);
         (before - categories) & ((1 << GENERATION_SHIFT) - 1)
@@ -246,8 +257,10 @@ impl Scope {
         self.renew(next_generation(life));
     }
 
-    /// Writes the generation in `word` everywhere. The slot is the caller's and all its counts are
-    /// zero, so no completion can succeed on the words of the old generation meanwhile.
+    /// Writes the generation in `word` everywhere.
+    ///
+    /// The slot is the caller's and all its counts are zero, so no completion can succeed on the
+    /// words of the old generation meanwhile.
     fn renew(&self, word: u64) {
         self.life.store(word, Ordering::Relaxed);
         for pending in &self.pending {

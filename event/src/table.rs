@@ -18,14 +18,18 @@ pub struct Limits {
     /// The most scopes: one for each thread that starts implicit operations, and one for each
     /// access region not yet synchronized; capped at the same number.
     pub scopes: u32,
-    /// How many free handles a thread takes at once; capped at 64. It keeps up to twice as many to
-    /// itself, which other threads miss when the table is nearly full. 0 keeps none.
+    /// How many free handles a thread takes at once; capped at 64.
+    ///
+    /// It keeps up to twice as many to itself, which other threads miss when the table is nearly
+    /// full. 0 keeps none.
     pub batch: u32,
 }
 
 impl Limits {
-    /// Limits for so many explicit operations. The batch is at most a thousandth of that, so that
-    /// what threads keep to themselves hardly counts.
+    /// Limits for so many explicit operations.
+    ///
+    /// The batch is at most a thousandth of that, so that what threads keep to themselves hardly
+    /// counts.
     #[must_use]
     pub fn for_operations(operations: u32) -> Self {
         Self {
@@ -75,7 +79,9 @@ impl HandleTable {
     pub const MAX_OPERATIONS: u32 = MAX_SLOTS;
 
     /// A table for up to `limit` explicit operations, otherwise as [`Limits::for_operations`] has
-    /// it. It takes less than 1 KiB until an operation is started.
+    /// it.
+    ///
+    /// It takes less than 1 KiB until an operation is started.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self::with_limits(Limits::for_operations(limit))
@@ -103,9 +109,10 @@ impl HandleTable {
         }
     }
 
-    /// Takes back the cache of a thread that ends. Implicit operations of the thread that are still
-    /// outstanding, those of an open access region too, have no owner from now on; their
-    /// completions are absorbed.
+    /// Takes back the cache of a thread that ends.
+    ///
+    /// Implicit operations of the thread that are still outstanding, those of an open access region
+    /// too, have no owner from now on; their completions are absorbed.
     pub fn retire(&self, cache: ThreadCache) {
         self.check(&cache);
         self.abandon(&cache);
@@ -114,8 +121,10 @@ impl HandleTable {
     }
 
     /// Gives this thread's free handles to the others if one of them was refused a handle, at the
-    /// cost of two loads if not. To be called when a thread polls or goes to sleep; a thread that
-    /// frees a handle does so anyway.
+    /// cost of two loads if not.
+    ///
+    /// To be called when a thread polls or goes to sleep; a thread that frees a handle does so
+    /// anyway.
     #[inline]
     pub fn relieve(&self, cache: &ThreadCache) {
         self.check(cache);
@@ -129,8 +138,9 @@ impl HandleTable {
         self.operations.limit()
     }
 
-    /// The handles of explicit operations that are in use or free in some thread's cache. It takes
-    /// the lock and is for reports.
+    /// The handles of explicit operations that are in use or free in some thread's cache.
+    ///
+    /// It takes the lock and is for reports.
     #[must_use]
     pub fn handles_given_out(&self) -> u32 {
         self.operations.given_out()
@@ -147,8 +157,9 @@ impl HandleTable {
         Ok(Event::new(slot.begin(parts), Kind::Operation, index))
     }
 
-    /// Gives back the handle of an operation that could not be started after all. Its pending
-    /// completions are forgotten; any that come nevertheless are refused as stale.
+    /// Gives back the handle of an operation that could not be started after all.
+    ///
+    /// Its pending completions are forgotten; any that come nevertheless are refused as stale.
     pub fn cancel(&self, cache: &ThreadCache, event: Event) -> Result<(), EventError> {
         self.check(cache);
         let (index, slot) = self.operation(event)?;
@@ -166,6 +177,7 @@ impl HandleTable {
     }
 
     /// Counts `count` parts of an operation as complete; returns whether nothing is pending now.
+    ///
     /// Any thread may call it. The thread's earlier writes are visible to a thread that sees the
     /// event complete.
     ///
@@ -182,7 +194,9 @@ impl HandleTable {
     }
 
     /// Counts `count` implicit operations as complete; returns whether none is outstanding now in
-    /// the token's scope and category. As [`HandleTable::complete`] otherwise.
+    /// the token's scope and category.
+    ///
+    /// As [`HandleTable::complete`] otherwise.
     #[inline]
     pub fn complete_nbi(&self, token: NbiToken, count: u32) -> Result<bool, EventError> {
         let event = Event::from_raw(token.raw());
@@ -196,10 +210,12 @@ impl HandleTable {
         Ok(counted != Counted::More)
     }
 
-    /// Whether the event is complete. A root that is complete is reaped: its handle is free, and
-    /// using the event or its leaves again is an error. A leaf can be tested again until then.
-    /// [`Event::DONE`] is complete, [`Event::NO_OP`] is an error. Everything done before the
-    /// completion is visible after a test that returns `true`.
+    /// Whether the event is complete.
+    ///
+    /// A root that is complete is reaped: its handle is free, and using the event or its leaves
+    /// again is an error. A leaf can be tested again until then. [`Event::DONE`] is complete,
+    /// [`Event::NO_OP`] is an error. Everything done before the completion is visible after a test
+    /// that returns `true`.
     #[inline]
     pub fn test(&self, cache: &ThreadCache, event: Event) -> Result<bool, EventError> {
         self.check(cache);
@@ -231,8 +247,9 @@ impl HandleTable {
     }
 
     /// The leaf of a root for one category: [`Category::Lc`] (or [`Category::Am`] for an active
-    /// message) of an operation, any category of an access region. The same call gives the same
-    /// leaf. The leaf of [`Event::DONE`] is [`Event::DONE`].
+    /// message) of an operation, any category of an access region.
+    ///
+    /// The same call gives the same leaf. The leaf of [`Event::DONE`] is [`Event::DONE`].
     pub fn query_leaf(&self, root: Event, category: Category) -> Result<Event, EventError> {
         if root.is_done() {
             return Ok(Event::DONE);

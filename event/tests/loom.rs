@@ -1,5 +1,6 @@
-//! Every interleaving, with at most three preemptions, of the few that matter. Run with
-//! `RUSTFLAGS="--cfg loom" cargo test -p argonet-event --release --test loom`.
+//! Every interleaving, with at most three preemptions, of the few that matter.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p argonet-event --release --test loom`.
 #![cfg(loom)]
 
 use argonet_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};

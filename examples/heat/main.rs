@@ -61,7 +61,9 @@ fn stable(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be above 0 and at most 0.25, or the computation is not stable".into())
 }
 
-/// Why all ranks give up. One of them prints the reason.
+/// Why all ranks give up.
+///
+/// One of them prints the reason.
 enum Failure {
     /// This one.
     Here(Box<dyn Error>),
@@ -105,6 +107,7 @@ fn main() -> ExitCode {
 }
 
 /// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to print.
+///
 /// Collective.
 fn agree<T>(world: &World, result: Result<T, impl Into<Box<dyn Error>>>) -> Result<T, Failure> {
     let me = world.rank().0;

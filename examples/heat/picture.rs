@@ -21,7 +21,9 @@ use crate::plate::{Shape, zeroes};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// Beyond it a size is not believed. The values of so many pixels take up to 6 GiB.
+/// Beyond it a size is not believed.
+///
+/// The values of so many pixels take up to 6 GiB.
 const MOST_PIXELS: u64 = 1 << 28;
 /// The most memory that the decoder may take for chunks beside the picture, such as a color
 /// profile.
@@ -36,7 +38,9 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Reads a file. The error names it.
+    /// Reads a file.
+    ///
+    /// The error names it.
     pub fn read(path: &Path) -> Result<Self> {
         Self::decode(path).map_err(|error| format!("{}: {error}", path.display()).into())
     }
@@ -188,8 +192,9 @@ fn target(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// A file of no lasting name in the directory of `target`. It goes away unless it is given that
-/// name.
+/// A file of no lasting name in the directory of `target`.
+///
+/// It goes away unless it is given that name.
 fn scratch_beside(target: &Path) -> Result<NamedTempFile> {
     let directory = match target.parent() {
         Some(parent) if parent != Path::new("") => parent,

@@ -63,9 +63,10 @@ impl Shape {
         }
     }
 
-    /// First row of a rank; that of the rank after it is the end. The first ranks have one row more
-    /// where the rows do not divide evenly, and where there are more ranks than rows the last ranks
-    /// have none.
+    /// First row of a rank; that of the rank after it is the end.
+    ///
+    /// The first ranks have one row more where the rows do not divide evenly, and where there are
+    /// more ranks than rows the last ranks have none.
     pub fn first_row(self, rank: u32, ranks: u32) -> usize {
         let (rank, ranks) = (rank as usize, ranks as usize);
         self.height / ranks * rank + rank.min(self.height % ranks)
@@ -101,8 +102,10 @@ pub struct Plate {
 }
 
 impl Plate {
-    /// Takes memory. Collective; all ranks get an error or none, but for private memory, about
-    /// which ranks must agree.
+    /// Takes memory.
+    ///
+    /// Collective; all ranks get an error or none, but for private memory, about which ranks must
+    /// agree.
     pub fn new(
         world: &World,
         shape: Shape,
@@ -147,14 +150,18 @@ impl Plate {
         })
     }
 
-    /// Takes the rows that rank 0 has put there. Collective.
+    /// Takes the rows that rank 0 has put there.
+    ///
+    /// Collective.
     pub fn load(&mut self, world: &World) -> Result<()> {
         world.barrier()?;
         self.rows.read_into(world, 0, &mut self.now);
         Ok(())
     }
 
-    /// Shows rank 0 the rows. Collective.
+    /// Shows rank 0 the rows.
+    ///
+    /// Collective.
     pub fn store(&self, world: &World) -> Result<()> {
         self.rows.write_from(world, 0, &self.now);
         world.barrier()
@@ -188,7 +195,9 @@ impl Plate {
         [above, below]
     }
 
-    /// Exchanges halos and computes the next step. Collective.
+    /// Exchanges halos and computes the next step.
+    ///
+    /// Collective.
     pub fn step(&mut self, world: &World, alpha: f64) -> Result<()> {
         if !self.now.is_empty() {
             self.put_edges(world)?;
@@ -206,8 +215,10 @@ impl Plate {
     }
 
     /// Puts this rank's first row below the rows of the rank above, and its last row above those of
-    /// the rank below. At the edge of an insulated plate a row is its own neighbor: nothing flows
-    /// between equal values.
+    /// the rank below.
+    ///
+    /// At the edge of an insulated plate a row is its own neighbor: nothing flows between equal
+    /// values.
     fn put_edges(&self, world: &World) -> Result<()> {
         let row = self.shape.row();
         let (top, bottom) = (&self.now[..row], &self.now[self.now.len() - row..]);
@@ -252,8 +263,9 @@ impl Plate {
     }
 }
 
-/// The next step of one row. A pixel's neighbors in a row are as many values away as it has
-/// channels.
+/// The next step of one row.
+///
+/// A pixel's neighbors in a row are as many values away as it has channels.
 fn compute_row(
     channels: usize,
     boundary: Boundary,

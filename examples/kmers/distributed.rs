@@ -34,8 +34,9 @@ pub struct Distributed<'w> {
     grant: Arc<Am<u32>>,
     done: Am<u64>,
     counter: Arc<Mutex<Counter>>,
-    /// By rank, the slots that it has granted and that are not in use. Last in, first out: slots in
-    /// the cache are used again.
+    /// By rank, the slots that it has granted and that are not in use.
+    ///
+    /// Last in, first out: slots in the cache are used again.
     granted: Arc<Mutex<Vec<Vec<u32>>>>,
     /// Codes that are done on all ranks; ranks report theirs to rank 0 alone.
     codes_done: Arc<AtomicU64>,
@@ -78,7 +79,9 @@ fn add(table: &mut Option<Table>, error: &mut Option<TableError>, hashes: &[Hash
 }
 
 /// Joins the job that this process was started in, or starts one of `ranks`, and calls `program` on
-/// each. An error of a rank is printed and ends the job.
+/// each.
+///
+/// An error of a rank is printed and ends the job.
 pub fn run<T>(
     ranks: Option<u32>,
     program: impl FnOnce(&mut Distributed<'_>) -> Result<T, Box<dyn Error>>,
@@ -132,7 +135,9 @@ impl Distributed<'_> {
         (SLOTS / self.world.size()).max(MIN_SLOTS)
     }
 
-    /// Gives this rank's slots out. From then on it is sent batches.
+    /// Gives this rank's slots out.
+    ///
+    /// From then on it is sent batches.
     fn grant_slots(&self) -> argonet::Result<()> {
         let each = self.slots_each();
         for rank in self.world.ranks().filter(|&rank| rank != self.world.rank()) {

@@ -1,5 +1,6 @@
-//! Opens a FASTA or FASTQ file, plain or gzip, and reads one rank's share of it. Reports errors of
-//! a bad file.
+//! Opens a FASTA or FASTQ file, plain or gzip, and reads one rank's share of it.
+//!
+//! Reports errors of a bad file.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -92,8 +93,10 @@ fn in_record(record: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// Reads the share of `part`. All parts together have every window of the file once; a file with a
-/// fault gives the same error for any number of ranks, though not on each of them.
+/// Reads the share of `part`.
+///
+/// All parts together have every window of the file once; a file with a fault gives the same error
+/// for any number of ranks, though not on each of them.
 pub fn load(path: &Path, k: K, part: Part) -> Result<Share, InputError> {
     let io_error = |source| InputError::Io {
         path: path.to_owned(),

@@ -76,9 +76,10 @@ const SECOND_FACTOR: u64 = 0xc4ce_b9fe_1a85_ec53;
 /// Low bits of a hash that choose the rank; the table takes its bits from the other end.
 const OWNER_BITS: u32 = 24;
 
-/// A k-mer scrambled by a bijection of 62-bit numbers. Messages and tables hold the hash, and the
-/// k-mer is recovered when it is printed: the receiver of a hash need not compute it again, and a
-/// table may keep only a part of it.
+/// A k-mer scrambled by a bijection of 62-bit numbers.
+///
+/// Messages and tables hold the hash, and the k-mer is recovered when it is printed: the receiver
+/// of a hash need not compute it again, and a table may keep only a part of it.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
@@ -140,7 +141,9 @@ const fn inverse(odd: u64) -> u64 {
     x
 }
 
-/// The window that rolls over codes. It goes on where it stopped, so codes may come in pieces.
+/// The window that rolls over codes.
+///
+/// It goes on where it stopped, so codes may come in pieces.
 pub struct Roller {
     k: u32,
     mask: u64,

@@ -54,7 +54,9 @@ impl Share {
 pub enum ReadError {
     /// From the file.
     Io(io::Error),
-    /// From its contents. The line is counted from the start of the range.
+    /// From its contents.
+    ///
+    /// The line is counted from the start of the range.
     Fault(Fault),
 }
 

@@ -29,7 +29,9 @@ impl From<argonet::Error> for Failure {
     }
 }
 
-/// Ranks that count one file together. All ranks call each function in the same order.
+/// Ranks that count one file together.
+///
+/// All ranks call each function in the same order.
 pub trait Ranks {
     /// Which part of the work this rank has.
     fn part(&self) -> Part;
@@ -38,8 +40,10 @@ pub trait Ranks {
     /// Makes an error of any rank one of all: of the ranks that have one, the lowest gets it to
     /// print.
     fn agree<T>(&mut self, result: Result<T, impl Into<Box<dyn Error>>>) -> Result<T, Failure>;
-    /// Counts the windows of all shares. Each rank gets the table of the k-mers that it owns. On
-    /// rank 0 `progress` is called with numbers of codes, of all shares, as they are done.
+    /// Counts the windows of all shares.
+    ///
+    /// Each rank gets the table of the k-mers that it owns. On rank 0 `progress` is called with
+    /// numbers of codes, of all shares, as they are done.
     fn count(
         &mut self,
         share: &Share,

@@ -17,7 +17,9 @@ pub struct Limits {
     pub top: usize,
 }
 
-/// The summary of a set of counts. Merging the tallies of disjoint sets gives that of their union.
+/// The summary of a set of counts.
+///
+/// Merging the tallies of disjoint sets gives that of their union.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Windows counted.

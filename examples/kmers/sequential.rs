@@ -1,5 +1,6 @@
-//! The reference: every window on its own, in one standard hash map. Slow, and simple enough to
-//! believe.
+//! The reference: every window on its own, in one standard hash map.
+//!
+//! Slow, and simple enough to believe.
 
 use std::collections::HashMap;
 

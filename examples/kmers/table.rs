@@ -30,8 +30,9 @@ use zerocopy::FromBytes;
 use crate::kmer::{HASH_BITS, Hash, Kmer};
 
 const DISPLACEMENT_BITS: u32 = 10;
-/// Slots that one k-mer may probe. As many follow the last home, so that probing need not wrap
-/// round the table.
+/// Slots that one k-mer may probe.
+///
+/// As many follow the last home, so that probing need not wrap round the table.
 const REACH: usize = 1 << DISPLACEMENT_BITS;
 /// Slots of a cache line.
 const LINE: usize = 8;
@@ -62,7 +63,9 @@ pub enum TableError {
     },
 }
 
-/// Counts by k-mer. Counts stop at `u32::MAX`.
+/// Counts by k-mer.
+///
+/// Counts stop at `u32::MAX`.
 pub struct Table {
     memory: MmapMut,
     bits: u32,
@@ -119,7 +122,9 @@ impl Layout {
 }
 
 impl Table {
-    /// An empty table for a share of `windows` windows. It may come to hold more.
+    /// An empty table for a share of `windows` windows.
+    ///
+    /// It may come to hold more.
     pub fn new(windows: u64) -> Result<Self, TableError> {
         // In reads each k-mer is seen many times, in a genome few: start small, reserve for the
         // worst.
@@ -287,7 +292,9 @@ fn place(slots: &mut [u64], home: usize, layout: Layout, hash: Hash, count: u64)
     false
 }
 
-/// The lines that a k-mer of this home may be in. There are always as many behind a home.
+/// The lines that a k-mer of this home may be in.
+///
+/// There are always as many behind a home.
 #[inline]
 fn reach(slots: &mut [u64], home: usize) -> Option<&mut [u64; REACH]> {
     slots.get_mut(home - home % LINE..)?.first_chunk_mut()
@@ -323,7 +330,9 @@ const fn bytes_of(bits: u32) -> usize {
     ((1usize << bits) + REACH) * size_of::<u64>()
 }
 
-/// Zeroed address space for a table of 2^bits slots. Pages get memory when they are first written.
+/// Zeroed address space for a table of 2^bits slots.
+///
+/// Pages get memory when they are first written.
 fn map(bits: u32) -> Result<MmapMut, TableError> {
     let bytes = bytes_of(bits);
     let memory = MmapOptions::new()

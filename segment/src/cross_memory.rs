@@ -1,6 +1,8 @@
 //! Memory of another process of this host, copied by the kernel ("cross memory attach"): one copy
-//! and no mapping, whether the owner pays attention or not. An address at which the owner has
-//! nothing is an answer and no fault. Costs some 1.5 us a call, and 80 ns a page.
+//! and no mapping, whether the owner pays attention or not.
+//!
+//! An address at which the owner has nothing is an answer and no fault. Costs some 1.5 us a call,
+//! and 80 ns a page.
 
 use std::io;
 
@@ -24,8 +26,9 @@ pub enum CrossMemoryError {
         /// The process that has the memory.
         process: u32,
     },
-    /// Memory is not there, on this side or on that, or cannot be written. Bytes before it have
-    /// been copied.
+    /// Memory is not there, on this side or on that, or cannot be written.
+    ///
+    /// Bytes before it have been copied.
     #[error("memory of this process or of process {process} is missing after {copied} bytes")]
     Missing {
         /// The process that has the memory.
@@ -115,8 +118,9 @@ fn copy(
 }
 
 /// Lets the processes that descend from one, itself included, reach this process's memory, where
-/// the kernel asks for such a word (the Yama module with `ptrace_scope` 1). Elsewhere there is
-/// nothing to allow.
+/// the kernel asks for such a word (the Yama module with `ptrace_scope` 1).
+///
+/// Elsewhere there is nothing to allow.
 pub fn allow_descendants_of(process: u32) {
     // SAFETY: takes numbers alone. A kernel that does not know the request returns an error,
     // without consequences.

@@ -30,12 +30,15 @@ use crate::reservation::Reservation;
 /// refuses them without a test of its own and the slow path looks at the kind.
 #[repr(C)]
 struct Entry {
-    /// Where the span begins in this process, null before it is first mapped. Written under the
-    /// directory's lock before `attached` is; read after `attached`, which orders it.
+    /// Where the span begins in this process, null before it is first mapped.
+    ///
+    /// Written under the directory's lock before `attached` is; read after `attached`, which orders
+    /// it.
     base: AtomicPtr<u8>,
-    /// Length that is mapped here and belongs to the segment. Written under the directory's lock
-    /// with release, when the mapping exists; read by any thread with acquire. It grows, and
-    /// falls back to 0 when this process gives up its own segment.
+    /// Length that is mapped here and belongs to the segment.
+    ///
+    /// Written under the directory's lock with release, when the mapping exists; read by any thread
+    /// with acquire. It grows, and falls back to 0 when this process gives up its own segment.
     attached: AtomicU64,
 }
 
@@ -114,8 +117,9 @@ fn resolve_in(
 }
 
 /// A directory with its entries at hand: code that resolves for every access keeps this, which
-/// saves following two pointers. Everything else is reached through the directory that it stands
-/// for.
+/// saves following two pointers.
+///
+/// Everything else is reached through the directory that it stands for.
 #[derive(Clone)]
 pub struct Resolver {
     entries: Arc<[Entry]>,
@@ -278,17 +282,19 @@ impl Directory {
         Some((JobRank(rank as u32), SegmentOffset(offset)))
     }
 
-    /// Where the span of `rank` begins in this process, mapped or not. Fixed for the life of the
-    /// directory. The difference to the address in the owner's process is the delta by which the
-    /// owner's addresses are turned into addresses here.
+    /// Where the span of `rank` begins in this process, mapped or not.
+    ///
+    /// Fixed for the life of the directory. The difference to the address in the owner's process is
+    /// the delta by which the owner's addresses are turned into addresses here.
     #[inline]
     #[must_use]
     pub fn span_base(&self, rank: JobRank) -> Option<NonNull<u8>> {
         self.reservation.span(rank).ok()
     }
 
-    /// Whether the segments of all of a job's `ranks` ranks can be mapped here. The file may have
-    /// more than can.
+    /// Whether the segments of all of a job's `ranks` ranks can be mapped here.
+    ///
+    /// The file may have more than can.
     #[must_use]
     pub fn are_all_near(&self, ranks: u32) -> bool {
         let near = self.reservation.ranks();
@@ -346,6 +352,7 @@ impl Directory {
     }
 
     /// Makes `published_len` bytes of the segment of `rank` reachable, mapping the missing part.
+    ///
     /// Does nothing when that much is mapped already, or that rank does not share memory with this
     /// one.
     ///

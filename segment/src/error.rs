@@ -9,8 +9,9 @@ use thiserror::Error;
 
 use crate::bulk::OutOfRange;
 
-/// An operation on segments that failed. Messages name the request, the obstacle, and the setting
-/// to change.
+/// An operation on segments that failed.
+///
+/// Messages name the request, the obstacle, and the setting to change.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SegmentError {

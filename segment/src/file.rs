@@ -69,8 +69,9 @@ impl SegmentFile {
     }
 
     /// Makes an empty memory file that the launcher created for the purpose, on pages of this kind,
-    /// into the segment file: sets its length and seals it. One rank does it, before the others
-    /// call [`from_fd`](Self::from_fd).
+    /// into the segment file: sets its length and seals it.
+    ///
+    /// One rank does it, before the others call [`from_fd`](Self::from_fd).
     ///
     /// # Errors
     ///
@@ -150,8 +151,9 @@ impl SegmentFile {
         Ok(file)
     }
 
-    /// The file whose spans belong to `first` and the ranks that follow it. Without this they
-    /// belong to rank 0 and those that follow.
+    /// The file whose spans belong to `first` and the ranks that follow it.
+    ///
+    /// Without this they belong to rank 0 and those that follow.
     #[must_use]
     pub fn starting_at(self, first: JobRank) -> Self {
         Self { first, ..self }
@@ -200,8 +202,9 @@ impl SegmentFile {
         Ok(u64::try_from(stat.st_blocks).unwrap_or(0) * 512)
     }
 
-    /// Whether programs started from this process inherit the descriptor. The launcher sets it
-    /// in the child between fork and exec.
+    /// Whether programs started from this process inherit the descriptor.
+    ///
+    /// The launcher sets it in the child between fork and exec.
     ///
     /// # Errors
     ///
@@ -235,7 +238,9 @@ impl SegmentFile {
             })
     }
 
-    /// Gives all memory of a rank's span back to the system. Mappings stay valid and read as zero.
+    /// Gives all memory of a rank's span back to the system.
+    ///
+    /// Mappings stay valid and read as zero.
     pub(crate) fn release_span(&self, rank: JobRank) -> Result<(), SegmentError> {
         let offset = self.span_offset(rank)?;
         fallocate(

@@ -12,13 +12,17 @@ pub(crate) const TRANSPARENT_BYTES: u64 = 2 << 20;
 /// Where the kernel shows its pools of huge pages.
 const POOLS: &str = "/sys/kernel/mm/hugepages";
 
-/// The pages that segments lie on. All ranks of a host use the same kind.
+/// The pages that segments lie on.
+///
+/// All ranks of a host use the same kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PageKind {
     /// Pages of the base size, nothing else asked for.
     Normal,
     /// The kernel is asked for huge pages where a segment has 2 MiB or more, and gives as many as
-    /// it can; nothing fails when it has none. Whether shared memory gets any is decided by
+    /// it can; nothing fails when it has none.
+    ///
+    /// Whether shared memory gets any is decided by
     /// `/sys/kernel/mm/transparent_hugepage/shmem_enabled`.
     #[default]
     TransparentHuge,
@@ -40,9 +44,10 @@ impl PageKind {
         }
     }
 
-    /// Alignment of each rank's span in the file and in memory. Never less than
-    /// [`page_bytes`](Self::page_bytes); for transparent huge pages that of a huge page, without
-    /// which the kernel could not use one.
+    /// Alignment of each rank's span in the file and in memory.
+    ///
+    /// Never less than [`page_bytes`](Self::page_bytes); for transparent huge pages that of a huge
+    /// page, without which the kernel could not use one.
     #[must_use]
     pub fn span_alignment_bytes(self) -> u64 {
         match self {

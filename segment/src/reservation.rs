@@ -30,8 +30,10 @@ pub(crate) struct Reservation {
     /// The first span.
     base: NonNull<u8>,
     /// Whether a part of the range was lost to the rest of the process, so that nothing may be
-    /// mapped into it or unmapped any more. Written by `map`, under the directory's lock; read by
-    /// `map` under the same lock and by `drop`, which has the value to itself: relaxed is enough.
+    /// mapped into it or unmapped any more.
+    ///
+    /// Written by `map`, under the directory's lock; read by `map` under the same lock and by
+    /// `drop`, which has the value to itself: relaxed is enough.
     lost: AtomicBool,
 }
 
@@ -115,8 +117,10 @@ impl Reservation {
         Ok(unsafe { self.base.add(distance as usize) })
     }
 
-    /// Maps the part [`from`, `to`) of a rank's span; both are rounded up to pages. The part before
-    /// `from` stays mapped as it is. `own` is whether it is this process's own segment.
+    /// Maps the part [`from`, `to`) of a rank's span; both are rounded up to pages.
+    ///
+    /// The part before `from` stays mapped as it is. `own` is whether it is this process's own
+    /// segment.
     ///
     /// Calls must not overlap in time; the directory's lock sees to that.
     pub(crate) fn map(
@@ -215,8 +219,10 @@ impl Reservation {
         }
     }
 
-    /// After a failed MAP_FIXED the kernel may have removed the old mapping. The hole must not be
-    /// filled by another thread's mapping, which a later MAP_FIXED would destroy.
+    /// After a failed MAP_FIXED the kernel may have removed the old mapping.
+    ///
+    /// The hole must not be filled by another thread's mapping, which a later MAP_FIXED would
+    /// destroy.
     fn reserve_again(&self, at: NonNull<u8>, len: usize) {
         // SAFETY: MAP_FIXED_NOREPLACE replaces nothing.
         let again = unsafe {

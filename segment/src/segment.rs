@@ -23,7 +23,9 @@ pub struct OwnSegment {
 }
 
 impl OwnSegment {
-    /// Attaches `len` bytes, rounded up to whole pages. Takes no memory until pages are touched.
+    /// Attaches `len` bytes, rounded up to whole pages.
+    ///
+    /// Takes no memory until pages are touched.
     ///
     /// Others see nothing of it until the caller has published [`len`](Self::len).
     ///
@@ -39,8 +41,9 @@ impl OwnSegment {
     }
 
     /// Makes the segment `new_len` bytes long, rounded up to whole pages, and returns its length,
-    /// which the caller then publishes. New memory reads as zero. Any thread may call it while
-    /// others use the segment.
+    /// which the caller then publishes.
+    ///
+    /// New memory reads as zero. Any thread may call it while others use the segment.
     ///
     /// # Errors
     ///

@@ -17,8 +17,9 @@ use crate::table;
 /// Bytes of a card at most.
 pub const CARD_BYTES: usize = 240;
 
-/// Single-valued settings at most; more would leave too few bytes for a hash. A test compares the
-/// table with it.
+/// Single-valued settings at most; more would leave too few bytes for a hash.
+///
+/// A test compares the table with it.
 const MAX_SINGLE: usize = 40;
 
 /// Bytes of a hash, so that all fit when every single-valued setting was given.
@@ -125,7 +126,9 @@ enum Entry<'a> {
     Hash(&'a [u8]),
 }
 
-/// Takes the entry of `place` off the front, if it comes next. An entry that is cut short is none.
+/// Takes the entry of `place` off the front, if it comes next.
+///
+/// An entry that is cut short is none.
 fn entry<'a>(rest: &mut &'a [u8], place: u8) -> Option<Entry<'a>> {
     let [found, len, after @ ..] = *rest else {
         return None;

@@ -6,7 +6,9 @@ use crate::error::SettingsError;
 use crate::settings::Settings;
 
 impl Settings {
-    /// The settings of this process. Not while another thread changes the environment.
+    /// The settings of this process.
+    ///
+    /// Not while another thread changes the environment.
     ///
     /// # Errors
     /// As [`from_pairs`](Self::from_pairs).
@@ -15,21 +17,26 @@ impl Settings {
     }
 }
 
-/// All variables of this process. Not while another thread changes the environment.
+/// All variables of this process.
+///
+/// Not while another thread changes the environment.
 #[must_use]
 pub fn variables() -> Vec<(OsString, OsString)> {
     std::env::vars_os().collect()
 }
 
-/// Whether this process has the variable, with any value. Not while another thread changes the
-/// environment.
+/// Whether this process has the variable, with any value.
+///
+/// Not while another thread changes the environment.
 #[must_use]
 pub fn is_set(name: &str) -> bool {
     variables().iter().any(|(known, _)| known == name)
 }
 
 /// The name most like `name` of a variable that this process has; none if all differ in more than a
-/// third of its letters. Not while another thread changes the environment.
+/// third of its letters.
+///
+/// Not while another thread changes the environment.
 #[must_use]
 pub fn nearest(name: &str) -> Option<String> {
     let names = variables()

@@ -78,7 +78,9 @@ impl TimeUnit {
     }
 }
 
-/// The values that a variable may hold. Blanks around a value do not count, nor does case in words.
+/// The values that a variable may hold.
+///
+/// Blanks around a value do not count, nor does case in words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Kind {

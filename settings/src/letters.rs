@@ -60,6 +60,7 @@ impl Letters {
     pub const ALL: Self = Self(u16::MAX);
 
     /// Reads letters, or `^` and letters that are left out; `None` if something else is among them.
+    ///
     /// Capitals only, so that words are not taken for letters. Blanks do not count; nothing means
     /// all.
     #[must_use]

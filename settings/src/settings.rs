@@ -19,7 +19,9 @@ use crate::warning::{self, Warning};
 /// Any thread may read it. Reading takes a lock, so fast paths keep the values that they have read.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// By name. Rows with an effect have their value here too.
+    /// By name.
+    ///
+    /// Rows with an effect have their value here too.
     given: BTreeMap<&'static str, Given>,
     warnings: Vec<Warning>,
     log: Mutex<Log>,
@@ -32,8 +34,10 @@ struct Given {
 }
 
 impl Settings {
-    /// The settings in `pairs`, which may hold anything else too. Of two pairs with one name the
-    /// first counts, as with getenv. An empty or blank value counts as not given.
+    /// The settings in `pairs`, which may hold anything else too.
+    ///
+    /// Of two pairs with one name the first counts, as with getenv. An empty or blank value counts
+    /// as not given.
     ///
     /// # Errors
     /// Values that are not allowed or not UTF-8, of variables that have an effect: all of them.
@@ -182,8 +186,9 @@ impl Settings {
         }
     }
 
-    /// The value that holds for `row`, for people, and whether it is the default. Does not count as
-    /// reading.
+    /// The value that holds for `row`, for people, and whether it is the default.
+    ///
+    /// Does not count as reading.
     #[must_use]
     pub fn shown(&self, row: &Row) -> (String, bool) {
         if let Some(text) = self.given_text(row) {

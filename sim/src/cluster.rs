@@ -44,8 +44,9 @@ impl Simulated for ChannelNode {
 pub struct Node {
     /// The conduit.
     pub conduit: ChannelNode,
-    /// The rank's segment; the conduit serves puts and gets from it. Its directory knows no other
-    /// rank's.
+    /// The rank's segment; the conduit serves puts and gets from it.
+    ///
+    /// Its directory knows no other rank's.
     pub segment: OwnSegment,
 }
 
@@ -111,7 +112,9 @@ impl Cluster {
     }
 
     /// Conduits and segments of all ranks, for handlers at these indices; each rank is connected
-    /// with each. Called once.
+    /// with each.
+    ///
+    /// Called once.
     ///
     /// # Errors
     /// The error of the system for the segments' memory.
@@ -162,6 +165,7 @@ impl Cluster {
     }
 
     /// Lets time pass until something waits for some rank's poll; at once if that is so already.
+    ///
     /// False if nothing is under way and nothing ever comes.
     pub fn step(&self) -> bool {
         self.clock.with(|state| state.run_to_work())

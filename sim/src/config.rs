@@ -4,7 +4,9 @@ use crate::wire::FaultPlan;
 use argonet_conduit::channel::ChannelSizes;
 use core::time::Duration;
 
-/// Sizes and times of a rank's conduit and its connections. Every size can be at its smallest.
+/// Sizes and times of a rank's conduit and its connections.
+///
+/// Every size can be at its smallest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sizes {
     /// The channel.
@@ -52,8 +54,9 @@ impl Sizes {
         }
     }
 
-    /// Messages gather until there are enough, or until the rank polls. The processor's clock
-    /// decides nothing here either.
+    /// Messages gather until there are enough, or until the rank polls.
+    ///
+    /// The processor's clock decides nothing here either.
     #[must_use]
     pub fn gathering(self) -> Self {
         let channel = ChannelSizes {

@@ -22,17 +22,21 @@ pub(crate) enum Order {
 /// With this a rank's coroutine unwinds when the run is over.
 pub(crate) struct Ended;
 
-/// Where a rank's code suspends itself. Shared by everything that waits on the rank's behalf.
+/// Where a rank's code suspends itself.
+///
+/// Shared by everything that waits on the rank's behalf.
 #[derive(Debug, Default)]
 pub(crate) struct Fiber {
-    /// The coroutine's yielder; null as long as it does not run. Written when the coroutine begins
-    /// and ends, by itself; read by itself.
+    /// The coroutine's yielder; null as long as it does not run.
+    ///
+    /// Written when the coroutine begins and ends, by itself; read by itself.
     yielder: AtomicPtr<Yielder<Order, ()>>,
 }
 
 impl Fiber {
-    /// Gives control to the scheduler, until it resumes this rank. Only called by code that runs
-    /// on this rank's coroutine, with no lock of the cluster held.
+    /// Gives control to the scheduler, until it resumes this rank.
+    ///
+    /// Only called by code that runs on this rank's coroutine, with no lock of the cluster held.
     pub(crate) fn suspend(&self) {
         let yielder = self.yielder.load(Ordering::Relaxed);
         assert!(!yielder.is_null(), "suspended outside its coroutine");

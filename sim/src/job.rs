@@ -182,7 +182,9 @@ pub struct Outcome {
 }
 
 /// Runs a job: `register` puts each rank's handlers into its table, and its result goes to the
-/// rank's program, `body`. After the program a rank drains and finalizes.
+/// rank's program, `body`.
+///
+/// After the program a rank drains and finalizes.
 ///
 /// # Errors
 /// The error of the system for the memory of segments and stacks.
@@ -376,7 +378,9 @@ fn rank_of<C: Simulated>(
 }
 
 /// Lets ranks run, in the order of virtual time, until all are done, one has ended the job, or a
-/// check has failed. Then ends those that are left.
+/// check has failed.
+///
+/// Then ends those that are left.
 fn schedule<C: Simulated>(
     cluster: &Cluster,
     job: &Mutex<Job>,

@@ -1,5 +1,7 @@
 //! A cluster in one process: virtual time, connections that are slow, take parts and break
-//! anywhere, partitions, slow, paused and dead ranks. One seed is one run.
+//! anywhere, partitions, slow, paused and dead ranks.
+//!
+//! One seed is one run.
 //!
 //! It links the same crates as every job: the ranks are whole engines over the same channel, which
 //! has rails of the simulated wire in place of sockets. Nothing in those crates knows of the

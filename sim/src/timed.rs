@@ -11,7 +11,9 @@ use argonet_conduit::{
 use core::ops::Deref;
 use core::time::Duration;
 
-/// The conduit of a rank of a cluster. Its work between calls takes no time.
+/// The conduit of a rank of a cluster.
+///
+/// Its work between calls takes no time.
 pub struct Timed<C> {
     conduit: C,
     place: Place,

@@ -96,9 +96,10 @@ impl<M: Threading> Among<'_, M> {
     }
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
-    /// associative and the same on all ranks. Left operands come from lower ranks. Any thread that
-    /// polls may be the one that combines; for panics and for calls into the library see
-    /// [`Reducible::combine`].
+    /// associative and the same on all ranks.
+    ///
+    /// Left operands come from lower ranks. Any thread that polls may be the one that combines; for
+    /// panics and for calls into the library see [`Reducible::combine`].
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -168,8 +169,9 @@ impl<M: Threading> Among<'_, M> {
         Ok(result)
     }
 
-    /// Gives each rank its block of the root's `blocks`: as many values as its slice has. Other
-    /// ranks' `blocks` are not looked at.
+    /// Gives each rank its block of the root's `blocks`: as many values as its slice has.
+    ///
+    /// Other ranks' `blocks` are not looked at.
     ///
     /// ```
     /// # use argonet::{Rank, World};

@@ -1,6 +1,7 @@
-//! Collective operations that go on while the rank does something else. They own their buffers
-//! until they are complete. An operation that is dropped before goes on, and its buffers are
-//! leaked.
+//! Collective operations that go on while the rank does something else.
+//!
+//! They own their buffers until they are complete. An operation that is dropped before goes on, and
+//! its buffers are leaked.
 
 use super::{Among, between, folding, within};
 use crate::collective::{Reducible, Reduction};

@@ -76,7 +76,9 @@ impl<T: Atomic> AtomicOp<T> {
         dec = Dec();
         /// Replaces the value.
         set = Set(value);
-        /// Replaces the value by `new` if it is `current`. Never fails without a reason.
+        /// Replaces the value by `new` if it is `current`.
+        ///
+        /// Never fails without a reason.
         compare_exchange = Cas(current, new);
         /// Changes nothing.
         get = Get();

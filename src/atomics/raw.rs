@@ -11,8 +11,9 @@ use argonet_engine::Injection;
 use argonet_event::Event;
 
 impl<M: Threading> Raw<'_, M> {
-    /// Starts an atomic operation; [`Event::DONE`] if it is complete already. When the event is,
-    /// the value before is at `result`; without one nothing is fetched.
+    /// Starts an atomic operation; [`Event::DONE`] if it is complete already.
+    ///
+    /// When the event is, the value before is at `result`; without one nothing is fetched.
     ///
     /// ```
     /// use argonet::raw::{Category, Injection};

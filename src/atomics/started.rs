@@ -11,8 +11,9 @@ use argonet_engine::{self as engine, Injection, OpError};
 use argonet_event::Event;
 use core::ptr::NonNull;
 
-/// Where the value before will be. It outlives the operation: dropped before that is complete it is
-/// leaked.
+/// Where the value before will be.
+///
+/// It outlives the operation: dropped before that is complete it is leaked.
 struct Landing<T> {
     place: NonNull<T>,
     complete: bool,

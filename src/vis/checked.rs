@@ -15,7 +15,9 @@ use argonet_engine::{
     VisTransfer,
 };
 
-/// A transfer whose shape was checked. Addresses are those of buffers that its maker keeps.
+/// A transfer whose shape was checked.
+///
+/// Addresses are those of buffers that its maker keeps.
 pub(super) struct Checked {
     direction: Direction,
     rank: Rank,
@@ -221,8 +223,9 @@ impl<M: Threading> World<M> {
         })
     }
 
-    /// Where a slice begins in its rank's process. Whether it lies in that rank's segment is found
-    /// out later.
+    /// Where a slice begins in its rank's process.
+    ///
+    /// Whether it lies in that rank's segment is found out later.
     fn address<T: Global>(&self, slice: GlobalSlice<T>) -> Result<usize> {
         let (engine, to) = (self.engine(), Self::job_rank(slice.rank()));
         if to.0 >= engine.size() {

@@ -127,8 +127,9 @@ impl<M: Threading> World<M> {
     }
 
     /// Writes slices, one after another, into pieces of global memory of one rank, one after
-    /// another; both have as many elements, which may be cut in different ways. Blocks until all
-    /// are visible there.
+    /// another; both have as many elements, which may be cut in different ways.
+    ///
+    /// Blocks until all are visible there.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -152,7 +153,9 @@ impl<M: Threading> World<M> {
     }
 
     /// Reads pieces of global memory of one rank, one after another, into slices, one after
-    /// another. Blocks until all have arrived.
+    /// another.
+    ///
+    /// Blocks until all have arrived.
     ///
     /// See the example of [`put_vector`](Self::put_vector).
     ///

@@ -8,8 +8,9 @@ use argonet_segment::SegmentError;
 use argonet_settings::SettingsError;
 use core::fmt;
 
-/// Why a rank cannot join its job, or attach its segment. Each message names the rank, the expected
-/// value and what to change.
+/// Why a rank cannot join its job, or attach its segment.
+///
+/// Each message names the rank, the expected value and what to change.
 ///
 /// Its `Debug` form is the message, too.
 #[derive(thiserror::Error)]

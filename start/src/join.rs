@@ -64,9 +64,10 @@ pub unsafe fn with_thread<R>(f: impl FnOnce(&ThreadCtx) -> R) -> R {
 }
 
 /// At most `most` live threads may call from now on: the first call of another one fails with
-/// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads). Each thread that has called
-/// calls `at_end` when it ends, before the library releases its state of the thread. Once a
-/// process.
+/// [`AmError::TooManyThreads`](argonet_am::AmError::TooManyThreads).
+///
+/// Each thread that has called calls `at_end` when it ends, before the library releases its state
+/// of the thread. Once a process.
 ///
 /// # Safety
 /// `at_end` keeps the [contract of the engine](argonet_engine#contract) with the context that it is
@@ -93,7 +94,9 @@ pub struct Joined {
 
 /// Starts the job, where this process is neither a rank nor to become one: it was started as
 /// `./program N arguments` and the settings name a conduit that joins hosts, or it is such a job's
-/// agent on a host. The process then ends with the job, and the call does not return.
+/// agent on a host.
+///
+/// The process then ends with the job, and the call does not return.
 ///
 /// # Errors
 /// A number of ranks that is missing or none; a launcher that cannot start.
@@ -110,8 +113,9 @@ pub fn launch_if_alone() -> Result<()> {
     }
 }
 
-/// Joins the job; `register` puts the client's handlers into the table. A process joins once. Ranks
-/// may communicate after [`Joined::start`].
+/// Joins the job; `register` puts the client's handlers into the table.
+///
+/// A process joins once. Ranks may communicate after [`Joined::start`].
 ///
 /// ```compile_fail,E0133
 /// # fn f(how: argonet_start::Joining<'_>) {
@@ -279,8 +283,9 @@ impl Joined {
         self.places.share()
     }
 
-    /// Attaches this rank's segment before the start; `bytes` is the same on all ranks. They can
-    /// reach it after the start. Collective; does not poll, so no handler runs.
+    /// Attaches this rank's segment before the start; `bytes` is the same on all ranks.
+    ///
+    /// They can reach it after the start. Collective; does not poll, so no handler runs.
     ///
     /// # Errors
     /// [`StartError::Mismatch`]; on all ranks if there is not enough memory; otherwise an error of
@@ -304,7 +309,9 @@ impl Joined {
         Ok(own)
     }
 
-    /// Ranks may communicate from now on. Collective; does not poll.
+    /// Ranks may communicate from now on.
+    ///
+    /// Collective; does not poll.
     ///
     /// # Errors
     /// A rank cannot start.
@@ -314,8 +321,9 @@ impl Joined {
         Ok(())
     }
 
-    /// Attaches this rank's segment after the start; ranks may ask for different sizes. All ranks
-    /// can reach all segments on return. Collective; polls; once a process.
+    /// Attaches this rank's segment after the start; ranks may ask for different sizes.
+    ///
+    /// All ranks can reach all segments on return. Collective; polls; once a process.
     ///
     /// # Errors
     /// On all ranks if there is not enough memory; otherwise an error of this rank's segment alone.
@@ -365,7 +373,9 @@ impl Joined {
     }
 }
 
-/// Reserves addresses for the segments of all neighbors; and where all ranks are. Fences.
+/// Reserves addresses for the segments of all neighbors; and where all ranks are.
+///
+/// Fences.
 fn spans(
     boot: &LocalJob,
     preset: Option<SegmentLimit>,

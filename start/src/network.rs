@@ -27,7 +27,9 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A network that this rank has joined. The other ranks know its addresses after the next fence.
+/// A network that this rank has joined.
+///
+/// The other ranks know its addresses after the next fence.
 pub(crate) enum Network {
     /// All ranks share memory.
     None,

@@ -38,8 +38,10 @@ pub struct Plan {
     pub host: HostMemory,
     /// Why the job would not start; `Ok` where the segments fit.
     pub admitted: std::result::Result<(), SegmentError>,
-    /// Bytes of the rings between all ranks, if every pair fills its rings. Only touched pages take
-    /// memory, and the rings do not count when segments are compared with the host's memory.
+    /// Bytes of the rings between all ranks, if every pair fills its rings.
+    ///
+    /// Only touched pages take memory, and the rings do not count when segments are compared with
+    /// the host's memory.
     pub rings_most_bytes: u64,
     /// The most bytes that reductions of ranks that share memory take, if teams fill all slots.
     pub pools_most_bytes: u64,

@@ -20,7 +20,9 @@ static MOST_THREADS: AtomicU64 = AtomicU64::new(u64::MAX);
 static AT_THREAD_END: OnceLock<fn(&ThreadCtx)> = OnceLock::new();
 
 /// At most so many threads may call from now on, and `at_end` is called by each that has when it
-/// ends. Once a process; of several the first counts.
+/// ends.
+///
+/// Once a process; of several the first counts.
 pub(crate) fn expect_threads(most: u64, at_end: fn(&ThreadCtx)) {
     if AT_THREAD_END.set(at_end).is_ok() {
         MOST_THREADS.store(most, Ordering::Relaxed);
@@ -81,7 +83,9 @@ const JOINING: u64 = u64::MAX - 1;
 /// Called before the process ends in an orderly way.
 static AT_END: OnceLock<Box<dyn Fn() + Send + Sync>> = OnceLock::new();
 
-/// `act` is called when the process ends where exit handlers may run. Once a process.
+/// `act` is called when the process ends where exit handlers may run.
+///
+/// Once a process.
 pub(crate) fn at_end(act: Box<dyn Fn() + Send + Sync>) {
     let _ = AT_END.set(act);
 }
@@ -92,7 +96,9 @@ type ReportExit = Box<dyn Fn(&argonet_conduit::ExitReport<'_>) -> bool + Send + 
 
 static REPORT_EXIT: OnceLock<ReportExit> = OnceLock::new();
 
-/// `report` is called when this rank ends the job, or forwards that another does. Once a process.
+/// `report` is called when this rank ends the job, or forwards that another does.
+///
+/// Once a process.
 pub(crate) fn report_exits_by(report: ReportExit) {
     if REPORT_EXIT.set(report).is_ok() {
         argonet_boot::report_exits_by(|code, limit, spares| {

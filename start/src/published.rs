@@ -12,8 +12,9 @@ use std::sync::{Arc, OnceLock};
 pub struct Published {
     boot: Arc<LocalJob>,
     near: Range<u32>,
-    /// Where segments of ranks elsewhere begin; 0 if it has not been looked up. Empty, as the next,
-    /// where all are neighbors.
+    /// Where segments of ranks elsewhere begin; 0 if it has not been looked up.
+    ///
+    /// Empty, as the next, where all are neighbors.
     bases: Box<[AtomicU64]>,
     /// How long segments of ranks elsewhere are, as the ranks said when they attached them
     /// together.

@@ -14,8 +14,9 @@ fn usize_of(Bytes(bytes): Bytes) -> usize {
 }
 
 /// The tuning from the settings and the file that they name; a setting that the user gave by itself
-/// counts more than the file. All ranks have the same settings; a file is each rank's own, so
-/// [`compare`] follows.
+/// counts more than the file.
+///
+/// All ranks have the same settings; a file is each rank's own, so [`compare`] follows.
 pub(crate) fn tuning(settings: &Settings, rank: Rank) -> Result<Tuning> {
     let wrong = |setting, value: String, cause: String| StartError::Tuning {
         rank,

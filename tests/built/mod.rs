@@ -17,8 +17,9 @@ pub(crate) fn example(name: &str) -> PathBuf {
     build("argonet", "--example", name)
 }
 
-/// Set where the whole workspace has been built, with these programs. Cargo would build one by
-/// itself with fewer features of its dependencies, and so those once more.
+/// Set where the whole workspace has been built, with these programs.
+///
+/// Cargo would build one by itself with fewer features of its dependencies, and so those once more.
 const BUILT: &str = "ARGONET_TESTS_BUILT";
 
 /// Has cargo build a program with the profile of this test, for the same target and into the same

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 pub(crate) const RANKS: [u32; 4] = [1, 2, 4, 7];
 /// And over portals.
 pub(crate) const PORTALS_RANKS: [u32; 3] = [2, 4, 8];
-/// Time limit of a job. It normally takes a fraction of a second; this is for the slowest
-/// machine.
+/// Time limit of a job.
+///
+/// It normally takes a fraction of a second; this is for the slowest machine.
 const LIMIT: Duration = Duration::from_secs(120);
 /// In the environment of every process of a job.
 const MARK: &str = "ARGONET_TEST_MARK";
@@ -67,7 +68,9 @@ pub(crate) fn finish(mut command: Command) -> Output {
     output.expect("wait")
 }
 
-/// Processes with this entry in their environment. A zombie has none left.
+/// Processes with this entry in their environment.
+///
+/// A zombie has none left.
 fn live(mark: &str) -> Vec<PathBuf> {
     let has_mark = |process: &PathBuf| {
         fs::read(process.join("environ")).is_ok_and(|environ| {

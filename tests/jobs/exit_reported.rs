@@ -394,8 +394,9 @@ fn by_memory() {
 }
 
 /// Rank 2 stops and confirms nothing any more; then rank 0 sends to it and exits with 0, and rank 1
-/// does the same when rank 0 has ended. So the time-out of rank 1 by itself would be later than the
-/// job's.
+/// does the same when rank 0 has ended.
+///
+/// So the time-out of rank 1 by itself would be later than the job's.
 fn exit_before_a_stopped_rank() -> Done {
     let mut builder = World::builder();
     let greet = builder.am("greet", |_, _: u32| {});

@@ -1,5 +1,6 @@
-//! The interfaces that the portals conduit runs over, and the errors if it cannot. Whole jobs over
-//! a library of Portals 4 are these tests with `ARGONET_TEST_PATH="portals4 1"`.
+//! The interfaces that the portals conduit runs over, and the errors if it cannot.
+//!
+//! Whole jobs over a library of Portals 4 are these tests with `ARGONET_TEST_PATH="portals4 1"`.
 
 use crate::support::{Job, Test};
 

@@ -253,7 +253,9 @@ fn left_open() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Rank 0 does not look at the error. The others wait for it.
+/// Rank 0 does not look at the error.
+///
+/// The others wait for it.
 fn left_open_unheard() -> Done {
     let world = World::init()?;
     if world.rank() == Rank(0) {
@@ -303,8 +305,10 @@ fn broken() -> Done {
     Ok(world.finalize()?)
 }
 
-/// A condition prepares. Polls between prepare and commit would run handlers, which could give the
-/// room back and then communicate, so the wait ends before the next poll.
+/// A condition prepares.
+///
+/// Polls between prepare and commit would run handlers, which could give the room back and then
+/// communicate, so the wait ends before the next poll.
 fn in_condition<M: Threading>(build: fn(argonet::Builder) -> argonet::Result<World<M>>) -> Done {
     let (pattern, logs) = (Arc::new(Pattern::new()), Logs::new());
     let mut builder = World::builder();

@@ -267,8 +267,9 @@ fn wrap() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Rank 0 sends only when it sees that rank 1 sleeps. A rank that is not woken sleeps for its whole
-/// time-out, so often that the watchdog sees it.
+/// Rank 0 sends only when it sees that rank 1 sleeps.
+///
+/// A rank that is not woken sleeps for its whole time-out, so often that the watchdog sees it.
 fn sleepers() -> Done {
     static AT: AtomicU64 = AtomicU64::new(0);
     let mut builder = World::builder();

@@ -214,8 +214,9 @@ fn runs(process: Pid, wanted: bool) {
     }
 }
 
-/// Starting an operation waits for nothing: its target does not even run. A caller that waits, or
-/// gives up a buffer, does so until the operation is complete.
+/// Starting an operation waits for nothing: its target does not even run.
+///
+/// A caller that waits, or gives up a buffer, does so until the operation is complete.
 fn stopped() -> Done {
     const LONG: usize = 100_000;
     let world = World::init()?;
@@ -323,10 +324,11 @@ fn other_sizes() {
     }
 }
 
-/// Puts to a rank that is stopped and acknowledges nothing. A put that is copied is locally
-/// complete all the same. Of one that is not copied, between 20 and 60 fragments may be in flight,
-/// and while it has more, another one is refused. Each of these fails with the sizes that tcp has
-/// without settings.
+/// Puts to a rank that is stopped and acknowledges nothing.
+///
+/// A put that is copied is locally complete all the same. Of one that is not copied, between 20 and
+/// 60 fragments may be in flight, and while it has more, another one is refused. Each of these
+/// fails with the sizes that tcp has without settings.
 #[allow(unsafe_code)]
 fn sizes() -> Done {
     let eager = std::env::var("ARGONET_TCP_EAGER_SIZE")?;

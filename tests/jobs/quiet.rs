@@ -130,8 +130,10 @@ fn slices() -> Done {
     Ok(world.finalize()?)
 }
 
-/// Rank 1 calls as many barriers as a quiet phase of the others begins with. This is wrong, and
-/// must not let it write memory that rank 0 holds as a slice: the job ends, and names both calls.
+/// Rank 1 calls as many barriers as a quiet phase of the others begins with.
+///
+/// This is wrong, and must not let it write memory that rank 0 holds as a slice: the job ends, and
+/// names both calls.
 fn against_barriers() -> Done {
     let mut world = World::init()?;
     let mut v = SharedArray::<u64>::alloc(&world, 1)?;

@@ -16,7 +16,9 @@ use crate::built;
 /// A test: its name and its function in the harness.
 pub(crate) type Test = (&'static str, fn());
 
-/// A program of a rank, with its name. The world is made inside.
+/// A program of a rank, with its name.
+///
+/// The world is made inside.
 pub(crate) type Program = (&'static str, fn() -> Done);
 
 /// Result of a rank's program.
@@ -100,8 +102,9 @@ impl Path {
         self == Self::Memory || case.is_multiple_of(19)
     }
 
-    /// Between two looks at what other ranks write. In memory they need nothing of this rank for
-    /// that.
+    /// Between two looks at what other ranks write.
+    ///
+    /// In memory they need nothing of this rank for that.
     pub(crate) fn look_again<M: argonet::Threading>(self, world: &argonet::World<M>) {
         match self {
             Self::Memory => thread::yield_now(),
@@ -146,7 +149,9 @@ impl Part {
     }
 }
 
-/// Time limit of a test. A second is normal; this is for the slowest, busiest machine.
+/// Time limit of a test.
+///
+/// A second is normal; this is for the slowest, busiest machine.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
 /// Marks all processes of one job.
@@ -295,7 +300,9 @@ impl Job {
     }
 
     /// `program` as a process whose arguments say how many ranks it is to start, and what these are
-    /// given. Its environment makes it use them so.
+    /// given.
+    ///
+    /// Its environment makes it use them so.
     pub(crate) fn spreading(ranks: u32, arguments: &[&str], program: &str) -> Self {
         let mut command = Command::new(this());
         command.args(arguments);
@@ -338,8 +345,9 @@ impl Job {
         self.run_with(|_| {})
     }
 
-    /// As [`run`](Self::run); `talk` comes first; the outcome lacks the lines that it reads. Rank
-    /// 0's standard input ends with it.
+    /// As [`run`](Self::run); `talk` comes first; the outcome lacks the lines that it reads.
+    ///
+    /// Rank 0's standard input ends with it.
     pub(crate) fn run_with(mut self, talk: impl FnOnce(&mut Talk<'_>)) -> Outcome {
         let mut child = self.command.stdin(Stdio::piped()).spawn().expect("start");
         let mut stderr = BufReader::new(child.stderr.take().expect("piped"));

@@ -167,8 +167,9 @@ impl Network {
         );
     }
 
-    /// Filters packets to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`. Added
-    /// to those before.
+    /// Filters packets to a host: `rule` as nft has it, such as `tcp dport 4000-4010 drop`.
+    ///
+    /// Added to those before.
     #[track_caller]
     pub(crate) fn filter(&self, host: &str, rule: &str) {
         let chain = "{ type filter hook input priority 0; }";
@@ -197,7 +198,9 @@ impl Network {
     }
 
     /// Waits until what [`cut`](Self::cut) or [`swallow`](Self::swallow) does has hit so many
-    /// packets. The caller's time limit bounds it.
+    /// packets.
+    ///
+    /// The caller's time limit bounds it.
     pub(crate) fn wait_until_struck(&self, host: &str, packets: u64) {
         let struck = || {
             let rules = self.on(host, "nft list table inet t");

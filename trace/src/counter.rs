@@ -78,8 +78,10 @@ struct Counter {
     time_ns: Range,
 }
 
-/// All kinds. Any thread counts; the four numbers of a total may be of slightly different moments
-/// while threads do.
+/// All kinds.
+///
+/// Any thread counts; the four numbers of a total may be of slightly different moments while
+/// threads do.
 pub(crate) struct Counters([Counter; Kind::ALL.len()]);
 
 impl Counters {

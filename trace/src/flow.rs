@@ -50,8 +50,9 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// Sends by `send`; the number of the message, if it was sent. Threads take turns, so that
-    /// numbers are in the order of the messages.
+    /// Sends by `send`; the number of the message, if it was sent.
+    ///
+    /// Threads take turns, so that numbers are in the order of the messages.
     pub(crate) fn send<R, E>(
         &self,
         way: Way,

@@ -1,8 +1,9 @@
 //! Trace events in JSON, as viewers such as Perfetto open them (Trace Event Format, JSON array):
 //! ranks are processes, threads threads, operations and waits complete events (`X`), handlers pairs
-//! of begin and end (`B`, `E`), messages flows from `s` to `f`, notes instants (`i`). Times are
-//! microseconds. Every element but the first begins with a comma, so that a file whose writer was
-//! killed lacks the closing bracket alone, which the format leaves open.
+//! of begin and end (`B`, `E`), messages flows from `s` to `f`, notes instants (`i`).
+//!
+//! Times are microseconds. Every element but the first begins with a comma, so that a file whose
+//! writer was killed lacks the closing bracket alone, which the format leaves open.
 
 use core::fmt::{self, Write};
 

@@ -100,7 +100,9 @@ impl Lane {
         }
     }
 
-    /// Adds a record. By the thread that has the lane, which is not inside this function.
+    /// Adds a record.
+    ///
+    /// By the thread that has the lane, which is not inside this function.
     pub(crate) fn append(
         &self,
         sink: &Sink,
@@ -139,7 +141,9 @@ impl Lane {
         if whole { Kept::Whole } else { Kept::TooLong }
     }
 
-    /// Writes the records of the lane, if no other thread uses it. By any thread.
+    /// Writes the records of the lane, if no other thread uses it.
+    ///
+    /// By any thread.
     pub(crate) fn flush(&self, sink: &Sink) {
         if self.filled.load(Ordering::Relaxed) > 0 && self.take(WRITING) {
             self.write_out(sink);
@@ -148,7 +152,9 @@ impl Lane {
     }
 
     /// Writes the records of the lane because the process ends; `own` is whether the calling thread
-    /// was interrupted while it used this lane. Async-signal-safe.
+    /// was interrupted while it used this lane.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn flush_finally(&self, sink: &Sink, own: bool) {
         for _ in 0..if own { 0 } else { LOOKS } {
             if self.take(WRITING) {
@@ -170,7 +176,9 @@ impl Lane {
             .is_ok()
     }
 
-    /// Hands the whole records to the system. By the holder of the lane.
+    /// Hands the whole records to the system.
+    ///
+    /// By the holder of the lane.
     fn write_out(&self, sink: &Sink) {
         let before = self.state.swap(WRITING, Ordering::Relaxed);
         sink.write(self.whole());

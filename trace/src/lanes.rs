@@ -1,4 +1,6 @@
-//! All lanes of a process. They stay: a signal handler goes through them at any time.
+//! All lanes of a process.
+//!
+//! They stay: a signal handler goes through them at any time.
 #![allow(unsafe_code)]
 
 use core::ptr::null_mut;
@@ -8,8 +10,9 @@ use crate::lane::Lane;
 
 /// A list that only grows.
 pub(crate) struct Lanes {
-    /// The lane that was made last, which leads to the others. Stored with Release when a lane is
-    /// complete.
+    /// The lane that was made last, which leads to the others.
+    ///
+    /// Stored with Release when a lane is complete.
     last: AtomicPtr<Lane>,
 }
 

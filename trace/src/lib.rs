@@ -1,7 +1,8 @@
 //! Traces and statistics of a process: events that the engine and the C API report here, with their
-//! times and durations. Switched on at start by the settings `GASNET_TRACEFILE` and
-//! `GASNET_STATSFILE`; where they are not given, nothing of this crate runs but [`is_on`], which is
-//! one load.
+//! times and durations.
+//!
+//! Switched on at start by the settings `GASNET_TRACEFILE` and `GASNET_STATSFILE`; where they are
+//! not given, nothing of this crate runs but [`is_on`], which is one load.
 //!
 //! A record is made and written in this order:
 //!

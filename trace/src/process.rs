@@ -59,7 +59,9 @@ pub fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Makes the files that ranks share, if this is rank 0. Before any rank calls [`start`].
+/// Makes the files that ranks share, if this is rank 0.
+///
+/// Before any rank calls [`start`].
 ///
 /// # Errors
 /// A file cannot be made.
@@ -68,8 +70,9 @@ pub fn begin_epoch(options: &Options) -> Result<u64, TraceError> {
     Ok(now_ns())
 }
 
-/// Starts tracing and counting, if this rank does either. Times count from `epoch_ns`. Once a
-/// process.
+/// Starts tracing and counting, if this rank does either.
+///
+/// Times count from `epoch_ns`. Once a process.
 ///
 /// # Errors
 /// A file cannot be opened.
@@ -172,8 +175,9 @@ pub fn event(event: &Event<'_>) {
     with(|tracer, lane| tracer.event(lane, event, Part::Whole));
 }
 
-/// Reports the handler that `event` describes, and runs it. It ends at the time that `event` gets
-/// after `run`.
+/// Reports the handler that `event` describes, and runs it.
+///
+/// It ends at the time that `event` gets after `run`.
 pub fn received(event: &Event<'_>, run: impl FnOnce()) {
     with(|tracer, lane| tracer.event(lane, event, Part::Begin));
     run();
@@ -234,8 +238,9 @@ pub fn count_text(letter: Letter, message: &str) {
     }
 }
 
-/// Sends a message by `send`, which does not wait. Also returns which message it is, if it was
-/// sent.
+/// Sends a message by `send`, which does not wait.
+///
+/// Also returns which message it is, if it was sent.
 ///
 /// # Errors
 /// That of `send`.
@@ -259,7 +264,9 @@ pub fn sent_in_order<R, E>(
     Ok((sent, Some(flow)))
 }
 
-/// The message that has come from `peer`. Called once for each, in their order.
+/// The message that has come from `peer`.
+///
+/// Called once for each, in their order.
 #[must_use]
 pub fn flows(peer: u32, way: Way) -> Option<Flow> {
     let tracer = TRACER.get()?;
@@ -327,8 +334,10 @@ pub fn dump_statistics(reset: bool) {
 }
 
 /// Registers `add_lines`, which is called when statistics are written and adds the client's lines
-/// by [`count_text`]. It is not called where the process ends in a signal handler or by a fatal
-/// error. Only the first call of this function has an effect.
+/// by [`count_text`].
+///
+/// It is not called where the process ends in a signal handler or by a fatal error. Only the first
+/// call of this function has an effect.
 pub fn on_summary(add_lines: fn()) {
     let _ = CLIENT.set(add_lines);
 }
@@ -338,8 +347,9 @@ pub fn on_summary_of_library(add_lines: Box<dyn Fn() + Send + Sync>) {
     let _ = LIBRARY.set(add_lines);
 }
 
-/// The process ends: writes the remaining records. Async-signal-safe unless `orderly`; only the
-/// first call does anything.
+/// The process ends: writes the remaining records.
+///
+/// Async-signal-safe unless `orderly`; only the first call does anything.
 pub fn end(orderly: bool) {
     let Some(tracer) = TRACER.get() else { return };
     if tracer.counts_finally() {

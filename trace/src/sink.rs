@@ -42,8 +42,9 @@ fn explained(
     }
 }
 
-/// Makes a file that all ranks write to, empty but for its beginning. By rank 0, before others open
-/// it.
+/// Makes a file that all ranks write to, empty but for its beginning.
+///
+/// By rank 0, before others open it.
 ///
 /// # Errors
 /// It cannot be opened or written.
@@ -113,7 +114,9 @@ impl Sink {
     }
 
     /// Writes whole records: in one piece where the system takes them so, since other ranks may
-    /// write there too. After an error nothing more is written, but counted. Async-signal-safe.
+    /// write there too.
+    ///
+    /// After an error nothing more is written, but counted. Async-signal-safe.
     pub(crate) fn write(&self, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.failed.load(Ordering::Relaxed) == 0 {
             match rustix::io::write(self.fd(), bytes) {
@@ -134,7 +137,9 @@ impl Sink {
         self.lost.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Reports on standard error what could not be written. Async-signal-safe.
+    /// Reports on standard error what could not be written.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn report_loss(&self, rank: u32, setting: &str) {
         let lost = self.lost.swap(0, Ordering::Relaxed);
         if lost == 0 {

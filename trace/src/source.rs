@@ -5,7 +5,9 @@ use core::cell::Cell;
 use core::ffi::{CStr, c_char};
 use core::ptr::null;
 
-/// A file and a line. No file until the client has named one.
+/// A file and a line.
+///
+/// No file until the client has named one.
 #[derive(Clone, Copy)]
 struct Place {
     file: *const c_char,
@@ -18,7 +20,9 @@ thread_local! {
     static PLACE: Cell<Place> = const { Cell::new(Place { file: null(), line: 0, frozen: 0 }) };
 }
 
-/// Records where the calling thread is, unless it is frozen. Null for the same file as before.
+/// Records where the calling thread is, unless it is frozen.
+///
+/// Null for the same file as before.
 ///
 /// # Safety
 /// `file` is null or a string that lives as long as the process.

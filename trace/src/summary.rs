@@ -22,7 +22,9 @@ const TOTALS: [(&str, Letter, Unit); 7] = [
     ("Total AM's:", Letter::Message, Unit::Bytes),
 ];
 
-/// Calls `line` with each line of the summary, without their ends. Allocates nothing.
+/// Calls `line` with each line of the summary, without their ends.
+///
+/// Allocates nothing.
 pub(crate) fn write(
     counters: &Counters,
     letters: Letters,

@@ -53,8 +53,9 @@ pub(crate) enum Part {
     End,
 }
 
-/// Makes the files that all ranks write to. By rank 0, whether it traces or not, before the others
-/// start.
+/// Makes the files that all ranks write to.
+///
+/// By rank 0, whether it traces or not, before the others start.
 pub(crate) fn make_shared(options: &Options) -> Result<(), TraceError> {
     if options.rank != 0 {
         return Ok(());
@@ -205,7 +206,9 @@ impl Tracer {
         }
     }
 
-    /// Writes the statistics. Async-signal-safe.
+    /// Writes the statistics.
+    ///
+    /// Async-signal-safe.
     pub(crate) fn summarize(&self, now_ns: u64) {
         let letters = Letters::from_bits(self.stats_letters.load(Ordering::Relaxed));
         let run = now_ns.saturating_sub(self.started_ns.load(Ordering::Relaxed));
@@ -226,7 +229,9 @@ impl Tracer {
     }
 
     /// Writes everything that threads still hold; `own` is the calling thread's lane if it was
-    /// interrupted while it used it. Once; async-signal-safe.
+    /// interrupted while it used it.
+    ///
+    /// Once; async-signal-safe.
     pub(crate) fn end(&self, own: Option<&Lane>) {
         if self.owner != getpid() || self.ended.swap(true, Ordering::AcqRel) {
             return;

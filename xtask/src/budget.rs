@@ -1,5 +1,7 @@
 //! Limits of the stages: time in `cargo xtask ci`, and tests that may be left out there and in
-//! `cargo xtask full`. This is the one place for these numbers.
+//! `cargo xtask full`.
+//!
+//! This is the one place for these numbers.
 
 use std::time::Duration;
 
@@ -10,7 +12,9 @@ pub(crate) struct Budget {
     pub(crate) stage: &'static str,
     /// A stage that takes longer fails; one that takes twice as long is ended.
     pub(crate) time: Duration,
-    /// Tests that may be left out because the machine lacks something. More are a failure.
+    /// Tests that may be left out because the machine lacks something.
+    ///
+    /// More are a failure.
     pub(crate) skips: usize,
 }
 
@@ -23,16 +27,21 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 }
 
 /// Everything is built for testing, for use and with AddressSanitizer; clippy and rustfmt have
-/// nothing to say. From an empty target directory on two processors.
+/// nothing to say.
+///
+/// From an empty target directory on two processors.
 pub(crate) const BUILD: Budget = minutes("build", 11, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
-/// fast paths, which need valgrind. Tests over a library of Portals 4 are left out where there is
-/// none, as no package has one.
+/// fast paths, which need valgrind.
+///
+/// Tests over a library of Portals 4 are left out where there is none, as no package has one.
 pub(crate) const UNIT: Budget = minutes("unit", 7, 1);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
-/// Jobs of real processes, and installations, with what they make of examples. Some need the right
-/// to mount and to make network namespaces, and tools for it; `.ci/run` has all of these.
+/// Jobs of real processes, and installations, with what they make of examples.
+///
+/// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
+/// of these.
 pub(crate) const JOBS: Budget = minutes("jobs", 9, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = minutes("networks", 3, 0);
@@ -46,8 +55,9 @@ pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
 
-/// Only in `cargo xtask full`: tests of threads under ThreadSanitizer. Programs in C need a
-/// compiler that knows it.
+/// Only in `cargo xtask full`: tests of threads under ThreadSanitizer.
+///
+/// Programs in C need a compiler that knows it.
 pub(crate) const TSAN: Budget = minutes("tsan", 10, 1);
 /// Only in `cargo xtask full`: each fuzz target for [`FUZZ_SECONDS_FULL`], and building them.
 pub(crate) const FUZZ: Budget = minutes("fuzz", 15, 0);
@@ -57,7 +67,9 @@ pub(crate) const CHECK: Budget = minutes("check", 8, 1);
 /// Seeds of the simulator in `cargo xtask check`.
 pub(crate) const CHECK_SEEDS: u64 = 200;
 
-/// The time limit of a whole `cargo xtask ci`. The stages that it runs add up to no more.
+/// The time limit of a whole `cargo xtask ci`.
+///
+/// The stages that it runs add up to no more.
 pub(crate) const WHOLE: Duration = Duration::from_secs(49 * 60);
 
 /// Seconds for which `cargo xtask fuzz` runs each target, unless `--seconds` says otherwise.

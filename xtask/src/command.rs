@@ -51,8 +51,9 @@ pub(crate) fn exists(program: &str, args: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Processor time of all programs that have been run and have ended. A stage that took long and
-/// used little was kept waiting by something else.
+/// Processor time of all programs that have been run and have ended.
+///
+/// A stage that took long and used little was kept waiting by something else.
 pub(crate) fn processor_time() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);

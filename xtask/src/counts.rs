@@ -1,5 +1,6 @@
-//! Instructions of the fast paths, counted by callgrind and compared with what was recorded. Times
-//! depend on the machine and on what else runs there; these do not.
+//! Instructions of the fast paths, counted by callgrind and compared with what was recorded.
+//!
+//! Times depend on the machine and on what else runs there; these do not.
 
 use crate::command::{cargo, exists, output, root, target};
 use crate::suite::Run;

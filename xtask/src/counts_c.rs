@@ -7,7 +7,9 @@ use crate::suite::Run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Operations that are counted. No rank takes messages meanwhile, so that they must find room.
+/// Operations that are counted.
+///
+/// No rank takes messages meanwhile, so that they must find room.
 const TIMES: u32 = 200;
 
 /// A conduit, and the rows of `counts.c` that are counted.

@@ -25,7 +25,9 @@ const MEMORY_MB: u32 = 1024;
 /// Time for one input, in seconds, after which libFuzzer says that the target hangs.
 const INPUT_SECONDS: u32 = 10;
 
-/// The targets: a directory of the corpus each. A test of the targets compares both lists.
+/// The targets: a directory of the corpus each.
+///
+/// A test of the targets compares both lists.
 pub(crate) fn targets() -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root().join("fuzz/corpus"))

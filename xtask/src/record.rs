@@ -99,7 +99,9 @@ fn row(outcome: &Outcome, date: &str, commit: &str) -> String {
     )
 }
 
-/// The document with one row anew, all rows in order. Rows of other shapes are left out.
+/// The document with one row anew, all rows in order.
+///
+/// Rows of other shapes are left out.
 fn with_row(before: &str, stage: &str, row: &str, order: &[&str]) -> String {
     let mut text = String::from(HEAD);
     for &name in order {

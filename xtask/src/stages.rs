@@ -9,8 +9,9 @@ use std::time::Instant;
 // Test programs are named by themselves and run with `--workspace`. With `--package` cargo would
 // build what they depend on once more for each package whose features differ.
 
-/// Test programs that start whole jobs. They run in their own stage, all other test programs in the
-/// stage `unit`.
+/// Test programs that start whole jobs.
+///
+/// They run in their own stage, all other test programs in the stage `unit`.
 const JOB_TESTS: [&str; 6] = ["launch", "jobs", "kmers", "heat", "perf", "install"];
 
 /// The test program of the stage `networks`.
@@ -22,7 +23,9 @@ const SEED_TESTS: &str = "seeds";
 /// Test programs of the stage `c`.
 const C_TESTS: [&str; 2] = ["c", "conformance"];
 
-/// The conduit conformance suite: each of its test programs is one conduit. It has its own stage.
+/// The conduit conformance suite: each of its test programs is one conduit.
+///
+/// It has its own stage.
 pub(crate) const CONFORMANCE: &str = "argonet-conformance";
 
 /// The test program of loom models, which nothing else runs.
@@ -110,8 +113,10 @@ impl Run {
         end == End::Well
     }
 
-    /// `cargo test`, whose tests are counted. A run that fails without a failed test (it did not
-    /// compile, or died) is a failure of its own.
+    /// `cargo test`, whose tests are counted.
+    ///
+    /// A run that fails without a failed test (it did not compile, or died) is a failure of its
+    /// own.
     pub(crate) fn tests(&mut self, name: &str, command: &mut Command) {
         let before = self.tally.failed;
         let begun = Instant::now();
@@ -382,9 +387,10 @@ pub(crate) fn jobs(run: &mut Run) {
 }
 
 /// The jobs of the library again, whose ranks reach each other over a conduit for networks:
-/// connections, with neighbors and without, interfaces in software, or such over UDP, datagrams. A full run
-/// takes all of these and all tests, another one of these and a part of the tests, which the commit
-/// gives.
+/// connections, with neighbors and without, interfaces in software, or such over UDP, datagrams.
+///
+/// A full run takes all of these and all tests, another one of these and a part of the tests, which
+/// the commit gives.
 pub(crate) fn networks(run: &mut Run) {
     const PATHS: [&str; 7] = [
         "tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1", "usnic 1", "usnic 2",

@@ -1,6 +1,7 @@
-//! Programs that tests want beside the Rust toolchain, and the Debian packages that have them. This
-//! is the one place for that list; the tests themselves look for the programs, and count as skipped
-//! where one is missing.
+//! Programs that tests want beside the Rust toolchain, and the Debian packages that have them.
+//!
+//! This is the one place for that list; the tests themselves look for the programs, and count as
+//! skipped where one is missing.
 
 use crate::command::exists;
 use std::io::Write;
@@ -126,7 +127,9 @@ fn install(package: &str) -> [&str; 4] {
 }
 
 /// Installs the packages of the tools that are missing, by apt-get; whether all tools are there
-/// then. A package that cannot be installed keeps no other from it.
+/// then.
+///
+/// A package that cannot be installed keeps no other from it.
 pub(crate) fn setup(dry_run: bool) -> bool {
     let wanted = missing();
     if wanted.is_empty() {

@@ -21,9 +21,10 @@ const PACKAGES: [(&str, &[&str]); 6] = [
     ("argonet", &[]),
 ];
 
-/// Programs of `tests/jobs` in which several threads use one world. A job of one rank sends to
-/// itself through the same rings and locks; forking and launching would be the sanitizer's own
-/// affair more than ours.
+/// Programs of `tests/jobs` in which several threads use one world.
+///
+/// A job of one rank sends to itself through the same rings and locks; forking and launching would
+/// be the sanitizer's own affair more than ours.
 const PROGRAMS: [&str; 5] = [
     "threads-2",
     "threads-4",

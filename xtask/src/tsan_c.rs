@@ -8,8 +8,9 @@ use crate::tsan::{built_in, options, sanitized};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs, and the thread modes as `GASNET_*` names them. Not those that end the job in the
-/// middle of what its threads do.
+/// Programs, and the thread modes as `GASNET_*` names them.
+///
+/// Not those that end the job in the middle of what its threads do.
 const PROGRAMS: &[(&str, &str)] = &[
     ("threads_am", "PAR"),
     ("threads_rma", "PAR"),

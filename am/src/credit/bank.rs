@@ -16,12 +16,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct Bank {
     rules: Rules,
     plan: Plan,
-    /// Not lent. Taken by compare-and-swap, so it never goes below zero.
+    /// Not lent.
+    ///
+    /// Taken by compare-and-swap, so it never goes below zero.
     banked: AtomicU32,
     /// Shares of peers that have not been touched, in peers.
     untouched: AtomicU32,
-    /// Requests until the epoch ends. Below zero for moments, while one stream that has seen it end
-    /// starts the next.
+    /// Requests until the epoch ends.
+    ///
+    /// Below zero for moments, while one stream that has seen it end starts the next.
     left: AtomicI64,
     epoch: AtomicU32,
     /// Credits that were asked for and not there.
@@ -43,7 +46,9 @@ pub struct Moved {
 }
 
 impl Bank {
-    /// The bank of rank `me`. This is where credits come from: as many as the plan's space holds.
+    /// The bank of rank `me`.
+    ///
+    /// This is where credits come from: as many as the plan's space holds.
     #[must_use]
     pub fn new(me: u32, plan: Plan, rules: Rules) -> Bank {
         // With shares above the least all peers can be asked from the beginning.
@@ -115,7 +120,9 @@ impl Bank {
         Some(Credits::minted(self.plan.share()))
     }
 
-    /// Counts a request. The epoch ends with the last of it.
+    /// Counts a request.
+    ///
+    /// The epoch ends with the last of it.
     #[inline]
     pub(super) fn count_request(&self) {
         self.count_requests(1);
@@ -129,8 +136,10 @@ impl Bank {
         }
     }
 
-    /// Counts requests. Returns whether the last of the epoch is one of them; the stream must then
-    /// end the epoch. Exactly one stream gets `true`, however many requests others count meanwhile.
+    /// Counts requests.
+    ///
+    /// Returns whether the last of the epoch is one of them; the stream must then end the epoch.
+    /// Exactly one stream gets `true`, however many requests others count meanwhile.
     #[inline]
     pub(super) fn takes_last(&self, count: u32) -> bool {
         let before = self.left.fetch_sub(count.into(), Relaxed);
@@ -138,8 +147,10 @@ impl Bank {
     }
 
     /// Ends the epoch whose last request this stream has taken, and those that others have filled
-    /// until then. No other stream ends any while nothing is left, so something must be: else none
-    /// would ever end again.
+    /// until then.
+    ///
+    /// No other stream ends any while nothing is left, so something must be: else none would ever
+    /// end again.
     #[cold]
     pub(super) fn end_epochs(&self) {
         let length = i64::from(self.rules.epoch_requests);

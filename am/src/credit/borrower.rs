@@ -134,8 +134,9 @@ impl Peer {
         Ok(())
     }
 
-    /// The lender has lent so much, and the credits in use are now known. Where none is in use, the
-    /// question was answered, too.
+    /// The lender has lent so much, and the credits in use are now known.
+    ///
+    /// Where none is in use, the question was answered, too.
     #[inline]
     pub(super) fn heard(&mut self, lent: u16) {
         if lent > 0 || self.in_use == 0 {
@@ -144,8 +145,9 @@ impl Peer {
     }
 
     /// A request was refused, as the lender has lent less than is used here: its credits are no
-    /// longer in use, and no more are held than are lent. The request is to be paid for and sent
-    /// again.
+    /// longer in use, and no more are held than are lent.
+    ///
+    /// The request is to be paid for and sent again.
     ///
     /// # Errors
     /// More come back than were used.

@@ -2,7 +2,9 @@
 
 use super::error::CreditError;
 
-/// Costs of requests in credits. Replies cost nothing.
+/// Costs of requests in credits.
+///
+/// Replies cost nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
     /// Bytes of receive space that a credit stands for.
@@ -15,7 +17,9 @@ pub struct Costs {
     /// Largest request in the receive space, in bytes: a chunk.
     pub chunk_bytes: u32,
     /// Whether the space is a chain of [buffers that come back as wholes](crate::recycling), for
-    /// which some of it is slack. If not, all of it can be credited.
+    /// which some of it is slack.
+    ///
+    /// If not, all of it can be credited.
     pub recycles: bool,
 }
 

@@ -1,6 +1,8 @@
 //! Errors of the credit machine.
 
-/// A peer reports an impossible number, or a caller asks for one. The conduit adds which peer.
+/// A peer reports an impossible number, or a caller asks for one.
+///
+/// The conduit adds which peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreditError {

@@ -13,8 +13,9 @@ pub struct Tag {
     /// The sender has ended an epoch since it last reported one: its peer's counts of sending to it
     /// decay.
     pub epoch: bool,
-    /// In a request: the credits that its sender was waiting for. In a reply: credits that are lent
-    /// in addition.
+    /// In a request: the credits that its sender was waiting for.
+    ///
+    /// In a reply: credits that are lent in addition.
     pub extra: u16,
     /// The cost of the request; the reply gives it back.
     pub count: u16,

@@ -5,8 +5,9 @@ use super::form::Tag;
 use super::peer::{LISTED, Peer};
 use super::purse::Credits;
 
-/// Credits that the reply to a request owes its sender. The debt goes into the token of the
-/// request; dropping it would lose credits of the sender.
+/// Credits that the reply to a request owes its sender.
+///
+/// The debt goes into the token of the request; dropping it would lose credits of the sender.
 #[derive(PartialEq, Eq, Debug)]
 #[must_use = "the reply gives credits back"]
 pub struct Debt {
@@ -22,7 +23,9 @@ impl Debt {
     }
 }
 
-/// A request for which its sender had no credits. It was not taken; it is sent back with this.
+/// A request for which its sender had no credits.
+///
+/// It was not taken; it is sent back with this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushedBack {
     /// The cost of the request.

@@ -13,7 +13,9 @@ pub(super) const LISTED: u8 = 4;
 /// [`Mends::one_question`](super::Mends::one_question).
 pub(super) const ASKING: u8 = 8;
 
-/// Credits between this rank and another, both ways. 28 bytes; needed from the first use on.
+/// Credits between this rank and another, both ways.
+///
+/// 28 bytes; needed from the first use on.
 ///
 /// It belongs to the stream of the peer: code that has `&mut Peer` holds the stream's lock or owns
 /// the stream.
@@ -106,8 +108,9 @@ impl Peer {
         }
     }
 
-    /// Whether to report to the peer that an epoch has ended here. One report stands for all that
-    /// have ended since.
+    /// Whether to report to the peer that an epoch has ended here.
+    ///
+    /// One report stands for all that have ended since.
     ///
     /// Only low bits are kept, so after exactly 65,536 epochs without a message nothing is
     /// reported; the next epoch is.
@@ -131,8 +134,9 @@ impl Peer {
     }
 
     /// A partner that seldom sends, beside busy ones that end epochs quickly, would lose all that
-    /// it needs between two bursts. So an epoch without a request says nothing about what is
-    /// needed, until there were many.
+    /// it needs between two bursts.
+    ///
+    /// So an epoch without a request says nothing about what is needed, until there were many.
     fn decay_peak(&mut self, bank: &Bank) {
         let rules = bank.rules();
         if !rules.mends.patience {

@@ -1,5 +1,6 @@
-//! How the credits of a rank are dealt out at the start. All ranks work out the same, so nothing is
-//! exchanged.
+//! How the credits of a rank are dealt out at the start.
+//!
+//! All ranks work out the same, so nothing is exchanged.
 
 use super::cost::Costs;
 use super::error::PlanError;
@@ -129,7 +130,9 @@ impl Plan {
     }
 
     /// The same space with all of it shared and an empty bank (but for rounding), as if nothing
-    /// could move. To compare with.
+    /// could move.
+    ///
+    /// To compare with.
     #[must_use]
     pub fn all_shared(&self, rules: &Rules) -> Plan {
         let peers = u64::from(self.peers());

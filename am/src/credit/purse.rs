@@ -1,7 +1,8 @@
 //! Credits as something that is moved, never copied.
 
-/// Credits of a lender. They are in the bank, in the pot of shares that no peer has touched yet, or
-/// lent to one peer.
+/// Credits of a lender.
+///
+/// They are in the bank, in the pot of shares that no peer has touched yet, or lent to one peer.
 ///
 /// Only [`Bank::new`](super::Bank::new) makes them, from receive space that exists; all else splits
 /// and joins. There is no `Clone`, so the sum of all loans and the bank is always what the space

@@ -7,33 +7,45 @@ use super::form::Form;
 /// Where we leave the Portals text, one by one; docs/flow-control.md has curves with and without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mends {
-    /// Credits are called back when a peer has asked for some that the bank did not have. The text
-    /// calls them back with every reply while the bank is low, whether any peer wants them or not.
+    /// Credits are called back when a peer has asked for some that the bank did not have.
+    ///
+    /// The text calls them back with every reply while the bank is low, whether any peer wants them
+    /// or not.
     pub on_demand: bool,
     /// Peers are asked for all that they can spare, but no more peers than could give what is
-    /// missing. The text asks as many as a walk may.
+    /// missing.
+    ///
+    /// The text asks as many as a walk may.
     pub as_many_as_needed: bool,
     /// A request for credits is granted in part where a limit has less, and takes no more than a
-    /// quarter of the bank; the rest counts as missing. The text grants all or nothing.
+    /// quarter of the bank; the rest counts as missing.
+    ///
+    /// The text grants all or nothing.
     pub in_part: bool,
     /// A borrower that has stalled asks for [`Rules::ask_times`] what it holds, with as many
-    /// requests as the field needs. The text asks for the credits that the one message lacked.
+    /// requests as the field needs.
+    ///
+    /// The text asks for the credits that the one message lacked.
     pub ask_ahead: bool,
     /// The use by a borrower in the last epochs in which it sent anything is kept for
-    /// [`Rules::patience`] epochs of silence. By the text it decays with every epoch, and epochs
-    /// are short where another peer is busy.
+    /// [`Rules::patience`] epochs of silence.
+    ///
+    /// By the text it decays with every epoch, and epochs are short where another peer is busy.
     pub patience: bool,
-    /// A peer that asked for credits, or stalled, gives none in the same epoch. By the text each
-    /// question and each stall counts, and many take several epochs to decay.
+    /// A peer that asked for credits, or stalled, gives none in the same epoch.
+    ///
+    /// By the text each question and each stall counts, and many take several epochs to decay.
     pub one_epoch: bool,
     /// Where the field holds any question: a borrower that has asked for credits asks again when
-    /// some were lent, when all that it used has come back, or in the lender's next epoch. By the
-    /// text each request that has stalled asks, and many that stalled for the same credits are all
-    /// lent some.
+    /// some were lent, when all that it used has come back, or in the lender's next epoch.
+    ///
+    /// By the text each request that has stalled asks, and many that stalled for the same credits
+    /// are all lent some.
     pub one_question: bool,
     /// With [`ask_ahead`](Self::ask_ahead): credits that a burst still wants are forgotten when the
-    /// next burst begins, which is at a request while no other is under way. Without it that
-    /// request asks for the rest, so credits move long after the last stall.
+    /// next burst begins, which is at a request while no other is under way.
+    ///
+    /// Without it that request asks for the rest, so credits move long after the last stall.
     pub one_burst: bool,
 }
 
@@ -62,17 +74,22 @@ impl Mends {
     };
 }
 
-/// All settings of the machine. The same on all ranks, as each works out alone what the others hold
-/// at the start.
+/// All settings of the machine.
+///
+/// The same on all ranks, as each works out alone what the others hold at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rules {
     /// Costs of requests.
     pub costs: Costs,
     /// Fields of requests and replies.
     pub form: Form,
-    /// Whether credits move. If not, each peer keeps its share and the bank is idle.
+    /// Whether credits move.
+    ///
+    /// If not, each peer keeps its share and the bank is idle.
     pub dynamic: bool,
-    /// Credits that a peer always keeps. At least the cost of the largest request.
+    /// Credits that a peer always keeps.
+    ///
+    /// At least the cost of the largest request.
     pub least: u16,
     /// Most that is lent to one peer (`GASNET_PORTAL_MAX_CRED_PER_NODE`).
     pub most: u16,
@@ -84,7 +101,9 @@ pub struct Rules {
     pub lend_limit: u16,
     /// Credits that a peer gives back to one lender in an epoch, as they decay.
     pub revoke_limit: u16,
-    /// With fewer credits than this in the bank, it is low. Only for the rule of the text.
+    /// With fewer credits than this in the bank, it is low.
+    ///
+    /// Only for the rule of the text.
     pub low: u32,
     /// How many times what it holds a borrower asks for after a stall, with [`Mends::ask_ahead`].
     pub ask_times: u16,

@@ -7,7 +7,9 @@ use super::purse::Credits;
 use core::ops::Range;
 use std::collections::VecDeque;
 
-/// A lender wants credits back. Travels in the system queue.
+/// A lender wants credits back.
+///
+/// Travels in the system queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Revoke {
     /// The lender has ended an epoch.
@@ -75,8 +77,10 @@ impl Bank {
         self.list().len()
     }
 
-    /// Asks peers to give credits back, if the bank needs them. To be called after replies, without
-    /// a stream's lock; returns at once if there is nothing to do or another thread is at it.
+    /// Asks peers to give credits back, if the bank needs them.
+    ///
+    /// To be called after replies, without a stream's lock; returns at once if there is nothing to
+    /// do or another thread is at it.
     ///
     /// `visit(rank, look)` calls `look` with the peer's state if it can have it *now*: not if the
     /// stream's lock is held elsewhere, and not if a system message to that peer is still

@@ -1,6 +1,7 @@
 //! For conduits that count requests themselves, as bytes of a stream: the conduit reports now and
-//! then how many credits are in use, and the machine answers how many either side may use. Nothing
-//! is done for each message.
+//! then how many credits are in use, and the machine answers how many either side may use.
+//!
+//! Nothing is done for each message.
 //!
 //! The use only grows until the lender reports how much it has handled. The conduit reports the use
 //! just before it takes such a report, so the peak is exact.
@@ -12,7 +13,9 @@ use super::peer::Peer;
 
 impl Peer {
     /// Borrower: credits in use now, rounded up, and whether requests were sent since the last
-    /// call. To be called before the lender's word is taken, and before [`revoke`](Self::revoke).
+    /// call.
+    ///
+    /// To be called before the lender's word is taken, and before [`revoke`](Self::revoke).
     pub fn uses(&mut self, in_use: u16, has_sent: bool) {
         self.in_use = in_use;
         self.peak = self.peak.max(in_use);
@@ -22,6 +25,7 @@ impl Peer {
     }
 
     /// Borrower: a request lacks `lacked` credits and waits. `is_new`: it has not waited before.
+    ///
     /// Returns the credits to ask the lender for; 0 is no question.
     #[cold]
     pub fn lacks(&mut self, lacked: u16, is_new: bool, bank: &Bank) -> u16 {
@@ -62,13 +66,16 @@ impl Peer {
         Ok(())
     }
 
-    /// Lender: credits of requests that have come and were not handled, rounded up. To be called
-    /// before [`returned`](Self::returned).
+    /// Lender: credits of requests that have come and were not handled, rounded up.
+    ///
+    /// To be called before [`returned`](Self::returned).
     pub fn owes(&mut self, owed: u16) {
         self.owed = owed;
     }
 
-    /// Lender: rank `rank`, the peer, asks for credits. Returns how many it is lent.
+    /// Lender: rank `rank`, the peer, asks for credits.
+    ///
+    /// Returns how many it is lent.
     ///
     /// Call [`Bank::scavenge`] next, when no stream's lock is held.
     #[cold]
@@ -79,8 +86,9 @@ impl Peer {
         self.lend(wanted, rank, bank)
     }
 
-    /// Lender and borrower: whether an epoch has ended here that was not reported to the peer. It
-    /// counts as reported then.
+    /// Lender and borrower: whether an epoch has ended here that was not reported to the peer.
+    ///
+    /// It counts as reported then.
     #[inline]
     pub fn reports_epoch(&mut self, bank: &Bank) -> bool {
         self.report_epoch(bank)

@@ -1,6 +1,7 @@
 //! Longs that travel in two messages: the header with its arguments, and the data that goes
-//! straight to its place. The network may deliver either first; the handler runs when both are
-//! there.
+//! straight to its place.
+//!
+//! The network may deliver either first; the handler runs when both are there.
 //!
 //! The sender gives both halves one number, the *LID* ([`Lids`]). The receiver keeps the half that
 //! comes first in a [`LidCache`], by source and LID. The cache is bounded, in all and for each
@@ -76,7 +77,9 @@ impl<H, D> LidCache<H, D> {
         }
     }
 
-    /// A header has come. Gives both halves back if the data is there.
+    /// A header has come.
+    ///
+    /// Gives both halves back if the data is there.
     ///
     /// # Errors
     /// It came twice, or cannot be kept. Nothing has changed then.
@@ -88,7 +91,9 @@ impl<H, D> LidCache<H, D> {
         }
     }
 
-    /// The data of a long has come to its place. Gives both halves back if the header is there.
+    /// The data of a long has come to its place.
+    ///
+    /// Gives both halves back if the header is there.
     ///
     /// # Errors
     /// It came twice, or cannot be kept. Nothing has changed then.
@@ -164,7 +169,9 @@ impl<H, D> LidCache<H, D> {
         self.peak
     }
 
-    /// A peer is lost: its halves go. Returns how many.
+    /// A peer is lost: its halves go.
+    ///
+    /// Returns how many.
     pub fn forget(&mut self, source: u32) -> usize {
         let before = self.halves.len();
         self.halves.retain(|(from, _), _| *from != source);

@@ -33,7 +33,9 @@ pub struct Place {
     pub offset: u32,
 }
 
-/// No buffer of the chain has room. The request is to be pushed back and sent again.
+/// No buffer of the chain has room.
+///
+/// The request is to be pushed back and sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "no receive buffer has room for {len} bytes: all {buffers} are full and wait for handlers ({waiting} requests)"

@@ -4,12 +4,16 @@ use super::frame::{Answer, Content, Frame, FrameError, Question};
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// State about one peer. All zero until the first message.
+/// State about one peer.
+///
+/// All zero until the first message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
     /// The last answer given to the peer, without its sequence: kind and epoch in bits 31 and 30,
-    /// count in bits 0 to 15. It is given again when the question is repeated. Bits 16 to 23 are
-    /// the code of an exit that waits.
+    /// count in bits 0 to 15.
+    ///
+    /// It is given again when the question is repeated. Bits 16 to 23 are the code of an exit that
+    /// waits.
     answered: u32,
     /// The sequence of the last question to the peer.
     sequence: u8,
@@ -88,7 +92,9 @@ struct Open {
     frame: Frame,
 }
 
-/// The open questions of a rank, under one lock. It holds at most one entry for each peer.
+/// The open questions of a rank, under one lock.
+///
+/// It holds at most one entry for each peer.
 #[derive(Debug)]
 pub struct SystemQueue {
     resend: Duration,
@@ -109,9 +115,10 @@ impl SystemQueue {
         }
     }
 
-    /// Puts a question to a peer. `None`: another is not answered yet. An exit then follows by
-    /// itself ([`Heard::AnsweredAndNext`]); anything else is for the caller to ask again, if it
-    /// still wants to.
+    /// Puts a question to a peer. `None`: another is not answered yet.
+    ///
+    /// An exit then follows by itself ([`Heard::AnsweredAndNext`]); anything else is for the caller
+    /// to ask again, if it still wants to.
     pub fn ask(
         &mut self,
         now: Duration,

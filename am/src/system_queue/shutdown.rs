@@ -26,8 +26,9 @@ pub enum ShutdownState {
     Running,
     /// The exit is being reported.
     Reporting,
-    /// Every targeted rank has acknowledged. The code is that of the first exit, as far as this
-    /// rank knows.
+    /// Every targeted rank has acknowledged.
+    ///
+    /// The code is that of the first exit, as far as this rank knows.
     Clean(u8),
     /// The time is over and some have not confirmed: end the job by force.
     Forced {
@@ -63,7 +64,9 @@ pub struct Shutdown {
 const PATIENCE_PART: u32 = 16;
 
 impl Shutdown {
-    /// Nothing ends yet. At most `window` reports (at least 1) are open at a time.
+    /// Nothing ends yet.
+    ///
+    /// At most `window` reports (at least 1) are open at a time.
     #[must_use]
     pub fn new(me: u32, ranks: u32, window: u32) -> Self {
         Self {
@@ -98,8 +101,10 @@ impl Shutdown {
         self.open.iter().map(|(rank, _)| *rank)
     }
 
-    /// This rank ends the job, or forwards an end with code 0 that it has heard of. Has no effect
-    /// if it does so already, nor if it has heard of another end: the first code stays.
+    /// This rank ends the job, or forwards an end with code 0 that it has heard of.
+    ///
+    /// Has no effect if it does so already, nor if it has heard of another end: the first code
+    /// stays.
     pub fn begin(&mut self, now: Duration, code: u8, limit: Duration) {
         let forwards = self.state == ShutdownState::Clean(0) && code == 0 && self.next == 0;
         if self.state == ShutdownState::Running || forwards {
@@ -158,7 +163,9 @@ impl Shutdown {
         self.settle();
     }
 
-    /// Takes the meaning of a frame from `from`. Returns the answer to give if it was an exit.
+    /// Takes the meaning of a frame from `from`.
+    ///
+    /// Returns the answer to give if it was an exit.
     pub fn heard(&mut self, from: u32, heard: Heard) -> Option<Answer> {
         match heard {
             Heard::Question(Question::Exit(code)) => {

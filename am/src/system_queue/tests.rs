@@ -273,7 +273,9 @@ fn ranks_passed_over_or_gone_are_not_waited_for() {
 }
 
 /// Rank `first` ends with 0, all others that hear of it forward it, but the `deaf` ones hear
-/// nothing. Returns how many reports each has sent.
+/// nothing.
+///
+/// Returns how many reports each has sent.
 fn forwarded(ranks: usize, first: usize, neighborhood: usize, deaf: &[usize]) -> Vec<u32> {
     let mut job = Job::new(ranks, 64);
     let mut begun = vec![false; ranks];

@@ -113,8 +113,10 @@ const CASES: [Case; 4] = [
 /// The element that is put and got.
 const ELEMENT: usize = 3;
 
-/// So many operations of a job of one rank on an array. Its segment is mapped, as those of
-/// neighbors are, so they take what operations on a neighbor's element take.
+/// So many operations of a job of one rank on an array.
+///
+/// Its segment is mapped, as those of neighbors are, so they take what operations on a neighbor's
+/// element take.
 fn of_a_world(times: u64, operation: impl Fn(&World, &SharedArray<u64>, u64) -> Result<()>) {
     let world = World::builder().build().expect("a job of one rank");
     let array = SharedArray::<u64>::alloc(&world, 8).expect("an array");
@@ -131,8 +133,10 @@ fn by_reference(times: u64, operation: impl Fn(&World, &GlobalRef<'_, u64>, u64)
     });
 }
 
-/// So many collective calls of two ranks on neighboring lines. Rank 1 starts one, which rank 0 then
-/// finds entered, so that its blocking call never waits; then rank 1 completes its own.
+/// So many collective calls of two ranks on neighboring lines.
+///
+/// Rank 1 starts one, which rank 0 then finds entered, so that its blocking call never waits; then
+/// rank 1 completes its own.
 #[allow(unsafe_code)]
 fn by_lines(times: u64, call: Call) {
     let memory = Memory::create(2).expect("memory");

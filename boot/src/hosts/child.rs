@@ -79,7 +79,9 @@ impl Child {
         input.is_none_or(|input| transmit(&mut self.edge, input))
     }
 
-    /// It reads nothing any more. Messages that it sent before are still read.
+    /// It reads nothing any more.
+    ///
+    /// Messages that it sent before are still read.
     pub(crate) fn broken(&mut self) {
         self.input = None;
         self.kill_at = Some(Instant::now() + FAREWELL);
@@ -101,9 +103,10 @@ impl Child {
         }
     }
 
-    /// Closes the connection, which ends an agent and its ranks. A way to an agent that has not
-    /// greeted may not notice, so it is asked to end; remaining processes are killed after
-    /// [`FAREWELL`].
+    /// Closes the connection, which ends an agent and its ranks.
+    ///
+    /// A way to an agent that has not greeted may not notice, so it is asked to end; remaining
+    /// processes are killed after [`FAREWELL`].
     pub(crate) fn give_up(&mut self) {
         (self.input, self.output) = (None, None);
         if self.stage == Stage::Starting {

@@ -54,9 +54,10 @@ pub(crate) struct Children<'a> {
 }
 
 impl<'a> Children<'a> {
-    /// Starts the agents for `hosts`, each with its part of the tree. Their standard error, and
-    /// that of the commands that start them, goes to `streams`. Also returns the trouble of agents
-    /// that could not be started.
+    /// Starts the agents for `hosts`, each with its part of the tree.
+    ///
+    /// Their standard error, and that of the commands that start them, goes to `streams`. Also
+    /// returns the trouble of agents that could not be started.
     pub(crate) fn start(
         job: &'a Description,
         hosts: &[Host],
@@ -168,8 +169,10 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Sends to one of them. An agent that has not greeted has no ranks: the end of the job ends
-    /// it; other messages wait for its greeting or do not concern it.
+    /// Sends to one of them.
+    ///
+    /// An agent that has not greeted has no ranks: the end of the job ends it; other messages wait
+    /// for its greeting or do not concern it.
     pub(crate) fn send(&mut self, child: usize, message: &Message) {
         let child = &mut self.list[child];
         match child.stage {
@@ -256,8 +259,9 @@ impl<'a> Children<'a> {
         }
     }
 
-    /// Notes whether this process has not run for a long time. While it does, a heartbeat is due
-    /// more often.
+    /// Notes whether this process has not run for a long time.
+    ///
+    /// While it does, a heartbeat is due more often.
     fn note_pause(&mut self, now: Instant) {
         let pause = now.duration_since(self.looked);
         if pause > self.silence() / 2 {

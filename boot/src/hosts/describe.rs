@@ -78,8 +78,10 @@ pub(crate) fn describe(
     }
 }
 
-/// Variables of the launcher's environment that agents get. A setting of the library holds for the
-/// job, and so does a variable that the user names; of others a host's own value is better.
+/// Variables of the launcher's environment that agents get.
+///
+/// A setting of the library holds for the job, and so does a variable that the user names; of
+/// others a host's own value is better.
 fn variables(propagate: &[String]) -> Vec<Variable> {
     let begins = |name: &OsStr, prefix: &str| name.as_bytes().starts_with(prefix.as_bytes());
     let own_affair = |name: &OsStr| {

@@ -107,7 +107,9 @@ impl Edge {
         self.inbox.noise()
     }
 
-    /// Sends a message. Output and input: no more than [`room`](Self::room).
+    /// Sends a message.
+    ///
+    /// Output and input: no more than [`room`](Self::room).
     pub(crate) fn send(&mut self, now: Instant, message: &Message) {
         debug_assert!(message.bulk_bytes() <= self.room());
         self.window = self.window.saturating_sub(message.bulk_bytes());

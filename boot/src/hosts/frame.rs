@@ -85,8 +85,10 @@ impl Inbox {
         }
     }
 
-    /// Takes bytes. No more than a frame and the bytes given last are kept, if [`next`](Self::next)
-    /// is called until it has none.
+    /// Takes bytes.
+    ///
+    /// No more than a frame and the bytes given last are kept, if [`next`](Self::next) is called
+    /// until it has none.
     pub(crate) fn take(&mut self, bytes: &[u8]) {
         if self.used > 0 {
             let left = self.bytes.len() - self.used;
@@ -154,7 +156,9 @@ impl Inbox {
 }
 
 /// Takes bytes as a control connection does, in pieces of `piece` bytes: how many messages they
-/// hold, or why they are refused. For tests with hostile bytes.
+/// hold, or why they are refused.
+///
+/// For tests with hostile bytes.
 #[doc(hidden)]
 pub fn check_control_bytes(bytes: &[u8], piece: usize) -> Result<usize, String> {
     let mut inbox = Inbox::new(AGENT);

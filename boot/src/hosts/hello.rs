@@ -2,8 +2,10 @@
 
 use crate::hosts::words::{Reader, put_text, put_u32};
 
-/// The number of the language on control connections. The frame of a greeting and the begin of its
-/// body stay as they are when this changes, so that every version recognizes every other.
+/// The number of the language on control connections.
+///
+/// The frame of a greeting and the begin of its body stay as they are when this changes, so that
+/// every version recognizes every other.
 const PROTOCOL: u32 = 3;
 
 /// The longest version that is read.

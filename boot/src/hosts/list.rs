@@ -195,10 +195,12 @@ pub(crate) fn room(entries: &[Entry]) -> u64 {
     rooms.map(u64::from).sum()
 }
 
-/// Places `ranks` ranks in blocks. If the list says nowhere how many ranks a host takes, hosts that
-/// are named twice count once and the ranks are spread evenly, the first hosts having one more
-/// where they do not divide; otherwise hosts are filled in the order of the list, with one rank for
-/// each mention without a number. Hosts that get none are left out.
+/// Places `ranks` ranks in blocks.
+///
+/// If the list says nowhere how many ranks a host takes, hosts that are named twice count once and
+/// the ranks are spread evenly, the first hosts having one more where they do not divide; otherwise
+/// hosts are filled in the order of the list, with one rank for each mention without a number.
+/// Hosts that get none are left out.
 ///
 /// # Errors
 /// Ranks that have no place.

@@ -33,8 +33,9 @@ pub struct Post {
     pub settings: Settings,
 }
 
-/// Makes, on a host, the function that answers there. It runs in a thread of its own, so that it
-/// may take its time.
+/// Makes, on a host, the function that answers there.
+///
+/// It runs in a thread of its own, so that it may take its time.
 pub type Look = fn(Post) -> Answers;
 
 /// Answers a question.
@@ -74,7 +75,9 @@ pub(crate) fn answer(job: &Description, key: &Secret, up: Edge, look: Look) -> u
     desk.serve(&ask, &given, wakeup)
 }
 
-/// Work of the thread that answers. When it ends, for any reason, the wakeup ends, too.
+/// Work of the thread that answers.
+///
+/// When it ends, for any reason, the wakeup ends, too.
 fn work(
     mut answer: Answers,
     asked: &Receiver<Vec<u8>>,

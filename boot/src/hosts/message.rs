@@ -76,7 +76,9 @@ pub(crate) enum Message {
     Done(u32),
     /// Both ways: the job ends.
     Exit(ExitWord),
-    /// Up: this rank enters no fence after this many. Down: a rank waits for it at a later one.
+    /// Up: this rank enters no fence after this many.
+    ///
+    /// Down: a rank waits for it at a later one.
     Gone(Gone),
     /// Up: the process of this rank has ended; whether that is a failure although the rank had
     /// finalized.
@@ -99,7 +101,9 @@ pub(crate) enum Message {
     Report,
     /// Down, to an agent that only looks at its host: a question.
     Ask(Vec<u8>),
-    /// Up: its answer. They come in the order of the questions.
+    /// Up: its answer.
+    ///
+    /// They come in the order of the questions.
     Answer(Vec<u8>),
 }
 

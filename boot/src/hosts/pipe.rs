@@ -45,8 +45,9 @@ pub(crate) fn transmit(edge: &mut Edge, to: impl AsFd) -> bool {
     }
 }
 
-/// Events to wait for at the descriptor that `edge` writes to. If one fires with nothing to send,
-/// the reader has gone.
+/// Events to wait for at the descriptor that `edge` writes to.
+///
+/// If one fires with nothing to send, the reader has gone.
 pub(crate) fn writable(edge: &Edge) -> PollFlags {
     match edge.to_send().is_empty() {
         true => PollFlags::empty(),

@@ -3,9 +3,11 @@
 use std::ops::Range;
 
 /// Parts of `hosts` hosts for the agents that one process starts, at most `degree` of them (0 for
-/// any number), as equal as can be. The first host of a part is the agent to start, which starts
-/// those of the rest. Consecutive hosts stay together, so that a subtree has consecutive ranks; and
-/// rank 0 is in the first part of all.
+/// any number), as equal as can be.
+///
+/// The first host of a part is the agent to start, which starts those of the rest. Consecutive
+/// hosts stay together, so that a subtree has consecutive ranks; and rank 0 is in the first part of
+/// all.
 pub(crate) fn parts(hosts: usize, degree: u32) -> Vec<Range<usize>> {
     let count = match degree {
         0 => hosts,

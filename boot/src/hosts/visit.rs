@@ -164,8 +164,9 @@ impl<'a> Visits<'a> {
     }
 
     /// Asks the hosts that `question` has a question for, and waits until all have answered or are
-    /// lost, at most for `limit`. The answers, by host; a host that has not answered in time is
-    /// lost.
+    /// lost, at most for `limit`.
+    ///
+    /// The answers, by host; a host that has not answered in time is lost.
     pub fn ask(
         &mut self,
         mut question: impl FnMut(usize) -> Option<Vec<u8>>,

@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Takes a body apart, from the front. Every method gives nothing if the body has not got so much.
+/// Takes a body apart, from the front.
+///
+/// Every method gives nothing if the body has not got so much.
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -101,7 +103,9 @@ pub(crate) fn quoted(word: &OsStr) -> OsString {
 }
 
 /// The words of a line as a shell would cut it: blanks separate, quotes and backslashes keep
-/// together. Nothing is substituted. `None` if a quote is not closed.
+/// together.
+///
+/// Nothing is substituted. `None` if a quote is not closed.
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word) = (Vec::new(), None::<String>);
     let mut rest = line.chars();

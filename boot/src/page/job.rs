@@ -12,56 +12,86 @@ use crate::exit_word::{ExitStage, ExitWord};
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct JobPage {
-    /// The magic number. Written once by the maker before any rank starts; read when a rank
-    /// attaches.
+    /// The magic number.
+    ///
+    /// Written once by the maker before any rank starts; read when a rank attaches.
     pub(super) magic: AtomicU64,
-    /// Hash of sizes and offsets. As `magic`.
+    /// Hash of sizes and offsets.
+    ///
+    /// As `magic`.
     pub(super) layout_hash: AtomicU64,
-    /// Random identity of the job. As `magic`.
+    /// Random identity of the job.
+    ///
+    /// As `magic`.
     pub(super) job_id: AtomicU64,
-    /// Number of ranks. As `magic`.
+    /// Number of ranks.
+    ///
+    /// As `magic`.
     pub(super) size: AtomicU32,
-    /// Version of the layout. As `magic`.
+    /// Version of the layout.
+    ///
+    /// As `magic`.
     pub(super) version: AtomicU32,
-    /// Page size of the segments file ([`HugePages`](crate::HugePages)) or 0. As `magic`.
+    /// Page size of the segments file ([`HugePages`](crate::HugePages)) or 0.
+    ///
+    /// As `magic`.
     pub(super) huge_pages: AtomicU32,
-    /// Process id of the launcher, or of rank 0 of a job that started itself. As `magic`.
+    /// Process id of the launcher, or of rank 0 of a job that started itself.
+    ///
+    /// As `magic`.
     pub(super) launcher_pid: AtomicU32,
-    /// Process id of the guardian once it watches, else 0. Written by the guardian; read by all
-    /// processes of the job, for reports.
+    /// Process id of the guardian once it watches, else 0.
+    ///
+    /// Written by the guardian; read by all processes of the job, for reports.
     pub(super) guardian_pid: AtomicU32,
-    /// Time that an exit may take, in milliseconds. As `magic`.
+    /// Time that an exit may take, in milliseconds.
+    ///
+    /// As `magic`.
     pub(super) exit_timeout_ms: AtomicU32,
-    /// [`ExitStage`]: how far the guardian has come with ending the job. Written by the guardian
-    /// (Release) before it signals a rank, read by that rank's signal handler (Acquire).
+    /// [`ExitStage`]: how far the guardian has come with ending the job.
+    ///
+    /// Written by the guardian (Release) before it signals a rank, read by that rank's signal
+    /// handler (Acquire).
     pub(super) exit_stage: AtomicU32,
-    /// Number of reports of all ranks asked for so far. Incremented by the launcher, or by a rank
-    /// whose wait is long; every rank compares it with the number that it saw last. Relaxed:
-    /// nothing else depends on it.
+    /// Number of reports of all ranks asked for so far.
+    ///
+    /// Incremented by the launcher, or by a rank whose wait is long; every rank compares it with
+    /// the number that it saw last. Relaxed: nothing else depends on it.
     pub(super) reports: AtomicU32,
-    /// The packed [`ExitWord`], 0 until a process ends the job. Written once, by
-    /// compare-and-exchange, by the first (rank, guardian or launcher); AcqRel pairs with the
-    /// Acquire loads of threads that report, wait or poll.
+    /// The packed [`ExitWord`], 0 until a process ends the job.
+    ///
+    /// Written once, by compare-and-exchange, by the first (rank, guardian or launcher); AcqRel
+    /// pairs with the Acquire loads of threads that report, wait or poll.
     pub(super) exit_word: AtomicU64,
     /// The fence, on its own line: every rank writes it.
     pub(crate) fence: FenceWords,
-    /// The first rank on this host. As `magic`.
+    /// The first rank on this host.
+    ///
+    /// As `magic`.
     pub(super) host_first: AtomicU32,
-    /// Number of ranks of this host. As `magic`.
+    /// Number of ranks of this host.
+    ///
+    /// As `magic`.
     pub(super) host_ranks: AtomicU32,
-    /// Most ranks of this host that share memory. As `magic`.
+    /// Most ranks of this host that share memory.
+    ///
+    /// As `magic`.
     pub(super) neighborhood: AtomicU32,
     /// Not 0 once a rank of this host has begun to report to the others that it ends the job, or
-    /// has heard of an end over a network. Written by that rank after the exit word (Release); read
-    /// by ranks of this host that wait or poll (Relaxed in polls, which look at the word by Acquire
-    /// then).
+    /// has heard of an end over a network.
+    ///
+    /// Written by that rank after the exit word (Release); read by ranks of this host that wait or
+    /// poll (Relaxed in polls, which look at the word by Acquire then).
     pub(super) exit_reported: AtomicU32,
     /// Time when the guardian kills the remaining ranks, in milliseconds of the monotonic clock; 0
-    /// while it has not begun to end the job. Written by the guardian, read by ranks that end.
-    /// Relaxed: nothing else depends on it.
+    /// while it has not begun to end the job.
+    ///
+    /// Written by the guardian, read by ranks that end. Relaxed: nothing else depends on it.
     pub(super) forced_at_ms: AtomicU64,
     /// Not 0 once a rank of this host is about to report what several ranks find, and to end the
-    /// job. Set by that rank, by a swap. Relaxed: nothing else depends on it.
+    /// job.
+    ///
+    /// Set by that rank, by a swap. Relaxed: nothing else depends on it.
     pub(super) claimed: AtomicU64,
     _tail: [AtomicU64; 12],
 }
@@ -71,14 +101,18 @@ const_assert_eq!(size_of::<JobPage>(), 256);
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct FenceWords {
-    /// Number of fences that have completed; the futex word that ranks sleep on. Written with
-    /// Release by the last rank to arrive, read with Acquire by waiting ranks.
+    /// Number of fences that have completed; the futex word that ranks sleep on.
+    ///
+    /// Written with Release by the last rank to arrive, read with Acquire by waiting ranks.
     pub(crate) generation: AtomicU32,
-    /// Number of ranks that have arrived at the current fence. Every rank adds with AcqRel; the
-    /// last one resets it before it advances the generation.
+    /// Number of ranks that have arrived at the current fence.
+    ///
+    /// Every rank adds with AcqRel; the last one resets it before it advances the generation.
     pub(crate) arrived: AtomicU32,
     /// The number of the last fence that all ranks of this host have entered, in a job over several
-    /// hosts. Written with Release by the last of them, read with Acquire by the host's agent.
+    /// hosts.
+    ///
+    /// Written with Release by the last of them, read with Acquire by the host's agent.
     pub(crate) host_arrived: AtomicU32,
     _pad: [AtomicU32; 13],
 }
@@ -91,7 +125,9 @@ impl JobPage {
         self.job_id.load(Ordering::Relaxed)
     }
 
-    /// Whether the job is ending. One load.
+    /// Whether the job is ending.
+    ///
+    /// One load.
     #[inline]
     pub(crate) fn is_ending(&self) -> bool {
         self.exit_word.load(Ordering::Acquire) != 0
@@ -145,9 +181,10 @@ impl JobPage {
         self.exit_stage.store(stage.into(), Ordering::Release);
     }
 
-    /// Time until the guardian kills the remaining ranks; `None` while the job is not ending. It is
-    /// the whole time-out while the guardian does not know of the end, as the guardian counts from
-    /// the time when it learns of it.
+    /// Time until the guardian kills the remaining ranks; `None` while the job is not ending.
+    ///
+    /// It is the whole time-out while the guardian does not know of the end, as the guardian counts
+    /// from the time when it learns of it.
     pub(crate) fn time_until_forced(&self, now_ms: u64) -> Option<Duration> {
         let at_ms = self.forced_at_ms.load(Ordering::Relaxed);
         match (self.exit_word(), at_ms) {
@@ -182,14 +219,18 @@ impl JobPage {
         self.claimed.swap(1, Ordering::Relaxed) == 0
     }
 
-    /// The first failure of the job, if there was one. Async-signal-safe.
+    /// The first failure of the job, if there was one.
+    ///
+    /// Async-signal-safe.
     #[must_use]
     pub fn exit_word(&self) -> Option<ExitWord> {
         ExitWord::unpack(self.exit_word.load(Ordering::Acquire))
     }
 
     /// Stores the first failure and wakes the ranks that wait at a fence; the failure that counts,
-    /// which is an earlier one if there was one. Async-signal-safe.
+    /// which is an earlier one if there was one.
+    ///
+    /// Async-signal-safe.
     pub fn set_exit_word(&self, word: ExitWord) -> ExitWord {
         let stored =
             self.exit_word

@@ -13,17 +13,21 @@ const VALUE_WORDS: usize = MAX_VALUE_BYTES / 8;
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct KeySlot {
-    /// 0 until published, then length + 1. Written by the owner with Release after `value`, read by
-    /// others with Acquire.
+    /// 0 until published, then length + 1.
+    ///
+    /// Written by the owner with Release after `value`, read by others with Acquire.
     pub(crate) filled: AtomicU64,
-    /// The value in little-endian words. Written by the owner once, before `filled`.
+    /// The value in little-endian words.
+    ///
+    /// Written by the owner once, before `filled`.
     pub(crate) value: [AtomicU64; VALUE_WORDS],
 }
 const_assert_eq!(size_of::<KeySlot>(), 8 + MAX_VALUE_BYTES);
 
 impl KeySlot {
-    /// Publishes a value of at most [`MAX_VALUE_BYTES`]; false if there is one. One thread of one
-    /// process at a time.
+    /// Publishes a value of at most [`MAX_VALUE_BYTES`]; false if there is one.
+    ///
+    /// One thread of one process at a time.
     pub(crate) fn fill(&self, value: &[u8]) -> bool {
         if self.filled.load(Ordering::Relaxed) != 0 {
             return false;

@@ -8,7 +8,9 @@ use static_assertions::const_assert_eq;
 
 use crate::board::Notice;
 
-/// Progress of a rank. Only ever grows.
+/// Progress of a rank.
+///
+/// Only ever grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoPrimitive, TryFromPrimitive)]
 #[repr(u32)]
 #[non_exhaustive]
@@ -58,21 +60,27 @@ impl RankState {
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct RankPage {
-    /// [`RankState`]. Written by the rank (Release), and by guardian or launcher when a process
-    /// ended without attaching; read by processes that wait for the rank or judge its end
-    /// (Acquire).
+    /// [`RankState`].
+    ///
+    /// Written by the rank (Release), and by guardian or launcher when a process ended without
+    /// attaching; read by processes that wait for the rank or judge its end (Acquire).
     pub(super) state: AtomicU32,
-    /// Process id of the process that attached as this rank. Written by it before `state` becomes
-    /// Joined; read for reports.
+    /// Process id of the process that attached as this rank.
+    ///
+    /// Written by it before `state` becomes Joined; read for reports.
     pub(super) pid: AtomicU32,
-    /// Bytes of segment that the rank has attached, 0 before. Written by the rank with Release
-    /// after the memory is there, read by neighbors with Acquire before they map or bound-check.
+    /// Bytes of segment that the rank has attached, 0 before.
+    ///
+    /// Written by the rank with Release after the memory is there, read by neighbors with Acquire
+    /// before they map or bound-check.
     pub segment_len: AtomicU64,
-    /// Address at which the rank's segment begins, or will begin, in its process. Written by the
-    /// rank before the first fence that others complete before they look.
+    /// Address at which the rank's segment begins, or will begin, in its process.
+    ///
+    /// Written by the rank before the first fence that others complete before they look.
     pub segment_base: AtomicU64,
-    /// Number of fences that this rank has entered. Written by the rank, read by ranks that name
-    /// the missing ones.
+    /// Number of fences that this rank has entered.
+    ///
+    /// Written by the rank, read by ranks that name the missing ones.
     pub(crate) fences_entered: AtomicU32,
     _pad: AtomicU32,
     /// The wait of the rank.

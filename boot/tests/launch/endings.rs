@@ -59,8 +59,9 @@ fn start_up_all() {
     }
 }
 
-/// Ranks that still compute when one has exited with 0 are asked to end. Ranks that then come to
-/// their end by themselves, with 0, were not ended by another.
+/// Ranks that still compute when one has exited with 0 are asked to end.
+///
+/// Ranks that then come to their end by themselves, with 0, were not ended by another.
 fn ends_when_asked() {
     for how in ["exit", "std-exit"] {
         for job in both(3, &["end-when-asked", how]) {

@@ -71,8 +71,9 @@ pub(crate) fn agent() -> i32 {
     }
 }
 
-/// `__visit H question...`: asks all hosts each question, and prints answers. Newly lost hosts are
-/// reported.
+/// `__visit H question...`: asks all hosts each question, and prints answers.
+///
+/// Newly lost hosts are reported.
 pub(crate) fn visitor(args: Vec<String>) -> i32 {
     let options = VisitOptions {
         hosts: HostOptions {

@@ -14,8 +14,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) type Test = (&'static str, fn());
 
-/// Time limit of a test. It normally takes a fraction of a second; this is for the slowest
-/// machine.
+/// Time limit of a test.
+///
+/// It normally takes a fraction of a second; this is for the slowest machine.
 const TEST_LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "ARGONET_TEST_MARK";
 

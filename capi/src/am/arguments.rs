@@ -60,8 +60,10 @@ fn too_many(nargs: usize, function: &str) -> ! {
     )
 }
 
-/// Ends the job if a message cannot be for this index of an endpoint. Only the target knows the
-/// handler of the index; in debug builds a sender that has one for it too compares.
+/// Ends the job if a message cannot be for this index of an endpoint.
+///
+/// Only the target knows the handler of the index; in debug builds a sender that has one for it too
+/// compares.
 #[inline]
 pub(crate) fn check_handler(
     job: &Job,

@@ -13,8 +13,9 @@ use crate::flags::IMMEDIATE;
 use crate::hsl;
 use crate::job::{Job, Receiver, fatal};
 
-/// Sends a message whose handler has been checked; returns the code for C. A long for a further
-/// endpoint has its sender's destination address in place of an offset.
+/// Sends a message whose handler has been checked; returns the code for C.
+///
+/// A long for a further endpoint has its sender's destination address in place of an offset.
 #[cold]
 #[inline(never)]
 pub(crate) fn send(
@@ -62,8 +63,10 @@ fn to_primordial(
 }
 
 /// In debug builds, ends the job if the endpoint that `to` names does not exist, or cannot have
-/// messages. A process that was not asked before is; where that is not allowed nothing is checked,
-/// and a message is refused where it comes to.
+/// messages.
+///
+/// A process that was not asked before is; where that is not allowed nothing is checked, and a
+/// message is refused where it comes to.
 pub(crate) fn check_there(job: &Job, ctx: &ThreadCtx, to: Receiver, function: &str) {
     if let Some(state) = state_there(job, ctx, to, function)
         && state != EndpointState::Open

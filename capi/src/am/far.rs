@@ -1,7 +1,8 @@
 //! Longs to memory that their target has bound without attaching it: to its primordial endpoint,
 //! where the engine refuses them like every place outside of an attached segment, so that they come
-//! here, and to further ones. A network would leave the refusal to the target, which cannot hand
-//! them on.
+//! here, and to further ones.
+//!
+//! A network would leave the refusal to the target, which cannot hand them on.
 
 use argonet_am::{AmError, Delivery, Message, Payload};
 use argonet_base::{JobRank, SegmentOffset};

@@ -16,8 +16,9 @@ const COUNT: usize = HANDLERS - CLIENT_BASE.0 as usize;
 
 /// Handlers by index.
 pub(crate) struct Handlers {
-    /// Null where there is none. An entry is complete before it gets here (Release and Acquire),
-    /// and stays for good.
+    /// Null where there is none.
+    ///
+    /// An entry is complete before it gets here (Release and Acquire), and stays for good.
     entries: [AtomicPtr<Entry>; COUNT],
     /// Held by a thread that registers handlers.
     registering: Mutex<()>,
@@ -62,9 +63,10 @@ impl Handlers {
         Ok(())
     }
 
-    /// The same for a further endpoint, which takes messages from now on. Where nothing is
-    /// registered with it, the primordial endpoint's handlers run: the specification leaves that
-    /// open, and clients have relied on it.
+    /// The same for a further endpoint, which takes messages from now on.
+    ///
+    /// Where nothing is registered with it, the primordial endpoint's handlers run: the
+    /// specification leaves that open, and clients have relied on it.
     pub(crate) fn open(&'static self, job: &'static Job, index: u32) -> Result<(), AmError> {
         let mut table = HandlerTable::default();
         for index in CLIENT_BASE.0..=u8::MAX {

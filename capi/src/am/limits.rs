@@ -82,7 +82,9 @@ fn check(flags: u32, nargs: u32, function: &str) {
     }
 }
 
-/// Checks what a question names. Answers are the same for all ranks and numbers of arguments.
+/// Checks what a question names.
+///
+/// Answers are the same for all ranks and numbers of arguments.
 ///
 /// # Safety
 /// A team of ours, or null.

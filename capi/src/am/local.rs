@@ -53,8 +53,10 @@ impl Local {
         }
     }
 
-    /// Says that the payload has been read. It has been when an injection returns, so that there is
-    /// nothing to add to the thread's group, and an event is complete.
+    /// Says that the payload has been read.
+    ///
+    /// It has been when an injection returns, so that there is nothing to add to the thread's
+    /// group, and an event is complete.
     ///
     /// # Safety
     /// What was checked is a place that the caller may write.

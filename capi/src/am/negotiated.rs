@@ -177,8 +177,10 @@ fn prepare_in_place(
     room::open(open)
 }
 
-/// Prepares a reply. There is room for any reply that is sent; a canceled one must not take it, so
-/// the payload is written elsewhere.
+/// Prepares a reply.
+///
+/// There is room for any reply that is sent; a canceled one must not take it, so the payload is
+/// written elsewhere.
 ///
 /// # Safety
 /// The token of a handler that runs, or null.

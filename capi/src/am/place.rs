@@ -69,8 +69,9 @@ fn in_own_segment(endpoint: &Endpoint, offset: usize, bytes: usize, function: &s
 }
 
 /// Where a long goes: an offset in the attached segment of its target, or beyond it where it is an
-/// address of no segment. The engine refuses those unless there are no bytes: see
-/// [`far`](crate::am::far).
+/// address of no segment.
+///
+/// The engine refuses those unless there are no bytes: see [`far`](crate::am::far).
 #[inline]
 pub(crate) fn destination(
     job: &Job,
@@ -101,8 +102,9 @@ pub(crate) fn destination(
     engine.offset_of(to, address.addr() as u64)
 }
 
-/// The same for an endpoint of the target. Only the target knows the segment of a further one, so
-/// the caller's address stays as it is.
+/// The same for an endpoint of the target.
+///
+/// Only the target knows the segment of a further one, so the caller's address stays as it is.
 #[inline]
 pub(crate) fn destination_at(
     job: &Job,

@@ -14,7 +14,9 @@ use crate::am::token::{Token, delivery, receiving};
 use crate::export::export;
 use crate::job::{Job, Receiver, fatal, job};
 
-/// Sends a reply. There is room for it, so it is sent at once; the flags make no difference.
+/// Sends a reply.
+///
+/// There is room for it, so it is sent at once; the flags make no difference.
 #[inline]
 pub(crate) fn answer(
     job: &Job,
@@ -76,7 +78,9 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The request that is replied to. Ends the job if there is nothing, or it cannot be now.
+    /// The request that is replied to.
+    ///
+    /// Ends the job if there is nothing, or it cannot be now.
     ///
     /// # Safety
     /// The token is as the field says; nothing else is done with it until the result is gone.

@@ -88,9 +88,11 @@ pub(crate) fn send(
     }
 }
 
-/// Finishes a request that was sent; returns the code for C. A request to the own rank is handled
-/// at once, which clients of other implementations rely on: a thread may signal the other threads
-/// of its rank by a message to that rank, and then wait outside of the library.
+/// Finishes a request that was sent; returns the code for C.
+///
+/// A request to the own rank is handled at once, which clients of other implementations rely on: a
+/// thread may signal the other threads of its rank by a message to that rank, and then wait outside
+/// of the library.
 #[inline(always)]
 pub(crate) fn sent(job: &Job, ctx: &ThreadCtx, to: JobRank, function: &str) -> c_int {
     if to == job.joined.engine.rank() {

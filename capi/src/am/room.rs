@@ -1,4 +1,6 @@
-//! A negotiated payload between its prepare and its commit or cancel. A thread has at most one.
+//! A negotiated payload between its prepare and its commit or cancel.
+//!
+//! A thread has at most one.
 
 use core::cell::RefCell;
 use core::ffi::c_void;
@@ -53,9 +55,11 @@ thread_local! {
     };
 }
 
-/// Gives back the room of a thread that ends. A payload that it has prepared and neither committed
-/// nor canceled is an error, reported in debug builds; its room in the ring to its target would
-/// hold up all messages after it, so it is canceled.
+/// Gives back the room of a thread that ends.
+///
+/// A payload that it has prepared and neither committed nor canceled is an error, reported in debug
+/// builds; its room in the ring to its target would hold up all messages after it, so it is
+/// canceled.
 pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
     let room = ROOM.with_borrow_mut(core::mem::take);
     let Room { open, own: _ } = ManuallyDrop::into_inner(room);
@@ -92,8 +96,10 @@ pub(crate) fn check_closed(function: &str) {
     }
 }
 
-/// A buffer of the library's of at least so many bytes, good for any type. It is the payload's
-/// until [`done`]: a commit may wait and run handlers, which may prepare replies.
+/// A buffer of the library's of at least so many bytes, good for any type.
+///
+/// It is the payload's until [`done`]: a commit may wait and run handlers, which may prepare
+/// replies.
 pub(crate) fn buffer(bytes: usize) -> Vec<u128> {
     let mut buffer = ROOM.with_borrow_mut(|room| core::mem::take(&mut room.own));
     // One more, so that there is an address for nothing too.

@@ -17,7 +17,9 @@ use crate::job::{Endpoint, Job, fatal, job};
 pub(crate) struct Token(Delivery<'static>);
 
 thread_local! {
-    /// The token of the handler that this thread runs. In debug builds only.
+    /// The token of the handler that this thread runs.
+    ///
+    /// In debug builds only.
     static RUNNING: Cell<*mut Token> = const { Cell::new(null_mut()) };
 }
 
@@ -32,16 +34,19 @@ pub(crate) fn leave() {
 }
 
 impl Token {
-    /// The token of a message. The client uses it for as long as the handler runs, which is for as
-    /// long as the message lives.
+    /// The token of a message.
+    ///
+    /// The client uses it for as long as the handler runs, which is for as long as the message
+    /// lives.
     #[inline(always)]
     pub(crate) fn of(delivery: &mut Delivery<'_>) -> *mut Self {
         std::ptr::from_mut(delivery).cast()
     }
 }
 
-/// The message of a token. Ends the job if there is none, or, in debug builds, if another handler
-/// runs or none.
+/// The message of a token.
+///
+/// Ends the job if there is none, or, in debug builds, if another handler runs or none.
 ///
 /// # Safety
 /// Null, or the token of a handler that runs, which does nothing else with it until the result is

@@ -8,7 +8,9 @@ use crate::export::names;
 use crate::job::fatal;
 
 /// `gex_Coll_ReduceFn_t`: each of the `count` values at `inout` becomes the one at `other` combined
-/// with it, `other` on the left. An exception of C++ ends the process where the engine calls it.
+/// with it, `other` on the left.
+///
+/// An exception of C++ ends the process where the engine calls it.
 pub(super) type ReduceFn =
     Option<unsafe extern "C-unwind" fn(*const c_void, *mut c_void, usize, *const c_void)>;
 

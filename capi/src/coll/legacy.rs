@@ -17,7 +17,9 @@ use crate::events::{code, several};
 use crate::export::export;
 use crate::job::{Team, fatal, job};
 
-/// `GASNET_COLL_*`. Of the first three of each group a call gives one.
+/// `GASNET_COLL_*`.
+///
+/// Of the first three of each group a call gives one.
 const IN: [c_int; 3] = [
     number32("GASNET_COLL_IN_NOSYNC") as c_int,
     number32("GASNET_COLL_IN_MYSYNC") as c_int,

@@ -89,7 +89,9 @@ pub(super) unsafe fn release(address: *mut u8) {
 }
 
 impl Block {
-    /// The first thing that is wrong. With `fill`, the block is freed and holds that.
+    /// The first thing that is wrong.
+    ///
+    /// With `fill`, the block is freed and holds that.
     ///
     /// # Safety
     /// `address` came from `new` with this block's bytes, and was not released.

@@ -88,7 +88,9 @@ pub(super) fn table() -> MutexGuard<'static, Table> {
 }
 
 impl Table {
-    /// A new block. There is memory for it, or the program ends.
+    /// A new block.
+    ///
+    /// There is memory for it, or the program ends.
     pub(super) fn allocate(&mut self, bytes: usize, call: Call) -> *mut u8 {
         self.check_often(call);
         let address = block::new(bytes);

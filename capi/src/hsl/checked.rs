@@ -17,13 +17,16 @@ struct Held {
 }
 
 thread_local! {
-    /// Without drop code, as destructors of the client's may lock when a thread ends. Without
-    /// memory when it is empty.
+    /// Without drop code, as destructors of the client's may lock when a thread ends.
+    ///
+    /// Without memory when it is empty.
     static HELD: RefCell<ManuallyDrop<Vec<Held>>> =
         const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
-/// How many locks this thread holds. Known in debug builds of a client alone; elsewhere always 0.
+/// How many locks this thread holds.
+///
+/// Known in debug builds of a client alone; elsewhere always 0.
 pub(crate) fn held() -> usize {
     HELD.with_borrow(|held| held.len())
 }

@@ -1,5 +1,6 @@
-//! Handler-safe locks: the waiting of threads that find one held, and the checks of debug builds. A
-//! wait never polls: a handler on the same thread might want the same lock.
+//! Handler-safe locks: the waiting of threads that find one held, and the checks of debug builds.
+//!
+//! A wait never polls: a handler on the same thread might want the same lock.
 
 mod checked;
 
@@ -17,7 +18,9 @@ use crate::job::{NOT_READY, OK, fatal};
 
 pub(crate) use checked::held;
 
-/// `gex_HSL_t`. All zero is none.
+/// `gex_HSL_t`.
+///
+/// All zero is none.
 #[repr(C)]
 struct Hsl {
     word: AtomicU32,

@@ -174,8 +174,9 @@ fn launch(variant: &Variant) -> Result<Option<u8>, String> {
     launched.map_err(|error| error.to_string())
 }
 
-/// Joins the job as C asks for it, or gives the code of what is wrong. The arguments of the program
-/// stay as they are: nothing of the launcher's is among them.
+/// Joins the job as C asks for it, or gives the code of what is wrong.
+///
+/// The arguments of the program stay as they are: nothing of the launcher's is among them.
 pub(crate) fn start(
     start: Start<'_>,
     argc: *mut c_int,

@@ -33,7 +33,9 @@ pub(crate) struct Location {
     pub(crate) endpoint: u16,
 }
 
-/// Target of a `gex_EP_t`. Lives as long as the process: the interface has no way to destroy one.
+/// Target of a `gex_EP_t`.
+///
+/// Lives as long as the process: the interface has no way to destroy one.
 pub(crate) struct Endpoint {
     index: u32,
     flags: u32,

@@ -23,7 +23,9 @@ pub(crate) enum SegmentMode {
     Everything,
 }
 
-/// Lets all ranks reach all memory of this process. Before the start, so that none comes too early.
+/// Lets all ranks reach all memory of this process.
+///
+/// Before the start, so that none comes too early.
 pub(crate) fn bind(joined: &Joined) {
     let crossing = joined.settings.get(&CROSS_MEMORY);
     let boot = Arc::clone(&joined.boot);

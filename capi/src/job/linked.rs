@@ -12,7 +12,9 @@ use argonet_conduit::smp::ThreadMode;
 use crate::export::export;
 use crate::job::SegmentMode;
 
-/// `struct argonet_variant`: which library a program was linked with. A static of that library.
+/// `struct argonet_variant`: which library a program was linked with.
+///
+/// A static of that library.
 #[repr(C)]
 pub(crate) struct Variant {
     version: u32,
@@ -30,7 +32,9 @@ const VERSION: u32 = 3;
 /// How many codes there are beside `GASNET_OK`.
 const CODES: usize = 5;
 
-/// The error that a call returns. Its number depends on the conduit that a program was linked for.
+/// The error that a call returns.
+///
+/// Its number depends on the conduit that a program was linked for.
 #[repr(usize)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Code {
@@ -41,7 +45,9 @@ pub(crate) enum Code {
     BarrierMismatch,
 }
 
-/// The numbers that most conduits have. Those of a process are what its linked library says.
+/// The numbers that most conduits have.
+///
+/// Those of a process are what its linked library says.
 const COMMON: [c_int; CODES] = [
     number32("GASNET_ERR_NOT_INIT") as c_int,
     number32("GASNET_ERR_RESOURCE") as c_int,
@@ -103,7 +109,9 @@ impl Variant {
     }
 }
 
-/// The variant that was linked. Stored before `main`, or when a job starts; loaded by all.
+/// The variant that was linked.
+///
+/// Stored before `main`, or when a job starts; loaded by all.
 static LINKED: AtomicPtr<Variant> = AtomicPtr::new(null_mut());
 
 /// The library of a conduit that this process was linked with, if it has said so.

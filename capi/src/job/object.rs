@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::job::fatal;
 
-/// The client's pointer. Any thread may set and read it, in handlers too.
+/// The client's pointer.
+///
+/// Any thread may set and read it, in handlers too.
 #[derive(Debug, Default)]
 pub(crate) struct CData(AtomicPtr<c_void>);
 
@@ -19,7 +21,9 @@ impl CData {
     }
 }
 
-/// The object of a handle. Ends the job if there is none.
+/// The object of a handle.
+///
+/// Ends the job if there is none.
 ///
 /// # Safety
 /// The handle is null or one that this library gave out for an object that has not been destroyed.

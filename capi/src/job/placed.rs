@@ -63,8 +63,9 @@ impl Placed {
     }
 
     /// Sets the distances of the ranks' memory, for good: each is added to an address of the rank,
-    /// from 0 on, or is `None` where that cannot be reached. A thread that synchronizes with the
-    /// caller finds them; others find them or make a call.
+    /// from 0 on, or is `None` where that cannot be reached.
+    ///
+    /// A thread that synchronizes with the caller finds them; others find them or make a call.
     pub(crate) fn set_deltas(&self, deltas: &[Option<isize>]) {
         if argonet_trace::is_on() {
             // Every put and get comes to the library, which reports it.

@@ -103,7 +103,9 @@ fn check_create(address: *mut c_void, bytes: usize, kind: usize, flags: u32) -> 
 /// `GEX_MK_HOST`.
 const KIND_HOST: usize = number32("GEX_MK_HOST") as usize;
 
-/// Checks the size of an attached segment. Where all memory is reached, any size is allowed.
+/// Checks the size of an attached segment.
+///
+/// Where all memory is reached, any size is allowed.
 pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {
     if job.is_everything() {
         return Ok(());
@@ -123,8 +125,9 @@ pub(crate) fn check_size(job: &Job, size: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Attaches the segment of the primordial endpoint, with all other ranks; a barrier. Gives null
-/// where all memory is reached, and nothing is attached.
+/// Attaches the segment of the primordial endpoint, with all other ranks; a barrier.
+///
+/// Gives null where all memory is reached, and nothing is attached.
 pub(crate) fn attach(
     job: &'static Job,
     ctx: &ThreadCtx,

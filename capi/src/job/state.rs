@@ -14,8 +14,9 @@ use crate::job::threads::Threads;
 use crate::job::{Client, Endpoint, Placed, Segment, SegmentMode, Teams, fatal};
 use crate::legacy::{Permit, ValueGets};
 
-/// A job, and the objects that C has of it. Made once, never dropped: the process ends with its
-/// job.
+/// A job, and the objects that C has of it.
+///
+/// Made once, never dropped: the process ends with its job.
 pub(crate) struct Job {
     pub(crate) joined: Joined,
     /// Whether every call checks all that can be checked.

@@ -34,8 +34,9 @@ fn place(team: &Team) -> Option<(TeamKey, u32)> {
 }
 
 impl Teams {
-    /// Gives the handle of a team. Where several threads make one team together, they all get the
-    /// handle of the first.
+    /// Gives the handle of a team.
+    ///
+    /// Where several threads make one team together, they all get the handle of the first.
     pub(crate) fn add(&self, team: Team) -> *const Team {
         let mut inner = self.0.lock();
         let inner = &mut *inner;
@@ -51,8 +52,9 @@ impl Teams {
         placed.handle()
     }
 
-    /// Ends the life of a handle. Where `keep` says so its memory stays for a while, so that a
-    /// later use of it is reported.
+    /// Ends the life of a handle.
+    ///
+    /// Where `keep` says so its memory stays for a while, so that a later use of it is reported.
     pub(crate) fn remove(&self, place: (TeamKey, u32), keep: bool) {
         let mut inner = self.0.lock();
         let Some(placed) = inner.live.remove(&place) else {

@@ -37,8 +37,10 @@ impl Threads {
         self.most
     }
 
-    /// Counts threads from now on, up to the limit. Not in a release build for `GASNET_SEQ`: a
-    /// program whose threads call one after the other worked with other implementations, too.
+    /// Counts threads from now on, up to the limit.
+    ///
+    /// Not in a release build for `GASNET_SEQ`: a program whose threads call one after the other
+    /// worked with other implementations, too.
     pub(crate) fn expect(&self, debug: bool) {
         let counted = debug || self.mode != ThreadMode::Seq;
         let most = if counted { self.most } else { u64::MAX };
@@ -59,8 +61,9 @@ impl Threads {
         }
     }
 
-    /// The calling thread is in the library until the result is dropped. Ends the job if another
-    /// one is, too, and must not.
+    /// The calling thread is in the library until the result is dropped.
+    ///
+    /// Ends the job if another one is, too, and must not.
     #[inline(always)]
     pub(crate) fn enter(&self, function: &str) -> Option<Inside<'_>> {
         match &self.serial {
@@ -91,7 +94,9 @@ fn left(ctx: &ThreadCtx) {
     am::thread_ends(ctx, FUNCTION);
 }
 
-/// The thread that is in the library, by its number; 0 for none. Written by that thread.
+/// The thread that is in the library, by its number; 0 for none.
+///
+/// Written by that thread.
 #[derive(Default)]
 struct Serial(AtomicU32);
 

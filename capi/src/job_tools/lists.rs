@@ -18,9 +18,10 @@ pub(crate) struct Piece {
     pub(crate) bytes: usize,
 }
 
-/// `argonet_memveclist_stats_t`: of the pieces that are not empty. With none the least is the
-/// greatest number and the bounds are the last address and NULL, so that any piece would change
-/// them.
+/// `argonet_memveclist_stats_t`: of the pieces that are not empty.
+///
+/// With none the least is the greatest number and the bounds are the last address and NULL, so that
+/// any piece would change them.
 #[repr(C)]
 struct PieceStats {
     least: usize,

@@ -5,7 +5,9 @@ use crate::job::Team;
 /// The most bytes that a name takes: two numbers of ten digits among the words.
 pub(super) const NAME_BYTES: usize = 64;
 
-/// A rank of a team. Without a team, as operations of GASNet-1 have it, a rank of the job.
+/// A rank of a team.
+///
+/// Without a team, as operations of GASNet-1 have it, a rank of the job.
 ///
 /// # Safety
 /// `tm` is null or leads to a team.

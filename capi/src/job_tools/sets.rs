@@ -16,7 +16,9 @@ const FACTS: [(u32, &str); 5] = [
     (number32("GEX_TI_IS_LONG"), "GEX_TI_IS_LONG"),
 ];
 
-/// The set as C would write it, `0` if it is empty. Bits without a name come as one number.
+/// The set as C would write it, `0` if it is empty.
+///
+/// Bits without a name come as one number.
 fn written(names: impl IntoIterator<Item = (u32, &'static str)>, set: u32) -> String {
     let mut known = 0;
     let mut words = Vec::new();

@@ -81,8 +81,9 @@ export! {
         room(levels).saturating_mul(3).saturating_add(NAME_BYTES + AROUND_BYTES)
     }
 
-    /// A strided transfer; its bytes. The second argument is the reference's own, which callers
-    /// pass as null.
+    /// A strided transfer; its bytes.
+    ///
+    /// The second argument is the reference's own, which callers pass as null.
     fn argonet_format_putsgets(to: *mut c_char, _stats: *mut c_void, tm: *const Team, rank: u32,
                                dst: *mut c_void, dst_strides: *const isize,
                                src: *mut c_void, src_strides: *const isize,

@@ -1,5 +1,6 @@
-//! Active messages of GASNet-1. Payloads have been read when a call returns, those of `LongAsync`
-//! too.
+//! Active messages of GASNet-1.
+//!
+//! Payloads have been read when a call returns, those of `LongAsync` too.
 
 use core::ffi::{c_int, c_void};
 

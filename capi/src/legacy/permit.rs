@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::job::{Job, fatal, job};
 
-/// Whether a job uses GASNet-1. Written by `gasnet_attach`, with Release; read with Acquire, by any
-/// thread.
+/// Whether a job uses GASNet-1.
+///
+/// Written by `gasnet_attach`, with Release; read with Acquire, by any thread.
 #[derive(Debug)]
 pub(crate) struct Permit(AtomicU8);
 

@@ -1,5 +1,6 @@
-//! Put and get of GASNet-1, where the header does not do them by itself. Those that are not called
-//! bulk have read their source when they return.
+//! Put and get of GASNet-1, where the header does not do them by itself.
+//!
+//! Those that are not called bulk have read their source when they return.
 
 use core::ffi::c_void;
 

@@ -87,8 +87,9 @@ export! {
         }
     }
 
-    /// Registers handlers and attaches the segment. The last argument is of times when heaps grew
-    /// toward segments.
+    /// Registers handlers and attaches the segment.
+    ///
+    /// The last argument is of times when heaps grew toward segments.
     fn gasnet_attach(handlers: *mut HandlerEntry, count: c_int, size: usize, _min_heap_offset: usize) -> c_int {
         let Some(job) = find() else {
             return refuse(ATTACH, NOT_INIT, "called before gasnet_init");

@@ -1,5 +1,6 @@
-//! Waiting for operations of GASNet-1. A function with `try` in its name polls first, unless the
-//! name ends with `_nopoll`.
+//! Waiting for operations of GASNet-1.
+//!
+//! A function with `try` in its name polls first, unless the name ends with `_nopoll`.
 
 use core::ffi::c_int;
 

@@ -1,5 +1,6 @@
-//! Gets of values that go on after the call. Each has a place of its own for its value, until it is
-//! waited for.
+//! Gets of values that go on after the call.
+//!
+//! Each has a place of its own for its value, until it is waited for.
 
 use core::ffi::c_void;
 use std::collections::BTreeSet;
@@ -19,7 +20,9 @@ pub(crate) struct ValueGet {
     event: Event,
 }
 
-/// Handles that have not been waited for. Known in debug builds of a client alone.
+/// Handles that have not been waited for.
+///
+/// Known in debug builds of a client alone.
 #[derive(Debug, Default)]
 pub(crate) struct ValueGets(Mutex<BTreeSet<usize>>);
 

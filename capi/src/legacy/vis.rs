@@ -1,5 +1,6 @@
-//! Non-contiguous puts and gets of GASNet-1. Strides are unsigned, and the first count is the
-//! length of an element.
+//! Non-contiguous puts and gets of GASNet-1.
+//!
+//! Strides are unsigned, and the first count is the length of an element.
 
 use core::ffi::c_void;
 

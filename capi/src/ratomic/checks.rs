@@ -71,7 +71,9 @@ pub(super) fn result(
 }
 
 /// Hints that contradict each other, and arguments that members of the team do not agree on: type,
-/// operations, flags. Collective.
+/// operations, flags.
+///
+/// Collective.
 pub(super) fn creation(
     job: &Job,
     ctx: &ThreadCtx,

@@ -13,9 +13,13 @@ use crate::ratomic::checks;
 /// Target of a `gex_AD_t`: a team, a type, and the operations that are allowed on it.
 #[repr(C)]
 pub(crate) struct Domain {
-    /// The handle that the client gave. Headers use it without a call.
+    /// The handle that the client gave.
+    ///
+    /// Headers use it without a call.
     team: *const Team,
-    /// 1 if ranks of the team are those of the job. Headers use it.
+    /// 1 if ranks of the team are those of the job.
+    ///
+    /// Headers use it.
     is_world: u64,
     pub(super) dt: DataType,
     /// Bits of `gex_OP_t`.

@@ -1,4 +1,6 @@
-//! Mistakes of C. Sizes of values are always checked, the rest in debug builds.
+//! Mistakes of C.
+//!
+//! Sizes of values are always checked, the rest in debug builds.
 
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;

@@ -189,8 +189,9 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Checks it, and calls `f` with it as the engine takes it. An operation of no bytes is `None`:
-    /// its addresses mean nothing.
+    /// Checks it, and calls `f` with it as the engine takes it.
+    ///
+    /// An operation of no bytes is `None`: its addresses mean nothing.
     #[inline]
     pub(super) fn place<R>(
         &self,

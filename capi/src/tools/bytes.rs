@@ -20,7 +20,9 @@ fn zeros(bytes: &[u8]) -> usize {
 }
 
 export! {
-    /// A sum that differs for most different contents (FNV-1a). The header's `gasnett_checksum`.
+    /// A sum that differs for most different contents (FNV-1a).
+    ///
+    /// The header's `gasnett_checksum`.
     fn argonett_checksum(from: *const c_void, count: c_int) -> u64 {
         let count = usize::try_from(count).unwrap_or(0);
         // SAFETY: the header asks for `count` readable bytes.

@@ -1,5 +1,6 @@
-//! The environment, for programs that read variables of their own. The library's own are in the
-//! table of settings.
+//! The environment, for programs that read variables of their own.
+//!
+//! The library's own are in the table of settings.
 
 use core::ffi::{CStr, c_char, c_int};
 use std::ffi::{CString, OsStr};
@@ -82,8 +83,9 @@ pub(crate) fn yes_or(name: &str, otherwise: bool) -> bool {
     yes
 }
 
-/// Reads a number. With a unit, in bytes, it may have a fraction and a suffix, which replaces the
-/// unit.
+/// Reads a number.
+///
+/// With a unit, in bytes, it may have a fraction and a suffix, which replaces the unit.
 fn number(value: &str, unit: u64) -> Option<i64> {
     let (negative, digits) = match value.trim().strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -227,14 +229,18 @@ export! {
         number
     }
 
-    /// Sets a variable of this process. Not while another thread reads the environment.
+    /// Sets a variable of this process.
+    ///
+    /// Not while another thread reads the environment.
     fn argonett_setenv(name: *const c_char, value: *const c_char) {
         let value = if value.is_null() { c"".as_ptr() } else { value };
         // SAFETY: both are strings.
         set(name, |name| unsafe { libc::setenv(name, value, 1) }, "gasnett_setenv");
     }
 
-    /// Removes a variable of this process. Not while another thread reads the environment.
+    /// Removes a variable of this process.
+    ///
+    /// Not while another thread reads the environment.
     fn argonett_unsetenv(name: *const c_char) {
         // SAFETY: a string.
         set(name, |name| unsafe { libc::unsetenv(name) }, "gasnett_unsetenv");
@@ -264,8 +270,9 @@ export! {
         show(&name, &value, is_default != 0);
     }
 
-    /// Writes a number so that [`argonett_parse_int`] reads it back, cut to the buffer. Returns the
-    /// buffer.
+    /// Writes a number so that [`argonett_parse_int`] reads it back, cut to the buffer.
+    ///
+    /// Returns the buffer.
     fn argonett_format_number(value: i64, to: *mut c_char, bytes: usize, is_size: c_int) -> *mut c_char {
         if to.is_null() || bytes == 0 {
             return to;
@@ -280,7 +287,9 @@ export! {
         to
     }
 
-    /// Reads a number, in bytes if `unit` is not 0. A text that is none ends the program.
+    /// Reads a number, in bytes if `unit` is not 0.
+    ///
+    /// A text that is none ends the program.
     fn argonett_parse_int(value: *const c_char, unit: u64) -> i64 {
         // SAFETY: a string or null, as the header says.
         let value = unsafe { text(value) };

@@ -1,5 +1,6 @@
-//! Fatal errors, backtraces, stopping for a debugger. The code that prints and that waits is in
-//! `argonet_boot`.
+//! Fatal errors, backtraces, stopping for a debugger.
+//!
+//! The code that prints and that waits is in `argonet_boot`.
 
 use core::arch::global_asm;
 use core::ffi::{c_char, c_int};
@@ -150,6 +151,7 @@ pub(crate) fn warn(what: &str) {
 }
 
 /// Prints what is wrong, stops for a debugger and prints a backtrace as the user wants, and aborts.
+///
 /// A job ends with that.
 pub(crate) fn fatal(at: &str, what: &str) -> ! {
     let who = crate::job::rank().map_or_else(
@@ -187,7 +189,9 @@ unsafe fn place(function: *const c_char, file: *const c_char, line: c_int) -> St
 }
 
 export! {
-    /// Ends the program with a message. Without a file the message names the function alone.
+    /// Ends the program with a message.
+    ///
+    /// Without a file the message names the function alone.
     fn argonett_fatal(function: *const c_char, file: *const c_char, line: c_int, message: *const c_char) {
         // SAFETY: strings or null, as the header says.
         let (place, message) = unsafe { (place(function, file, line), text(message)) };
@@ -222,8 +226,9 @@ export! {
         freeze_on_error();
     }
 
-    /// Finds the mechanisms for backtraces by the environment as it is now. The program's name is
-    /// not needed.
+    /// Finds the mechanisms for backtraces by the environment as it is now.
+    ///
+    /// The program's name is not needed.
     fn argonett_backtrace_init(_program: *const c_char) {
         state::keep_mechanisms(choose());
     }

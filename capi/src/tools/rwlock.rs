@@ -7,7 +7,9 @@ use crate::export::{CType, export};
 use crate::tools::errors::fatal;
 use crate::tools::state::with_held;
 
-/// `gasnett_rwlock_t`. All zeros is `PTHREAD_RWLOCK_INITIALIZER`.
+/// `gasnett_rwlock_t`.
+///
+/// All zeros is `PTHREAD_RWLOCK_INITIALIZER`.
 #[repr(C)]
 pub(crate) struct RwLock([u64; 8]);
 
@@ -105,8 +107,9 @@ export! {
         }
     }
 
-    /// How this thread holds it: not (0), for reading (1), for writing (2). Knows checked locks
-    /// only.
+    /// How this thread holds it: not (0), for reading (1), for writing (2).
+    ///
+    /// Knows checked locks only.
     fn argonett_rwlock_held(lock: *mut RwLock) -> c_int {
         held(lock)
     }

@@ -16,8 +16,9 @@ use crate::tools::trace::{Callback, Line};
 #[unsafe(no_mangle)]
 static argonett_version_1: c_char = 1;
 
-/// The function that fatal errors call for a backtrace; C programs may store another. Any thread
-/// reads it.
+/// The function that fatal errors call for a backtrace; C programs may store another.
+///
+/// Any thread reads it.
 #[unsafe(no_mangle)]
 static gasnett_print_backtrace_ifenabled: AtomicPtr<()> =
     AtomicPtr::new(errors::print_if_enabled as *mut ());
@@ -33,8 +34,9 @@ pub(crate) fn backtrace_function() -> extern "C" fn(c_int) -> c_int {
     unsafe { std::mem::transmute::<*mut (), extern "C" fn(c_int) -> c_int>(stored) }
 }
 
-/// The mechanisms that `gasnett_backtrace_init` has found; null before. Stored whole and never
-/// changed.
+/// The mechanisms that `gasnett_backtrace_init` has found; null before.
+///
+/// Stored whole and never changed.
 static MECHANISMS: AtomicPtr<Vec<Mechanism>> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Keeps `chosen` for the rest of the process, as signal handlers may be reading what was before.

@@ -63,8 +63,9 @@ export! {
         cpu_count()
     }
 
-    /// The bytes of memory of this host. If that is unknown, ends the program where
-    /// `fatal_if_unknown`, else 0.
+    /// The bytes of memory of this host.
+    ///
+    /// If that is unknown, ends the program where `fatal_if_unknown`, else 0.
     fn argonett_physical_memory(fatal_if_unknown: c_int) -> u64 {
         // SAFETY: takes numbers.
         let (pages, bytes) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };

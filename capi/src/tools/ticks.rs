@@ -25,8 +25,10 @@ const SETTINGS: [&str; 4] = [
     "GASNET_TSC_RATE_HARD_TOLERANCE",
     "GASNET_TSC_VERBOSE",
 ];
-/// No preset tolerance is less. So where the user sets nothing there is nothing to look up, which
-/// would cost as much as the rest.
+/// No preset tolerance is less.
+///
+/// So where the user sets nothing there is nothing to look up, which would cost as much as the
+/// rest.
 const SURELY_WITHIN: f64 = 1e-4;
 /// How often the two are read together; the pair that was read fastest counts.
 const READINGS: u32 = 16;
@@ -99,8 +101,10 @@ fn measured(from: Reading, to: Reading, apart_ns: u64) -> Option<Measured> {
     })
 }
 
-/// The rate since the process began, or as the processor describes it. Only in the first
-/// millisecond of a process whose processor says nothing does this wait for the end of that.
+/// The rate since the process began, or as the processor describes it.
+///
+/// Only in the first millisecond of a process whose processor says nothing does this wait for the
+/// end of that.
 fn measure(begin: Reading) -> Measured {
     let described = || {
         let rate = cpu::described_tick_rate()? as f64;
@@ -117,8 +121,9 @@ fn measure(begin: Reading) -> Measured {
     })
 }
 
-/// The rate as the kernel describes the first processor. Where it gives none, the user's choice
-/// cannot be kept.
+/// The rate as the kernel describes the first processor.
+///
+/// Where it gives none, the user's choice cannot be kept.
 fn described() -> f64 {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("cpu MHz"));
@@ -191,9 +196,10 @@ impl Rate {
         }
     }
 
-    /// From readings that are near each other: the most ticks a second that they allow. So an
-    /// interval comes out shorter than by the rate that is found later, never longer, and time that
-    /// grows does not go back when that is found.
+    /// From readings that are near each other: the most ticks a second that they allow.
+    ///
+    /// So an interval comes out shorter than by the rate that is found later, never longer, and
+    /// time that grows does not go back when that is found.
     fn coarse(measured: Measured) -> Self {
         Self::of(measured.rate * (1.0 + measured.within))
     }
@@ -237,8 +243,10 @@ fn early_rate(ticks: u64) -> &'static Rate {
 }
 
 export! {
-    /// The nanoseconds that so many ticks take. A call in the first millisecond of the process may
-    /// take a rate that is some thousandths too high.
+    /// The nanoseconds that so many ticks take.
+    ///
+    /// A call in the first millisecond of the process may take a rate that is some thousandths too
+    /// high.
     fn argonett_ticks_to_ns(ticks: u64) -> u64 {
         rate_for(ticks).ns(ticks)
     }

@@ -61,8 +61,9 @@ export! {
         }
     }
 
-    /// The letters that are traced or counted; none where that is off. Good until this thread asks
-    /// again.
+    /// The letters that are traced or counted; none where that is off.
+    ///
+    /// Good until this thread asks again.
     fn argonett_trace_mask(statistics: c_int) -> *const c_char {
         let letters = argonet_trace::letters(which(statistics));
         state::keep_letters(letters.map(|letters| letters.to_string()).unwrap_or_default())
@@ -95,8 +96,9 @@ export! {
         argonet_trace::set_local(local != 0);
     }
 
-    /// Where the thread is in the client's source. The file is a string that stays, or null for the
-    /// same.
+    /// Where the thread is in the client's source.
+    ///
+    /// The file is a string that stays, or null for the same.
     fn argonett_trace_set_source(file: *const c_char, line: u32) {
         // SAFETY: as the header asks.
         unsafe { argonet_trace::set_source(file, line) };

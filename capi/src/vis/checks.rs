@@ -1,5 +1,6 @@
-//! Mistakes of C that debug builds look for. Totals, and ranges outside of segments, are found in
-//! all builds.
+//! Mistakes of C that debug builds look for.
+//!
+//! Totals, and ranges outside of segments, are found in all builds.
 
 use argonet_engine::{Direction, Piece, Pieces, Shape, VisTransfer};
 

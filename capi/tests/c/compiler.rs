@@ -1,4 +1,6 @@
-//! C and C++ compilers, and a place for their output. The test `layout` uses this file too.
+//! C and C++ compilers, and a place for their output.
+//!
+//! The test `layout` uses this file too.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -69,8 +71,9 @@ impl Compiler {
         self.speaks(false) && self.speaks(true)
     }
 
-    /// Whether its program for C, or for C++, is there. The system's for C is, as Rust links with
-    /// it.
+    /// Whether its program for C, or for C++, is there.
+    ///
+    /// The system's for C is, as Rust links with it.
     pub(crate) fn speaks(self, cpp: bool) -> bool {
         static FOUND: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
         let name = if cpp { self.cpp } else { self.c };

@@ -1,5 +1,6 @@
 //! `early.c` as a job, for each conduit that a program can be linked for: questions before the
 //! start, codes that calls return, names of clients, indices that do not exist, waits in handlers.
+//!
 //! All with one library.
 
 use std::path::PathBuf;
@@ -50,7 +51,9 @@ pub(crate) fn trials() -> Vec<Trial> {
     trials
 }
 
-/// The program, linked for a conduit. Its environment says which one it runs over.
+/// The program, linked for a conduit.
+///
+/// Its environment says which one it runs over.
 fn program(place: &Workplace, mode: &[&str], conduit: &str) -> Result<PathBuf, String> {
     let conduit = format!("-DARGONET_CONDUIT_{conduit}=1");
     let options = [mode, &[&conduit, "-DARGONET_CONDUIT_WORD=\"smp\""]].concat();

@@ -32,7 +32,9 @@ pub(crate) enum Library {
 }
 
 impl Library {
-    /// Arguments of the linker. The libraries are built with the test program and lie beside it.
+    /// Arguments of the linker.
+    ///
+    /// The libraries are built with the test program and lie beside it.
     pub(crate) fn words(self) -> Vec<String> {
         let program = std::env::current_exe().unwrap_or_default();
         let directory = program.parent().unwrap_or(Path::new(".")).display();

@@ -60,7 +60,9 @@ const UNITS: &[&[&str]] = &[
     &["gasnet_coll.h", "gasnet.h", "gasnet_tools.h"],
 ];
 
-/// Modes of a client. Debug code that is optimized is refused.
+/// Modes of a client.
+///
+/// Debug code that is optimized is refused.
 const MODES: [&[&str]; 6] = [
     &["-DGASNET_SEQ"],
     &["-DGASNET_PARSYNC=1", "-D_GNU_SOURCE", "-O2"],
@@ -267,8 +269,10 @@ int busy = EBUSY;
 }
 
 /// Realm and Legion keep compilers from warning of functions that they do not use by taking their
-/// addresses, at file scope. So the functions are there by the reference's names, whichever header
-/// brings them, and neither is reported as unused where no code takes them.
+/// addresses, at file scope.
+///
+/// So the functions are there by the reference's names, whichever header brings them, and neither
+/// is reported as unused where no code takes them.
 fn taken_addresses() -> Result<(), Failed> {
     const TAKEN: &str = "\
 static const void *argonet_taken1 __attribute__((unused)) = (void *)_gasneti_threadkey_init;

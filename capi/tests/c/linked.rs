@@ -132,7 +132,9 @@ fn every_name() -> Result<(), Failed> {
     runs_well(&program, Path::new(""))
 }
 
-/// Idents and the beginnings of what they say. Those of devices are there only with these.
+/// Idents and the beginnings of what they say.
+///
+/// Those of devices are there only with these.
 const IDENTS: [(&str, &str); 23] = [
     ("EXAPIVersion", "0.19 $"),
     ("APIVersion", "1 $"),

@@ -1,6 +1,7 @@
 //! The headers from C's side: they compile in every language and mode and say the same as the
-//! library, and `gasnet_tools.h` does what it says in programs that never start a job. The programs
-//! are in `programs/`.
+//! library, and `gasnet_tools.h` does what it says in programs that never start a job.
+//!
+//! The programs are in `programs/`.
 
 mod compiler;
 mod drift;

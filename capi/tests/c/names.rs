@@ -37,8 +37,9 @@ pub(crate) const LISTS: [List; 2] = [
     },
 ];
 
-/// Code before the names. Types are the same if the compiler says so, but for qualifiers of the
-/// whole.
+/// Code before the names.
+///
+/// Types are the same if the compiler says so, but for qualifiers of the whole.
 const BEFORE: &str = "\
 #ifdef __cplusplus
 #include <type_traits>

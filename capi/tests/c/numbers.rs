@@ -9,7 +9,9 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::compiler::{Compiler, Dialect, Workplace};
 
-/// Options of a client for its mode. Debug code is not optimized.
+/// Options of a client for its mode.
+///
+/// Debug code is not optimized.
 const MODES: [&[&str]; 6] = [
     &["-DGASNET_SEQ"],
     &["-DGASNET_PARSYNC", "-D_REENTRANT"],

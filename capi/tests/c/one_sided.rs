@@ -76,9 +76,11 @@ const FUNCTIONS: [(&str, &str); 18] = [
 ];
 
 /// From the first instruction up to the access: today's number and one more, for compilers that
-/// come. Those of GASNet-1 find the team by themselves: that is one load, and one more with
-/// compilers that look the variable's address up in a table. Domains lead to the team by one load,
-/// and some compilers prepare the call, of eight arguments, before they look.
+/// come.
+///
+/// Those of GASNet-1 find the team by themselves: that is one load, and one more with compilers
+/// that look the variable's address up in a table. Domains lead to the team by one load, and some
+/// compilers prepare the call, of eight arguments, before they look.
 fn most_instructions(file: &str) -> usize {
     match file {
         "near_path_legacy" => 10,

@@ -8,8 +8,9 @@ use libtest_mimic::{Failed, Trial};
 use crate::compiler::{Compiler, Dialect, Workplace};
 use crate::files::{Library, source};
 
-/// How programs are built. With all of them every function is called through both libraries,
-/// checked and not.
+/// How programs are built.
+///
+/// With all of them every function is called through both libraries, checked and not.
 const WAYS: [(&str, Compiler, Dialect, Library, &[&str]); 4] = [
     (
         "static",
@@ -77,7 +78,9 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// The first conversion of ticks returns soon: a measuring program would take a wait in it for a
-/// stall of its rank. A loaded machine delays some processes, so the least time of several counts.
+/// stall of its rank.
+///
+/// A loaded machine delays some processes, so the least time of several counts.
 fn first_ticks() -> Result<(), Failed> {
     const PROCESSES: usize = 20;
     const MOST_NS: u64 = 50_000;

@@ -1,6 +1,7 @@
-//! Choice of the combinations of a program, a way to build it and a number of ranks. All of them
-//! take long, so that usually some are, in which all ways and all numbers occur as often; other
-//! ones with another base.
+//! Choice of the combinations of a program, a way to build it and a number of ranks.
+//!
+//! All of them take long, so that usually some are, in which all ways and all numbers occur as
+//! often; other ones with another base.
 
 use std::collections::BTreeSet;
 

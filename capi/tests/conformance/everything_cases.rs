@@ -4,8 +4,9 @@ use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};
 use crate::cases::Case;
 
-/// In `GASNET_SEGMENT_EVERYTHING`. Without copies by the kernel the sender's own memory is its own
-/// to get right.
+/// In `GASNET_SEGMENT_EVERYTHING`.
+///
+/// Without copies by the kernel the sender's own memory is its own to get right.
 pub(crate) const EVERYTHING: [Case; 30] = [
     (
         "put-nowhere",

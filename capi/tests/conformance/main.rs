@@ -1,5 +1,7 @@
 //! GASNet-EX from C's side: programs written from the specification, in `tests/c/`, each run with
-//! several numbers of ranks. README.md beside them says what each one is about.
+//! several numbers of ranks.
+//!
+//! README.md beside them says what each one is about.
 
 mod bad;
 mod building;

@@ -197,8 +197,9 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Runs a program as a job of so many ranks, for at most so many seconds. A process of the job
-    /// that outlives it is an error.
+    /// Runs a program as a job of so many ranks, for at most so many seconds.
+    ///
+    /// A process of the job that outlives it is an error.
     pub(crate) fn new(
         program: &Program,
         ranks: u32,
@@ -291,8 +292,10 @@ impl Run {
     }
 }
 
-/// How long the ends of jobs may take, in seconds. Ranks that are asked to end have a quarter of it
-/// to write their output in, also on a machine where processes wait a second for a processor.
+/// How long the ends of jobs may take, in seconds.
+///
+/// Ranks that are asked to end have a quarter of it to write their output in, also on a machine
+/// where processes wait a second for a processor.
 const EXIT_TIMEOUT_S: &str = "6";
 
 /// How many ranks a program forks that no launcher starts as ranks.
@@ -306,8 +309,10 @@ static RUNS: AtomicU64 = AtomicU64::new(0);
 /// How long processes may take to be gone after the first one.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// Processes of a run that are there still. They get a moment to be gone: a job's other ranks and
-/// its guardian end when they learn that rank 0 has.
+/// Processes of a run that are there still.
+///
+/// They get a moment to be gone: a job's other ranks and its guardian end when they learn that rank
+/// 0 has.
 fn left_over(mark: &str) -> Vec<PathBuf> {
     let end = Instant::now() + LEAVING;
     loop {

@@ -263,7 +263,9 @@ pub(super) fn files(seen: &[Seen], size: u32, neighbors: u32, connections: u64) 
     findings
 }
 
-/// Memory that may be locked. Reported, since other conduits want it; this one locks none.
+/// Memory that may be locked.
+///
+/// Reported, since other conduits want it; this one locks none.
 pub(super) fn memory(seen: &[Seen]) -> Option<Finding> {
     let host = seen
         .iter()

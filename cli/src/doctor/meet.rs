@@ -73,8 +73,9 @@ pub(super) fn limit(hosts: usize, doors: usize, wait: Duration) -> Duration {
     wait * 6 * 8 * rounds + Duration::from_secs(10)
 }
 
-/// Connects to every address of all others. The attempts at one rank come one after the other, as
-/// each of them ends the one before.
+/// Connects to every address of all others.
+///
+/// The attempts at one rank come one after the other, as each of them ends the one before.
 pub(super) fn meet(key: &JobKey, me: JobRank, meeting: &Meeting) -> Vec<Probe> {
     let doors = meeting.others.iter();
     let doors: Vec<(&str, &Door)> = doors

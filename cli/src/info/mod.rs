@@ -1,4 +1,6 @@
-//! `argonet info`: facts about argonet, this host and live jobs. One file for each topic.
+//! `argonet info`: facts about argonet, this host and live jobs.
+//!
+//! One file for each topic.
 
 use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};

@@ -47,8 +47,9 @@ pub(crate) fn reduce_all_long(pair: &Pair<'_>, load: Load) -> Result<Duration> {
 const BLOCK: usize = 1024;
 
 /// The same by loops that are written for it, with the least traffic: each rank gives the others
-/// the parts that they combine, combines its own, and takes the parts that they have combined. Our
-/// barriers, which cost nearly nothing beside, keep them in step.
+/// the parts that they combine, combines its own, and takes the parts that they have combined.
+///
+/// Our barriers, which cost nearly nothing beside, keep them in step.
 pub(crate) fn reduce_by_hand(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     let count = load.bytes / size_of::<f64>();
     let mut values = vec![1.0f64; count];

@@ -276,7 +276,9 @@ impl Perf {
     }
 }
 
-/// Measures the operations between the ranks of a job, each on a core, in turn. Collective.
+/// Measures the operations between the ranks of a job, each on a core, in turn.
+///
+/// Collective.
 fn measure_ranks(
     world: &World,
     over: Over,
@@ -294,8 +296,9 @@ fn measure_ranks(
         .collect()
 }
 
-/// Ends a rank of a job that cannot go on. The others are still measuring: they are not to be
-/// waited for, but ended.
+/// Ends a rank of a job that cannot go on.
+///
+/// The others are still measuring: they are not to be waited for, but ended.
 fn give_up(error: &PerfError) -> ! {
     eprintln!("argonet perf: {error}");
     std::process::exit(1)

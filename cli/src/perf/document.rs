@@ -1,5 +1,7 @@
-//! The report for programs: JSON with a schema that stays. New fields may come; those that are here
-//! keep their names, types and meaning for as long as [`SCHEMA`] is the same.
+//! The report for programs: JSON with a schema that stays.
+//!
+//! New fields may come; those that are here keep their names, types and meaning for as long as
+//! [`SCHEMA`] is the same.
 
 use super::jobs::Fact;
 use super::machine::Machine;
@@ -35,7 +37,9 @@ pub(crate) struct Document {
     pub(crate) jobs: Vec<JobRecord>,
 }
 
-/// A metric. Figures are in its unit; ratios are of times, for any unit: less is better.
+/// A metric.
+///
+/// Figures are in its unit; ratios are of times, for any unit: less is better.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct MetricRecord {
     pub(crate) name: String,

@@ -18,7 +18,9 @@ use std::time::Instant;
 /// Bytes of a segment.
 const SEGMENT: u64 = 64 << 10;
 
-/// Operations with a handle at once. There are none: this conduit completes at injection.
+/// Operations with a handle at once.
+///
+/// There are none: this conduit completes at injection.
 const OPERATIONS: u32 = 64;
 
 /// Identity of an engine that no launcher started.

@@ -64,7 +64,9 @@ impl Kind {
     }
 }
 
-/// The job that a fact comes from. Two facts of one source come from the same jobs.
+/// The job that a fact comes from.
+///
+/// Two facts of one source come from the same jobs.
 #[derive(Clone, Copy)]
 enum Source {
     /// Ranks that start, meet and leave: the job's time.
@@ -126,7 +128,9 @@ pub(crate) struct Effort {
     pub(crate) messages: u64,
 }
 
-/// Measures the wanted figures. This process starts jobs for it, and so must not be a rank yet.
+/// Measures the wanted figures.
+///
+/// This process starts jobs for it, and so must not be a rank yet.
 pub(crate) fn measure(
     wants: impl Fn(&str) -> bool,
     over: Over,

@@ -23,8 +23,10 @@ use std::time::{Duration, Instant};
 /// Bytes of the mock ring; the library's rings have as many.
 pub(super) const RING: usize = 256 << 10;
 
-/// Lines that the ping-pong goes round. The speed of a line depends on its place in the processor's
-/// caches, and the library's rings lie on many: with one line alone the limit would be luck.
+/// Lines that the ping-pong goes round.
+///
+/// The speed of a line depends on its place in the processor's caches, and the library's rings lie
+/// on many: with one line alone the limit would be luck.
 const PINGS: u64 = 128;
 
 /// Bytes from one of them to the next: processors fetch lines in pairs.
@@ -96,8 +98,10 @@ impl Shared {
     }
 }
 
-/// Waits busily. A rank whose core another thread wants lets go of it now and then; on a core of
-/// one's own that happens in no wait that counts.
+/// Waits busily.
+///
+/// A rank whose core another thread wants lets go of it now and then; on a core of one's own that
+/// happens in no wait that counts.
 #[inline(always)]
 pub(super) fn spin_until(ready: impl Fn() -> bool) {
     let mut looks = 0u32;

@@ -1,4 +1,6 @@
-//! Our side: put, get and atomic operations. Rank 0 works on the memory of rank 1, which waits.
+//! Our side: put, get and atomic operations.
+//!
+//! Rank 0 works on the memory of rank 1, which waits.
 
 use super::metric::Load;
 use super::pair::{LARGEST, Pair};

@@ -90,8 +90,9 @@ pub(super) fn run(ranks: u32, messages: u64) -> io::Result<Mesh> {
     })
 }
 
-/// A rank of such a job. Rank 0 prints the largest figures of all, and all leave when its standard
-/// input ends.
+/// A rank of such a job.
+///
+/// Rank 0 prints the largest figures of all, and all leave when its standard input ends.
 pub(crate) fn rank(messages: u64) -> Result<()> {
     let taken = Arc::new(AtomicU64::new(0));
     let mut builder = World::builder().segment_bytes(4096);

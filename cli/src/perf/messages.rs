@@ -7,7 +7,9 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Requests that this rank has handled in the current chunk. One thread runs all handlers.
+/// Requests that this rank has handled in the current chunk.
+///
+/// One thread runs all handlers.
 static REQUESTS: AtomicU64 = AtomicU64::new(0);
 
 /// Replies that this rank has handled in the current chunk.

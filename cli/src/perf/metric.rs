@@ -13,11 +13,14 @@ pub(crate) struct Load {
     pub(crate) bytes: usize,
 }
 
-/// One side of a metric: does one chunk. All ranks call it at the same time; the time that rank 0
-/// returns counts.
+/// One side of a metric: does one chunk.
+///
+/// All ranks call it at the same time; the time that rank 0 returns counts.
 pub(crate) type Side = fn(&Pair<'_>, Load) -> argonet::Result<Duration>;
 
-/// Unit in which a figure is printed. Chunks are compared by time in any unit.
+/// Unit in which a figure is printed.
+///
+/// Chunks are compared by time in any unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Unit {
     /// Nanoseconds an operation.

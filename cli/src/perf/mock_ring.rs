@@ -16,8 +16,10 @@ use std::time::{Duration, Instant};
 const HEADER: usize = 16;
 
 /// The mock ring: slots of one size, each with a header of 16 bytes, four to a line where there is
-/// no payload. The first word of a slot is the number of its message and is stored last, with
-/// release; the reader stores how far it has read when it has read a quarter.
+/// no payload.
+///
+/// The first word of a slot is the number of its message and is stored last, with release; the
+/// reader stores how far it has read when it has read a quarter.
 struct MockRing<'p> {
     memory: Shared,
     slot: usize,
@@ -137,10 +139,11 @@ impl<'p> MockRing<'p> {
     }
 }
 
-/// Time that a reader which has caught up in a flood leaves the ring alone. Without it the reader
-/// sits on the writer's line, which then changes hands with every message. Longer ones bring
-/// nothing more, and the library cannot take its time so: a rank that waits for a single message
-/// would wait for that too.
+/// Time that a reader which has caught up in a flood leaves the ring alone.
+///
+/// Without it the reader sits on the writer's line, which then changes hands with every message.
+/// Longer ones bring nothing more, and the library cannot take its time so: a rank that waits for a
+/// single message would wait for that too.
 const REST_TICKS: u64 = 10 * cpu::SHORT_PAUSE_TICKS;
 
 fn rest() {

@@ -21,7 +21,9 @@ pub(crate) struct Modes {
 }
 
 impl Modes {
-    /// Makes engines on memory that rank 0 takes, whose files rank 1 opens. Collective.
+    /// Makes engines on memory that rank 0 takes, whose files rank 1 opens.
+    ///
+    /// Collective.
     pub(crate) fn new(world: &World) -> Result<Self> {
         let station = |mode| station(world, mode);
         let (seq, par) = (station(ThreadMode::Seq)?, station(ThreadMode::Par)?);

@@ -42,7 +42,9 @@ impl Over {
     }
 
     /// Starts this program anew where its environment says otherwise: the jobs that it starts, and
-    /// becomes, take their settings from there. Returns if there is nothing to change.
+    /// becomes, take their settings from there.
+    ///
+    /// Returns if there is nothing to change.
     pub(crate) fn enter(self) -> io::Result<()> {
         let is_set = |(name, value): &(&str, &str)| {
             let set = std::env::var_os(name);

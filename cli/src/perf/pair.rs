@@ -40,7 +40,9 @@ pub(crate) struct Pair<'w> {
 }
 
 impl<'w> Pair<'w> {
-    /// Takes memory on all ranks. Collective.
+    /// Takes memory on all ranks.
+    ///
+    /// Collective.
     pub(crate) fn new(world: &'w World, over: Over) -> Result<Self> {
         let memory = SharedArray::alloc(world, (Shared::FRONT + LARGEST) / 8)?;
         let len = memory.len() * 8;
@@ -96,7 +98,9 @@ impl<'w> Pair<'w> {
         self.raw[rank]
     }
 
-    /// Engines of both thread modes. Collective the first time.
+    /// Engines of both thread modes.
+    ///
+    /// Collective the first time.
     pub(crate) fn modes(&self) -> Result<&Modes> {
         if self.modes.get().is_none() {
             let _ = self.modes.set(Modes::new(self.world)?);
@@ -104,7 +108,9 @@ impl<'w> Pair<'w> {
         Ok(self.modes.get().expect("set above"))
     }
 
-    /// Connections for the raw side. Collective the first time.
+    /// Connections for the raw side.
+    ///
+    /// Collective the first time.
     pub(crate) fn sockets(&self) -> Result<&Sockets> {
         if self.sockets.get().is_none() {
             let _ = self.sockets.set(Sockets::new(self.world)?);
@@ -126,7 +132,9 @@ impl<'w> Pair<'w> {
     }
 
     /// Measures `chunks` chunks of ours and of the limit in turn, after one of each that does not
-    /// count. Nanoseconds an operation, chunk by chunk. Collective.
+    /// count.
+    ///
+    /// Nanoseconds an operation, chunk by chunk. Collective.
     pub(crate) fn measure(&self, metric: &Metric, chunks: usize) -> Result<Chunks> {
         let load = Load {
             count: metric.count,

@@ -42,8 +42,10 @@ impl Measured {
         (beyond(ours) + beyond(limit)) as f64 / (ours.len() + limit.len()) as f64
     }
 
-    /// Whether the goal is reached; nothing where there is none. A stream, a flow of operations
-    /// without a wait for a single one, needs it by its best chunk too.
+    /// Whether the goal is reached; nothing where there is none.
+    ///
+    /// A stream, a flow of operations without a wait for a single one, needs it by its best chunk
+    /// too.
     pub(crate) fn holds(&self) -> Option<bool> {
         let stream = self.subject.unit == Unit::Gigabytes;
         match (self.subject.goal, &self.comparison) {

@@ -1,4 +1,5 @@
 //! The raw side over a network: the cost of the same work by sockets, without the library.
+//!
 //! Ranks 0 and 1 have two connections on the loopback interface, and wait busily.
 
 use super::metric::Load;
@@ -40,7 +41,9 @@ fn failed(world: &World, cause: &io::Error) -> argonet::Error {
 }
 
 impl Sockets {
-    /// Connects them. Collective.
+    /// Connects them.
+    ///
+    /// Collective.
     pub(crate) fn new(world: &World) -> Result<Self> {
         let listener = match world.rank() {
             Rank(0) => {

@@ -1,6 +1,7 @@
 //! Several threads of a process against one: each has an endpoint (an engine in PAR mode) and a
-//! core of its own, and sends short messages to itself. State that two endpoints share shows as
-//! time.
+//! core of its own, and sends short messages to itself.
+//!
+//! State that two endpoints share shows as time.
 
 use super::engines::{Memory, Station};
 use super::error::PerfError;

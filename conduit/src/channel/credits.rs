@@ -12,7 +12,9 @@ pub(crate) const CREDIT_BYTES: usize = 256;
 const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
 
 /// Credits: how much of a rank's receive space each peer may use, 256 bytes a credit, the same on
-/// all ranks of a job. ADR 0025 has the reasons, docs/flow-control.md the machine.
+/// all ranks of a job.
+///
+/// ADR 0025 has the reasons, docs/flow-control.md the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChannelCredits {
     /// Whether credits move to the peers that want them.

@@ -25,8 +25,9 @@ use stream::{Next, ReceiveStream};
 const LONGEST_BYTES: usize = 1 << 30;
 
 /// How many whole frames the bytes of a stream hold, from its beginning on, if payloads go nowhere
-/// and at most `read_bytes` (at least 1) are read at a time. For fuzzing and tests: everything that
-/// a peer sends goes through the same code first.
+/// and at most `read_bytes` (at least 1) are read at a time.
+///
+/// For fuzzing and tests: everything that a peer sends goes through the same code first.
 ///
 /// # Errors
 /// The frame cannot be used.

@@ -87,8 +87,9 @@ impl Operations {
             + self.free.capacity() * size_of::<u32>()
     }
 
-    /// Whether one that goes in several frames may begin. Those of a single frame do not wait for
-    /// it.
+    /// Whether one that goes in several frames may begin.
+    ///
+    /// Those of a single frame do not wait for it.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.transfer.is_none()

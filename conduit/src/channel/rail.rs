@@ -51,8 +51,9 @@ impl RailId {
     }
 }
 
-/// One way to a peer, which carries bytes in order. Clones are the same rail. Both directions may
-/// be used at once, each by one thread at a time.
+/// One way to a peer, which carries bytes in order.
+///
+/// Clones are the same rail. Both directions may be used at once, each by one thread at a time.
 ///
 /// # Safety
 /// [`write`](Self::write) and [`read`](Self::read) return at most the length of all pieces, and
@@ -69,7 +70,9 @@ pub unsafe trait Rail: Clone + Send + Sync + 'static {
     /// the reason of its end.
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize>;
 
-    /// Reads the bytes that are there; how much. 0 is the end of the rail.
+    /// Reads the bytes that are there; how much.
+    ///
+    /// 0 is the end of the rail.
     ///
     /// # Safety
     /// All pieces can be written.
@@ -78,11 +81,13 @@ pub unsafe trait Rail: Clone + Send + Sync + 'static {
     /// As [`write`](Self::write).
     unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize>;
 
-    /// Ends it for both peers: the next read finds the end. A channel that finds the end asks for
-    /// another rail.
+    /// Ends it for both peers: the next read finds the end.
+    ///
+    /// A channel that finds the end asks for another rail.
     fn shut(&self);
 
     /// Bytes that were written and that the peer's host has not acknowledged, where that is known.
+    ///
     /// Striping goes by it.
     fn queued(&self) -> u64 {
         0
@@ -103,8 +108,9 @@ pub struct Vital {
     pub silent_ns: u64,
 }
 
-/// A rail whose peer has proved who it is, and over which no frame has passed. The channel
-/// [shuts](Rail::shut) one that it does not use.
+/// A rail whose peer has proved who it is, and over which no frame has passed.
+///
+/// The channel [shuts](Rail::shut) one that it does not use.
 #[derive(Debug)]
 pub struct NewRail<R> {
     /// Which it is.
@@ -115,7 +121,9 @@ pub struct NewRail<R> {
     /// that was seen is of the past.
     pub incarnation: u64,
     /// Up to which byte the peer says that it has taken this rank's stream, at or after the time at
-    /// which the rail was made. 0 on a first rail, and on those that carry payloads.
+    /// which the rail was made.
+    ///
+    /// 0 on a first rail, and on those that carry payloads.
     pub received: u64,
 }
 
@@ -124,7 +132,9 @@ pub struct NewRail<R> {
 pub enum Made<R> {
     /// A rail, asked for or accepted.
     Rail(NewRail<R>),
-    /// There will be none: why. A job goes on without those after the first.
+    /// There will be none: why.
+    ///
+    /// A job goes on without those after the first.
     Unreachable(RailId, AmError),
 }
 
@@ -197,9 +207,10 @@ impl Default for Ready {
     }
 }
 
-/// The rails of one kind that a rank has: makes them, and says which have something. All calls but
-/// [`sleep`](Self::sleep) and [`Server::wait`] return at once; any thread may call. The channel
-/// passes over ids that are of no rank or of no rail.
+/// The rails of one kind that a rank has: makes them, and says which have something.
+///
+/// All calls but [`sleep`](Self::sleep) and [`Server::wait`] return at once; any thread may call.
+/// The channel passes over ids that are of no rank or of no rail.
 pub trait Rails: Send + Sync + 'static {
     /// One of them.
     type Rail: Rail;
@@ -213,14 +224,16 @@ pub trait Rails: Send + Sync + 'static {
     }
 
     /// Asks for a rail to another rank: the first, a further one (below
-    /// [`ChannelSizes::rails`](super::ChannelSizes::rails)), or another after it was lost. To ask
-    /// again changes nothing.
+    /// [`ChannelSizes::rails`](super::ChannelSizes::rails)), or another after it was lost.
+    ///
+    /// To ask again changes nothing.
     fn want(&self, id: RailId);
 
     /// Takes a rail that was made since. `received` says up to which byte this rank has taken a
-    /// peer's stream; the peer learns that when the rail is made. The rail before it need not end
-    /// first: bytes taken from it meanwhile are passed over when they come again, and it is not
-    /// read any more once the next is here.
+    /// peer's stream; the peer learns that when the rail is made.
+    ///
+    /// The rail before it need not end first: bytes taken from it meanwhile are passed over when
+    /// they come again, and it is not read any more once the next is here.
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<Self::Rail>>;
 
     /// The channel uses a rail from now on: [`ready`](Self::ready) finds it, and a thread that is
@@ -230,8 +243,9 @@ pub trait Rails: Send + Sync + 'static {
     /// It cannot be used, as if it had been lost at once.
     fn open(&self, id: RailId, rail: &Self::Rail) -> io::Result<()>;
 
-    /// The channel has given up a rail: ends it, and does not find it any more. A channel that is
-    /// dropped drops its rails instead.
+    /// The channel has given up a rail: ends it, and does not find it any more.
+    ///
+    /// A channel that is dropped drops its rails instead.
     fn close(&self, id: RailId, rail: &Self::Rail);
 
     /// Begins a poll. `alone`: there is one rail at most.
@@ -246,8 +260,9 @@ pub trait Rails: Send + Sync + 'static {
         let _ = (peer, rail, asleep);
     }
 
-    /// Which have something to read now. Where there are more than [`Ready::ROOM`], each has its
-    /// turn.
+    /// Which have something to read now.
+    ///
+    /// Where there are more than [`Ready::ROOM`], each has its turn.
     fn ready(&self, found: &mut Ready);
 
     /// Whether any rail has something to read, or was made; if so, the next poll asks for all.
@@ -261,7 +276,9 @@ pub trait Rails: Send + Sync + 'static {
     fn wait_for_room(&self, id: RailId, rail: &Self::Rail, waits: bool);
 
     /// Sleeps until a rail has something, one was made, [`wake`](Self::wake) is called, or the time
-    /// is over. The next poll asks for all.
+    /// is over.
+    ///
+    /// The next poll asks for all.
     fn sleep(&self, timeout: Option<Duration>);
 
     /// Ends the sleep of a thread, or the next one.
@@ -270,9 +287,10 @@ pub trait Rails: Send + Sync + 'static {
     /// Forgets wakeups of the past, but no rail that was made.
     fn forget_wakeups(&self);
 
-    /// The time by which the rails live, in ns since some beginning; `None` is the system's. Where
-    /// they have a time of their own, the channel has no threads: gathered messages leave with the
-    /// rank's next poll.
+    /// The time by which the rails live, in ns since some beginning; `None` is the system's.
+    ///
+    /// Where they have a time of their own, the channel has no threads: gathered messages leave
+    /// with the rank's next poll.
     #[inline]
     fn virtual_ns(&self) -> Option<u64> {
         None
@@ -283,7 +301,9 @@ pub trait Rails: Send + Sync + 'static {
         None
     }
 
-    /// A number that changes with [`callers`](Self::callers). Costs next to nothing.
+    /// A number that changes with [`callers`](Self::callers).
+    ///
+    /// Costs next to nothing.
     fn came(&self) -> u64 {
         0
     }
@@ -297,7 +317,9 @@ pub trait Rails: Send + Sync + 'static {
 
 /// Waits at rails for a thread of the channel's own, at each until it has something once.
 pub trait Server<R> {
-    /// Waits until some have something: which. False at the end.
+    /// Waits until some have something: which.
+    ///
+    /// False at the end.
     fn wait(&self, found: &mut Ready) -> bool;
 
     /// Waits at a rail once more.

@@ -27,7 +27,9 @@ const HEAD: usize = 4;
 /// The memory file.
 pub(crate) struct Doors {
     words: Words,
-    /// The state that the file was last written for. A hint.
+    /// The state that the file was last written for.
+    ///
+    /// A hint.
     recorded: AtomicU64,
 }
 
@@ -50,6 +52,7 @@ impl Doors {
 
     /// Records so many peers used and rails open, and the counts of the gate, if any of that has
     /// changed: `came` changes with `callers`, which are not there while another thread is at them.
+    ///
     /// The next call records them then.
     #[inline]
     pub(crate) fn record(

@@ -8,8 +8,9 @@ use argonet_nic::portals::Portals as Interface;
 use core::fmt;
 use core::sync::atomic::Ordering;
 
-/// Tickets, chunks, slots and buffers of a rank that are not free, and messages that wait. All 0
-/// where nothing is under way.
+/// Tickets, chunks, slots and buffers of a rank that are not free, and messages that wait.
+///
+/// All 0 where nothing is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct InUse {
     /// Tickets of messages.

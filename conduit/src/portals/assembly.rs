@@ -84,7 +84,9 @@ impl Assembly {
         }
     }
 
-    /// Copies a part to its place. The room of the payload if that was the last one.
+    /// Copies a part to its place.
+    ///
+    /// The room of the payload if that was the last one.
     ///
     /// # Errors
     /// The part does not follow the one before; no room. Nothing was copied.

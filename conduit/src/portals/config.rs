@@ -12,8 +12,9 @@ use std::sync::Arc;
 /// Bytes of a chunk: the largest request or reply that travels in one message.
 pub const CHUNK_BYTES: usize = 1024;
 
-/// Bytes of the longest message that an interface must at least carry. All arguments fit it, so
-/// only payloads go in parts.
+/// Bytes of the longest message that an interface must at least carry.
+///
+/// All arguments fit it, so only payloads go in parts.
 pub const SHORTEST_MESSAGE: u64 = 512;
 
 /// Bytes of the payload of a large medium as it travels: aligned, so that all lie aligned in their
@@ -40,8 +41,9 @@ pub struct PortalsSizes {
     pub temporaries: u32,
     /// Whether longs that fit a chunk travel in one (`PACKED_LONG`).
     pub packed_longs: bool,
-    /// Whether requests are paid with credits (`FLOW_CONTROL`). If not, a request without room at
-    /// its target is sent again until there is room.
+    /// Whether requests are paid with credits (`FLOW_CONTROL`).
+    ///
+    /// If not, a request without room at its target is sent again until there is room.
     pub flow_control: bool,
     /// Chunks that requests are sent from and answered into (`SB_CHUNKS`).
     pub send_chunks: u32,
@@ -112,8 +114,9 @@ impl PortalsSizes {
         }
     }
 
-    /// How the receive space of each of so many ranks is dealt out. A rank is a peer of its own
-    /// here: its messages to itself take the same way.
+    /// How the receive space of each of so many ranks is dealt out.
+    ///
+    /// A rank is a peer of its own here: its messages to itself take the same way.
     ///
     /// # Errors
     /// Numbers that do not fit each other, with the sums.

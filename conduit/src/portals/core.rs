@@ -181,27 +181,35 @@ pub struct Portals<N: Interface> {
     pub(super) unreleased: Mutex<Vec<Unreleased>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
-    /// Ticks when they were tried last. A hint.
+    /// Ticks when they were tried last.
+    ///
+    /// A hint.
     pub(super) tried_at: AtomicU64,
-    /// How often the time between two tries has doubled. A hint.
+    /// How often the time between two tries has doubled.
+    ///
+    /// A hint.
     pub(super) doublings: AtomicU32,
     /// Payloads of large replies that are not acknowledged.
     pub(super) reply_halves: AtomicU32,
     /// Requests and operations that are not complete.
     pub(super) under_way: AtomicU32,
-    /// Polls that moved something. Writers: polling threads, before they look for sleepers;
-    /// readers: threads that wait, after they have counted themselves as sleepers. Both SeqCst, so
-    /// one sees the other.
+    /// Polls that moved something.
+    ///
+    /// Writers: polling threads, before they look for sleepers; readers: threads that wait, after
+    /// they have counted themselves as sleepers. Both SeqCst, so one sees the other.
     pub(super) epoch: AtomicU32,
     pub(super) sleepers: AtomicU32,
-    /// Counts events that polls have returned and not given to sinks. Written by polling threads,
-    /// read by those that look whether this rank can go on; Relaxed, as it orders nothing else.
+    /// Counts events that polls have returned and not given to sinks.
+    ///
+    /// Written by polling threads, read by those that look whether this rank can go on; Relaxed, as
+    /// it orders nothing else.
     pub(super) kept_from_sinks: AtomicU64,
     pub(super) reserves: Mutex<Reserves>,
     /// Errors that the next poll reports; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
-    /// The buffers, where they are not the interface's. Fields are dropped in their order: the
-    /// interface, the first, no longer reaches them.
+    /// The buffers, where they are not the interface's.
+    ///
+    /// Fields are dropped in their order: the interface, the first, no longer reaches them.
     pub(super) memory: Option<MmapMut>,
     pub(super) exits: Exits,
 }
@@ -307,8 +315,9 @@ impl<N: Interface> Portals<N> {
         Ok(portals)
     }
 
-    /// Whether the calling thread may use values in [`Owned`]: in SEQ nothing locks it. For calls
-    /// that come from any thread, an exit above all.
+    /// Whether the calling thread may use values in [`Owned`]: in SEQ nothing locks it.
+    ///
+    /// For calls that come from any thread, an exit above all.
     pub(super) fn may_enter(&self) -> bool {
         self.mode.locks() || self.maker == gettid()
     }
@@ -379,8 +388,9 @@ impl<N: Interface> Portals<N> {
         AmError::Broken { at, from, cause }
     }
 
-    /// The error of an interface that refuses a call that it should take. Where it has lost the
-    /// peer, its own reason has advice to the user.
+    /// The error of an interface that refuses a call that it should take.
+    ///
+    /// Where it has lost the peer, its own reason has advice to the user.
     #[cold]
     pub(super) fn refuses(&self, peer: JobRank, why: &impl core::fmt::Display) -> AmError {
         let at = self.rank;

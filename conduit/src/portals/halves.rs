@@ -88,7 +88,9 @@ impl<N: Interface> Portals<N> {
         }))
     }
 
-    /// Covers memory for one operation (TMPMD). The caller has its ticket.
+    /// Covers memory for one operation (TMPMD).
+    ///
+    /// The caller has its ticket.
     pub(super) fn bind_temporary(
         &self,
         start: *const u8,

@@ -30,8 +30,10 @@ pub(super) struct State {
     /// overtakes another.
     pub(super) chunks: u32,
     pub(super) slots: u32,
-    /// Its requests whose handlers run and that have no reply yet. A reply is for the last of them:
-    /// to the requester all are alike, it gets one reply into each chunk.
+    /// Its requests whose handlers run and that have no reply yet.
+    ///
+    /// A reply is for the last of them: to the requester all are alike, it gets one reply into each
+    /// chunk.
     pub(super) open: Vec<Open>,
     /// Its requests whose handlers run.
     pub(super) running: usize,

@@ -99,9 +99,10 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
     }
 
-    /// Whether enough time has passed since something was tried again. An interface says at once
-    /// that there is still no room; without a pause, a waiting thread would find this news in each
-    /// poll and never sleep.
+    /// Whether enough time has passed since something was tried again.
+    ///
+    /// An interface says at once that there is still no room; without a pause, a waiting thread
+    /// would find this news in each poll and never sleep.
     #[cold]
     fn is_time_to_try(&self) -> bool {
         let now = ticks();
@@ -120,8 +121,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
         is_time
     }
 
-    /// Records whether the last try was in vain. A peer that has no room for long is tried less and
-    /// less often where each try is dear.
+    /// Records whether the last try was in vain.
+    ///
+    /// A peer that has no room for long is tried less and less often where each try is dear.
     #[inline]
     pub(super) fn tried(&self, in_vain: bool) {
         let doublings = self.doublings.load(Ordering::Relaxed);

@@ -10,8 +10,9 @@ use argonet_nic::portals::portals4::Portals4Config;
 use core::ptr::NonNull;
 use memmap2::MmapMut;
 
-/// The request to a library of Portals 4, for a conduit of these sizes and `ranks` ranks. The
-/// library reports the length of its messages later.
+/// The request to a library of Portals 4, for a conduit of these sizes and `ranks` ranks.
+///
+/// The library reports the length of its messages later.
 ///
 /// # Errors
 /// Sizes that do not fit each other.

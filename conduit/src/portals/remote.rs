@@ -13,9 +13,11 @@ use argonet_segment::bulk;
 
 impl<N: Interface> Portals<N> {
     /// Memory here for an operation: the segment, a chunk, or a temporary descriptor, in this
-    /// order. A small put takes a chunk first, from which it leaves whenever the interface reads
-    /// it. Requests to peers that do not poll may hold all chunks: then it leaves from a copy in
-    /// memory of its own, unless the interface reads at once.
+    /// order.
+    ///
+    /// A small put takes a chunk first, from which it leaves whenever the interface reads it.
+    /// Requests to peers that do not poll may hold all chunks: then it leaves from a copy in memory
+    /// of its own, unless the interface reads at once.
     ///
     /// # Safety
     /// Of an operation that puts, the `len` bytes from `address` on can be read.
@@ -77,8 +79,9 @@ impl<N: Interface> Portals<N> {
     }
 
     /// Moves bytes between here and the segment of a rank, by an interface that returns the outcome
-    /// at once: no ticket, and no place in the table of operations. False where the target did not
-    /// do it all; operations under way try that again and report it.
+    /// at once: no ticket, and no place in the table of operations.
+    ///
+    /// False where the target did not do it all; operations under way try that again and report it.
     ///
     /// # Safety
     /// As `Conduit::put`, and, if it `gets`, as `Conduit::get`.

@@ -356,8 +356,9 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Releases a temporary descriptor, whose one operation is over. While the interface does not
-    /// it is kept, with its memory.
+    /// Releases a temporary descriptor, whose one operation is over.
+    ///
+    /// While the interface does not it is kept, with its memory.
     pub(super) fn release(&self, descriptor: DescriptorHandle, memory: Option<Kept<u8>>) {
         match self.nic.release(descriptor) {
             Ok(()) | Err(NicError::BadHandle { .. }) => self.temporaries.give(1),

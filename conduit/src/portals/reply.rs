@@ -127,8 +127,9 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Sends the contents of a chunk of RplSB. The requester waits for them, so an interface that
-    /// refuses is asked again.
+    /// Sends the contents of a chunk of RplSB.
+    ///
+    /// The requester waits for them, so an interface that refuses is asked again.
     fn send_reply(&self, chunk: u32, sent: Sent) {
         self.reply_chunks.note(chunk, sent);
         if self.put_reply(chunk, &sent).is_err() {
@@ -159,8 +160,9 @@ impl<N: Interface> Portals<N> {
         }
     }
 
-    /// Puts the reply that was recorded for a chunk of RplSB. Chunk and ticket go back when the
-    /// interface has done it.
+    /// Puts the reply that was recorded for a chunk of RplSB.
+    ///
+    /// Chunk and ticket go back when the interface has done it.
     pub(super) fn put_reply(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let at = self.reply_chunks.offset(chunk);
         let put = self.put_chunk(self.reply_chunks.descriptor, at, self.ack(), sent);

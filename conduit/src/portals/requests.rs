@@ -92,7 +92,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
         taken
     }
 
-    /// Follows the buffers by an event. The lock makes that one after the other.
+    /// Follows the buffers by an event.
+    ///
+    /// The lock makes that one after the other.
     fn account_for(&self, arrivals: &mut Arrivals, event: &Event) -> Result<Came, AmError> {
         let linked = |result: Result<(), NicError>| {
             self.unless_linked(&result);
@@ -404,7 +406,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
 }
 
 /// The half of a long whose data is in the segment: the bytes of this event, and the parts before
-/// it, which made no event. An impossible header yields a place that fits no message.
+/// it, which made no event.
+///
+/// An impossible header yields a place that fits no message.
 pub(super) fn long_half(event: &Event) -> Half {
     let before = event.header.saturating_sub(event.moved_bytes);
     Half {

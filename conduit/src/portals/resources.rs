@@ -1,6 +1,7 @@
-//! Counted resources: tickets, chunks and slots. Any thread may look how many there are, also the
-//! one that sleeps on the network for the only thread that calls: the holder of the lock changes
-//! the counts, and readers need no lock.
+//! Counted resources: tickets, chunks and slots.
+//!
+//! Any thread may look how many there are, also the one that sleeps on the network for the only
+//! thread that calls: the holder of the lock changes the counts, and readers need no lock.
 
 use crate::owned::Owned;
 use crate::threads::ThreadMode;
@@ -79,8 +80,9 @@ impl Pieces {
         self.take_fairly(0)
     }
 
-    /// Takes one for a peer that holds `held` already, if more than that are left. So one peer that
-    /// gives none back leaves half of all to the others, and two leave a quarter.
+    /// Takes one for a peer that holds `held` already, if more than that are left.
+    ///
+    /// So one peer that gives none back leaves half of all to the others, and two leave a quarter.
     #[inline]
     pub(super) fn take_fairly(&self, held: u32) -> Option<u32> {
         let mut free = self.free.lock();

@@ -56,7 +56,9 @@ impl Segment {
         }
     }
 
-    /// Covers the memory that is attached now. It may be published to peers afterwards.
+    /// Covers the memory that is attached now.
+    ///
+    /// It may be published to peers afterwards.
     pub(super) fn follow(&self, nic: &impl Interface) -> Result<(), NicError> {
         let len_bytes = self.directory.attached_bytes(self.rank);
         let mut current = self.current.write();

@@ -1,5 +1,6 @@
-//! The system queue: messages of one word, beside all others. Credits called back and the end of
-//! the job ride on it.
+//! The system queue: messages of one word, beside all others.
+//!
+//! Credits called back and the end of the job ride on it.
 
 use super::core::{Again, Portals};
 use super::roles::{self, Role};
@@ -17,8 +18,10 @@ use core::time::Duration;
 use std::time::Instant;
 
 impl<N: Interface> Portals<N> {
-    /// Sends a word. At most one question and one answer are under way between two ranks, so
-    /// nothing is to be waited for.
+    /// Sends a word.
+    ///
+    /// At most one question and one answer are under way between two ranks, so nothing is to be
+    /// waited for.
     // spec P12
     pub(super) fn put_system(&self, to: JobRank, word: u64) -> Result<(), NicError> {
         let nothing = Part {
@@ -101,7 +104,9 @@ impl<N: Interface> Portals<N> {
     }
 }
 
-/// Exits are reported to all ranks that this conduit leads to. It does not see which have gone.
+/// Exits are reported to all ranks that this conduit leads to.
+///
+/// It does not see which have gone.
 // spec P13
 impl<N: Interface + Send + Sync> Way for Portals<N> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
@@ -156,7 +161,9 @@ pub(super) fn account(error: CreditError) -> RecordError {
     }
 }
 
-/// Asks peers to give credits back, if a peer lacks some. No peer's lock may be held.
+/// Asks peers to give credits back, if a peer lacks some.
+///
+/// No peer's lock may be held.
 // spec P11
 #[inline]
 pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {

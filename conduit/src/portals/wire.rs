@@ -175,7 +175,9 @@ impl Body {
 }
 
 /// The immediate data of a message, from which the receiver reads the length of the payload and the
-/// offset of a long. The length of a split long is not in it.
+/// offset of a long.
+///
+/// The length of a split long is not in it.
 #[inline]
 pub(super) fn header(kind: Kind, args: &[u32], len: usize, offset: u64) -> u64 {
     match kind {

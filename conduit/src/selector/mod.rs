@@ -39,7 +39,9 @@ const UNWATCHED: Duration = Duration::from_millis(1);
 
 /// The conduits of a rank, as one.
 pub struct Selector {
-    /// Ranks that `smp` leads to: the lowest, and how many. None where the network leads to all.
+    /// Ranks that `smp` leads to: the lowest, and how many.
+    ///
+    /// None where the network leads to all.
     first: u32,
     count: u32,
     smp: Smp,

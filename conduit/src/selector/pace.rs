@@ -9,8 +9,9 @@ const EAGER_POLLS: u32 = 256;
 /// Ticks between two polls of the network otherwise: about a microsecond.
 const GAP_TICKS: u64 = 8 * SHORT_PAUSE_TICKS;
 
-/// When the network is polled next. All fields are hints, which threads may overwrite for each
-/// other.
+/// When the network is polled next.
+///
+/// All fields are hints, which threads may overwrite for each other.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Whether there is anything else to poll.

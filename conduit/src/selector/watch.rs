@@ -9,7 +9,9 @@ use std::thread::JoinHandle;
 /// Wakes the rank.
 pub(super) type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// A rank's watch over its network. Its thread exists once the rank has slept.
+/// A rank's watch over its network.
+///
+/// Its thread exists once the rank has slept.
 #[derive(Default)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
@@ -38,8 +40,10 @@ impl fmt::Debug for Watch {
 
 impl Watch {
     /// From now on something that comes over the network, or has come since its epoch was `seen`,
-    /// has the rank woken, once. The caller looks for work afterwards, before it sleeps.
-    /// False if there is no thread, as the system gives none.
+    /// has the rank woken, once.
+    ///
+    /// The caller looks for work afterwards, before it sleeps. False if there is no thread, as the
+    /// system gives none.
     pub(super) fn over(&self, network: &Network, seen: u32, wake: impl FnOnce() -> Wake) -> bool {
         {
             let mut state = self.shared.state.lock();

@@ -99,9 +99,10 @@ pub struct Smp {
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
     pub(super) cursor: AtomicU32,
-    /// Polls of this process that took something, in PAR mode. Acquire loads of waiting threads
-    /// pair with the Release increment of the thread that polled: a thread that sees the number
-    /// sees the stores of the handlers.
+    /// Polls of this process that took something, in PAR mode.
+    ///
+    /// Acquire loads of waiting threads pair with the Release increment of the thread that polled:
+    /// a thread that sees the number sees the stores of the handlers.
     pub(super) epoch: AtomicU32,
 }
 
@@ -125,8 +126,9 @@ impl Smp {
         completes_at_injection: true,
     };
 
-    /// Asks the system for barriers that reach this process; the result is this rank's choice. All
-    /// ranks must agree on [`Barrier::Sleeper`] before any uses it.
+    /// Asks the system for barriers that reach this process; the result is this rank's choice.
+    ///
+    /// All ranks must agree on [`Barrier::Sleeper`] before any uses it.
     #[must_use]
     pub fn register_barrier() -> Barrier {
         if Linux::register() {

@@ -29,8 +29,9 @@ pub(crate) const LINE: usize = 64;
 pub(crate) const RING_UNITS: u32 = 64 * 1024;
 
 /// Units that other records use, from the beginning of the ring on, as long as their reader keeps
-/// up: a rank that sends no large ones touches no more memory. The reader publishes its position
-/// after a quarter of them.
+/// up: a rank that sends no large ones touches no more memory.
+///
+/// The reader publishes its position after a quarter of them.
 pub(crate) const LAP_UNITS: u32 = 16 * 1024;
 
 /// Records of more units are large: those of mediums above 8 KiB.
@@ -63,7 +64,9 @@ const_assert!(RING_UNITS - LAP_UNITS + LARGE_UNITS <= u16::MAX as u32);
 const_assert!(ROOM_FOR_ANY <= RING_UNITS - LAP_UNITS / 4);
 const_assert!(2 * LARGE_UNITS < LAP_UNITS - LAP_UNITS / 4);
 
-/// Offsets within the region for a number of ranks. The sums are made once, as every message asks.
+/// Offsets within the region for a number of ranks.
+///
+/// The sums are made once, as every message asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The lowest of the ranks.

@@ -38,8 +38,9 @@ use super::words::Words;
 use argonet_base::sync::atomic::Ordering;
 use static_assertions::const_assert;
 
-/// Calls that a rank can have entered while another has not yet finished the first of them. The
-/// model checker has smaller blocks.
+/// Calls that a rank can have entered while another has not yet finished the first of them.
+///
+/// The model checker has smaller blocks.
 pub(crate) const DEPTH: u64 = if cfg!(loom) { 2 } else { 16 };
 
 /// Words of one cell: three cache lines.
@@ -91,7 +92,9 @@ impl Block {
         (call % DEPTH) as usize * CELL_WORDS
     }
 
-    /// Enters a call. Only the block's owner calls it, by invariant 2.
+    /// Enters a call.
+    ///
+    /// Only the block's owner calls it, by invariant 2.
     #[inline(always)]
     pub(crate) fn enter(&self, call: u64, entry: Entry, data: &[u8]) {
         assert!(data.len() <= MAX_BYTES, "a cell holds the data");
@@ -204,8 +207,9 @@ mod shared {
     use argonet_base::JobRank;
     use core::ptr::NonNull;
 
-    /// The lines of a neighborhood, as one of its ranks uses them. Numbers of calls are the
-    /// caller's; see the module for its rules.
+    /// The lines of a neighborhood, as one of its ranks uses them.
+    ///
+    /// Numbers of calls are the caller's; see the module for its rules.
     #[derive(Clone, Copy)]
     pub struct Lines<'c> {
         region: &'c Region,
@@ -222,7 +226,9 @@ mod shared {
         pub const MAX_BYTES: usize = super::MAX_BYTES;
         /// Slots that have pools, the first ones.
         pub const POOLS: u32 = super::super::layout::POOLS;
-        /// Bytes of a rank's pool in such a slot. Untouched pages take no memory.
+        /// Bytes of a rank's pool in such a slot.
+        ///
+        /// Untouched pages take no memory.
         pub const POOL_BYTES: usize = super::super::layout::POOL_BYTES;
 
         #[inline(always)]
@@ -239,9 +245,10 @@ mod shared {
             self.region.block(slot, self.rank)
         }
 
-        /// This rank enters a call of the slot. All members have finished the call that is
-        /// [`DEPTH`](Self::DEPTH) before it. [`ring`](Self::ring) wakes the ranks that may wait for
-        /// it.
+        /// This rank enters a call of the slot.
+        ///
+        /// All members have finished the call that is [`DEPTH`](Self::DEPTH) before it.
+        /// [`ring`](Self::ring) wakes the ranks that may wait for it.
         ///
         /// # Panics
         /// If there is no such slot, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).
@@ -251,9 +258,11 @@ mod shared {
         }
 
         /// Memory of `rank` in the slot, [`POOL_BYTES`](Self::POOL_BYTES) long, which all ranks map
-        /// as long as the conduit is there. It is for data that is too long for lines: `rank` alone
-        /// writes it, and calls of the slot say which rank reads which bytes when; their entries
-        /// order the bytes. Peers may write any bytes, so that only the bulk routine touches it.
+        /// as long as the conduit is there.
+        ///
+        /// It is for data that is too long for lines: `rank` alone writes it, and calls of the slot
+        /// say which rank reads which bytes when; their entries order the bytes. Peers may write
+        /// any bytes, so that only the bulk routine touches it.
         ///
         /// # Panics
         /// If there is no such rank, or the slot is not one of the first [`POOLS`](Self::POOLS).
@@ -333,7 +342,9 @@ mod shared {
 
         /// Says that this rank waits, and for a call of which ranks; whether one of them may need
         /// this processor to come to it: it has not entered the call, and has waited here last, or
-        /// never. A hint: ranks move.
+        /// never.
+        ///
+        /// A hint: ranks move.
         ///
         /// # Panics
         /// If there is no such slot or rank.

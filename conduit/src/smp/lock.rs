@@ -4,9 +4,10 @@ pub use crate::threads::ThreadMode;
 use argonet_base::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
 
-/// A lock that costs one atomic exchange to take and a plain store to release. Its holder owns the
-/// class's private positions. In SEQ and PARSYNC it is not taken at all: the caller has promised
-/// that one thread at a time calls.
+/// A lock that costs one atomic exchange to take and a plain store to release.
+///
+/// Its holder owns the class's private positions. In SEQ and PARSYNC it is not taken at all: the
+/// caller has promised that one thread at a time calls.
 #[derive(Default, Debug)]
 pub(crate) struct ClassLock(AtomicU8);
 

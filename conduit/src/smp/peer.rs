@@ -59,7 +59,9 @@ impl Rest {
             .store(cpu::ticks().wrapping_add(ticks) | 1, Ordering::Relaxed);
     }
 
-    /// Whether it goes on. Ends it when its time is over.
+    /// Whether it goes on.
+    ///
+    /// Ends it when its time is over.
     #[inline(always)]
     pub(super) fn goes_on(&self) -> bool {
         let end = self.0.load(Ordering::Relaxed);

@@ -74,8 +74,10 @@ impl Smp {
         }
     }
 
-    /// Takes messages that this rank has sent to itself, whether its rings rest or not. Waits for
-    /// another thread that holds a class: it may have looked before the last message was there.
+    /// Takes messages that this rank has sent to itself, whether its rings rest or not.
+    ///
+    /// Waits for another thread that holds a class: it may have looked before the last message was
+    /// there.
     pub(super) fn take_own<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let peer = self.peer(self.rank);
         let backoff = Backoff::new();
@@ -173,7 +175,9 @@ impl Smp {
         taken
     }
 
-    /// The commonest message, in few instructions. Returns whether its handler has replied.
+    /// The commonest message, in few instructions.
+    ///
+    /// Returns whether its handler has replied.
     #[inline(always)]
     fn deliver_short<S: Sink + ?Sized>(
         &self,
@@ -200,7 +204,9 @@ impl Smp {
         delivery.has_replied()
     }
 
-    /// A medium with a header of one unit. Returns whether its handler has replied.
+    /// A medium with a header of one unit.
+    ///
+    /// Returns whether its handler has replied.
     #[inline(always)]
     fn deliver_medium<S: Sink + ?Sized>(
         &self,
@@ -230,7 +236,9 @@ impl Smp {
         delivery.has_replied()
     }
 
-    /// Any record. Returns whether its handler has replied.
+    /// Any record.
+    ///
+    /// Returns whether its handler has replied.
     #[allow(clippy::too_many_arguments, reason = "one call site")]
     #[inline(never)]
     fn deliver<S: Sink + ?Sized>(

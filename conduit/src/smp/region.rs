@@ -33,8 +33,9 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Makes the file large enough and maps it. All ranks call it with the same ranks;
-    /// fresh bytes are zero.
+    /// Makes the file large enough and maps it.
+    ///
+    /// All ranks call it with the same ranks; fresh bytes are zero.
     pub(crate) fn map(file: BorrowedFd<'_>, first: JobRank, ranks: u32) -> std::io::Result<Self> {
         let layout = Layout::new(first, ranks);
         let bytes = layout.bytes() as u64;

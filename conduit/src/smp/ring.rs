@@ -61,8 +61,10 @@ pub(crate) struct Writer {
     head: AtomicU32,
 }
 
-/// The reader's private state: 8 bytes a class. Changed by the holder of the class's lock; `peek`
-/// may be called by any thread of the process, to see whether taking the lock is worth it.
+/// The reader's private state: 8 bytes a class.
+///
+/// Changed by the holder of the class's lock; `peek` may be called by any thread of the process, to
+/// see whether taking the lock is worth it.
 #[derive(Default, Debug)]
 pub(crate) struct Reader {
     head: AtomicU32,
@@ -94,7 +96,9 @@ impl Ring<'_> {
 
 impl Writer {
     /// Takes `units` contiguous units and returns the index of their first word, or nothing when
-    /// the reader has not made room yet. The record becomes visible with [`publish`].
+    /// the reader has not made room yet.
+    ///
+    /// The record becomes visible with [`publish`].
     #[inline(always)]
     pub(crate) fn reserve(&self, ring: &Ring<'_>, units: u32) -> Option<usize> {
         let tail = self.tail.load(Ordering::Relaxed);
@@ -168,7 +172,9 @@ impl Writer {
     }
 }
 
-/// Makes the record at word `at` visible. All its other words were stored before.
+/// Makes the record at word `at` visible.
+///
+/// All its other words were stored before.
 #[inline(always)]
 pub(crate) fn publish(ring: &Ring<'_>, at: usize, head: Head) {
     ring.words.store(at, head.0, Ordering::Release);
@@ -183,7 +189,9 @@ impl Reader {
         (head != 0).then_some((Head(head), at))
     }
 
-    /// The reader's position, for taking several records. The caller holds the class's lock.
+    /// The reader's position, for taking several records.
+    ///
+    /// The caller holds the class's lock.
     #[inline(always)]
     pub(crate) fn cursor<'a>(&'a self, ring: &'a Ring<'a>) -> Cursor<'a> {
         Cursor {
@@ -202,8 +210,10 @@ impl Reader {
 }
 
 /// A reader's position while records are taken one after the other: in registers, and stored back
-/// when the cursor is dropped. Until then others see the old position, at which a record still
-/// seems to wait; they find the class locked.
+/// when the cursor is dropped.
+///
+/// Until then others see the old position, at which a record still seems to wait; they find the
+/// class locked.
 pub(crate) struct Cursor<'a> {
     reader: &'a Reader,
     ring: &'a Ring<'a>,

@@ -11,7 +11,9 @@ use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
 impl Smp {
-    /// Packs a message into a ring. The caller owns the class.
+    /// Packs a message into a ring.
+    ///
+    /// The caller owns the class.
     #[inline(always)]
     pub(super) fn write(
         &self,

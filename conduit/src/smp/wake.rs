@@ -43,7 +43,9 @@ pub enum Barrier {
 pub(crate) trait Kernel {
     /// A full barrier on every running thread of every registered process.
     fn barrier_everywhere(&self);
-    /// Sleeps while the word holds `value`, at most for `timeout`. Whether that is over.
+    /// Sleeps while the word holds `value`, at most for `timeout`.
+    ///
+    /// Whether that is over.
     fn wait(&self, word: &AtomicU32, value: u32, timeout: Option<Duration>) -> bool;
     /// Wakes all threads that sleep on the word.
     fn wake_all(&self, word: &AtomicU32);
@@ -82,7 +84,9 @@ fn wake(word: &AtomicU32, kernel: &impl Kernel) {
 }
 
 /// Sleeps until a sender rings, `timeout` passes, or a signal comes, unless `has_work` after the
-/// announcement. Returns whether it slept.
+/// announcement.
+///
+/// Returns whether it slept.
 pub(crate) fn sleep(
     word: &AtomicU32,
     barrier: Barrier,
@@ -117,7 +121,9 @@ pub(crate) struct Linux;
 
 #[cfg(not(loom))]
 impl Linux {
-    /// Asks that barriers of other processes reach this one. False where the system refuses.
+    /// Asks that barriers of other processes reach this one.
+    ///
+    /// False where the system refuses.
     pub(crate) fn register() -> bool {
         let query = membarrier(libc::MEMBARRIER_CMD_QUERY);
         let wanted =

@@ -5,23 +5,30 @@ use crate::connections::GateCounts;
 use argonet_base::JobRank;
 use rustix::fd::{BorrowedFd, OwnedFd};
 
-/// Makes connections. All calls return at once; any thread may call.
+/// Makes connections.
+///
+/// All calls return at once; any thread may call.
 pub trait Connector: Send + Sync {
     /// Asks for a connection of a number, below
     /// [`ChannelSizes::rails`](crate::channel::ChannelSizes::rails), to a peer: the first, or
-    /// another after it was lost. To ask again changes nothing.
+    /// another after it was lost.
+    ///
+    /// To ask again changes nothing.
     fn want(&self, peer: JobRank, number: u16);
 
     /// Takes a connection that was made since, as
-    /// [`Rails::next`](crate::channel::rail::Rails::next) does. The caller makes its socket
-    /// non-blocking.
+    /// [`Rails::next`](crate::channel::rail::Rails::next) does.
+    ///
+    /// The caller makes its socket non-blocking.
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>>;
 
     /// A descriptor that can be read while [`next`](Self::next) has something to do; `None` where
     /// it never has.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// A number that changes with [`callers`](Self::callers). Costs next to nothing.
+    /// A number that changes with [`callers`](Self::callers).
+    ///
+    /// Costs next to nothing.
     fn came(&self) -> u64 {
         0
     }

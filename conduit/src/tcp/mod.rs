@@ -31,8 +31,9 @@ pub struct TcpConfig {
     pub channel: ChannelConfig,
     /// Where connections come from.
     pub connector: Arc<dyn Connector>,
-    /// Whether a thread serves puts, gets and connections while this rank makes no call. It runs no
-    /// handlers. It wants a core that no rank uses: see
+    /// Whether a thread serves puts, gets and connections while this rank makes no call.
+    ///
+    /// It runs no handlers. It wants a core that no rank uses: see
     /// [`progress_by_default`](crate::channel::progress_by_default).
     pub progress: bool,
 }

@@ -28,6 +28,7 @@ const NO_RANK: u32 = u32::MAX;
 const HITS: u32 = 64;
 
 /// Reads with something after which a peer counts as the one from which the next thing comes.
+///
 /// Before that it is looked for among all in every poll, and the hot one has no look of its own.
 const STEADY: u32 = 4;
 
@@ -58,7 +59,9 @@ struct Exceptions {
 #[derive(Debug)]
 pub(super) struct Readiness {
     epoll: OwnedFd,
-    /// The hot peer, and reads of it that found something. Hints.
+    /// The hot peer, and reads of it that found something.
+    ///
+    /// Hints.
     hot: AtomicU32,
     hits: AtomicU32,
     exceptions: Mutex<Exceptions>,
@@ -158,7 +161,9 @@ impl Readiness {
         self.turn.store(u32::MAX, Ordering::Relaxed);
     }
 
-    /// A peer has something: it is the hot one from now on. If another was, all are watched again.
+    /// A peer has something: it is the hot one from now on.
+    ///
+    /// If another was, all are watched again.
     pub(super) fn turn_to(&self, rank: u32) {
         let hot = self.hot.load(Ordering::Relaxed);
         if rank == hot {

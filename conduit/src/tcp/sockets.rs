@@ -42,8 +42,9 @@ impl Sockets {
         })
     }
 
-    /// Adds the sockets that the system has found. The peer from which something came last is read
-    /// first from now on.
+    /// Adds the sockets that the system has found.
+    ///
+    /// The peer from which something came last is read first from now on.
     fn add(&self, marks: impl Iterator<Item = u64>, found: &mut Ready) {
         for mark in marks {
             match mark {

@@ -21,8 +21,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Longest sleep.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// The thread. It ends when this is dropped, once all that was sent has arrived or the grace is
-/// over.
+/// The thread.
+///
+/// It ends when this is dropped, once all that was sent has arrived or the grace is over.
 pub(super) struct Progress<Q: DatagramQueue + 'static> {
     shared: Arc<Shared<Q>>,
     ends: Arc<AtomicBool>,

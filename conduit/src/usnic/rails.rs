@@ -20,7 +20,9 @@ pub struct DatagramRails<Q: DatagramQueue + 'static> {
 }
 
 impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
-    /// Those of the rank that `config` says. Peers are there from the first byte on.
+    /// Those of the rank that `config` says.
+    ///
+    /// Peers are there from the first byte on.
     ///
     /// # Errors
     /// Sizes or times that contradict each other, as [`io::ErrorKind::InvalidInput`]; or what the

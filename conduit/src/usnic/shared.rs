@@ -60,7 +60,9 @@ pub(super) struct Shared<Q: DatagramQueue> {
     inbox: Mutex<Q::Inbox>,
     state: Mutex<State>,
     begun: Instant,
-    /// When a thread of the rank looked last, ns. A hint for the thread.
+    /// When a thread of the rank looked last, ns.
+    ///
+    /// A hint for the thread.
     pub(super) polled_ns: AtomicU64,
     /// Threads of the rank that sleep at the queue, or are about to.
     pub(super) sleepers: AtomicU32,
@@ -68,8 +70,10 @@ pub(super) struct Shared<Q: DatagramQueue> {
     wakeup: OwnedFd,
     /// Wakes the thread.
     pub(super) bell: OwnedFd,
-    /// When the thread looks next by itself, ns; 0 while it is awake. Written by the thread with
-    /// the lock of `state` held, read by who changes timers, under the same lock.
+    /// When the thread looks next by itself, ns; 0 while it is awake.
+    ///
+    /// Written by the thread with the lock of `state` held, read by who changes timers, under the
+    /// same lock.
     thread_looks_ns: AtomicU64,
 }
 

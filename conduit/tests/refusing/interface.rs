@@ -28,8 +28,9 @@ pub(crate) struct Rule {
 /// Distinguishes a put or a get from others, so that one that is tried again is known.
 type Same = (Part, Target, u64);
 
-/// A call that was refused, and is refused when it is tried again. Without `same`, which
-/// distinguishes puts and gets: the next call of its name.
+/// A call that was refused, and is refused when it is tried again.
+///
+/// Without `same`, which distinguishes puts and gets: the next call of its name.
 pub(crate) struct Retry {
     rule: Rule,
     same: Option<Same>,

@@ -6,7 +6,9 @@ use argonet_conduit::{Completion, OpToken, Sink};
 use argonet_segment::SharedBytes;
 use std::collections::BTreeMap;
 
-/// Handlers. The arguments of a request say which reply it wants.
+/// Handlers.
+///
+/// The arguments of a request say which reply it wants.
 pub(crate) const ASK: HandlerIndex = HandlerIndex(128);
 pub(crate) const ANSWER: HandlerIndex = HandlerIndex(129);
 

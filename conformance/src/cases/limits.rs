@@ -220,7 +220,9 @@ fn beyond_a_limit_is_refused<R: Rig>(rig: &R) {
 }
 
 /// Longs that do not lie in the target's segment: refused when they are sent, or reported to their
-/// sender as soon as the target has looked. None is written or handled, and others are served.
+/// sender as soon as the target has looked.
+///
+/// None is written or handled, and others are served.
 fn longs_outside_are_refused<R: Rig>(rig: &R) {
     for (offset, len) in [
         (SEGMENT - 1, 2),

@@ -77,8 +77,10 @@ impl Operations {
         (handle, None)
     }
 
-    /// Puts, with polls while there is no room. The source lies as many bytes behind an aligned
-    /// place as there are to an alignment of 64 at the target.
+    /// Puts, with polls while there is no room.
+    ///
+    /// The source lies as many bytes behind an aligned place as there are to an alignment of 64 at
+    /// the target.
     pub(super) fn put<R: Rig>(
         &mut self,
         bench: &mut Bench<R>,
@@ -145,8 +147,9 @@ impl Operations {
         )
     }
 
-    /// Takes the reports since the last call; `(handle, part)` in order. A part that is not due
-    /// fails: it was reported twice, or never promised.
+    /// Takes the reports since the last call; `(handle, part)` in order.
+    ///
+    /// A part that is not due fails: it was reported twice, or never promised.
     pub(super) fn reports<R: Rig>(&mut self, bench: &mut Bench<R>) -> Vec<(u64, Completion)> {
         let reports = std::mem::take(&mut bench.logs[self.rank as usize].completed);
         for &(handle, part) in &reports {
@@ -174,8 +177,10 @@ impl Operations {
     }
 }
 
-/// Waits for all parts of a put. The source is overwritten once it may be, and the bytes must be
-/// at the target at the moment at which the remote part is reported.
+/// Waits for all parts of a put.
+///
+/// The source is overwritten once it may be, and the bytes must be at the target at the moment at
+/// which the remote part is reported.
 pub(super) fn complete_put<R: Rig>(
     bench: &mut Bench<R>,
     ops: &mut Operations,

@@ -66,7 +66,9 @@ fn largest_requests_with_largest_replies<R: Rig>(rig: &R) {
     }
 }
 
-/// `Full` comes, leaves nothing sent, and goes when the target polls. In each category.
+/// `Full` comes, leaves nothing sent, and goes when the target polls.
+///
+/// In each category.
 fn a_target_that_never_polls<R: Rig>(rig: &R) {
     let kinds: [fn(u32, usize) -> Mail; 5] = [
         |tag, _| Mail::note(tag),

@@ -30,8 +30,9 @@ fn request(kind: Category, tag: u32) -> Mail {
     }
 }
 
-/// None and one of each kind, to each kind of request, to another rank and to the sender. The
-/// handlers also try a second reply and a reply to the reply, which are refused.
+/// None and one of each kind, to each kind of request, to another rank and to the sender.
+///
+/// The handlers also try a second reply and a reply to the reply, which are refused.
 fn replies_of_every_kind_to_every_kind<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let mut tag = 0;

@@ -37,8 +37,10 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
 const TOO_LONG: Duration = Duration::from_secs(20);
 
 // spec P2
-/// Floods one rank from all sides. Every poll of the suite is checked to be bounded; here more
-/// messages wait than one poll may take.
+/// Floods one rank from all sides.
+///
+/// Every poll of the suite is checked to be bounded; here more messages wait than one poll may
+/// take.
 fn a_poll_is_bounded<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(4));
     for from in 0..4 {
@@ -80,8 +82,9 @@ fn has_work_sees_messages<R: Rig>(rig: &R) {
     }
 }
 
-/// Waits until each endpoint has been seen in a state, while nothing is sent. Not all at the same
-/// time: wires talk now and then although there is nothing to say.
+/// Waits until each endpoint has been seen in a state, while nothing is sent.
+///
+/// Not all at the same time: wires talk now and then although there is nothing to say.
 fn each<R: Rig>(bench: &mut Bench<R>, what: &str, is_so: fn(&<R::Job as Job>::Conduit) -> bool) {
     let mut waiting: Vec<u32> = bench.ranks().collect();
     bench.until(&format!("each {what}"), |bench| {
@@ -173,8 +176,10 @@ fn negotiated<C: Conduit>(over: &C, n: u32) {
 }
 
 /// Rank 0 sends and waits for the answer, rank 1 waits and answers; both sleep when there is
-/// nothing, after looking a varying number of times, so that messages come before, in and after
-/// the last look. The answer is a reply to an asking short in every second round.
+/// nothing, after looking a varying number of times, so that messages come before, in and after the
+/// last look.
+///
+/// The answer is a reply to an asking short in every second round.
 fn ping_pong<R: Rig>(bench: &Bench<R>, rounds: u32, send: Send<<R::Job as Job>::Conduit>) {
     let stop = Stop::default();
     std::thread::scope(|scope| {

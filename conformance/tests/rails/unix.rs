@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// One rail: a socket that does not block. A clone is the same socket.
+/// One rail: a socket that does not block.
+///
+/// A clone is the same socket.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe(Arc<OwnedFd>);
 

@@ -36,9 +36,10 @@ impl SimRig {
             .collect()
     }
 
-    /// Odd seeds: bytes are held back and come in parts, for ever. Even ones: the faults that the
-    /// seed draws, with breaks, partitions and slow ranks, for a while. A rank that is never polled
-    /// makes no other connection.
+    /// Odd seeds: bytes are held back and come in parts, for ever.
+    ///
+    /// Even ones: the faults that the seed draws, with breaks, partitions and slow ranks, for a
+    /// while. A rank that is never polled makes no other connection.
     fn faults(&self, ranks: u32) -> FaultPlan {
         let Some(seed) = self.seed else {
             return FaultPlan::none();

@@ -84,8 +84,9 @@ impl Rig for SmpRig {
         }
     }
 
-    /// Rings have one size, which is the smallest that takes any record. Segments of neighbors
-    /// are mapped at first use.
+    /// Rings have one size, which is the smallest that takes any record.
+    ///
+    /// Segments of neighbors are mapped at first use.
     fn start(&self, setup: &Setup) -> SmpJob {
         let (ranks, bytes) = (setup.ranks, setup.segment_bytes);
         let segments = SegmentFile::create(ranks, bytes, PageKind::Normal).expect("segments");

@@ -201,7 +201,9 @@ impl State {
         }
     }
 
-    /// Breaks some connection now and then. Bytes on their way are lost, or not, as it happens.
+    /// Breaks some connection now and then.
+    ///
+    /// Bytes on their way are lost, or not, as it happens.
     fn break_one(&mut self) {
         let Some(chance) = &mut self.chance else {
             return;

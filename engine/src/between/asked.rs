@@ -1,5 +1,7 @@
-//! Whether messages may go to an endpoint of another process. Only that process knows, so it is
-//! asked. An endpoint that may have messages may have them for good, so such an answer is kept.
+//! Whether messages may go to an endpoint of another process.
+//!
+//! Only that process knows, so it is asked. An endpoint that may have messages may have them for
+//! good, so such an answer is kept.
 #![allow(unsafe_code)]
 
 use crate::core::{Engine, Injection};
@@ -42,8 +44,9 @@ impl EndpointState {
 /// Known states of endpoints, beside the handler tables of this process's endpoints.
 #[derive(Default)]
 pub(super) struct Asked {
-    /// Endpoints of this process that cannot have messages, a bit each. Nothing else is published
-    /// with it (Relaxed).
+    /// Endpoints of this process that cannot have messages, a bit each.
+    ///
+    /// Nothing else is published with it (Relaxed).
     mute: AtomicU32,
     /// Endpoints of other processes that have said that they can.
     open_there: RwLock<HashSet<(JobRank, u8)>>,
@@ -70,9 +73,10 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// The state of an index in a process. Asks that process, unless it is this one, or it has
-    /// answered before that messages may go there. Its polls answer; this call waits for the
-    /// answer.
+    /// The state of an index in a process.
+    ///
+    /// Asks that process, unless it is this one, or it has answered before that messages may go
+    /// there. Its polls answer; this call waits for the answer.
     ///
     /// # Errors
     /// As [`far_query`](Self::far_query).

@@ -1,7 +1,9 @@
-//! Active messages from and to further endpoints of a process. Each such endpoint has a handler
-//! table of its own. Their messages travel as the library's own ([`internal::BETWEEN`]) with a word
-//! in front that names both endpoints and the handler ([`Endpoints`]), in the category that they
-//! are of, so payloads are as long and as near as those of plain messages.
+//! Active messages from and to further endpoints of a process.
+//!
+//! Each such endpoint has a handler table of its own. Their messages travel as the library's own
+//! ([`internal::BETWEEN`]) with a word in front that names both endpoints and the handler
+//! ([`Endpoints`]), in the category that they are of, so payloads are as long and as near as those
+//! of plain messages.
 
 mod asked;
 
@@ -22,7 +24,9 @@ use std::sync::OnceLock;
 
 /// Further endpoints.
 pub(crate) struct Tables {
-    /// Handler tables of this process's, by index. Each is complete before it gets here, and stays.
+    /// Handler tables of this process's, by index.
+    ///
+    /// Each is complete before it gets here, and stays.
     open: [OnceLock<Box<HandlerTable>>; MOST_ENDPOINTS as usize],
     asked: Asked,
 }
@@ -37,8 +41,9 @@ impl Default for Tables {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Lets an endpoint of this process send and receive active messages from now on. Indices that
-    /// the table does not have end the job when a message names them.
+    /// Lets an endpoint of this process send and receive active messages from now on.
+    ///
+    /// Indices that the table does not have end the job when a message names them.
     ///
     /// # Errors
     /// [`AmError::NotOpened`] for index 0, whose table the engine was made with, one beyond
@@ -105,9 +110,10 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// [`request`](Self::request) from one endpoint of this process to one of `to`. A long's
-    /// payload goes into the segment that `to` has attached; for memory that an endpoint has bound
-    /// there is [`far_long_between`](Self::far_long_between).
+    /// [`request`](Self::request) from one endpoint of this process to one of `to`.
+    ///
+    /// A long's payload goes into the segment that `to` has attached; for memory that an endpoint
+    /// has bound there is [`far_long_between`](Self::far_long_between).
     ///
     /// # Errors
     /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Only another process knows its

@@ -124,7 +124,9 @@ impl Ends {
     }
 
     /// Polls until so many messages have come: rings from which something was just taken are left
-    /// alone for a while. The rig's watchdog ends a test that waits in vain.
+    /// alone for a while.
+    ///
+    /// The rig's watchdog ends a test that waits in vain.
     fn await_seen(&self, count: usize) -> Vec<Seen> {
         while self.log.lock().len() < count {
             assert_eq!(self.rig.settle(), None);

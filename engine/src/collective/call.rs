@@ -5,7 +5,9 @@
 use super::label::{Label, Signature};
 use crate::datatype::{DataType, Operation, fold_before};
 
-/// Kinds of collective operations. A block is `unit * count` bytes.
+/// Kinds of collective operations.
+///
+/// A block is `unit * count` bytes.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
 )]
@@ -76,9 +78,10 @@ impl Kind {
     }
 }
 
-/// Combines elements: each of the `count` at `right` becomes `left op right`. The two do not
-/// overlap. It is called by any thread that polls; it cannot communicate, and its panic ends the
-/// job.
+/// Combines elements: each of the `count` at `right` becomes `left op right`.
+///
+/// The two do not overlap. It is called by any thread that polls; it cannot communicate, and its
+/// panic ends the job.
 pub type FoldFn = unsafe fn(context: [*const (); 2], left: *const u8, right: *mut u8, count: usize);
 
 /// How values are combined.

@@ -29,8 +29,9 @@ impl Call {
         }
     }
 
-    /// Whether the call can go by lines; the same at all members that call the same. Where members
-    /// meet besides, messages do that.
+    /// Whether the call can go by lines; the same at all members that call the same.
+    ///
+    /// Where members meet besides, messages do that.
     pub(super) fn fits_lines(&self, size: u32) -> bool {
         self.kind != Kind::Window
             && self.meets == Meets::default()

@@ -66,8 +66,9 @@ pub(super) struct Flight {
     pub(super) blocks: bool,
     /// Where the team has lines.
     pub(super) standing: Option<Standing>,
-    /// Held by the thread that goes on with it. No thread waits for it, since the holder may be in
-    /// a function of the client's.
+    /// Held by the thread that goes on with it.
+    ///
+    /// No thread waits for it, since the holder may be in a function of the client's.
     pub(super) work: Mutex<Work>,
 }
 

@@ -104,9 +104,10 @@ impl Signature {
         }
     }
 
-    /// A type as ranks compare it. All ranks run the same program, so types that differ there
-    /// differ in their `TypeId`; two types of a program's own are taken for the same with a chance
-    /// of 1 in 8192.
+    /// A type as ranks compare it.
+    ///
+    /// All ranks run the same program, so types that differ there differ in their `TypeId`; two
+    /// types of a program's own are taken for the same with a chance of 1 in 8192.
     #[inline(always)]
     #[must_use]
     pub fn element<T: 'static>() -> u16 {
@@ -208,9 +209,10 @@ impl Label {
     }
 }
 
-/// A hash of the partial calls of a team, in 31 bits. It is mixed into the words of calls in which
-/// all members read the lines of all: if those words are equal, the partial calls before them were,
-/// too.
+/// A hash of the partial calls of a team, in 31 bits.
+///
+/// It is mixed into the words of calls in which all members read the lines of all: if those words
+/// are equal, the partial calls before them were, too.
 ///
 /// A call is partial if some member reads only some others' lines: two roots of one broadcast read
 /// no lines.

@@ -146,7 +146,9 @@ impl Mailbox {
     }
 
     /// A message of so many bytes is about to come: the memory that it takes, if it is kept for a
-    /// team that is not open. This mailbox counts that until it [opens](Self::open).
+    /// team that is not open.
+    ///
+    /// This mailbox counts that until it [opens](Self::open).
     pub(super) fn early(&mut self, form: Form, bytes: usize) -> Option<usize> {
         if self.team.is_some() || form == Form::Question {
             return None;
@@ -320,7 +322,9 @@ impl Mailbox {
         Ok(())
     }
 
-    /// The call has come to a receive of `len` bytes. Until it is complete `place` is writable.
+    /// The call has come to a receive of `len` bytes.
+    ///
+    /// Until it is complete `place` is writable.
     pub(super) fn post(&mut self, slot: Slot, place: Place, len: usize) -> Result<Coming, String> {
         let mut posted = Posted::new(place, len);
         match self.arrived.remove(&slot) {

@@ -41,8 +41,10 @@ impl Flight {
 
 impl<C: Conduit> Engine<C> {
     /// If nothing comes in a round for [`PATIENCE`], asks the members that this one waits for
-    /// whether they call the same. From time to time also compares the calls of members of the
-    /// neighborhood, and the calls that other ranks report.
+    /// whether they call the same.
+    ///
+    /// From time to time also compares the calls of members of the neighborhood, and the calls that
+    /// other ranks report.
     pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
         // A member that is late in one of the library's own calls is late in another, too.
         if work.call.kind == Kind::Window {

@@ -34,7 +34,9 @@ pub(super) struct Pending {
     pub(super) course: Course,
     /// `None` until its caller has found one.
     pub(super) event: Option<Event>,
-    /// A thread goes on with a copy of the course, which it puts back. The oldest call alone.
+    /// A thread goes on with a copy of the course, which it puts back.
+    ///
+    /// The oldest call alone.
     pub(super) in_hand: bool,
 }
 
@@ -42,24 +44,38 @@ pub(super) struct Pending {
 pub(crate) struct Near {
     pub(crate) circle: Circle,
     pub(super) key: TeamKey,
-    /// The oldest first. Locked by the thread that has the circle's turn.
+    /// The oldest first.
+    ///
+    /// Locked by the thread that has the circle's turn.
     pub(super) queue: Mutex<VecDeque<Pending>>,
-    /// Calls in the queue. Changed under its lock (Release), read by threads that test whether
-    /// earlier calls are complete (Acquire).
+    /// Calls in the queue.
+    ///
+    /// Changed under its lock (Release), read by threads that test whether earlier calls are
+    /// complete (Acquire).
     pub(super) pending: AtomicU32,
-    /// Number of the next call by lines. Changed by the thread that has the turn, as the next.
+    /// Number of the next call by lines.
+    ///
+    /// Changed by the thread that has the turn, as the next.
     next: AtomicU64,
     /// Calls of the team, by lines or not.
     calls: AtomicU64,
     /// Calls up to the last one by messages, which this member publishes when those by lines before
-    /// it have been entered; or 0. Changed under the queue's lock.
+    /// it have been entered; or 0.
+    ///
+    /// Changed under the queue's lock.
     unpublished: AtomicU64,
-    /// Pieces that have gone through the pools. Changed by the thread that has the turn.
+    /// Pieces that have gone through the pools.
+    ///
+    /// Changed by the thread that has the turn.
     pub(crate) pieces: AtomicU64,
-    /// The [`History`] of the team's calls. Changed by the thread that has the turn.
+    /// The [`History`] of the team's calls.
+    ///
+    /// Changed by the thread that has the turn.
     history: Arc<AtomicU64>,
     /// The call in whose place a member has called something by messages, and since when this one
-    /// knows. Taken for moments, and only then.
+    /// knows.
+    ///
+    /// Taken for moments, and only then.
     differs_since: Mutex<Option<(u64, Duration)>>,
     pub(super) spare: Spare,
 }
@@ -122,14 +138,18 @@ impl Near {
         self.pending.load(Ordering::Acquire) == 0
     }
 
-    /// Counts a call of the team: how many preceded it. The caller has the turn.
+    /// Counts a call of the team: how many preceded it.
+    ///
+    /// The caller has the turn.
     fn count(&self) -> u64 {
         let before = self.calls.load(Ordering::Relaxed);
         self.calls.store(before + 1, Ordering::Relaxed);
         before
     }
 
-    /// The next call by lines. The caller has the turn.
+    /// The next call by lines.
+    ///
+    /// The caller has the turn.
     pub(super) fn course(&self, call: Call, stage: Option<Stage>) -> Course {
         let number = self.next.load(Ordering::Relaxed);
         self.next.store(number + 1, Ordering::Relaxed);
@@ -160,7 +180,9 @@ impl Near {
     }
 
     /// Publishes the last call by messages, unless a call by lines before it waits for room: the
-    /// other members would conclude that this one has left that out. The caller has the turn.
+    /// other members would conclude that this one has left that out.
+    ///
+    /// The caller has the turn.
     pub(super) fn publish_calls(&self, lines: Lines<'_>, queue: &VecDeque<Pending>) {
         let calls = self.unpublished.load(Ordering::Relaxed);
         let waits = |pending: &Pending| !pending.course.entered && pending.course.before < calls;
@@ -170,7 +192,9 @@ impl Near {
         }
     }
 
-    /// Whether the oldest call can go on. The caller need not have the turn.
+    /// Whether the oldest call can go on.
+    ///
+    /// The caller need not have the turn.
     pub(super) fn has_come(&self, lines: Lines<'_>) -> bool {
         // The thread that has the lock goes on with it.
         let Some(queue) = self.queue.try_lock() else {
@@ -439,8 +463,10 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends the job if another member has left out a call by messages and called something by lines
-    /// in its place. It may have left that already, as roots do, and so never hear of the call that
-    /// others wait for it in.
+    /// in its place.
+    ///
+    /// It may have left that already, as roots do, and so never hear of the call that others wait
+    /// for it in.
     #[cold]
     #[inline(never)]
     pub(super) fn check_standing(&self, label: Label, standing: &Standing) {
@@ -467,8 +493,10 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends the job if the rank whose line does not come has called something that goes by
-    /// messages. That rank reads this one's call in its line and can name both calls, so it has
-    /// some time to do so; a root that has sent and gone on never does.
+    /// messages.
+    ///
+    /// That rank reads this one's call in its line and can name both calls, so it has some time to
+    /// do so; a root that has sent and gone on never does.
     #[inline(never)]
     pub(super) fn check_for_mismatch(
         &self,

@@ -70,7 +70,9 @@ impl Call {
     }
 }
 
-/// The stages of the next call, with scratch of `scratch` bytes. The caller has the turn.
+/// The stages of the next call, with scratch of `scratch` bytes.
+///
+/// The caller has the turn.
 pub(super) fn stages(near: &Near, call: &Call, scratch: usize) -> Vec<Stage> {
     let size = near.size();
     let whole = Range::new(Area::Source, 0, call.block());
@@ -234,7 +236,9 @@ impl Near {
         self.circle.slot < Lines::POOLS
     }
 
-    /// The half of the pools that the next piece uses. The caller has the turn.
+    /// The half of the pools that the next piece uses.
+    ///
+    /// The caller has the turn.
     fn next_half(&self) -> usize {
         let piece = self.pieces.load(Ordering::Relaxed);
         self.pieces.store(piece + 1, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! Long sends between neighbors: the receiver reads the bytes where they lie, in a segment that is
-//! mapped here, or anywhere in the sender's process by way of the kernel. One copy, and nothing
-//! passes through messages.
+//! mapped here, or anywhere in the sender's process by way of the kernel.
+//!
+//! One copy, and nothing passes through messages.
 #![allow(unsafe_code)]
 
 use super::wire::Form;
@@ -44,15 +45,18 @@ impl Lies {
 #[derive(Default)]
 pub(super) struct Near {
     processes: OnceLock<ProcessOf>,
-    /// Whether the kernel has refused a copy. Set by a thread whose copy it refuses, read by all
-    /// threads; Relaxed, as nothing depends on when a thread learns of it.
+    /// Whether the kernel has refused a copy.
+    ///
+    /// Set by a thread whose copy it refuses, read by all threads; Relaxed, as nothing depends on
+    /// when a thread learns of it.
     refused: AtomicBool,
 }
 
 impl<C: Conduit> Engine<C> {
     /// Has the kernel copy long data of collective operations between the processes of this host,
-    /// wherever it permits that. `processes` gives the process of a rank. Returns false if
-    /// `processes` was set before.
+    /// wherever it permits that. `processes` gives the process of a rank.
+    ///
+    /// Returns false if `processes` was set before.
     pub fn copy_across(&self, processes: ProcessOf) -> bool {
         self.background
             .collectives

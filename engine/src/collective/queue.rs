@@ -25,7 +25,9 @@ use parking_lot::MutexGuard;
 use std::sync::Arc;
 
 /// Looks at the line that a started call waits for before it is left to polls: less than an event
-/// costs. One where the rank that is waited for may wait for this processor.
+/// costs.
+///
+/// One where the rank that is waited for may wait for this processor.
 const LOOKS: u32 = 33;
 
 impl<C: Conduit> Engine<C> {
@@ -177,7 +179,9 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Enters a course, and waits for its end. The caller has the turn.
+    /// Enters a course, and waits for its end.
+    ///
+    /// The caller has the turn.
     #[inline(always)]
     fn go_through(
         &self,
@@ -293,8 +297,9 @@ impl<C: Conduit> Engine<C> {
         Some(oldest.course.clone())
     }
 
-    /// Goes on with the call that this thread has in hand; whether it is complete. Holds no lock
-    /// while it combines.
+    /// Goes on with the call that this thread has in hand; whether it is complete.
+    ///
+    /// Holds no lock while it combines.
     fn go_on_with(
         &self,
         ctx: &ThreadCtx,

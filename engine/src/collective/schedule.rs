@@ -102,7 +102,9 @@ struct Round {
 /// Where pieces of scratch begin: at the alignment of every predefined type, and of cache lines.
 pub(super) const ALIGN: usize = 64;
 
-/// The steps of one member. Its memory is used again for the next call.
+/// The steps of one member.
+///
+/// Its memory is used again for the next call.
 #[derive(Default)]
 pub struct Schedule {
     steps: Vec<Step>,

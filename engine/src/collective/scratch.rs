@@ -1,5 +1,6 @@
-//! Memory of calls' own. A member keeps one piece from call to call: new pages cost more than the
-//! work in them.
+//! Memory of calls' own.
+//!
+//! A member keeps one piece from call to call: new pages cost more than the work in them.
 #![allow(unsafe_code)]
 
 use core::mem::MaybeUninit;
@@ -13,8 +14,10 @@ struct Line([u8; 64]);
 /// Most bytes that a member keeps.
 const MOST_KEPT: usize = 4 << 20;
 
-/// A piece of scratch memory. Schedules write every byte before they read it. It is zero at first
-/// all the same: if a peer sends a piece twice, a receive with a hole counts as complete.
+/// A piece of scratch memory.
+///
+/// Schedules write every byte before they read it. It is zero at first all the same: if a peer
+/// sends a piece twice, a receive with a hole counts as complete.
 ///
 /// It holds the pointer that the box gave, never the box: receives are posted into it with pointers
 /// made of this one, which are used while others are made. A box that is borrowed anew, or moved,

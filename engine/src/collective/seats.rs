@@ -68,8 +68,9 @@ pub(crate) struct Offered<'s> {
 }
 
 impl Seats {
-    /// The slots that this rank can give the next team. While another offer stands, as several
-    /// threads make teams, none.
+    /// The slots that this rank can give the next team.
+    ///
+    /// While another offer stands, as several threads make teams, none.
     pub(crate) fn offer(&self, lines: Option<Lines<'_>>) -> Offered<'_> {
         let mut state = self.0.lock();
         let state = &mut *state;

@@ -64,10 +64,11 @@ impl Member {
 
 impl<C: Conduit> Engine<C> {
     /// Starts a collective operation of a team and returns the event of its completion at this
-    /// member. Does not wait, but for a free handle. The n-th call of a member on a team goes with
-    /// the n-th of the others, which call the same (kind, root, length, operation), or the job
-    /// ends. Any number may be under way on each team, and their events may be waited for in any
-    /// order.
+    /// member.
+    ///
+    /// Does not wait, but for a free handle. The n-th call of a member on a team goes with the n-th
+    /// of the others, which call the same (kind, root, length, operation), or the job ends. Any
+    /// number may be under way on each team, and their events may be waited for in any order.
     ///
     /// # Safety
     /// Until the event is complete, the source that the [`Kind`] of `call` names is readable and
@@ -297,8 +298,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Enters a barrier of all ranks and returns the event that completes when all have entered as
-    /// many. Collective; does not wait, but for a free handle. Events may be waited for in any
-    /// order.
+    /// many.
+    ///
+    /// Collective; does not wait, but for a free handle. Events may be waited for in any order.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -334,7 +336,9 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.collective_start(ctx, self.world_team(), call) }
     }
 
-    /// Waits until all members of a team have called. Collective over the team; polls.
+    /// Waits until all members of a team have called.
+    ///
+    /// Collective over the team; polls.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
@@ -344,6 +348,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Gives all members of a team the `src` of all, one behind the other in the order of ranks.
+    ///
     /// Collective over the team, all members with slices of the same lengths; polls.
     ///
     /// # Errors
@@ -373,8 +378,9 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.collective_wait(ctx, team, call) }
     }
 
-    /// Gives all members of a team the root's `bytes`. Collective over the team, all members with
-    /// slices of the same length; polls.
+    /// Gives all members of a team the root's `bytes`.
+    ///
+    /// Collective over the team, all members with slices of the same length; polls.
     ///
     /// # Errors
     /// [`AmError::NoSuchRank`] for the root; [`AmError::Restricted`] inside a handler.

@@ -66,14 +66,18 @@ pub type HoodOf = Box<dyn Fn(JobRank) -> u32 + Send + Sync>;
 #[derive(Default)]
 pub(crate) struct Collectives {
     registry: Mutex<Registry>,
-    /// Bytes of messages for teams that are not open. Changed under the lock of the mailbox that
-    /// they are in; Relaxed, as it is a sum that nothing else depends on.
+    /// Bytes of messages for teams that are not open.
+    ///
+    /// Changed under the lock of the mailbox that they are in; Relaxed, as it is a sum that nothing
+    /// else depends on.
     early_bytes: AtomicUsize,
     world: OnceLock<(Arc<Team>, Arc<Member>)>,
     hood_of: OnceLock<HoodOf>,
     tuning: OnceLock<Tuning>,
     pub(super) near: Near,
-    /// Calls under way, in their order. Taken for moments.
+    /// Calls under way, in their order.
+    ///
+    /// Taken for moments.
     pub(super) flights: Mutex<Vec<Arc<Flight>>>,
     pub(crate) stuck: AtomicBool,
 }
@@ -244,14 +248,17 @@ impl Collectives {
 
 impl<C: Conduit> Engine<C> {
     /// Sets which ranks are neighbors, before the first collective operation: those for which
-    /// `hood_of` returns the same. All ranks set the same neighborhoods. Without it all are
-    /// neighbors if the engine's directory has the segments of all, else none.
+    /// `hood_of` returns the same.
+    ///
+    /// All ranks set the same neighborhoods. Without it all are neighbors if the engine's directory
+    /// has the segments of all, else none.
     pub fn set_neighborhoods(&self, hood_of: HoodOf) -> bool {
         self.background.collectives.hood_of.set(hood_of).is_ok()
     }
 
-    /// Chooses how collective operations go, before the first of them; the same at all ranks. Says
-    /// whether it was early enough.
+    /// Chooses how collective operations go, before the first of them; the same at all ranks.
+    ///
+    /// Says whether it was early enough.
     pub fn tune_collectives(&self, tuning: Tuning) -> bool {
         self.background.collectives.tune(tuning)
     }
@@ -287,8 +294,9 @@ impl<C: Conduit> Engine<C> {
         team
     }
 
-    /// Opens a team: from now on this member may call collective operations of it. Others may have
-    /// sent messages already. No other team of the same key is open anywhere.
+    /// Opens a team: from now on this member may call collective operations of it.
+    ///
+    /// Others may have sent messages already. No other team of the same key is open anywhere.
     pub fn open_team(&self, key: TeamKey, members: Arc<Members>, rank: u32) -> Arc<Team> {
         let hoods = self.hoods_of(&members);
         let team = Arc::new(Team::new(key, members, rank));
@@ -341,6 +349,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Collective operations that this member has started on a team and that are not complete.
+    ///
     /// Operations that another thread goes on with at this moment may be left out.
     pub fn collectives_under_way(&self, team: &Team) -> usize {
         let flights: Vec<_> = self.background.collectives.flights.lock().clone();
@@ -359,7 +368,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
-    /// complete. Calls that other members still wait for go on.
+    /// complete.
+    ///
+    /// Calls that other members still wait for go on.
     pub fn close_team(&self, team: &Arc<Team>) {
         let collectives = &self.background.collectives;
         let member = {

@@ -3,7 +3,9 @@
 use super::{DataType, Operation};
 
 /// `inout = inout op other`, element by element: `inout` stands on the left, so it comes from lower
-/// ranks. The type and the operation go together ([`Operation::reduces`]) and are built in.
+/// ranks.
+///
+/// The type and the operation go together ([`Operation::reduces`]) and are built in.
 ///
 /// Integers wrap around. Minimum and maximum of floats are as the comparison in C gives them: where
 /// an operand is a NaN, or both are zeros, the result is the right operand.

@@ -1,6 +1,7 @@
 //! Memory of ranks that have all bound all of it, on one host: the kernel copies, so that the owner
-//! need not poll, and nothing is copied twice. Where the kernel does not permit that, messages do
-//! it.
+//! need not poll, and nothing is copied twice.
+//!
+//! Where the kernel does not permit that, messages do it.
 
 use super::super::core::Engine;
 use super::super::regions::Outside;
@@ -21,15 +22,18 @@ pub type ProcessOf = Box<dyn Fn(JobRank) -> Option<u32> + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Cross {
     processes: OnceLock<ProcessOf>,
-    /// Whether the kernel has refused a copy. Set by a thread whose copy it refuses, read by all
-    /// threads; Relaxed, as nothing depends on when a thread learns of it.
+    /// Whether the kernel has refused a copy.
+    ///
+    /// Set by a thread whose copy it refuses, read by all threads; Relaxed, as nothing depends on
+    /// when a thread learns of it.
     refused: AtomicBool,
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Lets peers reach all memory of this process by address, through the first endpoint. All
-    /// ranks of the job do the same before they communicate. With `processes`, the kernel copies
-    /// wherever it permits.
+    /// Lets peers reach all memory of this process by address, through the first endpoint.
+    ///
+    /// All ranks of the job do the same before they communicate. With `processes`, the kernel
+    /// copies wherever it permits.
     ///
     /// # Safety
     /// As [`Regions::bind_everything`](crate::Regions::bind_everything).
@@ -47,8 +51,9 @@ impl<C: Conduit> Engine<C> {
         processes.get().is_some() && !refused.load(Ordering::Relaxed)
     }
 
-    /// Has the kernel do a transfer; false if it does not, and nothing has been done. Ends the job
-    /// if memory is missing.
+    /// Has the kernel do a transfer; false if it does not, and nothing has been done.
+    ///
+    /// Ends the job if memory is missing.
     ///
     /// # Safety
     /// This process's side of it is readable or writable.

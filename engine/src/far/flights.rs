@@ -1,5 +1,6 @@
-//! Operations on far memory that are under way here. The memory that an answer may write to is
-//! looked up here and never taken from the answer.
+//! Operations on far memory that are under way here.
+//!
+//! The memory that an answer may write to is looked up here and never taken from the answer.
 
 use super::super::vis::{KeptNotice, Scatter};
 use super::FarBound;
@@ -9,8 +10,10 @@ use core::ptr::with_exposed_provenance_mut;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Where answers go. Addresses are exposed, and valid for the operation's accesses until it is
-/// complete, as its caller promised.
+/// Where answers go.
+///
+/// Addresses are exposed, and valid for the operation's accesses until it is complete, as its
+/// caller promised.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in super::super) enum Landing {
     /// Acknowledgements of a put.
@@ -134,9 +137,10 @@ impl Flights {
         slab.slots.len() - slab.free.len()
     }
 
-    /// An answer has come from `peer`: where it goes. The operation stays until
-    /// [`landed`](Self::landed) has been called for each that this admits, so that no message of a
-    /// peer writes after completion.
+    /// An answer has come from `peer`: where it goes.
+    ///
+    /// The operation stays until [`landed`](Self::landed) has been called for each that this
+    /// admits, so that no message of a peer writes after completion.
     pub(in super::super) fn land(&self, op: u64, peer: JobRank) -> Result<Landing, &'static str> {
         let mut slab = self.0.lock();
         let flight = slab.slot(op).and_then(|slot| slot.flight.as_mut());
@@ -152,7 +156,9 @@ impl Flights {
         Ok(flight.landing.clone())
     }
 
-    /// An answer has been dealt with. Gives the operation that is complete with the last one.
+    /// An answer has been dealt with.
+    ///
+    /// Gives the operation that is complete with the last one.
     pub(in super::super) fn landed(&self, op: u64) -> Option<Flight> {
         self.count(op, |flight| flight.landing_now -= 1)
     }
@@ -162,7 +168,9 @@ impl Flights {
         self.count(op, |flight| flight.coming += 1);
     }
 
-    /// There will be one less. Gives the operation if all others have been dealt with.
+    /// There will be one less.
+    ///
+    /// Gives the operation if all others have been dealt with.
     pub(in super::super) fn expect_one_less(&self, op: u64) -> Option<Flight> {
         self.count(op, |flight| flight.coming -= 1)
     }

@@ -10,8 +10,9 @@ use std::collections::HashMap;
 pub(super) struct Known(RwLock<HashMap<(JobRank, u32), FarBound>>);
 
 impl Known {
-    /// Records an answer. Answers of endpoints without memory are not kept: the peer may bind some
-    /// soon.
+    /// Records an answer.
+    ///
+    /// Answers of endpoints without memory are not kept: the peer may bind some soon.
     pub(super) fn note(&self, rank: JobRank, endpoint: u32, bound: FarBound) {
         if bound.len > 0 {
             self.0.write().insert((rank, endpoint), bound);

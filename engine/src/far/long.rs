@@ -1,6 +1,8 @@
-//! Long active messages whose payload goes to far memory. A short payload travels in one medium,
-//! behind a prefix that names its place and its handler; a longer one is put first, and the prefix
-//! travels alone. A longer reply goes in parts ([`owed`](super::owed)).
+//! Long active messages whose payload goes to far memory.
+//!
+//! A short payload travels in one medium, behind a prefix that names its place and its handler; a
+//! longer one is put first, and the prefix travels alone. A longer reply goes in parts
+//! ([`owed`](super::owed)).
 //!
 //! ```text
 //! 0         8     16         20        21      22     23   24
@@ -78,7 +80,9 @@ impl Prefix {
 
 impl<C: Conduit> Engine<C> {
     /// Sends a long request whose payload goes to far memory: `handler` runs there as for any long,
-    /// and gets the address from [`Delivery::address`]. The source may be reused when this returns.
+    /// and gets the address from [`Delivery::address`].
+    ///
+    /// The source may be reused when this returns.
     ///
     /// With no bytes the address is handed on unchecked. Other ranges that the target has not bound
     /// end the job.
@@ -165,7 +169,9 @@ impl<C: Conduit> Engine<C> {
 
     /// Sends a long request to a segment whose payload is above the conduit's limit of longs
     /// ([`Limits::long`](argonet_conduit::Limits::long)): the payload is put first, and a message
-    /// behind it runs the handler. The source may be reused when this returns.
+    /// behind it runs the handler.
+    ///
+    /// The source may be reused when this returns.
     ///
     /// # Errors
     /// As [`request`](Self::request), and the errors of a put.
@@ -248,10 +254,11 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Replies with a long whose payload goes to far memory of the requester. Its payload may be
-    /// the request's own, and may be reused when this returns. A reply that does not fit one
-    /// message (see [`far_long_reply_at_once`](Self::far_long_reply_at_once)) is kept until polls
-    /// of this rank have sent it.
+    /// Replies with a long whose payload goes to far memory of the requester.
+    ///
+    /// Its payload may be the request's own, and may be reused when this returns. A reply that does
+    /// not fit one message (see [`far_long_reply_at_once`](Self::far_long_reply_at_once)) is kept
+    /// until polls of this rank have sent it.
     ///
     /// # Errors
     /// As [`Delivery::reply`].

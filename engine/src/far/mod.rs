@@ -1,6 +1,8 @@
-//! Far memory: memory of peers that is not mapped here. Put, get and long active messages reach it
-//! over active messages to its owner, which checks each against its bound memory ([`Regions`]).
-//! Where a rank has bound all its memory, the kernel copies if it may ([`cross`]).
+//! Far memory: memory of peers that is not mapped here.
+//!
+//! Put, get and long active messages reach it over active messages to its owner, which checks each
+//! against its bound memory ([`Regions`]). Where a rank has bound all its memory, the kernel copies
+//! if it may ([`cross`]).
 //!
 //! A put or a get travels in pieces, each of which names the whole range, so that a range that is
 //! refused changes nothing at its target. An answer names its operation by a number
@@ -109,8 +111,9 @@ impl<C: Conduit> Engine<C> {
         &self.far.regions
     }
 
-    /// Asks a rank for the memory that it has bound at an endpoint. The answer is in `answer` when
-    /// the event is complete; for this rank it is so at once.
+    /// Asks a rank for the memory that it has bound at an endpoint.
+    ///
+    /// The answer is in `answer` when the event is complete; for this rank it is so at once.
     ///
     /// # Safety
     /// `answer` is aligned, and writable until the event is complete.

@@ -1,7 +1,8 @@
-//! Long replies to far memory that are too long for one message. A handler may not send and must
-//! not wait, so that it leaves a copy of the payload here, and polls send it in parts, as requests,
-//! as far as there is room. Each part names the whole range, and the handler runs at the requester
-//! when it has all of them.
+//! Long replies to far memory that are too long for one message.
+//!
+//! A handler may not send and must not wait, so that it leaves a copy of the payload here, and
+//! polls send it in parts, as requests, as far as there is room. Each part names the whole range,
+//! and the handler runs at the requester when it has all of them.
 //!
 //! ```text
 //! 0        24      32       40
@@ -25,9 +26,10 @@ use std::collections::{HashMap, HashSet};
 /// Parts of one reply that one poll sends at most.
 const PARTS_A_POLL: usize = 16;
 
-/// Replies of one rank of which some parts have come and others have not, at most. A rank sends one
-/// to another before it begins the next, so that there are more only where parts overtake each
-/// other.
+/// Replies of one rank of which some parts have come and others have not, at most.
+///
+/// A rank sends one to another before it begins the next, so that there are more only where parts
+/// overtake each other.
 const MOST_COMING: usize = 64;
 
 /// Bytes of the header before the bytes of a part.

@@ -1,5 +1,7 @@
-//! Handlers of messages about far memory. Nothing in them is believed: ranges are checked against
-//! the memory bound here, answers against the operations under way here.
+//! Handlers of messages about far memory.
+//!
+//! Nothing in them is believed: ranges are checked against the memory bound here, answers against
+//! the operations under way here.
 
 use super::super::core::Engine;
 use super::super::limits::internal;
@@ -241,9 +243,10 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Where a range of this rank's attached segment lies. Messages for it come this way while
-    /// their sender, elsewhere, is attaching still and has not learned yet that this rank has
-    /// attached.
+    /// Where a range of this rank's attached segment lies.
+    ///
+    /// Messages for it come this way while their sender, elsewhere, is attaching still and has not
+    /// learned yet that this rank has attached.
     #[cold]
     fn own_attached(&self, range: Range) -> Option<NonNull<u8>> {
         let offset = self.offset_of(self.rank, range.address);

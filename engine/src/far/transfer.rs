@@ -54,8 +54,9 @@ impl Side {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Starts a put to far memory and returns the event of its completion. The source may be reused
-    /// when this returns, as the event's leaf says too.
+    /// Starts a put to far memory and returns the event of its completion.
+    ///
+    /// The source may be reused when this returns, as the event's leaf says too.
     ///
     /// A range that the target has not bound ends the job.
     ///
@@ -97,8 +98,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// [`far_put`](Self::far_put) that counts for the thread's access region, or else for its
-    /// implicit operations, as a [`Category::Put`]. Its local completion is over on return and
-    /// counts for nothing.
+    /// implicit operations, as a [`Category::Put`].
+    ///
+    /// Its local completion is over on return and counts for nothing.
     ///
     /// # Safety
     /// As [`far_put`](Self::far_put).
@@ -236,8 +238,9 @@ impl<C: Conduit> Engine<C> {
         true
     }
 
-    /// Sends a put or the requests of a get, in pieces. Only the first may be refused for want of
-    /// room.
+    /// Sends a put or the requests of a get, in pieces.
+    ///
+    /// Only the first may be refused for want of room.
     ///
     /// # Safety
     /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get), and `len` is not 0.

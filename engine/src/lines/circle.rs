@@ -11,11 +11,14 @@ pub(crate) const KEPT_SLOTS: u32 = 4;
 /// The slot of the world as a team.
 pub(crate) const WORLD_SLOT: u32 = 3;
 
-/// Most members of a circle. In larger ones each rank would read more lines than a dissemination
-/// has rounds by far.
+/// Most members of a circle.
+///
+/// In larger ones each rank would read more lines than a dissemination has rounds by far.
 pub(crate) const MOST_MEMBERS: u32 = 64;
 
-/// The circles of all ranks. Kinds of calls that do not count for each other have one each.
+/// The circles of all ranks.
+///
+/// Kinds of calls that do not count for each other have one each.
 pub(crate) struct Circles {
     /// Barriers that wait.
     pub(crate) barrier: Circle,

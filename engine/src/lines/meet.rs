@@ -12,13 +12,15 @@ use argonet_conduit::Conduit;
 use argonet_conduit::smp::{Entry, Lines, ThreadMode};
 use parking_lot::MutexGuard;
 
-/// Looks at a line before anything else is done. The line of a rank that runs comes within some
-/// hundred nanoseconds, and these take less.
+/// Looks at a line before anything else is done.
+///
+/// The line of a rank that runs comes within some hundred nanoseconds, and these take less.
 const LOOKS: u32 = 64;
 
-/// The same where ranks are more than processors, and the yields between such looks. The awaited
-/// rank probably waits for this processor, so it comes the sooner the sooner this one yields.
-/// Nothing else is done, since it would add up over all ranks on the way.
+/// The same where ranks are more than processors, and the yields between such looks.
+///
+/// The awaited rank probably waits for this processor, so it comes the sooner the sooner this one
+/// yields. Nothing else is done, since it would add up over all ranks on the way.
 const LOOKS_BETWEEN_YIELDS: u32 = 16;
 const YIELDS: u32 = 4;
 
@@ -26,7 +28,9 @@ const YIELDS: u32 = 4;
 /// on another one.
 pub(crate) const LOOKS_AT_OTHERS: u32 = 400;
 
-/// Calls of which one polls in any case. The others poll when they have to wait.
+/// Calls of which one polls in any case.
+///
+/// The others poll when they have to wait.
 const POLL_EVERY: u64 = 8;
 
 /// A call that this rank has entered and not finished.
@@ -61,8 +65,9 @@ pub(crate) struct Line<'e> {
 }
 
 impl Line<'_> {
-    /// Copies the member's contribution. Its word has been compared, so it means the same operation
-    /// and contributes as many bytes.
+    /// Copies the member's contribution.
+    ///
+    /// Its word has been compared, so it means the same operation and contributes as many bytes.
     #[inline(always)]
     pub(crate) fn read(&self, data: &mut [u8]) {
         self.lines.read(self.slot, self.rank, self.call, data);
@@ -70,7 +75,9 @@ impl Line<'_> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Enters the next call of a circle, the same operation on all members. Waits for cells only.
+    /// Enters the next call of a circle, the same operation on all members.
+    ///
+    /// Waits for cells only.
     ///
     /// The caller has asked for permission to wait.
     #[inline(always)]
@@ -102,8 +109,10 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// The entry of a rank in a call, once it has entered it. The call needs the lines of all that
-    /// are `awaited`. `check` is called from time to time when that lasts.
+    /// The entry of a rank in a call, once it has entered it.
+    ///
+    /// The call needs the lines of all that are `awaited`. `check` is called from time to time when
+    /// that lasts.
     pub(crate) fn wait_for_line(
         &self,
         ctx: &ThreadCtx,
@@ -251,7 +260,9 @@ impl<'e, C: Conduit> Entered<'e, C> {
     }
 
     /// Waits for all members, calls `visit` with their lines in the order of ranks, with this
-    /// rank's too, and finishes the call. Ends the job if a member means another operation.
+    /// rank's too, and finishes the call.
+    ///
+    /// Ends the job if a member means another operation.
     #[inline(always)]
     pub(super) fn all(self, ctx: &ThreadCtx, why: WaitFor, mut visit: impl FnMut(&Line<'e>)) {
         self.engine.poll_between(ctx, self.call);

@@ -24,8 +24,9 @@ impl<C: Conduit> Engine<C> {
         entered.all(ctx, WaitFor::Barrier, |_| {});
     }
 
-    /// A pass of all ranks; says whether that was all. If not, because it is too long, all are
-    /// known to mean the same one.
+    /// A pass of all ranks; says whether that was all.
+    ///
+    /// If not, because it is too long, all are known to mean the same one.
     pub(crate) fn pass_by_lines(
         &self,
         ctx: &ThreadCtx,

@@ -14,8 +14,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// This member's name, and then the combined name of all. Atomics, as the operation writes them
-/// from elsewhere.
+/// This member's name, and then the combined name of all.
+///
+/// Atomics, as the operation writes them from elsewhere.
 type Words = [AtomicU32; 2];
 
 #[derive(Debug)]
@@ -62,8 +63,10 @@ fn own(error: OpError) -> NamedError {
 
 impl<C: Conduit> Engine<C> {
     /// Enters the barrier with names of a team, as [`named_notify`](Self::named_notify) that of all
-    /// ranks. Collective over the team; counts as a collective operation of it, but for the team of
-    /// all ranks, whose barrier is that of all ranks.
+    /// ranks.
+    ///
+    /// Collective over the team; counts as a collective operation of it, but for the team of all
+    /// ranks, whose barrier is that of all ranks.
     ///
     /// # Errors
     /// As [`named_notify`](Self::named_notify).

@@ -86,8 +86,9 @@ pub(super) fn register(handlers: &mut HandlerTable) -> Result<(), AmError> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Does an operation and returns the value before, or a zero if it does not fetch. Sequentially
-    /// consistent with all other such operations.
+    /// Does an operation and returns the value before, or a zero if it does not fetch.
+    ///
+    /// Sequentially consistent with all other such operations.
     ///
     /// # Errors
     /// A word outside its segment or not aligned, a rank that does not exist, a call from inside a

@@ -56,8 +56,9 @@ impl Untyped {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Does the operation of a peer's request. Each request is handled once, as each message is,
-    /// even if the wire repeats it.
+    /// Does the operation of a peer's request.
+    ///
+    /// Each request is handled once, as each message is, even if the wire repeats it.
     pub(in super::super) fn serve_atomic(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let request = Request::unpack(self.rank, delivery.args()).ok_or(ARGUMENTS)?;
         let Request { target, what, op } = request;

@@ -7,8 +7,10 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Types with remote atomic operations. All ranks, near or far, come to the same instructions of
-/// the processor, so that an operation of one is atomic for all others.
+/// Types with remote atomic operations.
+///
+/// All ranks, near or far, come to the same instructions of the processor, so that an operation of
+/// one is atomic for all others.
 pub trait AtomicWord: sealed::Sealed + Copy + PartialEq + Send + 'static {
     /// The type.
     const TYPE: DataType;
@@ -20,6 +22,7 @@ pub trait AtomicWord: sealed::Sealed + Copy + PartialEq + Send + 'static {
     fn of_bits(bits: u64) -> Self;
 
     /// Does an operation on a word; returns the value before if it is a fetching one, else a zero.
+    ///
     /// Sequentially consistent.
     ///
     /// Integers wrap around. Floats are compared by their bits in a compare-and-swap; in a minimum

@@ -5,7 +5,9 @@ use super::entry::MOST_ENDPOINTS;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 
-/// Why no team was made. Ranks are those of the parent team where nothing else is said.
+/// Why no team was made.
+///
+/// Ranks are those of the parent team where nothing else is said.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TeamError {

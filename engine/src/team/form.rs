@@ -1,5 +1,6 @@
-//! The teams that follow from the entries of a team's members. Every member computes them for
-//! itself, from the same entries.
+//! The teams that follow from the entries of a team's members.
+//!
+//! Every member computes them for itself, from the same entries.
 
 use super::entry::{Call, Digest, Entry, Part, Terms};
 use super::error::TeamError;

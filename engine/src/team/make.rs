@@ -40,8 +40,9 @@ struct Shared {
     callers: u32,
 }
 
-/// A team that this process leaves when the value is dropped; see [`Engine::team_owned`]. No
-/// process leaves the world.
+/// A team that this process leaves when the value is dropped; see [`Engine::team_owned`].
+///
+/// No process leaves the world.
 pub struct OwnedTeam {
     team: Arc<Team>,
     making: Arc<Making>,
@@ -65,8 +66,10 @@ impl Drop for OwnedTeam {
 
 impl<C: Conduit> Engine<C> {
     /// Splits a team: members that choose the same color become a team, in the order of their keys,
-    /// then of their ranks in `parent`; a member without a color joins none. Collective over
-    /// `parent`, and a barrier. Gives the team of this member, which can be used at once.
+    /// then of their ranks in `parent`; a member without a color joins none.
+    ///
+    /// Collective over `parent`, and a barrier. Gives the team of this member, which can be used at
+    /// once.
     ///
     /// # Errors
     /// [`TeamError::DifferentTerms`], which all members of the team get;
@@ -91,11 +94,12 @@ impl<C: Conduit> Engine<C> {
         }))
     }
 
-    /// Creates teams from lists of endpoints, each list in the order of ranks. Collective over
-    /// `parent`, which has a member of every process that is in a list, and a barrier; lists that
-    /// members give are the same or have no endpoint in common, and every process in a list gives
-    /// it. An empty list makes no team. Gives a team for each member that this process has, by
-    /// rank.
+    /// Creates teams from lists of endpoints, each list in the order of ranks.
+    ///
+    /// Collective over `parent`, which has a member of every process that is in a list, and a
+    /// barrier; lists that members give are the same or have no endpoint in common, and every
+    /// process in a list gives it. An empty list makes no team. Gives a team for each member that
+    /// this process has, by rank.
     ///
     /// If members of `parent` in one process give the same list, they get the same teams.
     ///
@@ -155,10 +159,11 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Ends this member's part in a team, whose collective operations that this member started are
-    /// complete. All members do so; the call waits for none. The engine releases its state of the
-    /// team when all members have: in this call, or in a later one that makes or leaves a team. If
-    /// `quiesced` says that all members' collective operations are complete, it releases the state
-    /// at once.
+    /// complete.
+    ///
+    /// All members do so; the call waits for none. The engine releases its state of the team when
+    /// all members have: in this call, or in a later one that makes or leaves a team. If `quiesced`
+    /// says that all members' collective operations are complete, it releases the state at once.
     ///
     /// # Errors
     /// [`AmError::Restricted`](argonet_am::AmError::Restricted) inside a handler.
@@ -188,9 +193,11 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Leaves all teams that have a slot of lines, the world's included, and waits until their
-    /// members have. The barrier by which a member leaves compares the history of calls with a
-    /// root, so ranks that differ in those alone are found at the end of the job at the latest.
-    /// Collective, after the last call of any rank.
+    /// members have.
+    ///
+    /// The barrier by which a member leaves compares the history of calls with a root, so ranks
+    /// that differ in those alone are found at the end of the job at the latest. Collective, after
+    /// the last call of any rank.
     pub(crate) fn leave_seated_teams(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
         if self.conduit.lines().is_none() {
             return Ok(());

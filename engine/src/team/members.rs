@@ -2,8 +2,9 @@
 
 use argonet_base::JobRank;
 
-/// The members of a team in the order of their ranks. Teams whose members lie at equal distances,
-/// which most do, keep a formula; others a list.
+/// The members of a team in the order of their ranks.
+///
+/// Teams whose members lie at equal distances, which most do, keep a formula; others a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Members {
     shape: Shape,
@@ -13,7 +14,9 @@ pub struct Members {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Shape {
-    /// `first + rank * stride`, for ranks below `count`. The stride is not 0.
+    /// `first + rank * stride`, for ranks below `count`.
+    ///
+    /// The stride is not 0.
     Formula { first: u32, stride: i64, count: u32 },
     /// By rank, and positions in it by job rank.
     List {

@@ -17,8 +17,9 @@ use super::named::TeamBarrier;
 use argonet_base::JobRank;
 use std::sync::{Arc, OnceLock};
 
-/// The name of a team in messages, the same at all members. No two teams that exist at the same
-/// time have the same.
+/// The name of a team in messages, the same at all members.
+///
+/// No two teams that exist at the same time have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct TeamKey(pub u64);
 

@@ -145,7 +145,9 @@ fn a_mismatch_names_each_rank() {
     }
 }
 
-/// No rank sends a piece then. The rank that is asked has called before or calls after.
+/// No rank sends a piece then.
+///
+/// The rank that is asked has called before or calls after.
 #[test]
 fn a_mismatch_without_a_root_names_each_rank() {
     for (reverse, slowly) in [(false, false), (false, true), (true, false), (true, true)] {

@@ -60,7 +60,9 @@ impl Direction {
     }
 }
 
-/// Which memory of a peer is meant. Addresses in it are those of the peer's process.
+/// Which memory of a peer is meant.
+///
+/// Addresses in it are those of the peer's process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeerMemory {
     /// Its segment.
@@ -109,8 +111,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Starts a non-contiguous put or get and returns the event of its completion;
-    /// [`leaf`](Self::leaf) gives that of a put's local completion. With [`Injection::Immediate`]
-    /// only the first message may be refused.
+    /// [`leaf`](Self::leaf) gives that of a put's local completion.
+    ///
+    /// With [`Injection::Immediate`] only the first message may be refused.
     ///
     /// A range that the peer has not bound ends the job; one outside of a segment that is mapped
     /// here is an error, and nothing has been moved.

@@ -1,5 +1,7 @@
-//! Copies between memory that is mapped here. Elements of the sizes of machine words are moved by
-//! one load and one store each, in loops of their own; longer ones by the bulk routine.
+//! Copies between memory that is mapped here.
+//!
+//! Elements of the sizes of machine words are moved by one load and one store each, in loops of
+//! their own; longer ones by the bulk routine.
 
 use super::grid::{Dimension, Grid};
 use super::shape::{Piece, Pieces};

@@ -1,6 +1,7 @@
-//! Transfers to and from memory that is not mapped here. Long parts go as puts and gets of their
-//! own, short ones are packed into messages that name them; the bytes are read once and written
-//! once on either side.
+//! Transfers to and from memory that is not mapped here.
+//!
+//! Long parts go as puts and gets of their own, short ones are packed into messages that name them;
+//! the bytes are read once and written once on either side.
 
 use super::super::core::{Engine, Injection};
 use super::super::events::{OpError, Transfer};

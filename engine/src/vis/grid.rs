@@ -93,7 +93,9 @@ impl Hull {
     }
 }
 
-/// Elements at regular distances on both sides. There is at least one, of at least one byte.
+/// Elements at regular distances on both sides.
+///
+/// There is at least one, of at least one byte.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
     pub(super) element: usize,

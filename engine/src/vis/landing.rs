@@ -5,7 +5,9 @@ use super::shape::Piece;
 use super::walk::{Place, Runs, Walk};
 use parking_lot::Mutex;
 
-/// Runs of this process, as an operation keeps them. Lists stay with their owner.
+/// Runs of this process, as an operation keeps them.
+///
+/// Lists stay with their owner.
 #[derive(Debug)]
 enum Kept {
     Vector(*const Piece, usize),

@@ -34,8 +34,9 @@ pub use shape::{Part as ShapePart, Piece, Pieces, Shape, Strided, VisError};
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// The engine's part of non-contiguous transfers: the most bytes that one message may move. Set
-/// before the job communicates.
+/// The engine's part of non-contiguous transfers: the most bytes that one message may move.
+///
+/// Set before the job communicates.
 pub(super) struct Vis {
     put: AtomicUsize,
     get: AtomicUsize,

@@ -33,8 +33,9 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// The longest payload (GASNet-EX, `GEX_VIS_MAX_PEERCOMPLETION`). It fits a medium of every
-    /// conduit.
+    /// The longest payload (GASNet-EX, `GEX_VIS_MAX_PEERCOMPLETION`).
+    ///
+    /// It fits a medium of every conduit.
     pub const MOST: usize = 256;
 
     fn bytes(&self) -> SharedBytes<'_> {
@@ -68,7 +69,9 @@ struct Due {
     token: OpToken,
 }
 
-/// Notices that are to be sent. Answers to puts come in handlers, which may not send.
+/// Notices that are to be sent.
+///
+/// Answers to puts come in handlers, which may not send.
 #[derive(Default)]
 pub(in super::super) struct Notices {
     queue: Mutex<Vec<Due>>,

@@ -20,8 +20,10 @@ pub struct RowsAt<P> {
 
 impl<C: Conduit> Engine<C> {
     /// Moves `count` rows of `len` bytes each, complete on return, if the peer's are mapped here
-    /// and the calling thread may communicate and is not traced; whether it has. The peer's rows
-    /// lie in `span` bytes from `lowest` on; the first begins `first` bytes behind that.
+    /// and the calling thread may communicate and is not traced; whether it has.
+    ///
+    /// The peer's rows lie in `span` bytes from `lowest` on; the first begins `first` bytes behind
+    /// that.
     ///
     /// # Safety
     /// Rows of this side are readable, or writable for a get. Those of the peer lie in the span.

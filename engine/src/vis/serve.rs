@@ -1,4 +1,6 @@
-//! Handlers of messages of non-contiguous transfers. Nothing in them is believed.
+//! Handlers of messages of non-contiguous transfers.
+//!
+//! Nothing in them is believed.
 
 use super::super::core::Engine;
 use super::super::far::{ARGUMENTS, Args, LENGTHS, Landing, Wrong, unpack};

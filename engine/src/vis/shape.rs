@@ -41,7 +41,9 @@ pub struct Strided<'a> {
     pub from_strides: &'a [isize],
     /// Bytes of an element.
     pub element: usize,
-    /// Elements in each dimension. With no dimension there is one element.
+    /// Elements in each dimension.
+    ///
+    /// With no dimension there is one element.
     pub counts: &'a [usize],
 }
 

@@ -38,9 +38,10 @@ impl Space {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Checks that all runs lie in memory of this process that may be used so. If not all addresses
-    /// between them may be used, checks the runs of `most` bytes from a place on one by one. The
-    /// error names the range that may not be used.
+    /// Checks that all runs lie in memory of this process that may be used so.
+    ///
+    /// If not all addresses between them may be used, checks the runs of `most` bytes from a place
+    /// on one by one. The error names the range that may not be used.
     pub(super) fn vis_own(
         &self,
         space: Space,

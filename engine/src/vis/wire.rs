@@ -1,5 +1,7 @@
 //! How messages name runs of memory: by their addresses, those of one length together, or by a
-//! lattice and a place in it. All numbers are little-endian.
+//! lattice and a place in it.
+//!
+//! All numbers are little-endian.
 //!
 //! ```text
 //! addresses   | len | count | count addresses | len | count | ...

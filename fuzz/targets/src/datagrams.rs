@@ -1,5 +1,6 @@
-//! Datagrams between two endpoints of the reliable layer, on a wire that the input steers. They are
-//! not sealed: an input of invented bytes could not get further otherwise.
+//! Datagrams between two endpoints of the reliable layer, on a wire that the input steers.
+//!
+//! They are not sealed: an input of invented bytes could not get further otherwise.
 
 use argonet_base::JobRank;
 use argonet_nic::reliable::{Endpoint, ReliableConfig};

@@ -1,6 +1,7 @@
 //! Readers of bytes from outside, with one plain function for each kind: libFuzzer calls it with
-//! inputs that it invents (`cargo xtask fuzz`), and a test with every file of `fuzz/corpus`. A
-//! target panics when a promise is broken; bytes that are refused are no failure.
+//! inputs that it invents (`cargo xtask fuzz`), and a test with every file of `fuzz/corpus`.
+//!
+//! A target panics when a promise is broken; bytes that are refused are no failure.
 // The modules shared with an example have tests there, which want the rest of the example.
 #![cfg(not(test))]
 

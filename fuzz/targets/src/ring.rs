@@ -1,6 +1,7 @@
 //! Writes of a hostile neighbor into the memory that it shares: any bytes, in any of its rings,
-//! read positions and sleep words, between any of our calls. Nothing it writes may make us read or
-//! write outside of our memory, panic, or poll without end.
+//! read positions and sleep words, between any of our calls.
+//!
+//! Nothing it writes may make us read or write outside of our memory, panic, or poll without end.
 //!
 //! The input is a list of steps of the neighbor's and ours; see [`step`].
 
@@ -166,7 +167,9 @@ fn class(byte: u8) -> MessageClass {
     }
 }
 
-/// One step. The first byte says which, its high half is a parameter.
+/// One step.
+///
+/// The first byte says which, its high half is a parameter.
 fn step(n: &mut Neighbors, handlers: &mut Handlers, data: &mut &[u8]) {
     let Some((&first, rest)) = data.split_first() else {
         return;

@@ -1,5 +1,7 @@
 //! Every file of the corpus, and every beginning of it, goes through its target, as it would under
-//! libFuzzer. A file that once made a target fail stays in the corpus.
+//! libFuzzer.
+//!
+//! A file that once made a target fail stays in the corpus.
 
 use argonet_fuzz_targets::TARGETS;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What a bad wire does to datagrams, by rule and seed: a layer over an interface.
+//! Faults of a wire, by rule and seed: a layer over an interface.
 
 use super::{Batch, DatagramQueue};
 use core::net::SocketAddr;
@@ -19,7 +19,9 @@ pub struct WireFaults {
     pub duplicate: u32,
     /// It leaves after some later ones; never, if there are none.
     pub reorder: u32,
-    /// A bit of it is another one. Only a sealed datagram shows that.
+    /// A bit of it is another one.
+    ///
+    /// Only a sealed datagram shows that.
     pub corrupt: u32,
 }
 
@@ -42,7 +44,7 @@ const LATEST: u64 = 4;
 struct Faults {
     rules: WireFaults,
     random: Xoshiro256PlusPlus,
-    /// The one that is held back, for whom, and for how many datagrams more.
+    /// The datagram that is held back, its target, and for how many datagrams more.
     held: Option<(u32, Vec<u8>, u64)>,
 }
 
@@ -63,7 +65,7 @@ impl Faults {
         self.random.next_u64() % 1_000_000 < u64::from(per_million)
     }
 
-    /// Passes a datagram on, or what the rules make of it.
+    /// Passes a datagram on, after the rules' faults.
     fn pass(&mut self, peer: u32, bytes: &[u8], mut pass: impl FnMut(u32, &[u8])) {
         if let Some((_, _, left)) = &mut self.held {
             *left -= 1;

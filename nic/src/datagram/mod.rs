@@ -38,7 +38,9 @@ pub trait DatagramQueue: AsFd + Send + Sync {
     /// One that the system refuses counts as lost, as the wire may lose any.
     fn send(&self, peer: u32, datagram: &[u8]);
 
-    /// Takes a batch of what has arrived, and gives each datagram to `take`. Does not wait.
+    /// Takes a batch of what has arrived, and gives each datagram to `take`.
+    ///
+    /// Does not wait.
     fn receive(&self, inbox: &mut Self::Inbox, take: &mut dyn FnMut(&[u8])) -> Batch;
 
     /// How many datagrams the system has refused to send.

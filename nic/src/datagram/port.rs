@@ -8,7 +8,9 @@ use std::net::UdpSocket;
 /// Bytes of arriving and leaving datagrams that the system is asked to keep; it may give less.
 const SOCKET_BYTES: usize = 4 << 20;
 
-/// Where a rank is reached. The start of the job brings it to all others.
+/// Where a rank is reached.
+///
+/// The start of the job brings it to all others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Whereabouts {
     /// Host and port.

@@ -9,7 +9,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::UdpSocket;
 
-/// Bytes of a buffer for what arrives: as many as the system puts together (UDP_GRO).
+/// Bytes of a buffer for arriving datagrams: as many as the system puts together (UDP_GRO).
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Datagrams over a socket.
@@ -19,7 +19,9 @@ pub struct Udp {
     state: UdpSocketState,
     /// By peer.
     addresses: Box<[SocketAddr]>,
-    /// Datagrams that the system did not take. A statistic.
+    /// Datagrams that the system did not take.
+    ///
+    /// A statistic.
     refused: AtomicU64,
 }
 
@@ -45,7 +47,7 @@ impl AsFd for Udp {
     }
 }
 
-/// Room for a batch of what arrives at a socket.
+/// Room for a batch of datagrams that arrive at a socket.
 pub struct Inbox {
     buffers: Box<[u8]>,
     meta: [RecvMeta; BATCH_SIZE],

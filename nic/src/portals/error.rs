@@ -6,8 +6,10 @@ use core::fmt;
 use core::net::SocketAddr;
 use thiserror::Error;
 
-/// A call that did nothing, and why. The end of an operation that was begun is reported in its
-/// [`Outcome`](super::Outcome), never here.
+/// A call that did nothing, and why.
+///
+/// The end of an operation that was begun is reported in its [`Outcome`](super::Outcome), never
+/// here.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NicError {
@@ -121,8 +123,9 @@ pub enum NicError {
         /// The feature that it lacks.
         feature: &'static str,
     },
-    /// A queue was full: so many events are missing just here. They were counted, reported once,
-    /// and are lost.
+    /// A queue was full: so many events are missing just here.
+    ///
+    /// They were counted, reported once, and are lost.
     #[error(
         "rank {rank}: queue {queue} was full and {count} events were dropped; make it deeper or bound the operations in flight"
     )]

@@ -50,18 +50,24 @@ pub enum EventKind {
 pub enum Outcome {
     /// It was done, for `moved_bytes`.
     Done = 0,
-    /// Nothing in the list at that portal accepted it. Nothing was moved; the target has counted
-    /// it.
+    /// Nothing in the list at that portal accepted it.
+    ///
+    /// Nothing was moved; the target has counted it.
     NoMatch,
-    /// The portal refuses messages, is out of use or was never allocated. Nothing was moved.
+    /// The portal refuses messages, is out of use or was never allocated.
+    ///
+    /// Nothing was moved.
     Refused,
-    /// Something did not fit at a portal with flow control, which refuses from now on. Nothing was
-    /// moved.
+    /// Something did not fit at a portal with flow control, which refuses from now on.
+    ///
+    /// Nothing was moved.
     Disabled,
     /// The other rank ended in the middle, or cannot be reached any more; how much was moved is not
     /// known.
     PeerDied,
-    /// The target's tables are corrupt. Nothing was moved.
+    /// The target's tables are corrupt.
+    ///
+    /// Nothing was moved.
     Corrupt,
 }
 

@@ -21,8 +21,9 @@ macro_rules! handle {
                 u64::from(self.generation) << 32 | u64::from(self.index)
             }
 
-            /// From [`to_bits`](Self::to_bits). A number that was none gives a handle that every
-            /// call refuses.
+            /// From [`to_bits`](Self::to_bits).
+            ///
+            /// A number that was none gives a handle that every call refuses.
             #[must_use]
             pub fn from_bits(bits: u64) -> Self {
                 Self {

@@ -67,16 +67,19 @@ pub trait Portals {
         Ok(None)
     }
 
-    /// Whether a queue has nothing to take, now. An interface that cannot look without taking keeps
-    /// what it took for the next [`queue_get`](Self::queue_get).
+    /// Whether a queue has nothing to take, now.
+    ///
+    /// An interface that cannot look without taking keeps what it took for the next
+    /// [`queue_get`](Self::queue_get).
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
     fn queue_is_empty(&self, queue: Queue) -> Result<bool, NicError>;
 
     /// Handles arrivals, where the interface has threads that would handle them a little later;
-    /// returns whether there were any. For callers that look into queues again and again and find
-    /// nothing; it need not be called.
+    /// returns whether there were any.
+    ///
+    /// For callers that look into queues again and again and find nothing; it need not be called.
     fn attend(&self) -> bool {
         false
     }
@@ -98,22 +101,27 @@ pub trait Portals {
     }
 
     /// The thread that drops a datagram calls `report` with the counts, under a lock of the
-    /// interface, which `report` must not use. The first `report` that is given stays.
+    /// interface, which `report` must not use.
+    ///
+    /// The first `report` that is given stays.
     fn on_dropped(&self, report: ReportDropped) {
         drop(report);
     }
 
     /// Threads of this process that the interface needs for anything to come and that never sleep,
     /// so that each wants a processor: a waiting caller leaves it to them by sleeping for a moment.
+    ///
     /// After a yield such a thread would run for its whole time slice.
     fn busy_threads(&self) -> u32 {
         0
     }
 
     /// Sleeps until one of these queues has an event, [`wake`](Self::wake) is called, a signal
-    /// comes, or the time is over (`PtlEQPoll`). Returns at once if there is an event, or if `come`
-    /// says that another event that the caller waits for is there: it is asked once more when a
-    /// `wake` from then on will be noticed. May return for nothing.
+    /// comes, or the time is over (`PtlEQPoll`).
+    ///
+    /// Returns at once if there is an event, or if `come` says that another event that the caller
+    /// waits for is there: it is asked once more when a `wake` from then on will be noticed. May
+    /// return for nothing.
     ///
     /// # Errors
     /// [`NicError::BadHandle`].
@@ -129,8 +137,9 @@ pub trait Portals {
     fn wake(&self);
 
     /// Waits, at most for so long, until all begun operations are over at their peers, which need
-    /// nothing more of this process; it is about to end. Returns whether they are. Takes no lock
-    /// for long.
+    /// nothing more of this process; it is about to end.
+    ///
+    /// Returns whether they are. Takes no lock for long.
     ///
     /// The default is right where no begun operation depends on the process.
     fn exit_grace(&self, limit: Duration) -> bool {
@@ -188,8 +197,9 @@ pub trait Portals {
     /// [`NicError::BadPortal`].
     fn portal_enable(&self, portal: PortalIndex, enabled: bool) -> Result<(), NicError>;
 
-    /// Refuses all later messages, at all portals: the interface is about to be dropped. Does not
-    /// wait for any peer.
+    /// Refuses all later messages, at all portals: the interface is about to be dropped.
+    ///
+    /// Does not wait for any peer.
     fn retire(&self) {
         for portal in 0..self.limits().portals {
             // One that is not in use has nothing to refuse.
@@ -219,8 +229,9 @@ pub trait Portals {
         entry: Entry,
     ) -> Result<EntryHandle, NicError>;
 
-    /// Takes an entry out of its list. No event reports it; operations that were under way are
-    /// over.
+    /// Takes an entry out of its list.
+    ///
+    /// No event reports it; operations that were under way are over.
     ///
     /// # Errors
     /// [`NicError::BadHandle`], also for an entry that has gone by itself; [`NicError::InUse`]
@@ -245,7 +256,9 @@ pub trait Portals {
         descriptor: Descriptor,
     ) -> Result<DescriptorHandle, NicError>;
 
-    /// Releases a descriptor. No event reports it.
+    /// Releases a descriptor.
+    ///
+    /// No event reports it.
     ///
     /// # Errors
     /// [`NicError::BadHandle`]; [`NicError::InUse`] while an operation is under way.
@@ -282,8 +295,9 @@ pub trait Portals {
         header: u64,
     ) -> Result<(), NicError>;
 
-    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns the outcome:
-    /// for interfaces that have done their part when a call returns ([`Features::synchronous`]).
+    /// As [`put_region`](Self::put_region) without an acknowledgement, and returns the outcome: for
+    /// interfaces that have done their part when a call returns ([`Features::synchronous`]).
+    ///
     /// The target sees the data then.
     ///
     /// # Errors
@@ -301,8 +315,9 @@ pub trait Portals {
     }
 
     /// As [`get_region`](Self::get_region), and returns the outcome of its end, as
-    /// [`put_answered`](Self::put_answered). Events and counts of the descriptor report it as
-    /// always.
+    /// [`put_answered`](Self::put_answered).
+    ///
+    /// Events and counts of the descriptor report it as always.
     ///
     /// # Errors
     /// As [`put_answered`](Self::put_answered).
@@ -315,7 +330,9 @@ pub trait Portals {
         Err(not_synchronous(self.rank()))
     }
 
-    /// Gets into a part of a descriptor's memory. Complete with `ReplyEnd` or its count.
+    /// Gets into a part of a descriptor's memory.
+    ///
+    /// Complete with `ReplyEnd` or its count.
     ///
     /// # Errors
     /// [`NicError::BadHandle`]; [`NicError::OutOfRange`]; [`NicError::BadRank`];
@@ -335,7 +352,9 @@ pub trait Portals {
     fn get(&self, destination: DescriptorHandle, target: Target) -> Result<(), NicError>;
 
     /// Combines elements of a descriptor's memory into the target's, each of them atomically with
-    /// regard to all other accesses of that size. Complete as a put.
+    /// regard to all other accesses of that size.
+    ///
+    /// Complete as a put.
     ///
     /// # Errors
     /// As [`put_region`](Self::put_region), and [`NicError::Invalid`] for an operation that
@@ -356,7 +375,9 @@ pub trait Portals {
 
     /// As [`atomic`](Self::atomic), and the target's previous elements arrive in `fetched`, from
     /// `fetched_offset_bytes` on. `compare` is the element that compare-and-swap compares with, its
-    /// first bytes. Complete with `ReplyEnd` of `fetched`; `SendEnd` is reported for `source`.
+    /// first bytes.
+    ///
+    /// Complete with `ReplyEnd` of `fetched`; `SendEnd` is reported for `source`.
     ///
     /// # Errors
     /// As [`atomic`](Self::atomic) of both descriptors, except that compare-and-swap of one element

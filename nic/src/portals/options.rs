@@ -8,8 +8,9 @@ use argonet_base::JobRank;
 pub struct PortalOptions {
     /// If nothing matches, or the queue that an event belongs in has no room, nothing is done, the
     /// portal is disabled, its queue gets [`Disabled`](super::EventKind::Disabled), and the
-    /// initiator gets its message back as [`Outcome::Disabled`](super::Outcome::Disabled). Without
-    /// it data and events are dropped and counted.
+    /// initiator gets its message back as [`Outcome::Disabled`](super::Outcome::Disabled).
+    ///
+    /// Without it data and events are dropped and counted.
     pub flow_control: bool,
 }
 
@@ -27,13 +28,19 @@ pub struct Matching {
 /// Where in its list an entry goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
-    /// Before all others. Needs [`Features::insert`].
+    /// Before all others.
+    ///
+    /// Needs [`Features::insert`].
     Head,
     /// Behind all others.
     Tail,
-    /// Just before this one, of the same portal. Needs [`Features::insert`].
+    /// Just before this one, of the same portal.
+    ///
+    /// Needs [`Features::insert`].
     Before(EntryHandle),
-    /// Just behind this one, of the same portal. Needs [`Features::insert`].
+    /// Just behind this one, of the same portal.
+    ///
+    /// Needs [`Features::insert`].
     After(EntryHandle),
 }
 
@@ -42,8 +49,10 @@ pub enum Position {
 pub enum Managed {
     /// The initiator.
     Remote,
-    /// The entry: each operation behind the one before. When less than `min_free_bytes` are left it
-    /// takes no more (the `max_size` of Portals 3.3); the initiator's offset counts for nothing.
+    /// The entry: each operation behind the one before.
+    ///
+    /// When less than `min_free_bytes` are left it takes no more (the `max_size` of Portals 3.3);
+    /// the initiator's offset counts for nothing.
     Local {
         /// The least room that keeps the entry active.
         min_free_bytes: u64,
@@ -53,9 +62,13 @@ pub enum Managed {
 /// Which events an object makes, if it has a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Events {
-    /// When an operation begins. Needs [`Features::start_events`].
+    /// When an operation begins.
+    ///
+    /// Needs [`Features::start_events`].
     pub start: bool,
-    /// When it is complete. Acknowledgements come in both cases.
+    /// When it is complete.
+    ///
+    /// Acknowledgements come in both cases.
     pub end: bool,
 }
 
@@ -72,23 +85,30 @@ pub struct Count {
 /// CB, SYSMD and the receiving half of ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// Whether puts and atomics are accepted. Fetching atomics need both.
+    /// Whether puts and atomics are accepted.
+    ///
+    /// Fetching atomics need both.
     pub puts: bool,
     /// Whether gets are accepted.
     pub gets: bool,
     /// The side that decides where data goes.
     pub managed: Managed,
-    /// Whether an operation that is longer than the room left is cut short. Otherwise the entry is
-    /// passed over.
+    /// Whether an operation that is longer than the room left is cut short.
+    ///
+    /// Otherwise the entry is passed over.
     pub truncate: bool,
-    /// Whether operations are never acknowledged, though their initiators ask. Needs
-    /// [`Features::ack_disable`].
+    /// Whether operations are never acknowledged, though their initiators ask.
+    ///
+    /// Needs [`Features::ack_disable`].
     pub ack_disable: bool,
-    /// How many operations are accepted; `None`: any number. Others than 1 need
-    /// [`Features::thresholds`].
+    /// How many operations are accepted; `None`: any number.
+    ///
+    /// Others than 1 need [`Features::thresholds`].
     pub threshold: Option<u32>,
     /// Whether the entry leaves its list when its threshold is reached or its room used up, with an
-    /// event of its own. Otherwise it stays and is passed over.
+    /// event of its own.
+    ///
+    /// Otherwise it stays and is passed over.
     pub auto_unlink: bool,
     /// Which events it makes.
     pub events: Events,
@@ -125,7 +145,9 @@ impl Entry {
 /// RARSRC, RplSB, TMPMD and the sending half of ReqSB are such).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Descriptor {
-    /// How many operations may be begun; `None`: any number. Needs [`Features::thresholds`].
+    /// How many operations may be begun; `None`: any number.
+    ///
+    /// Needs [`Features::thresholds`].
     pub threshold: Option<u32>,
     /// Whether it is released, with an event, when its threshold is reached and the last answer is
     /// in.
@@ -156,8 +178,9 @@ impl Descriptor {
     };
 }
 
-/// Features that only some interfaces have. A request for a missing one is
-/// [`NicError::Unsupported`](super::NicError::Unsupported).
+/// Features that only some interfaces have.
+///
+/// A request for a missing one is [`NicError::Unsupported`](super::NicError::Unsupported).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Features {
     /// Entries may be put elsewhere than at the end of a list.
@@ -169,6 +192,7 @@ pub struct Features {
     /// Entries that do not acknowledge.
     pub ack_disable: bool,
     /// When its call returns, an operation has read its source, and a put has reached its target.
+    ///
     /// The return of the call does not say how it ended.
     pub synchronous: bool,
     /// A message without room at its target has gone there all the same, by a call of the system or

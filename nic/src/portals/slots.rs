@@ -52,7 +52,9 @@ impl<T> Slots<T> {
         }
     }
 
-    /// Fills the place that [`next`](Self::next) names. There must be [`room`](Self::room).
+    /// Fills the place that [`next`](Self::next) names.
+    ///
+    /// There must be [`room`](Self::room).
     pub(super) fn insert(&mut self, value: T) -> (u32, u32) {
         let (index, generation) = self.next();
         let value = Some(value);

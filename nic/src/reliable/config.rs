@@ -13,11 +13,14 @@ const MOST_DATAGRAM_BYTES: usize = 65_507;
 /// Least bytes of a record that every endpoint takes.
 const LEAST_RECORD_BYTES: usize = 256;
 
-/// Sizes and times of an endpoint. Both sides of a link have the same sizes.
+/// Sizes and times of an endpoint.
+///
+/// Both sides of a link have the same sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReliableConfig {
-    /// Longest datagram, without the headers of UDP and below. 1472 fits Ethernet frames of 1500
-    /// bytes with IPv4.
+    /// Longest datagram, without the headers of UDP and below.
+    ///
+    /// 1472 fits Ethernet frames of 1500 bytes with IPv4.
     pub datagram_bytes: usize,
     /// Most bytes under way to a peer, and most that are kept of early records of a peer.
     pub window_bytes: usize,

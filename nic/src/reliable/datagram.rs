@@ -67,6 +67,7 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 
 impl Header {
     /// Writes header and code around the record of `len` bytes that lies behind the header's place.
+    ///
     /// How long the datagram is.
     pub(super) fn write(&self, datagram: &mut [u8], len: usize, seal: Option<&Seal>) -> usize {
         let flags = if seal.is_some() { SEALED } else { 0 };

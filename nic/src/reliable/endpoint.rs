@@ -34,7 +34,9 @@ static_assertions::const_assert!(size_of::<Peer>() == IDLE_PEER_BYTES);
 /// A datagram that was good.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrived {
-    /// Its sender. The window to it may have room again, and [`Endpoint::take`] a record.
+    /// Its sender.
+    ///
+    /// The window to it may have room again, and [`Endpoint::take`] a record.
     pub peer: JobRank,
     /// Where in the datagram the next record of the peer is, if it has that and it was accepted.
     pub record: Option<Range<usize>>,
@@ -49,8 +51,9 @@ pub struct Transmit<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Reliable, ordered records to and from every peer of a rank. The module has the list of its
-/// verbs.
+/// Reliable, ordered records to and from every peer of a rank.
+///
+/// The module has the list of its verbs.
 #[derive(Debug)]
 pub struct Endpoint {
     config: ReliableConfig,
@@ -102,8 +105,9 @@ impl Endpoint {
         })
     }
 
-    /// Which incarnation of a peer it is that belongs to this job. Before this is known, nothing
-    /// goes to it or comes from it.
+    /// Which incarnation of a peer it is that belongs to this job.
+    ///
+    /// Before this is known, nothing goes to it or comes from it.
     ///
     /// # Errors
     /// [`ReliableError::Unknown`] for a rank that is not there, incarnation 0, or another one than
@@ -413,7 +417,9 @@ impl Endpoint {
         }
     }
 
-    /// The next peer that was lost. Nothing goes to it or comes from it any more.
+    /// The next peer that was lost.
+    ///
+    /// Nothing goes to it or comes from it any more.
     pub fn poll_event(&mut self) -> Option<PeerLost> {
         self.lost.pop_front()
     }
@@ -445,9 +451,10 @@ impl Endpoint {
     }
 
     /// Announces to each peer with which something has passed that this rank ends, once: from then
-    /// on the peer waits for no acknowledgement of its records to this rank. Records that were
-    /// submitted are still sent again until the driver ends. The arrival of the announcement is not
-    /// reported.
+    /// on the peer waits for no acknowledgement of its records to this rank.
+    ///
+    /// Records that were submitted are still sent again until the driver ends. The arrival of the
+    /// announcement is not reported.
     pub fn leave(&mut self) {
         for peer in 0..self.peers.len() as u32 {
             self.leave_peer(JobRank(peer));

@@ -78,7 +78,9 @@ impl fmt::Display for Silence<'_> {
     }
 }
 
-/// A peer that did not answer for too long. Records in flight to it may have arrived or not.
+/// A peer that did not answer for too long.
+///
+/// Records in flight to it may have arrived or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("rank {rank} cannot reach rank {peer}: {}; {ADVICE}", Silence(self))]
 pub struct PeerLost {

@@ -120,8 +120,9 @@ impl Link {
         self.waiting_since.get_or_insert(now);
     }
 
-    /// Whether all that was to be sent was sent and has arrived. A peer that has left is owed
-    /// nothing: it takes no records and waits for no acknowledgements.
+    /// Whether all that was to be sent was sent and has arrived.
+    ///
+    /// A peer that has left is owed nothing: it takes no records and waits for no acknowledgements.
     pub(super) fn is_drained(&self) -> bool {
         self.peer_left || (self.sender.is_idle() && !self.ack_now && self.ack_at.is_none())
     }

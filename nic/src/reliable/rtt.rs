@@ -37,7 +37,9 @@ impl Rtt {
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// How long the timer runs. An acknowledgement may come later than its datagram by its delay.
+    /// How long the timer runs.
+    ///
+    /// An acknowledgement may come later than its datagram by its delay.
     pub(super) fn rto(&self, config: &ReliableConfig) -> Duration {
         let base = match self.smoothed {
             None => config.first_rto,

@@ -8,8 +8,9 @@ use zeroize::Zeroizing;
 /// gives the same codes.
 const PURPOSE: &str = "argonet 2026 datagrams between ranks of a job";
 
-/// Seals datagrams, and knows its own: a keyed hash (BLAKE3) of all that is in them. A process that
-/// has the secret is of the job.
+/// Seals datagrams, and knows its own: a keyed hash (BLAKE3) of all that is in them.
+///
+/// A process that has the secret is of the job.
 #[derive(Clone)]
 pub struct Seal(Zeroizing<[u8; blake3::KEY_LEN]>);
 

@@ -241,8 +241,9 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has fired: everything is sent again that may be lost. Whether there
-    /// is nothing to send, so that the peer must be asked for an acknowledgement.
+    /// The retransmission timer has fired: everything is sent again that may be lost.
+    ///
+    /// Whether there is nothing to send, so that the peer must be asked for an acknowledgement.
     pub(super) fn expired(&mut self, now: Duration, config: &ReliableConfig) -> bool {
         self.rtt.expired();
         self.timer = Some(now + self.rtt.rto(config));

@@ -1,6 +1,8 @@
 //! Numbers of datagrams, which wrap.
 
-/// A place in a stream of datagrams, modulo 2^32. Two that are compared are less than 2^31 apart.
+/// A place in a stream of datagrams, modulo 2^32.
+///
+/// Two that are compared are less than 2^31 apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Seq(pub(super) u32);
 
@@ -14,7 +16,9 @@ impl Seq {
         Self(self.0.wrapping_add(count))
     }
 
-    /// Where the stream of a sender of this incarnation begins. Both sides know it.
+    /// Where the stream of a sender of this incarnation begins.
+    ///
+    /// Both sides know it.
     pub(super) fn first_of(incarnation: u64) -> Self {
         Self((incarnation >> 32) as u32 ^ incarnation as u32)
     }

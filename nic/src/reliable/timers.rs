@@ -3,8 +3,11 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-/// One time for each peer at most. A peer whose time moves back keeps its early one, and is looked
-/// at once for nothing: so times that move with every datagram change nothing here.
+// spec U5: a peer is checked in with its time, and out when that is over.
+/// One time for each peer at most.
+///
+/// A peer whose time moves back keeps its early one, and is looked at once for nothing: so times
+/// that move with every datagram change nothing here.
 #[derive(Debug, Default)]
 pub(super) struct Timers(BTreeSet<(Duration, u32)>);
 

@@ -1,5 +1,6 @@
-//! Moves and calls of the bulk routine on aarch64. Only base NEON registers are used, which every
-//! aarch64 Linux has.
+//! Moves and calls of the bulk routine on aarch64.
+//!
+//! Only base NEON registers are used, which every aarch64 Linux has.
 //!
 //! Loads of a block all come before its stores, so that the processor may overlap them.
 

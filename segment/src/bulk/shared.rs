@@ -10,7 +10,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::{copy, fill};
 
-/// An access that does not fit the view it was made through. Nothing was read or written.
+/// An access that does not fit the view it was made through.
+///
+/// Nothing was read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "{len_bytes} bytes at offset {offset_bytes} are outside a range of {available_bytes} bytes"
@@ -172,7 +174,9 @@ impl<'a> SharedBytes<'a> {
         self.copy_to(byte_offset, dst.as_mut_bytes())
     }
 
-    /// Copies the whole view into a new vector. Allocates.
+    /// Copies the whole view into a new vector.
+    ///
+    /// Allocates.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len);

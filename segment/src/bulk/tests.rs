@@ -126,8 +126,9 @@ impl Drop for SetOnDrop<'_> {
 }
 
 /// Two writers store whole patterns while a reader copies: each byte must come from one of them,
-/// and nothing else may happen. Aligned 8-byte copies must not tear at all. Returns how many
-/// copies were torn.
+/// and nothing else may happen.
+///
+/// Aligned 8-byte copies must not tear at all. Returns how many copies were torn.
 fn race(len: usize, reads: u32) -> u32 {
     let memory: Vec<AtomicU64> = (0..len / 8).map(|_| AtomicU64::new(0)).collect();
     let base = NonNull::new(memory.as_ptr().cast_mut().cast::<u8>()).unwrap();

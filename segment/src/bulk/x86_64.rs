@@ -1,4 +1,6 @@
-//! Moves and calls of the bulk routine on x86-64. Only SSE2 is used, which every x86-64 has.
+//! Moves and calls of the bulk routine on x86-64.
+//!
+//! Only SSE2 is used, which every x86-64 has.
 //!
 //! Loads of a block all come before its stores, so that the processor may overlap them.
 

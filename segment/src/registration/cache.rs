@@ -13,8 +13,10 @@ use super::{
     RegistrationError,
 };
 
-/// Registrations of memory, kept within limits. Any thread may call at any time; one that finds its
-/// memory registered waits only for a thread that registers something else at that moment.
+/// Registrations of memory, kept within limits.
+///
+/// Any thread may call at any time; one that finds its memory registered waits only for a thread
+/// that registers something else at that moment.
 pub struct RegistrationCache<R: Registrar> {
     limits: CacheLimits,
     shared: Arc<Shared<R>>,
@@ -25,8 +27,9 @@ pub struct RegistrationCache<R: Registrar> {
 /// The order in which entries go, and counts that only misses change.
 #[derive(Default)]
 struct Queue {
-    /// When an entry was used, as far as was seen, and where it begins. It may have been used
-    /// since.
+    /// When an entry was used, as far as was seen, and where it begins.
+    ///
+    /// It may have been used since.
     order: BTreeSet<(u64, usize)>,
     counts: CacheStatistics,
 }
@@ -80,8 +83,10 @@ impl<R: Registrar> RegistrationCache<R> {
         &self.shared.registrar
     }
 
-    /// Memory for an operation, registered until the result is dropped. May call the registrar, for
-    /// a request that no registration covers; other such requests wait meanwhile.
+    /// Memory for an operation, registered until the result is dropped.
+    ///
+    /// May call the registrar, for a request that no registration covers; other such requests wait
+    /// meanwhile.
     ///
     /// # Errors
     /// [`RegistrationError`]; after [`InUse`](RegistrationError::InUse) and
@@ -247,7 +252,9 @@ impl<R: Registrar> RegistrationCache<R> {
         entry.give_back();
     }
 
-    /// Takes one out of the cache; it goes at once, or with its last user. Whether at once.
+    /// Takes one out of the cache; it goes at once, or with its last user.
+    ///
+    /// Whether at once.
     fn retire(&self, queue: &mut Queue, entry: &Arc<Entry<R>>) -> bool {
         self.forget(queue, entry);
         queue.counts.retired += 1;
@@ -264,7 +271,9 @@ impl<R: Registrar> RegistrationCache<R> {
     }
 
     /// Reports that memory goes away, or has another content for the registrar: nothing finds
-    /// registrations there any more. Call it before the addresses can be mapped anew.
+    /// registrations there any more.
+    ///
+    /// Call it before the addresses can be mapped anew.
     ///
     /// # Errors
     /// There are no such bytes.

@@ -10,15 +10,19 @@ use super::{PageRange, Registrar};
 /// State of a cache that registrations need, and that may outlive the cache.
 pub(super) struct Shared<R> {
     pub(super) registrar: R,
-    /// Bytes that are registered. Raised under the cache's lock, lowered by the thread that gives
-    /// back: a reader under the lock sees at least what there is. Relaxed: nothing else depends on
-    /// it.
+    /// Bytes that are registered.
+    ///
+    /// Raised under the cache's lock, lowered by the thread that gives back: a reader under the
+    /// lock sees at least what there is. Relaxed: nothing else depends on it.
     pub(super) bytes: AtomicUsize,
-    /// Registrations that there are. As `bytes`.
+    /// Registrations that there are.
+    ///
+    /// As `bytes`.
     pub(super) count: AtomicUsize,
-    /// Counted up by each miss, under the lock: the clock by which uses are compared. Between two
-    /// misses nothing is evicted, so that no finer one is wanted, and hits do not write it.
-    /// Relaxed.
+    /// Counted up by each miss, under the lock: the clock by which uses are compared.
+    ///
+    /// Between two misses nothing is evicted, so that no finer one is wanted, and hits do not write
+    /// it. Relaxed.
     pub(super) clock: AtomicU64,
 }
 
@@ -27,9 +31,13 @@ pub(super) struct Entry<R: Registrar> {
     pub(super) range: PageRange,
     pub(super) handle: R::Handle,
     pub(super) uses: Uses,
-    /// When it was last used. Written by users, read under the lock. Relaxed: a guess is enough.
+    /// When it was last used.
+    ///
+    /// Written by users, read under the lock. Relaxed: a guess is enough.
     last_used: AtomicU64,
-    /// Where it stands in the queue of those that go first. Read and written under the lock.
+    /// Where it stands in the queue of those that go first.
+    ///
+    /// Read and written under the lock.
     queued: AtomicU64,
     pub(super) shared: Arc<Shared<R>>,
 }
@@ -61,8 +69,9 @@ impl<R: Registrar> Entry<R> {
         self.queued.store(used, Ordering::Relaxed);
     }
 
-    /// Notes that it is used now. Stores nothing that is there already, so that hits of several
-    /// threads share the line.
+    /// Notes that it is used now.
+    ///
+    /// Stores nothing that is there already, so that hits of several threads share the line.
     pub(super) fn touch(&self) {
         let now = self.shared.clock.load(Ordering::Relaxed);
         if self.last_used() != now {
@@ -70,7 +79,9 @@ impl<R: Registrar> Entry<R> {
         }
     }
 
-    /// Gives it back. [`Uses`] has assigned that to the caller.
+    /// Gives it back.
+    ///
+    /// [`Uses`] has assigned that to the caller.
     pub(super) fn give_back(&self) {
         let Self { range, shared, .. } = self;
         shared.registrar.deregister(*range, &self.handle);
@@ -79,8 +90,9 @@ impl<R: Registrar> Entry<R> {
     }
 }
 
-/// Memory that stays registered as long as this lives. Belongs to an operation under way; any
-/// thread may drop it, also after the cache.
+/// Memory that stays registered as long as this lives.
+///
+/// Belongs to an operation under way; any thread may drop it, also after the cache.
 pub struct Pinned<R: Registrar>(Arc<Entry<R>>);
 
 impl<R: Registrar> Pinned<R> {

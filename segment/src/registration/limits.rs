@@ -10,7 +10,9 @@ pub struct CacheLimits {
     /// Bytes of a page: the unit in which memory is registered.
     pub page_bytes: usize,
     /// Bytes of a bucket: a request is extended to whole buckets where the registrar takes them, so
-    /// that small requests side by side share a registration. A page's bytes to extend nothing.
+    /// that small requests side by side share a registration.
+    ///
+    /// A page's bytes to extend nothing.
     pub bucket_bytes: usize,
 }
 

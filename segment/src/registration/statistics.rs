@@ -1,7 +1,8 @@
 //! Statistics of a cache.
 
-/// Counts since a cache was made, and of its present contents. Read while others use the cache, the
-/// numbers need not fit together.
+/// Counts since a cache was made, and of its present contents.
+///
+/// Read while others use the cache, the numbers need not fit together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct CacheStatistics {

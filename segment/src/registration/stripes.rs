@@ -1,6 +1,8 @@
-//! Stripes, in which requests find their registrations. A lock that all threads take for reading is
-//! a cache line that all of them write. So each of some stripes has a lock and a map of its own;
-//! threads spread over them, and the few that change something do so in all.
+//! Stripes, in which requests find their registrations.
+//!
+//! A lock that all threads take for reading is a cache line that all of them write. So each of some
+//! stripes has a lock and a map of its own; threads spread over them, and the few that change
+//! something do so in all.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -15,9 +17,13 @@ use super::{PageRange, Registrar};
 const STRIPES: usize = 8;
 
 struct Stripe<R: Registrar> {
-    /// By their first address. They are disjoint.
+    /// By their first address.
+    ///
+    /// They are disjoint.
     entries: RwLock<BTreeMap<usize, Arc<Entry<R>>>>,
-    /// Requests that were answered here. Relaxed: a statistic.
+    /// Requests that were answered here.
+    ///
+    /// Relaxed: a statistic.
     hits: AtomicU64,
 }
 
@@ -46,7 +52,9 @@ impl<R: Registrar> Stripes<R> {
         Some(Arc::clone(entry))
     }
 
-    /// The registrations that overlap a range. For a holder of the cache's lock.
+    /// The registrations that overlap a range.
+    ///
+    /// For a holder of the cache's lock.
     pub(super) fn overlapping(&self, range: PageRange) -> Vec<Arc<Entry<R>>> {
         let entries = self.0[0].entries.read();
         let before = entries.range(..range.end()).rev();
@@ -58,7 +66,9 @@ impl<R: Registrar> Stripes<R> {
         found
     }
 
-    /// The registration that begins at an address. For a holder of the cache's lock.
+    /// The registration that begins at an address.
+    ///
+    /// For a holder of the cache's lock.
     pub(super) fn at(&self, start: usize) -> Option<Arc<Entry<R>>> {
         self.0[0].entries.read().get(&start).map(Arc::clone)
     }
@@ -78,7 +88,9 @@ impl<R: Registrar> Stripes<R> {
         }
     }
 
-    /// Takes all out. For the owner of the cache.
+    /// Takes all out.
+    ///
+    /// For the owner of the cache.
     pub(super) fn take(&mut self) -> Vec<Arc<Entry<R>>> {
         let mut all = Vec::new();
         for stripe in &mut self.0 {

@@ -6,10 +6,12 @@ use argonet_base::sync::atomic::{AtomicUsize, Ordering};
 /// Set once, for good, by the thread that retires the registration.
 const RETIRED: usize = 1 << (usize::BITS - 1);
 
-/// The word: users in the low bits, [`RETIRED`] above. Written by every user on entering (Acquire,
-/// so that it sees the registration) and leaving (Release), and by the thread that retires it,
-/// which holds the cache's lock (AcqRel). The thread that brings it to retired without users gives
-/// the registration back, after all that users did with it.
+/// The word: users in the low bits, [`RETIRED`] above.
+///
+/// Written by every user on entering (Acquire, so that it sees the registration) and leaving
+/// (Release), and by the thread that retires it, which holds the cache's lock (AcqRel). The thread
+/// that brings it to retired without users gives the registration back, after all that users did
+/// with it.
 #[derive(Debug, Default)]
 pub(super) struct Uses(AtomicUsize);
 
@@ -39,13 +41,16 @@ impl Uses {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A user less. Says whether the caller has to give the registration back.
+    /// A user less.
+    ///
+    /// Says whether the caller has to give the registration back.
     pub(super) fn leave(&self) -> bool {
         self.0.fetch_sub(1, Ordering::AcqRel) == RETIRED | 1
     }
 
-    /// Retires it. Says whether the caller has to give the registration back; else the last user
-    /// does.
+    /// Retires it.
+    ///
+    /// Says whether the caller has to give the registration back; else the last user does.
     pub(super) fn retire(&self) -> bool {
         self.0.fetch_or(RETIRED, Ordering::AcqRel) == 0
     }

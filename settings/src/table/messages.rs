@@ -1,4 +1,6 @@
-//! Credits, depths and buffers of active messages. The unit of a name differs between conduits.
+//! Credits, depths and buffers of active messages.
+//!
+//! The unit of a name differs between conduits.
 
 use super::{NO_ARIES, NO_IBV, NO_MPI, NO_OFI, NO_UDP};
 use crate::kind::{Kind, SIZE, count};

@@ -87,7 +87,9 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
     TABLE.iter().flat_map(Section::rows)
 }
 
-/// Finds the rows of variables. An environment has many, so the table is not gone through for each.
+/// Finds the rows of variables.
+///
+/// An environment has many, so the table is not gone through for each.
 #[derive(Debug)]
 pub struct Index {
     names: HashMap<&'static str, &'static Row>,

@@ -1,6 +1,7 @@
 //! Flow control at scale: thousands of ranks that run the real credit machine, system queue and
-//! recycling of `argonet-am`, and nothing else of an engine. Receive space is accounted for, not
-//! backed by memory.
+//! recycling of `argonet-am`, and nothing else of an engine.
+//!
+//! Receive space is accounted for, not backed by memory.
 //!
 //! [`run`] plays a [`Pattern`] of communication among the ranks of a [`Setup`] and reports what it
 //! cost ([`Figures`]). A rank has one thread: it computes and polls nothing meanwhile, or sends,

@@ -2,7 +2,9 @@
 
 use crate::random::Random;
 
-/// How the wire treats the bytes that ranks write. Chances are in a million.
+/// How the wire treats the bytes that ranks write.
+///
+/// Chances are in a million.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quality {
     /// Shortest time from one rank to another.
@@ -64,7 +66,9 @@ pub struct Pause {
 pub struct FaultPlan {
     /// The wire as long as faults last.
     pub faulty: Quality,
-    /// The wire afterwards. Its chances of faults never end.
+    /// The wire afterwards.
+    ///
+    /// Its chances of faults never end.
     pub healed: Quality,
     /// When faults stop: no partition or pause lasts longer.
     pub stop_ns: u64,

@@ -129,8 +129,9 @@ impl Joining {
         };
     }
 
-    /// A call has come; whether the rank is to look at it. Of several hellos for one rail the last
-    /// is the one that its rank waits for.
+    /// A call has come; whether the rank is to look at it.
+    ///
+    /// Of several hellos for one rail the last is the one that its rank waits for.
     pub(super) fn hear(&mut self, rank: u32, call: Call) -> bool {
         let rank = &mut self.ranks[rank as usize];
         if rank.has_ended {

@@ -44,8 +44,10 @@ pub(crate) enum Later {
     Break(u64),
     /// An end learns that there is no more.
     Close(End),
-    /// The host of an end asks that of the other, which does not answer. Where the end has written
-    /// something that is not acknowledged, the host repeats that instead, for longer than a run.
+    /// The host of an end asks that of the other, which does not answer.
+    ///
+    /// Where the end has written something that is not acknowledged, the host repeats that instead,
+    /// for longer than a run.
     Ask(End),
     /// An end's host hears that so many bytes have come.
     Acknowledge(End, usize),
@@ -247,7 +249,9 @@ impl Streams {
         self.shut(plan, now_ns, end);
     }
 
-    /// Ends a connection from one end. The other takes the bytes on their way first.
+    /// Ends a connection from one end.
+    ///
+    /// The other takes the bytes on their way first.
     pub(crate) fn shut(&mut self, plan: &FaultPlan, now_ns: u64, end: End) {
         let Some(connection) = self.connections.get_mut(&end.connection) else {
             return;
@@ -586,9 +590,10 @@ impl Streams {
         }
     }
 
-    /// A process that dies alone leaves a host that closes its connections. With its host it falls
-    /// silent: hosts that owe it nothing learn of that when they have asked in vain, and of the
-    /// others the channel must find it.
+    /// A process that dies alone leaves a host that closes its connections.
+    ///
+    /// With its host it falls silent: hosts that owe it nothing learn of that when they have asked
+    /// in vain, and of the others the channel must find it.
     fn die(&mut self, plan: &FaultPlan, now_ns: u64, rank: u32) {
         let with_host = self.random.chance(500_000);
         for end in self.ends_of(rank) {

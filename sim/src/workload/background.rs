@@ -1,6 +1,7 @@
 //! Collective operations that go on while a rank does other things: split barriers, broadcasts,
-//! exchanges, reductions, and the barrier with names. All ranks draw the same, and begin each and
-//! look for its end when they like.
+//! exchanges, reductions, and the barrier with names.
+//!
+//! All ranks draw the same, and begin each and look for its end when they like.
 #![allow(unsafe_code)]
 
 use super::memory;

@@ -22,7 +22,9 @@ pub struct Shape {
     pub background: bool,
     /// Bytes of a rank's segment that belong to one writer.
     pub area_bytes: u64,
-    /// Longest payload of a medium. Messages through a small connection are short, too.
+    /// Longest payload of a medium.
+    ///
+    /// Messages through a small connection are short, too.
     pub medium_bytes: usize,
 }
 

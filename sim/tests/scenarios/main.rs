@@ -1,4 +1,6 @@
-//! Scenarios in the simulator, one subject a module. One program, as each links all of the engine.
+//! Scenarios in the simulator, one subject a module.
+//!
+//! One program, as each links all of the engine.
 
 mod between;
 mod conduits;

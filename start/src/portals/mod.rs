@@ -61,7 +61,9 @@ impl Open {
         })
     }
 
-    /// The conduit over this rank's interface, after a fence. Peers may use it after the next.
+    /// The conduit over this rank's interface, after a fence.
+    ///
+    /// Peers may use it after the next.
     pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<selector::Network> {
         let boot = with.boot;
         let failed = failed(boot.rank());

@@ -32,8 +32,9 @@ fn ends_well(ranks: u32, program: &str) {
     Job::launched_for(LIMIT_S, ranks, program).run().well();
 }
 
-/// Runs a program that a panic of client code ends, with a message that has these parts. No rank
-/// goes on after the panic.
+/// Runs a program that a panic of client code ends, with a message that has these parts.
+///
+/// No rank goes on after the panic.
 fn ends_by_panic(ranks: u32, program: &str, parts: &[&str]) {
     let outcome = Job::launched_for(LIMIT_S, ranks, program).run();
     let outcome = outcome.failed(parts);

@@ -1,5 +1,6 @@
-//! Large puts over two networks of the same rate: over each alone, and over both. Prints the bytes
-//! that they carry; the times are no test's matter.
+//! Large puts over two networks of the same rate: over each alone, and over both.
+//!
+//! Prints the bytes that they carry; the times are no test's matter.
 
 use std::time::Instant;
 

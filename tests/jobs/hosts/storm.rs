@@ -37,14 +37,18 @@ pub(super) fn until_input_ends(world: &World) -> impl Fn() -> bool + use<> {
     || ENDS.load(Ordering::Relaxed)
 }
 
-/// Whether there is another round, as rank 0 says. Collective.
+/// Whether there is another round, as rank 0 says.
+///
+/// Collective.
 pub(super) fn goes_on(world: &World, ends: &impl Fn() -> bool) -> argonet::Result<bool> {
     let mut over = [u8::from(ends())];
     world.broadcast(Rank(0), &mut over)?;
     Ok(over[0] == 0)
 }
 
-/// Rounds until rank 0's standard input ends. Rank 0 reports every round, and how long it took.
+/// Rounds until rank 0's standard input ends.
+///
+/// Rank 0 reports every round, and how long it took.
 pub(super) fn storm() -> Done {
     let mut builder = World::builder();
     let take = builder.am("take", |ctx, [n, word]: [u64; 2]| {

@@ -13,7 +13,9 @@ use super::tree::Tree;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Names that clients refer to. Everything else belongs to the library alone, static or shared.
+/// Names that clients refer to.
+///
+/// Everything else belongs to the library alone, static or shared.
 const EXPORTED: [&str; 3] = ["argonet*", "gasnet*", "gex_*"];
 
 /// The compiler's intermediate code, for optimization across crates.

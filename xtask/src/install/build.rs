@@ -43,8 +43,9 @@ impl Found {
     }
 }
 
-/// The number of the shared libraries' interface. Clients are compiled for a release and refuse
-/// others by their symbols.
+/// The number of the shared libraries' interface.
+///
+/// Clients are compiled for a release and refuse others by their symbols.
 const NUMBER: &str = "0";
 
 /// Puts the library and its shared form into the tree.

@@ -12,7 +12,9 @@ const DIRECTORY: &str = "lib/argonet/build";
 /// From there to the root of the tree.
 const UP: &str = "../../..";
 
-/// Writes it. All files but one are those of the tree.
+/// Writes it.
+///
+/// All files but one are those of the tree.
 pub(super) fn write(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(), String> {
     let name = LAST.rsplit('/').next().unwrap_or(LAST);
     tree.link(&format!("{DIRECTORY}/{name}"), &format!("{UP}/{LAST}"))?;

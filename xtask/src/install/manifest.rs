@@ -14,7 +14,9 @@ pub(super) const MANIFEST: &str = "share/argonet/manifest";
 /// The first line.
 const FORMAT: &str = "argonet installation 1";
 
-/// The content of a tree. Names are paths from its root.
+/// The content of a tree.
+///
+/// Names are paths from its root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manifest {
     /// False from before the first change until after the last: files may be of either

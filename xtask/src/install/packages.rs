@@ -25,8 +25,10 @@ pub(super) fn write(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(
     cmake(tree, chosen, found)
 }
 
-/// `gasnet_tools-MODE.mak`: for programs that use `gasnet_tools.h` alone. Build systems also add
-/// its variables to those of a variant, so no value contradicts one of the variant's.
+/// `gasnet_tools-MODE.mak`: for programs that use `gasnet_tools.h` alone.
+///
+/// Build systems also add its variables to those of a variant, so no value contradicts one of the
+/// variant's.
 fn tools(is_threaded: bool, debug: bool, found: &Found) -> String {
     let option =
         |start: &str, directory: &str| shell(&format!("{start}{}{directory}", found.prefix));
@@ -97,7 +99,9 @@ fn pkg_config(
     )
 }
 
-/// The packages `GASNet` and `argonet`. They find the tree from where they lie in it.
+/// The packages `GASNet` and `argonet`.
+///
+/// They find the tree from where they lie in it.
 fn cmake(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(), String> {
     let libraries: Vec<&str> = found
         .system_libraries

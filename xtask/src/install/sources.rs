@@ -44,7 +44,9 @@ impl Sources {
         format!("argonet-{}-{commit}", env!("CARGO_PKG_VERSION"))
     }
 
-    /// Sources of each variant. Programs get the objects that they use.
+    /// Sources of each variant.
+    ///
+    /// Programs get the objects that they use.
     pub(super) fn variant(&self) -> Result<Vec<PathBuf>, String> {
         let directory = self.root.join("capi/variant");
         let mut files = vec![directory.join("variant.c")];

@@ -42,8 +42,9 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// By a variable, or by the usual name. The whole path, so that others can compare it with
-    /// theirs.
+    /// By a variable, or by the usual name.
+    ///
+    /// The whole path, so that others can compare it with theirs.
     fn find(variable: &str, name: &str) -> Result<Self, String> {
         let wanted = std::env::var_os(variable).filter(|value| !value.is_empty());
         let wanted = wanted.as_deref().unwrap_or(OsStr::new(name));
@@ -91,7 +92,9 @@ impl Tool {
     }
 }
 
-/// The file of a program. A name with a directory in it is not looked for.
+/// The file of a program.
+///
+/// A name with a directory in it is not looked for.
 pub(super) fn program(name: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &PathBuf| {
         use std::os::unix::fs::PermissionsExt as _;
@@ -142,9 +145,10 @@ impl Tools {
         [self.cc.family("c"), self.cxx.family("c++")]
     }
 
-    /// Linker options for the system libraries that Rust's standard library needs. Libraries that
-    /// every compiler adds by itself are left out: other tools look for a file for each. For a
-    /// moment there is an empty library at `empty`.
+    /// Linker options for the system libraries that Rust's standard library needs.
+    ///
+    /// Libraries that every compiler adds by itself are left out: other tools look for a file for
+    /// each. For a moment there is an empty library at `empty`.
     pub(super) fn system_libraries(empty: &Path) -> Result<Vec<String>, String> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let (_, notes) = said(

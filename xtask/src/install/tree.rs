@@ -13,8 +13,9 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Beginning of the name of the directory in which files lie until all are there. The process's
-/// number follows: a compiler whose installation was killed may still write.
+/// Beginning of the name of the directory in which files lie until all are there.
+///
+/// The process's number follows: a compiler whose installation was killed may still write.
 const ASIDE: &str = ".argonet-install-";
 
 /// The file that is put last and taken first.
@@ -294,7 +295,9 @@ fn remove_empty(made: &[PathBuf]) {
     }
 }
 
-/// The name of a directory for the manifest. Directories around the prefix have none.
+/// The name of a directory for the manifest.
+///
+/// Directories around the prefix have none.
 fn name_in(prefix: &Path, path: &Path) -> String {
     match path.strip_prefix(prefix) {
         Ok(rest) if rest != Path::new("") => rest.to_string_lossy().into_owned(),

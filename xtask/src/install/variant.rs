@@ -15,15 +15,18 @@ pub(super) struct Conduit {
     /// Whether releases of GASNet have one of this name, so that build systems of clients know it.
     pub(super) is_gasnets: bool,
     /// Whether the name is within another that build systems of clients know, as `portals` is
-    /// within `portals4`. Such a system collects
-    /// `include/*-conduit/*.mak`, keeps of its own list what matches a name that it found, and then
-    /// asks for a conduit that does not exist. So the files of make lie where it does not look.
+    /// within `portals4`.
+    ///
+    /// Such a system collects `include/*-conduit/*.mak`, keeps of its own list what matches a name
+    /// that it found, and then asks for a conduit that does not exist. So the files of make lie
+    /// where it does not look.
     is_within_another: bool,
 }
 
-/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`. Clients that
-/// know the networks of GASNet alone ask for udp if they want the one for Ethernet; here it is tcp
-/// by that name.
+/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`.
+///
+/// Clients that know the networks of GASNet alone ask for udp if they want the one for Ethernet;
+/// here it is tcp by that name.
 pub(super) const CONDUITS: [Conduit; 4] = [
     Conduit {
         name: "smp",
@@ -145,9 +148,10 @@ impl Variant {
         format!("{}-{}", self.conduit, self.mode)
     }
 
-    /// Its file for make, below the root of the tree. Clients take every file of the conduit's
-    /// directory for a conduit and a mode with one hyphen between, so shared libraries have theirs
-    /// apart.
+    /// Its file for make, below the root of the tree.
+    ///
+    /// Clients take every file of the conduit's directory for a conduit and a mode with one hyphen
+    /// between, so shared libraries have theirs apart.
     pub(super) fn fragment(&self, linking: Linking) -> String {
         let place = match linking {
             Linking::Static if self.is_within_another => "static/",
@@ -182,8 +186,9 @@ impl Variant {
         if self.debug { "-g" } else { "-O2" }
     }
 
-    /// All variables, without their common `GASNET_`. No value refers to another: not only make
-    /// reads them.
+    /// All variables, without their common `GASNET_`.
+    ///
+    /// No value refers to another: not only make reads them.
     pub(super) fn variables(&self, linking: Linking, found: &Found) -> Vec<(&'static str, String)> {
         let prefix = &found.prefix;
         let (cc, cxx) = (found.tools.cc.words(), found.tools.cxx.words());

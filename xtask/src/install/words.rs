@@ -1,8 +1,9 @@
 //! Texts as the readers of installed files want them.
 
-/// Characters that may be in the path of an installation beside letters and digits. All others mean
-/// something to the shell, make, pkg-config, CMake or the dynamic loader, each of which takes it
-/// from the same words.
+/// Characters that may be in the path of an installation beside letters and digits.
+///
+/// All others mean something to the shell, make, pkg-config, CMake or the dynamic loader, each of
+/// which takes it from the same words.
 const PLAIN: &str = "/-_.+@%=~";
 
 /// The first character that not all readers of an installed path can take.
@@ -11,9 +12,10 @@ pub(super) fn unspeakable(path: &str) -> Option<char> {
         .find(|&c| !c.is_alphanumeric() && c != ' ' && !PLAIN.contains(c))
 }
 
-/// A word for the shell, which make and pkg-config pass on as it is. With backslashes rather than
-/// quotes, so that it stays one word when a script puts the whole value between quotes and has a
-/// shell read it again.
+/// A word for the shell, which make and pkg-config pass on as it is.
+///
+/// With backslashes rather than quotes, so that it stays one word when a script puts the whole
+/// value between quotes and has a shell read it again.
 pub(super) fn shell(word: &str) -> String {
     let mut out = String::new();
     for c in word.chars() {

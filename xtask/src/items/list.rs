@@ -1,5 +1,7 @@
-//! The items of the five protocol texts that argonet is built after, in our words. A letter each:
-//! P the Portals conduit, U usNIC, G the GNI provider, B failover of rails, T the TCP path.
+//! The items of the five protocol texts that argonet is built after, in our words.
+//!
+//! A letter each: P the Portals conduit, U usNIC, G the GNI provider, B failover of rails, T the
+//! TCP path.
 
 use super::Item;
 use super::State::{Built, Partly, Waits};
@@ -8,8 +10,10 @@ const fn item(id: &'static str, title: &'static str, state: super::State) -> Ite
     Item { id, title, state }
 }
 
-/// All of them, in their order. An item that is built needs a mark in the code and one in a test;
-/// the text of one that is in part names tests of what there is.
+/// All of them, in their order.
+///
+/// An item that is built needs a mark in the code and one in a test; the text of one that is in
+/// part names tests of what there is.
 pub(super) const ITEMS: [Item; 64] = [
     item(
         "P1",
@@ -119,7 +123,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "U5",
         "Resend timers by check-in and check-out; a repeated acknowledgement resends at once",
         Partly(
-            "timers after measured round trips, one a peer, and losses found by later arrivals (`what_others_overtake_is_sent_again_before_its_timer`); no check-in a segment",
+            "timers after measured round trips, one a peer, and losses found by later arrivals (`an_overtaken_record_is_sent_again_before_its_timer`); no check-in a segment",
         ),
     ),
     item(

@@ -105,7 +105,9 @@ impl Headers {
         Self::with(options, target().join("numbers").join(conduit))
     }
 
-    /// Those that a compiler finds with these options. Programs are built in `work`.
+    /// Those that a compiler finds with these options.
+    ///
+    /// Programs are built in `work`.
     fn with(options: Vec<String>, work: PathBuf) -> Result<Self, String> {
         std::fs::create_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
         let mut headers = Self {

@@ -1,5 +1,7 @@
 //! Programs of suites that live outside of this repository: built elsewhere, found in a directory,
-//! run, and reported. Nothing here knows any of their names.
+//! run, and reported.
+//!
+//! Nothing here knows any of their names.
 
 mod one;
 mod report;
@@ -28,8 +30,9 @@ pub(crate) struct Options {
     /// (docs/conformance.md)
     #[arg(long, value_name = "COMMAND")]
     pub(crate) launcher: Option<String>,
-    /// A variable for each program, with braces as above; may be given several times. Without this
-    /// and without --launcher GASNET_PSHM_NODES says the number of ranks
+    /// A variable for each program, with braces as above; may be given several times.
+    ///
+    /// Without this and without --launcher GASNET_PSHM_NODES says the number of ranks
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) variables: Vec<String>,
     /// Seconds that a run may take

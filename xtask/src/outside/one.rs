@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 const SKIP_CODE: i32 = 77;
 /// So does a line of output that begins with this word, from a program that ends well.
 const SKIP_WORD: &str = "SKIP";
-/// Signals of a crash: ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS. A launcher reports them of a rank as a
-/// code of 128 more.
+/// Signals of a crash: ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS.
+///
+/// A launcher reports them of a rank as a code of 128 more.
 const CRASHES: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// A program that writes more is ended: its output fills the disk.
 const MOST_OUTPUT_BYTES: u64 = 64 << 20;
@@ -101,8 +102,9 @@ pub(crate) fn command(program: &Path, ranks: u32, options: &Options) -> Command 
     command
 }
 
-/// Runs a command in a process group of its own, its output going to `log`. Ends it after `limit`,
-/// and all that it started with it.
+/// Runs a command in a process group of its own, its output going to `log`.
+///
+/// Ends it after `limit`, and all that it started with it.
 pub(crate) fn run(command: &mut Command, limit: Duration, log: &Path) -> io::Result<Outcome> {
     static RUNS: AtomicU32 = AtomicU32::new(0);
     let number = RUNS.fetch_add(1, Ordering::Relaxed);
@@ -204,8 +206,10 @@ fn tail(log: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The processes that have not ended and have this variable, `NAME=VALUE`. A process that is about
-/// to become another program has none for a moment: no process is left if none is found twice.
+/// The processes that have not ended and have this variable, `NAME=VALUE`.
+///
+/// A process that is about to become another program has none for a moment: no process is left if
+/// none is found twice.
 pub(crate) fn marked(by: &str) -> Vec<u32> {
     let found = seen_marked(by);
     if !found.is_empty() {

@@ -46,7 +46,9 @@ impl Scratch {
         run(options, &self.0.join("logs")).unwrap()
     }
 
-    /// The only run of a script. No process of it is left.
+    /// The only run of a script.
+    ///
+    /// No process of it is left.
     fn only(&self, body: &str, seconds: u64) -> Outcome {
         self.script("program", body);
         let mut options = self.options(&[1], seconds);

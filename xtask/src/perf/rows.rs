@@ -1,6 +1,8 @@
 //! The rows of `benches/c/rows.c`: a program in C over a conduit, by itself or beside an installed
-//! GASNet-EX, in alternating runs. The machine changes its state within seconds, so a run measures
-//! the rows of one name, and its first row shows the state.
+//! GASNet-EX, in alternating runs.
+//!
+//! The machine changes its state within seconds, so a run measures the rows of one name, and its
+//! first row shows the state.
 
 use crate::command::{root, target};
 use crate::install;
@@ -178,8 +180,9 @@ fn parsed(text: &str) -> Vec<Row> {
 
 type Pair = (Row, Option<Row>);
 
-/// The state of a pair: `None` if its runs are in different ones. Where ranks share no memory, and
-/// without a peer, all count.
+/// The state of a pair: `None` if its runs are in different ones.
+///
+/// Where ranks share no memory, and without a peer, all count.
 fn state(pair: &Pair) -> Option<&'static str> {
     let theirs = pair.1.as_ref().and_then(|row| row.machine_us);
     let (Some(ours), Some(theirs)) = (pair.0.machine_us, theirs) else {

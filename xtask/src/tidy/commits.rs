@@ -6,7 +6,9 @@ use std::process::Command;
 /// Characters of a subject.
 const SUBJECT: usize = 72;
 
-/// Commits up to this one are older than the rule. Once there is a tag, the last tag counts.
+/// Commits up to this one are older than the rule.
+///
+/// Once there is a tag, the last tag counts.
 const BEFORE_THE_RULE: &str = "d0c7fca2d2a692ba6c98943a791280e8ffdc72aa";
 
 /// Verbs in the imperative that end as other forms do.
@@ -15,7 +17,9 @@ const IMPERATIVES: [&str; 17] = [
     "feed", "focus", "need", "pass", "press", "process", "seed", "speed",
 ];
 
-/// Complains of the commits since the last tag. A tree without its history has none.
+/// Complains of the commits since the last tag.
+///
+/// A tree without its history has none.
 pub(crate) fn check(root: &Path, complaints: &mut Vec<String>) {
     let tag = said(root, &["describe", "--tags", "--abbrev=0"]);
     let since = tag.as_deref().map_or(BEFORE_THE_RULE, str::trim);

@@ -1,5 +1,6 @@
-//! The rules of the house that a program can check. Why they are rules: docs/ARCHITECTURE.md and
-//! CONTRIBUTING.md.
+//! The rules of the house that a program can check.
+//!
+//! Why they are rules: docs/ARCHITECTURE.md and CONTRIBUTING.md.
 
 mod commits;
 mod layers;

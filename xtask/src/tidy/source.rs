@@ -8,8 +8,10 @@ const MAX_LINES: usize = 800;
 /// Lines between an unsafe block and its argument at most.
 const SAFETY_REACH: usize = 12;
 
-/// The files that may have process-wide state, each with its reason.
-/// docs/process-wide-state.md lists the same. Binaries, tests and examples may have it anyway.
+/// The files that may have process-wide state, each with its reason. docs/process-wide-state.md
+/// lists the same.
+///
+/// Binaries, tests and examples may have it anyway.
 const GLOBALS: &[&str] = &[
     // The calling thread's context, and whether the process has joined a job.
     "start/src/process.rs",
@@ -52,7 +54,9 @@ const GLOBALS: &[&str] = &[
     "capi/src/am/token.rs",
 ];
 
-/// Tests wait for conditions, not for time. These poll what nothing can wait for.
+/// Tests wait for conditions, not for time.
+///
+/// These poll what nothing can wait for.
 const SLEEPERS: [&str; 1] = [
     // The processes of the host, as /proc shows them.
     "boot/tests/launch/support.rs",
@@ -77,8 +81,9 @@ const LEFT_FOR_LATER: [&str; 3] = [
     concat!("XX", "X"),
 ];
 
-/// Files that read the environment; all others ask the table of settings. Binaries, tests and
-/// examples may.
+/// Files that read the environment; all others ask the table of settings.
+///
+/// Binaries, tests and examples may.
 const READERS: [&str; 4] = [
     // The table itself.
     "settings/src/environment.rs",
@@ -153,8 +158,9 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines())
 }
 
-/// The part of a line that is code: a comment ends it. Text that looks like code inside a string is
-/// taken for code.
+/// The part of a line that is code: a comment ends it.
+///
+/// Text that looks like code inside a string is taken for code.
 fn code(line: &str) -> &str {
     let line = line.trim();
     line.split_once("//")

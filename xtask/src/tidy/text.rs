@@ -26,6 +26,12 @@ const REPLACED: [&str; 17] = [
     "serialise",
 ];
 
+/// Those that names and strings in Rust do without, too.
+const REPLACED_IN_CODE: &[&str] = REPLACED.split_at(9).0;
+
+/// The file that lists them.
+const LIST: &str = "xtask/src/tidy/text.rs";
+
 /// Pages that have them: the list of replaced words, and old names.
 const WITH_OLD_WORDS: [&str; 2] = ["docs/GLOSSARY.md", "CHANGELOG.md"];
 
@@ -43,6 +49,10 @@ pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
         let Some(text) = text.map(str::trim) else {
             // The next comment is another one.
             is_code = false;
+            for word in replaced_in_code(line).filter(|_| file.path != LIST) {
+                let path = &file.path;
+                complaints.push(format!("{path}:{number}: {word}: see docs/GLOSSARY.md"));
+            }
             continue;
         };
         if text.starts_with("```") {
@@ -64,11 +74,23 @@ pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
     }
 }
 
-/// The replaced words of a line. Text in backticks is code.
+/// The replaced words of a line.
+///
+/// Text in backticks is code.
 fn replaced(text: &str) -> impl Iterator<Item = &str> {
     let prose = text.split('`').step_by(2);
     let words = prose.flat_map(|part| part.split(|c: char| !c.is_alphanumeric() && c != '_'));
     words.filter(|word| REPLACED.iter().any(|old| old.eq_ignore_ascii_case(word)))
+}
+
+/// The replaced words of a line of code: parts of names, and words of strings.
+fn replaced_in_code(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split(|c: char| !c.is_alphanumeric());
+    words.filter(|word| {
+        REPLACED_IN_CODE
+            .iter()
+            .any(|old| old.eq_ignore_ascii_case(word))
+    })
 }
 
 /// The text of a line that is nothing but a comment.

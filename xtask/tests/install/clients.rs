@@ -258,7 +258,9 @@ fn libraries() -> Result<(), Failed> {
 
 /// As a client's module for CMake that knows the conduits of GASNet and none of ours: it collects
 /// the files of make, keeps the entries of its list that match a name that it found, and takes the
-/// first. Its file of a variant and that of the tools go through make together.
+/// first.
+///
+/// Its file of a variant and that of the tools go through make together.
 const MODULE: &str = r#"
 file(GLOB files "${root}/include/*-conduit/*.mak")
 set(found)

@@ -1,5 +1,6 @@
-//! An installed tree, used as C's build systems use it. The library in it is the one that was built
-//! with this test.
+//! An installed tree, used as C's build systems use it.
+//!
+//! The library in it is the one that was built with this test.
 
 mod clients;
 mod library;

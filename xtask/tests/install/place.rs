@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// A directory for the work of a test. Names have blanks, as users' have.
+/// A directory for the work of a test.
+///
+/// Names have blanks, as users' have.
 pub(crate) struct Place {
     own: PathBuf,
     prefix: PathBuf,

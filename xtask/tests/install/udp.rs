@@ -129,7 +129,9 @@ fn over_tcp() -> Result<(), Failed> {
 }
 
 /// The example of that name, linked with a conduit, says its line for each rank however it is
-/// started. Where it is.
+/// started.
+///
+/// Where it is.
 pub(crate) fn started_alike(
     place: &Place,
     conduit: &str,

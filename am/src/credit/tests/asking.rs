@@ -149,8 +149,10 @@ fn a_borrower_pushed_back_may_ask_again() {
 }
 
 /// A burst of requests of 4 credits, of which one more stalls than the 16 that the share of 64 is
-/// good for, with fields of a byte. Returns the requests that are still under way, without answers,
-/// and the credits that the stalled request asks for.
+/// good for, with fields of a byte.
+///
+/// Returns the requests that are still under way, without answers, and the credits that the stalled
+/// request asks for.
 fn burst_that_stalls(pair: &mut Pair) -> (VecDeque<Tag>, u16) {
     let mut under_way = VecDeque::new();
     for _ in 0..16 {

@@ -43,8 +43,9 @@ impl Pair {
         Self { banks, peers }
     }
 
-    /// Rank 0 sends a request and rank 1 answers it. Returns the tag of the reply, or `None` if the
-    /// request has to wait.
+    /// Rank 0 sends a request and rank 1 answers it.
+    ///
+    /// Returns the tag of the reply, or `None` if the request has to wait.
     pub(super) fn round(&mut self, cost: u16, attempt: &mut Attempt) -> Option<Tag> {
         let tag = self.peers[0].request(cost, attempt, &self.banks[0])?;
         let debt = self.peers[1].arrived(tag, &self.banks[1]).unwrap();

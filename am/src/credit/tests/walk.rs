@@ -32,7 +32,9 @@ impl Walk {
         self.peers[rank as usize].as_mut().unwrap()
     }
 
-    /// One walk for so many missing credits. Returns the ranks that were asked, and for how many.
+    /// One walk for so many missing credits.
+    ///
+    /// Returns the ranks that were asked, and for how many.
     fn walk(&mut self, missing: u16) -> Vec<(u32, u16)> {
         self.bank.miss(missing);
         let mut asked = Vec::new();

@@ -58,7 +58,9 @@ pub(super) const TESTS: &[Test] = &[
     ),
 ];
 
-/// A way to host b that never leads there. An agent's time-out is no help: it is far away.
+/// A way to host b that never leads there.
+///
+/// An agent's time-out is no help: it is far away.
 const SLOW_B: &str = "test %M = b && exec sleep 100000; HOST_OF_TEST=%M exec %C";
 
 fn with_slow_b(degree: &str, options: &[&str], program: &[&str]) -> Job {
@@ -170,8 +172,9 @@ fn lost_output_slow_host() {
         .says(&["standard output failed: No space left on device"]);
 }
 
-/// The ways outlive their agents until they are killed. On a slow host the job itself may take
-/// longer than it may.
+/// The ways outlive their agents until they are killed.
+///
+/// On a slow host the job itself may take longer than it may.
 fn way_is_left() {
     let template = "HOST_OF_TEST=%M; trap '' TERM; %C; sleep 100000";
     let job = spread_with(2, "a,b", &["timeout=1"], &["quick"]).env(TEMPLATE.0, template);

@@ -24,7 +24,9 @@ pub(super) fn prototypes() -> Vec<Prototype> {
     [queries::PROTOTYPES, make::PROTOTYPES].concat()
 }
 
-/// Target of a `gex_TM_t`. One that has a table is [`Placed`](crate::job::Placed).
+/// Target of a `gex_TM_t`.
+///
+/// One that has a table is [`Placed`](crate::job::Placed).
 #[repr(C)]
 pub(crate) struct Team {
     /// Fields that headers use without a call.
@@ -58,8 +60,9 @@ pub(crate) struct Made {
 }
 
 impl Team {
-    /// The team of all ranks. Ranks whose memory is reached by loads and stores are below
-    /// `near_end`.
+    /// The team of all ranks.
+    ///
+    /// Ranks whose memory is reached by loads and stores are below `near_end`.
     pub(crate) fn world(endpoint: &'static Endpoint, rank: u32, size: u32, near_end: u32) -> Self {
         let prefix = NearPrefix::new(rank, size, near_end);
         Self::new(Kind::World, endpoint, prefix)

@@ -25,9 +25,10 @@ impl Receiver {
 }
 
 impl Team {
-    /// The receiver of a message to a rank. The engine checks ranks of the job, so those of the
-    /// world may not exist. Ends the job where the local endpoint cannot have messages; the other
-    /// one is known to its process alone.
+    /// The receiver of a message to a rank.
+    ///
+    /// The engine checks ranks of the job, so those of the world may not exist. Ends the job where
+    /// the local endpoint cannot have messages; the other one is known to its process alone.
     #[inline(always)]
     pub(crate) fn receiver(&self, rank: u32, function: &str) -> Receiver {
         match &self.kind {

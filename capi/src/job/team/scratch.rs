@@ -1,6 +1,7 @@
-//! Scratch memory, which clients give teams. The collective operations of this library do not use
-//! it: they have memory of their own, so that any size does. It is checked as if they did, kept,
-//! and given back.
+//! Scratch memory, which clients give teams.
+//!
+//! The collective operations of this library do not use it: they have memory of their own, so that
+//! any size does. It is checked as if they did, kept, and given back.
 
 use argonet_base::gasnet::number32;
 
@@ -52,8 +53,10 @@ pub(super) fn size_asked_for(job: &Job, flags: u32, joins: bool, function: &str)
     Some(size)
 }
 
-/// The scratch memory of a member of a team: address and bytes. Ends the job if it is not in the
-/// segment of its endpoint. `given` is an offset there if the flags say so.
+/// The scratch memory of a member of a team: address and bytes.
+///
+/// Ends the job if it is not in the segment of its endpoint. `given` is an offset there if the
+/// flags say so.
 pub(super) fn scratch(
     job: &Job,
     endpoint: &Endpoint,

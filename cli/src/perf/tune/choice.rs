@@ -14,8 +14,9 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// Nanoseconds with a value: a quarter of the chunks were faster. Whatever else runs on the
-    /// machine only adds to some of them.
+    /// Nanoseconds with a value: a quarter of the chunks were faster.
+    ///
+    /// Whatever else runs on the machine only adds to some of them.
     pub(super) fn quartile(&self, value: usize) -> f64 {
         stats::quantile(&self.times[self.way_of[value]], 0.25)
     }

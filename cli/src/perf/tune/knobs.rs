@@ -36,7 +36,9 @@ pub(super) struct Knob {
 
 impl Knob {
     /// Loads that are measured with each value, as far as a rank's memory for them stays below a
-    /// limit. Lengths are beyond those that lines of shared memory carry.
+    /// limit.
+    ///
+    /// Lengths are beyond those that lines of shared memory carry.
     pub(super) fn loads(&self, ranks: u32) -> Vec<Load> {
         let of = |&kind: &Kind| self.blocks.iter().map(move |&block| Load { kind, block });
         let loads = self.kinds.iter().flat_map(of);

@@ -26,8 +26,9 @@ const CHUNK_NS: f64 = 2e6;
 /// Calls of a chunk at most.
 const MOST_CALLS: f64 = 2000.0;
 
-/// Measures, and returns the tuning file at rank 0. Collective. `before` is the load average when
-/// the command began.
+/// Measures, and returns the tuning file at rank 0.
+///
+/// Collective. `before` is the load average when the command began.
 pub(super) fn run(
     world: &World,
     chunks: usize,
@@ -70,7 +71,9 @@ fn with(tuning: Tuning, name: &str, value: &str) -> Tuning {
     tuning
 }
 
-/// Finds the value of one setting. Collective.
+/// Finds the value of one setting.
+///
+/// Collective.
 fn turn(rig: &Rig<'_>, knob: &Knob, tuning: Tuning, chunks: usize) -> Result<(Found, Tuning)> {
     let others = knob.values.iter().map(|value| (*value).to_owned());
     let mut values = vec![tuning.text_of(knob.name)];
@@ -105,7 +108,9 @@ fn turn(rig: &Rig<'_>, knob: &Knob, tuning: Tuning, chunks: usize) -> Result<(Fo
     Ok((found, taken))
 }
 
-/// Measures the ways that differ, in turn. Collective; all ranks return the same.
+/// Measures the ways that differ, in turn.
+///
+/// Collective; all ranks return the same.
 fn time(
     rig: &Rig<'_>,
     load: Load,

@@ -60,13 +60,17 @@ impl<'w> Rig<'w> {
         self.engine.tuning_of(&self.team)
     }
 
-    /// From now on. All ranks do the same.
+    /// From now on.
+    ///
+    /// All ranks do the same.
     pub(super) fn tune(&self, tuning: Tuning) {
         self.engine.retune(&self.team, tuning);
     }
 
     /// A number for the algorithm of the call under a tuning: the same at all ranks if they do the
-    /// same. Collective, for all pairs at once.
+    /// same.
+    ///
+    /// Collective, for all pairs at once.
     pub(super) fn ways(&self, of: &[(Load, Tuning)]) -> Result<Vec<u64>> {
         let rank = self.world.rank().0;
         let own = |(load, tuning): &(Load, Tuning)| {
@@ -108,6 +112,7 @@ impl<'w> Rig<'w> {
     }
 
     /// Nanoseconds of one call, of so many in a row, in which ranks take turns as the root.
+    ///
     /// Collective.
     pub(super) fn chunk(&self, load: Load, calls: u64) -> Result<f64> {
         let mut memory = self.memory.borrow_mut();

@@ -2,8 +2,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// One bit for each rank. A thread adds a rank after the stores that the thread that finds it must
-/// see. Adding and finding are SeqCst: one order with the other words of sleepers and wakers.
+/// One bit for each rank.
+///
+/// A thread adds a rank after the stores that the thread that finds it must see. Adding and finding
+/// are SeqCst: one order with the other words of sleepers and wakers.
 #[derive(Debug)]
 pub(super) struct Bits(Box<[AtomicU64]>);
 
@@ -21,8 +23,10 @@ impl Bits {
         }
     }
 
-    /// Takes a rank out. Whether it was there. The caller that takes it looks for the rank's work
-    /// afterwards, under the lock under which the rank was set.
+    /// Takes a rank out.
+    ///
+    /// Whether it was there. The caller that takes it looks for the rank's work afterwards, under
+    /// the lock under which the rank was set.
     #[inline]
     pub(super) fn take(&self, rank: u32) -> bool {
         let (word, bit) = (&self.0[rank as usize / 64], 1 << (rank % 64));

@@ -16,8 +16,10 @@ use std::sync::Arc;
 /// Bytes of a ring that are always kept free for the largest reply, and for refusals.
 pub(super) const REPLY_ROOM: usize = LONGEST_HEAD + MAX_MEDIUM + 4096;
 
-/// Sizes and times. All ranks of a job have the same, but for eager bytes and fragments, by which
-/// the sender alone goes.
+/// Sizes and times.
+///
+/// All ranks of a job have the same, but for eager bytes and fragments, by which the sender alone
+/// goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChannelSizes {
     /// Payloads up to this length are copied, and locally complete at once; longer ones when the
@@ -44,11 +46,14 @@ pub struct ChannelSizes {
     pub burst_ticks: u64,
     /// Gathered messages leave after this time at the latest; 0 sends everything at once.
     pub gather_time: Duration,
-    /// Rails between two ranks, at most. Large transfers ask for those after the first.
+    /// Rails between two ranks, at most.
+    ///
+    /// Large transfers ask for those after the first.
     pub rails: u16,
     /// For how long a peer's host may acknowledge nothing before the rail is given up and another
-    /// is asked for; 0 is for ever, or as long as the system waits. A peer that makes no call has a
-    /// host that acknowledges.
+    /// is asked for; 0 is for ever, or as long as the system waits.
+    ///
+    /// A peer that makes no call has a host that acknowledges.
     pub silent_time: Duration,
 }
 

@@ -53,7 +53,9 @@ pub(crate) struct Core<R: Rails> {
     /// Peers that were used.
     pub(super) used: AtomicU32,
     pub(super) doors: Doors,
-    /// Ticks when something last left for any peer. A hint.
+    /// Ticks when something last left for any peer.
+    ///
+    /// A hint.
     pub(super) left_at: AtomicU64,
     pub(super) sleepers: Sleepers,
     /// Buffers of payloads that are being prepared, by their address.
@@ -117,7 +119,9 @@ impl<R: Rails> Core<R> {
         })
     }
 
-    /// The state of a peer. Its first use asks for a rail.
+    /// The state of a peer.
+    ///
+    /// Its first use asks for a rail.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer<R> {
         match self.peers[rank.index()].get() {
@@ -218,7 +222,9 @@ impl<R: Rails> Core<R> {
     }
 
     // spec B9: the rail before is fenced before lost bytes are replayed.
-    /// Uses a first rail, or another in its place. Nothing more is read from the one before it.
+    /// Uses a first rail, or another in its place.
+    ///
+    /// Nothing more is read from the one before it.
     pub(super) fn adopt(&self, new: NewRail<R::Rail>) {
         let (peer, _) = self.meet(new.id.peer);
         let mut inbound = peer.inbound.lock();
@@ -272,8 +278,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// The first rail has ended. The holder of `inbound` asks for another when it does not hold it
-    /// any more.
+    /// The first rail has ended.
+    ///
+    /// The holder of `inbound` asks for another when it does not hold it any more.
     #[cold]
     pub(super) fn lost(&self, peer: &Peer<R>, inbound: &mut Inbound<R>) {
         let mut outbound = peer.outbound.lock();

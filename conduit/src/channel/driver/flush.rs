@@ -39,8 +39,10 @@ impl<R: Rails> Core<R> {
     }
 
     /// Whether nothing has left for some time: not for this peer, and, where there are several, for
-    /// none of them. A rank that sends to each of many peers in turn has one burst for all of them;
-    /// otherwise it would make a system call for each message.
+    /// none of them.
+    ///
+    /// A rank that sends to each of many peers in turn has one burst for all of them; otherwise it
+    /// would make a system call for each message.
     #[inline]
     fn begins_burst(&self, outbound: &Outbound<R>, now: u64) -> bool {
         let is_over = |left_at: u64| now.wrapping_sub(left_at) > self.sizes.burst_ticks;
@@ -159,9 +161,10 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Before a sleep everything leaves and is acknowledged. Bytes without room end sleeps when
-    /// there is room. Whether something waits that no rail will end a sleep for: payloads that are
-    /// handed out when hosts have acknowledged more.
+    /// Before a sleep everything leaves and is acknowledged.
+    ///
+    /// Bytes without room end sleeps when there is room. Whether something waits that no rail will
+    /// end a sleep for: payloads that are handed out when hosts have acknowledged more.
     pub(super) fn flush_all(&self) -> bool {
         let mut waits = false;
         self.each_of(&self.ack_due, |peer, outbound| {

@@ -176,7 +176,9 @@ impl<R: Rails> Core<R> {
     }
 
     // spec B1: a failed rail is left out for its peer. spec B7: its payloads go over another.
-    /// Gives up a further rail. Payloads that it carried wait for another.
+    /// Gives up a further rail.
+    ///
+    /// Payloads that it carried wait for another.
     fn unwire_rail(
         &self,
         peer: &Peer<R>,
@@ -213,8 +215,9 @@ impl<R: Rails> Core<R> {
         inbound.rails.clear();
     }
 
-    /// A further rail has ended. The holder of `inbound` asks for another when it does not
-    /// hold it any more.
+    /// A further rail has ended.
+    ///
+    /// The holder of `inbound` asks for another when it does not hold it any more.
     #[cold]
     pub(super) fn lost_rail(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, number: u16) {
         let mut outbound = peer.outbound.lock();

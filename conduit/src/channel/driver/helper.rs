@@ -1,5 +1,7 @@
 //! The thread that sends gathered messages when its rank makes no further call, and goes on to
-//! connect where messages wait for a rail. It sleeps while there is neither.
+//! connect where messages wait for a rail.
+//!
+//! It sleeps while there is neither.
 
 use super::core::Core;
 use crate::channel::rail::Rails;
@@ -22,9 +24,11 @@ const FIRST_LOOKS: u32 = 50;
 pub(super) struct Helper<R: Rails> {
     thread: Mutex<Option<JoinHandle<()>>>,
     core: OnceLock<Weak<Core<R>>>,
-    /// Whether it looks by itself. Written by the thread, read by senders after they have marked
-    /// the peers of gathered messages; in one order (SeqCst) with those marks, at which the thread
-    /// looks once more before it sleeps.
+    /// Whether it looks by itself.
+    ///
+    /// Written by the thread, read by senders after they have marked the peers of gathered
+    /// messages; in one order (SeqCst) with those marks, at which the thread looks once more before
+    /// it sleeps.
     awake: AtomicBool,
     stop: Mutex<bool>,
     call: Condvar,
@@ -154,7 +158,9 @@ impl Connecting {
 }
 
 impl<R: Rails> Core<R> {
-    /// Sends messages that were gathered for half of their time at least. Whether there is more.
+    /// Sends messages that were gathered for half of their time at least.
+    ///
+    /// Whether there is more.
     fn send_gathered(&self) -> bool {
         let mut some = false;
         self.dirty.each(|rank| {

@@ -11,7 +11,9 @@ use argonet_am::record::RecordError;
 use argonet_am::system_queue::{Question, SystemQueue};
 use core::time::Duration;
 
-/// Credits between this rank and a peer, both ways. Windows follow them.
+/// Credits between this rank and a peer, both ways.
+///
+/// Windows follow them.
 pub(super) struct Loans {
     pub(super) peer: credit::Peer,
     /// Low bits of the credits that the peer has lent since the beginning.
@@ -68,7 +70,9 @@ impl Loans {
         epoch || fields.wanted != 0 || fields.op as u16 != self.heard
     }
 
-    /// A request of so many bytes does not fit the window. Returns the credits to ask for.
+    /// A request of so many bytes does not fit the window.
+    ///
+    /// Returns the credits to ask for.
     #[cold]
     pub(super) fn stall(
         &mut self,
@@ -273,7 +277,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Asks peers to give credits back, if a peer lacks some. The caller holds no lock of a peer.
+    /// Asks peers to give credits back, if a peer lacks some.
+    ///
+    /// The caller holds no lock of a peer.
     #[inline]
     pub(super) fn scavenge(&self) {
         if let Some(bank) = &self.bank

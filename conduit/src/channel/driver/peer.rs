@@ -23,7 +23,9 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 
 // spec T6: a lock for each peer and direction, none over all peers.
-/// A peer. Of both locks that of `inbound` is taken first.
+/// A peer.
+///
+/// Of both locks that of `inbound` is taken first.
 pub(crate) struct Peer<R: Rails> {
     pub(super) rank: JobRank,
     /// Held by the thread that reads and runs handlers.
@@ -234,8 +236,9 @@ impl<R: Rails> Outbound<R> {
         used <= sizes.replay_bytes && self.send_stream.owned_bytes() < 2 * sizes.long_bytes
     }
 
-    /// Reports operations that are complete by the bytes that the peer has taken. Whether there is
-    /// anything to report.
+    /// Reports operations that are complete by the bytes that the peer has taken.
+    ///
+    /// Whether there is anything to report.
     pub(super) fn taken(&mut self) -> bool {
         let reports = &mut self.reports;
         let released = self.send_stream.released();

@@ -81,7 +81,9 @@ impl<R: Rails> Sink for Later<'_, R> {
 }
 
 impl<R: Rails> Core<R> {
-    /// Looks at a peer. Says how many messages and completions were taken.
+    /// Looks at a peer.
+    ///
+    /// Says how many messages and completions were taken.
     #[inline]
     pub(super) fn poll_peer<S: Sink + ?Sized>(&self, peer: &Peer<R>, sink: &mut S) -> usize {
         match peer.inbound.try_lock() {
@@ -183,7 +185,9 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         self.frames(inbound)
     }
 
-    /// Reads once. Whether anything came.
+    /// Reads once.
+    ///
+    /// Whether anything came.
     fn read(&mut self, inbound: &mut Inbound<R>) -> bool {
         let Some(wire) = &inbound.wire else {
             return false;

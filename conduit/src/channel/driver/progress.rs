@@ -1,5 +1,6 @@
-//! The thread that serves puts, gets and new rails while its rank makes no call. It runs no
-//! handlers: messages are set aside for the rank's next poll.
+//! The thread that serves puts, gets and new rails while its rank makes no call.
+//!
+//! It runs no handlers: messages are set aside for the rank's next poll.
 //!
 //! A rank that polls serves itself, and sooner than any thread can; two that read the same rail
 //! only get into each other's way. So the thread looks at the rank first. While that polls and
@@ -35,7 +36,9 @@ pub(super) struct Progress {
     thread: Mutex<Option<JoinHandle<()>>>,
     stop: Mutex<bool>,
     call: Condvar,
-    /// The thread sleeps because its rank does. In one order (SeqCst) with the count of sleepers.
+    /// The thread sleeps because its rank does.
+    ///
+    /// In one order (SeqCst) with the count of sleepers.
     sleeps: AtomicBool,
 }
 
@@ -129,7 +132,9 @@ impl<R: Rails> Serving<'_, R> {
     }
 
     /// Waits until the rank is not busy with what comes; then at the rails, for work for the
-    /// thread. Whether it goes on.
+    /// thread.
+    ///
+    /// Whether it goes on.
     fn step(&mut self) -> bool {
         if self.look() == Found::Ended {
             return false;
@@ -199,7 +204,9 @@ impl<R: Rails> Serving<'_, R> {
         }
     }
 
-    /// Takes the frames of one. Whether the rank still makes no call.
+    /// Takes the frames of one.
+    ///
+    /// Whether the rank still makes no call.
     fn serve(&mut self, id: RailId) -> bool {
         let Some(peer) = self.core.used(id.peer.0) else {
             return true;

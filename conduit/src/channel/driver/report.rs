@@ -27,8 +27,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Memory that is kept, and counts of connections that have come. Peers that another thread
-    /// serves just now count without their buffers.
+    /// Memory that is kept, and counts of connections that have come.
+    ///
+    /// Peers that another thread serves just now count without their buffers.
     pub(super) fn connections(&self) -> Connections {
         let all = self.all_used().filter_map(|peer| {
             let inbound = peer.inbound.try_lock()?;

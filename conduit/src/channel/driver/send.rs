@@ -111,7 +111,9 @@ impl<R: Rails> Core<R> {
         Ok(())
     }
 
-    /// Whether something can be sent. If not, gathered messages leave, so that room comes.
+    /// Whether something can be sent.
+    ///
+    /// If not, gathered messages leave, so that room comes.
     #[inline]
     pub(super) fn admit(
         &self,
@@ -134,8 +136,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Adds a message for which there is room; where it begins. The caller adds one that has a
-    /// payload through [`Lending`].
+    /// Adds a message for which there is room; where it begins.
+    ///
+    /// The caller adds one that has a payload through [`Lending`].
     #[inline(always)]
     pub(super) fn add(
         &self,
@@ -173,8 +176,10 @@ impl<R: Rails> Core<R> {
         outbound.send_stream.push(head, body, is_short)
     }
 
-    /// Room for a put or get, of which `copied` bytes are copied. One of a single frame, which
-    /// `is_whole` says, does not wait for a transfer that is under way.
+    /// Room for a put or get, of which `copied` bytes are copied.
+    ///
+    /// One of a single frame, which `is_whole` says, does not wait for a transfer that is under
+    /// way.
     #[inline]
     pub(super) fn admit_operation(
         &self,

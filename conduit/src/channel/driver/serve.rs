@@ -16,8 +16,9 @@ use core::ptr::NonNull;
 /// Data of gets up to this length is copied; longer data is sent from where it lies.
 const COPIED_DATA: usize = 16 << 10;
 
-/// The payload behind a head, moved over the head's last bytes to where it is aligned. Frames have
-/// any length, as padding would be sent.
+/// The payload behind a head, moved over the head's last bytes to where it is aligned.
+///
+/// Frames have any length, as padding would be sent.
 #[inline]
 fn aligned(bytes: &mut [u8], head_len: usize) -> &mut [u8] {
     let beyond = bytes[head_len..].as_ptr().addr() % PAYLOAD_ALIGN;
@@ -145,7 +146,9 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         Ok(())
     }
 
-    /// Whether a request must be set aside. Nothing is promised between gets and messages.
+    /// Whether a request must be set aside.
+    ///
+    /// Nothing is promised between gets and messages.
     fn must_wait(&mut self, parked: &Parked, frame: &Frame) -> bool {
         let is_message = frame.kind != Kind::Get;
         (is_message && (self.serves_only || !parked.is_empty())) || !self.accepts()

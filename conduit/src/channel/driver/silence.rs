@@ -25,9 +25,10 @@ pub(super) enum Verdict {
 /// The machine of one rail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Silence {
-    /// The first look at which the host owed an acknowledgement; nothing has been heard since. The
-    /// system's times before it do not count: a rail may have been idle for hours when it is used
-    /// again.
+    /// The first look at which the host owed an acknowledgement; nothing has been heard since.
+    ///
+    /// The system's times before it do not count: a rail may have been idle for hours when it is
+    /// used again.
     owed_ns: Option<u64>,
 }
 

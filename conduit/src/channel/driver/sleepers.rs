@@ -12,9 +12,10 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 pub(super) struct Sleepers {
     /// Threads that sleep or are about to.
     count: AtomicU32,
-    /// Polls that took something, if only what made room. Written by polling threads, read by
-    /// waiting threads (Acquire): acquire loads pair with the increment in `moved`, so that the
-    /// stores of handlers are seen.
+    /// Polls that took something, if only what made room.
+    ///
+    /// Written by polling threads, read by waiting threads (Acquire): acquire loads pair with the
+    /// increment in `moved`, so that the stores of handlers are seen.
     epoch: AtomicU32,
 }
 

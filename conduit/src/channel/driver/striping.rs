@@ -65,8 +65,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Lets sleeps end when a further rail takes more of the payload that it has begun. Whether
-    /// there is such a rail.
+    /// Lets sleeps end when a further rail takes more of the payload that it has begun.
+    ///
+    /// Whether there is such a rail.
     #[cold]
     pub(super) fn wait_for_claims(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) -> bool {
         let mut any = false;

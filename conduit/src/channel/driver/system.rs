@@ -1,5 +1,6 @@
-//! The system queue over rails: frames of one word beside the stream. Credits called back and
-//! the end of the job ride on it.
+//! The system queue over rails: frames of one word beside the stream.
+//!
+//! Credits called back and the end of the job ride on it.
 
 use super::core::Core;
 use super::peer::Peer;

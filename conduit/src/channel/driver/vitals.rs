@@ -18,7 +18,9 @@ pub(super) struct Vitals {
     /// 0 where no peer is given up.
     pub(super) limit_ns: u64,
     interval_ns: u64,
-    /// ns since the beginning. The thread that sets it on looks.
+    /// ns since the beginning.
+    ///
+    /// The thread that sets it on looks.
     next_ns: AtomicU64,
 }
 
@@ -56,8 +58,9 @@ impl<R: Rails> Core<R> {
         self.rails.virtual_ns().unwrap_or_else(begun)
     }
 
-    /// Gives up rails whose hosts do not answer. A look when it is time; else it reads the
-    /// clock.
+    /// Gives up rails whose hosts do not answer.
+    ///
+    /// A look when it is time; else it reads the clock.
     pub(super) fn look_for_silent(&self) {
         if self.vitals.limit_ns == 0 {
             return;

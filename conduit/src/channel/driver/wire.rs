@@ -10,7 +10,9 @@ use std::sync::Arc;
 /// Bytes that a rank has sent to itself and not read, at most.
 const OWN_BYTES: usize = 64 << 10;
 
-/// The first rail to a peer, or its substitute. Clones are the same.
+/// The first rail to a peer, or its substitute.
+///
+/// Clones are the same.
 #[derive(Clone, Debug)]
 pub(super) enum Wire<R> {
     /// To another rank.

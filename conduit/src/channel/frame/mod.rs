@@ -201,8 +201,9 @@ const_assert_eq!(size_of::<Wire>(), HEADER_BYTES);
 const_assert_eq!(core::mem::offset_of!(Wire, length), 4);
 const_assert_eq!(core::mem::offset_of!(Wire, position), 8);
 
-/// Fields after the header, by kind; see the module's introduction. Fields that a kind does not
-/// have are 0.
+/// Fields after the header, by kind; see the module's introduction.
+///
+/// Fields that a kind does not have are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Fields {
     /// Place in the segment, or in the operation, bytes taken, or the word of a system frame.
@@ -420,8 +421,9 @@ impl Frame {
         charge(self.kind, self.nargs, self.length)
     }
 
-    /// Checks the head of a frame; `None` while it is not all there. Longs have at most
-    /// `long_bytes`.
+    /// Checks the head of a frame; `None` while it is not all there.
+    ///
+    /// Longs have at most `long_bytes`.
     ///
     /// # Errors
     /// The frame is impossible.

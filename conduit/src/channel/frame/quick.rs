@@ -1,5 +1,6 @@
-//! Frames of which there are many, seen at once to be in order. [`Frame::read`](super::Frame::read)
-//! reads all other frames.
+//! Frames of which there are many, seen at once to be in order.
+//!
+//! [`Frame::read`](super::Frame::read) reads all other frames.
 
 use super::{HEADER_BYTES, Kind, MAX_FRAGMENT, WANTS_ACK};
 use argonet_am::MAX_CARRIED;

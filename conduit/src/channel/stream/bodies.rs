@@ -37,8 +37,9 @@ impl Bodies {
         self.missing.is_empty() && self.early.is_empty()
     }
 
-    /// A head was taken whose payload is beside the stream. Whether its body has come, and was
-    /// placed.
+    /// A head was taken whose payload is beside the stream.
+    ///
+    /// Whether its body has come, and was placed.
     ///
     /// # Errors
     /// The body was of another one, or there are too many.
@@ -75,8 +76,9 @@ impl Bodies {
         Ok(if is_wanted { Wanted::Yes } else { Wanted::No })
     }
 
-    /// A body that was wanted when it began is here, in its place or nowhere. Its head, if that was
-    /// there before; then both are.
+    /// A body that was wanted when it began is here, in its place or nowhere.
+    ///
+    /// Its head, if that was there before; then both are.
     ///
     /// # Errors
     /// There are too many.

@@ -44,7 +44,9 @@ impl Grant {
         debug_assert!(self.used <= self.handled + self.window);
     }
 
-    /// Takes the peer's count of handled bytes. An old count is passed over.
+    /// Takes the peer's count of handled bytes.
+    ///
+    /// An old count is passed over.
     ///
     /// # Errors
     /// The count is above the bytes sent.

@@ -7,8 +7,10 @@ use core::mem::MaybeUninit;
 /// stay where they are, with twice two parts of the ring around each at its wrap.
 const MAX_PIECES: usize = 32;
 
-/// Bytes in one place, as system calls take them. Other threads and processes may read and write
-/// them meanwhile, so only the system touches them, or [`argonet_segment::bulk`].
+/// Bytes in one place, as system calls take them.
+///
+/// Other threads and processes may read and write them meanwhile, so only the system touches them,
+/// or [`argonet_segment::bulk`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Piece {

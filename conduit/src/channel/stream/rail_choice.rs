@@ -113,8 +113,10 @@ impl Link {
 }
 
 /// Which link takes the next part, of `len` bytes, where `all` bytes wait: the one that has it
-/// there first. If that takes no more now, the best of the others, unless the first would have all
-/// of it there before that. `None`: wait.
+/// there first.
+///
+/// If that takes no more now, the best of the others, unless the first would have all of it there
+/// before that. `None`: wait.
 pub(crate) fn best(links: &[Link], len: u64, all: u64) -> Option<usize> {
     let speeds = links.iter().map(|link| link.speed.speed);
     let fastest = speeds.fold(0.0, f64::max);

@@ -63,15 +63,21 @@ pub(crate) enum Next {
     /// Nothing: more must be read.
     More,
     /// A frame with all its bytes, at the beginning of [`ReceiveStream::bytes`].
+    ///
     /// [`ReceiveStream::pass`] comes next.
     Whole(Frame),
     /// The head of a frame of which not all bytes are here; the payload is long and goes to a
-    /// place. [`ReceiveStream::place`] or [`ReceiveStream::skip`] come next.
+    /// place.
+    ///
+    /// [`ReceiveStream::place`] or [`ReceiveStream::skip`] come next.
     Begun(Frame),
     /// The payload of that frame is at its place; [`ReceiveStream::placed_head`] has its head.
+    ///
     /// [`ReceiveStream::pass_behind`] comes next.
     Placed(Frame),
-    /// The payload of that frame was thrown away. [`ReceiveStream::pass_behind`] comes next.
+    /// The payload of that frame was thrown away.
+    ///
+    /// [`ReceiveStream::pass_behind`] comes next.
     Skipped(Frame),
 }
 
@@ -167,8 +173,10 @@ impl ReceiveStream {
         out.add(room.as_mut_ptr(), room.len().min(most));
     }
 
-    /// The medium with a long payload of which not all bytes are here. It is read to its end and
-    /// little further, so that its payload is aligned by moving the little of it that is here.
+    /// The medium with a long payload of which not all bytes are here.
+    ///
+    /// It is read to its end and little further, so that its payload is aligned by moving the
+    /// little of it that is here.
     fn begun(&self) -> Option<LongMedium> {
         let here = &self.staging[self.start..self.end];
         let frame = Frame::read(here, self.long_bytes).ok()??;
@@ -209,8 +217,10 @@ impl ReceiveStream {
         &mut self.staging[self.start..self.end]
     }
 
-    /// The kind byte of the next frame, if its beginning is here. [`ReceiveStream::pass_put`] or
-    /// [`ReceiveStream::pass_short`] may come next, or [`ReceiveStream::next`].
+    /// The kind byte of the next frame, if its beginning is here.
+    ///
+    /// [`ReceiveStream::pass_put`] or [`ReceiveStream::pass_short`] may come next, or
+    /// [`ReceiveStream::next`].
     #[inline]
     pub(crate) fn next_kind(&self) -> Option<u8> {
         if self.skip > 0 || self.skipping.is_some() || self.direct.is_some() {

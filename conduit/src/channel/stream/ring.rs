@@ -34,7 +34,9 @@ impl Ring {
         self.bytes.len()
     }
 
-    /// Writes bytes at the head. Its user has a limit for [`used`](Self::used).
+    /// Writes bytes at the head.
+    ///
+    /// Its user has a limit for [`used`](Self::used).
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         let at = self.reserve(bytes.len());

@@ -79,8 +79,10 @@ impl Sink for Shared<'_> {
     }
 }
 
-/// Two threads send to their own rank and two poll for it. Both sides have the same mapping here,
-/// so that ThreadSanitizer sees the shared memory: rings, payloads, locks of classes.
+/// Two threads send to their own rank and two poll for it.
+///
+/// Both sides have the same mapping here, so that ThreadSanitizer sees the shared memory: rings,
+/// payloads, locks of classes.
 #[test]
 fn threads_share_classes_to_themselves() {
     const EACH: u32 = 20_000;

@@ -106,7 +106,9 @@ impl Connector {
         }
     }
 
-    /// An attempt's socket is ready. Yields its peer and its outcome.
+    /// An attempt's socket is ready.
+    ///
+    /// Yields its peer and its outcome.
     pub(super) fn hear(
         &mut self,
         waiting: &Waiting,

@@ -28,7 +28,9 @@ pub(super) enum Broken {
 }
 
 impl Exchange {
-    /// Sends and takes the bytes that there are. Never reads beyond the handshake.
+    /// Sends and takes the bytes that there are.
+    ///
+    /// Never reads beyond the handshake.
     pub(super) fn advance(&mut self) -> Result<Progress, Broken> {
         let mut buffer = [0; HANDSHAKE_BYTES];
         loop {
@@ -52,9 +54,10 @@ impl Exchange {
         Ok(progress)
     }
 
-    /// Sends all that there is to send. A message is shorter than the smallest send buffer, which
-    /// has at most one other in it, so that a part that is left means trouble: then the connection
-    /// is given up.
+    /// Sends all that there is to send.
+    ///
+    /// A message is shorter than the smallest send buffer, which has at most one other in it, so
+    /// that a part that is left means trouble: then the connection is given up.
     pub(super) fn flush(&mut self) -> Result<(), Broken> {
         while !self.handshake.to_send().is_empty() {
             match send(&self.socket, self.handshake.to_send(), SendFlags::NOSIGNAL) {

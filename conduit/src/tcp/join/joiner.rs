@@ -21,8 +21,9 @@ const PATIENCE_NS: u32 = 2_000_000;
 const PATIENT_STEPS: usize = 8;
 
 // spec T2: sockets that do not block, and one place that hears of all.
-/// Makes and takes the connections of one rank. Owns no clock: times are ns of any clock that does
-/// not go back.
+/// Makes and takes the connections of one rank.
+///
+/// Owns no clock: times are ns of any clock that does not go back.
 ///
 /// The file descriptor ([`AsFd`]) becomes readable when [`poll`](Self::poll) has something to do,
 /// besides the times of [`poll_timeout`](Self::poll_timeout). A poll with nothing to do is one
@@ -121,8 +122,10 @@ impl Joiner {
         self.listener.know(hosts);
     }
 
-    /// Asks for connection `connection` to `peer`. It comes through [`JoinUser::joined`], at
-    /// once if the peer's kernel is quick, else in a later [`poll`](Self::poll).
+    /// Asks for connection `connection` to `peer`.
+    ///
+    /// It comes through [`JoinUser::joined`], at once if the peer's kernel is quick, else in a
+    /// later [`poll`](Self::poll).
     ///
     /// # Panics
     /// If the peer is not another rank of the job, or the number not below [`MAX_CONNECTIONS`].
@@ -135,8 +138,10 @@ impl Joiner {
         self.note_next();
     }
 
-    /// A connection has broken; it is made anew. The user ends its use of the old one
-    /// ([`JoinUser::fence`]) before the next is there. Nothing happens if it was replaced already.
+    /// A connection has broken; it is made anew.
+    ///
+    /// The user ends its use of the old one ([`JoinUser::fence`]) before the next is there. Nothing
+    /// happens if it was replaced already.
     pub fn lost(
         &mut self,
         now_ns: u64,
@@ -152,7 +157,9 @@ impl Joiner {
         }
     }
 
-    /// A connection is not wanted any more; the user closes its socket. The peer may make it anew.
+    /// A connection is not wanted any more; the user closes its socket.
+    ///
+    /// The peer may make it anew.
     pub fn close(&mut self, now_ns: u64, peer: JobRank, connection: u16, user: &mut impl JoinUser) {
         self.peers[peer.index()].close(connection);
         self.drive(now_ns, peer.0, user);
@@ -167,10 +174,11 @@ impl Joiner {
         [self.next_ns, listener].into_iter().flatten().min()
     }
 
-    /// Does all work that is due. Does not wait, with one exception: a rank that polls seldom, a
-    /// quarter of a second apart or more, gives the answers to attempts that are under way 2 ms at
-    /// a time to arrive, 16 ms at most. Else it would answer a challenge only when the peer has
-    /// stopped waiting for it.
+    /// Does all work that is due.
+    ///
+    /// Does not wait, with one exception: a rank that polls seldom, a quarter of a second apart or
+    /// more, gives the answers to attempts that are under way 2 ms at a time to arrive, 16 ms at
+    /// most. Else it would answer a challenge only when the peer has stopped waiting for it.
     ///
     /// # Errors
     /// The system refuses to list ready sockets, or to listen again.
@@ -271,8 +279,9 @@ impl Joiner {
         self.drive(now_ns, peer.0, user);
     }
 
-    /// Whether a peer's machine may go on. One that is under way may; only those that would begin
-    /// wait for room.
+    /// Whether a peer's machine may go on.
+    ///
+    /// One that is under way may; only those that would begin wait for room.
     fn may_go_on(&self, peer: u32) -> bool {
         self.connector.count() < self.config.attempts || self.connector.is_busy_with(JobRank(peer))
     }
@@ -295,8 +304,9 @@ impl Joiner {
         };
     }
 
-    /// Notes when a machine has to say something again. Machines that wait for room do when an
-    /// attempt ends, which an event of its socket reports.
+    /// Notes when a machine has to say something again.
+    ///
+    /// Machines that wait for room do when an attempt ends, which an event of its socket reports.
     fn note_next(&mut self) {
         let able = self.busy.iter().filter(|peer| self.may_go_on(**peer));
         self.next_ns = able

@@ -13,8 +13,9 @@ pub const KEY_BYTES: usize = 32;
 /// Bytes of a job's identity.
 pub(super) const IDENTITY_BYTES: usize = 16;
 
-/// The secret that the ranks of a job share, 256 bits, made by its launcher. A process that has it
-/// belongs to the job.
+/// The secret that the ranks of a job share, 256 bits, made by its launcher.
+///
+/// A process that has it belongs to the job.
 ///
 /// It is never printed, and overwritten when its last copy is dropped; copies share one place, so
 /// that moving one leaves nothing behind. It is no argument of a program and in no environment: it
@@ -66,7 +67,9 @@ pub enum KeyError {
 }
 
 impl JobKey {
-    /// The key that these bytes are. The caller overwrites its own copy.
+    /// The key that these bytes are.
+    ///
+    /// The caller overwrites its own copy.
     #[must_use]
     pub fn from_bytes(mut bytes: [u8; KEY_BYTES]) -> Self {
         let key = Self::filled(|place| place.copy_from_slice(&bytes));
@@ -165,7 +168,9 @@ impl JobKey {
         &self.0
     }
 
-    /// The key for one purpose. Keys of different purposes say nothing about each other.
+    /// The key for one purpose.
+    ///
+    /// Keys of different purposes say nothing about each other.
     pub(super) fn derive(&self, purpose: &str) -> PurposeKey {
         let mut hasher = blake3::Hasher::new_derive_key(purpose);
         hasher.update(&self.0[..]);
@@ -176,7 +181,9 @@ impl JobKey {
         key
     }
 
-    /// Distinguishes this job from others. It is no secret, and does not lead to the key.
+    /// Distinguishes this job from others.
+    ///
+    /// It is no secret, and does not lead to the key.
     pub(super) fn identity(&self) -> [u8; IDENTITY_BYTES] {
         let key = self.derive("argonet tcp 1: identity of the job");
         let mut identity = [0; IDENTITY_BYTES];

@@ -153,8 +153,9 @@ impl Listener {
         Ok(())
     }
 
-    /// Accepts connections at a listening socket. Each that is let in may have sent its first
-    /// message already.
+    /// Accepts connections at a listening socket.
+    ///
+    /// Each that is let in may have sent its first message already.
     pub(super) fn accept(&mut self, waiting: &Waiting, now_ns: u64, door: u32) -> Vec<Place> {
         let mut admitted = Vec::new();
         let Some(door) = self.doors.get(door as usize) else {
@@ -205,7 +206,9 @@ impl Listener {
         admitted
     }
 
-    /// An unknown connection has something to say. Yields it when it has proved who it is.
+    /// An unknown connection has something to say.
+    ///
+    /// Yields it when it has proved who it is.
     pub(super) fn hear(&mut self, waiting: &Waiting, who: Place) -> Option<Proven> {
         let place = self.inside.get_mut(who.index as usize)?;
         let (_, exchange) = place.as_mut().filter(|(has, _)| *has == who)?;

@@ -10,7 +10,9 @@ use core::ops::RangeInclusive;
 )]
 pub struct PortsError(pub String);
 
-/// Reads a port or a range of ports. An empty text is 0 to 0: any port.
+/// Reads a port or a range of ports.
+///
+/// An empty text is 0 to 0: any port.
 ///
 /// # Errors
 /// [`PortsError`].

@@ -32,8 +32,9 @@ pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
 /// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also becomes readable when
 /// a time has come.
 pub struct JoinService {
-    /// Wishes that were not begun. They have a lock of their own: the thread that wishes may hold
-    /// locks that a fence takes.
+    /// Wishes that were not begun.
+    ///
+    /// They have a lock of their own: the thread that wishes may hold locks that a fence takes.
     wishes: Mutex<VecDeque<Wish>>,
     /// Readable while there are wishes: written and read under their lock.
     wakeup: OwnedFd,
@@ -42,7 +43,9 @@ pub struct JoinService {
     waiting: OwnedFd,
     timer: OwnedFd,
     begun: Instant,
-    /// Sum of the gate's counts. A hint.
+    /// Sum of the gate's counts.
+    ///
+    /// A hint.
     came: AtomicU64,
 }
 
@@ -97,9 +100,10 @@ impl JoinService {
         })
     }
 
-    /// Asks for a connection: the first of this number, or another after it was lost. To ask again
-    /// before [`next`](Self::next) has given it changes nothing. Only notes the wish, which the
-    /// next call of `next` begins, and may be called with any lock held.
+    /// Asks for a connection: the first of this number, or another after it was lost.
+    ///
+    /// To ask again before [`next`](Self::next) has given it changes nothing. Only notes the wish,
+    /// which the next call of `next` begins, and may be called with any lock held.
     ///
     /// # Panics
     /// `next` does, if the peer is not another rank of the job or the number is too large.
@@ -135,8 +139,9 @@ impl JoinService {
 
     /// Takes a connection made since; to be called until there is none, with no lock held that
     /// `fence` takes. `fence` ends the use of the old connection of this number, as
-    /// [`JoinUser::fence`] says: no thread may take anything from it afterwards. Yields the last
-    /// sequence number that was.
+    /// [`JoinUser::fence`] says: no thread may take anything from it afterwards.
+    ///
+    /// Yields the last sequence number that was.
     ///
     /// # Errors
     /// The system refuses to list ready sockets, or does not set a timer.
@@ -203,7 +208,9 @@ impl JoinService {
 }
 
 impl State {
-    /// Sets the timer, if it is not set so. A time that has come counts as at once.
+    /// Sets the timer, if it is not set so.
+    ///
+    /// A time that has come counts as at once.
     fn arm(&mut self, timer: &OwnedFd, now_ns: u64, at_ns: Option<u64>) -> rustix::io::Result<()> {
         let has_fired = self.armed_ns.is_some_and(|armed_ns| armed_ns <= now_ns);
         if at_ns == self.armed_ns && !has_fired {

@@ -73,21 +73,27 @@ pub struct Joined {
     pub socket: OwnedFd,
 }
 
-/// The user of a [`Joiner`](super::Joiner). It is called from within the joiner's calls, by the
-/// same thread.
+/// The user of a [`Joiner`](super::Joiner).
+///
+/// It is called from within the joiner's calls, by the same thread.
 pub trait JoinUser {
-    /// Where `peer` is. Asked once for each peer, when it is first connected to.
+    /// Where `peer` is.
+    ///
+    /// Asked once for each peer, when it is first connected to.
     fn whereabouts(&mut self, peer: JobRank) -> Whereabouts;
 
     /// Ends the connection of this number with `peer` if there is one: nothing that is unread in it
-    /// may be taken any more. Yields the last sequence number taken from the peer, which must not
-    /// change until the next connection is there. Connections of other numbers go on.
+    /// may be taken any more.
+    ///
+    /// Yields the last sequence number taken from the peer, which must not change until the next
+    /// connection is there. Connections of other numbers go on.
     fn fence(&mut self, peer: JobRank, connection: u16) -> u64;
 
     /// A connection is ready.
     fn joined(&mut self, joined: Joined);
 
-    /// A peer cannot be reached. Nothing more happens on this connection unless the peer connects
-    /// itself.
+    /// A peer cannot be reached.
+    ///
+    /// Nothing more happens on this connection unless the peer connects itself.
     fn unreachable(&mut self, error: Unreachable);
 }

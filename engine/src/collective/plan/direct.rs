@@ -5,8 +5,10 @@ use super::hoods::Group;
 use super::parts::{parts, pieces, share};
 use super::{Range, Schedule};
 
-/// Each member gets the part of its position of all members' vectors combined. All have their own
-/// vector at `own`, in the same `parts`; the result of this member's lies where this returns.
+/// Each member gets the part of its position of all members' vectors combined.
+///
+/// All have their own vector at `own`, in the same `parts`; the result of this member's lies where
+/// this returns.
 pub(super) fn reduce_scatter(
     group: Group<'_>,
     rank: u32,

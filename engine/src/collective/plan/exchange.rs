@@ -73,10 +73,12 @@ fn moving(count: u32, bit: u32) -> impl Iterator<Item = u32> {
 }
 
 /// Bruck's algorithm: a block with d members to go travels by the bits of d, together with all
-/// other blocks that have the same bit. It takes as many rounds as the number of members has bits,
-/// each with half of all blocks. `bytes` says how much the member at one position has for that at
-/// another, at most `most`; `put` puts this one's block for a position into place. Returns where
-/// the block of each position for this one lies then.
+/// other blocks that have the same bit.
+///
+/// It takes as many rounds as the number of members has bits, each with half of all blocks. `bytes`
+/// says how much the member at one position has for that at another, at most `most`; `put` puts
+/// this one's block for a position into place. Returns where the block of each position for this
+/// one lies then.
 fn disseminate(
     (group, rank): (Group<'_>, u32),
     (bytes, most): (impl Fn(u32, u32) -> usize, usize),

@@ -6,8 +6,10 @@ use super::tree::{Tree, down};
 use super::{Area, Range, Schedule, Situation, Task, direct, ring};
 
 /// Dissemination (Bruck): each member of a group has a block, of `bytes(position)` bytes; in round
-/// r it gives those that it has, at most 2^r, to the one 2^r before it. Leaves them in scratch,
-/// from this member's own on, where `own` has been put first; where each position's lies.
+/// r it gives those that it has, at most 2^r, to the one 2^r before it.
+///
+/// Leaves them in scratch, from this member's own on, where `own` has been put first; where each
+/// position's lies.
 fn disseminate(
     group: Group<'_>,
     rank: u32,
@@ -44,8 +46,10 @@ fn disseminate(
     places
 }
 
-/// Short blocks, or a piece of each. Neighbors give theirs to their leader; leaders give each other
-/// those of their neighborhoods by dissemination, and the whole to their neighbors.
+/// Short blocks, or a piece of each.
+///
+/// Neighbors give theirs to their leader; leaders give each other those of their neighborhoods by
+/// dissemination, and the whole to their neighbors.
 fn short(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule) {
     let Situation { rank, hoods, .. } = *situation;
     let target = |from| task.block_of(Area::Target, from).part(own.at, own.len);

@@ -1,6 +1,7 @@
 //! Reduce-to-all of a group by halves: recursive doubling for short vectors, recursive halving and
-//! doubling (Rabenseifner) for long ones. Nearest first, so that neighboring runs of ranks are
-//! combined, and the order is kept.
+//! doubling (Rabenseifner) for long ones.
+//!
+//! Nearest first, so that neighboring runs of ranks are combined, and the order is kept.
 //!
 //! Where the members are no power of two, the first ones go in pairs: the even gives its vector to
 //! the odd, and gets the result from it.
@@ -91,7 +92,9 @@ fn unpair(
 }
 
 /// Recursive doubling: each round combines whole vectors with the member whose place differs in one
-/// more bit. The result is the same at all members, bit by bit.
+/// more bit.
+///
+/// The result is the same at all members, bit by bit.
 pub(super) fn doubling(group: Group<'_>, rank: u32, own: Range, out: &mut Schedule) -> Range {
     let (participants, place, mut acc) = pair(group, rank, own, out);
     if let Some(place) = place {

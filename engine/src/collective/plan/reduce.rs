@@ -115,7 +115,9 @@ pub(super) fn to_all(situation: &Situation<'_>, task: &Task, out: &mut Schedule)
 }
 
 /// Neighbors' vectors go to their leader, leaders combine theirs, and the result goes to their
-/// neighbors. Scratch is for four such vectors.
+/// neighbors.
+///
+/// Scratch is for four such vectors.
 fn two_levels(situation: &Situation<'_>, task: &Task, own: Range, out: &mut Schedule) -> Range {
     let Situation {
         rank,

@@ -6,7 +6,9 @@ use super::parts::parts;
 use super::{Range, Schedule};
 
 /// Combines vectors in an order that differs from part to part, so only for operations that
-/// commute. Leaves the result where this returns.
+/// commute.
+///
+/// Leaves the result where this returns.
 pub(super) fn reduce_all(
     group: Group<'_>,
     rank: u32,

@@ -10,9 +10,10 @@ use super::{Area, Range, Schedule, Situation, Task};
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Tree {
     pub(super) parent: Option<u32>,
-    /// In the order of their ranks from the root, in both levels. Where ranks of neighborhoods
-    /// follow each other and the root is rank 0, the member and the subtrees of its children are
-    /// runs of ranks in this order.
+    /// In the order of their ranks from the root, in both levels.
+    ///
+    /// Where ranks of neighborhoods follow each other and the root is rank 0, the member and the
+    /// subtrees of its children are runs of ranks in this order.
     pub(super) children: Vec<u32>,
 }
 
@@ -92,8 +93,9 @@ pub(super) fn signal_down(tree: &Tree, out: &mut Schedule) {
     down(tree, &[Range::NONE], &[Range::NONE], out);
 }
 
-/// Bytes go down a tree in pieces: while one comes, the one before it goes on. The root has them at
-/// `given`; all others get them at `taken`.
+/// Bytes go down a tree in pieces: while one comes, the one before it goes on.
+///
+/// The root has them at `given`; all others get them at `taken`.
 pub(super) fn down(tree: &Tree, given: &[Range], taken: &[Range], out: &mut Schedule) {
     out.round();
     let Some(parent) = tree.parent else {
@@ -125,8 +127,10 @@ fn send_on(tree: &Tree, piece: Option<Range>, out: &mut Schedule) {
     }
 }
 
-/// The root's bytes to all. Neighbors read long ones from where they lie at their head, all at once
-/// and not in pieces unless these have come in pieces.
+/// The root's bytes to all.
+///
+/// Neighbors read long ones from where they lie at their head, all at once and not in pieces unless
+/// these have come in pieces.
 pub(super) fn broadcast(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     let tuning = situation.tuning;
     let is_long = task.block() > tuning.eager_bytes;
@@ -157,8 +161,9 @@ pub(super) struct Limits {
 }
 
 /// Combines the vectors that come up a tree, piece by piece: `own` of this member and of all below
-/// it. While one piece comes, the one before it goes up. At the root the result is left at
-/// `result`.
+/// it.
+///
+/// While one piece comes, the one before it goes up. At the root the result is left at `result`.
 pub(super) fn up(
     tree: &Tree,
     own: Range,

@@ -3,7 +3,9 @@
 use argonet_base::size::parse_size;
 use core::fmt;
 
-/// Lengths at which another algorithm is taken. All members of a team have the same.
+/// Lengths at which another algorithm is taken.
+///
+/// All members of a team have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tuning {
     /// Bytes that are sent without asking whether the receiver has come to them, at most.
@@ -88,8 +90,10 @@ impl Tuning {
     }
 
     /// Reads the text that [`Display`](fmt::Display) writes: `NAME=VALUE`, a line each, sizes as in
-    /// settings. Lines that begin with `#` and empty ones count for nothing; a value that no line
-    /// names stays as it is.
+    /// settings.
+    ///
+    /// Lines that begin with `#` and empty ones count for nothing; a value that no line names stays
+    /// as it is.
     ///
     /// # Errors
     /// The first line of another form, or with a name that an earlier line has, with its number.

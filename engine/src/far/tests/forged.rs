@@ -1,4 +1,6 @@
-//! Messages that no engine sends. Each must end the job with a clear message, and change nothing.
+//! Messages that no engine sends.
+//!
+//! Each must end the job with a clear message, and change nothing.
 
 use super::super::wire::Args;
 use super::rig::{ENDPOINT, FORGE, NOTE, Rig, bytes, context, get, put};
@@ -163,8 +165,9 @@ fn answers_to_nothing_are_refused() {
     }
 }
 
-/// The forged answer comes while a get of 100 bytes is under way, before the true one. The first
-/// operation of an engine has the number 0.
+/// The forged answer comes while a get of 100 bytes is under way, before the true one.
+///
+/// The first operation of an engine has the number 0.
 fn during_a_get(handler: HandlerIndex, args: &[u32], payload: &[u8]) {
     let rig = Rig::pair(LEN);
     let engine = &rig.ranks[0].engine;

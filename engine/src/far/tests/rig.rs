@@ -86,13 +86,17 @@ impl Bootstrap for Boot {
     }
 }
 
-/// Memory that a rank binds. All access it through the bulk routine.
+/// Memory that a rank binds.
+///
+/// All access it through the bulk routine.
 pub(crate) struct Memory {
     base: *mut u8,
     len: usize,
     /// Held by a thread that polls for the rank and by one that looks at the memory itself, in
-    /// [`Rig::served`]. The rings order these, but each rank has a mapping of its own of them:
-    /// ThreadSanitizer does not know that they are the same memory.
+    /// [`Rig::served`].
+    ///
+    /// The rings order these, but each rank has a mapping of its own of them: ThreadSanitizer does
+    /// not know that they are the same memory.
     turn: Mutex<()>,
 }
 

@@ -25,7 +25,9 @@ fn near(at: u64) -> AtomicTarget {
     }
 }
 
-/// A word that only `rank` knows. The rig's memory begins at some place: this is a multiple of 8.
+/// A word that only `rank` knows.
+///
+/// The rig's memory begins at some place: this is a multiple of 8.
 fn far(rig: &Rig, rank: usize, word: usize) -> AtomicTarget {
     let mut place = rig.place(rank, 8 * word);
     place.address = place.address.next_multiple_of(8);

@@ -70,8 +70,9 @@ fn same<T: Known>(a: T, b: T) -> bool {
 }
 
 /// Does a course of operations, which begins at zero, at four words: near, far, this rank's own,
-/// and by itself. The second operand is sometimes the value there, so that a compare-and-swap
-/// succeeds.
+/// and by itself.
+///
+/// The second operand is sometimes the value there, so that a compare-and-swap succeeds.
 fn course<T: Known>(steps: &[(usize, T, T, bool)]) {
     let rig = Rig::pair(64);
     let operations: Vec<Operation> = operations_of::<T>().collect();

@@ -4,8 +4,10 @@ use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Concatenates and counts: neither commutative nor the same in another order. Elements are triples
-/// of bytes: first, last, and twice the number of the block plus whether something was wrong.
+/// Concatenates and counts: neither commutative nor the same in another order.
+///
+/// Elements are triples of bytes: first, last, and twice the number of the block plus whether
+/// something was wrong.
 ///
 /// # Safety
 /// As [`FoldFn`].
@@ -385,8 +387,10 @@ fn a_mismatch_names_the_call_of_each_rank() {
     }
 }
 
-/// A root gives its line and leaves. Another member that calls something else by messages in that
-/// place waits for it in vain, and reports that, whether the root calls anything again or not.
+/// A root gives its line and leaves.
+///
+/// Another member that calls something else by messages in that place waits for it in vain, and
+/// reports that, whether the root calls anything again or not.
 #[test]
 fn a_long_call_reports_a_root_that_has_left_a_short_one() {
     let short = |kind, root| Team3 {

@@ -1,4 +1,6 @@
-//! Messages that no engine sends. Each must end the job with a clear message, and change nothing.
+//! Messages that no engine sends.
+//!
+//! Each must end the job with a clear message, and change nothing.
 
 use crate::far::Args;
 use crate::far::tests::rig::{ENDPOINT, FORGE, Rig, context};
@@ -227,8 +229,9 @@ fn impossible_lengths_and_spaces_are_broken_messages() {
     }
 }
 
-/// Data comes for a get of 100 elements of 2 bytes in four messages, before the true ones. The
-/// first operation of an engine has the number 0.
+/// Data comes for a get of 100 elements of 2 bytes in four messages, before the true ones.
+///
+/// The first operation of an engine has the number 0.
 #[test]
 fn unrequested_data_is_a_broken_message() {
     for (case, args, len) in [

@@ -7,14 +7,16 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-/// Names of the hosts that ranks are on. An error of a peer that was lost asks for one; nothing
-/// else does.
+/// Names of the hosts that ranks are on.
+///
+/// An error of a peer that was lost asks for one; nothing else does.
 #[derive(Clone, Default)]
 pub struct HostNames(Option<Arc<dyn Fn(JobRank) -> String + Send + Sync>>);
 
 impl HostNames {
-    /// Names that `name` looks up. It is called under the lock of an interface, which it must not
-    /// use.
+    /// Names that `name` looks up.
+    ///
+    /// It is called under the lock of an interface, which it must not use.
     pub fn new(name: impl Fn(JobRank) -> String + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(name)))
     }
@@ -39,13 +41,16 @@ pub struct NetworkedConfig {
     pub ranks: u32,
     /// Datagrams, windows and times.
     pub link: ReliableConfig,
-    /// The secret of the job, by which datagrams are sealed. Without it they are known by the
-    /// incarnations alone, which a listener can read.
+    /// The secret of the job, by which datagrams are sealed.
+    ///
+    /// Without it they are known by the incarnations alone, which a listener can read.
     pub seal: Option<Seal>,
     /// Operations of this rank for other hosts that have not ended.
     pub operations: u32,
     /// Operations for one peer that this has not answered, and so most answers that a rank keeps
-    /// for a peer; others wait. Of all ranks the same.
+    /// for a peer; others wait.
+    ///
+    /// Of all ranks the same.
     pub answers: u32,
     /// How long an interface that is dropped goes on until all that it sent has arrived.
     pub exit_grace: Duration,

@@ -75,13 +75,16 @@ pub(super) struct Core {
     /// Names of hosts, for errors.
     hosts: HostNames,
     begun: Instant,
-    /// When the thread will look at its timers, in nanoseconds; `u64::MAX`: not by itself. Written
-    /// by the thread under the lock before it sleeps, and by one that wakes it earlier; 0 while
-    /// it is awake and will look anyway.
+    /// When the thread will look at its timers, in nanoseconds; `u64::MAX`: not by itself.
+    ///
+    /// Written by the thread under the lock before it sleeps, and by one that wakes it earlier; 0
+    /// while it is awake and will look anyway.
     pub(super) sleeps_until: AtomicU64,
     /// Wakes the thread.
     pub(super) wakeup: OwnedFd,
-    /// Publishes counts of dropped datagrams. Set once by the owner, read under the lock.
+    /// Publishes counts of dropped datagrams.
+    ///
+    /// Set once by the owner, read under the lock.
     pub(super) on_dropped: OnceLock<ReportDropped>,
 }
 

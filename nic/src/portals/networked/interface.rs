@@ -44,8 +44,9 @@ pub struct Traffic {
 
 impl Networked {
     /// The interface of the rank that `software` is of. `peers` are the ports of all ranks, by
-    /// rank; ranks of the host are never reached by theirs. All ranks have tables of the same
-    /// sizes.
+    /// rank; ranks of the host are never reached by theirs.
+    ///
+    /// All ranks have tables of the same sizes.
     ///
     /// Call it behind `fork`: it has a thread.
     ///
@@ -138,8 +139,9 @@ impl Networked {
     }
 
     /// Waits until all messages have arrived and all that came are answered, except for peers that
-    /// have left; the thread does the work. Then says to all peers that this rank leaves, whether
-    /// it has waited long enough or not.
+    /// have left; the thread does the work.
+    ///
+    /// Then says to all peers that this rank leaves, whether it has waited long enough or not.
     pub(super) fn leave(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         // Acknowledgements that are due need not wait for company.

@@ -106,7 +106,9 @@ impl Outgoing {
 #[derive(Debug)]
 pub(super) enum Incoming {
     None,
-    /// A put. One that does not find its entry is received and forgotten.
+    /// A put.
+    ///
+    /// One that does not find its entry is received and forgotten.
     Put {
         request: Request,
         asks: bool,

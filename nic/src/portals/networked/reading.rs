@@ -22,12 +22,14 @@ const MOST_BATCHES: u32 = 16;
 /// Record of the reading threads.
 pub(super) struct Reading {
     inbox: Mutex<Inbox>,
-    /// When the lease ends of the caller that has read last, in nanoseconds. A hint: written by
-    /// callers, read by the thread.
+    /// When the lease ends of the caller that has read last, in nanoseconds.
+    ///
+    /// A hint: written by callers, read by the thread.
     leased_until: AtomicU64,
-    /// How often a caller began or ended to sleep on the socket: odd while one does. Written by the
-    /// caller that holds `inbox`; the thread reads it under the lock of the interface,
-    /// which a caller takes after its sleep to see whether the thread must wake.
+    /// How often a caller began or ended to sleep on the socket: odd while one does.
+    ///
+    /// Written by the caller that holds `inbox`; the thread reads it under the lock of the
+    /// interface, which a caller takes after its sleep to see whether the thread must wake.
     sleeps: AtomicU64,
     /// Batches that callers have read.
     by_callers: AtomicU64,

@@ -164,8 +164,9 @@ impl Turn<'_> {
         }
     }
 
-    /// A datagram has arrived. The caller sends the answers later, with those to others of its
-    /// batch.
+    /// A datagram has arrived.
+    ///
+    /// The caller sends the answers later, with those to others of its batch.
     pub(super) fn arrive(&mut self, datagram: &[u8]) {
         let state = &mut *self.state;
         let takes = !state.stopping;

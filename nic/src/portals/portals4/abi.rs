@@ -98,8 +98,9 @@ pub(super) const REGISTER_DROPS: c_uint = 0;
 pub(super) const REGISTER_PERMISSIONS: c_uint = 1;
 pub(super) const REGISTER_OPERATIONS: c_uint = 2;
 
-/// `ptl_process_t`, a union of a rank and the pair of node and process. A rank is in the first
-/// word.
+/// `ptl_process_t`, a union of a rank and the pair of node and process.
+///
+/// A rank is in the first word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(C)]
 pub(super) struct Process {
@@ -163,8 +164,10 @@ pub(super) struct CtEvent {
     pub(super) failure: u64,
 }
 
-/// `ptl_event_t`. Which members are set depends on the kind; at the initiator it is `user`, `kind`,
-/// `fail`, the moved length and offset.
+/// `ptl_event_t`.
+///
+/// Which members are set depends on the kind; at the initiator it is `user`, `kind`, `fail`, the
+/// moved length and offset.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct RawEvent {

@@ -79,7 +79,9 @@ functions! {
     swap = c"PtlSwap" (Handle, u64, Handle, u64, u64, Process, u32, u64, u64, *mut c_void, u64, *const c_void, u8, u8) -> c_int;
 }
 
-/// A library of Portals 4, loaded. It is never unloaded: it may have threads.
+/// A library of Portals 4, loaded.
+///
+/// It is never unloaded: it may have threads.
 #[derive(Clone)]
 pub struct Library {
     pub(super) call: Functions,

@@ -14,9 +14,10 @@ use core::time::Duration;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// Refuses the calls that the binding refuses, with the same errors, and promises no more. Code
-/// that works over this needs no feature that a library of Portals 4 lacks. For tests; no job uses
-/// it.
+/// Refuses the calls that the binding refuses, with the same errors, and promises no more.
+///
+/// Code that works over this needs no feature that a library of Portals 4 lacks. For tests; no job
+/// uses it.
 pub struct Narrow {
     inner: Software,
     /// Queues of the portals that are allocated.

@@ -141,8 +141,9 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Makes the network interface of this process: matching, with logical addresses. One a
-    /// process; behind `fork`, as libraries have threads.
+    /// Makes the network interface of this process: matching, with logical addresses.
+    ///
+    /// One a process; behind `fork`, as libraries have threads.
     ///
     /// # Errors
     /// [`NicError::Library`] where there is no network, or no right to it;
@@ -223,8 +224,10 @@ impl Opening {
     }
 
     /// Gives the interface the addresses of all ranks, the first of rank 0, and tries it with
-    /// itself. Every rank calls this with the same list. The reference implementation waits for the
-    /// others of the host where it has shared memory.
+    /// itself.
+    ///
+    /// Every rank calls this with the same list. The reference implementation waits for the others
+    /// of the host where it has shared memory.
     ///
     /// # Errors
     /// [`NicError::BadRank`] and [`NicError::Invalid`] if the own address is not at the own place;
@@ -290,8 +293,9 @@ impl Opening {
     }
 }
 
-/// The interface of a rank, over a library of Portals 4. Dropping it frees all that was made of it;
-/// no memory is accessed by peers then.
+/// The interface of a rank, over a library of Portals 4.
+///
+/// Dropping it frees all that was made of it; no memory is accessed by peers then.
 ///
 /// Locks are taken in this order: `asleep`, `bound`, `queues`, a queue's own, `tables`,
 /// `under_way`.

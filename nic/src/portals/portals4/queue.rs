@@ -35,14 +35,19 @@ pub(super) struct Record {
     pub(super) raw: abi::Handle,
     /// The most events that are in it.
     depth: u64,
-    /// Portals and descriptors that report to it. Written with the table of queues locked for
-    /// reading, read with it locked for writing.
+    /// Portals and descriptors that report to it.
+    ///
+    /// Written with the table of queues locked for reading, read with it locked for writing.
     pub(super) users: AtomicU32,
     /// Whether events were ever dropped, so that operations may wait for events that do not come.
     pub(super) lossy: AtomicBool,
-    /// Translated and not taken yet. Threads take one at a time.
+    /// Translated and not taken yet.
+    ///
+    /// Threads take one at a time.
     ready: Mutex<VecDeque<Report>>,
-    /// Events taken from the library. Written by the thread that holds `ready`.
+    /// Events taken from the library.
+    ///
+    /// Written by the thread that holds `ready`.
     taken: AtomicU64,
     retired: Mutex<VecDeque<Retired>>,
 }
@@ -127,8 +132,9 @@ impl Portals4 {
         }
     }
 
-    /// Whether there is nothing to take. An event that is found stays for
-    /// [`take_event`](Self::take_event).
+    /// Whether there is nothing to take.
+    ///
+    /// An event that is found stays for [`take_event`](Self::take_event).
     pub(super) fn is_queue_empty(&self, queue: Queue) -> Result<bool, NicError> {
         let queues = self.queues.read();
         let record = queues.get(queue.index, queue.generation)?;

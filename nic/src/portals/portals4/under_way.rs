@@ -121,7 +121,9 @@ impl UnderWay {
     }
 
     /// Translates an event at the initiator. `SendEnd` comes before `Ack` also where the library
-    /// has them the other way round. Events of forgotten operations are passed over.
+    /// has them the other way round.
+    ///
+    /// Events of forgotten operations are passed over.
     pub(super) fn event(&mut self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {
         let (index, generation) = (raw.user as u32, (raw.user >> 32) as u32);
         let Ok(kept) = self.operations.get_mut(index, generation) else {

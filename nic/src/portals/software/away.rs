@@ -40,8 +40,9 @@ pub(in crate::portals) struct Request {
     pub(in crate::portals) link: u64,
 }
 
-/// An operation for a rank of another host that has begun. Its descriptors stay until
-/// [`Software::end_away`].
+/// An operation for a rank of another host that has begun.
+///
+/// Its descriptors stay until [`Software::end_away`].
 #[derive(Clone, Copy, Debug)]
 pub(in crate::portals) struct Away(Operation);
 

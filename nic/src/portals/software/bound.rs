@@ -1,4 +1,6 @@
-//! Bound descriptors. Only their owner uses them, so they are memory of its process.
+//! Bound descriptors.
+//!
+//! Only their owner uses them, so they are memory of its process.
 //!
 //! A slot's word holds the generation of its handle, whether it is bound, and how many operations
 //! are under way. An operation begins by counting itself and looking at the rest of the word: if
@@ -131,8 +133,9 @@ impl Slot {
 pub(super) struct Table {
     rank: JobRank,
     slots: Box<[Slot]>,
-    /// Places that are free, the last used on top. Held by threads that bind, release, or look at
-    /// all.
+    /// Places that are free, the last used on top.
+    ///
+    /// Held by threads that bind, release, or look at all.
     free: Mutex<Vec<u32>>,
 }
 
@@ -323,6 +326,7 @@ impl Table {
     }
 
     /// Releases a descriptor of which the last operation that may be has ended, this thread's.
+    ///
     /// Others may have counted themselves, and will find that they are too many.
     fn release_last(&self, slot: &Slot, handle: DescriptorHandle) {
         let mut free = self.free.lock();

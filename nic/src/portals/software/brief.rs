@@ -1,6 +1,7 @@
 //! The usual message: a short put to an entry that reports it by one event, at its end, and by
-//! nothing else. Its changes are known beforehand, so it takes one look at each word and one
-//! commit.
+//! nothing else.
+//!
+//! Its changes are known beforehand, so it takes one look at each word and one commit.
 
 use super::deliver::{Arrival, UNDER_LOCK_BYTES};
 use super::message::{Action, Message};

@@ -5,9 +5,10 @@ use argonet_segment::bulk;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Combines `len` bytes of elements at `from` into `memory`; the old elements go to `to`. Each
-/// element is changed by one compare-and-swap, so it is atomic with regard to every other atomic
-/// access of its size, by any thread or process.
+/// Combines `len` bytes of elements at `from` into `memory`; the old elements go to `to`.
+///
+/// Each element is changed by one compare-and-swap, so it is atomic with regard to every other
+/// atomic access of its size, by any thread or process.
 ///
 /// # Safety
 /// `memory` is valid for `len` bytes, aligned to the element and accessed by atomics and [`bulk`]
@@ -72,8 +73,9 @@ macro_rules! by_kind {
     }};
 }
 
-/// The new value. Numbers of 4 bytes are in the lower half (all supported processors are
-/// little-endian).
+/// The new value.
+///
+/// Numbers of 4 bytes are in the lower half (all supported processors are little-endian).
 ///
 /// Sum and product of two `f32` computed as `f64` and rounded once are those of `f32`: 53 bits are
 /// more than twice 24 and two.

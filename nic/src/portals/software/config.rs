@@ -2,7 +2,9 @@
 
 use argonet_base::JobRank;
 
-/// Sizes on which all ranks of a host agree. Untouched pages take no memory.
+/// Sizes on which all ranks of a host agree.
+///
+/// Untouched pages take no memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SoftwareConfig {
     /// The first of the ranks that share the file.

@@ -1,5 +1,6 @@
-//! Delivery of a message at the interface of the target. The initiator executes it, under the
-//! target's lock.
+//! Delivery of a message at the interface of the target.
+//!
+//! The initiator executes it, under the target's lock.
 
 use super::message::{Action, Message};
 use super::records::{self, entry, portal};
@@ -9,8 +10,9 @@ use super::shared::{DROPS, Shared};
 use crate::portals::{EntryHandle, Event, EventKind, Outcome};
 use core::sync::atomic::Ordering;
 
-/// Longest data that is moved under the lock. More would keep others out for longer than a second
-/// section costs.
+/// Longest data that is moved under the lock.
+///
+/// More would keep others out for longer than a second section costs.
 pub(super) const UNDER_LOCK_BYTES: u64 = 4096;
 
 /// The outcome of a message.

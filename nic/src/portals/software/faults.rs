@@ -11,8 +11,10 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
 
-/// Faults and their chances. Chances are in millionths; all are drawn from the seed, so the same
-/// calls in the same order have the same faults.
+/// Faults and their chances.
+///
+/// Chances are in millionths; all are drawn from the seed, so the same calls in the same order have
+/// the same faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FaultRules {
     /// Where chances begin.
@@ -156,6 +158,7 @@ impl Faults {
     }
 
     /// Holds an operation back, by chance or since one is held back that it must not overtake.
+    ///
     /// Gives it back if it may go.
     pub(super) fn hold(&self, operation: Operation) -> Option<Operation> {
         let mut held = self.held.lock();

@@ -22,9 +22,11 @@ pub struct Software {
     pub(super) table: Table,
 }
 
-/// Operations that have gone through an entry's list in the ordinary way. Operations without the
-/// lock are counted by their initiators ([`Register::Direct`](crate::portals::Register::Direct)),
-/// as a count at the target would cost them a cache line.
+/// Operations that have gone through an entry's list in the ordinary way.
+///
+/// Operations without the lock are counted by their initiators
+/// ([`Register::Direct`](crate::portals::Register::Direct)), as a count at the target would cost
+/// them a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Carried {
     /// Puts.
@@ -39,8 +41,10 @@ pub struct Carried {
 
 impl Software {
     /// The interface of `rank` in the file that all ranks of the host share: a memory file, empty
-    /// before the first comes. Peers may reach entries of this rank from then on; a barrier of the
-    /// job must establish that it has made them all.
+    /// before the first comes.
+    ///
+    /// Peers may reach entries of this rank from then on; a barrier of the job must establish that
+    /// it has made them all.
     ///
     /// `segments` makes the attached segments reachable, beside the interface's own
     /// [`buffers`](Self::buffers).
@@ -99,8 +103,9 @@ impl Software {
         })
     }
 
-    /// Memory of this rank that peers may be given access to; the caller divides it. It is shared:
-    /// accessed by atomics and [`argonet_segment::bulk`] while an entry covers it.
+    /// Memory of this rank that peers may be given access to; the caller divides it.
+    ///
+    /// It is shared: accessed by atomics and [`argonet_segment::bulk`] while an entry covers it.
     #[must_use]
     pub fn buffers(&self) -> (NonNull<u8>, u64) {
         let len = self.shared.region.layout.config.arena_bytes;
@@ -161,8 +166,9 @@ impl Software {
         self.shared.faults.steps()
     }
 
-    /// Lets operations go on that a fault holds back. Every operation and every look into a queue
-    /// does that, too.
+    /// Lets operations go on that a fault holds back.
+    ///
+    /// Every operation and every look into a queue does that, too.
     pub fn progress(&self) {
         if self.shared.faults.is_active() {
             self.initiator().progress();

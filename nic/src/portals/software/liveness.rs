@@ -36,8 +36,9 @@ impl Region {
         self.word(at).store(number, Ordering::Release);
     }
 
-    /// Whether the process of a rank has ended. A process whose state is unknown counts as alive;
-    /// so does one that has not joined yet.
+    /// Whether the process of a rank has ended.
+    ///
+    /// A process whose state is unknown counts as alive; so does one that has not joined yet.
     pub(super) fn has_ended(&self, place: u32) -> bool {
         let at = self.layout.joined(place);
         let number = self.word(at).load(Ordering::Acquire);

@@ -254,8 +254,9 @@ impl Initiator<'_> {
         Ok(())
     }
 
-    /// An atomic operation at the rank at a place, as [`put_to`](Self::put_to). The arguments were
-    /// checked.
+    /// An atomic operation at the rank at a place, as [`put_to`](Self::put_to).
+    ///
+    /// The arguments were checked.
     #[allow(clippy::too_many_arguments, reason = "as the operation has them")]
     pub(super) fn atomic_at(
         &self,

@@ -14,7 +14,9 @@ const APART: u64 = 1 << 15;
 
 /// The words of an event.
 pub(super) struct Packed {
-    /// The first line. The upper half of its first word is 0.
+    /// The first line.
+    ///
+    /// The upper half of its first word is 0.
     pub(super) line: [u64; LINE_WORDS],
     /// The lengths behind the line, if there are any.
     pub(super) lengths: Option<[u64; 2]>,

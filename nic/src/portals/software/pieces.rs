@@ -20,7 +20,9 @@ pub(in crate::portals) struct Opened {
     /// Of the end.
     event: Event,
     options: u64,
-    /// Where its data is or goes, `moved` bytes. Valid until it is closed.
+    /// Where its data is or goes, `moved` bytes.
+    ///
+    /// Valid until it is closed.
     pub(in crate::portals) memory: NonNull<u8>,
     pub(in crate::portals) moved: u64,
 }

@@ -23,12 +23,15 @@ const PROMISED: u64 = 2 * WORD;
 /// Events taken out when a writer looked last: not more than there are, as [`HEAD`] only grows.
 const HEAD_SEEN: u64 = 3 * WORD;
 // The second line is its reader's; writers change it where events are dropped.
-/// Generation << 32 | 1 while it is allocated. Writer: the owner.
+/// Generation << 32 | 1 while it is allocated.
+///
+/// Writer: the owner.
 pub(super) const STATE: u64 = 8 * WORD;
 /// The depth once more.
 const READ_DEPTH: u64 = 9 * WORD;
-/// Events ever taken out. Writer: the owner, releasing; readers: threads that hold the lock,
-/// acquiring.
+/// Events ever taken out.
+///
+/// Writer: the owner, releasing; readers: threads that hold the lock, acquiring.
 const HEAD: u64 = 10 * WORD;
 /// Events dropped and not reported yet, and the position behind which they are missing.
 const DROPPED: u64 = 11 * WORD;

@@ -104,7 +104,9 @@ pub(super) fn options_of(entry: &Entry) -> u64 {
         | flag(entry.count.is_some_and(|c| c.bytes), COUNT_BYTES)
 }
 
-/// The word that accepts only this place. A place of a rank of another host may be any number.
+/// The word that accepts only this place.
+///
+/// A place of a rank of another host may be any number.
 fn source_of(place: u32) -> u64 {
     SOURCE | u64::from(place) << 32
 }

@@ -61,8 +61,9 @@ impl<const N: usize> Words<'_, N> {
 }
 
 impl Region {
-    /// Makes the file long enough and maps it. All ranks call it with the same sizes; fresh bytes
-    /// are zero.
+    /// Makes the file long enough and maps it.
+    ///
+    /// All ranks call it with the same sizes; fresh bytes are zero.
     pub(super) fn map(file: BorrowedFd<'_>, config: SoftwareConfig) -> Result<Self, NicError> {
         let ranks = config.ranks;
         let wrong = |reason: &str| NicError::WrongFile {

@@ -209,7 +209,9 @@ impl Section<'_> {
     }
 
     /// Keeps threads out that read the lists without the lock, until the commit or the end of the
-    /// section. Threads that began before are found by their announcements.
+    /// section.
+    ///
+    /// Threads that began before are found by their announcements.
     pub(super) fn close_lists(&mut self) {
         if !self.lists {
             self.lists = true;
@@ -224,7 +226,9 @@ impl Section<'_> {
         }
     }
 
-    /// Makes all changes at once. The lock stays.
+    /// Makes all changes at once.
+    ///
+    /// The lock stays.
     #[inline]
     pub(super) fn commit(&mut self) {
         let region = &self.shared.region;

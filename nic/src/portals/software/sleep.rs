@@ -29,8 +29,9 @@ pub(in crate::portals) enum Rest<'a> {
 }
 
 impl Shared {
-    /// Whether a thread of the rank at `place` sleeps or is about to. The caller holds that
-    /// interface's lock.
+    /// Whether a thread of the rank at `place` sleeps or is about to.
+    ///
+    /// The caller holds that interface's lock.
     #[inline(always)]
     pub(super) fn sleeps(&self, place: u32) -> bool {
         self.region.sleep_word(place).load(Ordering::Relaxed) != AWAKE

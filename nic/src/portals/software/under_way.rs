@@ -165,6 +165,7 @@ impl Section<'_> {
     }
 
     /// Refuses if some living rank has an operation on an entry under way; those of dead ones end.
+    ///
     /// The lists are closed.
     pub(super) fn must_be_idle(&mut self, entry: u32) -> Result<(), NicError> {
         self.close_lists();

@@ -119,6 +119,7 @@ fn the_window_is_bounded_and_opens_with_acknowledgements() {
     assert!(second > first && second <= 44, "{second}");
 }
 
+/// spec U5: a loss that later arrivals show waits for no timer.
 #[test]
 fn an_overtaken_record_is_sent_again_before_its_timer() {
     let mut world = World::new(CONFIG, 2, None, 0);

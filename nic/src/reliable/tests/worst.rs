@@ -91,6 +91,7 @@ fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
 }
 
 proptest! {
+    /// spec U4: numbers and acknowledgements.
     #[test]
     fn every_record_arrives_once_and_in_order(
         seed: u64,

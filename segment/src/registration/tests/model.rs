@@ -38,7 +38,9 @@ struct Known {
     found: bool,
 }
 
-/// The list. Ranges are pages from the first up to the last, without it.
+/// The list.
+///
+/// Ranges are pages from the first up to the last, without it.
 struct Model {
     all: Vec<Option<Known>>,
     now: u64,

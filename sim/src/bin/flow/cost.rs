@@ -3,6 +3,7 @@
 use core::fmt;
 
 /// Processor time of the thread that ran it, and the most memory that the process had meanwhile.
+///
 /// Time by the clock says more about other work of the machine.
 pub(crate) struct Cost {
     processor_s: Option<f64>,

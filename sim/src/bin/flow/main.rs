@@ -38,8 +38,9 @@ struct Arguments {
     /// Threads that run cases
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Where outcomes are kept; cases that have one there are not run again. Empty it when the
-    /// machine has changed
+    /// Where outcomes are kept; cases that have one there are not run again.
+    ///
+    /// Empty it when the machine has changed
     #[arg(long)]
     keep: Option<PathBuf>,
     /// Print the table of shares and banks and end

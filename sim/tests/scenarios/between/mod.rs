@@ -1,7 +1,8 @@
 //! Messages between endpoints of several indices over a wire that loses, repeats, delays and
-//! damages frames: requests and replies of all categories and numbers of arguments. Each comes
-//! once, to the handler that its endpoint has under that index, and names the endpoint that it
-//! comes from.
+//! damages frames: requests and replies of all categories and numbers of arguments.
+//!
+//! Each comes once, to the handler that its endpoint has under that index, and names the endpoint
+//! that it comes from.
 #![allow(unsafe_code)]
 
 mod plan;

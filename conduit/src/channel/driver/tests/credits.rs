@@ -173,7 +173,9 @@ impl Job {
         );
     }
 
-    /// All credits are somewhere, and both sides of each loan agree. Of a job that is settled.
+    /// All credits are somewhere, and both sides of each loan agree.
+    ///
+    /// Of a job that is settled.
     fn check(&self) {
         for (lender, rank) in (0..).zip(&self.ranks) {
             let bank = rank.tcp.core.bank.as_ref().unwrap();

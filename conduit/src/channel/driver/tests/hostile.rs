@@ -98,8 +98,9 @@ impl Case {
         });
     }
 
-    /// The get is complete, or the peer is found out. The place is the user's again: later data
-    /// must not be written.
+    /// The get is complete, or the peer is found out.
+    ///
+    /// The place is the user's again: later data must not be written.
     fn ends(mut self, what: &str, connection: usize, rest: usize, is_found_out: bool) {
         self.poll_until(what, |rank| {
             !(rank.seen.completed.is_empty() && rank.seen.broken.is_empty())

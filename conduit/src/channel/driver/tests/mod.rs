@@ -630,8 +630,9 @@ fn connections_of_the_past_are_dropped() {
     until(&mut b, "over the later one", |seen| seen.messages == 1);
 }
 
-/// Two threads may use a peer for the first time at once. The second finds the state that the first
-/// has made, and its message to its own rank arrives.
+/// Two threads may use a peer for the first time at once.
+///
+/// The second finds the state that the first has made, and its message to its own rank arrives.
 #[test]
 fn a_message_to_its_own_rank_arrives_after_another_threads_first_use() {
     let mut a = Rank::new(1, ChannelSizes::default(), None);

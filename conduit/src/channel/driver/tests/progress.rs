@@ -184,8 +184,9 @@ fn messages_taken_by_the_thread_end_a_sleep() {
     });
 }
 
-/// A rank that spins and makes no call answers in the time that was wished. Half of all, as the
-/// machine may have more to do.
+/// A rank that spins and makes no call answers in the time that was wished.
+///
+/// Half of all, as the machine may have more to do.
 #[test]
 fn a_get_from_a_rank_that_computes_is_quick() {
     let [mut a, _b] = served(ChannelSizes::default());

@@ -35,8 +35,9 @@ fn poll_until(rank: &mut Rank, what: &str, done: impl Fn(&Rank) -> bool) {
     }
 }
 
-/// spec T2: a call does not wait for a socket that has no room. The next write continues where the
-/// socket stopped.
+/// spec T2: a call does not wait for a socket that has no room.
+///
+/// The next write continues where the socket stopped.
 #[test]
 fn a_write_resumes_where_a_full_socket_stopped() {
     const LEN: usize = 5000;
@@ -94,8 +95,9 @@ fn a_long_put_goes_on_when_the_peer_acknowledges() {
     assert!(read(&ranks[1], 64, source.len()) == source);
 }
 
-/// spec T4: the received bytes of a payload are at their place, and are kept nowhere else. The rest
-/// comes later.
+/// spec T4: the received bytes of a payload are at their place, and are kept nowhere else.
+///
+/// The rest comes later.
 #[test]
 fn a_payload_is_received_at_its_place() {
     const LEN: usize = 40_000;
@@ -208,8 +210,9 @@ fn a_peer_that_is_held_holds_up_no_other() {
     });
 }
 
-/// spec T7: fragments come over any connection in any order, before and after their heads. Each is
-/// at its place when it has come, and the put is complete when all are.
+/// spec T7: fragments come over any connection in any order, before and after their heads.
+///
+/// Each is at its place when it has come, and the put is complete when all are.
 #[test]
 fn fragments_in_any_order_are_put_together_in_place() {
     const LEN: usize = 300;

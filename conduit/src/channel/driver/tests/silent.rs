@@ -50,7 +50,9 @@ fn pair_of(sizes: ChannelSizes) -> ([Rank; 2], [OwnedFd; 2]) {
     (ranks, held)
 }
 
-/// Polls for so long, or until something is so. Whether it was.
+/// Polls for so long, or until something is so.
+///
+/// Whether it was.
 fn poll_for(ranks: &mut [&mut Rank], time: Duration, done: impl Fn(&[&mut Rank]) -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < time {

@@ -92,8 +92,9 @@ impl Control {
         self.is_urgent |= f(&mut self.credits);
     }
 
-    /// Makes the frames, where something is due and the last ones are written. The peer has taken
-    /// this stream up to `taken`.
+    /// Makes the frames, where something is due and the last ones are written.
+    ///
+    /// The peer has taken this stream up to `taken`.
     #[inline]
     pub(super) fn prepare(&mut self, taken: u64) {
         if self.left() == 0 && (self.is_urgent || self.due() > 0) {

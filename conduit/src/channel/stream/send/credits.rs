@@ -3,7 +3,9 @@
 use crate::channel::frame::{Fields, HeadBytes, Kind};
 use argonet_am::system_queue::Frame;
 
-/// News that is to be reported. Functions that change it return whether it must be written at once.
+/// News that is to be reported.
+///
+/// Functions that change it return whether it must be written at once.
 #[derive(Debug, Default)]
 pub(crate) struct Credits {
     /// Low bits of the credits lent to the peer since the beginning, and of those reported to it.
@@ -61,7 +63,9 @@ impl Credits {
         true
     }
 
-    /// Written news may be lost. The peer repeats a question if its answer is lost.
+    /// Written news may be lost.
+    ///
+    /// The peer repeats a question if its answer is lost.
     pub(super) fn report_again(&mut self) {
         self.reported_lent = 0;
         self.asks = self.open.is_some();

@@ -27,7 +27,9 @@ const BURST_EXTENTS: usize = 8;
 /// for.
 const BURST_BYTES: u64 = 1 << 20;
 
-/// The stream to one peer. Positions count its bytes from the beginning, over all rails.
+/// The stream to one peer.
+///
+/// Positions count its bytes from the beginning, over all rails.
 #[derive(Debug)]
 pub(crate) struct SendStream {
     ring: Ring,
@@ -36,8 +38,9 @@ pub(crate) struct SendStream {
     released: u64,
     /// The peer has taken everything before.
     taken: u64,
-    /// Where the next byte is written from. Between `sent` and `boundary` nothing else may be
-    /// written.
+    /// Where the next byte is written from.
+    ///
+    /// Between `sent` and `boundary` nothing else may be written.
     sent: u64,
     boundary: u64,
     /// Where the next frame begins.
@@ -50,8 +53,9 @@ pub(crate) struct SendStream {
     /// Movable payloads go to further rails, except those that end at or before `stays_until`.
     is_striping: bool,
     stays_until: u64,
-    /// Further rails. Where there is none, bodies are written on the first one, one at a time
-    /// (`own`).
+    /// Further rails.
+    ///
+    /// Where there is none, bodies are written on the first one, one at a time (`own`).
     rails: usize,
     own: Option<Claim>,
     /// The copy that is not made yet.
@@ -100,7 +104,9 @@ impl SendStream {
         self.extents.len()
     }
 
-    /// Those of them that lie with the user. Answers to the peer's gets are not among them.
+    /// Those of them that lie with the user.
+    ///
+    /// Answers to the peer's gets are not among them.
     pub(crate) fn user_extents(&self) -> usize {
         self.extents.of_user()
     }
@@ -111,8 +117,9 @@ impl SendStream {
         self.head
     }
 
-    /// Up to where the peer has taken the stream and nothing is read any more. In the middle of a
-    /// burst that repeats bytes taken before, it is less than the bytes taken.
+    /// Up to where the peer has taken the stream and nothing is read any more.
+    ///
+    /// In the middle of a burst that repeats bytes taken before, it is less than the bytes taken.
     #[inline]
     pub(crate) fn released(&self) -> u64 {
         self.released
@@ -145,6 +152,7 @@ impl SendStream {
     }
 
     /// Adds a frame. `is_short`: the peer should acknowledge it soon, as room is short.
+    ///
     /// Returns where the frame begins; it ends at [`head`](Self::head).
     #[inline(always)]
     pub(crate) fn push(&mut self, mut head: HeadBytes, body: Body<'_>, is_short: bool) -> u64 {
@@ -184,8 +192,9 @@ impl SendStream {
         begin
     }
 
-    /// Adds a put of bytes that are copied, and requests an acknowledgement. Returns where the
-    /// frame begins.
+    /// Adds a put of bytes that are copied, and requests an acknowledgement.
+    ///
+    /// Returns where the frame begins.
     #[inline]
     pub(crate) fn push_put(&mut self, offset: u64, bytes: SharedBytes<'_>) -> u64 {
         let begin = self.head;
@@ -247,13 +256,17 @@ impl SendStream {
         self.control.hold(position, self.head);
     }
 
-    /// Changes the news of credits. It is reported at once if `f` says so.
+    /// Changes the news of credits.
+    ///
+    /// It is reported at once if `f` says so.
     #[inline]
     pub(crate) fn report_credits(&mut self, f: impl FnOnce(&mut Credits) -> bool) {
         self.control.report_credits(f);
     }
 
-    /// The bytes to write now, in order. They stay where they are until [`wrote`](Self::wrote).
+    /// The bytes to write now, in order.
+    ///
+    /// They stay where they are until [`wrote`](Self::wrote).
     #[inline]
     pub(crate) fn next_burst(&mut self, out: &mut Pieces) {
         if self.sent == self.boundary {
@@ -358,7 +371,9 @@ impl SendStream {
     }
 
     // spec B10: the peer itself acknowledges; acknowledgements of its host do not count.
-    /// The peer has taken everything before `taken`. An old position is passed over.
+    /// The peer has taken everything before `taken`.
+    ///
+    /// An old position is passed over.
     ///
     /// # Errors
     /// `taken` lies beyond the bytes that were written.

@@ -41,7 +41,9 @@ impl Claim {
         out.add(payload, self.len - of_payload);
     }
 
-    /// So many bytes were written. Whether that is all.
+    /// So many bytes were written.
+    ///
+    /// Whether that is all.
     pub(crate) fn wrote(&mut self, bytes: usize) -> bool {
         self.at += bytes;
         self.left() == 0
@@ -82,7 +84,9 @@ impl SendStream {
         found.map(|index| self.extents.next_index() + index)
     }
 
-    /// The next payload stays in the stream. False if it has left it already.
+    /// The next payload stays in the stream.
+    ///
+    /// False if it has left it already.
     pub(crate) fn keep_next(&mut self) -> bool {
         let index = self.next_striped();
         match index.and_then(|index| self.extents.get(index)) {
@@ -94,8 +98,9 @@ impl SendStream {
         }
     }
 
-    /// Gives the next payload to a rail. Until it is written
-    /// ([`wrote_body`](Self::wrote_body)) or the rail is lost
+    /// Gives the next payload to a rail.
+    ///
+    /// Until it is written ([`wrote_body`](Self::wrote_body)) or the rail is lost
     /// ([`lose_rail`](Self::lose_rail)), it stays where it is.
     pub(crate) fn claim(&mut self, rail: u16) -> Option<Claim> {
         let index = self.next_striped()?;

@@ -1,5 +1,6 @@
 //! Payloads that travel beside the stream, over two further connections, each of which any number
 //! of bytes passes at a time and which are lost at any byte, at one end sooner than at the other.
+//!
 //! Every put must be there once, whole, and nothing may be written to its place afterwards.
 
 use super::super::{Bodies, Claim, Wanted};

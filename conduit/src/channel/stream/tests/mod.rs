@@ -453,7 +453,9 @@ fn impossible_positions_are_refused() {
 }
 
 /// The connection breaks after any number of bytes that were written from where they lay; the rest,
-/// or all, comes from the copy. Before it is as much as moves it around the ring's end.
+/// or all, comes from the copy.
+///
+/// Before it is as much as moves it around the ring's end.
 #[test]
 fn a_payload_is_written_before_it_is_copied() {
     const LEN: usize = 700;

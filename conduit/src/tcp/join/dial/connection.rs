@@ -121,9 +121,11 @@ impl Connection {
         }
     }
 
-    /// Notes that the rank looks. Time for which it did not, although there was something to do, is
-    /// no time in which the peer was out of reach: a program that computes for a minute learns of
-    /// events in the first seconds of it.
+    /// Notes that the rank looks.
+    ///
+    /// Time for which it did not, although there was something to do, is no time in which the peer
+    /// was out of reach: a program that computes for a minute learns of events in the first seconds
+    /// of it.
     fn look(&mut self, now_ns: u64) {
         let due_ns = match self.state {
             State::Due { at_ns } => at_ns,
@@ -200,7 +202,9 @@ impl Connection {
         }
     }
 
-    /// The peer has taken the attempt. False if it is not wanted any more.
+    /// The peer has taken the attempt.
+    ///
+    /// False if it is not wanted any more.
     pub(super) fn joined(&mut self, attempt: u32, incarnation: u64) -> bool {
         let under_way = matches!(self.state, State::Proving { .. } | State::Connecting { .. });
         if self.attempt != attempt || !under_way {

@@ -78,7 +78,9 @@ struct Used {
     connections: Vec<Connection>,
 }
 
-/// The machine of one peer. One that was never used is a word.
+/// The machine of one peer.
+///
+/// One that was never used is a word.
 #[derive(Default)]
 pub struct Peer(Option<Box<Used>>);
 
@@ -96,8 +98,9 @@ impl Peer {
         self.0.is_some()
     }
 
-    /// The connection of this number is wanted. Nothing changes if it is there or under way,
-    /// or was given up.
+    /// The connection of this number is wanted.
+    ///
+    /// Nothing changes if it is there or under way, or was given up.
     ///
     /// # Panics
     /// If the number is not below [`MAX_CONNECTIONS`].
@@ -125,14 +128,17 @@ impl Peer {
         }
     }
 
-    /// The peer has taken the attempt, under this incarnation. False if it was abandoned meanwhile:
-    /// then its socket is to be closed.
+    /// The peer has taken the attempt, under this incarnation.
+    ///
+    /// False if it was abandoned meanwhile: then its socket is to be closed.
     pub fn joined(&mut self, attempt: Attempt, incarnation: u64) -> bool {
         self.get(attempt.connection)
             .is_some_and(|connection| connection.joined(attempt.number, incarnation))
     }
 
-    /// The attempt has failed. One that was abandoned is left alone.
+    /// The attempt has failed.
+    ///
+    /// One that was abandoned is left alone.
     pub fn failed(&mut self, config: &DialConfig, now_ns: u64, attempt: Attempt, why: Failure) {
         if let Some(connection) = self.get(attempt.connection) {
             connection.failed(config, now_ns, attempt.number, why);
@@ -157,7 +163,9 @@ impl Peer {
             .incoming(config, now_ns, &pair, hello.incarnation)
     }
 
-    /// A connection has broken, and is to be made anew. False if it was not in use any more.
+    /// A connection has broken, and is to be made anew.
+    ///
+    /// False if it was not in use any more.
     pub fn lost(
         &mut self,
         config: &DialConfig,
@@ -173,8 +181,9 @@ impl Peer {
             .is_some_and(|c| c.lost(config, now_ns, &pair, incarnation))
     }
 
-    /// The connection is not wanted any more. An attempt that is under way is abandoned, one that
-    /// the peer makes later is taken.
+    /// The connection is not wanted any more.
+    ///
+    /// An attempt that is under way is abandoned, one that the peer makes later is taken.
     pub fn close(&mut self, connection: u16) {
         if let Some(connection) = self.get(connection) {
             connection.close();

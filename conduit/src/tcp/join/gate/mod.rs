@@ -106,8 +106,9 @@ impl Gate {
         self.job.dedup();
     }
 
-    /// Whether a further connection should be accepted now. If not, it is better off in the
-    /// kernel's queue.
+    /// Whether a further connection should be accepted now.
+    ///
+    /// If not, it is better off in the kernel's queue.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.taken < self.limits.most || self.oldest(false).is_some()
@@ -137,7 +138,9 @@ impl Gate {
         }
     }
 
-    /// An unknown connection is none any more. One that has been dropped already is left alone.
+    /// An unknown connection is none any more.
+    ///
+    /// One that has been dropped already is left alone.
     pub fn leave(&mut self, who: Place, how: Left) {
         if self.free(who) {
             match how {

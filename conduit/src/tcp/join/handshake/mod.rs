@@ -79,7 +79,9 @@ enum Step {
     Failed(Refused),
 }
 
-/// One end of a handshake. See the module's introduction.
+/// One end of a handshake.
+///
+/// See the module's introduction.
 pub struct Handshake {
     keys: Keys,
     job: [u8; super::key::IDENTITY_BYTES],
@@ -143,9 +145,10 @@ impl Handshake {
         }
     }
 
-    /// Takes bytes that arrived: how many it used, and where it stands. Unused bytes belong to the
-    /// time after the handshake or after the user's decision. Without bytes it only says where it
-    /// stands.
+    /// Takes bytes that arrived: how many it used, and where it stands.
+    ///
+    /// Unused bytes belong to the time after the handshake or after the user's decision. Without
+    /// bytes it only says where it stands.
     ///
     /// # Errors
     /// The handshake has failed; every later call says the same. The connection is to be closed
@@ -175,8 +178,10 @@ impl Handshake {
         }
     }
 
-    /// How many bytes it takes next at most: the rest of one message. A caller that reads no more
-    /// than that from a socket leaves there the bytes after the handshake.
+    /// How many bytes it takes next at most: the rest of one message.
+    ///
+    /// A caller that reads no more than that from a socket leaves there the bytes after the
+    /// handshake.
     #[must_use]
     pub fn wanted(&self) -> usize {
         let message = match self.step {
@@ -215,8 +220,9 @@ impl Handshake {
         self.say_verdict(Verdict::Accepted, incarnation, received);
     }
 
-    /// The acceptor does not take the connection, after [`Progress::Peer`], and says why. When
-    /// [`to_send`](Self::to_send) is empty the connection may be closed.
+    /// The acceptor does not take the connection, after [`Progress::Peer`], and says why.
+    ///
+    /// When [`to_send`](Self::to_send) is empty the connection may be closed.
     ///
     /// # Panics
     /// If it does not stand at [`Progress::Peer`], or if the verdict accepts.

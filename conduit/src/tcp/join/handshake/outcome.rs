@@ -27,11 +27,15 @@ pub enum Progress {
     /// [`Handshake::answer`](super::Handshake::answer) or
     /// [`Handshake::refuse`](super::Handshake::refuse).
     Peer(Hello),
-    /// This is the other end. Bytes that arrive from now on are for the user of the connection.
+    /// This is the other end.
+    ///
+    /// Bytes that arrive from now on are for the user of the connection.
     Done(Hello),
 }
 
-/// Why a handshake has failed. The connection is of no use any more.
+/// Why a handshake has failed.
+///
+/// The connection is of no use any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {

@@ -7,9 +7,10 @@ use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 use std::path::Path;
 
-/// How the names of interfaces begin that lead to containers and virtual machines. The system knows
-/// those that are bridges, too; this is for where it does not show them (containers see another
-/// `/sys`).
+/// How the names of interfaces begin that lead to containers and virtual machines.
+///
+/// The system knows those that are bridges, too; this is for where it does not show them
+/// (containers see another `/sys`).
 const OF_CONTAINERS: [&str; 7] = ["docker", "br-", "virbr", "lxcbr", "lxdbr", "podman", "cni"];
 
 /// Lists the addresses of this host, those of IPv4 and IPv6 that other hosts can use, in the

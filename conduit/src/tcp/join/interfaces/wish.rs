@@ -88,8 +88,10 @@ const LONGEST_NAME: usize = 15;
 // spec T5: a list of interfaces, or a number of them.
 impl Wish {
     /// Reads a comma-separated list of names (`eth0`), subnets (`10.1.0.0/16`) and addresses
-    /// (`192.168.0.0`). Blanks around its parts do not count. An empty list is no wish. `setting`
-    /// is the variable that has it.
+    /// (`192.168.0.0`).
+    ///
+    /// Blanks around its parts do not count. An empty list is no wish. `setting` is the variable
+    /// that has it.
     ///
     /// # Errors
     /// [`InterfaceError::Malformed`] names the part, and the form that it should have.

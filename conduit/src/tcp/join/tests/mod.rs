@@ -1,4 +1,6 @@
-//! The driver over real sockets on loopback. The tests set the time.
+//! The driver over real sockets on loopback.
+//!
+//! The tests set the time.
 
 mod rig;
 mod service;

@@ -143,7 +143,9 @@ impl Cluster {
         joiner.close(self.now_ns, JobRank(peer), connection, user);
     }
 
-    /// The last rank dies. Yields where it listened.
+    /// The last rank dies.
+    ///
+    /// Yields where it listened.
     pub(super) fn kill(&mut self, rank: usize) -> SocketAddr {
         assert_eq!(rank + 1, self.nodes.len());
         let node = self.nodes.pop().unwrap();

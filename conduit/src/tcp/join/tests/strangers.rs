@@ -28,7 +28,9 @@ fn they_meet(cluster: &mut Cluster) {
     same_bytes(a, b);
 }
 
-/// Goes on until the stream is closed by the other side. Yields its messages before that.
+/// Goes on until the stream is closed by the other side.
+///
+/// Yields its messages before that.
 fn until_closed(cluster: &mut Cluster, stream: &mut TcpStream) -> Vec<u8> {
     stream.set_nonblocking(true).unwrap();
     let mut said = Vec::new();

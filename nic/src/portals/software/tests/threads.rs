@@ -107,8 +107,9 @@ impl Drop for Stop<'_> {
 }
 
 /// Four senders fill receive buffers of one rank, which takes them in order and gives them back;
-/// another thread attaches and unlinks an entry that others put to. Each message comes once, whole,
-/// and in its sender's order.
+/// another thread attaches and unlinks an entry that others put to.
+///
+/// Each message comes once, whole, and in its sender's order.
 #[test]
 fn many_senders_and_buffers_that_come_back() {
     const EACH: u64 = 3_000;

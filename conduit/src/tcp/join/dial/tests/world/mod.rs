@@ -126,7 +126,9 @@ impl World {
         }
     }
 
-    /// One trial: faults for a while, then none. Panics with the seed if the ends do not agree.
+    /// One trial: faults for a while, then none.
+    ///
+    /// Panics with the seed if the ends do not agree.
     pub(super) fn trial(seed: u64) -> Self {
         let addresses = 1 + (seed % 3) as usize;
         let mut world = Self::new(seed, addresses);
