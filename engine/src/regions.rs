@@ -105,7 +105,9 @@ impl Regions {
             bucket_bytes: Self::BUCKET_BYTES,
         };
         let cache = RegistrationCache::new(MappedMemory, limits);
-        let _ = self.everything.set(cache.expect("the cache takes these limits"));
+        let _ = self
+            .everything
+            .set(cache.expect("the cache takes these limits"));
     }
 
     /// Whether all memory is bound at an endpoint.

@@ -254,7 +254,10 @@ fn main() -> ExitCode {
     let seen = rounds / 2..=rounds;
     assert!(seen.contains(&sum), "{rounds} rounds, sum {sum}");
     assert!(seen.contains(&put), "{rounds} rounds, last {put}");
-    assert_eq!(events, MESSAGES, "messages that were reported to the target");
+    assert_eq!(
+        events, MESSAGES,
+        "messages that were reported to the target"
+    );
     assert!(
         initiator.nic.status(Register::Direct) >= rounds,
         "the short way"

@@ -179,7 +179,10 @@ fn check(network: &Network, texts: &[String; 3]) {
         "rank 0 was sent more than the shares: {texts:?}"
     );
     let lent: u64 = rank0.peers.iter().map(|row| row[4]).sum();
-    assert!(lent > sharers * share, "a rank that stalls gets a loan: {texts:?}");
+    assert!(
+        lent > sharers * share,
+        "a rank that stalls gets a loan: {texts:?}"
+    );
 }
 
 fn live() {

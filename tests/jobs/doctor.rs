@@ -167,7 +167,10 @@ fn unreachable() {
     );
     says(
         &found[1].1,
-        &["host no (rank 3)", "the command to start its agent printed: Permission denied"],
+        &[
+            "host no (rank 3)",
+            "the command to start its agent printed: Permission denied",
+        ],
     );
 }
 

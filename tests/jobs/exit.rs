@@ -72,7 +72,9 @@ const STATE_CASES: &[Case] = &[
 pub(crate) const TESTS: &[Test] = &[
     ("exit_cases_of_one_thread", || run(CASES)),
     ("exit_cases_of_many_threads", || run(THREAD_CASES)),
-    ("exit_cases_by_the_state_of_other_ranks", || run(STATE_CASES)),
+    ("exit_cases_by_the_state_of_other_ranks", || {
+        run(STATE_CASES)
+    }),
     ("exit_of_two_ranks_at_once_has_one_code", two_at_once),
     ("exit_flushes_streams_and_runs_exit_handlers", streams),
     (

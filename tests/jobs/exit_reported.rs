@@ -74,9 +74,13 @@ pub(crate) const PROGRAMS: &[Program] = &[
             |_| argonet::exit(7),
         )
     }),
-    ("reported-poll", || last(poll_for_ever, |_| argonet::exit(7))),
+    ("reported-poll", || {
+        last(poll_for_ever, |_| argonet::exit(7))
+    }),
     ("reported-thread", || by_thread(|| argonet::exit(7))),
-    ("reported-thread-leaves", || by_thread(|| std::process::exit(7))),
+    ("reported-thread-leaves", || {
+        by_thread(|| std::process::exit(7))
+    }),
     ("reported-signal", || {
         last(
             |world| world.barrier().expect("a barrier"),
@@ -106,7 +110,9 @@ pub(crate) const PROGRAMS: &[Program] = &[
             |_| argonet::exit(0),
         )
     }),
-    ("reported-0-poll", || last(poll_for_ever, |_| argonet::exit(0))),
+    ("reported-0-poll", || {
+        last(poll_for_ever, |_| argonet::exit(0))
+    }),
     ("reported-0-compute", || {
         last(
             |world| match world.rank().0 {

@@ -103,7 +103,9 @@ fn lengths() -> Done {
             panic!("{len} bytes are too long");
         };
         let Error::Rpc(RpcError::TooLong {
-            len: reported, rank, ..
+            len: reported,
+            rank,
+            ..
         }) = &error
         else {
             panic!("{error}");

@@ -393,7 +393,13 @@ pub(crate) fn jobs(run: &mut Run) {
 /// the commit gives.
 pub(crate) fn networks(run: &mut Run) {
     const PATHS: [&str; 7] = [
-        "tcp 1", "tcp 2", "portals 1", "portals 2", "udp 1", "usnic 1", "usnic 2",
+        "tcp 1",
+        "tcp 2",
+        "portals 1",
+        "portals 2",
+        "udp 1",
+        "usnic 1",
+        "usnic 2",
     ];
     let turn = turn(run);
     let paths_there = PATHS.len() as u64;

@@ -144,9 +144,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let chunk = chunk.ok_or_else(not_asked)?;
         if head.kind == Kind::Refused {
             let known = self.send_chunks.sent(chunk);
-            known
-                .filter(|sent| sent.to == from)
-                .ok_or_else(not_asked)?;
+            known.filter(|sent| sent.to == from).ok_or_else(not_asked)?;
             return self.refused(from, chunk, event.header);
         }
         let memory = self.send_chunks.memory(chunk);

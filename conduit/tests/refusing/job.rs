@@ -421,7 +421,11 @@ impl Job {
     pub(crate) fn fatal(&self) -> usize {
         let ends = |rank: &Portals<Refusing>| rank.interface().orders.lock().unwrap().ends;
         let errors = self.logs.iter().map(|log| log.errors.len()).sum();
-        if self.ranks.iter().any(ends) { errors } else { 0 }
+        if self.ranks.iter().any(ends) {
+            errors
+        } else {
+            0
+        }
     }
 
     fn state(&self) -> String {

@@ -170,7 +170,13 @@ impl Mailbox {
                     ));
                 }
             }
-            _ => *heard = Some(Heard { number, rank, label }),
+            _ => {
+                *heard = Some(Heard {
+                    number,
+                    rank,
+                    label,
+                })
+            }
         }
         Ok(())
     }

@@ -3,8 +3,8 @@
 use super::group::{MEMORY, Member};
 use super::{cases, ranks};
 use argonet_base::JobRank;
-use argonet_nic::portals::NicError;
 use argonet_nic::datagram::{Port, Whereabouts, WireFaults};
+use argonet_nic::portals::NicError;
 use argonet_nic::portals::networked::{Networked, NetworkedConfig};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_nic::reliable::{ReliableConfig, Seal};

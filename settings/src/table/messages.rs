@@ -6,7 +6,8 @@ use super::{NO_ARIES, NO_IBV, NO_MPI, NO_OFI, NO_UDP};
 use crate::kind::{Kind, SIZE, count};
 use crate::row::{Row, Scope};
 
-const NO_NETWORK: &str = "credits bound what may be under way; see ARGONET_CREDITS_SHARE and ARGONET_CREDITS_MOST";
+const NO_NETWORK: &str =
+    "credits bound what may be under way; see ARGONET_CREDITS_SHARE and ARGONET_CREDITS_MOST";
 
 const fn job(
     name: &'static str,

@@ -9,7 +9,8 @@ const CHUNK: Kind = Kind::Size {
     min: 1,
     max: MAX_SIZE,
 };
-const BY_LENGTH: &str = "short pieces are always packed into messages, and long ones never, in any memory";
+const BY_LENGTH: &str =
+    "short pieces are always packed into messages, and long ones never, in any memory";
 
 settings! {
     VIS_MAX_CHUNK: Option<Bytes> = "GASNET_VIS_MAXCHUNK", CHUNK, Preset::Words("the longest medium"), Scope::Rank,

@@ -124,7 +124,13 @@ pub(super) fn stress() -> Done {
                     };
                     // SAFETY: no rank is in a quiet phase.
                     unsafe {
-                        (world.raw()).request(rank, REQUEST, &[key], payload, Injection::Blocking)?
+                        (world.raw()).request(
+                            rank,
+                            REQUEST,
+                            &[key],
+                            payload,
+                            Injection::Blocking,
+                        )?
                     };
                     work[target][0] += 1;
                     work[target][1] += u64::from(key);

@@ -100,7 +100,10 @@ mod tests {
     fn a_summary_is_one_sentence() {
         assert_eq!(complaints("/// Puts. It blocks.\nfn f() {}\n"), 1);
         assert_eq!(complaints("/// Puts.\n///\n/// It blocks. It ends.\n"), 0);
-        assert_eq!(complaints("    //! Puts and\n    //! waits. [`It`] is\n"), 1);
+        assert_eq!(
+            complaints("    //! Puts and\n    //! waits. [`It`] is\n"),
+            1
+        );
         assert_eq!(complaints("/// Puts.\n/// * One. Two.\n"), 0);
         assert_eq!(complaints("/// # Errors. Or not.\n"), 0);
         // The first paragraph of the next comment is another one.

@@ -58,10 +58,7 @@ fn transmit(pieces: &Pieces, most: usize, gone: &[Vec<u8>], pipe: &mut VecDeque<
     for piece in pieces.as_slice() {
         let len = piece.len.min(left);
         let is_gone = |bytes: &Vec<u8>| bytes.as_ptr_range().contains(&piece.at.cast_const());
-        assert!(
-            !gone.iter().any(is_gone),
-            "a released source is read"
-        );
+        assert!(!gone.iter().any(is_gone), "a released source is read");
         // SAFETY: the send stream keeps its pieces, and `sources` the users'.
         pipe.extend(unsafe { core::slice::from_raw_parts(piece.at, len) });
         left -= len;

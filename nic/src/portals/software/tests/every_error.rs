@@ -126,7 +126,9 @@ fn queues(seen: &mut Seen) {
         while !matches!(nic.queue_get(pair.target_queue), Ok(None)) {}
     };
     lose("queue_get", &|| nic.queue_get(pair.target_queue).map(drop));
-    lose("queue_poll", &|| nic.queue_poll(&[pair.target_queue]).map(drop));
+    lose("queue_poll", &|| {
+        nic.queue_poll(&[pair.target_queue]).map(drop)
+    });
 }
 
 fn counters(seen: &mut Seen) {
