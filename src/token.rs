@@ -45,8 +45,9 @@ impl<'m> Token<'_, 'm> {
         Payload(self.delivery.payload())
     }
 
-    /// The payload for changing it in place: a medium's is the handler's to overwrite. `None` where
-    /// there is none.
+    /// The payload for changing it in place: a medium's is the handler's to overwrite.
+    ///
+    /// `None` where there is none.
     #[must_use]
     pub fn payload_mut(&mut self) -> Option<&mut SharedBytesMut<'m>> {
         self.delivery.payload_mut()

@@ -222,8 +222,10 @@ impl<M: Threading> World<M> {
     }
 
     /// Polls until `done` says so: first busily, then yielding, then sleeping until something
-    /// arrives. `done` should depend on handlers of this rank, puts of other ranks, or other
-    /// threads of this process.
+    /// arrives.
+    ///
+    /// `done` should depend on handlers of this rank, puts of other ranks, or other threads of this
+    /// process.
     ///
     /// It runs in this call, between polls: it may make any call that this thread may make, and a
     /// panic of it goes to the caller.

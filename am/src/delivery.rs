@@ -89,8 +89,10 @@ impl<'a> Delivery<'a> {
     }
 
     /// Gives `run` a long that has come inside this message: from the same sender, with this
-    /// message's arguments and, if `class` is that of requests, its right to reply. `address` is
-    /// where its sender said that its payload goes, in this process and outside of the segment.
+    /// message's arguments and, if `class` is that of requests, its right to reply.
+    ///
+    /// `address` is where its sender said that its payload goes, in this process and outside of the
+    /// segment.
     pub fn unwrap_long(
         &mut self,
         class: MessageClass,

@@ -244,7 +244,9 @@ impl Medium {
     /// Most arguments that fit.
     pub const MAX_ARGS: usize = 2;
 
-    /// Packs a header, if there are few enough arguments. `len` is at most [`MAX_MEDIUM`].
+    /// Packs a header, if there are few enough arguments.
+    ///
+    /// `len` is at most [`MAX_MEDIUM`].
     #[inline(always)]
     #[must_use]
     pub fn pack(handler: HandlerIndex, args: &[u32], len: usize) -> Option<Self> {
@@ -259,8 +261,9 @@ impl Medium {
         })
     }
 
-    /// Reads a header back, if it is one of these and its record holds what it says. `available` is
-    /// the number of units up to the end of the ring.
+    /// Reads a header back, if it is one of these and its record holds what it says.
+    ///
+    /// `available` is the number of units up to the end of the ring.
     #[inline(always)]
     #[must_use]
     pub fn check(head: Head, rest: u64, available: u32) -> Option<Self> {

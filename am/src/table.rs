@@ -106,8 +106,9 @@ impl HandlerTable {
         Ok(())
     }
 
-    /// Puts something around the handlers of clients, for traces. `wrap` gets each handler and
-    /// returns the one that runs from then on.
+    /// Puts something around the handlers of clients, for traces.
+    ///
+    /// `wrap` gets each handler and returns the one that runs from then on.
     pub fn wrap_clients(&mut self, wrap: impl Fn(Box<HandlerFn>) -> Box<HandlerFn>) {
         for run in &mut self.run[usize::from(CLIENT_BASE.0)..] {
             *run = run.take().map(&wrap);

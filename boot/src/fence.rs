@@ -36,8 +36,9 @@ pub(crate) fn wake_all(fence: &FenceWords) {
     let _ = futex::wake(&fence.generation, futex::Flags::empty(), i32::MAX as u32);
 }
 
-/// Waits as `rank` until all ranks have entered; `limit` bounds the wait. `all_here` is called if
-/// this rank is the last of its host in a job over several hosts.
+/// Waits as `rank` until all ranks have entered; `limit` bounds the wait.
+///
+/// `all_here` is called if this rank is the last of its host in a job over several hosts.
 pub(crate) fn wait(
     control: &Control,
     rank: JobRank,

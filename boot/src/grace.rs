@@ -20,9 +20,10 @@ const MORE_GRACES: u32 = 4;
 /// The part of a grace that counts as most of it.
 const MOST: Duration = RANK_0_GRACE.checked_div(2).expect("2 is not 0");
 
-/// Whether a grace that is over is followed by another. `before` and `now` are the threads of the
-/// process when the grace began and when it ended, `given` is the number of further graces so far,
-/// and `code` that of the job.
+/// Whether a grace that is over is followed by another.
+///
+/// `before` and `now` are the threads of the process when the grace began and when it ended,
+/// `given` is the number of further graces so far, and `code` that of the job.
 pub(crate) fn has_another(before: &[ThreadTime], now: &[ThreadTime], given: u32, code: u8) -> bool {
     let is_on_its_way = |now: &ThreadTime| {
         let before = before.iter().find(|before| before.thread == now.thread);

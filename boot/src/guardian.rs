@@ -55,7 +55,7 @@ use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
 use crate::processor_time::ThreadTime;
 use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
-use crate::{grace, process, replaced};
+use crate::{clock, grace, replaced};
 
 /// Time that rank 0 of a job that started itself has to report a failure before it is killed like
 /// the others.
@@ -634,7 +634,7 @@ impl<'a> Guardian<'a> {
     /// Ranks that end see how long they may wait for others.
     fn will_force_after(&self, time: Duration) {
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let at_ms = process::now_ms().saturating_add(ms);
+        let at_ms = clock::now_ms().saturating_add(ms);
         self.control.job().set_forced_at_ms(at_ms);
     }
 

@@ -48,6 +48,7 @@ mod backtrace;
 pub mod binding;
 mod board;
 mod bootstrap;
+mod clock;
 mod confirming;
 mod crash;
 mod error;

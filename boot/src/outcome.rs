@@ -27,8 +27,10 @@ impl Fate {
 }
 
 /// The code and reason of a job that ended for `word`, if anything ended it before all ranks came
-/// to their end. `late_failure` is the first rank that ended badly after it had finalized; a fate
-/// is `None` where it is unknown.
+/// to their end.
+///
+/// `late_failure` is the first rank that ended badly after it had finalized; a fate is `None` where
+/// it is unknown.
 pub(crate) fn settle(
     word: Option<ExitWord>,
     late_failure: Option<JobRank>,

@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use argonet_base::JobRank;
 use rustix::process::{Pid, getpid};
 use rustix::thread::gettid;
-use rustix::time::{ClockId, clock_gettime};
 
+use crate::clock::{now_ms, processor_ms};
 use crate::confirming::confirming_limit;
 use crate::crash;
 use crate::error::BootError;
@@ -791,45 +791,5 @@ pub(crate) fn exit_grace(control: &Control) -> Duration {
     left.map_or(Duration::MAX, |left| left / LINGER_PART)
 }
 
-/// A monotonic clock; never 0.
-pub(crate) fn now_ms() -> u64 {
-    ms_of(ClockId::Monotonic).max(1)
-}
-
-/// Processor time of this process.
-///
-/// Async-signal-safe.
-fn processor_ms() -> u64 {
-    ms_of(ClockId::ProcessCPUTime)
-}
-
-fn ms_of(clock: ClockId) -> u64 {
-    let now = clock_gettime(clock);
-    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::attach::make_job;
-    use argonet_settings::Settings;
-
-    // spec P13: a rank ends with the code of the first exit that was reported to its host.
-    #[test]
-    fn the_first_exit_heard_is_the_hosts_and_marks_it() {
-        let heard = |codes: &[(u32, u8)]| {
-            let (_files, control) = make_job(4, &Settings::default()).unwrap();
-            for (from, code) in codes {
-                heard_exit(&control, JobRank(*from), *code);
-            }
-            (control.job().exit_word(), control.job().is_exit_reported())
-        };
-        let word = |rank, code| {
-            let (kind, rank) = (ExitKind::Exit, JobRank(rank));
-            Some(ExitWord { kind, rank, code })
-        };
-        assert_eq!(heard(&[]), (None, false));
-        assert_eq!(heard(&[(3, 7), (2, 9), (1, 0)]), (word(3, 7), true));
-        assert_eq!(heard(&[(1, 0), (3, 7)]), (word(1, 0), true));
-    }
-}
+mod tests;

@@ -21,7 +21,9 @@ pub(crate) fn thread_count() -> io::Result<usize> {
     Ok(fs::read_dir("/proc/self/task")?.count())
 }
 
-/// Forks. `None` in the child, the child's id in the parent.
+/// Forks.
+///
+/// `None` in the child, the child's id in the parent.
 ///
 /// # Errors
 /// The system's; also when the process has a second thread, because the child could then find any

@@ -77,7 +77,9 @@ pub(crate) trait Way {
     /// Waits for no lock longer than until then.
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>);
 
-    /// Takes answers that have come, and runs no handler. `open` are those that have not confirmed.
+    /// Takes answers that have come, and runs no handler.
+    ///
+    /// `open` are those that have not confirmed.
     fn listen(&self, open: &[u32]);
 
     /// Whether the report to a rank is on its way, without any more to be done here.

@@ -45,7 +45,9 @@ pub trait Job: Send + Sync {
     fn advance(&self);
 
     /// Lets garbage reach `reader` as if `writer` had sent it, where the conduit has yet carried
-    /// nothing. `kind` is less than [`Promises::garbage`].
+    /// nothing.
+    ///
+    /// `kind` is less than [`Promises::garbage`].
     fn corrupt(&self, reader: JobRank, writer: JobRank, kind: usize) {
         unreachable!("kind {kind} of garbage from {writer} to {reader}, of none that are promised");
     }
@@ -87,8 +89,9 @@ pub struct Promises {
     /// target.
     pub knows_segments: bool,
     /// Bytes of payload that arrive although their sender does nothing more once it has handed them
-    /// over, if nothing else is under way and buffers have their default size. `usize::MAX`: every
-    /// accepted message arrives, in any case.
+    /// over, if nothing else is under way and buffers have their default size.
+    ///
+    /// `usize::MAX`: every accepted message arrives, in any case.
     pub alone_bytes: usize,
     /// Messages of one class from one rank to another arrive in the order in which they were sent.
     pub ordered: bool,

@@ -641,7 +641,9 @@ impl<C: Conduit> Engine<C> {
         taken
     }
 
-    /// Polls until `done`, politely. `what` is published when the wait lasts.
+    /// Polls until `done`, politely.
+    ///
+    /// `what` is published when the wait lasts.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.

@@ -30,8 +30,10 @@ pub enum DataType {
     User = number32("GEX_DT_USER"),
 }
 
-/// An operation (`gex_OP_t`), one bit each. `op0` is the value at the target of an atomic operation
-/// before it, or the left operand of a reduction; `op1` and `op2` are operands.
+/// An operation (`gex_OP_t`), one bit each.
+///
+/// `op0` is the value at the target of an atomic operation before it, or the left operand of a
+/// reduction; `op1` and `op2` are operands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, TryFromPrimitive, IntoPrimitive)]
 #[repr(u32)]
 pub enum Operation {

@@ -10,7 +10,9 @@ use core::ptr::NonNull;
 
 impl<C: Conduit> Engine<C> {
     /// Where `len` bytes of a segment are mapped here, for a thread that may load and store there
-    /// without asking. `None` says nothing but that [`transfer`](Self::transfer) has to find out.
+    /// without asking.
+    ///
+    /// `None` says nothing but that [`transfer`](Self::transfer) has to find out.
     #[inline(always)]
     pub fn mapped(
         &self,

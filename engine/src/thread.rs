@@ -297,7 +297,9 @@ impl ThreadCtx {
     }
 
     /// Calls `f` with this thread's part of the engine's handle table, after
-    /// [`permit`](Self::permit). `f` does not poll.
+    /// [`permit`](Self::permit).
+    ///
+    /// `f` does not poll.
     pub(super) fn with_cache<R>(
         &self,
         table: &Arc<HandleTable>,
@@ -316,7 +318,9 @@ impl ThreadCtx {
     }
 
     /// Calls `f` with this thread's part of the engine's handle table, wherever the thread is, if
-    /// it has one. `f` changes nothing.
+    /// it has one.
+    ///
+    /// `f` changes nothing.
     pub(super) fn look_at_cache<R>(&self, f: impl FnOnce(&ThreadCache) -> R) -> Option<R> {
         let handles = self.handles.borrow();
         handles.as_ref().map(|handles| f(&handles.cache))

@@ -185,7 +185,9 @@ impl Operation {
         Ok(())
     }
 
-    /// Ends the life if nothing is pending. `Ok(true)` makes the slot the caller's.
+    /// Ends the life if nothing is pending.
+    ///
+    /// `Ok(true)` makes the slot the caller's.
     #[inline]
     pub(crate) fn reap(&self, event: Event) -> Result<bool, EventError> {
         let state = self.state.load(Ordering::Acquire);

@@ -63,8 +63,10 @@ impl ExhaustionPolicy {
     /// How long a thread waits for another to free a handle before the job ends.
     pub const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// Decides after a refusal. `now` and `first_refusal` are readings of one monotonic clock, the
-    /// latter taken when this operation was first refused.
+    /// Decides after a refusal.
+    ///
+    /// `now` and `first_refusal` are readings of one monotonic clock, the latter taken when this
+    /// operation was first refused.
     #[must_use]
     pub fn decide(&self, now: Duration, first_refusal: Duration, exhausted: Exhausted) -> Decision {
         let waited = now.saturating_sub(first_refusal);

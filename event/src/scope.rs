@@ -194,7 +194,9 @@ impl Scope {
         done
     }
 
-    /// Ends the life of a closed region if all is complete. `Ok(true)` makes the slot the caller's.
+    /// Ends the life of a closed region if all is complete.
+    ///
+    /// `Ok(true)` makes the slot the caller's.
     #[inline]
     pub(crate) fn reap(&self, event: Event) -> Result<bool, EventError> {
         let life = self.life.load(Ordering::Acquire);

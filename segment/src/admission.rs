@@ -168,8 +168,10 @@ impl Group {
             .collect()
     }
 
-    /// The limits that this level sets, with the files that set them. `max` and files that are
-    /// missing set none; version 1 writes a number beyond all memory instead.
+    /// The limits that this level sets, with the files that set them.
+    ///
+    /// `max` and files that are missing set none; version 1 writes a number beyond all memory
+    /// instead.
     fn limits(&self, level: &Path) -> Vec<(PathBuf, u64)> {
         let names: &[&str] = match self.version {
             Version::V1 => &["memory.limit_in_bytes"],

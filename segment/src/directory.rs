@@ -161,7 +161,9 @@ impl core::ops::Deref for Resolver {
 
 impl Directory {
     /// Reserves addresses for the segments of all ranks of `file`, which are all that there are;
-    /// maps nothing yet. `own` is the rank of this process.
+    /// maps nothing yet.
+    ///
+    /// `own` is the rank of this process.
     ///
     /// # Errors
     ///

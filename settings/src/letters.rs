@@ -51,7 +51,9 @@ impl Letter {
     }
 }
 
-/// Some of the letters. `U` is always among them.
+/// Some of the letters.
+///
+/// `U` is always among them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Letters(u16);
 

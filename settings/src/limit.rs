@@ -144,7 +144,9 @@ impl fmt::Display for SegmentLimit {
 }
 
 /// `None` when the text is not a number without unit in the range of fractions; then it may be a
-/// size. `Err` when it can be neither.
+/// size.
+///
+/// `Err` when it can be neither.
 fn parse_fraction(text: &str) -> Option<Result<u64, String>> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

@@ -64,7 +64,9 @@ pub struct Row {
 }
 
 impl Row {
-    /// A row without a mechanism. `preset` is in words; none if empty.
+    /// A row without a mechanism.
+    ///
+    /// `preset` is in words; none if empty.
     pub(crate) const fn idle(
         name: &'static str,
         kind: Kind,

@@ -5,8 +5,9 @@ use core::marker::PhantomData;
 use crate::row::Row;
 use crate::settings::Settings;
 
-/// A row with an effect, and the type of its value. `Setting<Option<T>>` is one without a constant
-/// default.
+/// A row with an effect, and the type of its value.
+///
+/// `Setting<Option<T>>` is one without a constant default.
 pub struct Setting<T> {
     row: &'static Row,
     value: PhantomData<fn() -> T>,

@@ -213,8 +213,9 @@ impl Settings {
     }
 
     /// Writes a line for every setting that has been read, and from now on for each that is read
-    /// for the first time: `GASNET_VERBOSEENV=1` asks that of rank 0. `write` must not read
-    /// settings.
+    /// for the first time: `GASNET_VERBOSEENV=1` asks that of rank 0.
+    ///
+    /// `write` must not read settings.
     pub fn announce(&self, write: impl FnMut(&str) + Send + 'static) {
         self.log().open(Box::new(write));
     }

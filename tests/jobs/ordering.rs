@@ -66,7 +66,9 @@ impl Logs {
         self.0[source.index()].lock().expect("log").len()
     }
 
-    /// Each of `world`'s ranks has sent 0, 1, 2, ... `count` entries, and no other rank any.
+    /// Each of `world`'s ranks has sent 0, 1, 2, ...
+    ///
+    /// `count` entries, and no other rank any.
     pub(crate) fn check<M: argonet::Threading>(&self, world: &World<M>, count: u64) {
         for (rank, log) in self.0.iter().enumerate() {
             let log = log.lock().expect("log");

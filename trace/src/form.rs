@@ -44,7 +44,9 @@ impl Form {
         }
     }
 
-    /// Writes an event. `details` is whether addresses are wanted.
+    /// Writes an event.
+    ///
+    /// `details` is whether addresses are wanted.
     pub(crate) fn event(
         self,
         to: &mut impl Write,

@@ -67,7 +67,9 @@ impl Record {
         }
     }
 
-    /// Writes the row of a stage, in the place of its last one. `order` has all stages.
+    /// Writes the row of a stage, in the place of its last one.
+    ///
+    /// `order` has all stages.
     pub(crate) fn write(&self, outcome: &Outcome, order: &[&str]) -> std::io::Result<()> {
         let before = std::fs::read_to_string(&self.file).unwrap_or_default();
         let date = say("date", &["-u", "+%Y-%m-%d %H:%M"]);

@@ -1,6 +1,8 @@
-//! A race on purpose: two threads add to a number without any order. `cargo xtask tsan` builds this
-//! as it builds everything else and is content only if ThreadSanitizer reports it, so that a switch
-//! that stopped working, or a suppression that hides too much, is noticed.
+//! A race on purpose: two threads add to a number without any order.
+//!
+//! `cargo xtask tsan` builds this as it builds everything else and is content only if
+//! ThreadSanitizer reports it, so that a switch that stopped working, or a suppression that hides
+//! too much, is noticed.
 //!
 //! The number is made as much of ours is: by the first thread that needs it. Accesses of that
 //! thread before its next release count as part of the making, for which there is a suppression,

@@ -31,8 +31,10 @@ impl Peer {
         self.held.saturating_sub(self.in_use)
     }
 
-    /// Pays for a request. `None`: there are not enough; call again with the same attempt when a
-    /// reply or a loan has come.
+    /// Pays for a request.
+    ///
+    /// `None`: there are not enough; call again with the same attempt when a reply or a loan has
+    /// come.
     #[inline]
     pub fn request(&mut self, cost: u16, attempt: &mut Attempt, bank: &Bank) -> Option<Tag> {
         let available = self.available();

@@ -77,7 +77,9 @@ impl Form {
         1 + self.extra_bits + self.count_bits
     }
 
-    /// The tag in the low bits. `extra` that is too large is cut to what the field holds.
+    /// The tag in the low bits.
+    ///
+    /// `extra` that is too large is cut to what the field holds.
     ///
     /// # Panics
     /// If `count` does not fit: [`Rules::check`](super::Rules::check) excludes requests that cost

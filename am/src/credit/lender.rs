@@ -75,8 +75,9 @@ impl Peer {
         }
     }
 
-    /// The request was handled; returns the tag of its reply. `rank` is the peer's, for the list of
-    /// peers that may be asked to give back.
+    /// The request was handled; returns the tag of its reply.
+    ///
+    /// `rank` is the peer's, for the list of peers that may be asked to give back.
     ///
     /// Call [`Bank::scavenge`] next, when no stream's lock is held.
     #[inline]

@@ -69,8 +69,9 @@ pub struct Figures {
 }
 
 impl Peer {
-    /// The peer at its first use: both sides hold the share of the plan. `None` if all peers of the
-    /// plan have been made.
+    /// The peer at its first use: both sides hold the share of the plan.
+    ///
+    /// `None` if all peers of the plan have been made.
     #[must_use]
     pub fn new(bank: &Bank) -> Option<Peer> {
         let loan = bank.share()?;

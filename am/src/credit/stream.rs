@@ -24,7 +24,9 @@ impl Peer {
         }
     }
 
-    /// Borrower: a request lacks `lacked` credits and waits. `is_new`: it has not waited before.
+    /// Borrower: a request lacks `lacked` credits and waits.
+    ///
+    /// `is_new`: it has not waited before.
     ///
     /// Returns the credits to ask the lender for; 0 is no question.
     #[cold]

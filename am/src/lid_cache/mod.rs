@@ -53,7 +53,9 @@ pub enum LidError {
     },
 }
 
-/// Halves that wait for the other one. `H` is what is kept of a header, `D` of data.
+/// Halves that wait for the other one.
+///
+/// `H` is what is kept of a header, `D` of data.
 #[derive(Debug)]
 pub struct LidCache<H, D> {
     halves: BTreeMap<(u32, u32), Half<H, D>>,

@@ -115,7 +115,9 @@ impl SystemQueue {
         }
     }
 
-    /// Puts a question to a peer. `None`: another is not answered yet.
+    /// Puts a question to a peer.
+    ///
+    /// `None`: another is not answered yet.
     ///
     /// An exit then follows by itself ([`Heard::AnsweredAndNext`]); anything else is for the caller
     /// to ask again, if it still wants to.

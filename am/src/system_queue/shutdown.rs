@@ -117,9 +117,10 @@ impl Shutdown {
         }
     }
 
-    /// Reports to the next ranks, as far as the window goes. `send(rank, ask)` calls `ask` with the
-    /// slot of that rank's stream and sends the frame that it may get; a rank for which it does not
-    /// call it is passed over.
+    /// Reports to the next ranks, as far as the window goes.
+    ///
+    /// `send(rank, ask)` calls `ask` with the slot of that rank's stream and sends the frame that
+    /// it may get; a rank for which it does not call it is passed over.
     pub fn poll_transmit(
         &mut self,
         now: Duration,

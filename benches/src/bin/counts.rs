@@ -1,5 +1,7 @@
-//! Does one operation of a fast path so many times: `counts NAME TIMES`. `cargo xtask counts` runs
-//! it under callgrind with two numbers of times; the difference is what the operations take.
+//! Does one operation of a fast path so many times: `counts NAME TIMES`.
+//!
+//! `cargo xtask counts` runs it under callgrind with two numbers of times; the difference is what
+//! the operations take.
 //!
 //! One process plays rank 0 alone. Its neighbors are memory, which is all that rank 0 sees of them
 //! too. In round trips it plays both ranks.

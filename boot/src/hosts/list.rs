@@ -101,7 +101,9 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<Entry>, HostListError> {
 
 /// The hosts of a file: a host a line, as in a list, or followed by `slots=2` (and `max_slots=`,
 /// which counts for nothing) or by a number, after which a queue and its processors may be named as
-/// Grid Engine does. `#` begins a comment.
+/// Grid Engine does.
+///
+/// `#` begins a comment.
 pub(crate) fn parse_file(text: &str) -> Result<Vec<Entry>, HostListError> {
     let mut entries = Vec::new();
     for line in text.lines() {

@@ -28,8 +28,9 @@ pub(crate) struct Started {
     pub(crate) notes: OwnedFd,
 }
 
-/// Starts the agent of `host`. `mask` is what this process blocked before it began to collect
-/// signals.
+/// Starts the agent of `host`.
+///
+/// `mask` is what this process blocked before it began to collect signals.
 pub(crate) fn start(job: &Description, host: &Host, mask: SignalSet) -> Result<Started, BootError> {
     let mut command = command(job, host)?;
     command

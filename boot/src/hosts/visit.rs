@@ -75,8 +75,9 @@ enum Event {
 }
 
 /// Starts an agent on each host that a job of `conduit` would run on, all from here, calls `talk`
-/// when each has answered or is lost, and ends them. `None` if no hosts are named, neither in the
-/// options nor in the settings.
+/// when each has answered or is lost, and ends them.
+///
+/// `None` if no hosts are named, neither in the options nor in the settings.
 ///
 /// # Errors
 /// Errors of the list or the settings. A host that cannot be reached is no error: [`Visited::lost`]

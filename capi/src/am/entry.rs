@@ -17,8 +17,9 @@ pub(crate) const REPLY: u32 = number32("GEX_FLAG_AM_REPLY");
 pub(crate) const CATEGORIES: u32 = SHORT | MEDIUM | LONG;
 pub(crate) const KINDS: u32 = REQUEST | REPLY;
 
-/// As a number of arguments: any number. `gasnet_attach` registers such handlers, of all categories
-/// and kinds.
+/// As a number of arguments: any number.
+///
+/// `gasnet_attach` registers such handlers, of all categories and kinds.
 const ANY_COUNT: u32 = u32::MAX;
 
 /// `gex_AM_Entry_t`.

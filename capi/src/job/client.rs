@@ -214,7 +214,9 @@ pub(crate) fn is_second(function: &str) -> Option<c_int> {
 }
 
 export! {
-    /// Joins the job. `gex_Client_Init` calls it with the variant that the program was linked with.
+    /// Joins the job.
+    ///
+    /// `gex_Client_Init` calls it with the variant that the program was linked with.
     fn argonet_client_init(variant: *const Variant, client: *mut *const Client, ep: *mut *const Endpoint, tm: *mut *const Team, name: *const c_char, argc: *mut c_int, argv: *mut *mut *mut c_char, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_Client_Init";
         if let Some(code) = is_second(FUNCTION) {

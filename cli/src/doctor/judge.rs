@@ -279,8 +279,9 @@ pub(super) fn memory(seen: &[Seen]) -> Option<Finding> {
     Some(Finding::ok("memlock", found))
 }
 
-/// Clocks that differ. `asked` is when the hosts were asked by this host's clock, `took` how long
-/// all answers took.
+/// Clocks that differ.
+///
+/// `asked` is when the hosts were asked by this host's clock, `took` how long all answers took.
 pub(super) fn clocks(seen: &[Seen], asked: Duration, took: Duration) -> Vec<Finding> {
     let mut findings = Vec::new();
     for host in seen {

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 pub(super) type Kind = (&'static str, fn(&[u8]) -> Option<String>);
 
 /// The reports of all ranks that this user may look at, or of one process and those that it has
-/// started, out of memory files of some kinds. `what` names the property of a rank with such a
-/// file, for the message if there is none.
+/// started, out of memory files of some kinds.
+///
+/// `what` names the property of a rank with such a file, for the message if there is none.
 pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
     let mut text = String::new();
     for process in processes() {

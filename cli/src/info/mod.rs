@@ -52,8 +52,8 @@ pub(crate) struct Info {
     /// lent, banked
     #[arg(long, conflicts_with = "settings", group = "live")]
     credits: bool,
-    /// Connections of such jobs instead: peers used, memory kept for them, and accepted connections,
-    /// of the job or of strangers; over portals, dropped datagrams by reason
+    /// Connections of such jobs instead: peers used, memory kept for them, and accepted
+    /// connections, of the job or of strangers; over portals, dropped datagrams by reason
     #[arg(long, conflicts_with = "settings", group = "live")]
     connections: bool,
     /// Only of this process and those that it has started

@@ -98,8 +98,9 @@ impl<'p> MockRing<'p> {
         }
     }
 
-    /// Waits for the next message and gives `handler` its word and its place. `wait` is called each
-    /// time that it is not there.
+    /// Waits for the next message and gives `handler` its word and its place.
+    ///
+    /// `wait` is called each time that it is not there.
     #[inline(always)]
     fn receive(&self, place: &mut usize, wait: impl Fn(), handler: impl FnOnce(u64, usize)) {
         let message = self.done.get();

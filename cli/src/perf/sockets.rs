@@ -208,8 +208,9 @@ pub(crate) fn gathered_words(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     both(pair, load, 1, parts)
 }
 
-/// Moves the bytes of all operations over the connections in turn, an equal share each. `step`
-/// moves some of so many that are left for a connection.
+/// Moves the bytes of all operations over the connections in turn, an equal share each.
+///
+/// `step` moves some of so many that are left for a connection.
 fn in_turn(
     streams: &[TcpStream],
     load: Load,

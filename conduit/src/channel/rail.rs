@@ -229,8 +229,10 @@ pub trait Rails: Send + Sync + 'static {
     /// To ask again changes nothing.
     fn want(&self, id: RailId);
 
-    /// Takes a rail that was made since. `received` says up to which byte this rank has taken a
-    /// peer's stream; the peer learns that when the rail is made.
+    /// Takes a rail that was made since.
+    ///
+    /// `received` says up to which byte this rank has taken a peer's stream; the peer learns that
+    /// when the rail is made.
     ///
     /// The rail before it need not end first: bytes taken from it meanwhile are passed over when
     /// they come again, and it is not read any more once the next is here.
@@ -248,14 +250,17 @@ pub trait Rails: Send + Sync + 'static {
     /// A channel that is dropped drops its rails instead.
     fn close(&self, id: RailId, rail: &Self::Rail);
 
-    /// Begins a poll. `alone`: there is one rail at most.
+    /// Begins a poll.
+    ///
+    /// `alone`: there is one rail at most.
     fn begin_poll(&self, alone: bool) -> Look;
 
     /// A number that changes with each poll: threads that serve see by it whether the rank polls.
     fn polls(&self) -> u32;
 
-    /// A read of a peer's first rail has found something. `asleep` says whether a thread sleeps in
-    /// [`sleep`](Self::sleep) or is about to.
+    /// A read of a peer's first rail has found something.
+    ///
+    /// `asleep` says whether a thread sleeps in [`sleep`](Self::sleep) or is about to.
     fn heard(&self, peer: JobRank, rail: &Self::Rail, asleep: &dyn Fn() -> bool) {
         let _ = (peer, rail, asleep);
     }

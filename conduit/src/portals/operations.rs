@@ -98,8 +98,9 @@ impl Table {
         ))
     }
 
-    /// Keeps an operation; its handle. `None` without a place, which a caller with a ticket never
-    /// gets.
+    /// Keeps an operation; its handle.
+    ///
+    /// `None` without a place, which a caller with a ticket never gets.
     pub(super) fn begin(&self, operation: Operation) -> Option<u32> {
         let mut table = self.0.lock();
         let place = table.free.pop()?;

@@ -345,8 +345,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
         result.and(answered)
     }
 
-    /// Gives a message to its handler. `memory` is where a payload lies that came with it or in a
-    /// large buffer.
+    /// Gives a message to its handler.
+    ///
+    /// `memory` is where a payload lies that came with it or in a large buffer.
     pub(super) fn deliver<S: Sink + ?Sized>(
         &self,
         from: JobRank,

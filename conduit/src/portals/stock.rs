@@ -148,7 +148,9 @@ impl Stock {
         unsafe { nic.attach(self.portal, Position::Tail, ANY, self.start, 0, entry) }
     }
 
-    /// A message has arrived in a buffer. `None`: it is not where the interface may have put it.
+    /// A message has arrived in a buffer.
+    ///
+    /// `None`: it is not where the interface may have put it.
     pub(super) fn arrived(&mut self, buffer: u32, event: &Event) -> Option<Place> {
         let end = event.offset_bytes.checked_add(event.moved_bytes)?;
         let fill = self.fills.get_mut(buffer as usize)?;

@@ -127,6 +127,7 @@ impl Readiness {
     }
 
     /// The peer of which every poll reads, and in how many polls the others are looked for once.
+    ///
     /// `alone`: there is one socket at most.
     #[inline]
     pub(super) fn first(&self, alone: bool) -> (Option<u32>, u32) {

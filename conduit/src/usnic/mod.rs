@@ -1,9 +1,10 @@
 //! Rails of datagrams: the stream to each peer over a reliable layer.
 //!
 //! The layer ([`argonet_nic::reliable`]) numbers datagrams, acknowledges them and sends again what
-//! was lost, so that bytes arrive in order and once. [`DatagramRails`] are the rails of a rank over one
-//! queue of an interface ([`DatagramQueue`]); there is one rail to a peer, and it is there from the
-//! first byte on. A thread acknowledges and sends again while the rank makes no call (`progress`).
+//! was lost, so that bytes arrive in order and once. [`DatagramRails`] are the rails of a rank over
+//! one queue of an interface ([`DatagramQueue`]); there is one rail to a peer, and it is there from
+//! the first byte on. A thread acknowledges and sends again while the rank makes no call
+//! (`progress`).
 
 mod progress;
 mod rail;

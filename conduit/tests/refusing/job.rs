@@ -155,7 +155,9 @@ impl Job {
         }
     }
 
-    /// Tries until there is room. `None`: it was refused, and that was reported.
+    /// Tries until there is room.
+    ///
+    /// `None`: it was refused, and that was reported.
     fn inject<T>(&mut self, mut call: impl FnMut(&mut Self) -> Result<T, SendError>) -> Option<T> {
         for _ in 0..ROUNDS {
             match call(self) {

@@ -291,6 +291,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Gives a team that has just been opened the slot that its members agree on, if there is one.
+    ///
     /// `offers` has the offers of all members of its parent, by process.
     pub(crate) fn seat_team(
         &self,
@@ -367,6 +368,7 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Enters the call, whose stage has begun, if there is room; says whether it is entered.
+    ///
     /// `unfinished` calls precede it.
     #[inline(always)]
     pub(super) fn enter_course(

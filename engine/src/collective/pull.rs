@@ -54,7 +54,9 @@ pub(super) struct Near {
 
 impl<C: Conduit> Engine<C> {
     /// Has the kernel copy long data of collective operations between the processes of this host,
-    /// wherever it permits that. `processes` gives the process of a rank.
+    /// wherever it permits that.
+    ///
+    /// `processes` gives the process of a rank.
     ///
     /// Returns false if `processes` was set before.
     pub fn copy_across(&self, processes: ProcessOf) -> bool {

@@ -31,7 +31,9 @@ use std::sync::Arc;
 const LOOKS: u32 = 33;
 
 impl<C: Conduit> Engine<C> {
-    /// Starts a call by lines; see `collective_start`. `Event::DONE` if it is complete.
+    /// Starts a call by lines; see `collective_start`.
+    ///
+    /// `Event::DONE` if it is complete.
     ///
     /// # Safety
     /// As `collective_start`.

@@ -120,8 +120,9 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Sends the request. `result` is an exposed address, as the caller of the operation has
-    /// promised it.
+    /// Sends the request.
+    ///
+    /// `result` is an exposed address, as the caller of the operation has promised it.
     fn atomic_send(
         &self,
         ctx: &ThreadCtx,

@@ -140,7 +140,9 @@ pub(super) fn hull(
 }
 
 impl Grid {
-    /// As it is given, but for dimensions of one element. `None` if there are no bytes.
+    /// As it is given, but for dimensions of one element.
+    ///
+    /// `None` if there are no bytes.
     pub(super) fn new(shape: &Strided<'_>) -> Option<Self> {
         if shape.element == 0 || shape.counts.contains(&0) {
             return None;

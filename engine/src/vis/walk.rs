@@ -114,8 +114,9 @@ pub(super) enum Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The address of the next byte, and how many lie together from there on; at least one. `None`
-    /// at the end.
+    /// The address of the next byte, and how many lie together from there on; at least one.
+    ///
+    /// `None` at the end.
     #[inline]
     pub(super) fn now(&mut self) -> Option<(usize, usize)> {
         match self {

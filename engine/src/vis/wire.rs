@@ -117,8 +117,9 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Reads a name of runs that have so many bytes, or have them from their place on. `None` if it
-    /// is none: peers are not believed.
+    /// Reads a name of runs that have so many bytes, or have them from their place on.
+    ///
+    /// `None` if it is none: peers are not believed.
     pub(super) fn read(naming: Naming, name: &SharedBytes<'_>, bytes: usize) -> Option<Self> {
         match naming {
             Naming::Addresses => Self::addresses(name, bytes),

@@ -1,4 +1,6 @@
-//! One target under libFuzzer. `ARGONET_FUZZ_TARGET` names it; `cargo xtask fuzz` runs all.
+//! One target under libFuzzer.
+//!
+//! `ARGONET_FUZZ_TARGET` names it; `cargo xtask fuzz` runs all.
 #![no_main]
 
 use argonet_fuzz_targets::{TARGETS, Target};

@@ -171,8 +171,9 @@ pub trait Portals {
     /// [`NicError::BadHandle`].
     fn counter_set(&self, counter: Counter, success: u64, failure: u64) -> Result<(), NicError>;
 
-    /// Allocates a portal, the wished one or any, enabled and with an empty list. `queue` gets an
-    /// event when flow control disables it.
+    /// Allocates a portal, the wished one or any, enabled and with an empty list.
+    ///
+    /// `queue` gets an event when flow control disables it.
     ///
     /// # Errors
     /// [`NicError::NoSpace`] when all are in use; [`NicError::InUse`] when the wished one is;
@@ -374,8 +375,9 @@ pub trait Portals {
     ) -> Result<(), NicError>;
 
     /// As [`atomic`](Self::atomic), and the target's previous elements arrive in `fetched`, from
-    /// `fetched_offset_bytes` on. `compare` is the element that compare-and-swap compares with, its
-    /// first bytes.
+    /// `fetched_offset_bytes` on.
+    ///
+    /// `compare` is the element that compare-and-swap compares with, its first bytes.
     ///
     /// Complete with `ReplyEnd` of `fetched`; `SendEnd` is reported for `source`.
     ///

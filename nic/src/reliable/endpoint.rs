@@ -72,8 +72,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of `rank`, for peers 0 to `peers`. `incarnation` is a number that cannot be
-    /// guessed and that no earlier endpoint of the rank had; not 0.
+    /// The endpoint of `rank`, for peers 0 to `peers`.
+    ///
+    /// `incarnation` is a number that cannot be guessed and that no earlier endpoint of the rank
+    /// had; not 0.
     ///
     /// # Errors
     /// [`ReliableError::Config`].
@@ -232,9 +234,11 @@ impl Endpoint {
         self.timers.arm(peer.0, &mut link.armed, at);
     }
 
-    /// A datagram has come. `accept` is asked whether the next record of this peer may be delivered
-    /// now; otherwise it is kept for [`take`](Self::take), like those that come before their turn.
-    /// `None` for a dropped datagram, which is counted.
+    /// A datagram has come.
+    ///
+    /// `accept` is asked whether the next record of this peer may be delivered now; otherwise it is
+    /// kept for [`take`](Self::take), like those that come before their turn. `None` for a dropped
+    /// datagram, which is counted.
     pub fn handle_recv(
         &mut self,
         now: Duration,

@@ -61,7 +61,9 @@ impl Receiver {
         self.owed = self.owed.saturating_add(1);
     }
 
-    /// A record has come. `accept`: whether the next may be delivered now.
+    /// A record has come.
+    ///
+    /// `accept`: whether the next may be delivered now.
     pub(super) fn came(
         &mut self,
         seq: Seq,

@@ -594,7 +594,12 @@ fn refused() -> Result<(), Failed> {
     m.nic.queue_free(queue)?;
     assert_eq!(m.nic.status(Register::Matched), 0);
     let again = Port::bind(mad.whereabouts().address);
-    assert!(matches!(again, Err(NicError::Os { .. })), "{again:?}");
+    let taken = again.as_ref().map_err(std::io::Error::kind);
+    assert_eq!(
+        taken.err(),
+        Some(std::io::ErrorKind::AddrInUse),
+        "{again:?}"
+    );
     let here = hosts::port().whereabouts();
     let there = hosts::port();
     for peers in [vec![], vec![here], vec![here, here]] {

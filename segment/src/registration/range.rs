@@ -30,7 +30,9 @@ pub struct PageRange {
 }
 
 impl PageRange {
-    /// The pages that `len` bytes at `address` lie in. `page_bytes` is a power of two.
+    /// The pages that `len` bytes at `address` lie in.
+    ///
+    /// `page_bytes` is a power of two.
     ///
     /// # Errors
     /// [`BadRange`].

@@ -60,7 +60,9 @@ impl Wheel {
         }
     }
 
-    /// Goes on to the next events and puts them into `events`. `false` if there are none.
+    /// Goes on to the next events and puts them into `events`.
+    ///
+    /// `false` if there are none.
     pub(super) fn next(&mut self, events: &mut Vec<Event>) -> bool {
         events.clear();
         if self.planned == 0 {

@@ -36,8 +36,9 @@ pub(crate) fn kept(file: &str) -> Vec<u64> {
         .collect()
 }
 
-/// Runs seeds on all processors. `run` gives the report of one that failed; `replay` is the option
-/// that replays it.
+/// Runs seeds on all processors.
+///
+/// `run` gives the report of one that failed; `replay` is the option that replays it.
 pub(crate) fn none_fails(seeds: &[u64], replay: &str, run: impl Fn(u64) -> Option<String> + Sync) {
     let next = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,6 @@
-//! Over the portals conduit. `ARGONET_PORTALS_SEEDS` is how many, `ARGONET_SIM_BASE` the first.
+//! Over the portals conduit.
+//!
+//! `ARGONET_PORTALS_SEEDS` is how many, `ARGONET_SIM_BASE` the first.
 
 use crate::many::{self, kept, none_fails};
 use argonet_sim::portals::{PortalsShape, run_portals_seed};

@@ -1,5 +1,6 @@
-//! On a cluster that fails in its own way. `ARGONET_SIM_SEEDS` is how many, `ARGONET_SIM_BASE` the
-//! first.
+//! On a cluster that fails in its own way.
+//!
+//! `ARGONET_SIM_SEEDS` is how many, `ARGONET_SIM_BASE` the first.
 
 use crate::many::{self, kept, none_fails};
 use argonet_sim::workload::run_seed;

@@ -11,8 +11,9 @@ const KEPT: &str = "gasnet_config.h";
 /// The part that has the digest of the table.
 const FIRST: &str = "argonet/numbers.h";
 
-/// All parts of `include/` that the table makes, with their texts. `old` reads one that has other
-/// lines too.
+/// All parts of `include/` that the table makes, with their texts.
+///
+/// `old` reads one that has other lines too.
 pub(super) fn parts(
     table: &str,
     old: impl Fn(&str) -> Result<String, String>,

@@ -73,8 +73,9 @@ impl Team {
         Self::new(Kind::Pair(remote), endpoint, prefix)
     }
 
-    /// A team in which `endpoint` is a member. `near` says whether loads and stores reach the
-    /// memory of a process.
+    /// A team in which `endpoint` is a member.
+    ///
+    /// `near` says whether loads and stores reach the memory of a process.
     pub(crate) fn made(
         endpoint: &'static Endpoint,
         made: Made,

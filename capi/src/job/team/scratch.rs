@@ -27,8 +27,9 @@ const RECOMMENDED: usize = 64;
 /// The least size, in bytes.
 const LEAST: usize = 1;
 
-/// The answer to a call that asks for a size, if it does. `joins` says whether its caller would be
-/// a member of a team.
+/// The answer to a call that asks for a size, if it does.
+///
+/// `joins` says whether its caller would be a member of a team.
 pub(super) fn size_asked_for(job: &Job, flags: u32, joins: bool, function: &str) -> Option<usize> {
     let asked = flags & SIZES;
     if asked == SIZES {

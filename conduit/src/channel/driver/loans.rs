@@ -29,7 +29,9 @@ pub(super) struct Loans {
 }
 
 impl Loans {
-    /// Both sides hold the share. `None` without flow control.
+    /// Both sides hold the share.
+    ///
+    /// `None` without flow control.
     pub(super) fn new(bank: &Bank) -> Option<Box<Self>> {
         let peer = credit::Peer::new(bank)?;
         Some(Box::new(Self {

@@ -64,8 +64,9 @@ impl<R: Rails> Core<R> {
         }
     }
 
-    /// Adds a request for which there may be room. `stays`: the operation to complete locally when
-    /// the payload is not read any more.
+    /// Adds a request for which there may be room.
+    ///
+    /// `stays`: the operation to complete locally when the payload is not read any more.
     #[inline]
     pub(super) fn request(
         &self,

@@ -257,7 +257,9 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         }
     }
 
-    /// Runs a handler. `bytes` are those of the frame, without the payload of a long.
+    /// Runs a handler.
+    ///
+    /// `bytes` are those of the frame, without the payload of a long.
     #[inline]
     pub(super) fn deliver(&mut self, frame: &Frame, bytes: &mut [u8]) -> Result<(), RecordError> {
         let Some((class, category)) = frame.kind.message() else {

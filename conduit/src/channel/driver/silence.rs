@@ -33,8 +33,10 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// One look. `waits`: this rank waits for something of the peer. `limit_ns`: for how long its
-    /// host may say nothing.
+    /// One look.
+    ///
+    /// `waits`: this rank waits for something of the peer. `limit_ns`: for how long its host may
+    /// say nothing.
     pub(super) fn look(
         &mut self,
         now_ns: u64,

@@ -14,6 +14,7 @@ const BETTER: f64 = 1.05;
 
 /// A rail gets no further part while the system holds as many bytes as it moves in this time: a
 /// rank that does not get its core for a moment must not leave the network without work.
+///
 /// `AHEAD_BYTES` has the least and the most bytes.
 const AHEAD_NS: f64 = 8e6;
 const AHEAD_BYTES: core::ops::RangeInclusive<u64> = 256 << 10..=4 << 20;

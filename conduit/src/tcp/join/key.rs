@@ -96,8 +96,9 @@ impl JobKey {
         filled.map(|()| key).map_err(KeyError::Random)
     }
 
-    /// Reads a key from a pipe, up to its end; blocks until the writer has closed it. `from` names
-    /// the pipe in errors.
+    /// Reads a key from a pipe, up to its end; blocks until the writer has closed it.
+    ///
+    /// `from` names the pipe in errors.
     ///
     /// # Errors
     /// [`KeyError::Read`], [`KeyError::Length`].

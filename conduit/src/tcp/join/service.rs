@@ -138,8 +138,10 @@ impl JoinService {
     }
 
     /// Takes a connection made since; to be called until there is none, with no lock held that
-    /// `fence` takes. `fence` ends the use of the old connection of this number, as
-    /// [`JoinUser::fence`] says: no thread may take anything from it afterwards.
+    /// `fence` takes.
+    ///
+    /// `fence` ends the use of the old connection of this number, as [`JoinUser::fence`] says: no
+    /// thread may take anything from it afterwards.
     ///
     /// Yields the last sequence number that was.
     ///

@@ -43,8 +43,9 @@ pub struct Traffic {
 }
 
 impl Networked {
-    /// The interface of the rank that `software` is of. `peers` are the ports of all ranks, by
-    /// rank; ranks of the host are never reached by theirs.
+    /// The interface of the rank that `software` is of.
+    ///
+    /// `peers` are the ports of all ranks, by rank; ranks of the host are never reached by theirs.
     ///
     /// All ranks have tables of the same sizes.
     ///

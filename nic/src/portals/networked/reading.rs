@@ -67,8 +67,9 @@ impl Reading {
         self.sleeps.load(Ordering::Relaxed) % 2 == 1
     }
 
-    /// The next step of the thread; it has the lock of the interface. `seen` is the sleep that it
-    /// saw last: one that it sees twice is a long one.
+    /// The next step of the thread; it has the lock of the interface.
+    ///
+    /// `seen` is the sleep that it saw last: one that it sees twice is a long one.
     pub(super) fn leave(&self, now: Duration, seen: &mut u64) -> Leave {
         let sleeps = self.sleeps.load(Ordering::Relaxed);
         let asleep = sleeps % 2 == 1;

@@ -1,7 +1,7 @@
 //! Behavior that only internal state shows.
 
 use super::{HostNames, Networked, NetworkedConfig};
-use crate::datagram::{Port, WireFaults};
+use crate::datagram::{Port, Whereabouts, WireFaults};
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
 use crate::portals::{
     Ack, Descriptor, DescriptorHandle, Entry, EventKind, Matching, Outcome, Part, PortalIndex,
@@ -29,12 +29,7 @@ fn until(mut is_so: impl FnMut() -> bool) {
 }
 
 /// The interface of a rank that is alone on its host.
-fn host(
-    rank: u32,
-    port: Port,
-    peers: &[super::Whereabouts],
-    config: &NetworkedConfig,
-) -> Networked {
+fn host(rank: u32, port: Port, peers: &[Whereabouts], config: &NetworkedConfig) -> Networked {
     let file = memfd_create("interfaces", MemfdFlags::CLOEXEC).unwrap();
     let sizes = SoftwareConfig {
         first: JobRank(rank),

@@ -146,9 +146,10 @@ impl Portals for Portals4 {
         self.enable_portal(portal, enabled)
     }
 
-    /// Nothing: `PtlNIFini` ends it all. `PtlPTDisable` waits for operations under way, in the
-    /// reference implementation for ever where a message comes meanwhile, which it takes off its
-    /// count without having counted it.
+    /// Nothing: `PtlNIFini` ends it all.
+    ///
+    /// `PtlPTDisable` waits for operations under way, in the reference implementation for ever
+    /// where a message comes meanwhile, which it takes off its count without having counted it.
     fn retire(&self) {}
 
     unsafe fn attach(

@@ -190,7 +190,9 @@ impl Portals4 {
         Ok(())
     }
 
-    /// Takes an event from the library. `false`: it has none.
+    /// Takes an event from the library.
+    ///
+    /// `false`: it has none.
     fn advance(&self, record: &Record, ready: &mut VecDeque<Report>) -> Result<bool, NicError> {
         let retired = record.retired.lock().len();
         let mut raw = abi::RawEvent::UNSET;

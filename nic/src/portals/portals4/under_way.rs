@@ -120,8 +120,9 @@ impl UnderWay {
         numbers.into_iter().for_each(|number| self.end(number));
     }
 
-    /// Translates an event at the initiator. `SendEnd` comes before `Ack` also where the library
-    /// has them the other way round.
+    /// Translates an event at the initiator.
+    ///
+    /// `SendEnd` comes before `Ack` also where the library has them the other way round.
     ///
     /// Events of forgotten operations are passed over.
     pub(super) fn event(&mut self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {

@@ -12,7 +12,9 @@ use crate::portals::{EntryHandle, Event, EventKind, Outcome};
 
 impl Section<'_> {
     /// Executes `message`, if it is a usual one and the first entry of its portal takes it and goes
-    /// on in its list. `None`: nothing was done.
+    /// on in its list.
+    ///
+    /// `None`: nothing was done.
     ///
     /// # Safety
     /// The action's memory is valid for the message's length, as [`Message::carry`] wants it.

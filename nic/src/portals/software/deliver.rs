@@ -251,6 +251,7 @@ impl Section<'_> {
     }
 
     /// Reports an operation's end, and the entry's, if it has left its list and nothing is pending.
+    ///
     /// `promised`: room was kept for the first, as it always is for the second.
     pub(super) fn end_operation(&mut self, index: u32, event: Event, promised: bool) {
         let at = self.shared.region.layout.entry(self.place, index);

@@ -19,8 +19,9 @@ use core::sync::atomic::Ordering;
 const REACH: u32 = 16;
 
 impl Shared {
-    /// Carries a message to its entry if the first that matches is plain. `None`: nothing was done,
-    /// and the ordinary way will find out.
+    /// Carries a message to its entry if the first that matches is plain.
+    ///
+    /// `None`: nothing was done, and the ordinary way will find out.
     ///
     /// # Safety
     /// The action's memory is valid for the message's length, as [`Message::carry`] wants it.

@@ -32,8 +32,9 @@ pub(in crate::portals) struct Opened {
 unsafe impl Send for Opened {}
 
 impl Software {
-    /// The message of a request; `None` for a portal that this rank has no place for. `data` is the
-    /// memory that it brings or takes, `fetched` the place of the old elements.
+    /// The message of a request; `None` for a portal that this rank has no place for.
+    ///
+    /// `data` is the memory that it brings or takes, `fetched` the place of the old elements.
     fn message(
         &self,
         request: &Request,

@@ -21,7 +21,9 @@ fn path(directory: &Path, case: &Case) -> PathBuf {
     directory.join(name.replace(", ", "-").replace(' ', "_"))
 }
 
-/// The outcome of a case that has run before. `None` if there is none, or nothing that can be read.
+/// The outcome of a case that has run before.
+///
+/// `None` if there is none, or nothing that can be read.
 pub(crate) fn load(directory: &Path, case: &Case) -> Option<Outcome> {
     let text = fs::read_to_string(path(directory, case)).ok()?;
     let (row, epochs) = text.split_once('\n')?;

@@ -1,5 +1,7 @@
 //! Jobs over a wire that is clean, and over one with all faults at once, with buffers of the usual
-//! sizes and of the smallest. `ARGONET_SIM_SEEDS` is how many seeds each is run with.
+//! sizes and of the smallest.
+//!
+//! `ARGONET_SIM_SEEDS` is how many seeds each is run with.
 
 use argonet_sim::{FaultPlan, JobConfig, Outcome, Quality, SimConfig, Sizes, StartError};
 

@@ -151,7 +151,9 @@ impl SendStream {
             || self.extents.waiting() > 0
     }
 
-    /// Adds a frame. `is_short`: the peer should acknowledge it soon, as room is short.
+    /// Adds a frame.
+    ///
+    /// `is_short`: the peer should acknowledge it soon, as room is short.
     ///
     /// Returns where the frame begins; it ends at [`head`](Self::head).
     #[inline(always)]

@@ -81,7 +81,9 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// An empty gate. `job` has the addresses of the job's hosts.
+    /// An empty gate.
+    ///
+    /// `job` has the addresses of the job's hosts.
     #[must_use]
     pub fn new(limits: GateLimits, job: impl IntoIterator<Item = IpAddr>) -> Self {
         let empty = Seat {

@@ -104,7 +104,9 @@ impl fmt::Debug for Handshake {
 }
 
 impl Handshake {
-    /// The end that connects: `me` to the rank `peer`. `nonce` is random and never used again.
+    /// The end that connects: `me` to the rank `peer`.
+    ///
+    /// `nonce` is random and never used again.
     #[must_use]
     pub fn connect(key: &JobKey, me: Hello, peer: JobRank, nonce: [u8; NONCE_BYTES]) -> Self {
         let mut this = Self::new(key, nonce, Role::Connector { me, peer }, Step::Challenge);
@@ -126,7 +128,9 @@ impl Handshake {
         this
     }
 
-    /// The end that accepts, rank `me` of a job of `ranks`. `nonce` is random and never used again.
+    /// The end that accepts, rank `me` of a job of `ranks`.
+    ///
+    /// `nonce` is random and never used again.
     #[must_use]
     pub fn accept(key: &JobKey, me: JobRank, ranks: u32, nonce: [u8; NONCE_BYTES]) -> Self {
         Self::new(key, nonce, Role::Acceptor { me, ranks }, Step::Open)
@@ -195,7 +199,9 @@ impl Handshake {
     }
 
     /// The acceptor takes the connection, after [`Progress::Peer`], under the incarnation that the
-    /// peer has said. `received` is reported to the peer.
+    /// peer has said.
+    ///
+    /// `received` is reported to the peer.
     ///
     /// # Panics
     /// If it does not stand at [`Progress::Peer`].

@@ -64,6 +64,7 @@ pub enum InterfaceError {
 }
 
 /// Chooses among the interfaces of `host`, each of whose addresses is an entry of `existing`.
+///
 /// `one_host` says that the job has no other.
 ///
 /// # Errors

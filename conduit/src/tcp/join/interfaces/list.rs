@@ -14,7 +14,9 @@ use std::path::Path;
 const OF_CONTAINERS: [&str; 7] = ["docker", "br-", "virbr", "lxcbr", "lxdbr", "podman", "cni"];
 
 /// Lists the addresses of this host, those of IPv4 and IPv6 that other hosts can use, in the
-/// system's order. `host` is its name, for errors.
+/// system's order.
+///
+/// `host` is its name, for errors.
 ///
 /// # Errors
 /// [`InterfaceError::List`].

@@ -1,5 +1,6 @@
-//! Tests of the software interface, with several of them in one process. `tests/killed.rs` has the
-//! tests with processes that die.
+//! Tests of the software interface, with several of them in one process.
+//!
+//! `tests/killed.rs` has the tests with processes that die.
 
 macro_rules! refuses {
     ($call:expr, $error:pat) => {{
