@@ -49,10 +49,11 @@ impl UsnicRig {
     }
 
     fn sizes(buffers: Buffers) -> ChannelSizes {
-        match buffers {
+        let sizes = match buffers {
             Buffers::Default => ChannelSizes::default(),
             Buffers::Minimum => ChannelSizes::smallest(),
-        }
+        };
+        ChannelSizes { rails: 1, ..sizes }
     }
 
     fn link(&self) -> ReliableConfig {
