@@ -20,7 +20,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
 /// Set where the whole workspace has been built, with these programs.
 ///
 /// Cargo would build one by itself with fewer features of its dependencies, and so those once more.
-const BUILT: &str = "ARGONET_TESTS_BUILT";
+const BUILT: &str = "ARGONET_TEST_BUILT";
 
 /// Has cargo build a program with the profile of this test, for the same target and into the same
 /// directory.

@@ -95,7 +95,7 @@ fn test<'a>(names: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 /// Says to tests that programs of other packages lie where cargo puts them.
-const BUILT: &str = "ARGONET_TESTS_BUILT";
+const BUILT: &str = "ARGONET_TEST_BUILT";
 
 /// Builds the programs that tests start, with the features that the tests have.
 fn programs(run: &mut Run) -> bool {
