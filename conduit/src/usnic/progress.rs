@@ -76,9 +76,7 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
         }
         // Timers may have ended links, and acknowledgements may have made room.
         if shared.sleepers.load(Ordering::SeqCst) > 0 {
-            let turn = shared.turn();
-            let wakes = turn.has_room() || turn.has_news() || turn.ready_count() > 0;
-            drop(turn);
+            let wakes = shared.turn().has_work();
             if wakes {
                 wake_sleepers(shared);
             }

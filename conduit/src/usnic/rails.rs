@@ -86,6 +86,9 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn ready(&self, found: &mut Ready) {
         self.shared.attend();
+        if !self.shared.is_pending() {
+            return;
+        }
         let mut turn = self.shared.turn();
         for _ in 0..turn.ready_count() {
             let Some(peer) = turn.next_ready() else { break };
@@ -102,12 +105,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn has_ready(&self) -> bool {
         self.shared.attend();
-        let mut turn = self.shared.turn();
-        let next = turn.next_ready();
-        if let Some(peer) = next {
-            turn.list_again(peer);
-        }
-        next.is_some() || turn.has_news()
+        self.shared.is_pending() && self.shared.turn().has_ready()
     }
 
     fn wait_for_room(&self, id: RailId, _rail: &DatagramRail<Q>, waits: bool) {
@@ -137,11 +135,9 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
     /// Sleeps, once the thread knows that it must wake this one.
     fn sleep_counted(&self, timeout: Option<Duration>) {
-        let turn = self.shared.turn();
-        if turn.has_room() || turn.has_news() || turn.ready_count() > 0 {
+        if self.shared.turn().has_work() {
             return;
         }
-        drop(turn);
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),

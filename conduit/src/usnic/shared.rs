@@ -6,7 +6,7 @@ use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
 use argonet_nic::reliable::Endpoint;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{EventfdFlags, eventfd};
@@ -66,6 +66,10 @@ pub(super) struct Shared<Q: DatagramQueue> {
     pub(super) polled_ns: AtomicU64,
     /// Threads of the rank that sleep at the queue, or are about to.
     pub(super) sleepers: AtomicU32,
+    /// Whether `State::ready` or `State::news` may have something. Written under the lock of
+    /// `state`; a look without it that misses a store finds it the next time, as the waker rings
+    /// after it.
+    pending: AtomicBool,
     /// Wakes those.
     wakeup: OwnedFd,
     /// Wakes the thread.
@@ -131,10 +135,16 @@ impl<Q: DatagramQueue> Shared<Q> {
             begun: Instant::now(),
             polled_ns: AtomicU64::new(0),
             sleepers: AtomicU32::new(0),
+            pending: AtomicBool::new(false),
             wakeup: event()?,
             bell: event()?,
             thread_looks_ns: AtomicU64::new(0),
         })
+    }
+
+    /// Whether a rail may have something, or there may be news.
+    pub(super) fn is_pending(&self) -> bool {
+        self.pending.load(Ordering::Acquire)
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -159,7 +169,7 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
     }
 
-    /// Takes what has come, and does what time demands; whether anything had come.
+    /// Takes what has come; whether anything had.
     pub(super) fn attend(&self) -> bool {
         // Another thread that has the inbox does the same.
         let Some(mut inbox) = self.inbox.try_lock() else {
@@ -167,10 +177,14 @@ impl<Q: DatagramQueue> Shared<Q> {
         };
         let mut any = false;
         for _ in 0..MOST_BATCHES {
-            let mut turn = self.turn();
-            let take = &mut |datagram: &[u8]| turn.arrive(datagram);
+            // Most looks find nothing. The thread sees to what time demands.
+            let mut turn = None;
+            let take =
+                &mut |datagram: &[u8]| turn.get_or_insert_with(|| self.turn()).arrive(datagram);
             let batch = self.queue.receive(&mut inbox, take);
-            turn.end();
+            if let Some(turn) = turn {
+                turn.end();
+            }
             any |= batch.any;
             if !batch.full {
                 break;
@@ -204,8 +218,10 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     /// The peer, which is made when it is first used.
     fn peer(&mut self, peer: JobRank) -> &mut Peer {
         let State { peers, news, .. } = &mut *self.state;
+        let pending = &self.shared.pending;
         peers[peer.index()].get_or_insert_with(|| {
             news.push_back((peer, News::Rail));
+            pending.store(true, Ordering::Release);
             Box::default()
         })
     }
@@ -250,6 +266,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
             && !core::mem::replace(&mut used.is_listed, true)
         {
             self.state.ready.push_back(peer.0);
+            self.shared.pending.store(true, Ordering::Release);
         }
     }
 
@@ -283,9 +300,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
             let peer = lost.peer;
             let used = self.peer(peer);
             used.is_shut = true;
-            self.state
-                .news
-                .push_back((peer, News::Lost(lost.to_string())));
+            self.lose(peer, lost.to_string());
             self.list(peer);
         }
     }
@@ -308,11 +323,14 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         }
         // One that was lost or has left has none any more.
         if let Some(lost) = self.state.endpoint.lost(peer) {
-            self.state
-                .news
-                .push_back((peer, News::Lost(lost.to_string())));
+            self.lose(peer, lost.to_string());
         }
         self.peer(peer);
+    }
+
+    fn lose(&mut self, peer: JobRank, why: String) {
+        self.state.news.push_back((peer, News::Lost(why)));
+        self.shared.pending.store(true, Ordering::Release);
     }
 
     pub(super) fn has_news(&self) -> bool {
@@ -346,7 +364,11 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     /// The next peer whose rail has something, if there are more than `passed` of these.
     pub(super) fn next_ready(&mut self) -> Option<JobRank> {
         loop {
-            let peer = JobRank(self.state.ready.pop_front()?);
+            let Some(peer) = self.state.ready.pop_front().map(JobRank) else {
+                let has_news = !self.state.news.is_empty();
+                self.shared.pending.store(has_news, Ordering::Release);
+                return None;
+            };
             if let Some(used) = self.used(peer) {
                 used.is_listed = false;
             }
@@ -361,6 +383,20 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         self.list(peer);
     }
 
+    /// Whether a rail has something, or there are news.
+    pub(super) fn has_ready(&mut self) -> bool {
+        let next = self.next_ready();
+        if let Some(peer) = next {
+            self.list_again(peer);
+        }
+        next.is_some() || self.has_news()
+    }
+
+    /// The same, or whether a rail takes more that the channel waits for.
+    pub(super) fn has_work(&mut self) -> bool {
+        self.has_ready() || self.has_room()
+    }
+
     pub(super) fn ready_count(&self) -> usize {
         self.state.ready.len()
     }
@@ -372,7 +408,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     }
 
     /// Whether a rail takes more that the channel waits for.
-    pub(super) fn has_room(&self) -> bool {
+    fn has_room(&self) -> bool {
         let waits = |(rank, peer): (u32, &Option<Box<Peer>>)| {
             peer.as_deref().is_some_and(|peer| peer.wants_room)
                 && (self.state.endpoint.room(JobRank(rank)))

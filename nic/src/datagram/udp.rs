@@ -51,6 +51,9 @@ impl AsFd for Udp {
 pub struct Inbox {
     buffers: Box<[u8]>,
     meta: [RecvMeta; BATCH_SIZE],
+    /// Buffers that the next call offers: one, as most calls find nothing and each buffer costs
+    /// time; all, while buffers do not suffice.
+    next: usize,
 }
 
 impl DatagramQueue for Udp {
@@ -60,6 +63,7 @@ impl DatagramQueue for Udp {
         Inbox {
             buffers: vec![0; BUFFER_BYTES * BATCH_SIZE].into_boxed_slice(),
             meta: [RecvMeta::default(); BATCH_SIZE],
+            next: 1,
         }
     }
 
@@ -96,23 +100,35 @@ impl DatagramQueue for Udp {
     }
 
     fn receive(&self, inbox: &mut Inbox, take: &mut dyn FnMut(&[u8])) -> Batch {
-        let mut chunks = inbox.buffers.chunks_mut(BUFFER_BYTES);
-        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
-            core::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
-        let received = self
-            .state
-            .recv((&self.socket).into(), &mut slices, &mut inbox.meta);
+        let Inbox {
+            buffers,
+            meta,
+            next,
+        } = inbox;
+        let most = *next;
+        let mut chunks = buffers.chunks_mut(BUFFER_BYTES);
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = core::array::from_fn(|place| {
+            let chunk = if place < most { chunks.next() } else { None };
+            IoSliceMut::new(chunk.unwrap_or_default())
+        });
+        let received = self.state.recv(
+            (&self.socket).into(),
+            &mut slices[..most],
+            &mut meta[..most],
+        );
         let count = received.unwrap_or(0);
-        for (meta, buffer) in inbox.meta.iter().zip(&slices).take(count) {
+        for (meta, buffer) in meta.iter().zip(&slices).take(count) {
             let bytes = buffer.get(..meta.len).unwrap_or_default();
             if bytes.is_empty() {
                 take(bytes);
             }
             bytes.chunks(meta.stride.max(1)).for_each(&mut *take);
         }
+        let full = count == most;
+        *next = if full { BATCH_SIZE } else { 1 };
         Batch {
             any: count > 0,
-            full: count == BATCH_SIZE,
+            full,
         }
     }
 
