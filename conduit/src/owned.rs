@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "used again")]
+    #[should_panic(expected = "locks a value twice")]
     fn the_only_thread_does_not_wait_for_itself() {
         let value = Owned::new(ThreadMode::Seq, ());
         let _using = value.lock();

@@ -30,23 +30,23 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 /// nothing to say.
 ///
 /// From an empty target directory on two processors.
-pub(crate) const BUILD: Budget = minutes("build", 11, 0);
+pub(crate) const BUILD: Budget = minutes("build", 12, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
 /// fast paths, which need valgrind.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
-pub(crate) const UNIT: Budget = minutes("unit", 7, 1);
+pub(crate) const UNIT: Budget = minutes("unit", 6, 1);
 /// The conduit conformance suite over every conduit.
-pub(crate) const CONFORMANCE: Budget = minutes("conformance", 6, 0);
+pub(crate) const CONFORMANCE: Budget = minutes("conformance", 7, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = minutes("jobs", 9, 0);
+pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
 /// Jobs whose ranks reach each other over networks.
-pub(crate) const NETWORKS: Budget = minutes("networks", 3, 0);
+pub(crate) const NETWORKS: Budget = minutes("networks", 2, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = minutes("c", 9, 0);
+pub(crate) const C: Budget = minutes("c", 10, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 2, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.

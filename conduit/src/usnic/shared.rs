@@ -66,9 +66,10 @@ pub(super) struct Shared<Q: DatagramQueue> {
     pub(super) polled_ns: AtomicU64,
     /// Threads of the rank that sleep at the queue, or are about to.
     pub(super) sleepers: AtomicU32,
-    /// Whether `State::ready` or `State::news` may have something. Written under the lock of
-    /// `state`; a look without it that misses a store finds it the next time, as the waker rings
-    /// after it.
+    /// Whether `State::ready` or `State::news` may have something.
+    ///
+    /// Written under the lock of `state`; a look without it that misses a store finds it the next
+    /// time, as the waker rings after it.
     pending: AtomicBool,
     /// Wakes those.
     wakeup: OwnedFd,

@@ -142,8 +142,9 @@ fn bytes_arrive_in_order_and_once_over_a_bad_wire() {
     let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
     let sent = pattern(600_000);
     std::thread::scope(|scope| {
-        scope.spawn(|| write_all(&to_b, &sent));
+        let writer = scope.spawn(|| write_all(&to_b, &sent));
         assert!(read_all(&to_a, sent.len()) == sent);
+        writer.join().unwrap();
     });
 }
 
@@ -224,7 +225,7 @@ fn arrivals_and_wakeups_end_a_sleep() {
         b.forget_wakeups();
         let begun = Instant::now();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            let waker = scope.spawn(|| {
                 until(|| b.shared.sleepers.load(core::sync::atomic::Ordering::SeqCst) > 0);
                 wake();
             });
@@ -234,6 +235,7 @@ fn arrivals_and_wakeups_end_a_sleep() {
                     break;
                 }
             }
+            waker.join().unwrap();
         });
         assert!(begun.elapsed() < LIMIT, "nothing has ended the sleep");
     };

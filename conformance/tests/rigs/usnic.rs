@@ -20,17 +20,16 @@ pub(crate) struct UsnicRig(ThreadMode, Option<u64>);
 
 type Wire = Faulty<Udp>;
 
-/// Seeds of faulty wires unless `CONFORMANCE_SEEDS` says how many.
-const SEEDS: u64 = 2;
-
 impl UsnicRig {
-    /// Each thread mode over a good wire; SEQ over bad ones.
+    /// SEQ and PAR over a good wire, SEQ over a bad one; where `CONFORMANCE_SEEDS` says how many
+    /// seeds of bad wires, each thread mode and so many of these.
     pub(crate) fn all() -> Vec<Self> {
-        let modes = [ThreadMode::Seq, ThreadMode::Parsync, ThreadMode::Par];
         let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
-        let seeds = seeds.and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
-        let mut all: Vec<Self> = modes.map(|mode| Self(mode, None)).into();
-        all.extend((1..=seeds).map(|seed| Self(ThreadMode::Seq, Some(seed))));
+        let seeds = seeds.and_then(|seeds| seeds.parse().ok());
+        let mut modes = vec![ThreadMode::Seq, ThreadMode::Par];
+        modes.extend(seeds.map(|_| ThreadMode::Parsync));
+        let mut all: Vec<Self> = modes.into_iter().map(|mode| Self(mode, None)).collect();
+        all.extend((1..=seeds.unwrap_or(1)).map(|seed: u64| Self(ThreadMode::Seq, Some(seed))));
         all
     }
 

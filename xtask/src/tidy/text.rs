@@ -144,7 +144,11 @@ mod tests {
             0
         );
         assert_eq!(complaints("docs/a.md", &format!("```\n{word}\n```\n")), 0);
-        assert_eq!(complaints("src/a.rs", &format!("let {word} = 1;\n")), 0);
+        for code in ["let {} = 1;", "let x_{} = 1;", "f(\"It is {}.\");"] {
+            let code = code.replace("{}", word);
+            assert_eq!(complaints("src/a.rs", &code), 1, "{code}");
+        }
+        assert_eq!(complaints("src/a.rs", &format!("let a{word} = 1;\n")), 0);
         assert_eq!(complaints("CHANGELOG.md", word), 0);
     }
 
