@@ -199,9 +199,11 @@ impl Open {
 
 /// How long gathered messages wait for a rank that makes no call: where the progress thread takes
 /// the processor of a rank, and where there is a processor to spare.
-const GATHER_TIMES: [Duration; 2] = [Duration::from_micros(500), Duration::from_micros(50)];
+pub(crate) const GATHER_TIMES: [Duration; 2] =
+    [Duration::from_micros(500), Duration::from_micros(50)];
 
-fn sizes(settings: &Settings) -> ChannelSizes {
+/// Sizes of a channel as the settings of tcp have them.
+pub(crate) fn sizes(settings: &Settings) -> ChannelSizes {
     ChannelSizes {
         rails: settings.get(&TCP_CONNECTIONS) as u16,
         eager_bytes: settings.get(&TCP_EAGER_SIZE).0 as usize,

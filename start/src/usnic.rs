@@ -3,10 +3,10 @@
 
 use crate::datagrams::{link, publish, whereabouts};
 use crate::error::{Result, StartError};
-use crate::network::{Connecting, statistics};
+use crate::network::{Connecting, GATHER_TIMES, sizes, statistics};
 use argonet_base::Rank;
 use argonet_boot::{Bootstrap, LocalJob};
-use argonet_conduit::channel::{Channel, ChannelConfig, ChannelCredits, ChannelSizes};
+use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig, NAME};
 use argonet_nic::datagram::{Port, Udp};
@@ -18,6 +18,10 @@ use std::sync::Arc;
 
 /// How long a rank that ends goes on at most until all that it sent has arrived.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
+
+/// Longest datagram between hosts: it passes wherever IPv6 does, whose frames have 1,280 bytes, of
+/// which headers take 48. The path is not probed.
+const DATAGRAM_BYTES: usize = 1232;
 
 /// A socket that this rank has bound and published.
 pub(crate) struct Open {
@@ -45,8 +49,7 @@ impl Open {
             port: publish(boot, settings).map_err(failed(boot))?,
             sizes: ChannelSizes {
                 rails: 1,
-                credits: ChannelCredits::from_settings(settings),
-                ..ChannelSizes::default()
+                ..sizes(settings)
             },
             statistics: statistics(settings, boot.rank()),
         })
@@ -62,11 +65,15 @@ impl Open {
         let boot = with.boot;
         let peers = whereabouts(boot)?;
         let addresses = peers.iter().map(|peer| peer.address).collect();
+        let mut link = link(boot);
+        if boot.host_ranks().len() != boot.size() as usize {
+            link.datagram_bytes = DATAGRAM_BYTES;
+        }
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
             queue: Udp::new(self.port.into_socket(), addresses)?,
             incarnations: peers.iter().map(|peer| peer.incarnation).collect(),
-            link: link(boot),
+            link,
             seal: Some(Seal::from_secret(boot.job_key().bytes())),
             exit_grace: EXIT_GRACE,
         })?;
@@ -74,7 +81,10 @@ impl Open {
             rank: boot.rank(),
             ranks: boot.size(),
             mode: with.mode,
-            sizes: self.sizes,
+            sizes: ChannelSizes {
+                gather_time: GATHER_TIMES[usize::from(with.processor_to_spare)],
+                ..self.sizes
+            },
             directory: Arc::clone(with.directory),
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),

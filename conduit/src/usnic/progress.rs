@@ -69,17 +69,14 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
             (false, true) => (false, lease),
             (false, false) => (true, now + IDLE),
         };
-        let until = shared.turn().sleep_until(limit);
-        sleep(shared, reads, until.saturating_sub(now));
-        if reads && shared.attend() {
+        let (until, has_work) = shared.turn().sleep_until(limit);
+        if has_work {
+            // Timers may have ended links, and acknowledgements may have made room.
             wake_sleepers(shared);
         }
-        // Timers may have ended links, and acknowledgements may have made room.
-        if shared.sleepers.load(Ordering::SeqCst) > 0 {
-            let wakes = shared.turn().has_work();
-            if wakes {
-                wake_sleepers(shared);
-            }
+        sleep(shared, reads, until.saturating_sub(shared.now()));
+        if reads {
+            shared.attend();
         }
     }
 }
@@ -94,15 +91,15 @@ fn wake_sleepers<Q: DatagramQueue>(shared: &Shared<Q>) {
 fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
     let end = shared.now() + grace;
     let mut turn = shared.turn();
-    turn.leave();
+    turn.flush();
     turn.end();
     loop {
         let turn = shared.turn();
         let is_drained = turn.is_drained();
-        let until = turn.sleep_until(end);
+        let (until, _) = turn.sleep_until(end);
         let now = shared.now();
         if is_drained || now >= end {
-            return;
+            return shared.turn().leave();
         }
         sleep(shared, true, until.saturating_sub(now));
         shared.attend();

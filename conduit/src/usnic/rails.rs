@@ -51,7 +51,9 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn want(&self, id: RailId) {
         if id.number == 0 {
-            self.shared.turn().want(id.peer);
+            let mut turn = self.shared.turn();
+            turn.want(id.peer);
+            turn.end();
         }
     }
 
@@ -60,14 +62,18 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 
     fn open(&self, id: RailId, _rail: &DatagramRail<Q>) -> io::Result<()> {
-        self.shared.turn().set_open(id.peer, true);
+        let mut turn = self.shared.turn();
+        turn.set_open(id.peer, true);
+        turn.end();
         // A thread that sleeps already did not know of what was unread.
         self.wake();
         Ok(())
     }
 
     fn close(&self, id: RailId, rail: &DatagramRail<Q>) {
-        self.shared.turn().set_open(id.peer, false);
+        let mut turn = self.shared.turn();
+        turn.set_open(id.peer, false);
+        turn.end();
         crate::channel::rail::Rail::shut(rail);
     }
 
@@ -101,6 +107,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
         if turn.has_news() {
             found.add_made();
         }
+        turn.settle();
     }
 
     fn has_ready(&self) -> bool {

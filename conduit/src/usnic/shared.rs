@@ -19,6 +19,9 @@ use std::time::Instant;
 /// Bytes of a peer that wait to be read, from which on the layer keeps what comes.
 const MOST_UNREAD: usize = 256 << 10;
 
+/// How often a rank that ends says so.
+const ANNOUNCEMENTS: u32 = 3;
+
 /// Batches that are taken from the queue at once.
 const MOST_BATCHES: u32 = 16;
 
@@ -35,6 +38,8 @@ struct Peer {
     wants_room: bool,
     /// Nothing more is read: it was lost, or the rail was shut.
     is_shut: bool,
+    /// The channel knows that there is no rail any more, or learns it in time.
+    is_given_up: bool,
 }
 
 /// What the channel learns of a peer.
@@ -51,6 +56,22 @@ struct State {
     news: VecDeque<(JobRank, News)>,
     /// Peers whose rail may have something to read, in turn.
     ready: VecDeque<u32>,
+    /// Peers that have left and to which the channel wants a rail: when it learns that there is
+    /// none. A job that ends has ended by then.
+    gone: VecDeque<(Duration, JobRank)>,
+    /// How long that takes.
+    give_up_after: Duration,
+}
+
+impl State {
+    /// When there is something to do.
+    fn due(&self) -> Option<Duration> {
+        let gone = self.gone.front().map(|(at, _)| *at);
+        [self.endpoint.poll_timeout(), gone]
+            .into_iter()
+            .flatten()
+            .min()
+    }
 }
 
 pub(super) struct Shared<Q: DatagramQueue> {
@@ -127,6 +148,8 @@ impl<Q: DatagramQueue> Shared<Q> {
             peers: (0..ranks).map(|_| None).collect(),
             news: VecDeque::new(),
             ready: VecDeque::new(),
+            gone: VecDeque::new(),
+            give_up_after: link.give_up_after,
         };
         Ok(Self {
             rank,
@@ -190,6 +213,10 @@ impl<Q: DatagramQueue> Shared<Q> {
             if !batch.full {
                 break;
             }
+        }
+        // Another thread sleeps for what this one has taken.
+        if any && self.sleepers.load(Ordering::SeqCst) > 0 {
+            ring(&self.wakeup);
         }
         any
     }
@@ -275,7 +302,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     pub(super) fn end(mut self) {
         self.handle_timeout();
         self.transmit();
-        if let Some(due) = self.state.endpoint.poll_timeout() {
+        if let Some(due) = self.state.due() {
             let looks = self.shared.thread_looks_ns.load(Ordering::Relaxed);
             if nanoseconds(due) < looks {
                 self.shared.thread_looks_ns.store(0, Ordering::Relaxed);
@@ -292,9 +319,19 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
 
     /// Does what time demands.
     pub(super) fn handle_timeout(&mut self) {
-        let is_due = self.state.endpoint.poll_timeout();
-        if is_due.is_none_or(|due| due > self.now) {
+        if self.state.due().is_none_or(|due| due > self.now) {
             return;
+        }
+        while let Some((at, peer)) = self.state.gone.pop_front() {
+            if at > self.now {
+                self.state.gone.push_front((at, peer));
+                break;
+            }
+            let rank = self.shared.rank;
+            self.lose(
+                peer,
+                format!("rank {rank} cannot reach rank {peer}: it has left the job"),
+            );
         }
         self.state.endpoint.handle_timeout(self.now);
         while let Some(lost) = self.state.endpoint.poll_event() {
@@ -306,15 +343,17 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         }
     }
 
-    /// Ends the turn of the thread: until when it sleeps, ns.
-    pub(super) fn sleep_until(mut self, limit: Duration) -> Duration {
+    /// Ends the turn of the thread: until when it sleeps, and whether the channel has something to
+    /// do.
+    pub(super) fn sleep_until(mut self, limit: Duration) -> (Duration, bool) {
         self.handle_timeout();
         self.transmit();
-        let due = self.state.endpoint.poll_timeout();
+        let has_work = self.has_work();
+        let due = self.state.due();
         let until = due.map_or(limit, |due| due.min(limit));
         let looks = nanoseconds(until);
         self.shared.thread_looks_ns.store(looks, Ordering::Relaxed);
-        until
+        (until, has_work)
     }
 
     /// The channel wants a rail.
@@ -322,14 +361,23 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         if self.state.peers.get(peer.index()).is_none() || peer == self.shared.rank {
             return;
         }
-        // One that was lost or has left has none any more.
+        let is_shut = self.peer(peer).is_shut;
         if let Some(lost) = self.state.endpoint.lost(peer) {
             self.lose(peer, lost.to_string());
+        } else if is_shut || self.state.endpoint.has_left(peer) {
+            // The channel asks whether it needs one or not.
+            let at = self.now + self.state.give_up_after;
+            let is_known = self.used(peer).is_none_or(|used| used.is_given_up);
+            if !is_known && !self.state.gone.iter().any(|(_, gone)| *gone == peer) {
+                self.state.gone.push_back((at, peer));
+            }
         }
-        self.peer(peer);
     }
 
     fn lose(&mut self, peer: JobRank, why: String) {
+        if core::mem::replace(&mut self.peer(peer).is_given_up, true) {
+            return;
+        }
         self.state.news.push_back((peer, News::Lost(why)));
         self.shared.pending.store(true, Ordering::Release);
     }
@@ -358,7 +406,11 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     pub(super) fn set_open(&mut self, peer: JobRank, is_open: bool) {
         if let Some(used) = self.used(peer) {
             used.is_open = is_open;
+            used.wants_room = false;
         }
+        // A peer that owes nothing may die, too.
+        let now = self.now;
+        self.state.endpoint.watch(now, peer, is_open);
         self.list(peer);
     }
 
@@ -398,6 +450,13 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         self.has_ready() || self.has_room()
     }
 
+    /// Notes if there is nothing any more.
+    pub(super) fn settle(&mut self) {
+        let State { ready, news, .. } = &*self.state;
+        let pending = !ready.is_empty() || !news.is_empty();
+        self.shared.pending.store(pending, Ordering::Release);
+    }
+
     pub(super) fn ready_count(&self) -> usize {
         self.state.ready.len()
     }
@@ -411,8 +470,10 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     /// Whether a rail takes more that the channel waits for.
     fn has_room(&self) -> bool {
         let waits = |(rank, peer): (u32, &Option<Box<Peer>>)| {
+            let endpoint = &self.state.endpoint;
             peer.as_deref().is_some_and(|peer| peer.wants_room)
-                && (self.state.endpoint.room(JobRank(rank)))
+                && endpoint.room(JobRank(rank))
+                && !endpoint.has_left(JobRank(rank))
         };
         (0..).zip(&self.state.peers).any(waits)
     }
@@ -425,8 +486,12 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         mut fill: impl FnMut(&mut [u8]),
     ) -> io::Result<usize> {
         let is_shut = self.used(peer).is_none_or(|used| used.is_shut);
-        if is_shut || self.state.endpoint.has_left(peer) {
+        if is_shut || self.state.endpoint.has_ended(peer) {
             return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if self.state.endpoint.has_left(peer) {
+            // It takes nothing more, and something of it is still to come.
+            return Err(io::ErrorKind::WouldBlock.into());
         }
         let most = self.state.endpoint.record_bytes();
         let mut written = 0;
@@ -479,14 +544,24 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         if let Some(used) = self.used(peer)
             && !core::mem::replace(&mut used.is_shut, true)
         {
+            used.wants_room = false;
             self.state.endpoint.leave_peer(peer);
+            // A read finds the end.
+            self.list(peer);
         }
     }
 
-    /// Before the end: acknowledges what is owed, and says to all peers that this rank ends.
-    pub(super) fn leave(&mut self) {
+    /// Before the end: acknowledges what is owed.
+    pub(super) fn flush(&mut self) {
         self.state.endpoint.flush();
-        self.state.endpoint.leave();
+    }
+
+    /// Says to all peers that this rank ends. Each datagram may be lost, so it is said some times.
+    pub(super) fn leave(mut self) {
+        for _ in 0..ANNOUNCEMENTS {
+            self.state.endpoint.leave();
+            self.transmit();
+        }
     }
 
     pub(super) fn is_drained(&self) -> bool {

@@ -218,6 +218,33 @@ fn a_silent_peer_is_unreachable_and_named() {
 }
 
 #[test]
+fn a_rail_to_a_peer_that_has_left_is_refused_in_time() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
+    write_all(&to_a, b"bye");
+    drop((to_a, b));
+    assert_eq!(read_all(&to_b, usize::MAX), b"bye");
+    a.close(id(1), &to_b);
+    // Asked twice, answered once.
+    a.want(id(1));
+    a.want(id(1));
+    assert!(
+        a.next(&|_| 0).is_none(),
+        "a job that ends has ended by then"
+    );
+    let mut made = None;
+    until(|| {
+        made = a.next(&|_| 0);
+        made.is_some()
+    });
+    let Some(Made::Unreachable(_, AmError::Unreachable { why, .. })) = made else {
+        panic!("{made:?}");
+    };
+    assert!(why.contains("rank 1: it has left the job"), "{why}");
+    assert!(a.next(&|_| 0).is_none());
+}
+
+#[test]
 fn arrivals_and_wakeups_end_a_sleep() {
     let [a, b] = pair([WireFaults::NONE; 2]);
     let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));

@@ -286,8 +286,7 @@ impl Endpoint {
                 None
             }
             Kind::Leave => {
-                link.peer_left = true;
-                link.last = Some(header.seq);
+                link.peer_leaves(header.seq);
                 None
             }
             Kind::Ack => None,
@@ -368,6 +367,7 @@ impl Endpoint {
             Due::Leave => {
                 self.counts.leaves += 1;
                 header.kind = Kind::Leave;
+                header.seq = link.sender.end();
             }
             Due::Ack => self.counts.acknowledgements += 1,
         }
@@ -487,7 +487,7 @@ impl Endpoint {
     pub fn has_ended(&self, peer: JobRank) -> bool {
         let place = self.peers.get(peer.0 as usize);
         let link = place.and_then(|place| place.link.as_ref());
-        link.is_some_and(|link| link.last == Some(link.receiver.acknowledgement().0))
+        link.is_some_and(|link| link.has_ended())
     }
 
     /// Whether all records have arrived that were submitted, and nothing is owed to a peer that has

@@ -36,10 +36,13 @@ pub(super) struct Link {
     waiting_since: Option<Duration>,
     /// The peer is to be sent [`Due::Leave`].
     leave_now: bool,
+    /// Whether this rank has said that it ends. Every acknowledgement says it again from then on,
+    /// as one announcement may be lost.
+    has_left: bool,
     /// Whether the peer has said that it ends.
     pub(super) peer_left: bool,
     /// The number that its next record would have had then.
-    pub(super) last: Option<Seq>,
+    last: Option<Seq>,
     /// When the timers have it looked at.
     pub(super) armed: Option<Duration>,
     /// Whether it is among those that have something to send.
@@ -59,6 +62,7 @@ impl Link {
             heard_at: now,
             waiting_since: None,
             leave_now: false,
+            has_left: false,
             peer_left: false,
             last: None,
             armed: None,
@@ -96,7 +100,8 @@ impl Link {
         } else if self.leave_now {
             Some(Due::Leave)
         } else {
-            self.ack_now.then_some(Due::Ack)
+            let ack = if self.has_left { Due::Leave } else { Due::Ack };
+            self.ack_now.then_some(ack)
         }
     }
 
@@ -127,13 +132,33 @@ impl Link {
         self.peer_left || (self.sender.is_idle() && !self.ack_now && self.ack_at.is_none())
     }
 
+    /// The peer says that it ends, and which number its next record would have.
+    pub(super) fn peer_leaves(&mut self, next: Seq) {
+        self.peer_left = true;
+        if self.last.is_none_or(|last| next.distance(last) > 0) {
+            self.last = Some(next);
+        }
+    }
+
+    /// Whether the peer has said that it ends, and all its records up to then were taken.
+    ///
+    /// It takes nothing more and waits for nothing.
+    pub(super) fn has_ended(&self) -> bool {
+        let (next, _) = self.receiver.acknowledgement();
+        self.last.is_some_and(|last| next.distance(last) >= 0)
+    }
+
     /// Announces to the peer that this rank ends.
     pub(super) fn leave(&mut self) {
         self.leave_now = true;
+        self.has_left = true;
     }
 
     /// When to look at it again.
     pub(super) fn deadline(&self, config: &ReliableConfig) -> Option<Duration> {
+        if self.has_ended() {
+            return self.ack_at;
+        }
         let give_up = self.waiting_since.map(|since| since + config.give_up_after);
         let times = [
             self.sender.timer,
@@ -155,12 +180,13 @@ impl Link {
         now: Duration,
         config: &ReliableConfig,
     ) -> Option<Duration> {
-        let silent = self.waiting_since.map(|since| now.saturating_sub(since));
+        let silent = self.waiting_since.filter(|_| !self.has_ended());
+        let silent = silent.map(|since| now.saturating_sub(since));
         if let Some(silent) = silent.filter(|silent| *silent >= config.give_up_after) {
             return Some(silent);
         }
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
-        if is_due(self.sender.timer) && self.sender.expired(now, config) {
+        if !self.has_ended() && is_due(self.sender.timer) && self.sender.expired(now, config) {
             self.probe_now = true;
         }
         if is_due(self.ack_at) {

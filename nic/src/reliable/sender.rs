@@ -105,6 +105,11 @@ impl Sender {
         self.base.plus((self.segments.len() - self.queued) as u32)
     }
 
+    /// The number that the next submitted record has.
+    pub(super) fn end(&self) -> Seq {
+        self.base.plus(self.segments.len() as u32)
+    }
+
     pub(super) fn submit(&mut self, record: Record) {
         let len = record.len();
         self.kept_bytes += len;

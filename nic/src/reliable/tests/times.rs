@@ -79,6 +79,27 @@ fn a_peer_that_has_left_is_owed_nothing() {
     assert!(world.ends[0].is_drained());
 }
 
+/// A rank that has left says so with each acknowledgement, and where its records end.
+#[test]
+fn a_lost_announcement_is_repeated_and_names_the_last_record() {
+    let mut world = World::new(CONFIG, 2, None, 0);
+    let now = world.now;
+    world.ends[1].submit(now, FROM, 4, |_| {}).unwrap();
+    world.ends[1].leave();
+    world.faults.drop = 1000;
+    world.transmit();
+    world.faults.drop = 0;
+    submit(&mut world, b"ask").unwrap();
+    world.run(Duration::from_millis(10));
+    let end = &world.ends[0];
+    assert!(
+        end.has_left(TO) && !end.has_ended(TO),
+        "the record is not here yet"
+    );
+    world.run(Duration::from_secs(1));
+    assert!(world.ends[0].has_ended(TO));
+}
+
 /// A running timer does not delay an earlier one.
 #[test]
 fn an_acknowledgement_is_not_held_up_by_records_in_flight() {
