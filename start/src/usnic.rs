@@ -20,7 +20,9 @@ use std::sync::Arc;
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// Longest datagram between hosts: it passes wherever IPv6 does, whose frames have 1,280 bytes, of
-/// which headers take 48. The path is not probed.
+/// which headers take 48.
+///
+/// The path is not probed.
 const DATAGRAM_BYTES: usize = 1232;
 
 /// A socket that this rank has bound and published.

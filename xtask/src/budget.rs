@@ -30,7 +30,7 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 /// nothing to say.
 ///
 /// From an empty target directory on two processors.
-pub(crate) const BUILD: Budget = minutes("build", 12, 0);
+pub(crate) const BUILD: Budget = minutes("build", 13, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
 /// fast paths, which need valgrind.
 ///
@@ -42,7 +42,7 @@ pub(crate) const CONFORMANCE: Budget = minutes("conformance", 7, 0);
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = minutes("jobs", 8, 0);
+pub(crate) const JOBS: Budget = minutes("jobs", 7, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = minutes("networks", 2, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.

@@ -57,7 +57,9 @@ struct State {
     /// Peers whose rail may have something to read, in turn.
     ready: VecDeque<u32>,
     /// Peers that have left and to which the channel wants a rail: when it learns that there is
-    /// none. A job that ends has ended by then.
+    /// none.
+    ///
+    /// A job that ends has ended by then.
     gone: VecDeque<(Duration, JobRank)>,
     /// How long that takes.
     give_up_after: Duration,
@@ -556,7 +558,9 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         self.state.endpoint.flush();
     }
 
-    /// Says to all peers that this rank ends. Each datagram may be lost, so it is said some times.
+    /// Says to all peers that this rank ends.
+    ///
+    /// Each datagram may be lost, so it is said some times.
     pub(super) fn leave(mut self) {
         for _ in 0..ANNOUNCEMENTS {
             self.state.endpoint.leave();

@@ -36,8 +36,9 @@ pub(super) struct Link {
     waiting_since: Option<Duration>,
     /// The peer is to be sent [`Due::Leave`].
     leave_now: bool,
-    /// Whether this rank has said that it ends. Every acknowledgement says it again from then on,
-    /// as one announcement may be lost.
+    /// Whether this rank has said that it ends.
+    ///
+    /// Every acknowledgement says it again from then on, as one announcement may be lost.
     has_left: bool,
     /// Whether the peer has said that it ends.
     pub(super) peer_left: bool,
