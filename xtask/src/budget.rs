@@ -35,7 +35,7 @@ pub(crate) const BUILD: Budget = minutes("build", 13, 0);
 /// fast paths, which need valgrind.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
-pub(crate) const UNIT: Budget = minutes("unit", 6, 1);
+pub(crate) const UNIT: Budget = minutes("unit", 5, 1);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = minutes("conformance", 7, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
@@ -46,7 +46,7 @@ pub(crate) const JOBS: Budget = minutes("jobs", 7, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = minutes("networks", 2, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = minutes("c", 10, 0);
+pub(crate) const C: Budget = minutes("c", 11, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 2, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
