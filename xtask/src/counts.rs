@@ -98,6 +98,17 @@ fn parse(text: &str) -> Counts {
         .collect()
 }
 
+/// Builds all programs and the library whose instructions are counted, in one command: one for
+/// each would choose other features of dependencies and compile those and most crates again.
+pub(crate) fn build() -> Command {
+    let mut build = cargo(&["build", "--profile", "bench-counts"]);
+    for package in ["argonet-benches", "argonet-capi", "argonet-cli"] {
+        build.args(["--package", package]);
+    }
+    build.args(["--lib", "--bin", "counts", "--bin", "argonet"]);
+    build
+}
+
 /// Counts everything; nothing if it cannot be done here or went wrong, which the tally says.
 fn count(run: &mut Run) -> Option<Counts> {
     const WHAT: &str = "instruction counts";
@@ -110,9 +121,7 @@ fn count(run: &mut Run) -> Option<Counts> {
         run.tally.skip(WHAT, "no valgrind");
         return None;
     }
-    let package = ["--package", "argonet-benches", "--bin", "counts"];
-    let mut build = cargo(&["build", "--profile", "bench-counts"]);
-    if !run.step("build of counts", build.args(package)) {
+    if !run.step("build of counts", &mut build()) {
         return None;
     }
     let program = target().join("bench-counts/counts");

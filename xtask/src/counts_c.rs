@@ -1,8 +1,8 @@
 //! Instructions of operations from C: a job of two ranks under callgrind, which collects what rank
 //! 0 does in one function of `benches/c/counts.c`.
 
-use crate::command::{cargo, output, root, target};
-use crate::counts::{CALLGRIND, collected};
+use crate::command::{output, root, target};
+use crate::counts::{self, CALLGRIND, collected};
 use crate::suite::Run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,10 +37,10 @@ const VARIANTS: [Variant; 3] = [
 /// Counts all rows; `None` for a row that cannot be counted.
 pub(crate) fn count(run: &mut Run) -> Vec<(String, Option<f64>)> {
     let place = target().join("bench-counts");
-    let mut build = cargo(&["build", "--profile", "bench-counts"]);
-    build.args(["--package", "argonet-capi", "--lib"]);
-    build.args(["--package", "argonet-cli", "--bin", "argonet"]);
-    let library = run.step("build of the library for counts from C", &mut build);
+    let library = run.step(
+        "build of the library for counts from C",
+        &mut counts::build(),
+    );
     let mut counts = Vec::new();
     for variant in &VARIANTS {
         let built = library.then(|| compile(run, &place, variant)).flatten();
