@@ -99,7 +99,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
         for _ in 0..turn.ready_count() {
             let Some(peer) = turn.next_ready() else { break };
             // The next look finds it again, until all was read.
-            turn.list_again(peer);
+            turn.list(peer);
             if !found.add(RailId { peer, number: 0 }) {
                 break;
             }

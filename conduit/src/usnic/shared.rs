@@ -1,4 +1,4 @@
-//! What rails and the thread share, and what is done under its lock.
+//! State that rails and the thread share, and the work under its lock.
 
 use super::{DatagramRail, DatagramRailsConfig};
 use crate::channel::rail::{Made, NewRail, RailId};
@@ -34,8 +34,6 @@ struct Peer {
     is_open: bool,
     /// Whether it is in `State::ready`.
     is_listed: bool,
-    /// Whether the channel waits for room in its window.
-    wants_room: bool,
     /// Nothing more is read: it was lost, or the rail was shut.
     is_shut: bool,
     /// The channel knows that there is no rail any more, or learns it in time.
@@ -56,6 +54,8 @@ struct State {
     news: VecDeque<(JobRank, News)>,
     /// Peers whose rail may have something to read, in turn.
     ready: VecDeque<u32>,
+    /// Peers in whose windows the channel waits for room.
+    without_room: Vec<JobRank>,
     /// Peers that have left and to which the channel wants a rail: when it learns that there is
     /// none.
     ///
@@ -66,6 +66,10 @@ struct State {
 }
 
 impl State {
+    fn peer(&self, peer: JobRank) -> Option<&Peer> {
+        self.peers.get(peer.index())?.as_deref()
+    }
+
     /// When there is something to do.
     fn due(&self) -> Option<Duration> {
         let gone = self.gone.front().map(|(at, _)| *at);
@@ -80,7 +84,7 @@ pub(super) struct Shared<Q: DatagramQueue> {
     rank: JobRank,
     pub(super) queue: Q,
     /// Taken before `state`.
-    inbox: Mutex<Q::Inbox>,
+    receive_buffers: Mutex<Q::ReceiveBuffers>,
     state: Mutex<State>,
     begun: Instant,
     /// When a thread of the rank looked last, ns.
@@ -100,8 +104,8 @@ pub(super) struct Shared<Q: DatagramQueue> {
     pub(super) bell: OwnedFd,
     /// When the thread looks next by itself, ns; 0 while it is awake.
     ///
-    /// Written by the thread with the lock of `state` held, read by who changes timers, under the
-    /// same lock.
+    /// Written by the thread with the lock of `state` held, read under the same lock by
+    /// threads that change timers.
     thread_looks_ns: AtomicU64,
 }
 
@@ -150,12 +154,13 @@ impl<Q: DatagramQueue> Shared<Q> {
             peers: (0..ranks).map(|_| None).collect(),
             news: VecDeque::new(),
             ready: VecDeque::new(),
+            without_room: Vec::new(),
             gone: VecDeque::new(),
             give_up_after: link.give_up_after,
         };
         Ok(Self {
             rank,
-            inbox: Mutex::new(queue.inbox()),
+            receive_buffers: Mutex::new(queue.receive_buffers()),
             queue,
             state: Mutex::new(state),
             begun: Instant::now(),
@@ -197,8 +202,8 @@ impl<Q: DatagramQueue> Shared<Q> {
 
     /// Takes what has come; whether anything had.
     pub(super) fn attend(&self) -> bool {
-        // Another thread that has the inbox does the same.
-        let Some(mut inbox) = self.inbox.try_lock() else {
+        // Another thread that has the receive_buffers does the same.
+        let Some(mut receive_buffers) = self.receive_buffers.try_lock() else {
             return false;
         };
         let mut any = false;
@@ -207,7 +212,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             let mut turn = None;
             let take =
                 &mut |datagram: &[u8]| turn.get_or_insert_with(|| self.turn()).arrive(datagram);
-            let batch = self.queue.receive(&mut inbox, take);
+            let batch = self.queue.receive(&mut receive_buffers, take);
             if let Some(turn) = turn {
                 turn.end();
             }
@@ -277,11 +282,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
 
     /// Whether a read of the peer's rail finds something, or its end.
     fn is_readable(&self, peer: JobRank) -> bool {
-        let used = self
-            .state
-            .peers
-            .get(peer.index())
-            .and_then(Option::as_deref);
+        let used = self.state.peer(peer);
         used.is_some_and(|p| p.is_open && (!p.unread.is_empty() || self.is_at_end(peer, p)))
     }
 
@@ -290,7 +291,8 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         peer.is_shut || self.state.endpoint.has_ended(rank)
     }
 
-    fn list(&mut self, peer: JobRank) {
+    /// Lists a peer whose rail has something.
+    pub(super) fn list(&mut self, peer: JobRank) {
         if self.is_readable(peer)
             && let Some(used) = self.used(peer)
             && !core::mem::replace(&mut used.is_listed, true)
@@ -320,7 +322,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     }
 
     /// Does what time demands.
-    pub(super) fn handle_timeout(&mut self) {
+    fn handle_timeout(&mut self) {
         if self.state.due().is_none_or(|due| due > self.now) {
             return;
         }
@@ -408,15 +410,15 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     pub(super) fn set_open(&mut self, peer: JobRank, is_open: bool) {
         if let Some(used) = self.used(peer) {
             used.is_open = is_open;
-            used.wants_room = false;
         }
+        self.wait_for_room(peer, false);
         // A peer that owes nothing may die, too.
         let now = self.now;
         self.state.endpoint.watch(now, peer, is_open);
         self.list(peer);
     }
 
-    /// The next peer whose rail has something, if there are more than `passed` of these.
+    /// The next peer whose rail has something; the caller lists it again if it still has.
     pub(super) fn next_ready(&mut self) -> Option<JobRank> {
         loop {
             let Some(peer) = self.state.ready.pop_front().map(JobRank) else {
@@ -433,16 +435,11 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         }
     }
 
-    /// A rail is found again as long as it has something.
-    pub(super) fn list_again(&mut self, peer: JobRank) {
-        self.list(peer);
-    }
-
     /// Whether a rail has something, or there are news.
     pub(super) fn has_ready(&mut self) -> bool {
         let next = self.next_ready();
         if let Some(peer) = next {
-            self.list_again(peer);
+            self.list(peer);
         }
         next.is_some() || self.has_news()
     }
@@ -464,20 +461,16 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     }
 
     pub(super) fn wait_for_room(&mut self, peer: JobRank, waits: bool) {
-        if let Some(used) = self.used(peer) {
-            used.wants_room = waits;
-        }
+        let without = &mut self.state.without_room;
+        without.retain(|other| *other != peer);
+        without.extend(waits.then_some(peer));
     }
 
     /// Whether a rail takes more that the channel waits for.
     fn has_room(&self) -> bool {
-        let waits = |(rank, peer): (u32, &Option<Box<Peer>>)| {
-            let endpoint = &self.state.endpoint;
-            peer.as_deref().is_some_and(|peer| peer.wants_room)
-                && endpoint.room(JobRank(rank))
-                && !endpoint.has_left(JobRank(rank))
-        };
-        (0..).zip(&self.state.peers).any(waits)
+        let endpoint = &self.state.endpoint;
+        let mut without = self.state.without_room.iter();
+        without.any(|peer| endpoint.room(*peer) && !endpoint.has_left(*peer))
     }
 
     /// Writes as much as the window takes of `bytes`, which `fill` copies piece by piece; how much.
@@ -531,12 +524,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
             self.take_kept(peer);
             return Ok(len);
         }
-        let used = self
-            .state
-            .peers
-            .get(peer.index())
-            .and_then(Option::as_deref);
-        match used {
+        match self.state.peer(peer) {
             Some(used) if self.is_at_end(peer, used) => Ok(0),
             _ => Err(io::ErrorKind::WouldBlock.into()),
         }
@@ -546,7 +534,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         if let Some(used) = self.used(peer)
             && !core::mem::replace(&mut used.is_shut, true)
         {
-            used.wants_room = false;
+            self.wait_for_room(peer, false);
             self.state.endpoint.leave_peer(peer);
             // A read finds the end.
             self.list(peer);

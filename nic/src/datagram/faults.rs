@@ -127,10 +127,10 @@ impl<Q: AsFd> AsFd for Faulty<Q> {
 }
 
 impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
-    type Inbox = Q::Inbox;
+    type ReceiveBuffers = Q::ReceiveBuffers;
 
-    fn inbox(&self) -> Q::Inbox {
-        self.queue.inbox()
+    fn receive_buffers(&self) -> Q::ReceiveBuffers {
+        self.queue.receive_buffers()
     }
 
     fn address(&self, peer: u32) -> Option<SocketAddr> {
@@ -147,12 +147,16 @@ impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
         }
     }
 
-    fn receive(&self, inbox: &mut Q::Inbox, take: &mut dyn FnMut(&[u8])) -> Batch {
+    fn receive(
+        &self,
+        receive_buffers: &mut Q::ReceiveBuffers,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Batch {
         let Some(faults) = &self.arriving else {
-            return self.queue.receive(inbox, take);
+            return self.queue.receive(receive_buffers, take);
         };
         let mut passed = Vec::new();
-        let batch = self.queue.receive(inbox, &mut |datagram| {
+        let batch = self.queue.receive(receive_buffers, &mut |datagram| {
             let mut faults = faults.lock();
             faults.pass(0, datagram, |_, bytes| passed.push(bytes.to_vec()));
         });
@@ -234,9 +238,9 @@ mod tests {
     }
 
     impl DatagramQueue for Loop {
-        type Inbox = ();
+        type ReceiveBuffers = ();
 
-        fn inbox(&self) {}
+        fn receive_buffers(&self) {}
 
         fn address(&self, _peer: u32) -> Option<SocketAddr> {
             None
@@ -246,7 +250,7 @@ mod tests {
             self.0.lock().push(datagram.to_vec());
         }
 
-        fn receive(&self, _inbox: &mut (), take: &mut dyn FnMut(&[u8])) -> Batch {
+        fn receive(&self, _buffers: &mut (), take: &mut dyn FnMut(&[u8])) -> Batch {
             let came = core::mem::take(&mut *self.0.lock());
             came.iter().for_each(|datagram| take(datagram));
             Batch {

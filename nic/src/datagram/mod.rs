@@ -25,10 +25,10 @@ use rustix::fd::AsFd;
 /// something has come.
 pub trait DatagramQueue: AsFd + Send + Sync {
     /// Buffers for a batch of what arrives.
-    type Inbox: Send;
+    type ReceiveBuffers: Send;
 
     /// Such buffers, for one thread at a time.
-    fn inbox(&self) -> Self::Inbox;
+    fn receive_buffers(&self) -> Self::ReceiveBuffers;
 
     /// Where a peer is reached; `None` for one that is not there.
     fn address(&self, peer: u32) -> Option<SocketAddr>;
@@ -41,7 +41,11 @@ pub trait DatagramQueue: AsFd + Send + Sync {
     /// Takes a batch of what has arrived, and gives each datagram to `take`.
     ///
     /// Does not wait.
-    fn receive(&self, inbox: &mut Self::Inbox, take: &mut dyn FnMut(&[u8])) -> Batch;
+    fn receive(
+        &self,
+        receive_buffers: &mut Self::ReceiveBuffers,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Batch;
 
     /// How many datagrams the system has refused to send.
     fn refused(&self) -> u64;

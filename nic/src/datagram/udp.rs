@@ -48,7 +48,7 @@ impl AsFd for Udp {
 }
 
 /// Room for a batch of datagrams that arrive at a socket.
-pub struct Inbox {
+pub struct ReceiveBuffers {
     buffers: Box<[u8]>,
     meta: [RecvMeta; BATCH_SIZE],
     /// Buffers that the next call offers: one, as most calls find nothing and each buffer costs
@@ -57,10 +57,10 @@ pub struct Inbox {
 }
 
 impl DatagramQueue for Udp {
-    type Inbox = Inbox;
+    type ReceiveBuffers = ReceiveBuffers;
 
-    fn inbox(&self) -> Inbox {
-        Inbox {
+    fn receive_buffers(&self) -> ReceiveBuffers {
+        ReceiveBuffers {
             buffers: vec![0; BUFFER_BYTES * BATCH_SIZE].into_boxed_slice(),
             meta: [RecvMeta::default(); BATCH_SIZE],
             next: 1,
@@ -99,12 +99,12 @@ impl DatagramQueue for Udp {
         }
     }
 
-    fn receive(&self, inbox: &mut Inbox, take: &mut dyn FnMut(&[u8])) -> Batch {
-        let Inbox {
+    fn receive(&self, receive_buffers: &mut ReceiveBuffers, take: &mut dyn FnMut(&[u8])) -> Batch {
+        let ReceiveBuffers {
             buffers,
             meta,
             next,
-        } = inbox;
+        } = receive_buffers;
         let most = *next;
         let mut chunks = buffers.chunks_mut(BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = core::array::from_fn(|place| {
@@ -147,14 +147,16 @@ mod tests {
         let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
         let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
         let [a, b] = sockets.map(|socket| Udp::new(socket, addresses.into()).unwrap());
-        let mut inbox = b.inbox();
+        let mut receive_buffers = b.receive_buffers();
         for len in [0, 1, 1472, 1473, 9000, 65_507] {
             let sent: Vec<u8> = (0..len).map(|i| i as u8).collect();
             a.send(1, &sent);
             let mut came = Vec::new();
             let mut readable = [PollFd::new(&b, PollFlags::IN)];
             assert_eq!(poll(&mut readable, None), Ok(1));
-            let batch = b.receive(&mut inbox, &mut |datagram| came.push(datagram.to_vec()));
+            let batch = b.receive(&mut receive_buffers, &mut |datagram| {
+                came.push(datagram.to_vec())
+            });
             assert!(batch.any && came == [sent], "{len} bytes");
         }
         // A peer that is not there, and one that UDP has no datagrams for.
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!((a.address(2), a.refused()), (None, 0));
         a.send(1, &[0; 65_508]);
         assert_eq!(a.refused(), 1);
-        let nothing = b.receive(&mut inbox, &mut |_| panic!("nothing was sent"));
+        let nothing = b.receive(&mut receive_buffers, &mut |_| panic!("nothing was sent"));
         assert!(!nothing.any && !nothing.full);
     }
 }

@@ -106,7 +106,7 @@ impl Core {
     ) -> Self {
         Self {
             software,
-            reading: Reading::new(wire.inbox()),
+            reading: Reading::new(wire.receive_buffers()),
             wire,
             state: Mutex::new(state),
             answers: config.answers.max(1),

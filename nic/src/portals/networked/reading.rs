@@ -8,7 +8,7 @@
 
 use super::core::{Core, nanoseconds};
 use crate::datagram::DatagramQueue as _;
-use crate::datagram::udp::Inbox;
+use crate::datagram::udp::ReceiveBuffers;
 use core::time::Duration;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,15 +21,15 @@ const MOST_BATCHES: u32 = 16;
 
 /// Record of the reading threads.
 pub(super) struct Reading {
-    inbox: Mutex<Inbox>,
+    receive_buffers: Mutex<ReceiveBuffers>,
     /// When the lease ends of the caller that has read last, in nanoseconds.
     ///
     /// A hint: written by callers, read by the thread.
     leased_until: AtomicU64,
     /// How often a caller began or ended to sleep on the socket: odd while one does.
     ///
-    /// Written by the caller that holds `inbox`; the thread reads it under the lock of the
-    /// interface, which a caller takes after its sleep to see whether the thread must wake.
+    /// Written by the caller that holds `receive_buffers`; the thread reads it under the lock of
+    /// the interface, which a caller takes after its sleep to see whether the thread must wake.
     sleeps: AtomicU64,
     /// Batches that callers have read.
     by_callers: AtomicU64,
@@ -47,9 +47,9 @@ pub(super) enum Leave {
 }
 
 impl Reading {
-    pub(super) fn new(inbox: Inbox) -> Self {
+    pub(super) fn new(receive_buffers: ReceiveBuffers) -> Self {
         Self {
-            inbox: Mutex::new(inbox),
+            receive_buffers: Mutex::new(receive_buffers),
             leased_until: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
             by_callers: AtomicU64::new(0),
@@ -88,23 +88,23 @@ impl Core {
     pub(super) fn read_unless_callers_do(&self) {
         // The sleep of a caller is none that was seen before.
         if self.reading.leave(self.now(), &mut 0) == Leave::No {
-            self.read(&mut self.reading.inbox.lock());
+            self.read(&mut self.reading.receive_buffers.lock());
         }
     }
 
     /// Reads datagrams that have come, for a caller that looks for events; whether there were any.
     pub(super) fn attend(&self) -> bool {
-        // The thread that has the inbox does the same.
-        let Some(mut inbox) = self.reading.inbox.try_lock() else {
+        // The thread that has the receive_buffers does the same.
+        let Some(mut receive_buffers) = self.reading.receive_buffers.try_lock() else {
             return false;
         };
-        self.read_for_caller(&mut inbox)
+        self.read_for_caller(&mut receive_buffers)
     }
 
-    fn read_for_caller(&self, inbox: &mut Inbox) -> bool {
+    fn read_for_caller(&self, receive_buffers: &mut ReceiveBuffers) -> bool {
         let until = nanoseconds(Some(self.now() + LEASE));
         self.reading.leased_until.store(until, Ordering::Relaxed);
-        let batches = self.read(inbox);
+        let batches = self.read(receive_buffers);
         if batches > 0 {
             let by_callers = &self.reading.by_callers;
             by_callers.fetch_add(batches.into(), Ordering::Relaxed);
@@ -113,11 +113,11 @@ impl Core {
     }
 
     /// How many batches there were.
-    fn read(&self, inbox: &mut Inbox) -> u32 {
+    fn read(&self, receive_buffers: &mut ReceiveBuffers) -> u32 {
         let mut batches = 0;
         while batches < MOST_BATCHES {
             let take = &mut |datagram: &[u8]| self.turn().arrive(datagram);
-            let batch = self.wire.receive(inbox, take);
+            let batch = self.wire.receive(receive_buffers, take);
             if batch.any {
                 batches += 1;
                 let mut turn = self.turn();
@@ -133,12 +133,12 @@ impl Core {
 
     /// Has a caller sleep on the socket, and then read it; `None` if another thread reads.
     pub(super) fn read_asleep<R>(&self, sleep: impl FnOnce() -> R) -> Option<R> {
-        let mut inbox = self.reading.inbox.try_lock()?;
+        let mut receive_buffers = self.reading.receive_buffers.try_lock()?;
         self.reading.sleeps.fetch_add(1, Ordering::Relaxed);
         let slept = sleep();
         self.reading.sleeps.fetch_add(1, Ordering::Relaxed);
-        self.read_for_caller(&mut inbox);
-        drop(inbox);
+        self.read_for_caller(&mut receive_buffers);
+        drop(receive_buffers);
         // Under the lock, the thread sees either that this sleep is over or the time that is set
         // here.
         let turn = self.turn();
@@ -156,7 +156,7 @@ mod tests {
     fn the_thread_reads_when_no_caller_does() {
         let socket = std::net::UdpSocket::bind(("127.0.0.1", 0)).unwrap();
         let socket = crate::datagram::Udp::new(socket, Box::new([])).unwrap();
-        let reading = Reading::new(socket.inbox());
+        let reading = Reading::new(socket.receive_buffers());
         let now = Duration::from_secs(1);
         let mut seen = 0;
         assert_eq!(reading.leave(now, &mut seen), Leave::No);
