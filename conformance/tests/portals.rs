@@ -19,9 +19,9 @@ fn main() {
     let software = PortalsRig::all(Whole, seeds).into_iter();
     let long = PortalsRig::all(LONG, seeds).into_iter();
     // Threads make no difference to parts, and rigs with parts take long: rigs that differ in
-    // payment and packing run only where many seeds are asked for.
+    // payment, packing and faults run only where many seeds are asked for.
     let mut short = PortalsRig::all(SHORT, seeds);
-    short.retain(|rig| rig.is_par() && (seeds > FEW || rig.is_usual() || rig.is_faulty(1)));
+    short.retain(|rig| rig.is_par() && (seeds > FEW || rig.is_usual()));
     let trials = software
         .flat_map(argonet_conformance::trials)
         .chain(long.flat_map(argonet_conformance::trials))

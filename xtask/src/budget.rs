@@ -44,9 +44,9 @@ pub(crate) const CONFORMANCE: Budget = minutes("conformance", 7, 0);
 /// of these.
 pub(crate) const JOBS: Budget = minutes("jobs", 7, 0);
 /// Jobs whose ranks reach each other over networks.
-pub(crate) const NETWORKS: Budget = minutes("networks", 2, 0);
+pub(crate) const NETWORKS: Budget = minutes("networks", 1, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = minutes("c", 11, 0);
+pub(crate) const C: Budget = minutes("c", 12, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 2, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.

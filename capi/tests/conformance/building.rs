@@ -1,8 +1,9 @@
 //! Programs are built when the first trial wants them, once in each way.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use libtest_mimic::{Failed, Trial};
 
@@ -62,7 +63,7 @@ impl Way {
         name: "C++11, debug",
         compiler: Compiler::OWN,
         standard: "c++11",
-        library: Library::Static,
+        library: Library::Shared,
         debug: true,
         launched: false,
         threads: "SEQ",
@@ -73,7 +74,7 @@ impl Way {
         name: "C17 with clang, PARSYNC",
         compiler: Compiler::CLANG,
         standard: "c17",
-        library: Library::Static,
+        library: Library::Shared,
         debug: false,
         launched: false,
         threads: "PARSYNC",
@@ -96,7 +97,7 @@ impl Way {
         name: "C23, PAR, debug",
         compiler: Compiler::OWN,
         standard: "c2x",
-        library: Library::Static,
+        library: Library::Shared,
         debug: true,
         launched: false,
         threads: "PAR",
@@ -118,7 +119,7 @@ impl Way {
         name: "C++17, debug, launched",
         compiler: Compiler::OWN,
         standard: "c++17",
-        library: Library::Static,
+        library: Library::Shared,
         debug: true,
         launched: true,
         threads: "SEQ",
@@ -161,6 +162,7 @@ impl Way {
     };
     pub(crate) const PORTALS: Self = Self {
         name: "C99, portals",
+        library: Library::Shared,
         network: Network::Interfaces,
         ..Self::RELEASE
     };
@@ -179,6 +181,7 @@ impl Way {
     /// Debug in plain C.
     pub(crate) const C99_DEBUG: Self = Self {
         name: "C99, debug",
+        library: Library::Shared,
         debug: true,
         ..Self::RELEASE
     };
@@ -299,7 +302,7 @@ impl Program {
     fn build(&self) -> Result<(Workplace, PathBuf), String> {
         let place = Workplace::new().map_err(|error| error.to_string())?;
         let to = place.file("program");
-        let variant = variant(self.way, &place)?;
+        let variant = variant(self.way)?;
         let mut after = vec![variant.display().to_string()];
         after.extend(self.way.library.words());
         after.extend(["-o".to_owned(), to.display().to_string()]);
@@ -314,9 +317,25 @@ impl Program {
     }
 }
 
-/// The object that makes the one library the one for this thread mode, debug or not.
-fn variant(way: Way, place: &Workplace) -> Result<PathBuf, String> {
-    let to = place.file("variant.o");
+/// Objects that make the one library the one for a thread mode, debug or not: a workplace each.
+static VARIANTS: Mutex<BTreeMap<String, Workplace>> = Mutex::new(BTreeMap::new());
+
+/// Removes the files that programs share, after the last build.
+pub(crate) fn end() {
+    let mut variants = VARIANTS.lock().unwrap_or_else(PoisonError::into_inner);
+    variants.clear();
+}
+
+/// The object of this way, compiled if no program of this mode was built before.
+fn variant(way: Way) -> Result<PathBuf, String> {
+    const OBJECT: &str = "variant.o";
+    let mut variants = VARIANTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = format!("{} {:?}", way.compiler.c, way.mode());
+    if let Some(place) = variants.get(&key) {
+        return Ok(place.file(OBJECT));
+    }
+    let place = Workplace::new().map_err(|error| error.to_string())?;
+    let to = place.file(OBJECT);
     let mut command = Command::new(way.compiler.c);
     command
         .args(["-std=c99", "-c", "-DARGONET_CONDUIT_WORD=\"smp\""])
@@ -329,6 +348,7 @@ fn variant(way: Way, place: &Workplace) -> Result<PathBuf, String> {
         .stdin(Stdio::null());
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
+        variants.insert(key, place);
         return Ok(to);
     }
     Err(String::from_utf8_lossy(&output.stderr).into_owned())

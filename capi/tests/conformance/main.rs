@@ -47,7 +47,9 @@ fn main() {
     trials.extend(chosen::trials());
     trials.push(Trial::test("each work place is another", work_places));
     trials.extend(threads::trials(chosen));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    let outcome = libtest_mimic::run(&Arguments::from_args(), trials);
+    building::end();
+    outcome.exit();
 }
 
 /// Programs of two trials in one directory would be each other's.

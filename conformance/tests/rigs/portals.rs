@@ -147,10 +147,6 @@ impl<N: Over> PortalsRig<N> {
         self.variant == Variant::Usual
     }
 
-    pub(crate) fn is_faulty(&self, seed: u64) -> bool {
-        self.variant == Variant::Faulty(seed)
-    }
-
     fn sizes(&self, buffers: Buffers) -> PortalsSizes {
         let sizes = match buffers {
             Buffers::Default => PortalsSizes::default(),
