@@ -55,6 +55,13 @@ pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
 
+/// Only in `cargo xtask full`: all of the conformance programs of C, in parts.
+pub(crate) const C_PARTS: [Budget; 4] = [
+    minutes("c-1", 20, 0),
+    minutes("c-2", 20, 0),
+    minutes("c-3", 20, 0),
+    minutes("c-4", 20, 0),
+];
 /// Only in `cargo xtask full`: tests of threads under ThreadSanitizer.
 ///
 /// Programs in C need a compiler that knows it.

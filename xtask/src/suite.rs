@@ -78,7 +78,14 @@ const STAGES: [(Budget, Stage); 8] = [
 ];
 
 /// Stages that only a full run has, after those.
-const FULL_STAGES: [(Budget, Stage); 2] = [(budget::TSAN, tsan::tsan), (budget::FUZZ, fuzz::all)];
+const FULL_STAGES: [(Budget, Stage); 6] = [
+    (budget::C_PARTS[0], stages::c_part::<1, 4>),
+    (budget::C_PARTS[1], stages::c_part::<2, 4>),
+    (budget::C_PARTS[2], stages::c_part::<3, 4>),
+    (budget::C_PARTS[3], stages::c_part::<4, 4>),
+    (budget::TSAN, tsan::tsan),
+    (budget::FUZZ, fuzz::all),
+];
 
 impl Suite {
     pub(crate) fn new(effort: Effort) -> Self {

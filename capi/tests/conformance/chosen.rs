@@ -9,7 +9,8 @@ use libtest_mimic::Trial;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Chosen {
-    All,
+    /// All combinations of one of so many programs.
+    Part(usize, usize),
     /// Some, by this number.
     From(usize),
 }
@@ -17,11 +18,9 @@ pub(crate) enum Chosen {
 impl Chosen {
     /// The choice of `C_CONFORMANCE` and `C_CONFORMANCE_BASE`.
     pub(crate) fn of_environment() -> Self {
-        let all = std::env::var_os("C_CONFORMANCE").map(|value| {
-            assert_eq!(value, "all", "C_CONFORMANCE can be `all` only");
-        });
-        if all.is_some() {
-            return Self::All;
+        if let Ok(text) = std::env::var("C_CONFORMANCE") {
+            return Self::of_text(&text)
+                .unwrap_or_else(|| panic!("C_CONFORMANCE is neither `all` nor as `1/4`: {text}"));
         }
         let base = std::env::var("C_CONFORMANCE_BASE").map_or(0, |text| {
             let number = match text.strip_prefix("0x") {
@@ -34,6 +33,18 @@ impl Chosen {
         Self::From((base % 10_000) as usize)
     }
 
+    /// The whole, or one part of several: `all`, `1/4` to `4/4`.
+    fn of_text(text: &str) -> Option<Self> {
+        if text == "all" {
+            return Some(Self::Part(0, 1));
+        }
+        let (part, parts) = text.split_once('/')?;
+        let (part, parts) = (part.parse::<usize>().ok()?, parts.parse().ok()?);
+        (1..=parts)
+            .contains(&part)
+            .then(|| Self::Part(part - 1, parts))
+    }
+
     /// Whether a program, given by its place in the list, is run in this way of `ways` with this
     /// number of `numbers`.
     pub(crate) fn has(
@@ -42,8 +53,9 @@ impl Chosen {
         (way, ways): (usize, usize),
         (number, numbers): (usize, usize),
     ) -> bool {
-        let Self::From(base) = self else {
-            return true;
+        let base = match self {
+            Self::Part(part, parts) => return (program + way) % parts == part,
+            Self::From(base) => base,
         };
         let turn = base + program;
         way == turn % ways && number == (turn / ways + 2 * way) % numbers
@@ -56,8 +68,9 @@ impl Chosen {
         [first, second, third]: [usize; 3],
         [firsts, seconds, thirds]: [usize; 3],
     ) -> bool {
-        let Self::From(base) = self else {
-            return true;
+        let base = match self {
+            Self::Part(part, parts) => return (program + first) % parts == part,
+            Self::From(base) => base,
         };
         let turn = base + program;
         // Not the same third property with each pair of the others.
@@ -68,7 +81,7 @@ impl Chosen {
     /// Whether the end of a job is tried with this one of `numbers`.
     pub(crate) fn has_end(self, case: usize, (number, numbers): (usize, usize)) -> bool {
         match self {
-            Self::All => true,
+            Self::Part(part, parts) => case % parts == part,
             Self::From(base) => number == (base + case) % numbers,
         }
     }
@@ -111,5 +124,23 @@ pub(crate) fn trials() -> Vec<Trial> {
         }
         Ok(())
     });
-    vec![two, three]
+    let parts = Trial::test("parts have every combination once", || {
+        for place in 0..60 {
+            let (program, way, number) = (place / 12, place / 3 % 4, place % 3);
+            let has = |part: &usize| {
+                let chosen = Chosen::of_text(&format!("{part}/5"));
+                chosen.is_some_and(|chosen| chosen.has(program, (way, 4), (number, 3)))
+            };
+            let count = (1..=5).filter(has).count();
+            if count != 1 {
+                return Err(format!("{place} is in {count} parts").into());
+            }
+        }
+        let wrong = ["", "0/4", "5/4", "1", "1/0", "x/2", "All"];
+        match wrong.iter().find(|text| Chosen::of_text(text).is_some()) {
+            None => Ok(()),
+            Some(text) => Err(format!("`{text}` is taken").into()),
+        }
+    });
+    vec![two, three, parts]
 }
