@@ -85,6 +85,18 @@ pub enum WaitMode {
 
 choice! { WaitMode: Auto = "auto", Spin = "spin", Yield = "yield", Sleep = "sleep", }
 
+/// The protection of datagrams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Sealing {
+    /// Each has a code by the job's key.
+    #[default]
+    Auth,
+    /// None has.
+    Off,
+}
+
+choice! { Sealing: Auth = "auth", Off = "off", }
+
 /// How a trace is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TraceFormat {

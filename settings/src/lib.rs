@@ -43,7 +43,7 @@ mod value;
 mod warning;
 
 pub use card::{CARD_BYTES, Difference, OtherValue};
-pub use choice::{BacktraceType, HugePages, TraceFormat, WaitMode};
+pub use choice::{BacktraceType, HugePages, Sealing, TraceFormat, WaitMode};
 pub use error::{BadValue, SettingsError};
 pub use kind::{Kind, TimeUnit};
 pub use letters::{Letter, Letters};

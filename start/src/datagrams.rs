@@ -4,8 +4,8 @@ use crate::network::{addresses, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{Port, Whereabouts};
-use argonet_nic::reliable::ReliableConfig;
-use argonet_settings::Settings;
+use argonet_nic::reliable::{ReliableConfig, Seal};
+use argonet_settings::{Sealing, Settings};
 use core::net::SocketAddr;
 use core::num::NonZeroU64;
 
@@ -42,8 +42,15 @@ fn is_one_host(boot: &LocalJob) -> bool {
     boot.host_ranks().len() == boot.size() as usize
 }
 
+/// A port that is published.
+pub(crate) struct Published {
+    pub(crate) port: Port,
+    /// For its datagrams.
+    pub(crate) seal: Option<Seal>,
+}
+
 /// Takes a port at the first of the addresses that tcp would use, and publishes it.
-pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
+pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published, Cause> {
     let chosen = addresses(settings, is_one_host(boot))?;
     let first = chosen.first().ok_or("there is no address for datagrams")?;
     let port = Port::bind(SocketAddr::new(first.address, 0))?;
@@ -51,31 +58,58 @@ pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Caus
         address,
         incarnation,
     } = port.whereabouts();
-    boot.publish(Key::Address, format!("{address} {incarnation}").as_bytes())?;
+    let published = format!("{address} {incarnation} {}", port.receive_bytes()?);
+    boot.publish(Key::Address, published.as_bytes())?;
     publish_host(boot)?;
-    Ok(port)
+    let seal = match settings.get(&argonet_settings::SEAL) {
+        Sealing::Auth => Some(Seal::from_secret(boot.job_key().bytes())),
+        Sealing::Off => None,
+    };
+    Ok(Published { port, seal })
 }
 
-/// The addresses that all ranks have published, after a fence.
-pub(crate) fn whereabouts(boot: &LocalJob) -> Result<Vec<Whereabouts>, Cause> {
-    let ranks = (0..boot.size()).map(JobRank);
-    ranks.map(|peer| of_rank(boot, peer)).collect()
+/// What all ranks have published.
+pub(crate) struct Directory {
+    /// Where each rank is reached.
+    pub(crate) peers: Vec<Whereabouts>,
+    /// Bytes of arriving datagrams that the system keeps for every rank.
+    pub(crate) receive_bytes: usize,
 }
 
-fn of_rank(boot: &LocalJob, peer: JobRank) -> Result<Whereabouts, Cause> {
+/// The directory, after a fence.
+pub(crate) fn directory(boot: &LocalJob) -> Result<Directory, Cause> {
+    let mut receive_bytes = usize::MAX;
+    let of_rank = |peer| {
+        let (whereabouts, bytes) = of_rank(boot, peer)?;
+        receive_bytes = receive_bytes.min(bytes);
+        Ok(whereabouts)
+    };
+    let peers: Result<_, Cause> = (0..boot.size()).map(JobRank).map(of_rank).collect();
+    Ok(Directory {
+        peers: peers?,
+        receive_bytes,
+    })
+}
+
+fn of_rank(boot: &LocalJob, peer: JobRank) -> Result<(Whereabouts, usize), Cause> {
     let published = boot.lookup(peer, Key::Address)?;
     let published = String::from_utf8_lossy(&published);
-    let read = published
-        .split_once(' ')
-        .and_then(|(address, incarnation)| {
-            let incarnation: NonZeroU64 = incarnation.parse().ok()?;
-            Some(Whereabouts {
-                address: address.parse().ok()?,
-                incarnation,
-            })
-        });
+    let mut words = published.split(' ');
+    let mut read = || {
+        let address = words.next()?.parse().ok()?;
+        let incarnation: NonZeroU64 = words.next()?.parse().ok()?;
+        let receive_bytes = words.next()?.parse().ok()?;
+        let whereabouts = Whereabouts {
+            address,
+            incarnation,
+        };
+        words
+            .next()
+            .is_none()
+            .then_some((whereabouts, receive_bytes))
+    };
     let got = || published.chars().take(64).collect();
-    Ok(read.ok_or_else(|| NoAddress { peer, got: got() })?)
+    Ok(read().ok_or_else(|| NoAddress { peer, got: got() })?)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The way to ranks that do not share memory with this one through datagrams, set up while the job
 //! starts.
 
-use crate::datagrams::{link, publish, whereabouts};
+use crate::datagrams::{Directory, Published, directory, link, publish};
 use crate::error::{Result, StartError};
 use crate::network::{Connecting, GATHER_TIMES, sizes, statistics};
 use argonet_base::Rank;
@@ -9,8 +9,8 @@ use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig, NAME};
-use argonet_nic::datagram::{Port, Udp};
-use argonet_nic::reliable::Seal;
+use argonet_nic::datagram::Udp;
+use argonet_nic::reliable::ReliableConfig;
 use argonet_settings::Settings;
 use core::time::Duration;
 use std::path::PathBuf;
@@ -27,10 +27,27 @@ const DATAGRAM_BYTES: usize = 1232;
 
 /// A socket that this rank has bound and published.
 pub(crate) struct Open {
-    port: Port,
+    published: Published,
     sizes: ChannelSizes,
     /// Where statistics of credits go when the rank ends.
     pub(crate) statistics: Option<PathBuf>,
+}
+
+/// Longest datagram between ranks of one host: as long as UDP has them, as no network cuts them to
+/// frames.
+const LONGEST_DATAGRAM_BYTES: usize = 65_507;
+
+/// Least size of it, where ranks have little room for arriving datagrams.
+const LEAST_DATAGRAM_BYTES: usize = 16 << 10;
+
+/// Sizes for ranks of one host, with so much room for what arrives at each: all peers of a rank
+/// together have no more under way to it, if the room is no smaller than some datagrams of each.
+fn on_one_host(link: &mut ReliableConfig, receive_bytes: usize, ranks: usize) {
+    let peers = ranks.saturating_sub(1).max(1);
+    let most = link.window_bytes;
+    link.window_bytes = (receive_bytes / peers).clamp(4 * LEAST_DATAGRAM_BYTES, most);
+    link.datagram_bytes =
+        (link.window_bytes / 8).clamp(LEAST_DATAGRAM_BYTES, LONGEST_DATAGRAM_BYTES);
 }
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -48,7 +65,7 @@ impl Open {
     /// Takes an address and publishes it.
     pub(crate) fn new(boot: &LocalJob, settings: &Settings) -> Result<Self> {
         Ok(Self {
-            port: publish(boot, settings).map_err(failed(boot))?,
+            published: publish(boot, settings).map_err(failed(boot))?,
             sizes: ChannelSizes {
                 rails: 1,
                 ..sizes(settings)
@@ -65,18 +82,23 @@ impl Open {
 
     fn over_socket(self, with: Connecting<'_>) -> std::result::Result<selector::Network, Cause> {
         let boot = with.boot;
-        let peers = whereabouts(boot)?;
+        let Directory {
+            peers,
+            receive_bytes,
+        } = directory(boot)?;
         let addresses = peers.iter().map(|peer| peer.address).collect();
         let mut link = link(boot);
-        if boot.host_ranks().len() != boot.size() as usize {
+        if boot.host_ranks().len() == boot.size() as usize {
+            on_one_host(&mut link, receive_bytes, peers.len());
+        } else {
             link.datagram_bytes = DATAGRAM_BYTES;
         }
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
-            queue: Udp::new(self.port.into_socket(), addresses)?,
+            queue: Udp::new(self.published.port.into_socket(), addresses)?,
             incarnations: peers.iter().map(|peer| peer.incarnation).collect(),
             link,
-            seal: Some(Seal::from_secret(boot.job_key().bytes())),
+            seal: self.published.seal,
             exit_grace: EXIT_GRACE,
         })?;
         let config = ChannelConfig {
@@ -92,5 +114,26 @@ impl Open {
             segment_len: Arc::clone(with.segment_len),
         };
         Ok(Arc::new(Channel::over(rails, config)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_and_windows_on_one_host_follow_the_room_for_them() {
+        let of = |receive_bytes, ranks| {
+            let mut link = ReliableConfig::default();
+            on_one_host(&mut link, receive_bytes, ranks);
+            (link.datagram_bytes, link.window_bytes)
+        };
+        assert_eq!(of(4 << 20, 2), (65_507, 1 << 20));
+        assert_eq!(of(4 << 20, 9), (65_507, 512 << 10));
+        assert_eq!(of(4 << 20, 1 << 20), (16 << 10, 64 << 10));
+        // What Debian gives a user.
+        assert_eq!(of(212_992, 2), (26_624, 212_992));
+        assert_eq!(of(212_992, 4), (16 << 10, 70_997));
+        assert_eq!(of(4 << 20, 1), (65_507, 1 << 20));
     }
 }

@@ -12,6 +12,7 @@ mod rails;
 mod shared;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use rail::DatagramRail;
 pub use rails::DatagramRails;

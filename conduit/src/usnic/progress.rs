@@ -1,7 +1,8 @@
 //! A thread that acknowledges and sends again while the rank makes no call.
 //!
-//! It leaves the queue to threads of the rank that poll: one that has polled is taken to do so
-//! again within a lease. While such a thread sleeps at the queue, this one looks at timers alone.
+//! It leaves the queue to threads of the rank that poll: one that has polled since the last look is
+//! taken to do so again until the next one. While such a thread sleeps at the queue, this one looks
+//! at timers alone.
 
 use super::shared::{Shared, ring};
 use argonet_nic::datagram::DatagramQueue;
@@ -12,8 +13,12 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// For how long the thread leaves the queue to a thread that has polled.
+/// For how long the thread leaves the queue to a thread that has polled: this long at first, twice
+/// as long after each look that finds that it still does.
 const LEASE: Duration = Duration::from_micros(500);
+
+/// At most so long: a rank that goes on to compute is served by then.
+const LONGEST_LEASE: Duration = Duration::from_millis(8);
 
 /// How often the thread looks whether a thread that slept at the queue has gone on to compute.
 const LOOK: Duration = Duration::from_millis(10);
@@ -58,16 +63,49 @@ impl<Q: DatagramQueue + 'static> Drop for Progress<Q> {
     }
 }
 
+/// The time that the queue is left to threads of the rank.
+#[derive(Debug)]
+struct Lease {
+    /// Polls when it was renewed.
+    polls: u32,
+    length: Duration,
+    end: Duration,
+}
+
+impl Lease {
+    fn new(polls: u32) -> Self {
+        Self {
+            polls,
+            length: LEASE,
+            end: Duration::ZERO,
+        }
+    }
+
+    /// Its end, if it is not over or is renewed as the rank has polled.
+    fn left(&mut self, polls: u32, now: Duration) -> Option<Duration> {
+        if now < self.end {
+            return Some(self.end);
+        }
+        if core::mem::replace(&mut self.polls, polls) == polls {
+            self.length = LEASE;
+            return None;
+        }
+        self.end = now + self.length;
+        self.length = (2 * self.length).min(LONGEST_LEASE);
+        Some(self.end)
+    }
+}
+
 fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
+    let mut lease = Lease::new(shared.polls());
     while !ends.load(Ordering::SeqCst) {
         let now = shared.now();
-        let polled = Duration::from_nanos(shared.polled_ns.load(Ordering::Relaxed));
-        let lease = polled + LEASE;
+        let left = lease.left(shared.polls(), now);
         let sleeps = shared.sleepers.load(Ordering::SeqCst) > 0;
-        let (reads, limit) = match (sleeps, lease > now) {
+        let (reads, limit) = match (sleeps, left) {
             (true, _) => (false, now + LOOK),
-            (false, true) => (false, lease),
-            (false, false) => (true, now + IDLE),
+            (false, Some(end)) => (false, end),
+            (false, None) => (true, now + IDLE),
         };
         let (until, has_work) = shared.turn().sleep_until(limit);
         if has_work {
@@ -76,7 +114,7 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
         }
         sleep(shared, reads, until.saturating_sub(shared.now()));
         if reads {
-            shared.attend();
+            shared.attend(None);
         }
     }
 }
@@ -102,7 +140,7 @@ fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
             return shared.turn().leave();
         }
         sleep(shared, true, until.saturating_sub(now));
-        shared.attend();
+        shared.attend(None);
     }
 }
 
@@ -120,4 +158,27 @@ fn sleep<Q: DatagramQueue>(shared: &Shared<Q>, reads: bool, timeout: Duration) {
     // Whatever it was, everything is looked at again.
     let _ = poll(&mut wakes[..count], Some(&timeout));
     let _ = rustix::io::read(&shared.bell, &mut [0; 8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_lease_grows_while_the_rank_polls_and_ends_when_it_does_not() {
+        let mut lease = Lease::new(0);
+        assert_eq!(lease.left(0, MS), None);
+        let (mut now, mut polls) = (MS, 0);
+        for length in [1, 2, 4, 8, 16, 16].map(|half| half * LEASE) {
+            polls += 1;
+            assert_eq!(lease.left(polls, now), Some(now + length));
+            // It is not renewed before its end.
+            assert_eq!(lease.left(polls + 1, now + length / 2), Some(now + length));
+            now += length;
+        }
+        assert_eq!(lease.left(polls, now), None);
+        assert_eq!(lease.left(polls + 1, now), Some(now + LEASE));
+    }
 }

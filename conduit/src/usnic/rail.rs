@@ -19,6 +19,22 @@ impl<Q: DatagramQueue> DatagramRail<Q> {
     pub(super) fn new(shared: Arc<Shared<Q>>, peer: JobRank) -> Self {
         Self { shared, peer }
     }
+
+    /// Reads what has come before, or the end; `None` if there is nothing.
+    fn read_unread(
+        &self,
+        most: usize,
+        fill: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Option<io::Result<usize>> {
+        // What a look without the lock misses is found the next time.
+        if !self.shared.may_read() {
+            return None;
+        }
+        let mut turn = self.shared.turn();
+        let read = turn.read(self.peer, most, fill);
+        turn.end();
+        read
+    }
 }
 
 impl<Q: DatagramQueue> Clone for DatagramRail<Q> {
@@ -38,6 +54,24 @@ struct Cursor<'a> {
     pieces: &'a [Piece],
     /// How much of the first was used.
     used: usize,
+}
+
+impl Cursor<'_> {
+    /// Copies to the next places as many of the bytes as they hold; how many.
+    ///
+    /// # Safety
+    /// The places can be written.
+    unsafe fn fill(&mut self, bytes: &[u8]) -> usize {
+        let mut rest = bytes;
+        while !rest.is_empty()
+            && let Some((to, len)) = self.next(rest.len())
+        {
+            // SAFETY: the caller promises the places, and `to` is within one.
+            unsafe { bulk::copy(to, rest.as_ptr(), len) };
+            rest = &rest[len..];
+        }
+        bytes.len() - rest.len()
+    }
 }
 
 impl<'a> Cursor<'a> {
@@ -83,25 +117,18 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
 
     unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {
         let mut cursor = Cursor::new(pieces);
-        let mut read = || {
-            let mut turn = self.shared.turn();
-            let read = turn.read(self.peer, pieces.bytes(), |mut bytes: &[u8]| {
-                while !bytes.is_empty()
-                    && let Some((to, len)) = cursor.next(bytes.len())
-                {
-                    // SAFETY: the caller promises the pieces, and `to` is within one.
-                    unsafe { bulk::copy(to, bytes.as_ptr(), len) };
-                    bytes = &bytes[len..];
-                }
-            });
-            turn.end();
-            read
-        };
-        match read() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && self.shared.attend() => {
-                read()
+        // SAFETY: the caller promises the pieces.
+        let mut fill = |bytes: &[u8]| unsafe { cursor.fill(bytes) };
+        if let Some(result) = self.read_unread(pieces.bytes(), &mut fill) {
+            return result;
+        }
+        match self.shared.attend_for(self.peer, &mut fill) {
+            (_, copied @ 1..) => Ok(copied),
+            (true, 0) => {
+                let read = self.read_unread(pieces.bytes(), &mut fill);
+                read.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
             }
-            result => result,
+            (false, 0) => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 

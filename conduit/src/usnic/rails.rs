@@ -4,8 +4,9 @@ use super::progress::Progress;
 use super::shared::{Shared, ring};
 use super::{DatagramRail, DatagramRailsConfig, NAME};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
+use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -14,7 +15,6 @@ use std::sync::Arc;
 /// The rails of a rank over a queue for datagrams.
 pub struct DatagramRails<Q: DatagramQueue + 'static> {
     pub(super) shared: Arc<Shared<Q>>,
-    polls: AtomicU32,
     /// Ends when it is dropped.
     _progress: Progress<Q>,
 }
@@ -33,7 +33,6 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
         Ok(Self {
             _progress: Progress::start(Arc::clone(&shared), exit_grace)?,
             shared,
-            polls: AtomicU32::new(0),
         })
     }
 }
@@ -78,20 +77,24 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 
     fn begin_poll(&self, _alone: bool) -> Look {
-        self.polls.fetch_add(1, Ordering::Relaxed);
-        self.shared.note_poll();
+        // A read of that peer's rail copies what arrives to its place, and finds what the other
+        // peers have sent.
         Look {
-            first: None,
+            first: self.shared.begin_poll(),
             all: true,
         }
     }
 
     fn polls(&self) -> u32 {
-        self.polls.load(Ordering::Relaxed)
+        self.shared.polls()
+    }
+
+    fn heard(&self, peer: JobRank, _rail: &DatagramRail<Q>, _asleep: &dyn Fn() -> bool) {
+        self.shared.heard(peer);
     }
 
     fn ready(&self, found: &mut Ready) {
-        self.shared.attend();
+        self.shared.attend_once();
         if !self.shared.is_pending() {
             return;
         }
@@ -111,7 +114,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 
     fn has_ready(&self) -> bool {
-        self.shared.attend();
+        self.shared.attend(None);
         self.shared.is_pending() && self.shared.turn().has_ready()
     }
 
@@ -126,7 +129,6 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
         let shared = &*self.shared;
         shared.sleepers.fetch_add(1, Ordering::SeqCst);
         self.sleep_counted(timeout);
-        shared.note_poll();
         shared.sleepers.fetch_sub(1, Ordering::SeqCst);
     }
 

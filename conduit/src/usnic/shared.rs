@@ -1,5 +1,6 @@
 //! State that rails and the thread share, and the work under its lock.
 
+use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
 use crate::channel::rail::{Made, NewRail, RailId};
 use argonet_am::AmError;
@@ -63,6 +64,7 @@ struct State {
     gone: VecDeque<(Duration, JobRank)>,
     /// How long that takes.
     give_up_after: Duration,
+    together: Together,
 }
 
 impl State {
@@ -87,10 +89,14 @@ pub(super) struct Shared<Q: DatagramQueue> {
     receive_buffers: Mutex<Q::ReceiveBuffers>,
     state: Mutex<State>,
     begun: Instant,
-    /// When a thread of the rank looked last, ns.
+    /// Polls of the rank.
     ///
-    /// A hint for the thread.
-    pub(super) polled_ns: AtomicU64,
+    /// The thread sees by it whether the rank polls.
+    polls: AtomicU32,
+    /// Whether the queue was looked at since the last poll began.
+    looked: AtomicBool,
+    /// The peer whose rail had something last, and one more than its number; 0 for none.
+    heard: AtomicU32,
     /// Threads of the rank that sleep at the queue, or are about to.
     pub(super) sleepers: AtomicU32,
     /// Whether `State::ready` or `State::news` may have something.
@@ -98,6 +104,10 @@ pub(super) struct Shared<Q: DatagramQueue> {
     /// Written under the lock of `state`; a look without it that misses a store finds it the next
     /// time, as the waker rings after it.
     pending: AtomicBool,
+    /// Whether this rank has shut a rail, so that a read of it finds the end.
+    ///
+    /// As `pending`.
+    has_shut: AtomicBool,
     /// Wakes those.
     wakeup: OwnedFd,
     /// Wakes the thread.
@@ -157,6 +167,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             without_room: Vec::new(),
             gone: VecDeque::new(),
             give_up_after: link.give_up_after,
+            together: Together::default(),
         };
         Ok(Self {
             rank,
@@ -164,9 +175,12 @@ impl<Q: DatagramQueue> Shared<Q> {
             queue,
             state: Mutex::new(state),
             begun: Instant::now(),
-            polled_ns: AtomicU64::new(0),
+            polls: AtomicU32::new(0),
+            looked: AtomicBool::new(false),
+            heard: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
+            has_shut: AtomicBool::new(false),
             wakeup: event()?,
             bell: event()?,
             thread_looks_ns: AtomicU64::new(0),
@@ -178,6 +192,11 @@ impl<Q: DatagramQueue> Shared<Q> {
         self.pending.load(Ordering::Acquire)
     }
 
+    /// Whether a read may find something that came before, or an end.
+    pub(super) fn may_read(&self) -> bool {
+        self.is_pending() || self.has_shut.load(Ordering::Acquire)
+    }
+
     pub(super) fn now(&self) -> Duration {
         self.begun.elapsed()
     }
@@ -186,10 +205,25 @@ impl<Q: DatagramQueue> Shared<Q> {
         &self.wakeup
     }
 
-    /// A thread of the rank looks: the thread leaves the queue to it for a while.
-    pub(super) fn note_poll(&self) {
-        let now = nanoseconds(self.now());
-        self.polled_ns.store(now, Ordering::Relaxed);
+    /// A poll of the rank begins: the thread leaves the queue to it for a while.
+    ///
+    /// The peer whose rail had something last.
+    pub(super) fn begin_poll(&self) -> Option<JobRank> {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        self.looked.store(false, Ordering::Relaxed);
+        let heard = self.heard.load(Ordering::Relaxed);
+        heard.checked_sub(1).map(JobRank)
+    }
+
+    pub(super) fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn heard(&self, peer: JobRank) {
+        let heard = peer.0.wrapping_add(1);
+        if self.heard.load(Ordering::Relaxed) != heard {
+            self.heard.store(heard, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn turn(&self) -> Turn<'_, Q> {
@@ -200,8 +234,34 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
     }
 
+    /// The same, unless a read of this poll has done so.
+    ///
+    /// A read by another thread has looked since this poll began, too.
+    pub(super) fn attend_once(&self) {
+        if !self.looked.swap(false, Ordering::Relaxed) {
+            self.attend(None);
+        }
+    }
+
+    /// For a read that finds nothing: what comes of this peer goes to `copy`, which says how many
+    /// bytes it takes, as far as nothing is unread before; what has come, and how much was copied.
+    pub(super) fn attend_for(
+        &self,
+        peer: JobRank,
+        copy: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> (bool, usize) {
+        let mut read = Read {
+            peer,
+            copy,
+            copied: 0,
+        };
+        let any = self.attend(Some(&mut read));
+        self.looked.store(true, Ordering::Relaxed);
+        (any, read.copied)
+    }
+
     /// Takes what has come; whether anything had.
-    pub(super) fn attend(&self) -> bool {
+    pub(super) fn attend(&self, mut read: Option<&mut Read<'_>>) -> bool {
         // Another thread that has the receive_buffers does the same.
         let Some(mut receive_buffers) = self.receive_buffers.try_lock() else {
             return false;
@@ -210,8 +270,10 @@ impl<Q: DatagramQueue> Shared<Q> {
         for _ in 0..MOST_BATCHES {
             // Most looks find nothing. The thread sees to what time demands.
             let mut turn = None;
-            let take =
-                &mut |datagram: &[u8]| turn.get_or_insert_with(|| self.turn()).arrive(datagram);
+            let take = &mut |datagram: &[u8]| {
+                let turn = turn.get_or_insert_with(|| self.turn());
+                turn.arrive(datagram, read.as_deref_mut());
+            };
             let batch = self.queue.receive(&mut receive_buffers, take);
             if let Some(turn) = turn {
                 turn.end();
@@ -229,9 +291,16 @@ impl<Q: DatagramQueue> Shared<Q> {
     }
 }
 
+/// A read that takes what arrives meanwhile.
+pub(super) struct Read<'a> {
+    peer: JobRank,
+    copy: &'a mut dyn FnMut(&[u8]) -> usize,
+    copied: usize,
+}
+
 impl<Q: DatagramQueue> Turn<'_, Q> {
     /// A datagram has come.
-    fn arrive(&mut self, datagram: &[u8]) {
+    fn arrive(&mut self, datagram: &[u8], mut read: Option<&mut Read<'_>>) {
         let State {
             endpoint, peers, ..
         } = &mut *self.state;
@@ -244,10 +313,25 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         };
         let peer = arrived.peer;
         if let Some(bytes) = arrived.record.and_then(|record| datagram.get(record)) {
-            self.peer(peer).unread.extend(bytes);
+            self.deliver(peer, bytes, read.as_deref_mut());
         }
-        self.take_kept(peer);
+        self.take_kept(peer, read);
         self.list(peer);
+    }
+
+    /// The next bytes of a peer: to the read, as far as that takes them, or to the unread ones.
+    fn deliver(&mut self, peer: JobRank, bytes: &[u8], read: Option<&mut Read<'_>>) {
+        let used = self.peer(peer);
+        let mut rest = bytes;
+        if let Some(read) = read.filter(|read| read.peer == peer)
+            && used.unread.is_empty()
+            && used.is_open
+        {
+            let copied = (read.copy)(rest);
+            read.copied += copied;
+            rest = &rest[copied..];
+        }
+        used.unread.extend(rest);
     }
 
     /// The peer, which is made when it is first used.
@@ -266,7 +350,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     }
 
     /// Takes records that came before their turn, as far as there is room.
-    fn take_kept(&mut self, peer: JobRank) {
+    fn take_kept(&mut self, peer: JobRank, mut read: Option<&mut Read<'_>>) {
         let now = self.now;
         while self
             .used(peer)
@@ -275,7 +359,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
             let Some(record) = self.state.endpoint.take(now, peer) else {
                 return;
             };
-            self.peer(peer).unread.extend(record.bytes());
+            self.deliver(peer, record.bytes(), read.as_deref_mut());
             self.state.endpoint.recycle(record);
         }
     }
@@ -316,9 +400,14 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     }
 
     fn transmit(&mut self) {
-        while let Some(transmit) = self.state.endpoint.poll_transmit(self.now) {
-            self.shared.queue.send(transmit.peer.0, transmit.bytes);
+        let (now, queue) = (self.now, &self.shared.queue);
+        let State {
+            endpoint, together, ..
+        } = &mut *self.state;
+        while let Some(transmit) = endpoint.poll_transmit(now) {
+            together.send(queue, transmit.peer.0, transmit.bytes);
         }
+        together.flush(queue);
     }
 
     /// Does what time demands.
@@ -504,30 +593,28 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         }
     }
 
-    /// Reads up to `most` bytes by `take`, in at most two pieces; how much.
+    /// Copies up to `most` bytes, in at most two pieces, by `fill`, which takes them all; how much.
+    ///
+    /// `None` if there is nothing now.
     pub(super) fn read(
         &mut self,
         peer: JobRank,
         most: usize,
-        mut take: impl FnMut(&[u8]),
-    ) -> io::Result<usize> {
-        let Some(used) = self.used(peer) else {
-            return Err(io::ErrorKind::WouldBlock.into());
-        };
+        fill: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Option<io::Result<usize>> {
+        let used = self.used(peer)?;
         let len = used.unread.len().min(most);
         if len > 0 {
             let (first, second) = used.unread.as_slices();
             let in_first = len.min(first.len());
-            take(&first[..in_first]);
-            take(&second[..len - in_first]);
+            fill(&first[..in_first]);
+            fill(&second[..len - in_first]);
             used.unread.drain(..len);
-            self.take_kept(peer);
-            return Ok(len);
+            self.take_kept(peer, None);
+            return Some(Ok(len));
         }
-        match self.state.peer(peer) {
-            Some(used) if self.is_at_end(peer, used) => Ok(0),
-            _ => Err(io::ErrorKind::WouldBlock.into()),
-        }
+        let used = self.state.peer(peer)?;
+        self.is_at_end(peer, used).then_some(Ok(0))
     }
 
     pub(super) fn shut(&mut self, peer: JobRank) {
@@ -536,7 +623,8 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         {
             self.wait_for_room(peer, false);
             self.state.endpoint.leave_peer(peer);
-            // A read finds the end.
+            // A read finds the end, open or not.
+            self.shared.has_shut.store(true, Ordering::Release);
             self.list(peer);
         }
     }

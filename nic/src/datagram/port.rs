@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 use core::num::NonZeroU64;
+use rustix::net::sockopt;
 use std::io;
 use std::net::UdpSocket;
 
@@ -41,9 +42,12 @@ impl Port {
         let address = socket
             .local_addr()
             .map_err(at("read the address for datagrams"))?;
-        // The limits of the system bound both; less only costs datagrams that are sent again.
-        let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BYTES);
-        let _ = rustix::net::sockopt::set_socket_send_buffer_size(&socket, SOCKET_BYTES);
+        // The limits of the system bound both, unless this user may pass them; less only costs
+        // datagrams that are sent again.
+        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, SOCKET_BYTES)
+            .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BYTES));
+        let _ = sockopt::set_socket_send_buffer_size_force(&socket, SOCKET_BYTES)
+            .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, SOCKET_BYTES));
         let incarnation = loop {
             let random = getrandom::u64()
                 .map_err(|error| at("draw a random number")(io::Error::other(error.to_string())))?;
@@ -65,6 +69,15 @@ impl Port {
     #[must_use]
     pub fn whereabouts(&self) -> Whereabouts {
         self.whereabouts
+    }
+
+    /// Bytes of arriving datagrams that the system keeps, of what it counts for them.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn receive_bytes(&self) -> io::Result<usize> {
+        // It says twice as many, for what it keeps beside them (socket(7)).
+        Ok(sockopt::socket_recv_buffer_size(&self.socket)? / 2)
     }
 
     /// The socket.

@@ -3,7 +3,7 @@
 use super::{Batch, DatagramQueue};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
-use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
+use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -11,6 +11,16 @@ use std::net::UdpSocket;
 
 /// Bytes of a buffer for arriving datagrams: as many as the system puts together (UDP_GRO).
 const BUFFER_BYTES: usize = 1 << 16;
+
+/// Datagrams that are taken by one call of the system.
+///
+/// More cost less for each, and more memory, which has left the caches when it is read.
+const BATCH: usize = 8;
+
+static_assertions::const_assert!(BATCH <= quinn_udp::BATCH_SIZE);
+
+/// Bytes that the system cuts into datagrams in one call, at most: as many as a packet of IP has.
+const MOST_CUT_BYTES: usize = 65_507;
 
 /// Datagrams over a socket.
 #[derive(Debug)]
@@ -39,47 +49,17 @@ impl Udp {
             refused: AtomicU64::new(0),
         })
     }
-}
 
-impl AsFd for Udp {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
-    }
-}
-
-/// Room for a batch of datagrams that arrive at a socket.
-pub struct ReceiveBuffers {
-    buffers: Box<[u8]>,
-    meta: [RecvMeta; BATCH_SIZE],
-    /// Buffers that the next call offers: one, as most calls find nothing and each buffer costs
-    /// time; all, while buffers do not suffice.
-    next: usize,
-}
-
-impl DatagramQueue for Udp {
-    type ReceiveBuffers = ReceiveBuffers;
-
-    fn receive_buffers(&self) -> ReceiveBuffers {
-        ReceiveBuffers {
-            buffers: vec![0; BUFFER_BYTES * BATCH_SIZE].into_boxed_slice(),
-            meta: [RecvMeta::default(); BATCH_SIZE],
-            next: 1,
-        }
-    }
-
-    fn address(&self, peer: u32) -> Option<SocketAddr> {
-        self.addresses.get(peer as usize).copied()
-    }
-
-    fn send(&self, peer: u32, datagram: &[u8]) {
+    /// Sends datagrams, waiting for room; those that the system refuses are counted.
+    fn transmit(&self, peer: u32, contents: &[u8], segment_size: Option<usize>) {
         let Some(destination) = self.address(peer) else {
             return;
         };
         let transmit = Transmit {
             destination,
             ecn: None,
-            contents: datagram,
-            segment_size: None,
+            contents,
+            segment_size,
             src_ip: None,
         };
         loop {
@@ -98,6 +78,50 @@ impl DatagramQueue for Udp {
             }
         }
     }
+}
+
+impl AsFd for Udp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Room for a batch of datagrams that arrive at a socket.
+pub struct ReceiveBuffers {
+    buffers: Box<[u8]>,
+    meta: [RecvMeta; BATCH],
+    /// Buffers that the next call offers: one, as most calls find nothing and each buffer costs
+    /// time; all, while buffers do not suffice.
+    next: usize,
+}
+
+impl DatagramQueue for Udp {
+    type ReceiveBuffers = ReceiveBuffers;
+
+    fn receive_buffers(&self) -> ReceiveBuffers {
+        ReceiveBuffers {
+            buffers: vec![0; BUFFER_BYTES * BATCH].into_boxed_slice(),
+            meta: [RecvMeta::default(); BATCH],
+            next: 1,
+        }
+    }
+
+    fn address(&self, peer: u32) -> Option<SocketAddr> {
+        self.addresses.get(peer as usize).copied()
+    }
+
+    fn send(&self, peer: u32, datagram: &[u8]) {
+        self.transmit(peer, datagram, None);
+    }
+
+    fn send_cut(&self, peer: u32, bytes: &[u8], each: usize) {
+        let each = each.max(1);
+        // The system cuts no more than that, and none where the interface cannot (UDP_SEGMENT).
+        let most = each.saturating_mul(self.state.max_gso_segments());
+        for bytes in bytes.chunks(most.min(MOST_CUT_BYTES / each * each).max(each)) {
+            self.transmit(peer, bytes, Some(each).filter(|each| bytes.len() > *each));
+        }
+    }
 
     fn receive(&self, receive_buffers: &mut ReceiveBuffers, take: &mut dyn FnMut(&[u8])) -> Batch {
         let ReceiveBuffers {
@@ -107,7 +131,7 @@ impl DatagramQueue for Udp {
         } = receive_buffers;
         let most = *next;
         let mut chunks = buffers.chunks_mut(BUFFER_BYTES);
-        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = core::array::from_fn(|place| {
+        let mut slices: [IoSliceMut<'_>; BATCH] = core::array::from_fn(|place| {
             let chunk = if place < most { chunks.next() } else { None };
             IoSliceMut::new(chunk.unwrap_or_default())
         });
@@ -125,7 +149,7 @@ impl DatagramQueue for Udp {
             bytes.chunks(meta.stride.max(1)).for_each(&mut *take);
         }
         let full = count == most;
-        *next = if full { BATCH_SIZE } else { 1 };
+        *next = if full { BATCH } else { 1 };
         Batch {
             any: count > 0,
             full,
@@ -166,5 +190,35 @@ mod tests {
         assert_eq!(a.refused(), 1);
         let nothing = b.receive(&mut receive_buffers, &mut |_| panic!("nothing was sent"));
         assert!(!nothing.any && !nothing.full);
+    }
+
+    #[test]
+    fn datagrams_that_are_sent_together_arrive_apart() {
+        let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
+        let [a, b] = sockets.map(|socket| Udp::new(socket, addresses.into()).unwrap());
+        let mut receive_buffers = b.receive_buffers();
+        for (len, each) in [
+            (1, 7),
+            (7, 7),
+            (15, 7),
+            (30_000, 1232),
+            (100_000, 1232),
+            (5, 0),
+        ] {
+            let sent: Vec<u8> = (0..len).map(|i| (i ^ i >> 8) as u8).collect();
+            a.send_cut(1, &sent, each);
+            let wanted: Vec<&[u8]> = sent.chunks(each.max(1)).collect();
+            let mut came: Vec<Vec<u8>> = Vec::new();
+            while came.len() < wanted.len() {
+                let mut readable = [PollFd::new(&b, PollFlags::IN)];
+                assert_eq!(poll(&mut readable, None), Ok(1));
+                b.receive(&mut receive_buffers, &mut |datagram| {
+                    came.push(datagram.to_vec());
+                });
+            }
+            assert!(came == wanted, "{len} bytes in datagrams of {each}");
+        }
+        assert_eq!(a.refused(), 0);
     }
 }

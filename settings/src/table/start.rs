@@ -1,6 +1,7 @@
 //! The start of a job, and its messages meanwhile.
 
 use super::{NO_MPI, NO_SPAWNER, NO_SSH};
+use crate::choice::Sealing;
 use crate::kind::{DAY, Kind, TimeUnit};
 use crate::row::{Effect, Preset, Row, Scope};
 use crate::setting::settings;
@@ -20,6 +21,9 @@ settings! {
          own option.";
     CONDUIT: &'static str = "ARGONET_CONDUIT", Kind::Choice(CONDUITS), Preset::Is("smp"), Scope::Job,
         "The conduit of jobs that `argonet run` starts, where `--conduit` is not given.";
+    SEAL: Sealing = "ARGONET_SEAL", Kind::Choice(Sealing::WORDS), Preset::Is("auth"), Scope::Job,
+        "Datagrams over usnic, and over portals between hosts: auth, each has a code by the job's key, so that forged and \
+         changed ones are dropped; off, none has, for networks where only ranks of the job send.";
     START_TIMEOUT: Duration = "ARGONET_START_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_secs(1), max: DAY }, Preset::Is("60"), Scope::Rank,
         "How long ranks wait for each other at the start.";

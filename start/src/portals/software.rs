@@ -2,16 +2,14 @@
 //! ranks learn each other's addresses from the key store.
 
 use super::Cause;
-use crate::datagrams::{link, publish, whereabouts};
+use crate::datagrams::{Published, directory, link, publish};
 use crate::network::host_of;
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};
 use argonet_conduit::selector;
-use argonet_nic::datagram::Port;
 use argonet_nic::portals::networked::{HostNames, Networked, NetworkedConfig};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
-use argonet_nic::reliable::Seal;
 use argonet_segment::Resolver;
 use argonet_settings::Settings;
 use rustix::fd::{AsFd, OwnedFd};
@@ -23,7 +21,7 @@ pub(super) struct Open {
     interfaces: SoftwareConfig,
     /// The file of an interface that no other is with; otherwise that of the host.
     own_file: Option<OwnedFd>,
-    port: Option<Port>,
+    published: Option<Published>,
 }
 
 impl Open {
@@ -43,7 +41,7 @@ impl Open {
             ranks: near.len() as u32,
             ..software_config(sizes, JobRank(near.start), boot.size())?
         };
-        let port = match near.len() == boot.size() as usize {
+        let published = match near.len() == boot.size() as usize {
             true => None,
             false => Some(publish(boot, settings)?),
         };
@@ -54,7 +52,7 @@ impl Open {
         Ok(Self {
             interfaces,
             own_file,
-            port,
+            published,
         })
     }
 
@@ -70,15 +68,15 @@ impl Open {
         let resolver = Resolver::new(Arc::clone(&config.reached));
         let rules = FaultRules::default();
         let nic = Software::new(file, self.interfaces, config.rank, Some(resolver), rules)?;
-        let Some(port) = self.port else {
+        let Some(Published { port, seal }) = self.published else {
             return Ok(Arc::new(Portals::over_software(nic, config)?));
         };
-        let peers = whereabouts(boot)?;
+        let peers = directory(boot)?.peers;
         let mut network = NetworkedConfig::of_ranks(config.ranks);
         network.link = link(boot);
         let job = Arc::clone(boot);
         network.hosts = HostNames::new(move |peer| host_of(&job, peer));
-        network.seal = Some(Seal::from_secret(boot.job_key().bytes()));
+        network.seal = seal;
         let nic = Networked::new(nic, port, &peers, &network)?;
         Ok(Arc::new(Portals::over_networked(nic, config)?))
     }
