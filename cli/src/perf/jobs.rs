@@ -109,7 +109,7 @@ const MESHES: [Kind; 5] = [
 /// All of a conduit.
 pub(crate) fn kinds(over: Over) -> impl Iterator<Item = &'static Kind> {
     let meshes = match over {
-        Over::Smp | Over::Portals => &[][..],
+        Over::Smp | Over::Portals | Over::Usnic => &[][..],
         Over::Tcp => &MESHES,
     };
     KINDS.iter().chain(meshes)

@@ -3,6 +3,7 @@
 use argonet_conduit::portals;
 use argonet_conduit::smp::Smp;
 use argonet_conduit::tcp::Tcp;
+use argonet_conduit::usnic;
 use clap::ValueEnum;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -17,6 +18,8 @@ pub(crate) enum Over {
     Tcp,
     /// Interfaces in software, also between ranks of one host.
     Portals,
+    /// Datagrams on the loopback interface, also between ranks of one host.
+    Usnic,
 }
 
 /// Each rank is a neighborhood of its own.
@@ -29,6 +32,7 @@ impl Over {
             Over::Smp => Smp::NAME,
             Over::Tcp => Tcp::NAME,
             Over::Portals => portals::NAME,
+            Over::Usnic => usnic::NAME,
         }
     }
 
@@ -37,7 +41,7 @@ impl Over {
         let conduit = ("ARGONET_CONDUIT", self.name());
         match self {
             Over::Smp => vec![conduit],
-            Over::Tcp | Over::Portals => vec![conduit, ALONE],
+            Over::Tcp | Over::Portals | Over::Usnic => vec![conduit, ALONE],
         }
     }
 

@@ -71,7 +71,7 @@ pub(crate) fn metrics(over: Over, sizes: &[usize]) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let families = match over {
         Over::Smp => &OF_MEMORY[..],
-        Over::Tcp | Over::Portals => &OF_SOCKETS,
+        Over::Tcp | Over::Portals | Over::Usnic => &OF_SOCKETS,
     };
     for family in families {
         for &size in sizes.iter().filter(|size| family.sizes.contains(size)) {

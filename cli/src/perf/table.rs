@@ -29,7 +29,7 @@ pub(crate) fn metrics(over: Over) -> Vec<Metric> {
         Over::Smp => of_memory(),
         // Raw limits of memory need ranks that share it; beside sockets figures are read for
         // themselves.
-        Over::Tcp | Over::Portals => of_sockets(),
+        Over::Tcp | Over::Portals | Over::Usnic => of_sockets(),
     }
 }
 

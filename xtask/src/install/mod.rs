@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Memory of a process that others reach: GASNET_SEGMENT_FAST, LARGE or EVERYTHING
     #[arg(long, value_enum, default_value_t)]
     pub(crate) segment: Segment,
-    /// Variants for these conduits alone: smp, tcp, udp, portals
+    /// Variants for these conduits alone: smp, tcp, udp, portals, usnic
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = conduits())]
     pub(crate) conduits: Vec<String>,
     /// Install this static library of argonet-capi instead of building one

@@ -27,7 +27,7 @@ pub(super) struct Conduit {
 ///
 /// Clients that know the networks of GASNet alone ask for udp if they want the one for Ethernet;
 /// here it is tcp by that name.
-pub(super) const CONDUITS: [Conduit; 4] = [
+pub(super) const CONDUITS: [Conduit; 5] = [
     Conduit {
         name: "smp",
         word: "smp",
@@ -55,6 +55,13 @@ pub(super) const CONDUITS: [Conduit; 4] = [
         script: AMUDPRUN,
         is_gasnets: false,
         is_within_another: true,
+    },
+    Conduit {
+        name: "usnic",
+        word: "usnic",
+        script: AMUDPRUN,
+        is_gasnets: false,
+        is_within_another: false,
     },
 ];
 
