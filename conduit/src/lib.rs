@@ -41,7 +41,7 @@ mod words;
 #[cfg(not(loom))]
 pub use conduit::{
     Capabilities, Completion, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared,
-    SMALL_PUT, SendError, Sink,
+    SMALL_PUT, SegmentLen, SendError, Sink,
 };
 #[cfg(not(loom))]
 pub use connections::{CONNECTIONS_FILE_NAME, Connections, GateCounts};
@@ -52,3 +52,7 @@ pub use exit::{ExitCounts, ExitReport, HearExit};
 #[cfg(not(loom))]
 pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use ledger::{ClassLedger, Held, PeerLedger};
+#[cfg(not(loom))]
+pub use smp::lines::{Entry, Lines};
+#[cfg(not(loom))]
+pub use threads::ThreadMode;

@@ -14,7 +14,8 @@ use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach, launch_self};
 use argonet_conduit::selector::Selector;
-use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::{SegmentLen, ThreadMode};
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_engine::{
     DataType, Direction, Engine, EngineConfig, Internals, Meeting, Operation, Pass, SegmentBase,
     Signature, ThreadCtx, WaitPolicy, fold, trace_handlers,

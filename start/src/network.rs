@@ -11,13 +11,13 @@ use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::channel::ChannelCredits;
 use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
-use argonet_conduit::smp::{SegmentLen, Smp, ThreadMode};
+use argonet_conduit::{ExitCounts, Gauges, SegmentLen, ThreadMode};
+use argonet_conduit::smp::Smp;
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, interfaces, read_addresses,
     write_addresses,
 };
 use argonet_conduit::tcp::{Tcp, TcpConfig};
-use argonet_conduit::{ExitCounts, Gauges};
 use argonet_segment::Directory;
 use argonet_settings::{
     CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings, TCP_CONNECTIONS, TCP_EAGER_SIZE,

@@ -2,15 +2,16 @@
 
 use super::layout::MOST_RANKS;
 use super::lines::Lines;
-use super::lock::ThreadMode;
 use super::peer::Peer;
 use super::region::Region;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
+    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SegmentLen,
+    SendError, Sink,
 };
 use crate::ledger::{ClassLedger, Held, PeerLedger};
+use crate::threads::ThreadMode;
 use argonet_am::record::{self, Head, Short};
 use argonet_am::{
     AmError, Category, MAX_CARRIED, MAX_MEDIUM, Message, MessageClass, Registered, ReplyPort,
@@ -82,9 +83,6 @@ impl SmpConfig {
         Ok(())
     }
 }
-
-/// Returns the attached bytes of a rank's segment, as that rank publishes them.
-pub type SegmentLen = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
 
 /// The conduit of ranks that share memory.
 pub struct Smp {
