@@ -11,7 +11,7 @@ use argonet_conduit::smp::{Barrier, Smp};
 use argonet_conduit::tcp::Tcp;
 use argonet_conduit::tcp::join::{from_settings, interfaces};
 use argonet_conduit::usnic;
-use argonet_settings::{CONDUIT, CONDUITS, Settings, TCP_CONNECTIONS};
+use argonet_settings::{CONDUIT, CONDUIT_NAMES, Settings, TCP_CONNECTIONS};
 
 use super::Facts;
 
@@ -29,7 +29,7 @@ pub(super) fn facts(settings: &Settings, ranks: u32) -> Vec<(&'static str, Facts
 fn chosen(name: &str, settings: &Settings) -> &'static str {
     match settings.given(&CONDUIT) {
         Some(given) if given == name => "yes: ARGONET_CONDUIT says so",
-        None if CONDUITS[0] == name => "yes: the default",
+        None if CONDUIT_NAMES[0] == name => "yes: the default",
         _ => "by --conduit or ARGONET_CONDUIT",
     }
 }
