@@ -16,6 +16,8 @@ mod connections;
 #[cfg(not(loom))]
 mod datagrams;
 #[cfg(not(loom))]
+mod descriptor;
+#[cfg(not(loom))]
 mod exit;
 #[cfg(not(loom))]
 mod gauges;
@@ -47,6 +49,8 @@ pub use conduit::{
 pub use connections::{CONNECTIONS_FILE_NAME, Connections, GateCounts};
 #[cfg(not(loom))]
 pub use datagrams::{DATAGRAMS_FILE_NAME, Datagrams};
+#[cfg(not(loom))]
+pub use descriptor::{DESCRIPTORS, Descriptor, Facts};
 #[cfg(not(loom))]
 pub use exit::{ExitCounts, ExitReport, HearExit};
 #[cfg(not(loom))]

@@ -18,6 +18,7 @@ use argonet_am::{
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, bulk};
+use argonet_settings::SMP_ROW;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use rustix::fd::BorrowedFd;
@@ -106,7 +107,7 @@ pub struct Smp {
 
 impl Smp {
     /// Name as in `--conduit`.
-    pub const NAME: &'static str = "smp";
+    pub const NAME: &'static str = SMP_ROW.name;
 
     /// Limits of every neighborhood.
     pub const LIMITS: Limits = Limits {

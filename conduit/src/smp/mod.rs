@@ -5,11 +5,14 @@
 //! * A request is accepted only while the reply ring to its sender holds the largest possible
 //!   reply, so a handler's reply never waits, handlers never poll, and nothing can deadlock:
 //!   replies are always taken, and taking them frees the room that acceptance waits for.
-//! * [`Lines`](crate::Lines): small collective operations without messages, by one cache line a rank.
+//! * [`Lines`](crate::Lines): small collective operations without messages, by one cache line a
+//!   rank.
 //! * Waiting ranks sleep on a futex word; see [`Barrier`].
 
 #[cfg(not(loom))]
 mod conduit;
+#[cfg(not(loom))]
+mod descriptor;
 #[cfg(not(loom))]
 mod layout;
 pub(crate) mod lines;
@@ -29,6 +32,8 @@ mod words;
 
 #[cfg(not(loom))]
 pub use conduit::{Smp, SmpConfig, SmpConfigError};
+#[cfg(not(loom))]
+pub use descriptor::DESCRIPTOR;
 #[cfg(not(loom))]
 pub use layout::{Layout, MOST_RANKS, RING_BYTES};
 pub use wake::Barrier;
