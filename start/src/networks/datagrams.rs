@@ -1,6 +1,7 @@
 //! Ranks that send each other datagrams, and learn each other's addresses from the key store.
 
-use crate::network::{addresses, publish_host};
+use super::Cause;
+use super::addresses::{addresses, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{Port, Whereabouts};
@@ -8,9 +9,6 @@ use argonet_nic::reliable::ReliableConfig;
 use argonet_settings::Settings;
 use core::net::SocketAddr;
 use core::num::NonZeroU64;
-
-/// Why something cannot be set up; the caller adds rank and conduit.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
 const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
@@ -26,7 +24,7 @@ struct NoAddress {
 }
 
 /// Sizes and times between ranks of one host, which no network divides, or of several.
-pub(crate) fn link(boot: &LocalJob) -> ReliableConfig {
+pub(super) fn link(boot: &LocalJob) -> ReliableConfig {
     sized(is_one_host(boot))
 }
 
@@ -43,7 +41,7 @@ fn is_one_host(boot: &LocalJob) -> bool {
 }
 
 /// Takes a port at the first of the addresses that tcp would use, and publishes it.
-pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
+pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
     let chosen = addresses(settings, is_one_host(boot))?;
     let first = chosen.first().ok_or("there is no address for datagrams")?;
     let port = Port::bind(SocketAddr::new(first.address, 0))?;
@@ -57,7 +55,7 @@ pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Port, Caus
 }
 
 /// The addresses that all ranks have published, after a fence.
-pub(crate) fn whereabouts(boot: &LocalJob) -> Result<Vec<Whereabouts>, Cause> {
+pub(super) fn whereabouts(boot: &LocalJob) -> Result<Vec<Whereabouts>, Cause> {
     let ranks = (0..boot.size()).map(JobRank);
     ranks.map(|peer| of_rank(boot, peer)).collect()
 }
