@@ -14,9 +14,8 @@ use argonet_base::{HandlerIndex, JobRank};
 
 use argonet_conduit::channel::rail::{Made, NewRail, RailId};
 use argonet_conduit::channel::{ChannelConfig, ChannelCredits, ChannelSizes};
-use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::tcp::{Connector, Tcp, TcpConfig};
-use argonet_conduit::{Completion, Conduit, OpToken, Sink};
+use argonet_conduit::{Completion, Conduit, OpToken, Sink, ThreadMode};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -256,7 +256,7 @@ pub enum BootError {
         /// Number of hosts.
         hosts: usize,
         /// The conduits that would do.
-        spanning: &'static str,
+        spanning: String,
     },
     /// The job's description does not fit a message.
     #[error(

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, CONDUITS, Reach, SPAWN_VERBOSE, Settings, environment};
+use argonet_settings::{CONDUIT, CONDUIT_NAMES, Reach, SPAWN_VERBOSE, Settings, environment};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
@@ -47,7 +47,7 @@ pub struct LaunchOptions {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// One of [`CONDUITS`], or [`NO_CONDUIT`]; `None` leaves the choice to `ARGONET_CONDUIT`, else
+    /// One of [`CONDUIT_NAMES`], or [`NO_CONDUIT`]; `None` leaves it to `ARGONET_CONDUIT`, else
     /// the default.
     pub conduit: Option<String>,
     /// Pin rank r to the (r modulo n)-th of the n cores that the launcher may use.
@@ -174,11 +174,11 @@ pub(crate) fn say(what: &str) {
 
 fn choose_conduit(given: Option<String>, settings: &Settings) -> Result<String, BootError> {
     let given = given.unwrap_or_else(|| settings.get(&CONDUIT).into());
-    match given == NO_CONDUIT || CONDUITS.contains(&given.as_str()) {
+    match given == NO_CONDUIT || CONDUIT_NAMES.contains(&given.as_str()) {
         true => Ok(given),
         false => Err(BootError::UnknownConduit {
             given,
-            known: CONDUITS.join(", "),
+            known: CONDUIT_NAMES.join(", "),
         }),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use argonet_settings::{CONDUIT, PSHM_NODES, Reach, SPAWN_FUNCTION, Settings};
+use argonet_settings::{CONDUIT, ConduitRow, PSHM_NODES, Reach, SPAWN_FUNCTION, Settings};
 
 use crate::attach::BOOT_VARIABLE;
 use crate::error::BootError;
@@ -20,8 +20,8 @@ const AGENT: &str = "agent";
 /// Number of ranks of a launcher script, which leaves the program's arguments alone.
 const LAUNCH_RANKS_VARIABLE: &str = "ARGONET_LAUNCH_RANKS";
 
-/// The conduit of jobs that are started as those of GASNet's udp.
-const SPREADING: &str = "tcp";
+/// The conduit of GASNet whose jobs spread over hosts by `GASNET_SPAWNFN`.
+const SPREADING: &str = "udp";
 
 /// If this process is not a rank but has to start some, or to be the agent of a host, does so until
 /// the job has ended: the code to exit with.
@@ -112,7 +112,9 @@ fn conduit<'a>(linked: &'a str, settings: &Settings) -> &'a str {
     let chosen = settings.get(&CONDUIT);
     match (settings.given(&CONDUIT), settings.get(&SPAWN_FUNCTION)) {
         (Some(_), _) => chosen,
-        (None, Some(_)) if !is_network(linked, settings) => SPREADING,
+        (None, Some(_)) if !is_network(linked, settings) => {
+            ConduitRow::linked_as(SPREADING).map_or(linked, |row| row.name)
+        }
         (None, _) => linked,
     }
 }

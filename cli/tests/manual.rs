@@ -45,7 +45,7 @@ fn the_manual_page_of_run_describes_each_conduit() {
         .split_once("\\-\\-conduit \" \\fINAME")
         .expect("the option");
     let (conduits, _) = conduits.split_once("\n.TP\n").expect("the next option");
-    for conduit in argonet_settings::CONDUITS {
+    for conduit in argonet_settings::CONDUIT_NAMES {
         assert!(
             conduits
                 .lines()

@@ -1,11 +1,11 @@
 //! The trait that every conduit implements, and the types of its calls.
 
+use crate::Lines;
 use crate::connections::Connections;
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
-use crate::smp::Lines;
 use argonet_am::record::Short;
 use argonet_am::{AmError, Category, Delivery, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
@@ -13,6 +13,9 @@ use argonet_segment::SharedBytesMut;
 use core::ptr::NonNull;
 use core::time::Duration;
 use std::sync::Arc;
+
+/// Returns the attached bytes of a rank's segment, as that rank publishes them.
+pub type SegmentLen = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
 
 /// Names an operation in flight; the engine gives it, the conduit hands it back on completion and
 /// looks at nothing in it.

@@ -16,6 +16,8 @@ mod connections;
 #[cfg(not(loom))]
 mod datagrams;
 #[cfg(not(loom))]
+mod descriptor;
+#[cfg(not(loom))]
 mod exit;
 #[cfg(not(loom))]
 mod gauges;
@@ -41,14 +43,20 @@ mod words;
 #[cfg(not(loom))]
 pub use conduit::{
     Capabilities, Completion, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared,
-    SMALL_PUT, SendError, Sink,
+    SMALL_PUT, SegmentLen, SendError, Sink,
 };
 #[cfg(not(loom))]
 pub use connections::{CONNECTIONS_FILE_NAME, Connections, GateCounts};
 #[cfg(not(loom))]
 pub use datagrams::{DATAGRAMS_FILE_NAME, Datagrams};
 #[cfg(not(loom))]
+pub use descriptor::{DESCRIPTORS, Descriptor, Facts};
+#[cfg(not(loom))]
 pub use exit::{ExitCounts, ExitReport, HearExit};
 #[cfg(not(loom))]
 pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use ledger::{ClassLedger, Held, PeerLedger};
+#[cfg(not(loom))]
+pub use smp::lines::{Entry, Lines};
+#[cfg(not(loom))]
+pub use threads::ThreadMode;

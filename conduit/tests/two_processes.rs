@@ -6,8 +6,8 @@
 
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_conduit::smp::{Entry, Smp, SmpConfig, ThreadMode};
-use argonet_conduit::{Completion, Conduit, OpToken, Sink};
+use argonet_conduit::smp::{Smp, SmpConfig};
+use argonet_conduit::{Completion, Conduit, Entry, OpToken, Sink, ThreadMode};
 use argonet_segment::{Directory, PageKind, SegmentFile};
 use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};

@@ -2,8 +2,7 @@
 
 use argonet_am::Registered;
 use argonet_base::JobRank;
-use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{Capabilities, Conduit};
+use argonet_conduit::{Capabilities, Conduit, ThreadMode};
 use argonet_segment::OwnSegment;
 use std::time::Duration;
 

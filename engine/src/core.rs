@@ -22,8 +22,9 @@ use argonet_am::{
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Bootstrap, ExitMark, WaitFor, Waiting};
-use argonet_conduit::smp::{SegmentLen, ThreadMode};
-use argonet_conduit::{Completion, Conduit, OpToken, PrepareRequest, Prepared, SendError, Sink};
+use argonet_conduit::{
+    Completion, Conduit, OpToken, PrepareRequest, Prepared, SegmentLen, SendError, Sink, ThreadMode,
+};
 use argonet_event::HandleTable;
 use argonet_segment::{Directory, Resolver};
 use argonet_settings::Letter;

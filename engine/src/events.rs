@@ -12,8 +12,7 @@ use super::vis::VisError;
 use argonet_am::AmError;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{Completion, Conduit, Injected, OpToken, SMALL_PUT, SendError};
+use argonet_conduit::{Completion, Conduit, Injected, OpToken, SMALL_PUT, SendError, ThreadMode};
 use argonet_event::{
     Category, CategoryMask, Completions, Decision, Event, EventError, Exhausted, ExhaustionPolicy,
     NbiScope, NbiToken, ThreadCache,

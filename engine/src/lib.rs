@@ -15,7 +15,7 @@
 //! thread of the process (`argonet_start::with_thread`). Most calls of an engine are safe functions
 //! all the same; they rely on the promises that its holder makes once:
 //!
-//! * **Threads.** An engine of [`ThreadMode::Seq`](argonet_conduit::smp::ThreadMode) is called by
+//! * **Threads.** An engine of [`ThreadMode::Seq`](argonet_conduit::ThreadMode) is called by
 //!   one thread, the one that made its conduit, although the type is `Sync`; one of `Parsync` by
 //!   one thread at a time.
 //! * **Contexts.** Each call gets the context of the thread that makes it, the same for all calls

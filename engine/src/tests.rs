@@ -6,10 +6,9 @@ use ::core::time::Duration;
 use argonet_am::{HandlerTable, Message};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{BootError, Bootstrap, Key};
-use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::{
     Capabilities, Completion, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared,
-    SMALL_PUT, SendError, Sink,
+    SMALL_PUT, SendError, Sink, ThreadMode,
 };
 use argonet_event::{Category, CategoryMask, Event, EventError};
 use argonet_segment::{Directory, PageKind, SegmentFile};

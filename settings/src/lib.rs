@@ -25,6 +25,7 @@
 
 mod card;
 mod choice;
+mod conduits;
 pub mod environment;
 mod error;
 mod kind;
@@ -44,6 +45,7 @@ mod warning;
 
 pub use card::{CARD_BYTES, Difference, OtherValue};
 pub use choice::{BacktraceType, HugePages, Sealing, TraceFormat, WaitMode};
+pub use conduits::*;
 pub use error::{BadValue, SettingsError};
 pub use kind::{Kind, TimeUnit};
 pub use letters::{Letter, Letters};
@@ -57,8 +59,8 @@ pub use settings::Settings;
 pub use signal::{SignalNumber, Signals};
 pub use table::{Index, Section, table, typed_constants};
 pub use table::{
-    collectives::*, credits::*, debug::*, exit::*, libraries::*, memory::*, portals::*, ssh::*,
-    start::*, tcp::*, trace::*, vis::*, waiting::*,
+    collectives::*, credits::*, debug::*, exit::*, libraries::*, memory::*, ssh::*, start::*,
+    trace::*, vis::*, waiting::*,
 };
 pub use value::{Bytes, Plain, Typed, Value};
 pub use warning::Warning;

@@ -1,7 +1,7 @@
 //! Which ranks a conduit joins.
 
+use crate::conduits::{CONDUITS, ConduitRow};
 use crate::settings::Settings;
-use crate::table::portals::PORTALS_INTERFACE;
 
 /// Which ranks a conduit joins, as its other settings are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,24 +14,34 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Conduits that join ranks of several hosts, for messages.
-    pub const OVER_HOSTS: &str = "tcp, portals, usnic";
-
     /// The reach of a conduit.
     #[must_use]
     pub fn of(conduit: &str, settings: &Settings) -> Self {
-        Self {
-            hosts: ["tcp", "portals", "usnic", "none"].contains(&conduit),
-            segments: conduit == "portals" && settings.peek(&PORTALS_INTERFACE) == "software",
+        match ConduitRow::named(conduit) {
+            Some(row) => Self {
+                hosts: row.spans_hosts,
+                segments: (row.moves_segments)(settings),
+            },
+            None => Self {
+                hosts: conduit == "none",
+                segments: false,
+            },
         }
+    }
+
+    /// Conduits that join ranks of several hosts, for messages.
+    #[must_use]
+    pub fn over_hosts() -> String {
+        let rows = CONDUITS.iter().filter(|row| row.spans_hosts);
+        let names: Vec<&str> = rows.map(|row| row.name).collect();
+        names.join(", ")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::portals::PORTALS_INTERFACES;
-    use crate::table::start::CONDUITS;
+    use crate::{PORTALS_INTERFACE, PORTALS_INTERFACES};
 
     fn of(conduit: &str, interface: &str) -> Reach {
         let pair = (PORTALS_INTERFACE.name().into(), interface.into());
@@ -40,10 +50,12 @@ mod tests {
 
     #[test]
     fn the_list_for_messages_names_exactly_the_conduits_over_hosts() {
-        for conduit in CONDUITS {
-            let named = Reach::OVER_HOSTS.split(", ").any(|one| one == *conduit);
+        assert_eq!(Reach::over_hosts(), "tcp, portals, usnic");
+        for row in CONDUITS {
+            let all = Reach::over_hosts();
+            let named = all.split(", ").any(|one| one == row.name);
             for interface in PORTALS_INTERFACES {
-                assert_eq!(of(conduit, interface).hosts, named, "{conduit} {interface}");
+                assert_eq!(of(row.name, interface).hosts, named, "{row:?} {interface}");
             }
         }
     }
@@ -54,5 +66,11 @@ mod tests {
         assert!(!of("portals", "portals4").segments);
         assert!(!of("tcp", "software").segments);
         assert!(!of("portals", "udp").segments);
+    }
+
+    #[test]
+    fn no_conduit_needs_none_and_others_do_not_exist() {
+        assert!(of("none", "software").hosts);
+        assert!(!of("teleport", "software").hosts);
     }
 }

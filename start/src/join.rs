@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Result, StartError};
-use crate::network::{Connecting, Network, follow_exits, reaches};
+use crate::network::{Network, follow_exits, reaches};
+use crate::networks::Connecting;
 use crate::places::{Card, Places};
 use crate::plan::{own_processors, processors};
 use crate::process;
@@ -14,7 +15,8 @@ use argonet_am::HandlerTable;
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach, launch_self};
 use argonet_conduit::selector::Selector;
-use argonet_conduit::smp::{Barrier, SegmentLen, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
+use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_engine::{
     DataType, Direction, Engine, EngineConfig, Internals, Meeting, Operation, Pass, SegmentBase,
     Signature, ThreadCtx, WaitPolicy, fold, trace_handlers,
@@ -24,7 +26,7 @@ use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_segment::{Directory, HostMemory, OwnSegment, PageKind, SegmentFile, admit};
 use argonet_settings::{Bytes, Reach, VIS_GET_MAX_CHUNK, VIS_MAX_CHUNK, VIS_PUT_MAX_CHUNK};
 use argonet_settings::{
-    CONDUIT, CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT,
+    CONDUIT, CONDUIT_NAMES, CROSS_MEMORY, Letter, STALL_TIMEOUT, SegmentLimit, Settings, WAIT,
 };
 use core::ops::Range;
 use rustix::fd::AsFd;
@@ -107,7 +109,7 @@ pub fn launch_if_alone() -> Result<()> {
     }
     let settings = Settings::from_environment()?;
     settings.keep_quiet();
-    match launch_self(Smp::NAME, std::env::args_os(), &settings)? {
+    match launch_self(CONDUIT_NAMES[0], std::env::args_os(), &settings)? {
         None => Ok(()),
         Some(code) => std::process::exit(code.into()),
     }
@@ -187,7 +189,7 @@ pub unsafe fn join(
     let (busy, processors) = (on_host.len() as u32, processors(&*boot, on_host)?);
     let registered = handlers.registered();
     let spare = processors > busy;
-    let network = network.conduit(Connecting {
+    let connecting = Connecting {
         boot: &boot,
         mode: how.mode,
         directory: &directory,
@@ -195,7 +197,9 @@ pub unsafe fn join(
         registered,
         segment_len: &segment_len,
         processor_to_spare: spare,
-    })?;
+    };
+    let network = network.map(|opened| opened.conduit(connecting));
+    let network = network.transpose()?;
     if let Some(network) = &network {
         published.before_publishing(reaches(network, rank));
     }

@@ -11,19 +11,17 @@
 //! Joining takes `unsafe`: the caller keeps the [contract of the engine](argonet_engine#contract).
 #![deny(unsafe_code)]
 
-mod datagrams;
 mod error;
 mod join;
 mod network;
+mod networks;
 mod places;
 mod plan;
-mod portals;
 mod process;
 mod published;
 mod settings;
 mod tracing;
 mod tuning;
-mod usnic;
 
 pub use error::{Result, StartError};
 pub use join::{Joined, Joining, expect_threads, join, launch_if_alone, with_thread};

@@ -3,6 +3,7 @@
 use crate::command::{exists, root, target};
 use crate::install::{self, Segment};
 use crate::suite::Run;
+use argonet_settings::CONDUIT_NAMES;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -43,7 +44,7 @@ fn measured() -> Result<Vec<u64>, String> {
         prefix: prefix.clone(),
         debug: false,
         segment: Segment::default(),
-        conduits: vec!["smp".into()],
+        conduits: vec![CONDUIT_NAMES[0].into()],
         library: None,
     };
     if !install::install(&options) {

@@ -3,6 +3,7 @@
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
 use crate::{asan, book, budget, counts, sizes};
+use argonet_settings::{CONDUIT_NAMES, CONDUITS};
 use std::process::Command;
 use std::time::Instant;
 
@@ -19,6 +20,9 @@ const NETWORK_TESTS: &str = "jobs";
 
 /// The test program of the stage `seeds`.
 const SEED_TESTS: &str = "seeds";
+
+/// Conduits whose suite `cargo xtask check` runs, the first ones.
+const CHECKED_CONDUITS: usize = 2;
 
 /// Test programs of the stage `c`.
 const C_TESTS: [&str; 2] = ["c", "conformance"];
@@ -192,7 +196,7 @@ pub(crate) fn check(run: &mut Run) {
     let names = unit_tests();
     let mut others = test(names.iter().map(String::as_str));
     run.tests("other test programs", &mut others);
-    for conduit in ["smp", "tcp"] {
+    for conduit in CONDUIT_NAMES.into_iter().take(CHECKED_CONDUITS) {
         run.tests(conduit, &mut test([conduit]));
     }
     seeds_of(run, budget::CHECK_SEEDS, budget::CHECK_SEEDS);
@@ -331,17 +335,18 @@ pub(crate) fn seeds(run: &mut Run) {
     } else {
         budget::SIM_SEEDS
     };
-    let portals = if run.full() {
+    let interfaces = if run.full() {
         budget::PORTALS_SEEDS_FULL
     } else {
         budget::PORTALS_SEEDS
     };
-    seeds_of(run, count, portals);
+    seeds_of(run, count, interfaces);
 }
 
-fn seeds_of(run: &mut Run, count: u64, portals: u64) {
+/// `interfaces`: so many of them over the conduit of matching interfaces.
+fn seeds_of(run: &mut Run, count: u64, interfaces: u64) {
     let base = commit_base(run);
-    println!("    {count} seeds from 0x{base}, {portals} over portals");
+    println!("    {count} seeds from 0x{base}, {interfaces} over portals");
     let mut command = test([SEED_TESTS]);
     if run.full() {
         command.arg("--release");
@@ -349,7 +354,7 @@ fn seeds_of(run: &mut Run, count: u64, portals: u64) {
     command
         .env("ARGONET_SIM_BASE", format!("0x{base}"))
         .env("ARGONET_SIM_SEEDS", count.to_string())
-        .env("ARGONET_PORTALS_SEEDS", portals.to_string());
+        .env("ARGONET_PORTALS_SEEDS", interfaces.to_string());
     run.tests(SEED_TESTS, &mut command);
 }
 
@@ -395,22 +400,17 @@ pub(crate) fn jobs(run: &mut Run) {
 /// A full run takes all of these and all tests, another one of these and a part of the tests, which
 /// the commit gives.
 pub(crate) fn networks(run: &mut Run) {
-    const PATHS: [&str; 7] = [
-        "tcp 1",
-        "tcp 2",
-        "portals 1",
-        "portals 2",
-        "udp 1",
-        "usnic 1",
-        "usnic 2",
-    ];
+    let networks = CONDUITS.iter().filter(|row| row.spans_hosts);
+    let paths =
+        networks.flat_map(|row| [1, 2].map(|neighbors| format!("{} {neighbors}", row.name)));
+    let paths: Vec<String> = paths.chain(["udp 1".to_owned()]).collect();
     let turn = turn(run);
-    let paths_there = PATHS.len() as u64;
+    let paths_there = paths.len() as u64;
     let (one, turn) = ((turn % paths_there) as usize, turn / paths_there);
     let paths = if run.full() {
-        &PATHS[..]
+        &paths[..]
     } else {
-        &PATHS[one..=one]
+        &paths[one..=one]
     };
     if !programs(run) {
         return;

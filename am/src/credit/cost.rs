@@ -26,7 +26,7 @@ pub struct Costs {
 impl Costs {
     /// Those of the Portals text: 256 bytes and an event of 128; the header travels in match bits
     /// and immediate data; chunks of 1 KiB.
-    pub const PORTALS: Costs = Costs {
+    pub const OF_TEXT: Costs = Costs {
         granularity: 256,
         event_bytes: 128,
         header_bytes: 0,

@@ -121,7 +121,7 @@ pub struct Rules {
 impl Default for Rules {
     fn default() -> Self {
         Self {
-            costs: Costs::PORTALS,
+            costs: Costs::OF_TEXT,
             form: Form::BYTE,
             dynamic: true,
             least: 4,

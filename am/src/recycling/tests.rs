@@ -8,7 +8,7 @@ fn space(buffers: u32, chunks: u32) -> Space {
     Space {
         buffers,
         chunks,
-        costs: Costs::PORTALS,
+        costs: Costs::OF_TEXT,
     }
 }
 

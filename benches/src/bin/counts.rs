@@ -14,8 +14,9 @@ mod engines;
 mod rounds;
 
 use argonet::{GlobalRef, JobRank, Rank, Result, SharedArray, World};
+use argonet_conduit::ThreadMode;
 use argonet_conduit::channel::ChannelCredits;
-use argonet_conduit::smp::{Barrier, ThreadMode};
+use argonet_conduit::smp::Barrier;
 use argonet_engine::{Call, DataType, Folding, Kind, Operation, ThreadCtx};
 use argonet_start::StartError;
 use engines::{Memory, Station};

@@ -38,7 +38,7 @@ pub(crate) fn describe(
         return Err(BootError::OneHostConduit {
             conduit: conduit.into(),
             hosts: placed.len(),
-            spanning: Reach::OVER_HOSTS,
+            spanning: Reach::over_hosts(),
         });
     }
     if let Way::Template(template) = &hosts.way {

@@ -3,9 +3,7 @@
 use core::ffi::c_int;
 
 use argonet_am::{Delivery, MAX_ARGS, MessageClass};
-use argonet_conduit::channel::ChannelSizes;
-use argonet_conduit::smp::Smp;
-use argonet_conduit::{Conduit, Limits, portals};
+use argonet_conduit::{Conduit, DESCRIPTORS, Limits};
 use argonet_engine::EndpointState;
 
 use crate::am::arguments::{LEAST, LEAST_ALLOC};
@@ -43,17 +41,16 @@ pub(crate) fn longest(job: &Job) -> usize {
 fn limits() -> Limits {
     match find() {
         Some(job) => job.joined.engine.conduit().limits(),
-        None => of_all([
-            Smp::LIMITS,
-            ChannelSizes::default().limits(),
-            portals::LIMITS,
-        ]),
+        None => of_all(),
     }
 }
 
-/// The least of each.
-fn of_all(all: [Limits; 3]) -> Limits {
-    let least = |limit: fn(&Limits) -> usize| all.iter().map(limit).min().unwrap_or(0);
+/// The least of each, over all conduits.
+fn of_all() -> Limits {
+    let least = |limit: fn(&Limits) -> usize| {
+        let all = DESCRIPTORS.iter().map(|one| limit(&(one.limits)()));
+        all.min().unwrap_or(0)
+    };
     Limits {
         args: least(|limits| limits.args),
         medium_request: least(|limits| limits.medium_request),

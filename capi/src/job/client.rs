@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use argonet_am::HandlerTable;
 use argonet_base::gasnet::number32;
 use argonet_boot::Bootstrap;
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::ThreadMode;
 use argonet_settings::{MAX_THREADS, Settings};
 use argonet_start::{Joining, join};
 use parking_lot::Mutex;

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use argonet_base::gasnet::number32;
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::ThreadMode;
 
 use crate::export::export;
 use crate::job::SegmentMode;

@@ -4,7 +4,7 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::mem::offset_of;
 
 use argonet_base::JobRank;
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::ThreadMode;
 use argonet_settings::{MAX_THREADS, Settings};
 
 use crate::export::export;

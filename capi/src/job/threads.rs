@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::ThreadMode;
 use argonet_engine::ThreadCtx;
 use argonet_start::expect_threads;
 use rustix::thread::gettid;

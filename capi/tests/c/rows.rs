@@ -10,12 +10,14 @@ use crate::running::{command, said};
 
 /// Conduits, the rows that are measured there, and how many lines these give, that of the machine
 /// among them where ranks share memory.
-const RUNS: [(&str, &str, usize); 5] = [
+const RUNS: [(&str, &str, usize); 7] = [
     ("smp", "", 34),
     ("tcp", "PutNB", 9),
     ("tcp", "AM", 11),
     ("portals", "PutNB", 9),
     ("portals", "AM", 11),
+    ("usnic", "PutNB", 9),
+    ("usnic", "AM", 11),
 ];
 
 pub(crate) fn trials() -> Vec<Trial> {

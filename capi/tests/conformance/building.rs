@@ -177,6 +177,16 @@ impl Way {
         launched: true,
         ..Self::CPP20
     };
+    pub(crate) const USNIC: Self = Self {
+        name: "C99, usnic",
+        network: Network::Datagrams,
+        ..Self::RELEASE
+    };
+    pub(crate) const USNIC_PAR_DEBUG: Self = Self {
+        name: "C23, PAR, debug, usnic",
+        network: Network::Datagrams,
+        ..Self::C23_DEBUG
+    };
 
     /// Debug in plain C.
     pub(crate) const C99_DEBUG: Self = Self {

@@ -13,15 +13,18 @@ pub(crate) enum Network {
     Interfaces,
     /// Memory within pairs, interfaces in software between them.
     InterfacesOfPairs,
+    /// Datagrams, also to the rank itself.
+    Datagrams,
 }
 
 impl Network {
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Memory,
         Self::Wire,
         Self::Pairs,
         Self::Interfaces,
         Self::InterfacesOfPairs,
+        Self::Datagrams,
     ];
 
     /// For a run that is about memory, also where the environment of the tests says otherwise.
@@ -35,6 +38,7 @@ impl Network {
             Self::Pairs => &[TCP, (NEIGHBORHOOD, "2")],
             Self::Interfaces => &[PORTALS, (NEIGHBORHOOD, "1")],
             Self::InterfacesOfPairs => &[PORTALS, (NEIGHBORHOOD, "2")],
+            Self::Datagrams => &[USNIC, (NEIGHBORHOOD, "1")],
         }
     }
 
@@ -46,11 +50,13 @@ impl Network {
             Self::Pairs => ", tcp between pairs",
             Self::Interfaces => ", portals",
             Self::InterfacesOfPairs => ", portals between pairs",
+            Self::Datagrams => ", usnic",
         }
     }
 }
 
 const TCP: (&str, &str) = ("ARGONET_CONDUIT", "tcp");
 const PORTALS: (&str, &str) = ("ARGONET_CONDUIT", "portals");
+const USNIC: (&str, &str) = ("ARGONET_CONDUIT", "usnic");
 /// How many ranks of a host are neighbors; 0 for all.
 const NEIGHBORHOOD: &str = "GASNET_SUPERNODE_MAXSIZE";

@@ -23,7 +23,7 @@ pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank {whose} {what}: they are of jobs over tcp or portals (--conduit) whose ranks are of the same user\n"
+            "no rank {whose} {what}: they are of jobs over tcp, portals or usnic (--conduit) whose ranks are of the same user\n"
         );
     }
     text

@@ -28,7 +28,7 @@ pub(crate) struct Perf {
     threads: u32,
     /// Conduit that the ranks communicate through; a job that `argonet run` starts for --tune has
     /// its own
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Over::Smp)]
+    #[arg(long, value_name = "NAME", value_parser = Over::parser(), default_value = Over::DEFAULT.name())]
     conduit: Over,
     /// Metrics to measure, by name; "am-*" stands for all that begin with "am-"
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -150,7 +150,9 @@ impl Perf {
 
     /// Threads share memory alone.
     fn threads(&self) -> Option<Subject> {
-        (self.conduit == Over::Smp).then(|| threads::subject(self.threads))
+        self.conduit
+            .shares_memory()
+            .then(|| threads::subject(self.threads))
     }
 
     /// Name and meaning of all that can be measured.

@@ -5,7 +5,8 @@ use argonet::{AmError, HandlerIndex, JobRank, SegmentOffset};
 use argonet_am::record::Short;
 use argonet_am::{HandlerTable, Message, Payload};
 use argonet_boot::{BootError, Bootstrap, Key, WaitFor, Waiting};
-use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::ThreadMode;
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_engine::{Engine, EngineConfig, Internals, ThreadCtx, Transfer, WaitMode, WaitPolicy};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use argonet_start::StartError;
@@ -145,7 +146,7 @@ impl Station {
         let file = SegmentFile::from_fd(fd, ranks, SEGMENT, PageKind::Normal)?;
         let directory = Directory::new(file, rank)?;
         let segment = OwnSegment::attach(&directory, SEGMENT)?;
-        let segment_len: argonet_conduit::smp::SegmentLen = Arc::new(|_| SEGMENT);
+        let segment_len: argonet_conduit::SegmentLen = Arc::new(|_| SEGMENT);
         let config = SmpConfig {
             rank,
             first: JobRank(0),

@@ -60,7 +60,7 @@ pub(crate) struct Kind {
 
 impl Kind {
     fn goal_over(&self, over: Over) -> Option<f64> {
-        self.goals[usize::from(over != Over::Smp)]
+        self.goals[usize::from(!over.shares_memory())]
     }
 }
 
@@ -108,9 +108,9 @@ const MESHES: [Kind; 5] = [
 
 /// All of a conduit.
 pub(crate) fn kinds(over: Over) -> impl Iterator<Item = &'static Kind> {
-    let meshes = match over {
-        Over::Smp | Over::Portals => &[][..],
-        Over::Tcp => &MESHES,
+    let meshes: &[Kind] = match over.name() {
+        mesh::CONDUIT => &MESHES,
+        _ => &[],
     };
     KINDS.iter().chain(meshes)
 }

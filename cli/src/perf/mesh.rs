@@ -3,6 +3,7 @@
 
 use super::jobs::resident_kib;
 use argonet::{Rank, Reduction, Result, World};
+use argonet_settings::TCP_ROW;
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -44,6 +45,9 @@ pub(crate) struct Mesh {
     pub(crate) launcher_files: u64,
 }
 
+/// The conduit of such jobs, whose connections are files.
+pub(super) const CONDUIT: &str = TCP_ROW.name;
+
 /// The option with which this program becomes a rank of such a job.
 const MESH: &str = "--mesh";
 
@@ -52,7 +56,7 @@ pub(super) fn run(ranks: u32, messages: u64) -> io::Result<Mesh> {
     let this = std::env::current_exe()?;
     let mut command = Command::new(&this);
     command
-        .args(["run", "-n", &ranks.to_string(), "--conduit", "tcp"])
+        .args(["run", "-n", &ranks.to_string(), "--conduit", CONDUIT])
         .arg(this)
         .args(["perf", MESH, &messages.to_string()])
         .env("GASNET_SUPERNODE_MAXSIZE", "1")
@@ -71,12 +75,13 @@ pub(super) fn run(ranks: u32, messages: u64) -> io::Result<Mesh> {
         .filter_map(|n| n.parse().ok())
         .collect();
     let &[kib, files, met_kib, met_files, us] = numbers.as_slice() else {
-        let what =
-            format!("a job of {ranks} ranks over tcp printed {line:?} and ended with {status}");
+        let what = format!(
+            "a job of {ranks} ranks over {CONDUIT} printed {line:?} and ended with {status}"
+        );
         return Err(io::Error::other(what));
     };
     if !status.success() {
-        let what = format!("a job of {ranks} ranks over tcp ended with {status}");
+        let what = format!("a job of {ranks} ranks over {CONDUIT} ended with {status}");
         return Err(io::Error::other(what));
     }
     Ok(Mesh {

@@ -47,7 +47,11 @@ impl<'w> Pair<'w> {
         let memory = SharedArray::alloc(world, (Shared::FRONT + LARGEST) / 8)?;
         let len = memory.len() * 8;
         let mut raw = Vec::new();
-        let sharing = if over == Over::Smp { world.size() } else { 0 };
+        let sharing = if over.shares_memory() {
+            world.size()
+        } else {
+            0
+        };
         for rank in (0..sharing).map(Rank) {
             // Reading the last word maps the neighbor's memory as far as it is attached.
             world.get_value(memory.ptr(rank, memory.len() - 1))?;

@@ -69,9 +69,9 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
 /// All families of a conduit at these sizes, as far as they go.
 pub(crate) fn metrics(over: Over, sizes: &[usize]) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    let families = match over {
-        Over::Smp => &OF_MEMORY[..],
-        Over::Tcp | Over::Portals => &OF_SOCKETS,
+    let families = match over.shares_memory() {
+        true => &OF_MEMORY[..],
+        false => &OF_SOCKETS,
     };
     for family in families {
         for &size in sizes.iter().filter(|size| family.sizes.contains(size)) {
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn impossible_sizes_are_left_out() {
-        let names: Vec<_> = metrics(Over::Smp, &[64, 65536, 65537]);
+        let names: Vec<_> = metrics(Over::DEFAULT, &[64, 65536, 65537]);
         let names: Vec<_> = names.into_iter().map(|m| m.subject.name).collect();
         assert!(names.contains(&"am-medium@65536".into()));
         assert!(!names.contains(&"am-medium@65537".into()));

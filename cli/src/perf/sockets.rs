@@ -2,10 +2,10 @@
 //!
 //! Ranks 0 and 1 have two connections on the loopback interface, and wait busily.
 
+use super::mesh;
 use super::metric::Load;
 use super::pair::Pair;
 use argonet::{Rank, Result, World};
-use argonet_conduit::tcp::Tcp;
 use argonet_start::StartError;
 use std::hint::black_box;
 use std::io::{self, ErrorKind, Read, Write};
@@ -34,7 +34,7 @@ pub(crate) struct Sockets(
 fn failed(world: &World, cause: &io::Error) -> argonet::Error {
     StartError::Network {
         rank: world.rank(),
-        conduit: Tcp::NAME,
+        conduit: mesh::CONDUIT,
         cause: format!("sockets of the raw limit: {cause}").into(),
     }
     .into()

@@ -25,11 +25,11 @@ pub(super) const STREAM: &str = "raw sockets, a stream";
 
 /// The table of a conduit.
 pub(crate) fn metrics(over: Over) -> Vec<Metric> {
-    match over {
-        Over::Smp => of_memory(),
+    match over.shares_memory() {
+        true => of_memory(),
         // Raw limits of memory need ranks that share it; beside sockets figures are read for
         // themselves.
-        Over::Tcp | Over::Portals => of_sockets(),
+        false => of_sockets(),
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        for over in [Over::Smp, Over::Tcp] {
+        for over in Over::all() {
             let mut names: Vec<_> = metrics(over).into_iter().map(|m| m.subject.name).collect();
             let all = names.len();
             names.sort_unstable();
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_metric_with_a_ratio_for_a_goal_has_a_limit() {
-        for metric in [Over::Smp, Over::Tcp].into_iter().flat_map(metrics) {
+        for metric in Over::all().flat_map(metrics) {
             let ratio = matches!(metric.subject.goal, Goal::Ratio(_));
             assert!(!ratio || metric.limit.is_some(), "{}", metric.subject.name);
         }

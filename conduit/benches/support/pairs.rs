@@ -2,8 +2,9 @@
 
 use argonet_am::Registered;
 use argonet_base::JobRank;
+use argonet_conduit::ThreadMode;
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};
-use argonet_conduit::smp::{Smp, SmpConfig, ThreadMode};
+use argonet_conduit::smp::{Smp, SmpConfig};
 use argonet_nic::portals::software::{FaultRules, Software};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile};
 use rustix::fd::{AsFd, OwnedFd};

@@ -1,7 +1,9 @@
 //! How the receive space of a rank is dealt out to its peers.
 
+use super::driver::ChannelSizes;
 use super::frame::{HEADER_BYTES, LARGEST_CHARGE};
 use argonet_am::credit::{Costs, Form, Mends, Plan, PlanError, Rules, Wishes};
+use argonet_base::size::HumanSize;
 use argonet_settings as settings;
 use argonet_settings::Settings;
 
@@ -10,6 +12,18 @@ pub(crate) const CREDIT_BYTES: usize = 256;
 
 /// Credits of the largest request.
 const LEAST: u16 = LARGEST_CHARGE.div_ceil(CREDIT_BYTES) as u16;
+
+/// Division of the receive space of a rank, or the error, in words.
+pub(crate) fn receive_space(settings: &Settings, ranks: u32) -> String {
+    match ChannelCredits::from_settings(settings).map(|credits| credits.plan(ranks)) {
+        None => {
+            let window = HumanSize(ChannelSizes::default().window_bytes as u64);
+            format!("at most {window} of each peer: there are no credits (ARGONET_CREDITS)")
+        }
+        Some(Ok(plan)) => plan.to_string(),
+        Some(Err(error)) => format!("no job can start: {error} (ARGONET_CREDITS_*)"),
+    }
+}
 
 /// Credits: how much of a rank's receive space each peer may use, 256 bytes a credit, the same on
 /// all ranks of a job.
@@ -58,9 +72,9 @@ impl ChannelCredits {
         if is_on == Some(false) {
             return None;
         }
-        let number = |own: Option<u64>, portals: Option<u64>| {
+        let number = |own: Option<u64>, gasnets: Option<u64>| {
             // The table allows no more than that.
-            let number = own.or(portals);
+            let number = own.or(gasnets);
             number.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
         };
         let preset = Self::default();

@@ -14,7 +14,7 @@ pub mod rail;
 pub(crate) mod stream;
 
 pub use credits::ChannelCredits;
-pub(crate) use credits::{CREDIT_BYTES, credits};
+pub(crate) use credits::{CREDIT_BYTES, credits, receive_space};
 pub use driver::{Channel, ChannelConfig, ChannelSizeError, ChannelSizes, progress_by_default};
 pub use stream::{Piece, Pieces};
 

@@ -12,12 +12,13 @@ use crate::ledger::{ClassLedger, Held, PeerLedger};
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::Portals as Interface;
+use argonet_settings::PORTALS_ROW;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::sync::Arc;
 
 /// Name as in `--conduit`.
-pub const NAME: &str = "portals";
+pub const NAME: &str = PORTALS_ROW.name;
 
 /// Operations that the conduit does itself, over any interface.
 pub const CAPABILITIES: Capabilities = Capabilities {

@@ -1,6 +1,6 @@
 //! How the conduit is set up.
 
-use crate::smp::SegmentLen;
+use crate::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Plan, PlanError, Rules, Wishes};
 use argonet_am::{MAX_MEDIUM, Registered};

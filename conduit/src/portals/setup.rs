@@ -71,7 +71,7 @@ fn large_space(sizes: &PortalsSizes) -> Space {
         chunks: LARGE_IN_BUFFER as u32,
         costs: Costs {
             chunk_bytes: LARGE_BYTES as u32,
-            ..Costs::PORTALS
+            ..Costs::OF_TEXT
         },
     }
 }

@@ -14,6 +14,7 @@ mod pace;
 mod tests;
 mod watch;
 
+use crate::Lines;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
@@ -22,7 +23,7 @@ use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
-use crate::smp::{Lines, Smp};
+use crate::smp::Smp;
 use argonet_am::record::Short;
 use argonet_am::{Message, MessageClass};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};

@@ -1,10 +1,11 @@
 //! Which way messages go, and that sleepers of both ways wake.
 
 use super::{Network, Selector};
+use crate::ThreadMode;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
-use crate::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use crate::smp::{Barrier, Smp, SmpConfig};
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload, Registered};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, PageKind, SegmentFile};

@@ -2,21 +2,23 @@
 
 use super::layout::MOST_RANKS;
 use super::lines::Lines;
-use super::lock::ThreadMode;
 use super::peer::Peer;
 use super::region::Region;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::{self, Barrier, Linux};
 use crate::conduit::{
-    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
+    Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SegmentLen,
+    SendError, Sink,
 };
 use crate::ledger::{ClassLedger, Held, PeerLedger};
+use crate::threads::ThreadMode;
 use argonet_am::record::{self, Head, Short};
 use argonet_am::{
     AmError, Category, MAX_CARRIED, MAX_MEDIUM, Message, MessageClass, Registered, ReplyPort,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{Directory, bulk};
+use argonet_settings::SMP_ROW;
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use rustix::fd::BorrowedFd;
@@ -83,9 +85,6 @@ impl SmpConfig {
     }
 }
 
-/// Returns the attached bytes of a rank's segment, as that rank publishes them.
-pub type SegmentLen = Arc<dyn Fn(JobRank) -> u64 + Send + Sync>;
-
 /// The conduit of ranks that share memory.
 pub struct Smp {
     pub(super) rank: JobRank,
@@ -108,7 +107,7 @@ pub struct Smp {
 
 impl Smp {
     /// Name as in `--conduit`.
-    pub const NAME: &'static str = "smp";
+    pub const NAME: &'static str = SMP_ROW.name;
 
     /// Limits of every neighborhood.
     pub const LIMITS: Limits = Limits {

@@ -1,6 +1,6 @@
 //! The lock of one class: one byte, taken by threads of this process only.
 
-pub use crate::threads::ThreadMode;
+use crate::threads::ThreadMode;
 use argonet_base::sync::atomic::{AtomicU8, Ordering};
 use crossbeam_utils::Backoff;
 

@@ -5,14 +5,17 @@
 //! * A request is accepted only while the reply ring to its sender holds the largest possible
 //!   reply, so a handler's reply never waits, handlers never poll, and nothing can deadlock:
 //!   replies are always taken, and taking them frees the room that acceptance waits for.
-//! * [`Lines`]: small collective operations without messages, by one cache line a rank.
+//! * [`Lines`](crate::Lines): small collective operations without messages, by one cache line a
+//!   rank.
 //! * Waiting ranks sleep on a futex word; see [`Barrier`].
 
 #[cfg(not(loom))]
 mod conduit;
 #[cfg(not(loom))]
+mod descriptor;
+#[cfg(not(loom))]
 mod layout;
-mod lines;
+pub(crate) mod lines;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
@@ -28,14 +31,11 @@ mod wake;
 mod words;
 
 #[cfg(not(loom))]
-pub use conduit::{SegmentLen, Smp, SmpConfig, SmpConfigError};
+pub use conduit::{Smp, SmpConfig, SmpConfigError};
+#[cfg(not(loom))]
+pub use descriptor::DESCRIPTOR;
 #[cfg(not(loom))]
 pub use layout::{Layout, MOST_RANKS, RING_BYTES};
-pub use lines::Entry;
-#[cfg(not(loom))]
-pub use lines::Lines;
-#[cfg(not(loom))]
-pub use lock::ThreadMode;
 pub use wake::Barrier;
 #[cfg(all(test, loom))]
 mod loom_lines;

@@ -1,10 +1,10 @@
 //! Polling of rings.
 
 use super::conduit::Smp;
-use super::lock::ThreadMode;
 use super::peer::Peer;
 use super::ring::{Cursor, ROOM_FOR_ANY, Ring};
 use crate::conduit::Sink;
+use crate::threads::ThreadMode;
 use argonet_am::record::{self, Head, Kind, Medium, RecordError, Scratch, Short};
 use argonet_am::{AmError, Category, Delivery, MessageClass};
 use argonet_base::{JobRank, SegmentOffset};

@@ -1,15 +1,15 @@
 //! The ring against a model, and promises of smp beyond the suite of all conduits
 //! (`argonet-conformance`).
 
-use super::Entry;
 use super::conduit::{Smp, SmpConfig, SmpConfigError};
 use super::layout::{LAP_UNITS, MOST_RANKS, RING_UNITS};
-use super::lock::ThreadMode;
+use super::lines::Entry;
 use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
 use super::words::Words;
 use crate::conduit::{Completion, Conduit, OpToken, PrepareRequest, Prepared, SendError, Sink};
+use crate::threads::ThreadMode;
 use argonet_am::record::{Head, Kind, MAX_UNITS};
 use argonet_am::{
     AmError, Category, Delivery, HandlerTable, MAX_MEDIUM, Message, MessageClass, Payload,

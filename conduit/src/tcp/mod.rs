@@ -5,6 +5,7 @@
 //! (`watch`). A [`Connector`] makes connections and proves ranks; a job's connector is in [`join`].
 
 mod connector;
+mod descriptor;
 pub mod join;
 mod readiness;
 mod socket;
@@ -12,15 +13,17 @@ mod sockets;
 mod watch;
 
 pub use connector::Connector;
+pub use descriptor::DESCRIPTOR;
 pub use socket::Socket;
 pub use sockets::Sockets;
 
 use crate::channel::{Channel, ChannelConfig};
+use argonet_settings::TCP_ROW;
 use std::io;
 use std::sync::Arc;
 
 /// Name as in `--conduit`.
-const NAME: &str = "tcp";
+const NAME: &str = TCP_ROW.name;
 
 /// The channel over TCP.
 pub type Tcp = Channel<Sockets>;

@@ -6,6 +6,7 @@
 //! the first byte on. A thread acknowledges and sends again while the rank makes no call
 //! (`progress`).
 
+mod descriptor;
 mod progress;
 mod rail;
 mod rails;
@@ -14,17 +15,19 @@ mod shared;
 mod tests;
 mod together;
 
+pub use descriptor::DESCRIPTOR;
 pub use rail::DatagramRail;
 pub use rails::DatagramRails;
 
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
 use argonet_nic::reliable::{ReliableConfig, Seal};
+use argonet_settings::USNIC_ROW;
 use core::num::NonZeroU64;
 use core::time::Duration;
 
 /// Name of the conduit, as in `--conduit`.
-pub const NAME: &str = "usnic";
+pub const NAME: &str = USNIC_ROW.name;
 
 /// How the [`DatagramRails`] of a rank are set up.
 pub struct DatagramRailsConfig<Q: DatagramQueue> {

@@ -7,8 +7,7 @@ use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::portals::{
     Buffers, InUse, Portals, PortalsConfig, PortalsError, PortalsSizes, software_config,
 };
-use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{Conduit, Injected, OpToken, PrepareRequest, SendError};
+use argonet_conduit::{Conduit, Injected, OpToken, PrepareRequest, SendError, ThreadMode};
 use argonet_nic::portals::software::{FaultRules, Software};
 use argonet_segment::{Directory, OwnSegment, PageKind, Resolver, SegmentFile, SharedBytes};
 use core::time::Duration;

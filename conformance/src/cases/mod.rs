@@ -15,7 +15,7 @@ mod threads;
 mod waiting;
 
 use crate::rig::{Promises, Rig};
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::ThreadMode;
 use libtest_mimic::Trial;
 use std::sync::Arc;
 

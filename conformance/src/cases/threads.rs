@@ -8,8 +8,7 @@ use crate::rig::{Job, Rig};
 use crate::watchdog::Stop;
 use argonet_am::MessageClass;
 use argonet_base::JobRank;
-use argonet_conduit::smp::ThreadMode;
-use argonet_conduit::{Conduit, PrepareRequest, SendError};
+use argonet_conduit::{Conduit, PrepareRequest, SendError, ThreadMode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

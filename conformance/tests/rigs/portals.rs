@@ -1,11 +1,11 @@
 //! Ranks whose interfaces are in one file, in one process: each endpoint has mappings of its own.
 
 use argonet_base::JobRank;
+use argonet_conduit::ThreadMode;
 use argonet_conduit::portals::{
     CAPABILITIES, CHUNK_BYTES, Portals, PortalsConfig, PortalsSizes, portals4_config,
     software_config,
 };
-use argonet_conduit::smp::ThreadMode;
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_nic::portals::portals4::Narrow;
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};

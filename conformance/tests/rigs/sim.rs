@@ -1,8 +1,7 @@
 //! Ranks over connections of a simulated wire, in virtual time.
 
 use argonet_base::JobRank;
-use argonet_conduit::Capabilities;
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_segment::OwnSegment;
 use argonet_sim::{

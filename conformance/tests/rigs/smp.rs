@@ -3,8 +3,8 @@
 use argonet_am::record::{Head, UNIT};
 use argonet_am::{Category, MAX_CARRIED, MessageClass};
 use argonet_base::{HandlerIndex, JobRank};
-use argonet_conduit::Capabilities;
-use argonet_conduit::smp::{Barrier, Layout, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::smp::{Barrier, Layout, Smp, SmpConfig};
+use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Job, Promises, Rig, Setup};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use rustix::fd::{AsFd, OwnedFd};

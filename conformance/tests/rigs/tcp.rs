@@ -5,10 +5,11 @@
 mod sockets;
 
 use argonet_base::JobRank;
+use argonet_conduit::ThreadMode;
 use argonet_conduit::channel::rail::{Made, NewRail, RailId};
 use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
 use argonet_conduit::selector::Selector;
-use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_conduit::tcp::{Connector, Tcp, TcpConfig};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};

@@ -6,10 +6,9 @@ mod rail;
 mod sockets;
 
 use argonet_base::JobRank;
-use argonet_conduit::Capabilities;
 use argonet_conduit::channel::rail::RailId;
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use rail::{Hub, Pipes};

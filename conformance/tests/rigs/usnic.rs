@@ -2,10 +2,9 @@
 //! interface.
 
 use argonet_base::JobRank;
-use argonet_conduit::Capabilities;
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
-use argonet_conduit::smp::ThreadMode;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
+use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
 use argonet_nic::datagram::{Faulty, Udp, WireFaults};
 use argonet_nic::reliable::{ReliableConfig, Seal};

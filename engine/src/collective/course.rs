@@ -5,7 +5,7 @@
 use super::call::{Call, Kind, Meets};
 use super::label::History;
 use super::pool::Stage;
-use argonet_conduit::smp::Lines;
+use argonet_conduit::Lines;
 use core::ops::Range;
 
 /// The data of one line, aligned for every predefined type.

@@ -24,7 +24,7 @@ use super::call::{Call, Kind, Meets};
 use super::near::Near;
 use super::plan::{Area, Range, parts, pieces};
 use argonet_base::JobRank;
-use argonet_conduit::smp::Lines;
+use argonet_conduit::Lines;
 use argonet_segment::bulk;
 use core::sync::atomic::Ordering;
 

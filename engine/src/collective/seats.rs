@@ -9,7 +9,7 @@
 use super::near::Near;
 use crate::Members;
 use crate::lines::{KEPT_SLOTS, MOST_MEMBERS};
-use argonet_conduit::smp::Lines;
+use argonet_conduit::Lines;
 use parking_lot::Mutex;
 use std::sync::Arc;
 

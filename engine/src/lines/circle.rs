@@ -1,7 +1,7 @@
 //! Teams that have a slot.
 
 use argonet_base::JobRank;
-use argonet_conduit::smp::Lines;
+use argonet_conduit::Lines;
 use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 

@@ -8,8 +8,7 @@ use crate::thread::ThreadCtx;
 use crate::tree::Meeting;
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::Conduit;
-use argonet_conduit::smp::{Entry, Lines, ThreadMode};
+use argonet_conduit::{Conduit, Entry, Lines, ThreadMode};
 use parking_lot::MutexGuard;
 
 /// Looks at a line before anything else is done.

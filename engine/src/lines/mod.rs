@@ -1,7 +1,7 @@
 //! Small collective operations of ranks that share memory: each writes a line, and reads those of
 //! others.
 //!
-//! A [`Circle`] is a team that has a slot of lines to itself (`argonet_conduit::smp::Lines`). Its
+//! A [`Circle`] is a team that has a slot of lines to itself (`argonet_conduit::Lines`). Its
 //! calls are numbered. A member *enters* a call by writing the operation and its contribution into
 //! its own line; it has *finished* the call when it has read the lines of others that it needs.
 //! Nothing else is written, so a call costs one transfer of a line between each writer and each

@@ -3,7 +3,7 @@
 
 use super::circle::Circle;
 use crate::named::Agreed;
-use argonet_conduit::smp::{Entry, Lines};
+use argonet_conduit::{Entry, Lines};
 
 /// A barrier that this rank has entered by its line.
 pub(crate) struct Seat {

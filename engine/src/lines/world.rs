@@ -7,8 +7,7 @@ use crate::core::Engine;
 use crate::thread::ThreadCtx;
 use crate::tree::{Fold, Pass};
 use argonet_boot::WaitFor;
-use argonet_conduit::Conduit;
-use argonet_conduit::smp::Lines;
+use argonet_conduit::{Conduit, Lines};
 
 /// Words that are cleared for the contribution of another rank: enough for one that fits its first
 /// cache line, and for any.

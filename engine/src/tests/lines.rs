@@ -11,7 +11,7 @@ mod teams;
 const SEGMENT: u64 = 4096;
 
 /// The most bytes of a call by lines.
-const MOST: usize = argonet_conduit::smp::Lines::MAX_BYTES;
+const MOST: usize = argonet_conduit::Lines::MAX_BYTES;
 
 /// Lengths on both sides of the capacity of one cache line and one cell.
 const LENGTHS: [usize; 12] = [0, 1, 7, 8, 47, 48, 49, 64, 175, 176, 177, 1000];

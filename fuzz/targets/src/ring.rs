@@ -10,8 +10,8 @@ use argonet_am::{
     Payload,
 };
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
-use argonet_conduit::smp::{Barrier, Layout, RING_BYTES, Smp, SmpConfig, ThreadMode};
-use argonet_conduit::{Completion, Conduit, OpToken, SendError, Sink};
+use argonet_conduit::smp::{Barrier, Layout, RING_BYTES, Smp, SmpConfig};
+use argonet_conduit::{Completion, Conduit, OpToken, SendError, Sink, ThreadMode};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};

@@ -11,16 +11,15 @@ pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod neighbors;
 pub(crate) mod ofi;
-pub(crate) mod portals;
 pub(crate) mod ssh;
 pub(crate) mod start;
-pub(crate) mod tcp;
 pub(crate) mod trace;
 pub(crate) mod vis;
 pub(crate) mod waiting;
 
 use std::collections::HashMap;
 
+use crate::conduits::CONDUITS;
 use crate::row::Row;
 use crate::setting::TypedConstant;
 
@@ -43,7 +42,7 @@ impl Section {
     }
 }
 
-const fn section(
+pub(crate) const fn section(
     title: &'static str,
     used: &'static [TypedConstant],
     idle: &'static [Row],
@@ -51,12 +50,13 @@ const fn section(
     Section { title, used, idle }
 }
 
-const TABLE: &[Section] = &[
+const BEFORE_CONDUITS: [Section; 2] = [
     section("Start of jobs", start::USED, start::IDLE),
     section("Start on other hosts", ssh::USED, ssh::IDLE),
-    section("Connections over TCP", tcp::USED, &[]),
+];
+
+const AFTER_CONDUITS: [Section; 14] = [
     section("Flow control by credits", credits::USED, &[]),
-    section("Portals", portals::USED, &[]),
     section("Exit and time-outs", exit::USED, exit::IDLE),
     section("Backtraces and debuggers", debug::USED, debug::IDLE),
     section("Segments, memory, threads", memory::USED, memory::IDLE),
@@ -76,15 +76,50 @@ const TABLE: &[Section] = &[
     section("Neighboring systems", &[], neighbors::IDLE),
 ];
 
+/// Conduits with settings of their own.
+const OF_CONDUITS: usize = {
+    let (mut count, mut at) = (0, 0);
+    while at < CONDUITS.len() {
+        count += CONDUITS[at].settings.is_some() as usize;
+        at += 1;
+    }
+    count
+};
+
+const SECTIONS: usize = BEFORE_CONDUITS.len() + OF_CONDUITS + AFTER_CONDUITS.len();
+
+const TABLE: [Section; SECTIONS] = {
+    let mut all = [BEFORE_CONDUITS[0]; SECTIONS];
+    let (mut to, mut at) = (0, 0);
+    while at < BEFORE_CONDUITS.len() {
+        all[to] = BEFORE_CONDUITS[at];
+        (to, at) = (to + 1, at + 1);
+    }
+    at = 0;
+    while at < CONDUITS.len() {
+        if let Some(section) = CONDUITS[at].settings {
+            all[to] = section;
+            to += 1;
+        }
+        at += 1;
+    }
+    at = 0;
+    while at < AFTER_CONDUITS.len() {
+        all[to] = AFTER_CONDUITS[at];
+        (to, at) = (to + 1, at + 1);
+    }
+    all
+};
+
 /// All sections.
 #[must_use]
 pub fn table() -> &'static [Section] {
-    TABLE
+    &TABLE
 }
 
 /// All rows.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    TABLE.iter().flat_map(Section::rows)
+    table().iter().flat_map(Section::rows)
 }
 
 /// Finds the rows of variables.
@@ -121,7 +156,7 @@ impl Default for Index {
 
 /// All rows with an effect, with the constants through which they are read.
 pub fn typed_constants() -> impl Iterator<Item = &'static TypedConstant> {
-    TABLE.iter().flat_map(|section| section.used)
+    table().iter().flat_map(|section| section.used)
 }
 
 // Why rows have no effect.

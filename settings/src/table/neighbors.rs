@@ -10,7 +10,7 @@ const fn other(name: &'static str, about: &'static str) -> Row {
 
 const OPEN_MPI: &str = "Open MPI's, for usNIC.";
 const OPEN_MPI_TCP: &str = "Open MPI's, for TCP.";
-const PORTALS: &str = "Of the reference implementation of Portals 4.";
+const REFERENCE: &str = "Of the reference implementation of Portals 4.";
 
 pub(crate) const IDLE: &[Row] = &[
     other("OMPI_MCA_btl_usnic_if_include", OPEN_MPI),
@@ -48,16 +48,16 @@ pub(crate) const IDLE: &[Row] = &[
     other("OMPI_MCA_btl_tcp_recv_timeout", OPEN_MPI_TCP),
     other("OMPI_MCA_btl_tcp_handshake_timeout", OPEN_MPI_TCP),
     other("OMPI_MCA_btl_tcp_use_nagle", OPEN_MPI_TCP),
-    other("PTL_LOG_LEVEL", PORTALS),
-    other("PTL_DEBUG", PORTALS),
-    other("PTL_ENABLE_MEM", PORTALS),
-    other("PTL_IFACE_NAME", PORTALS),
-    other("PTL_PROGRESS_NOSLEEP", PORTALS),
-    other("PTL_RDMA_TIMEOUT", PORTALS),
-    other("PTL_NUM_SBUF", PORTALS),
-    other("PTL_DISABLE_MEM_REG_CACHE", PORTALS),
-    other("PTL_LIM_MAX_*", PORTALS),
-    other("PTL_BOUNCE_*", PORTALS),
+    other("PTL_LOG_LEVEL", REFERENCE),
+    other("PTL_DEBUG", REFERENCE),
+    other("PTL_ENABLE_MEM", REFERENCE),
+    other("PTL_IFACE_NAME", REFERENCE),
+    other("PTL_PROGRESS_NOSLEEP", REFERENCE),
+    other("PTL_RDMA_TIMEOUT", REFERENCE),
+    other("PTL_NUM_SBUF", REFERENCE),
+    other("PTL_DISABLE_MEM_REG_CACHE", REFERENCE),
+    other("PTL_LIM_MAX_*", REFERENCE),
+    other("PTL_BOUNCE_*", REFERENCE),
     other("CHPL_RT_MASTERIP", "Chapel's."),
     other("CHPL_RT_WORKERIP", "Chapel's."),
     other("CHPL_RT_OVERSUBSCRIBED", "Chapel's."),

@@ -2,6 +2,7 @@
 
 use super::{NO_MPI, NO_SPAWNER, NO_SSH};
 use crate::choice::Sealing;
+use crate::conduits::CONDUIT_NAMES;
 use crate::kind::{DAY, Kind, TimeUnit};
 use crate::row::{Effect, Preset, Row, Scope};
 use crate::setting::settings;
@@ -10,16 +11,13 @@ use std::time::Duration;
 /// The most ranks that a host can have.
 pub const MAX_LOCAL_RANKS: u32 = 1024;
 
-/// The conduits that a job can be started with; the first is the default.
-pub const CONDUITS: &[&str] = &["smp", "tcp", "portals", "usnic"];
-
 settings! {
     PSHM_NODES: u64 = "GASNET_PSHM_NODES",
         Kind::Count { min: 0, max: MAX_LOCAL_RANKS as u64, unit: "ranks" }, Preset::Is("0"), Scope::Job,
         "How many ranks a program becomes that was started alone; 0 is one. 1 also allows jobs of one rank where another \
          launcher, such as srun or mpirun, has started several processes; without it they are refused. `argonet run` has its \
          own option.";
-    CONDUIT: &'static str = "ARGONET_CONDUIT", Kind::Choice(CONDUITS), Preset::Is("smp"), Scope::Job,
+    CONDUIT: &'static str = "ARGONET_CONDUIT", Kind::Choice(&CONDUIT_NAMES), Preset::Is(CONDUIT_NAMES[0]), Scope::Job,
         "The conduit of jobs that `argonet run` starts, where `--conduit` is not given.";
     SEAL: Sealing = "ARGONET_SEAL", Kind::Choice(Sealing::WORDS), Preset::Is("auth"), Scope::Job,
         "Datagrams over usnic, and over portals between hosts: auth, each has a code by the job's key, so that forged and \

@@ -111,7 +111,7 @@ impl Job {
             let chunk_bytes = 256 * random.range(1, 8) as u32;
             let costs = Costs {
                 chunk_bytes,
-                ..Costs::PORTALS
+                ..Costs::OF_TEXT
             };
             let mut coin = || random.chance(500_000);
             let mends = Mends {

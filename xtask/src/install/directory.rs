@@ -27,11 +27,11 @@ pub(super) fn write(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(
         // A directory deeper.
         let rules = include_str!("build.mk").replace("TREE = ", "TREE = ../");
         tree.write(
-            &format!("{DIRECTORY}/{}-conduit/Makefile", conduit.name),
+            &format!("{DIRECTORY}/{}-conduit/Makefile", conduit.name()),
             &rules,
         )?;
-        let launcher = format!("gasnetrun_{}", conduit.name);
-        let own = format!("{DIRECTORY}/{}-conduit/contrib/{launcher}", conduit.name);
+        let launcher = format!("gasnetrun_{}", conduit.name());
+        let own = format!("{DIRECTORY}/{}-conduit/contrib/{launcher}", conduit.name());
         tree.link(&own, &format!("../../{UP}/bin/{launcher}"))?;
     }
     // Where clients of udp build its launcher, and look for it.
@@ -56,8 +56,8 @@ fn status(chosen: &Chosen, found: &Found) -> String {
     let [cc, cxx] = found.families;
     // A client that reads them builds a library for each, by rules for the names that GASNet has.
     let conduits = chosen.conduits.iter();
-    let known = conduits.filter(|conduit| conduit.is_gasnets);
-    let conduits: Vec<&str> = known.map(|conduit| conduit.name).collect();
+    let known = conduits.filter(|conduit| conduit.is_gasnets());
+    let conduits: Vec<&str> = known.map(|conduit| conduit.name()).collect();
     let mut substitutions = String::new();
     for (name, value) in [
         ("PERL", found.perl.as_str()),

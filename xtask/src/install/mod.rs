@@ -20,7 +20,7 @@ use sources::Sources;
 use std::path::{Path, PathBuf};
 use tools::Tools;
 use tree::{LAST, Tree};
-use variant::{CONDUITS, Chosen};
+use variant::Chosen;
 
 /// Options of the command line.
 #[derive(clap::Args, Clone, Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Options {
     /// Memory of a process that others reach: GASNET_SEGMENT_FAST, LARGE or EVERYTHING
     #[arg(long, value_enum, default_value_t)]
     pub(crate) segment: Segment,
-    /// Variants for these conduits alone: smp, tcp, udp, portals
+    /// Variants for these conduits alone
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = conduits())]
     pub(crate) conduits: Vec<String>,
     /// Install this static library of argonet-capi instead of building one
@@ -44,7 +44,7 @@ pub(crate) struct Options {
 
 /// Values of `--conduits`.
 fn conduits() -> clap::builder::PossibleValuesParser {
-    CONDUITS.map(|conduit| conduit.name).into()
+    clap::builder::PossibleValuesParser::new(variant::conduits().map(|conduit| conduit.name()))
 }
 
 /// Manual pages that belong to no conduit.
@@ -134,7 +134,7 @@ fn fill(
         build::variant(tree, &variant, sources, found)?;
     }
     for conduit in &chosen.conduits {
-        let name = conduit.name;
+        let name = conduit.name();
         let core = "/* This conduit has nothing of its own: gasnetex.h has all there is. */\n";
         tree.write(&format!("include/{name}-conduit/gasnet_core.h"), core)?;
         let macro_name = format!("ARGONET_CONDUIT_{}", name.to_ascii_uppercase());

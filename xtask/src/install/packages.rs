@@ -119,7 +119,7 @@ fn cmake(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(), String> 
         );
     }
     let conduits = chosen.conduits.iter();
-    let conduits: Vec<&str> = conduits.map(|conduit| conduit.name).collect();
+    let conduits: Vec<&str> = conduits.map(|conduit| conduit.name()).collect();
     let config = include_str!("GASNetConfig.cmake.in")
         .replace("@SYSTEM_LIBRARIES@", &libraries.join(";"))
         .replace("@CONDUITS@", &conduits.join(";"))

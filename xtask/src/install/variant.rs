@@ -2,80 +2,57 @@
 
 use super::build::Found;
 use super::words::shell;
+use argonet_settings::{CONDUITS, ConduitRow, LinkName};
 
-/// A conduit, as its clients see it.
+/// A conduit by one of the names that its clients know.
+#[derive(Clone, Copy)]
 pub(super) struct Conduit {
-    /// As files and options name it.
-    pub(super) name: &'static str,
-    /// As `ARGONET_CONDUIT` names what its programs run over where nothing else is said.
-    pub(super) word: &'static str,
-    /// The script that starts its programs, `gasnetrun_NAME`; [`Conduit::launcher`] has it with the
-    /// conduit filled in.
-    script: &'static str,
-    /// Whether releases of GASNet have one of this name, so that build systems of clients know it.
-    pub(super) is_gasnets: bool,
-    /// Whether the name is within another that build systems of clients know, as `portals` is
-    /// within `portals4`.
-    ///
-    /// Such a system collects `include/*-conduit/*.mak`, keeps of its own list what matches a name
-    /// that it found, and then asks for a conduit that does not exist. So the files of make lie
-    /// where it does not look.
-    is_within_another: bool,
+    row: &'static ConduitRow,
+    link: &'static LinkName,
 }
 
-/// All that exist, with `portals` named as older releases of GASNet had it, and `udp`.
-///
-/// Clients that know the networks of GASNet alone ask for udp if they want the one for Ethernet;
-/// here it is tcp by that name.
-pub(super) const CONDUITS: [Conduit; 4] = [
-    Conduit {
-        name: "smp",
-        word: "smp",
-        script: include_str!("gasnetrun_smp.sh"),
-        is_gasnets: true,
-        is_within_another: false,
-    },
-    Conduit {
-        name: "tcp",
-        word: "tcp",
-        script: AMUDPRUN,
-        is_gasnets: false,
-        is_within_another: false,
-    },
-    Conduit {
-        name: "udp",
-        word: "tcp",
-        script: AMUDPRUN,
-        is_gasnets: true,
-        is_within_another: false,
-    },
-    Conduit {
-        name: "portals",
-        word: "portals",
-        script: AMUDPRUN,
-        is_gasnets: false,
-        is_within_another: true,
-    },
-];
+/// All that exist.
+pub(super) fn conduits() -> impl Iterator<Item = Conduit> {
+    let of = |row: &'static ConduitRow| row.links.iter().map(move |link| Conduit { row, link });
+    CONDUITS.iter().copied().flat_map(of)
+}
+
+/// Starts programs of one host by its settings alone.
+const OF_ONE_HOST: &str = include_str!("gasnetrun_smp.sh");
 
 /// Starts programs whose first argument is their number of ranks.
 const AMUDPRUN: &str = include_str!("amudprun.sh");
 
 impl Conduit {
-    /// The script that starts its programs.
+    /// As files and options name it.
+    pub(super) const fn name(&self) -> &'static str {
+        self.link.name
+    }
+
+    /// As `ARGONET_CONDUIT` names what its programs run over where nothing else is said.
+    const fn word(&self) -> &'static str {
+        self.row.name
+    }
+
+    /// Whether releases of GASNet have one of this name.
+    pub(super) const fn is_gasnets(&self) -> bool {
+        self.link.is_gasnets
+    }
+
+    /// The script that starts its programs, `gasnetrun_NAME`.
     pub(super) fn launcher(&self) -> String {
-        launcher(self.script, self.word)
+        let script = match self.row.spans_hosts {
+            true => AMUDPRUN,
+            false => OF_ONE_HOST,
+        };
+        script.replace("@CONDUIT@", self.word())
     }
 }
 
-/// `amudprun`: the launcher of tcp.
+/// `amudprun`: the launcher of clients of udp, whether that is installed or not.
 pub(super) fn amudprun() -> String {
-    launcher(AMUDPRUN, "tcp")
-}
-
-/// A script for a conduit.
-fn launcher(script: &str, word: &str) -> String {
-    script.replace("@CONDUIT@", word)
+    let udp = conduits().find(|conduit| conduit.name() == "udp");
+    udp.map(|udp| udp.launcher()).unwrap_or_default()
 }
 
 /// Thread modes.
@@ -113,18 +90,17 @@ impl Linking {
 
 /// The conduits and modes of an installation.
 pub(super) struct Chosen {
-    pub(super) conduits: Vec<&'static Conduit>,
+    pub(super) conduits: Vec<Conduit>,
     pub(super) debug: bool,
 }
 
 impl Chosen {
     /// Conduits by their names; all if there are none.
     pub(super) fn new(names: &[String], debug: bool) -> Self {
-        let conduits = CONDUITS.iter();
-        let conduits = conduits
-            .filter(|conduit| names.is_empty() || names.iter().any(|name| name == conduit.name));
+        let is_chosen =
+            |one: &Conduit| names.is_empty() || names.iter().any(|name| name == one.name());
         Self {
-            conduits: conduits.collect(),
+            conduits: conduits().filter(is_chosen).collect(),
             debug,
         }
     }
@@ -132,11 +108,11 @@ impl Chosen {
     pub(super) fn variants(&self) -> impl Iterator<Item = Variant> + '_ {
         self.conduits.iter().flat_map(|conduit| {
             MODES.into_iter().map(|mode| Variant {
-                conduit: conduit.name,
-                word: conduit.word,
+                conduit: conduit.name(),
+                word: conduit.word(),
                 mode,
                 debug: self.debug,
-                is_within_another: conduit.is_within_another,
+                is_within_another: conduit.link.is_within_another,
             })
         })
     }

@@ -150,7 +150,7 @@ fn nameless(items: &[Item], tests: &BTreeSet<String>) -> Vec<String> {
 /// any words, or one that has a directory.
 fn waits_for(what: &str) -> Option<&str> {
     let mut words = what.split(|c: char| !c.is_ascii_alphanumeric());
-    let chosen = words.find(|word| argonet_settings::CONDUITS.contains(word));
+    let chosen = words.find(|word| argonet_settings::CONDUIT_NAMES.contains(word));
     let begun = what
         .strip_prefix("the ")
         .and_then(|rest| rest.strip_suffix(" conduit"))
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn no_item_waits_for_a_conduit_that_exists() {
         let waits = |what| disagreements(&item(State::Waits(what)), &[]);
-        for conduit in ["smp", "tcp", "portals", "usnic"] {
+        for conduit in argonet_settings::CONDUIT_NAMES {
             let of = |text: String| -> &'static str { text.leak() };
             for what in [
                 of(format!("the {conduit} conduit")),

@@ -3,6 +3,7 @@
 mod rows;
 
 use crate::command::{cargo, root, target};
+use argonet_settings::CONDUIT_NAMES;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -40,14 +41,14 @@ const CHUNKS: u32 = 9;
 fn conduit(options: &[String]) -> &str {
     let at = options.iter().position(|option| option == "--conduit");
     at.and_then(|at| options.get(at + 1))
-        .map_or("smp", String::as_str)
+        .map_or(CONDUIT_NAMES[0], String::as_str)
 }
 
 /// The line of the page before the tables that this command writes.
 fn begin(options: &Options) -> String {
     let only_c = if options.only_c { "--only-c " } else { "" };
     let rest = match conduit(&options.rust) {
-        "smp" => String::new(),
+        preset if preset == CONDUIT_NAMES[0] => String::new(),
         other => format!(" -- --conduit {other}"),
     };
     format!("<!-- begin of what `cargo xtask perf {only_c}--write{rest}` writes -->")

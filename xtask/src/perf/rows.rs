@@ -6,6 +6,7 @@
 
 use crate::command::{root, target};
 use crate::install;
+use argonet_settings::{CONDUIT_NAMES, ConduitRow};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -59,11 +60,10 @@ pub(super) fn table(question: &Question) -> Result<String, String> {
         return Err("the installation failed".into());
     }
     let ours = build(&prefix, &question.conduit, &place.join("rows"))?;
-    let conduit = if question.conduit == "smp" {
-        "smp"
-    } else {
-        "udp"
-    };
+    let links = ConduitRow::named(&question.conduit).map_or(&[][..], |row| row.links);
+    let of_gasnet = links.iter().find(|link| link.is_gasnets);
+    // Where releases have none of the same name, the one for Ethernet.
+    let conduit = of_gasnet.map_or("udp", |link| link.name);
     let theirs = match &question.peer {
         Some(peer) => Some(build(peer, conduit, &place.join("rows-peer"))?),
         None => None,
@@ -128,7 +128,7 @@ fn run(
 ) -> Result<Vec<Row>, String> {
     let mut command = Command::new(program);
     let ranks = question.ranks.to_string();
-    if question.conduit == "smp" {
+    if question.conduit == CONDUIT_NAMES[0] {
         command.env("GASNET_PSHM_NODES", &ranks);
     } else {
         command.env("GASNET_SPAWNFN", "L").arg(&ranks);

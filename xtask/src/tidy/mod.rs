@@ -3,6 +3,7 @@
 //! Why they are rules: docs/ARCHITECTURE.md and CONTRIBUTING.md.
 
 mod commits;
+mod conduits;
 mod layers;
 mod paths;
 mod source;
@@ -60,6 +61,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     source::check_exceptions(&files, &mut complaints);
     layers::check(&files, &mut complaints);
     paths::check(&files, |path| root.join(path).exists(), &mut complaints);
+    conduits::check(&files, |path| root.join(path).exists(), &mut complaints);
     tree::check(&mut complaints);
     commits::check(root, &mut complaints);
     match crate::numbers::stale(root) {

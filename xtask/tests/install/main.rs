@@ -12,6 +12,7 @@ mod replaced;
 mod tree;
 mod udp;
 mod uninstalled;
+mod usnic;
 
 use libtest_mimic::Arguments;
 
@@ -27,6 +28,7 @@ fn main() {
     trials.extend(replaced::trials());
     trials.extend(udp::trials());
     trials.extend(portals::trials());
+    trials.extend(usnic::trials());
     trials.extend(uninstalled::trials());
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     place::clean();

@@ -44,7 +44,7 @@ fn complete() -> Result<(), Failed> {
     ]
     .map(str::to_owned)
     .into();
-    for conduit in ["smp", "tcp", "udp", "portals"] {
+    for conduit in ["smp", "tcp", "udp", "portals", "usnic"] {
         for name in [
             format!("include/{conduit}-conduit/gasnet_core.h"),
             format!("include/{conduit}-conduit/argonet_conduit.h"),
@@ -97,6 +97,7 @@ fn complete() -> Result<(), Failed> {
         ("include/tcp-conduit", "mak"),
         ("include/udp-conduit", "mak"),
         ("include/portals-conduit", "mak"),
+        ("include/usnic-conduit", "mak"),
     ] {
         for entry in prefix.join(directory).read_dir()? {
             let path = entry?.path();

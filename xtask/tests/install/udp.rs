@@ -109,6 +109,7 @@ fn as_given() -> Result<(), Failed> {
         "gasnetrun_udp",
         "gasnetrun_tcp",
         "gasnetrun_portals",
+        "gasnetrun_usnic",
     ] {
         let mut command = Command::new(place.prefix().join("bin").join(launcher));
         command.args(["-n", "2"]).arg(&program).arg("given");
@@ -190,6 +191,8 @@ fn apart() -> Result<(), Failed> {
         ("UDP", "smp"),
         ("PORTALS", "tcp"),
         ("SMP", "portals"),
+        ("USNIC", "tcp"),
+        ("PORTALS", "usnic"),
     ] {
         succeeded(&compiled(&[&format!("-DARGONET_CONDUIT_{own}=1")])?)?;
         let mut link = Command::new("cc");
@@ -227,6 +230,18 @@ fn apart() -> Result<(), Failed> {
         (
             ["-DARGONET_CONDUIT_PORTALS=0", "-O1"],
             "ARGONET_CONDUIT_PORTALS must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_USNIC=1", "-DARGONET_CONDUIT_PORTALS=1"],
+            "ARGONET_CONDUIT_USNIC must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_USNIC=1", "-DARGONET_CONDUIT_SMP=1"],
+            "ARGONET_CONDUIT_USNIC must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_USNIC=2", "-O1"],
+            "ARGONET_CONDUIT_USNIC must be 1",
         ),
     ] {
         let text = failed(&compiled(&options)?)?;

@@ -30,7 +30,7 @@ fn more_than_the_field_holds_is_asked_for_later() {
 
 #[test]
 fn costs_are_those_of_the_text() {
-    let costs = Costs::PORTALS;
+    let costs = Costs::OF_TEXT;
     assert_eq!((costs.short(), costs.long()), (1, 2));
     let of = |args, payload| costs.packed(args, payload).unwrap();
     assert_eq!((of(0, 0), of(16, 0), of(0, 256), of(0, 257)), (1, 1, 1, 2));

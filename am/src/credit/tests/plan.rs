@@ -105,7 +105,7 @@ fn rules_that_contradict_themselves_are_refused() {
     let costs = |granularity, chunk_bytes| Costs {
         granularity,
         chunk_bytes,
-        ..Costs::PORTALS
+        ..Costs::OF_TEXT
     };
     for (bad, word) in [
         (Rules { least: 3, ..good }, "least credits"),

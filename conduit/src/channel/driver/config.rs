@@ -1,10 +1,10 @@
 //! How a [`Channel`](super::Channel) is set up.
 
+use crate::SegmentLen;
 use crate::channel::ChannelCredits;
 use crate::channel::frame::{LARGEST_CHARGE, LONGEST_HEAD, MAX_FRAGMENT};
 use crate::channel::rail::MOST_RAILS;
 use crate::conduit::{Limits, SMALL_PUT};
-use crate::smp::SegmentLen;
 use crate::threads::ThreadMode;
 use argonet_am::{MAX_CARRIED, MAX_MEDIUM, Registered};
 use argonet_base::JobRank;

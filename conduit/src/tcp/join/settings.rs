@@ -1,7 +1,7 @@
 //! The user's settings of connections.
 
 use super::dial::DialConfig;
-use super::interfaces::{InterfaceError, Wish};
+use super::interfaces::{self, InterfaceError, Wish};
 use super::ports::{PortsError, parse_ports};
 use super::user::JoinConfig;
 use argonet_settings::{
@@ -46,6 +46,24 @@ pub fn from_settings(settings: &Settings) -> Result<(JoinConfig, Wish), JoinSett
         ..JoinConfig::default()
     };
     Ok((config, wish))
+}
+
+/// The addresses of a job over several hosts, or the error, in words.
+pub(crate) fn listens_on(settings: &Settings) -> String {
+    let host = "this host";
+    let chosen = from_settings(settings)
+        .map_err(|error| error.to_string())
+        .and_then(|(_, wish)| {
+            let all = interfaces::list(host).map_err(|error| error.to_string())?;
+            interfaces::choose(&all, &wish, false, host).map_err(|error| error.to_string())
+        });
+    match chosen {
+        Ok(chosen) => {
+            let names = chosen.iter().map(|i| format!("{} ({})", i.address, i.name));
+            names.collect::<Vec<_>>().join(", ")
+        }
+        Err(why) => format!("nothing: {why}"),
+    }
 }
 
 #[cfg(test)]

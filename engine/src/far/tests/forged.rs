@@ -222,7 +222,7 @@ fn an_answer_too_many_is_refused() {
 
 #[test]
 fn an_answer_of_another_rank_is_refused() {
-    let rig = Rig::new(3, argonet_conduit::smp::ThreadMode::Seq, LEN);
+    let rig = Rig::new(3, argonet_conduit::ThreadMode::Seq, LEN);
     let engine = &rig.ranks[0].engine;
     reply(engine, internal::FAR_PUT_DONE, Args::pack([0]).words(), &[]);
     put(engine, &context(), rig.place(2, 0), &[0xee; 8]);

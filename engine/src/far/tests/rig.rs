@@ -7,7 +7,8 @@ use crate::{
 use argonet_am::{AmError, Category, Delivery, HandlerTable, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{BootError, Bootstrap, Key};
-use argonet_conduit::smp::{Barrier, Smp, SmpConfig, ThreadMode};
+use argonet_conduit::ThreadMode;
+use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_event::Event;
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile, SharedBytes, bulk};
 use parking_lot::Mutex;
@@ -249,7 +250,7 @@ impl Rig {
             let file = SegmentFile::from_fd(fd, ranks, SEGMENT, PageKind::Normal).unwrap();
             let directory = Directory::new(file, JobRank(rank)).unwrap();
             let segment = OwnSegment::attach(&directory, SEGMENT).unwrap();
-            let segment_len: argonet_conduit::smp::SegmentLen = Arc::new(|_| SEGMENT);
+            let segment_len: argonet_conduit::SegmentLen = Arc::new(|_| SEGMENT);
             let config = SmpConfig {
                 rank: JobRank(rank),
                 first: JobRank(0),

@@ -4,7 +4,7 @@ use super::rig::{ENDPOINT, Rig, bytes, context, get, put};
 use crate::{Context, FarBound, FarPlace, Injection, OpError};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_conduit::smp::ThreadMode;
+use argonet_conduit::ThreadMode;
 use argonet_event::{Category, CategoryMask, Event};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,7 +4,8 @@ use super::*;
 use crate::far::tests::rig::context;
 use crate::{Context, Engine, FarPlace, Injection, OpError, ThreadCtx};
 use argonet_am::AmError;
-use argonet_conduit::smp::{Smp, ThreadMode};
+use argonet_conduit::ThreadMode;
+use argonet_conduit::smp::Smp;
 use argonet_event::{Category, Event};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,11 +1,11 @@
 //! One or two ranks of the conduit over loopback sockets: behavior that the conformance suite does
 //! not see.
 
+use crate::ThreadMode;
 use crate::channel::frame::{Fields, HeadBytes, Kind};
 use crate::channel::rail::{self, NewRail, RailId};
 use crate::channel::{ChannelConfig, ChannelSizes};
 use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
-use crate::smp::ThreadMode;
 use crate::tcp::{Connector, Tcp, TcpConfig};
 use argonet_am::record::{RecordError, Short};
 use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, MessageClass, Payload};

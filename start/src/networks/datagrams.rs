@@ -1,6 +1,7 @@
 //! Ranks that send each other datagrams, and learn each other's addresses from the key store.
 
-use crate::network::{addresses, publish_host};
+use super::Cause;
+use super::addresses::{addresses, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{Port, Whereabouts};
@@ -8,9 +9,6 @@ use argonet_nic::reliable::{ReliableConfig, Seal};
 use argonet_settings::{Sealing, Settings};
 use core::net::SocketAddr;
 use core::num::NonZeroU64;
-
-/// Why something cannot be set up; the caller adds rank and conduit.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
 const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
@@ -26,7 +24,7 @@ struct NoAddress {
 }
 
 /// Sizes and times between ranks of one host, which no network divides, or of several.
-pub(crate) fn link(boot: &LocalJob) -> ReliableConfig {
+pub(super) fn link(boot: &LocalJob) -> ReliableConfig {
     sized(is_one_host(boot))
 }
 
@@ -43,14 +41,14 @@ fn is_one_host(boot: &LocalJob) -> bool {
 }
 
 /// A port that is published.
-pub(crate) struct Published {
-    pub(crate) port: Port,
+pub(super) struct Published {
+    pub(super) port: Port,
     /// For its datagrams.
-    pub(crate) seal: Option<Seal>,
+    pub(super) seal: Option<Seal>,
 }
 
 /// Takes a port at the first of the addresses that tcp would use, and publishes it.
-pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published, Cause> {
+pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published, Cause> {
     let chosen = addresses(settings, is_one_host(boot))?;
     let first = chosen.first().ok_or("there is no address for datagrams")?;
     let port = Port::bind(SocketAddr::new(first.address, 0))?;
@@ -69,15 +67,15 @@ pub(crate) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published,
 }
 
 /// What all ranks have published.
-pub(crate) struct Directory {
+pub(super) struct Directory {
     /// Where each rank is reached.
-    pub(crate) peers: Vec<Whereabouts>,
+    pub(super) peers: Vec<Whereabouts>,
     /// Bytes of arriving datagrams that the system keeps for every rank.
-    pub(crate) receive_bytes: usize,
+    pub(super) receive_bytes: usize,
 }
 
 /// The directory, after a fence.
-pub(crate) fn directory(boot: &LocalJob) -> Result<Directory, Cause> {
+pub(super) fn directory(boot: &LocalJob) -> Result<Directory, Cause> {
     let mut receive_bytes = usize::MAX;
     let of_rank = |peer| {
         let (whereabouts, bytes) = of_rank(boot, peer)?;

@@ -1,19 +1,16 @@
-//! The way to ranks that do not share memory with this one through datagrams, set up while the job
-//! starts.
+//! Datagrams.
 
-use crate::datagrams::{Directory, Published, directory, link, publish};
-use crate::error::{Result, StartError};
-use crate::network::{Connecting, GATHER_TIMES, sizes, statistics};
-use argonet_base::Rank;
+use super::channel::{GATHER_TIMES, sizes};
+use super::datagrams::{Directory, Published, directory, link, publish};
+use super::{Cause, Connecting, Opened};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
-use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig, NAME};
+use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_nic::datagram::Udp;
 use argonet_nic::reliable::ReliableConfig;
 use argonet_settings::Settings;
 use core::time::Duration;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How long a rank that ends goes on at most until all that it sent has arrived.
@@ -25,12 +22,10 @@ const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// The path is not probed.
 const DATAGRAM_BYTES: usize = 1232;
 
-/// A socket that this rank has bound and published.
-pub(crate) struct Open {
+/// A socket that this rank has bound.
+struct Open {
     published: Published,
     sizes: ChannelSizes,
-    /// Where statistics of credits go when the rank ends.
-    pub(crate) statistics: Option<PathBuf>,
 }
 
 /// Longest datagram between ranks of one host: as long as UDP has them, as no network cuts them to
@@ -50,37 +45,19 @@ fn on_one_host(link: &mut ReliableConfig, receive_bytes: usize, ranks: usize) {
         (link.window_bytes / 8).clamp(LEAST_DATAGRAM_BYTES, LONGEST_DATAGRAM_BYTES);
 }
 
-type Cause = Box<dyn std::error::Error + Send + Sync>;
-
-fn failed(boot: &LocalJob) -> impl Fn(Cause) -> StartError + use<> {
-    let rank = Rank(boot.rank().0);
-    move |cause| StartError::Network {
-        rank,
-        conduit: NAME,
-        cause,
-    }
+/// Takes an address and publishes it.
+pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opened>, Cause> {
+    Ok(Box::new(Open {
+        published: publish(boot, settings)?,
+        sizes: ChannelSizes {
+            rails: 1,
+            ..sizes(settings)
+        },
+    }))
 }
 
-impl Open {
-    /// Takes an address and publishes it.
-    pub(crate) fn new(boot: &LocalJob, settings: &Settings) -> Result<Self> {
-        Ok(Self {
-            published: publish(boot, settings).map_err(failed(boot))?,
-            sizes: ChannelSizes {
-                rails: 1,
-                ..sizes(settings)
-            },
-            statistics: statistics(settings, boot.rank()),
-        })
-    }
-
-    /// The conduit over this rank's socket, after a fence.
-    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<selector::Network> {
-        let boot = with.boot;
-        self.over_socket(with).map_err(failed(boot))
-    }
-
-    fn over_socket(self, with: Connecting<'_>) -> std::result::Result<selector::Network, Cause> {
+impl Opened for Open {
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause> {
         let boot = with.boot;
         let Directory {
             peers,

@@ -1,10 +1,29 @@
 //! The conduit over Portals interfaces; settings that it shares with others are in
-//! [credits](super::credits).
+//! [credits](crate::table::credits).
 
+use super::{ConduitRow, LinkName};
 use crate::kind::{Kind, MAX_SIZE};
 use crate::row::{Preset, Scope};
 use crate::setting::settings;
+use crate::table::section;
 use crate::value::Bytes;
+
+/// The conduit over matching interfaces, named as older releases of GASNet had it.
+///
+/// Its name is within `portals4`, which build systems of clients know.
+pub const PORTALS_ROW: ConduitRow = ConduitRow {
+    name: "portals",
+    about: "ranks of one host through an interface in software; hosts through the same over UDP, or \
+            through a library of Portals 4",
+    page: Some("docs/portals.md#portals-4"),
+    spans_hosts: true,
+    moves_segments: |settings| settings.peek(&PORTALS_INTERFACE) == PORTALS_INTERFACES[0],
+    links: &[LinkName {
+        is_within_another: true,
+        ..LinkName::new("portals")
+    }],
+    settings: Some(section("Portals", USED, &[])),
+};
 
 const fn most(min: u64, max: u64, unit: &'static str) -> Kind {
     Kind::Count { min, max, unit }

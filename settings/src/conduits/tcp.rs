@@ -1,10 +1,26 @@
 //! Connections between hosts over TCP.
 
+use super::{ConduitRow, LinkName};
 use crate::kind::{DAY, Kind, TimeUnit};
 use crate::row::{Preset, Scope};
 use crate::setting::settings;
+use crate::table::section;
 use crate::value::Bytes;
 use std::time::Duration;
+
+/// The conduit over connections.
+///
+/// Clients that know the networks of GASNet alone ask for udp if they want the one for Ethernet:
+/// here it is this one by that name.
+pub const TCP_ROW: ConduitRow = ConduitRow {
+    name: "tcp",
+    about: "hosts, through authenticated connections; neighbors through shared memory",
+    page: None,
+    spans_hosts: true,
+    moves_segments: |_| false,
+    links: &[LinkName::new("tcp"), LinkName::of_gasnet("udp")],
+    settings: Some(section("Connections over TCP", USED, &[])),
+};
 
 /// The most connections that two ranks can have.
 pub const MAX_TCP_CONNECTIONS: u64 = 16;

@@ -1,7 +1,7 @@
 //! Interfaces of a library of Portals 4, whose ranks learn each other's addresses from the key
 //! store.
 
-use super::Cause;
+use crate::networks::Cause;
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, portals4_config};

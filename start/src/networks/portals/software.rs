@@ -1,9 +1,9 @@
 //! Interfaces in software: in a file that the ranks of the host have inherited, and over UDP, whose
 //! ranks learn each other's addresses from the key store.
 
-use super::Cause;
-use crate::datagrams::{Published, directory, link, publish};
-use crate::network::host_of;
+use crate::networks::Cause;
+use crate::networks::addresses::host_of;
+use crate::networks::datagrams::{Published, directory, link, publish};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};

@@ -1,0 +1,38 @@
+//! The interfaces of this host by which the ranks of others reach it, and its name.
+
+use super::Cause;
+use argonet_base::JobRank;
+use argonet_boot::{BootError, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
+use argonet_conduit::tcp::join::{from_settings, interfaces};
+use argonet_settings::Settings;
+
+/// Interfaces of this host that the settings choose to reach others by; `one_host`: the job has no
+/// other.
+pub(super) fn addresses(
+    settings: &Settings,
+    one_host: bool,
+) -> Result<Vec<interfaces::Interface>, Cause> {
+    let (_, wish) = from_settings(settings)?;
+    let host = host_name();
+    let all = interfaces::list(&host)?;
+    Ok(interfaces::choose(&all, &wish, one_host, &host)?)
+}
+
+/// The name of this host, for messages.
+fn host_name() -> String {
+    let system = rustix::system::uname();
+    system.nodename().to_string_lossy().into_owned()
+}
+
+/// Publishes the name of this host, which errors of other ranks name.
+pub(super) fn publish_host(boot: &LocalJob) -> Result<(), BootError> {
+    let name = host_name();
+    let name = name.as_bytes();
+    boot.publish(Key::Host, &name[..name.len().min(MAX_VALUE_BYTES)])
+}
+
+/// The name of a rank's host, as it has published it; empty if it has not.
+pub(super) fn host_of(boot: &LocalJob, peer: JobRank) -> String {
+    let name = boot.lookup(peer, Key::Host).unwrap_or_default();
+    String::from_utf8_lossy(&name).into_owned()
+}

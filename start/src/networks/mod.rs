@@ -1,0 +1,68 @@
+//! How a rank opens each conduit for ranks that share no memory with it.
+//!
+//! That is the one part of a conduit that is not in its folder: it takes the key store of a job,
+//! by which the ranks learn each other's addresses.
+
+mod addresses;
+mod channel;
+mod datagrams;
+mod portals;
+mod tcp;
+mod usnic;
+
+use argonet_am::Registered;
+use argonet_boot::LocalJob;
+use argonet_conduit::selector;
+use argonet_conduit::{SegmentLen, ThreadMode};
+use argonet_segment::Directory;
+use argonet_settings::{ConduitRow, PORTALS_ROW, Settings, TCP_ROW, USNIC_ROW};
+use std::sync::Arc;
+
+/// Why something cannot be set up; the caller adds the rank and the conduit.
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// A conduit whose addresses this rank has published.
+pub(crate) trait Opened {
+    /// The conduit, after a fence; peers may use it after the next.
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause>;
+}
+
+/// Opens a conduit and publishes where this rank can be reached.
+type Opener = fn(&LocalJob, &Settings) -> Result<Box<dyn Opened>, Cause>;
+
+const OPENERS: [(&ConduitRow, Opener); 3] = [
+    (&TCP_ROW, tcp::open),
+    (&PORTALS_ROW, portals::open),
+    (&USNIC_ROW, usnic::open),
+];
+
+/// Opens the conduit of that name, if it is one for ranks that share no memory.
+pub(crate) fn opener(conduit: &str) -> Option<Opener> {
+    let of_name = OPENERS.iter().find(|(row, _)| row.name == conduit);
+    of_name.map(|(_, open)| *open)
+}
+
+/// Arguments for making a network's conduit.
+pub(crate) struct Connecting<'a> {
+    pub(crate) boot: &'a Arc<LocalJob>,
+    pub(crate) mode: ThreadMode,
+    pub(crate) directory: &'a Arc<Directory>,
+    /// Segments of all ranks of the host, where the network moves data between them.
+    pub(crate) reached: Option<Arc<Directory>>,
+    pub(crate) registered: Registered,
+    pub(crate) segment_len: &'a SegmentLen,
+    pub(crate) processor_to_spare: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argonet_settings::CONDUITS;
+
+    #[test]
+    fn every_conduit_that_spans_hosts_can_be_opened() {
+        for row in CONDUITS {
+            assert_eq!(opener(row.name).is_some(), row.spans_hosts, "{}", row.name);
+        }
+    }
+}
