@@ -80,7 +80,7 @@ pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near
 pub use quiescence::Leaving;
 pub use ratomic::{Atomic, AtomicWord};
 pub use regions::{RegionError, Regions};
-pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
+pub use team::{Choice, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use traced::{Span, span, trace_handlers};
 pub use transfer::{LocalCompletion, Side, Transfer};

@@ -4,15 +4,16 @@
 //! field that moves, or changes its meaning, means a new [`NEAR_VERSION`].
 use super::core::Engine;
 use argonet_base::JobRank;
+use argonet_base::gasnet::number32;
 use argonet_conduit::Conduit;
 use argonet_segment::SegmentError;
 use static_assertions::const_assert_eq;
 
 /// First word of a [`NearPrefix`]: `ARGN` in ASCII, little-endian.
-pub const NEAR_MAGIC: u32 = u32::from_le_bytes(*b"ARGN");
+pub const NEAR_MAGIC: u32 = number32("ARGONET_NEAR_MAGIC");
 
 /// Version of the layout and of the meaning of the fields and the table.
-pub const NEAR_VERSION: u32 = 3;
+pub const NEAR_VERSION: u32 = number32("ARGONET_NEAR_VERSION");
 
 /// The table's entry of a rank whose memory cannot be reached by loads and stores.
 pub const NEAR_NONE: isize = 0;

@@ -61,7 +61,6 @@ pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
             "ARGONET_AM_WHAT(0xab, 16)",
             arguments::What::new(0xab, 16).bits() as usize,
         ),
-        ("ARGONET_AM_MOST_ARGS", argonet_am::MAX_ARGS),
     ];
     [&packed, entry::LAYOUT, token::LAYOUT].concat()
 }

@@ -3,8 +3,8 @@
 use core::ffi::{c_int, c_void};
 
 use argonet_am::record::{Head, Short};
-use argonet_am::{AmError, Message, MessageClass, Payload};
-use argonet_base::{HandlerIndex, JobRank};
+use argonet_am::{AmError, CLIENT_BASE, Message, MessageClass, Payload};
+use argonet_base::JobRank;
 use argonet_engine::{Injection, Long, OpError, ThreadCtx};
 
 use crate::am::arguments::{What, arguments, check_flags, failed};
@@ -14,9 +14,6 @@ use crate::am::place::{Given, Outgoing, check_overlap, destination, refused, sou
 use crate::export::export;
 use crate::flags::IMMEDIATE;
 use crate::job::{Endpoint, Job, Receiver, Team, given, job, with_job};
-
-/// The bit that indices of clients have and those of the library do not.
-const CLIENTS: u8 = 0x80;
 
 /// How to meet lack of room.
 pub(crate) fn injection(flags: u32) -> Injection {
@@ -146,8 +143,8 @@ pub(crate) fn packed(
     flags: u32,
     function: &str,
 ) -> c_int {
-    let HandlerIndex(index) = short.head.handler();
-    let plain = index & CLIENTS != 0 && flags & IMMEDIATE == 0 && !job.debug;
+    let is_client = short.head.handler() >= CLIENT_BASE;
+    let plain = is_client && flags & IMMEDIATE == 0 && !job.debug;
     if plain && job.joined.engine.request_short(ctx, to, short).is_ok() {
         return sent(job, ctx, to, function);
     }

@@ -5,6 +5,7 @@ use core::ptr::null;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use argonet_am::ENDPOINTS;
 use argonet_base::gasnet::number32;
 
 use crate::am::{Entry, Handlers};
@@ -12,12 +13,8 @@ use crate::export::export;
 use crate::job::state::Job;
 use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Segment, Team, fatal, given, job, refuse};
 
-/// `GASNET_MAXEPS`.
-pub(crate) const MAX_ENDPOINTS: u32 = argonet_am::ENDPOINTS as u32;
-
 // `gex_EP_Index_t` holds every index of one.
-const _: () =
-    assert!(MAX_ENDPOINTS == number32("GASNET_MAXEPS") && MAX_ENDPOINTS <= 1 << u16::BITS);
+const _: () = assert!(ENDPOINTS <= 1 << u16::BITS);
 
 /// `GEX_EP_CAPABILITY_AM`, and all capabilities.
 const AM: u32 = number32("GEX_EP_CAPABILITY_AM");
@@ -43,7 +40,7 @@ pub(crate) struct Endpoint {
     handlers: Option<&'static Handlers>,
     /// Null until a segment is bound.
     segment: AtomicPtr<Segment>,
-    pairs: [OnceLock<Box<Team>>; MAX_ENDPOINTS as usize],
+    pairs: [OnceLock<Box<Team>>; ENDPOINTS as usize],
     cdata: CData,
 }
 
@@ -58,7 +55,7 @@ impl Endpoint {
             flags,
             handlers,
             segment: AtomicPtr::default(),
-            pairs: [const { OnceLock::new() }; MAX_ENDPOINTS as usize],
+            pairs: [const { OnceLock::new() }; ENDPOINTS as usize],
             cdata: CData::default(),
         }
     }
@@ -153,8 +150,8 @@ export! {
         let job = job(FUNCTION);
         let mut endpoints = job.endpoints.lock();
         let index = endpoints.len() as u32;
-        if index >= MAX_ENDPOINTS {
-            return refuse(FUNCTION, RESOURCE, &format!("there are {MAX_ENDPOINTS} endpoints already, which is GASNET_MAXEPS"));
+        if index >= ENDPOINTS {
+            return refuse(FUNCTION, RESOURCE, &format!("there are {ENDPOINTS} endpoints already, which is GASNET_MAXEPS"));
         }
         let mut handlers = None;
         if capabilities & AM != 0 {

@@ -12,11 +12,10 @@ pub use asked::EndpointState;
 use crate::core::{Engine, Injection};
 use crate::far::Wrong;
 use crate::limits::internal;
-use crate::team::MOST_ENDPOINTS;
 use crate::thread::ThreadCtx;
 use crate::traced::{far_message, message_kind, span, trace_handlers};
 use argonet_am::{AmError, CLIENT_BASE, Carried, Delivery, Endpoints, HandlerTable, MessageClass};
-use argonet_am::{Category, MAX_ARGS, Message, Payload};
+use argonet_am::{Category, ENDPOINTS, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, PrepareRequest, Prepared, SendError};
 use asked::Asked;
@@ -27,14 +26,14 @@ pub(crate) struct Tables {
     /// Handler tables of this process's, by index.
     ///
     /// Each is complete before it gets here, and stays.
-    open: [OnceLock<Box<HandlerTable>>; MOST_ENDPOINTS as usize],
+    open: [OnceLock<Box<HandlerTable>>; ENDPOINTS as usize],
     asked: Asked,
 }
 
 impl Default for Tables {
     fn default() -> Self {
         Self {
-            open: [const { OnceLock::new() }; MOST_ENDPOINTS as usize],
+            open: [const { OnceLock::new() }; ENDPOINTS as usize],
             asked: Asked::default(),
         }
     }
@@ -47,7 +46,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// [`AmError::NotOpened`] for index 0, whose table the engine was made with, one beyond
-    /// [`MOST_ENDPOINTS`], and one that is open.
+    /// [`ENDPOINTS`], and one that is open.
     pub fn open_endpoint(&self, index: u32, mut handlers: HandlerTable) -> Result<(), AmError> {
         let refused = |why| AmError::NotOpened {
             endpoint: index,
@@ -97,7 +96,7 @@ impl<C: Conduit> Engine<C> {
             return Err(missing(rank, from));
         }
         let known_there = to != rank || self.table(there).is_some();
-        if usize::from(there) >= argonet_am::ENDPOINTS || !known_there {
+        if u32::from(there) >= ENDPOINTS || !known_there {
             return Err(missing(to, there));
         }
         if handler < CLIENT_BASE {
