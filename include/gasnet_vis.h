@@ -19,6 +19,6 @@
 /* The longest payload for the handler that gex_VIS_SetPeerCompletionHandler names. It runs at the peer of this thread's next
  * such put, as a medium reply without arguments, when all bytes lie there; 0 names none. The payload stays as it is until the
  * put is complete. */
-#define GEX_VIS_MAX_PEERCOMPLETION 256
+#define GEX_VIS_MAX_PEERCOMPLETION 0x100
 
 #endif

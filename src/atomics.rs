@@ -11,7 +11,7 @@ use crate::global::{Global, GlobalPtr};
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
-use argonet_engine::{self as engine, AtomicTarget, AtomicWord, Operation};
+use argonet_engine::{self as engine, AtomicWord, Operation};
 
 /// Types with remote atomic operations: `u32`, `i32`, `u64`, `i64`, `f32`, `f64`.
 ///
@@ -39,13 +39,6 @@ impl AtomicInteger for u32 {}
 impl AtomicInteger for i32 {}
 impl AtomicInteger for u64 {}
 impl AtomicInteger for i64 {}
-
-fn target_of<M: Threading, T: Atomic>(at: GlobalPtr<T>) -> AtomicTarget {
-    AtomicTarget::Segment {
-        rank: World::<M>::job_rank(at.rank()),
-        offset: at.offset(),
-    }
-}
 
 macro_rules! fetching {
     ($bound:ident: $($(#[$doc:meta])* $name:ident = $operation:ident;)*) => {$(
@@ -83,7 +76,7 @@ impl<M: Threading> World<M> {
 
     #[inline(always)]
     fn apply_all<T: Atomic>(&self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<T> {
-        let target = target_of::<M, T>(at);
+        let target = Self::target_of(at);
         Ok(process::with(|ctx| {
             self.engine().atomic(ctx, target, what)
         })?)

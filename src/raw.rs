@@ -22,7 +22,7 @@ use core::ptr::NonNull;
 pub use crate::token::Token;
 pub use argonet_am::MessageClass;
 pub use argonet_conduit::PrepareRequest;
-pub use argonet_engine::{Injection, Transfer};
+pub use argonet_engine::{Injection, Side, Target, Transfer};
 pub use argonet_event::{Category, CategoryMask, Event};
 pub use argonet_start::with_thread;
 
@@ -65,7 +65,7 @@ pub const fn global_slice<T: Global>(first: GlobalPtr<T>, len: usize) -> GlobalS
 /// The raw calls of a world.
 ///
 /// ```
-/// use argonet::raw::Transfer;
+/// use argonet::raw::{Side, Target, Transfer};
 /// use argonet::{JobRank, SharedArray, World};
 /// # let world = World::init().unwrap();
 /// let raw = world.raw();
@@ -78,10 +78,9 @@ pub const fn global_slice<T: Global>(first: GlobalPtr<T>, len: usize) -> GlobalS
 /// assert!(p.offset().0 + 8 <= raw.segment_len());
 /// // A transfer.
 /// let value = 42u64;
-/// let put = Transfer::Put {
-///     rank: JobRank(p.rank().0),
-///     offset: p.offset(),
-///     src: (&raw const value).cast(),
+/// let put = Transfer {
+///     target: Target::Segment { rank: JobRank(p.rank().0), offset: p.offset() },
+///     side: Side::Put((&raw const value).cast()),
 ///     len: 8,
 /// };
 /// // SAFETY: the value is readable for 8 bytes, and no rank holds a slice of the array.
@@ -260,16 +259,17 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Starts a transfer; [`Event::DONE`] if it is complete already.
     ///
     /// ```
-    /// use argonet::raw::{Category, Event, Injection, Transfer};
+    /// use argonet::raw::{Category, Event, Injection, Side, Target, Transfer};
     /// use argonet::{JobRank, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
     /// let v = SharedArray::<u8>::alloc(&world, 4).unwrap();
     /// let (rank, offset) = (JobRank(world.rank().0), v.ptr(world.rank(), 0).offset());
-    /// let (source, mut target) = (*b"data", [0u8; 4]);
-    /// let put = Transfer::Put { rank, offset, src: source.as_ptr(), len: 4 };
-    /// let get = Transfer::Get { rank, offset, dst: target.as_mut_ptr(), len: 4 };
-    /// // SAFETY: source and target live until the events are complete, and no rank holds a slice
+    /// let target = Target::Segment { rank, offset };
+    /// let (source, mut back) = (*b"data", [0u8; 4]);
+    /// let put = Transfer { target, side: Side::Put(source.as_ptr()), len: 4 };
+    /// let get = Transfer { target, side: Side::Get(back.as_mut_ptr()), len: 4 };
+    /// // SAFETY: source and destination live until the events are complete, and no rank holds a slice
     /// // of the array.
     /// unsafe {
     ///     let written = raw.start(put, Injection::Blocking).unwrap();
@@ -283,7 +283,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///     raw.wait_all(&mut events).unwrap();
     ///     assert_eq!(events, [Event::DONE; 2]);
     /// }
-    /// assert_eq!(target, source);
+    /// assert_eq!(back, source);
     /// ```
     ///
     /// # Safety
@@ -305,18 +305,15 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// event of the access region around it.
     ///
     /// ```
-    /// use argonet::raw::{Category, CategoryMask, Injection, Transfer};
+    /// use argonet::raw::{Category, CategoryMask, Injection, Side, Target, Transfer};
     /// use argonet::{JobRank, SharedArray, World};
     /// # let world = World::init().unwrap();
     /// let raw = world.raw();
     /// let v = SharedArray::<u8>::alloc(&world, 4).unwrap();
     /// let source = *b"data";
-    /// let put = Transfer::Put {
-    ///     rank: JobRank(world.rank().0),
-    ///     offset: v.ptr(world.rank(), 0).offset(),
-    ///     src: source.as_ptr(),
-    ///     len: 4,
-    /// };
+    /// let (rank, offset) = (JobRank(world.rank().0), v.ptr(world.rank(), 0).offset());
+    /// let target = Target::Segment { rank, offset };
+    /// let put = Transfer { target, side: Side::Put(source.as_ptr()), len: 4 };
     /// // SAFETY: the source lives until all is complete, and no rank holds a slice of the array.
     /// unsafe {
     ///     raw.start_implicit(put, Injection::Blocking).unwrap();

@@ -8,7 +8,7 @@ use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_base::kept::Kept;
-use argonet_engine::{Injection, Transfer};
+use argonet_engine::{Injection, Side, Target, Transfer};
 use argonet_segment::bulk;
 use core::ptr::NonNull;
 
@@ -44,6 +44,25 @@ impl<M: Threading> World<M> {
         // type has no padding.
         unsafe { bulk::put_value(place.as_ptr(), value) };
         Ok(())
+    }
+
+    /// The memory of a value.
+    #[inline(always)]
+    pub(crate) fn target_of<T: Global>(at: GlobalPtr<T>) -> Target {
+        Target::Segment {
+            rank: Self::job_rank(at.rank()),
+            offset: at.offset(),
+        }
+    }
+
+    /// A transfer of all values of a slice.
+    #[inline(always)]
+    pub(crate) fn transfer_of<T: Global>(slice: GlobalSlice<T>, side: Side) -> Transfer {
+        Transfer {
+            target: Self::target_of(slice.first()),
+            side,
+            len: slice.len() * size_of::<T>(),
+        }
     }
 
     /// Where a value lies, if this call may load and store there.
@@ -100,13 +119,9 @@ impl<M: Threading> World<M> {
     #[inline]
     pub fn put_from<T: Global>(&self, to: GlobalSlice<T>, values: &[T]) -> Result<()> {
         to.check_len(values.len())?;
-        let transfer = Transfer::Put {
-            rank: Self::job_rank(to.rank()),
-            offset: to.offset(),
-            src: values.as_ptr().cast(),
-            len: size_of_val(values),
-        };
-        // SAFETY: the slice is readable for its own size, and the call is complete on return.
+        let transfer = Self::transfer_of(to, Side::Put(values.as_ptr().cast()));
+        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is readable, and
+        // the call is complete on return.
         process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
@@ -120,14 +135,9 @@ impl<M: Threading> World<M> {
     #[inline]
     pub fn get_into<T: Global>(&self, from: GlobalSlice<T>, values: &mut [T]) -> Result<()> {
         from.check_len(values.len())?;
-        let transfer = Transfer::Get {
-            rank: Self::job_rank(from.rank()),
-            offset: from.offset(),
-            dst: values.as_mut_ptr().cast(),
-            len: size_of_val(values),
-        };
-        // SAFETY: the slice is writable for its own size, any bytes are valid values of a
-        // `Global` type, and the call is complete on return.
+        let transfer = Self::transfer_of(from, Side::Get(values.as_mut_ptr().cast()));
+        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is writable, any
+        // bytes are valid values of a `Global` type, and the call is complete on return.
         process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
@@ -146,14 +156,8 @@ impl<M: Threading> World<M> {
     /// As [`put_value`](Self::put_value).
     pub fn put<T: Global>(&self, to: GlobalSlice<T>, values: Box<[T]>) -> Result<Op<'_, Box<[T]>>> {
         to.check_len(values.len())?;
-        let len = size_of_val(&*values);
         let kept = Kept::new(values);
-        let transfer = Transfer::Put {
-            rank: Self::job_rank(to.rank()),
-            offset: to.offset(),
-            src: kept.as_ptr().cast(),
-            len,
-        };
+        let transfer = Self::transfer_of(to, Side::Put(kept.as_ptr().cast()));
         self.start(transfer, kept)
     }
 
@@ -165,20 +169,15 @@ impl<M: Threading> World<M> {
     /// As [`put_value`](Self::put_value).
     pub fn get<T: Global>(&self, from: GlobalSlice<T>) -> Result<Op<'_, Box<[T]>>> {
         let kept = Kept::new(vec![T::new_zeroed(); from.len()].into_boxed_slice());
-        let transfer = Transfer::Get {
-            rank: Self::job_rank(from.rank()),
-            offset: from.offset(),
-            dst: kept.as_ptr().cast(),
-            len: from.len() * size_of::<T>(),
-        };
+        let transfer = Self::transfer_of(from, Side::Get(kept.as_ptr().cast()));
         self.start(transfer, kept)
     }
 
     /// Starts a transfer that reads or writes the values of `kept`.
     #[inline]
     fn start<T: Global>(&self, transfer: Transfer, kept: Kept<T>) -> Result<Op<'_, Box<[T]>>> {
-        // SAFETY: `kept` owns the values, and is kept until the operation is complete; any bytes
-        // are valid values of a `Global` type.
+        // SAFETY: `kept` owns as many values as the transfer moves, and is kept until the operation
+        // is complete; any bytes are valid values of a `Global` type.
         let event = process::with(|ctx| unsafe {
             self.engine().start(ctx, transfer, Injection::Blocking)
         })?;

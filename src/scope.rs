@@ -6,7 +6,7 @@ use crate::global::Global;
 use crate::global_slice::GlobalSlice;
 use crate::process;
 use crate::world::{Seq, Threading, World};
-use argonet_engine::Transfer;
+use argonet_engine::{Side, Transfer};
 use core::cell::Cell;
 use core::marker::PhantomData;
 
@@ -103,13 +103,9 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     /// As [`World::put_value`].
     pub fn put<T: Global>(&'scope self, to: GlobalSlice<T>, values: &'env [T]) -> Result<()> {
         to.check_len(values.len())?;
-        let transfer = Transfer::Put {
-            rank: World::<M>::job_rank(to.rank()),
-            offset: to.offset(),
-            src: values.as_ptr().cast(),
-            len: size_of_val(values),
-        };
-        // SAFETY: the slice is readable for its own size until the scope has ended.
+        let transfer = World::<M>::transfer_of(to, Side::Put(values.as_ptr().cast()));
+        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is readable
+        // until the scope has ended.
         unsafe { self.start(transfer) }
     }
 
@@ -121,14 +117,10 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     /// As [`World::put_value`].
     pub fn get<T: Global>(&'scope self, from: GlobalSlice<T>, values: &'env mut [T]) -> Result<()> {
         from.check_len(values.len())?;
-        let transfer = Transfer::Get {
-            rank: World::<M>::job_rank(from.rank()),
-            offset: from.offset(),
-            dst: values.as_mut_ptr().cast(),
-            len: size_of_val(values),
-        };
-        // SAFETY: the slice is writable for its own size, and no other code uses it until the scope
-        // has ended; any bytes are valid values of a `Global` type.
+        let transfer = World::<M>::transfer_of(from, Side::Get(values.as_mut_ptr().cast()));
+        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is writable, and
+        // no other code uses it until the scope has ended; any bytes are valid values of a `Global`
+        // type.
         unsafe { self.start(transfer) }
     }
 

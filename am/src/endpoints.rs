@@ -50,7 +50,7 @@ impl Endpoints {
     /// Whether there can be such endpoints.
     #[must_use]
     pub const fn can_exist(self) -> bool {
-        (self.from as usize) < ENDPOINTS && (self.to as usize) < ENDPOINTS
+        (self.from as u32) < ENDPOINTS && (self.to as u32) < ENDPOINTS
     }
 
     /// The word of a message for a client's handler.
@@ -187,7 +187,7 @@ mod tests {
     fn malformed_words_are_refused() {
         let good = Endpoints { from: 1, to: 0 }.word(HandlerIndex(128));
         assert!(Endpoints::of_word(good).is_some());
-        let most = (ENDPOINTS as u32) << 8;
+        let most = ENDPOINTS << 8;
         for bad in [
             good & 0xff,
             good & !0x80,

@@ -66,7 +66,6 @@ pub fn layouts() -> Vec<(&'static str, usize)> {
         job_tools::layouts(),
         legacy::layouts(),
         ratomic::layouts(),
-        vis::LAYOUT.to_vec(),
         waiting::layouts(),
     ]
     .concat()

@@ -7,10 +7,6 @@
 #include "argonet/legacy_start.h"
 #include "argonet/variant.h"
 
-#if ARGONET_NEAR_VERSION != ARGONET_NEAR_LAYOUT
-#error ARGONET_NEAR_LAYOUT of argonet/config.h is not the version that argonet/near.h has
-#endif
-
 #define ARGONET_DEFINE_FACET(symbol)                                                                                   \
     extern const char symbol;                                                                                          \
     const char symbol = 1;

@@ -20,7 +20,7 @@ use argonet_am::record::Short;
 use argonet_am::{
     AmError, Delivery, HandlerTable, MAX_ARGS, Message, MessageClass, Payload, Registered,
 };
-use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
+use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Bootstrap, ExitMark, WaitFor, Waiting};
 use argonet_conduit::{
     Completion, Conduit, OpToken, PrepareRequest, Prepared, SegmentLen, SendError, Sink, ThreadMode,
@@ -269,14 +269,6 @@ impl<C: Conduit> Engine<C> {
         self.directory.directory()
     }
 
-    /// Offset in the segment of `rank` of an address of that rank's process, whether it lies in the
-    /// segment or not.
-    #[inline]
-    #[must_use]
-    pub fn offset_of(&self, rank: JobRank, address: u64) -> SegmentOffset {
-        SegmentOffset(address.wrapping_sub((self.segment_base)(rank)))
-    }
-
     /// Ends the job with a message that names this rank, followed by the board of all ranks' waits
     /// and this rank's ledger of its peers.
     #[cold]
@@ -324,12 +316,8 @@ impl<C: Conduit> Engine<C> {
     #[inline(never)]
     fn invalid_message(&self, to: JobRank, message: &Message<'_>) -> AmError {
         let from = self.rank;
-        if to.0 >= self.size {
-            AmError::NoSuchRank {
-                to,
-                size: self.size,
-                from,
-            }
+        if let Err(error) = self.check_rank(to) {
+            error
         } else if message.args.len() > MAX_ARGS {
             AmError::TooManyArgs {
                 count: message.args.len(),
@@ -478,13 +466,7 @@ impl<C: Conduit> Engine<C> {
             ..
         } = *want;
         let from = self.rank;
-        if to.0 >= self.size {
-            return Err(AmError::NoSuchRank {
-                to,
-                size: self.size,
-                from,
-            });
-        }
+        self.check_rank(to)?;
         if nargs > most_args {
             return Err(AmError::TooManyArgs {
                 count: nargs - (most_args - MAX_ARGS),
@@ -699,82 +681,5 @@ impl<C: Conduit> Engine<C> {
             wait.pause_at_most(ctx, Some(deadline));
         }
         Ok(true)
-    }
-
-    /// Makes sure that `len` bytes at `offset` of `to` can be reached, extending the mapping of a
-    /// segment that has grown; says whether the segment is mapped here at all.
-    ///
-    /// If it is not, the conduit carries the bytes and the target checks where they go.
-    #[inline(always)]
-    pub(super) fn reach_or_far(
-        &self,
-        to: JobRank,
-        offset: SegmentOffset,
-        len: usize,
-    ) -> Result<bool, AmError> {
-        if to.0 < self.size && (len == 0 || self.directory.resolve(to, offset, len).is_some()) {
-            return Ok(true);
-        }
-        self.reach_or_far_slow(to, offset, len)
-    }
-
-    #[inline(never)]
-    fn reach_or_far_slow(
-        &self,
-        to: JobRank,
-        offset: SegmentOffset,
-        len: usize,
-    ) -> Result<bool, AmError> {
-        if to.0 < self.size && !self.directory.is_near(to) {
-            return self.is_in_far_segment(to, offset, len).map(|()| false);
-        }
-        match self.reach_slow(to, offset, len) {
-            Ok(()) => Ok(true),
-            Err(AmError::OutsideSegment { .. }) if self.directory.attached_bytes(to) == 0 => {
-                Ok(false)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether a place can be in a segment that is not mapped here: where its length is not known
-    /// its owner checks.
-    fn is_in_far_segment(
-        &self,
-        to: JobRank,
-        offset: SegmentOffset,
-        len: usize,
-    ) -> Result<(), AmError> {
-        match (self.segment_len)(to) {
-            0 => Ok(()),
-            segment => AmError::unless_inside(self.rank, to, offset, len, segment),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn reach_slow(&self, to: JobRank, offset: SegmentOffset, len: usize) -> Result<(), AmError> {
-        if to.0 >= self.size {
-            return Err(AmError::NoSuchRank {
-                to,
-                size: self.size,
-                from: self.rank,
-            });
-        }
-        let published = (self.segment_len)(to);
-        if let Err(error) = self.directory.refresh(to, published) {
-            self.fatal(&error.to_string());
-        }
-        if self.directory.resolve(to, offset, len).is_some() {
-            return Ok(());
-        }
-        let segment = published;
-        Err(AmError::OutsideSegment {
-            offset: offset.0,
-            len,
-            segment,
-            from: self.rank,
-            to,
-        })
     }
 }

@@ -2,24 +2,22 @@
 //!
 //! An operation that is complete when it is injected takes no handle: its event is
 //! [`Event::DONE`]. The handle table (spec P3) is used where a conduit answers
-//! [`Injected::Pending`] or [`Injected::Local`].
-#![allow(unsafe_code)]
+//! [`Injected::Pending`](argonet_conduit::Injected::Pending) or
+//! [`Injected::Local`](argonet_conduit::Injected::Local).
 
 use super::core::{Engine, Injection};
 use super::thread::ThreadCtx;
 use super::traced::span;
 use super::vis::VisError;
 use argonet_am::AmError;
-use argonet_base::{JobRank, SegmentOffset};
+use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::{Completion, Conduit, Injected, OpToken, SMALL_PUT, SendError, ThreadMode};
+use argonet_conduit::{Completion, Conduit, OpToken, ThreadMode};
 use argonet_event::{
     Category, CategoryMask, Completions, Decision, Event, EventError, Exhausted, ExhaustionPolicy,
     NbiScope, NbiToken, ThreadCache,
 };
-use argonet_segment::bulk;
 use argonet_trace::{Kind, What};
-use core::cell::Cell;
 
 /// Why an operation was not started, or an event cannot be waited for.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -58,304 +56,7 @@ pub enum OpError {
     },
 }
 
-/// A put or get of `len` bytes between this process's memory and a segment.
-#[derive(Clone, Copy, Debug)]
-pub enum Transfer {
-    /// From `src` to the segment.
-    Put {
-        /// The rank of the segment.
-        rank: JobRank,
-        /// Where in it.
-        offset: SegmentOffset,
-        /// Readable for `len` bytes until local completion.
-        src: *const u8,
-        /// Bytes.
-        len: usize,
-    },
-    /// From the segment to `dst`.
-    Get {
-        /// The rank of the segment.
-        rank: JobRank,
-        /// Where in it.
-        offset: SegmentOffset,
-        /// Writable for `len` bytes until completion.
-        dst: *mut u8,
-        /// Bytes.
-        len: usize,
-    },
-}
-
-/// How far the local completion of an implicit transfer is when the call that started it returns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LocalCompletion {
-    /// The source of a put may be changed, the destination of a get may be read.
-    Done,
-    /// The memory is in use until [`Engine::wait_local`] has returned, or the operation is
-    /// complete.
-    Pending,
-}
-
-impl Transfer {
-    fn target(self) -> (JobRank, SegmentOffset, usize) {
-        match self {
-            Transfer::Put {
-                rank, offset, len, ..
-            }
-            | Transfer::Get {
-                rank, offset, len, ..
-            } => (rank, offset, len),
-        }
-    }
-
-    pub(super) fn is_put(self) -> bool {
-        matches!(self, Transfer::Put { .. })
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Transfer::Put { .. } => "a put",
-            Transfer::Get { .. } => "a get",
-        }
-    }
-
-    /// Whether a conduit may read its source after it has taken the transfer.
-    fn reads_later(self) -> bool {
-        matches!(self, Transfer::Put { len, .. } if len > SMALL_PUT)
-    }
-
-    fn parts(self) -> Completions {
-        match self {
-            Transfer::Put { .. } => Completions::BOTH,
-            Transfer::Get { .. } => Completions::REMOTE,
-        }
-    }
-
-    fn category(self) -> Category {
-        match self {
-            Transfer::Put { .. } => Category::Put,
-            Transfer::Get { .. } => Category::Get,
-        }
-    }
-}
-
 impl<C: Conduit> Engine<C> {
-    /// Does the transfer now if the segment is mapped here; says whether it did.
-    ///
-    /// # Safety
-    /// The transfer's own memory is readable or writable for its length.
-    #[inline(always)]
-    unsafe fn transfer_directly(&self, transfer: Transfer) -> bool {
-        let (rank, offset, len) = transfer.target();
-        if len == 0 && rank.0 < self.size {
-            return true;
-        }
-        let Some(place) = self.directory.resolve(rank, offset, len) else {
-            return false;
-        };
-        match transfer {
-            // SAFETY: the directory has checked the segment's side, the caller promises the other.
-            Transfer::Put { src, .. } => unsafe { bulk::copy(place.as_ptr(), src, len) },
-            // SAFETY: as above.
-            Transfer::Get { dst, .. } => unsafe { bulk::copy(dst, place.as_ptr(), len) },
-        }
-        true
-    }
-
-    /// Starts a transfer and returns the event of its completion; [`leaf`](Self::leaf) gives that
-    /// of its local completion.
-    ///
-    /// # Safety
-    /// The transfer's own memory stays readable or writable until the completion that it names.
-    ///
-    /// # Errors
-    /// The error of the transfer or the calling context; with [`Injection::Immediate`] also that
-    /// there is no room or no handle.
-    #[inline(always)]
-    pub unsafe fn start(
-        &self,
-        ctx: &ThreadCtx,
-        transfer: Transfer,
-        injection: Injection,
-    ) -> Result<Event, OpError> {
-        if !ctx.is_free() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.start_traced(ctx, transfer, injection) };
-        }
-        // SAFETY: the caller's promise.
-        if unsafe { self.transfer_directly(transfer) } {
-            return Ok(Event::DONE);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.start_far(ctx, transfer, injection) }
-    }
-
-    /// # Safety
-    /// As [`start`](Self::start).
-    #[cold]
-    #[inline(never)]
-    unsafe fn start_far(
-        &self,
-        ctx: &ThreadCtx,
-        transfer: Transfer,
-        injection: Injection,
-    ) -> Result<Event, OpError> {
-        // SAFETY: the caller's promise.
-        if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
-            return Ok(Event::DONE);
-        }
-        let event = self.handle(ctx, transfer.parts(), injection)?;
-        let op = OpToken {
-            handle: event.raw(),
-            implicit: false,
-        };
-        // SAFETY: the caller's promise.
-        match unsafe { self.launch(ctx, transfer, op, injection) } {
-            Ok(Injected::Pending) => Ok(event),
-            Ok(Injected::Local) => {
-                self.complete(op, Completion::Local, 1);
-                Ok(event)
-            }
-            outcome => {
-                ctx.with_cache(&self.events, |cache| self.events.cancel(cache, event))?;
-                outcome.map(|_| Event::DONE)
-            }
-        }
-    }
-
-    /// Starts an implicit transfer: it counts for the thread's access region if there is one, else
-    /// for its implicit operations.
-    ///
-    /// Says whether its local completion is over already, as it is where the conduit has copied the
-    /// payload.
-    ///
-    /// # Safety
-    /// As [`start`](Self::start), until [`wait_implicit`](Self::wait_implicit) or the region's
-    /// event says that it is complete.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    #[inline]
-    pub unsafe fn start_implicit(
-        &self,
-        ctx: &ThreadCtx,
-        transfer: Transfer,
-        injection: Injection,
-    ) -> Result<LocalCompletion, OpError> {
-        if !ctx.is_free() {
-            // SAFETY: the caller's promise.
-            return unsafe { self.start_implicit_traced(ctx, transfer, injection) };
-        }
-        // SAFETY: the caller's promise.
-        if unsafe { self.transfer_directly(transfer) } {
-            return Ok(LocalCompletion::Done);
-        }
-        // SAFETY: the caller's promise.
-        unsafe { self.start_implicit_far(ctx, transfer, injection) }
-    }
-
-    /// # Safety
-    /// As [`start_implicit`](Self::start_implicit).
-    #[cold]
-    #[inline(never)]
-    unsafe fn start_implicit_far(
-        &self,
-        ctx: &ThreadCtx,
-        transfer: Transfer,
-        injection: Injection,
-    ) -> Result<LocalCompletion, OpError> {
-        // SAFETY: the caller's promise.
-        if self.extend(transfer)? && unsafe { self.transfer_directly(transfer) } {
-            return Ok(LocalCompletion::Done);
-        }
-        let local = transfer.reads_later();
-        let token = self.implicit(ctx, |scope| {
-            let token = scope.initiate(transfer.category(), 1)?;
-            if local && let Err(error) = scope.initiate(Category::Lc, 1) {
-                self.events.complete_nbi(token, 1)?;
-                return Err(error);
-            }
-            Ok(token)
-        })?;
-        let op = OpToken {
-            handle: token.raw(),
-            implicit: true,
-        };
-        // SAFETY: the caller's promise.
-        match unsafe { self.launch(ctx, transfer, op, injection) } {
-            Ok(Injected::Pending) => Ok(LocalCompletion::Pending),
-            Ok(Injected::Local) => {
-                if local {
-                    self.complete(op, Completion::Local, 1);
-                }
-                Ok(LocalCompletion::Done)
-            }
-            outcome => {
-                self.events.complete_nbi(token, 1)?;
-                if local {
-                    self.events
-                        .complete_nbi(token.with_category(Category::Lc), 1)?;
-                }
-                outcome.map(|_| LocalCompletion::Done)
-            }
-        }
-    }
-
-    /// Extends the mapping of a segment that has grown; whether anything is mapped of it.
-    fn extend(&self, transfer: Transfer) -> Result<bool, AmError> {
-        let (rank, offset, len) = transfer.target();
-        self.reach_or_far(rank, offset, len)
-    }
-
-    /// Gives a transfer to the conduit, waiting for room.
-    ///
-    /// # Safety
-    /// As [`start`](Self::start).
-    pub(super) unsafe fn launch(
-        &self,
-        ctx: &ThreadCtx,
-        transfer: Transfer,
-        op: OpToken,
-        injection: Injection,
-    ) -> Result<Injected, OpError> {
-        let (peer, ..) = transfer.target();
-        let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, peer));
-        loop {
-            let outcome = match transfer {
-                Transfer::Put {
-                    rank,
-                    offset,
-                    src,
-                    len,
-                } => {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.conduit.put(rank, offset, src, len, op) }
-                }
-                Transfer::Get {
-                    rank,
-                    offset,
-                    dst,
-                    len,
-                } => {
-                    // SAFETY: the caller's promise.
-                    unsafe { self.conduit.get(rank, offset, dst, len, op) }
-                }
-            };
-            match outcome {
-                Ok(injected) => return Ok(injected),
-                Err(SendError::Message(error)) => return Err(error.into()),
-                Err(_) if injection == Injection::Immediate => {
-                    let (to, ..) = transfer.target();
-                    return Err(AmError::Full {
-                        from: self.rank,
-                        to,
-                    }
-                    .into());
-                }
-                Err(_) => _ = wait.pause(ctx),
-            }
-        }
-    }
-
     /// A handle for an operation; at the limit the policy decides.
     pub(super) fn handle(
         &self,
@@ -561,44 +262,6 @@ impl<C: Conduit> Engine<C> {
     /// A call inside an access region or a handler.
     pub fn wait_implicit(&self, ctx: &ThreadCtx, mask: CategoryMask) -> Result<(), OpError> {
         self.wait_for(ctx, |cache| self.events.nbi(cache).test(mask))
-    }
-
-    /// Starts an implicit transfer for which [`wait_outside`](Self::wait_outside) waits if
-    /// `started` says so afterwards: in an access region, and where the segment is mapped, it is
-    /// complete on return.
-    ///
-    /// # Safety
-    /// As [`start`](Self::start), until that has returned.
-    ///
-    /// # Errors
-    /// As [`start`](Self::start).
-    #[inline]
-    pub unsafe fn start_outside(
-        &self,
-        ctx: &ThreadCtx,
-        transfer: Transfer,
-        started: &Cell<bool>,
-    ) -> Result<(), OpError> {
-        // SAFETY: the caller's promise.
-        if unsafe { ctx.is_free() && self.transfer_directly(transfer) } {
-            return Ok(());
-        }
-        // It may be the first call of its thread, which must be let in before it has handles.
-        ctx.permit(transfer.name(), self.rank)?;
-        if ctx.with_cache(&self.events, |cache| self.events.nbi(cache).in_region()) {
-            // SAFETY: the caller's promise.
-            return unsafe { self.transfer(ctx, transfer) };
-        }
-        // Before the call: if that panics, the operation may be under way.
-        let started_before = started.replace(true);
-        // SAFETY: the caller's promise.
-        let outcome = unsafe { self.start_implicit(ctx, transfer, Injection::Blocking) };
-        if outcome.is_err() {
-            // A refused operation is not under way. A handler has all refused, and the end of its
-            // scope must not wait.
-            started.set(started_before);
-        }
-        outcome.map(|_| ())
     }
 
     /// Polls until the puts that count for the thread's access region, or else for its implicit

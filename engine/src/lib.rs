@@ -43,16 +43,18 @@ mod far;
 mod heap;
 mod limits;
 mod lines;
+mod location;
 mod mismatch;
 mod named;
 mod near;
 mod quiescence;
 mod ratomic;
 mod regions;
-mod rma;
 mod team;
 mod thread;
+mod token;
 mod traced;
+mod transfer;
 mod tree;
 mod vis;
 mod wait;
@@ -67,19 +69,21 @@ pub use collective::{
     Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
-pub use events::{LocalCompletion, OpError, Transfer};
-pub use far::{FarBound, FarPlace, ProcessOf, ReplyPlace};
+pub use events::OpError;
+pub use far::{FarBound, FarPlace, Long, ProcessOf};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
+pub use location::{PeerAddress, Target};
 pub use mismatch::PATIENCE as MISMATCH_PATIENCE;
 pub use named::{Name, NamedError, Verdict};
 pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near_entry};
 pub use quiescence::Leaving;
-pub use ratomic::{Atomic, AtomicTarget, AtomicWord};
+pub use ratomic::{Atomic, AtomicWord};
 pub use regions::{RegionError, Regions};
-pub use team::{Choice, MOST_ENDPOINTS, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
+pub use team::{Choice, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use traced::{Span, span, trace_handlers};
+pub use transfer::{LocalCompletion, Side, Transfer};
 pub use tree::{Fold, Meeting, Pass};
 pub use vis::{
     Direction, Few, Notice, PeerMemory, Piece, Pieces, RowsAt, Shape, ShapePart, Strided, VisError,

@@ -4,15 +4,16 @@
 //! field that moves, or changes its meaning, means a new [`NEAR_VERSION`].
 use super::core::Engine;
 use argonet_base::JobRank;
+use argonet_base::gasnet::number32;
 use argonet_conduit::Conduit;
 use argonet_segment::SegmentError;
 use static_assertions::const_assert_eq;
 
 /// First word of a [`NearPrefix`]: `ARGN` in ASCII, little-endian.
-pub const NEAR_MAGIC: u32 = u32::from_le_bytes(*b"ARGN");
+pub const NEAR_MAGIC: u32 = number32("ARGONET_NEAR_MAGIC");
 
 /// Version of the layout and of the meaning of the fields and the table.
-pub const NEAR_VERSION: u32 = 3;
+pub const NEAR_VERSION: u32 = number32("ARGONET_NEAR_VERSION");
 
 /// The table's entry of a rank whose memory cannot be reached by loads and stores.
 pub const NEAR_NONE: isize = 0;
@@ -98,25 +99,5 @@ impl<C: Conduit> Engine<C> {
         };
         let ranks = directory.file().owners().end.min(self.size);
         Ok((0..ranks).map(|rank| delta(JobRank(rank))).collect())
-    }
-
-    /// The distance from an address in the segment of `rank`, in that rank's process, to the
-    /// address here, even if nothing is attached there.
-    #[must_use]
-    pub fn segment_delta(&self, rank: JobRank) -> isize {
-        let here = self.directory.span_base(rank);
-        let here = here.map_or(0, |base| base.addr().get() as u64);
-        // Both are addresses of user memory, so that the difference fits.
-        here.wrapping_sub((self.segment_base)(rank)) as isize
-    }
-
-    /// Where the segment that `rank` has attached lies in that rank's process, and its length in
-    /// bytes; zeros if there is none.
-    #[must_use]
-    pub fn published_segment(&self, rank: JobRank) -> (u64, u64) {
-        match (self.segment_len)(rank) {
-            0 => (0, 0),
-            len => ((self.segment_base)(rank), len),
-        }
     }
 }

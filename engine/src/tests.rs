@@ -280,19 +280,23 @@ fn no_distance_is_a_way_too() {
 }
 
 fn put(src: &[u8], offset: u64) -> Transfer {
-    Transfer::Put {
-        rank: JobRank(1),
-        offset: SegmentOffset(offset),
-        src: src.as_ptr(),
+    Transfer {
+        target: Target::Segment {
+            rank: JobRank(1),
+            offset: SegmentOffset(offset),
+        },
+        side: Side::Put(src.as_ptr()),
         len: src.len(),
     }
 }
 
 fn get(dst: &mut [u8], offset: u64) -> Transfer {
-    Transfer::Get {
-        rank: JobRank(1),
-        offset: SegmentOffset(offset),
-        dst: dst.as_mut_ptr(),
+    Transfer {
+        target: Target::Segment {
+            rank: JobRank(1),
+            offset: SegmentOffset(offset),
+        },
+        side: Side::Get(dst.as_mut_ptr()),
         len: dst.len(),
     }
 }
@@ -462,10 +466,12 @@ fn an_access_region_is_one_event() {
 #[test]
 fn outside_every_segment_and_inside_handlers_it_is_refused() {
     let (engine, ctx) = (engine(9, 9, ThreadMode::Seq), ThreadCtx::uncounted());
-    let missing = Transfer::Put {
-        rank: JobRank(2),
-        offset: SegmentOffset(0),
-        src: [0u8; 1].as_ptr(),
+    let missing = Transfer {
+        target: Target::Segment {
+            rank: JobRank(2),
+            offset: SegmentOffset(0),
+        },
+        side: Side::Put([0u8; 1].as_ptr()),
         len: 1,
     };
     // SAFETY: it is refused.

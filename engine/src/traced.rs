@@ -6,8 +6,9 @@
 #![allow(unsafe_code)]
 
 use super::core::{Engine, Injection};
-use super::events::{LocalCompletion, OpError, Transfer};
+use super::events::OpError;
 use super::thread::{LookedAway, ThreadCtx};
+use super::transfer::{LocalCompletion, Side, Transfer};
 use argonet_am::{
     AmError, CLIENT_BASE, Category, Delivery, HandlerTable, Message, MessageClass, Payload,
 };
@@ -273,21 +274,12 @@ impl Between {
 impl<C: Conduit> Engine<C> {
     /// The description of a transfer.
     fn about(&self, transfer: Transfer) -> What<'static> {
-        let (rank, offset, bytes, here) = match transfer {
-            Transfer::Put {
-                rank,
-                offset,
-                src,
-                len,
-            } => (rank, offset, len, src.addr()),
-            Transfer::Get {
-                rank,
-                offset,
-                dst,
-                len,
-            } => (rank, offset, len, dst.addr()),
+        let Transfer { target, side, len } = transfer;
+        let here = match side {
+            Side::Put(src) => src.addr(),
+            Side::Get(dst) => dst.addr(),
         };
-        self.about_bytes(rank, bytes, here, offset.0)
+        self.about_bytes(target.rank(), len, here, target.place())
     }
 
     /// The description of bytes that are put or got.
@@ -319,13 +311,13 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         transfer: Transfer,
     ) -> Result<(), OpError> {
-        let kind = if transfer.is_put() {
+        let kind = if transfer.side.is_put() {
             Kind::Put
         } else {
             Kind::Get
         };
-        let _reading = ctx.reading(!transfer.is_put());
-        let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
+        let _reading = ctx.reading(!transfer.side.is_put());
+        let mut span = permitted(ctx, transfer.side.name(), self.rank, kind)?;
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.transfer(ctx, transfer) };
         self.describe(&mut span, transfer, outcome.is_ok());
@@ -342,12 +334,12 @@ impl<C: Conduit> Engine<C> {
         transfer: Transfer,
         injection: Injection,
     ) -> Result<Handle, OpError> {
-        let kind = if transfer.is_put() {
+        let kind = if transfer.side.is_put() {
             Kind::PutNb
         } else {
             Kind::GetNb
         };
-        let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
+        let mut span = permitted(ctx, transfer.side.name(), self.rank, kind)?;
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.start(ctx, transfer, injection) };
         self.describe(&mut span, transfer, outcome.is_ok());
@@ -364,12 +356,12 @@ impl<C: Conduit> Engine<C> {
         transfer: Transfer,
         injection: Injection,
     ) -> Result<LocalCompletion, OpError> {
-        let kind = if transfer.is_put() {
+        let kind = if transfer.side.is_put() {
             Kind::PutNbi
         } else {
             Kind::GetNbi
         };
-        let mut span = permitted(ctx, transfer.name(), self.rank, kind)?;
+        let mut span = permitted(ctx, transfer.side.name(), self.rank, kind)?;
         // SAFETY: the caller's promise.
         let outcome = unsafe { self.start_implicit(ctx, transfer, injection) };
         self.describe(&mut span, transfer, outcome.is_ok());

@@ -6,7 +6,7 @@
 #include "am_args.h"
 #include "am_calls.h"
 
-#define ARGONET_AM_MOST_ARGS 16
+#define ARGONET_AM_MOST_ARGS 0x10
 static inline unsigned int gex_AM_MaxArgs(void) { return ARGONET_AM_MOST_ARGS; }
 
 /* A short message with at most three arguments, in two words. */

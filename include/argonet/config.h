@@ -216,9 +216,6 @@
 #define ARGONET_ATOMICS_FACET(width) argonet_link_##width##_plain
 #endif
 
-/* The layout that near.h has: code of it is compiled into clients. */
-#define ARGONET_NEAR_LAYOUT 3
-
 /* Scripts take this apart: keys and order stay. */
 #define GASNET_CONFIG_STRING                                                                                           \
     "RELEASE=" GASNETI_RELEASE_VERSION ",SPEC=" _STRINGIFY(GEX_SPEC_VERSION_MAJOR) "." _STRINGIFY(                     \

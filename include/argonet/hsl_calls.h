@@ -13,8 +13,8 @@ typedef struct argonet_hsl {
 } gex_HSL_t;
 
 /* "hslL" in ASCII, little-endian. */
-#define ARGONET_HSL_LIVE UINT32_C(0x4c6c7368)
-#define ARGONET_HSL_DEAD UINT32_C(0x446c7368)
+#define ARGONET_HSL_LIVE 0x4c6c7368U
+#define ARGONET_HSL_DEAD 0x446c7368U
 
 extern void argonet_hsl_wait(gex_HSL_t *hsl);
 extern void argonet_hsl_wake(gex_HSL_t *hsl);

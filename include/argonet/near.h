@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* "ARGN" in ASCII, little-endian. */
-#define ARGONET_NEAR_MAGIC UINT32_C(0x4e475241)
+#define ARGONET_NEAR_MAGIC 0x4e475241U
 
 /* Changes with the layout of struct argonet_near_team and of the table, and with what they mean. */
 #define ARGONET_NEAR_VERSION 3

@@ -3,7 +3,7 @@
 #define ARGONET_NUMBERS_H
 
 /* Changes with any number or type of the interface. */
-#define ARGONET_NUMBERS_DIGEST 728dfe2d809e41da
+#define ARGONET_NUMBERS_DIGEST 5facb5a694942538
 
 /* What calls return. */
 #define GASNET_OK 0

@@ -1,12 +1,12 @@
 //! Atomic operations of the raw layer: with events, and implicit.
 #![allow(unsafe_code)]
 
-use super::{Atomic, AtomicOp, target_of};
+use super::{Atomic, AtomicOp};
 use crate::error::Result;
 use crate::global::GlobalPtr;
 use crate::process;
 use crate::raw::Raw;
-use crate::world::Threading;
+use crate::world::{Threading, World};
 use argonet_engine::Injection;
 use argonet_event::Event;
 
@@ -48,7 +48,7 @@ impl<M: Threading> Raw<'_, M> {
         injection: Injection,
     ) -> Result<Event> {
         let (what, place) = asked(op, result);
-        let (engine, target) = (self.world().engine(), target_of::<M, T>(at));
+        let (engine, target) = (self.world().engine(), World::<M>::target_of(at));
         // SAFETY: the caller's promise.
         Ok(process::with(|ctx| unsafe {
             engine.atomic_start(ctx, target, what, place, injection)
@@ -75,7 +75,7 @@ impl<M: Threading> Raw<'_, M> {
         injection: Injection,
     ) -> Result<()> {
         let (what, place) = asked(op, result);
-        let (engine, target) = (self.world().engine(), target_of::<M, T>(at));
+        let (engine, target) = (self.world().engine(), World::<M>::target_of(at));
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe {
             engine.atomic_start_implicit(ctx, target, what, place, injection)

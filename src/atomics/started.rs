@@ -1,7 +1,7 @@
 //! Operations under way.
 #![allow(unsafe_code)]
 
-use super::{Atomic, target_of};
+use super::Atomic;
 use crate::error::Result;
 use crate::global::GlobalPtr;
 use crate::op::Op;
@@ -50,7 +50,7 @@ pub(super) fn start<'w, M: Threading, T: Atomic, R: 'w>(
     take: impl Fn(T) -> R + 'w,
 ) -> Result<Op<'w, R>> {
     let mut landing = Landing::new(T::of_bits(0));
-    let (target, result) = (target_of::<M, T>(at), landing.place.as_ptr());
+    let (target, result) = (World::<M>::target_of(at), landing.place.as_ptr());
     // SAFETY: the place is there until the operation is complete, as it is leaked otherwise.
     let started = process::with(|ctx| unsafe {
         let engine = world.engine();

@@ -1,6 +1,6 @@
 //! Put and get: against a model of all segments, byte by byte.
 
-use argonet::raw::{Category, Injection, MessageClass, PrepareRequest, Transfer};
+use argonet::raw::{Category, Injection, MessageClass, PrepareRequest, Side, Target, Transfer};
 use argonet::{Error, JobRank, Rank, SharedArray, World};
 use rustix::process::{Pid, Signal, kill_process};
 use std::panic::AssertUnwindSafe;
@@ -351,10 +351,9 @@ fn sizes() -> Done {
         let start = |len| {
             let offset = v.ptr(Rank(1), 0).offset();
             let (rank, src) = (JobRank(1), source.as_ptr());
-            let put = Transfer::Put {
-                rank,
-                offset,
-                src,
+            let put = Transfer {
+                target: Target::Segment { rank, offset },
+                side: Side::Put(src),
                 len,
             };
             // SAFETY: each put is waited for below, while the source is there.

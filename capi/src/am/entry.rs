@@ -121,11 +121,4 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
         "offsetof(gex_AM_Entry_t, gex_name)",
         offset_of!(Entry, name),
     ),
-    ("GEX_FLAG_AM_SHORT", SHORT as usize),
-    ("GEX_FLAG_AM_MEDIUM", MEDIUM as usize),
-    ("GEX_FLAG_AM_LONG", LONG as usize),
-    ("GEX_FLAG_AM_MEDLONG", (MEDIUM | LONG) as usize),
-    ("GEX_FLAG_AM_REQUEST", REQUEST as usize),
-    ("GEX_FLAG_AM_REPLY", REPLY as usize),
-    ("GEX_FLAG_AM_REQREP", KINDS as usize),
 ];

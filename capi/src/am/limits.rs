@@ -7,7 +7,7 @@ use argonet_conduit::{Conduit, DESCRIPTORS, Limits};
 use argonet_engine::EndpointState;
 
 use crate::am::arguments::{LEAST, LEAST_ALLOC};
-use crate::am::between::{check_there, state_there};
+use crate::am::endpoints::{check_there, state_there};
 use crate::am::local::AnyLocal;
 use crate::am::token::{Token, delivery};
 use crate::export::export;

@@ -1,11 +1,10 @@
 //! Active messages.
 
 mod arguments;
-mod between;
 mod call;
 mod ctypes;
+mod endpoints;
 mod entry;
-mod far;
 mod handlers;
 mod limits;
 mod local;
@@ -18,7 +17,7 @@ mod room;
 mod token;
 
 pub(crate) use arguments::{What, failed};
-pub(crate) use between::check_exists;
+pub(crate) use endpoints::check_exists;
 pub(crate) use entry::Entry;
 pub(crate) use handlers::{Handlers, Refusal};
 pub(crate) use local::Local;
@@ -62,7 +61,6 @@ pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
             "ARGONET_AM_WHAT(0xab, 16)",
             arguments::What::new(0xab, 16).bits() as usize,
         ),
-        ("ARGONET_AM_MOST_ARGS", argonet_am::MAX_ARGS),
     ];
     [&packed, entry::LAYOUT, token::LAYOUT].concat()
 }

@@ -3,15 +3,15 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use argonet_am::{AmError, Category, Delivery, MAX_ARGS, Message, MessageClass, Payload};
+use argonet_am::{AmError, Category, Delivery, MAX_ARGS, MessageClass, Payload};
 use argonet_conduit::PrepareRequest;
 use argonet_engine::{Context, ThreadCtx};
 
 use crate::am::arguments::{LEAST, What, arguments, check_flags, check_handler, failed};
-use crate::am::between::check_there;
+use crate::am::endpoints::check_there;
 use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
-use crate::am::place::{check_overlap, destination_at, source};
+use crate::am::place::{Given, Outgoing, destination, source};
 use crate::am::reply::{answer, requester};
 use crate::am::request::{both_sides, injection, send, sent};
 use crate::am::room::{self, Open, Room};
@@ -223,7 +223,7 @@ impl Commit {
         &self,
         job: &Job,
         open: &Open,
-        f: impl FnOnce(&Message<'_>) -> R,
+        f: impl FnOnce(&Outgoing<'_>) -> R,
     ) -> R {
         let function = self.function;
         // SAFETY: this function's contract.
@@ -231,21 +231,15 @@ impl Commit {
         let endpoint = job.world.endpoint();
         // SAFETY: as above.
         let bytes = unsafe { source(endpoint, open.address.cast(), self.bytes, 0, function) };
-        let payload = if self.category == Category::Long {
-            let offset = destination_at(
-                job,
-                open.to,
-                self.destination,
-                self.bytes,
-                open.flags,
-                function,
-            );
-            check_overlap(job, open.to, offset, bytes, function);
-            Payload::Long(bytes, offset)
-        } else {
-            Payload::Medium(bytes)
+        let payload = match self.category {
+            Category::Long => {
+                let (to, size) = (self.destination, self.bytes);
+                let at = destination(job, open.to, to, size, open.flags, function);
+                Given::Long(bytes, at)
+            }
+            _ => Given::Plain(Payload::Medium(bytes)),
         };
-        f(&Message {
+        f(&Outgoing {
             handler: self.what.handler(),
             args,
             payload,
@@ -332,7 +326,7 @@ unsafe fn commit_reply(handle: *const Room, commit: &Commit) -> c_int {
     // SAFETY: as above.
     unsafe {
         commit.with_message(job, &open, |message| {
-            answer(job, delivery, message, open.flags, function)
+            answer(job, delivery, message, function)
         })
     };
     // SAFETY: checked at prepare, and the caller's to write, as the header asks.

@@ -3,14 +3,16 @@
 use core::ffi::c_void;
 use core::ptr::NonNull;
 
-use argonet_am::AmError;
-use argonet_base::{JobRank, SegmentOffset};
+use argonet_am::{AmError, Category, MessageClass, Payload};
+use argonet_base::HandlerIndex;
+use argonet_engine::{OpError, PeerAddress, Target};
 use argonet_segment::SharedBytes;
 
-use crate::am::arguments::failed;
+use crate::am::arguments::check_handler;
 use crate::am::limits::longest;
+use crate::context;
 use crate::flags::{PEER_OFFSET, SELF_OFFSET};
-use crate::job::{Endpoint, Job, Receiver, fatal, job};
+use crate::job::{Endpoint, Job, Receiver, fatal};
 
 /// The payload that a caller names.
 ///
@@ -31,7 +33,7 @@ pub(crate) unsafe fn source<'a>(
     let start = if flags & SELF_OFFSET == 0 {
         source.cast_mut().cast()
     } else {
-        in_own_segment(endpoint, source.addr(), bytes, function)
+        endpoint.own_offset(source.addr(), bytes, function)
     };
     let Some(start) = NonNull::new(start) else {
         fatal(
@@ -43,101 +45,86 @@ pub(crate) unsafe fn source<'a>(
     unsafe { SharedBytes::from_raw(start, bytes) }
 }
 
-/// The address of an offset in the segment of an endpoint.
-fn in_own_segment(endpoint: &Endpoint, offset: usize, bytes: usize, function: &str) -> *mut u8 {
-    let Some(segment) = endpoint.segment() else {
-        if job(function).is_everything() && endpoint.index() == 0 {
-            // All memory is bound, from address 0.
-            return core::ptr::with_exposed_provenance_mut(offset);
-        }
-        fatal(
-            function,
-            "source_addr is an offset (GEX_FLAG_SELF_SEG_OFFSET), but the endpoint has no segment",
-        );
-    };
-    let end = offset.checked_add(bytes);
-    if end.is_none_or(|end| end > segment.bytes()) {
-        let size = segment.bytes();
-        fatal(
-            function,
-            &format!(
-                "source_addr is offset {offset} of the segment, which has {size} bytes; {bytes} bytes there go beyond its end"
-            ),
-        );
-    }
-    segment.base().wrapping_add(offset)
+/// A message as C gives it.
+#[derive(Clone, Copy)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) handler: HandlerIndex,
+    pub(crate) args: &'a [u32],
+    pub(crate) payload: Given<'a>,
 }
 
-/// Where a long goes: an offset in the attached segment of its target, or beyond it where it is an
-/// address of no segment.
-///
-/// The engine refuses those unless there are no bytes: see [`far`](crate::am::far).
+/// A payload as C gives it.
+#[derive(Clone, Copy)]
+pub(crate) enum Given<'a> {
+    /// None, or that of a medium.
+    Plain(Payload<'a>),
+    /// That of a long, and where it goes.
+    Long(SharedBytes<'a>, PeerAddress),
+}
+
+impl Outgoing<'_> {
+    /// Ends the job if a message cannot be for its handler at an endpoint.
+    #[inline]
+    pub(crate) fn check(&self, job: &Job, endpoint: u8, class: MessageClass, function: &str) {
+        let category = match &self.payload {
+            Given::Plain(payload) => payload.category(),
+            Given::Long(..) => Category::Long,
+        };
+        let nargs = self.args.len();
+        check_handler(
+            job,
+            (endpoint, self.handler),
+            category,
+            class,
+            nargs,
+            function,
+        );
+    }
+}
+
+/// Where a long goes.
 #[inline]
 pub(crate) fn destination(
-    job: &Job,
-    to: JobRank,
-    address: *mut c_void,
-    bytes: usize,
-    flags: u32,
-    function: &str,
-) -> SegmentOffset {
-    if bytes > longest(job) {
-        let most = longest(job);
-        fatal(
-            function,
-            &format!(
-                "nbytes is {bytes}; a long message (this one is to rank {to}) has {most} at most"
-            ),
-        );
-    }
-    let engine = &job.joined.engine;
-    if to.0 >= engine.size() {
-        let (from, size) = (engine.rank(), engine.size());
-        failed(function, &AmError::NoSuchRank { to, size, from });
-    }
-    if flags & PEER_OFFSET != 0 {
-        // The segment begins where its rank's span does.
-        return SegmentOffset(address.addr() as u64);
-    }
-    engine.offset_of(to, address.addr() as u64)
-}
-
-/// The same for an endpoint of the target.
-///
-/// Only the target knows the segment of a further one, so the caller's address stays as it is.
-#[inline]
-pub(crate) fn destination_at(
     job: &Job,
     to: Receiver,
     address: *mut c_void,
     bytes: usize,
     flags: u32,
     function: &str,
-) -> SegmentOffset {
-    let offset = destination(job, to.rank, address, bytes, flags, function);
-    match to.ends.to {
-        0 => offset,
-        _ => SegmentOffset(address.addr() as u64),
+) -> PeerAddress {
+    let most = longest(job);
+    let Receiver { rank, ends } = to;
+    if bytes > most {
+        fatal(
+            function,
+            &format!(
+                "nbytes is {bytes}; a long message (this one is to rank {rank}) has {most} at most"
+            ),
+        );
+    }
+    PeerAddress {
+        rank,
+        endpoint: ends.to.into(),
+        address: address.addr() as u64,
+        is_offset: flags & PEER_OFFSET != 0,
     }
 }
 
 /// Ends the job for a message that cannot be sent.
 #[cold]
-pub(crate) fn refused(job: &Job, error: &AmError, function: &str) -> ! {
-    let AmError::OutsideSegment {
+pub(crate) fn refused(job: &Job, error: &OpError, function: &str) -> ! {
+    let OpError::Am(AmError::OutsideSegment {
         offset,
         len,
         from,
         to,
         ..
-    } = *error
+    }) = *error
     else {
-        failed(function, error);
+        context::refused(function, error);
     };
-    let engine = &job.joined.engine;
-    let base = 0u64.wrapping_sub(engine.offset_of(to, 0).0);
-    let address = base.wrapping_add(offset);
-    let (start, bytes) = engine.published_segment(to);
+    let (start, bytes) = job.joined.engine.published_segment(to);
+    let address = start.wrapping_add(offset);
     fatal(
         function,
         &format!(
@@ -148,28 +135,14 @@ pub(crate) fn refused(job: &Job, error: &AmError, function: &str) -> ! {
 
 /// In debug builds, ends the job if payload and destination of a long overlap.
 #[inline]
-pub(crate) fn check_overlap(
-    job: &Job,
-    receiver: Receiver,
-    offset: SegmentOffset,
-    payload: SharedBytes<'_>,
-    function: &str,
-) {
-    if !job.debug || payload.is_empty() || receiver.ends.to != 0 {
-        return;
-    }
-    let to = receiver.rank;
-    let engine = &job.joined.engine;
-    let Some(span) = engine.directory().span_base(to) else {
-        return;
-    };
-    if to != engine.rank() && engine.published_segment(to).1 == 0 {
-        // Memory that is not mapped here.
+pub(crate) fn check_overlap(job: &Job, target: Target, payload: SharedBytes<'_>, function: &str) {
+    if !job.debug {
         return;
     }
     let (from, bytes) = (payload.as_ptr().addr(), payload.len());
-    let there = span.as_ptr().addr().wrapping_add(offset.0 as usize);
-    if there < from.wrapping_add(bytes) && from < there.wrapping_add(bytes) {
+    let there = job.joined.engine.address_here(target, bytes);
+    if there.is_some_and(|there| there.abs_diff(from) < bytes) {
+        let to = target.rank();
         fatal(
             function,
             &format!("the {bytes} bytes of the payload overlap their destination at rank {to}"),

@@ -4,11 +4,11 @@ use core::ffi::{c_int, c_void};
 
 use argonet_am::record::{Head, Short};
 use argonet_am::{Delivery, Message, MessageClass, Payload};
+use argonet_engine::Long;
 
-use crate::am::arguments::{What, arguments, check_flags, check_handler};
-use crate::am::far;
+use crate::am::arguments::{What, arguments, check_flags};
 use crate::am::local::Local;
-use crate::am::place::{check_overlap, destination_at, source};
+use crate::am::place::{Given, Outgoing, check_overlap, destination, refused, source};
 use crate::am::room;
 use crate::am::token::{Token, delivery, receiving};
 use crate::export::export;
@@ -16,29 +16,46 @@ use crate::job::{Job, Receiver, fatal, job};
 
 /// Sends a reply.
 ///
-/// There is room for it, so it is sent at once; the flags make no difference.
+/// There is room for it, so it is sent at once.
 #[inline]
 pub(crate) fn answer(
     job: &Job,
     delivery: &mut Delivery<'_>,
-    message: &Message<'_>,
-    flags: u32,
+    message: &Outgoing<'_>,
     function: &str,
 ) {
-    let (category, nargs) = (message.payload.category(), message.args.len());
-    let handler = (delivery.endpoints().from, message.handler);
-    check_handler(job, handler, category, MessageClass::Reply, nargs, function);
-    if let Payload::Long(bytes, place) = message.payload
-        && handler.0 != 0
-    {
-        return far::reply_to_further(job, delivery, message, (bytes, place), flags, function);
-    }
-    let sent = match far::refusal(job, delivery.source(), message) {
-        None => delivery.reply(message),
-        Some(error) => Err(error),
+    message.check(
+        job,
+        delivery.endpoints().from,
+        MessageClass::Reply,
+        function,
+    );
+    let Outgoing {
+        handler,
+        args,
+        payload,
+    } = *message;
+    let sent = match payload {
+        Given::Plain(payload) => delivery.reply(&Message {
+            handler,
+            args,
+            payload,
+        }),
+        Given::Long(bytes, at) => {
+            let engine = &job.joined.engine;
+            if let Ok(Some(target)) = engine.locate_known(at, bytes.len()) {
+                check_overlap(job, target, bytes, function);
+            }
+            let long = Long {
+                handler,
+                args,
+                bytes,
+            };
+            engine.reply_long(delivery, at, &long)
+        }
     };
     if let Err(error) = sent {
-        far::reply(job, delivery, message, flags, &error, function);
+        refused(job, &error.into(), function);
     }
 }
 
@@ -94,22 +111,22 @@ impl Reply {
     }
 
     #[inline(always)]
-    fn send(&self, job: &Job, delivery: &mut Delivery<'_>, payload: Payload<'_>) {
+    fn send(&self, job: &Job, delivery: &mut Delivery<'_>, payload: Given<'_>) {
         // SAFETY: as the field says.
         let args = unsafe { arguments(self.args, self.what, self.function) };
-        let message = Message {
+        let message = Outgoing {
             handler: self.what.handler(),
             args,
             payload,
         };
-        answer(job, delivery, &message, self.flags, self.function);
+        answer(job, delivery, &message, self.function);
     }
 
     #[inline(always)]
     pub(crate) fn short(&self) -> c_int {
         // SAFETY: as the field says; the reply is the only use of it here.
         let (job, delivery) = unsafe { self.begin() };
-        self.send(job, delivery, Payload::None);
+        self.send(job, delivery, Given::Plain(Payload::None));
         0
     }
 
@@ -124,7 +141,7 @@ impl Reply {
         let endpoint = receiving(job, delivery);
         // SAFETY: this function's contract.
         let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
-        self.send(job, delivery, Payload::Medium(payload));
+        self.send(job, delivery, Given::Plain(Payload::Medium(payload)));
         // SAFETY: checked, and this function's contract.
         unsafe { lc_opt.complete() };
         0
@@ -147,9 +164,8 @@ impl Reply {
         // SAFETY: this function's contract.
         let payload = unsafe { source(endpoint, src, bytes, self.flags, self.function) };
         let to = requester(delivery);
-        let offset = destination_at(job, to, dst, bytes, self.flags, self.function);
-        check_overlap(job, to, offset, payload, self.function);
-        self.send(job, delivery, Payload::Long(payload, offset));
+        let at = destination(job, to, dst, bytes, self.flags, self.function);
+        self.send(job, delivery, Given::Long(payload, at));
         // SAFETY: checked, and this function's contract.
         unsafe { lc_opt.complete() };
         0
@@ -172,12 +188,12 @@ pub(crate) unsafe fn packed_reply(
     let job = job(function);
     check(job, flags, function);
     let args = short.args();
-    let message = Message {
+    let message = Outgoing {
         handler: short.head.handler(),
         args: &args[..short.head.nargs().min(args.len())],
-        payload: Payload::None,
+        payload: Given::Plain(Payload::None),
     };
-    answer(job, delivery, &message, flags, function);
+    answer(job, delivery, &message, function);
     0
 }
 

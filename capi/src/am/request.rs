@@ -3,20 +3,17 @@
 use core::ffi::{c_int, c_void};
 
 use argonet_am::record::{Head, Short};
-use argonet_am::{AmError, Message, MessageClass, Payload};
-use argonet_base::{HandlerIndex, JobRank};
-use argonet_engine::{Injection, OpError, ThreadCtx};
+use argonet_am::{AmError, CLIENT_BASE, Message, MessageClass, Payload};
+use argonet_base::JobRank;
+use argonet_engine::{Injection, Long, OpError, ThreadCtx};
 
-use crate::am::arguments::{What, arguments, check_flags, check_handler, failed};
+use crate::am::arguments::{What, arguments, check_flags, failed};
+use crate::am::endpoints::check_there;
 use crate::am::local::Local;
-use crate::am::place::{check_overlap, destination_at, source};
-use crate::am::{between, far};
+use crate::am::place::{Given, Outgoing, check_overlap, destination, refused, source};
 use crate::export::export;
 use crate::flags::IMMEDIATE;
-use crate::job::{Endpoint, Job, Receiver, Team, fatal, given, job, with_job};
-
-/// The bit that indices of clients have and those of the library do not.
-const CLIENTS: u8 = 0x80;
+use crate::job::{Endpoint, Job, Receiver, Team, given, job, with_job};
 
 /// How to meet lack of room.
 pub(crate) fn injection(flags: u32) -> Injection {
@@ -49,42 +46,47 @@ pub(crate) fn send(
     job: &Job,
     ctx: &ThreadCtx,
     receiver: Receiver,
-    message: &Message<'_>,
+    message: &Outgoing<'_>,
     flags: u32,
     function: &str,
 ) -> c_int {
-    let (category, nargs) = (message.payload.category(), message.args.len());
     let Receiver { rank: to, ends } = receiver;
-    check_handler(
-        job,
-        (ends.to, message.handler),
-        category,
-        MessageClass::Request,
-        nargs,
-        function,
-    );
-    if !ends.are_primordial() {
-        return between::send(job, ctx, receiver, message, flags, function);
+    message.check(job, ends.to, MessageClass::Request, function);
+    let injection = injection(flags);
+    let is_immediate = injection == Injection::Immediate;
+    if !ends.are_primordial() && !is_immediate {
+        check_there(job, ctx, receiver, function);
     }
-    let sent_at_once = match far::refusal(job, to, message) {
-        None => job
-            .joined
-            .engine
-            .request(ctx, to, message, injection(flags)),
-        Some(error) => Err(error),
+    let engine = &job.joined.engine;
+    let Outgoing {
+        handler,
+        args,
+        payload,
+    } = *message;
+    let outcome = match payload {
+        Given::Plain(payload) => {
+            let message = Message {
+                handler,
+                args,
+                payload,
+            };
+            let sent = engine.request_between(ctx, to, ends, &message, injection);
+            sent.map_err(OpError::from)
+        }
+        Given::Long(bytes, at) => engine.locate(ctx, at, bytes.len()).and_then(|target| {
+            check_overlap(job, target, bytes, function);
+            let long = Long {
+                handler,
+                args,
+                bytes,
+            };
+            engine.request_long(ctx, ends, target, &long, injection)
+        }),
     };
-    match sent_at_once {
+    match outcome {
         Ok(()) => sent(job, ctx, to, function),
-        Err(AmError::Full { .. }) if flags & IMMEDIATE != 0 => 1,
-        Err(error) => match far::request(job, ctx, receiver, message, flags, &error, function) {
-            Ok(()) => 0,
-            Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. })
-                if flags & IMMEDIATE != 0 =>
-            {
-                1
-            }
-            Err(error) => fatal(function, &error.to_string()),
-        },
+        Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. }) if is_immediate => 1,
+        Err(error) => refused(job, &error, function),
     }
 }
 
@@ -122,10 +124,10 @@ fn with_care(
 ) -> c_int {
     check_flags(job, flags, 0, function);
     let args = short.args();
-    let message = Message {
+    let message = Outgoing {
         handler: short.head.handler(),
         args: &args[..short.head.nargs().min(args.len())],
-        payload: Payload::None,
+        payload: Given::Plain(Payload::None),
     };
     let to = Receiver::primordial(to);
     send(job, ctx, to, &message, flags, function)
@@ -141,8 +143,8 @@ pub(crate) fn packed(
     flags: u32,
     function: &str,
 ) -> c_int {
-    let HandlerIndex(index) = short.head.handler();
-    let plain = index & CLIENTS != 0 && flags & IMMEDIATE == 0 && !job.debug;
+    let is_client = short.head.handler() >= CLIENT_BASE;
+    let plain = is_client && flags & IMMEDIATE == 0 && !job.debug;
     if plain && job.joined.engine.request_short(ctx, to, short).is_ok() {
         return sent(job, ctx, to, function);
     }
@@ -154,10 +156,10 @@ pub(crate) fn packed(
 #[inline(never)]
 fn packed_between(to: Receiver, short: Short, flags: u32, function: &str) -> c_int {
     let args = short.args();
-    let message = Message {
+    let message = Outgoing {
         handler: short.head.handler(),
         args: &args[..short.head.nargs().min(args.len())],
-        payload: Payload::None,
+        payload: Given::Plain(Payload::None),
     };
     with_job(function, |job, ctx| {
         check_flags(job, flags, 0, function);
@@ -180,27 +182,23 @@ pub(crate) struct Request<'a> {
 
 impl Request<'_> {
     #[inline(always)]
-    fn send(&self, payload: Payload<'_>) -> c_int {
+    fn send(&self, payload: Given<'_>) -> c_int {
         // SAFETY: as the field says.
         let args = unsafe { arguments(self.args, self.what, self.function) };
-        let message = Message {
+        let message = Outgoing {
             handler: self.what.handler(),
             args,
             payload,
         };
         with_job(self.function, |job, ctx| {
             check_flags(job, self.flags, 0, self.function);
-            let to = self.to;
-            if let Payload::Long(payload, offset) = message.payload {
-                check_overlap(job, to, offset, payload, self.function);
-            }
-            send(job, ctx, to, &message, self.flags, self.function)
+            send(job, ctx, self.to, &message, self.flags, self.function)
         })
     }
 
     #[inline(always)]
     pub(crate) fn short(&self) -> c_int {
-        self.send(Payload::None)
+        self.send(Given::Plain(Payload::None))
     }
 
     /// # Safety
@@ -210,7 +208,7 @@ impl Request<'_> {
         lc_opt.check(MessageClass::Request, self.function);
         // SAFETY: this function's contract.
         let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
-        let result = self.send(Payload::Medium(payload));
+        let result = self.send(Given::Plain(Payload::Medium(payload)));
         if result == 0 {
             // SAFETY: checked, and this function's contract.
             unsafe { lc_opt.complete() };
@@ -232,8 +230,8 @@ impl Request<'_> {
         // SAFETY: this function's contract.
         let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
         let job = job(self.function);
-        let offset = destination_at(job, self.to, dst, bytes, self.flags, self.function);
-        let result = self.send(Payload::Long(payload, offset));
+        let at = destination(job, self.to, dst, bytes, self.flags, self.function);
+        let result = self.send(Given::Long(payload, at));
         if result == 0 {
             // SAFETY: checked, and this function's contract.
             unsafe { lc_opt.complete() };

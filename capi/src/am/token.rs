@@ -140,5 +140,4 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
         "offsetof(gex_Token_Info_t, gex_is_long)",
         offset_of!(Info, is_long),
     ),
-    ("GEX_TI_ALL", ALL as usize),
 ];

@@ -9,6 +9,7 @@ use core::mem::offset_of;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use argonet_base::cpu;
+use argonet_base::gasnet::number32;
 use argonet_trace::{Kind, timed};
 use rustix::thread::futex;
 
@@ -33,8 +34,8 @@ const HELD: u32 = 1;
 const WANTED: u32 = 2;
 
 /// `ARGONET_HSL_LIVE` and `ARGONET_HSL_DEAD`.
-const LIVE: u32 = u32::from_le_bytes(*b"hslL");
-const DEAD: u32 = u32::from_le_bytes(*b"hslD");
+const LIVE: u32 = number32("ARGONET_HSL_LIVE");
+const DEAD: u32 = number32("ARGONET_HSL_DEAD");
 
 /// Looks at a held lock before the thread sleeps: locks are held shortly.
 const LOOKS: u32 = 200;
@@ -98,8 +99,6 @@ pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
         ("sizeof(gex_HSL_t)", size_of::<Hsl>()),
         ("offsetof(gex_HSL_t, argonet_word)", offset_of!(Hsl, word)),
         ("offsetof(gex_HSL_t, argonet_life)", offset_of!(Hsl, life)),
-        ("ARGONET_HSL_LIVE", LIVE as usize),
-        ("ARGONET_HSL_DEAD", DEAD as usize),
     ]
 }
 

@@ -5,19 +5,16 @@ use core::ptr::null;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use argonet_am::ENDPOINTS;
 use argonet_base::gasnet::number32;
 
 use crate::am::{Entry, Handlers};
 use crate::export::export;
 use crate::job::state::Job;
-use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Segment, Team, given, job, refuse};
-
-/// `GASNET_MAXEPS`.
-pub(crate) const MAX_ENDPOINTS: u32 = argonet_am::ENDPOINTS as u32;
+use crate::job::{BAD_ARG, CData, Client, OK, RESOURCE, Segment, Team, fatal, given, job, refuse};
 
 // `gex_EP_Index_t` holds every index of one.
-const _: () =
-    assert!(MAX_ENDPOINTS == number32("GASNET_MAXEPS") && MAX_ENDPOINTS <= 1 << u16::BITS);
+const _: () = assert!(ENDPOINTS <= 1 << u16::BITS);
 
 /// `GEX_EP_CAPABILITY_AM`, and all capabilities.
 const AM: u32 = number32("GEX_EP_CAPABILITY_AM");
@@ -43,7 +40,7 @@ pub(crate) struct Endpoint {
     handlers: Option<&'static Handlers>,
     /// Null until a segment is bound.
     segment: AtomicPtr<Segment>,
-    pairs: [OnceLock<Box<Team>>; MAX_ENDPOINTS as usize],
+    pairs: [OnceLock<Box<Team>>; ENDPOINTS as usize],
     cdata: CData,
 }
 
@@ -58,7 +55,7 @@ impl Endpoint {
             flags,
             handlers,
             segment: AtomicPtr::default(),
-            pairs: [const { OnceLock::new() }; MAX_ENDPOINTS as usize],
+            pairs: [const { OnceLock::new() }; ENDPOINTS as usize],
             cdata: CData::default(),
         }
     }
@@ -85,6 +82,31 @@ impl Endpoint {
     pub(crate) fn segment(&self) -> Option<&'static Segment> {
         // SAFETY: null, or a segment that lives as long as it is bound.
         unsafe { self.segment.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The address of an offset in what is bound to it; ends the job if not all of `bytes` bytes lie
+    /// there.
+    pub(crate) fn own_offset(&self, offset: usize, bytes: usize, function: &str) -> *mut u8 {
+        let Some(segment) = self.segment() else {
+            if job(function).is_everything() && self.index == 0 {
+                // All memory is bound, from address 0.
+                return core::ptr::with_exposed_provenance_mut(offset);
+            }
+            fatal(
+                function,
+                "GEX_FLAG_SELF_SEG_OFFSET is given, but the endpoint has no segment",
+            )
+        };
+        let length = segment.bytes();
+        if offset > length || bytes > length - offset {
+            fatal(
+                function,
+                &format!(
+                    "{bytes} bytes at offset {offset} of the own segment go beyond its end; it has {length} bytes"
+                ),
+            );
+        }
+        segment.base().wrapping_add(offset)
     }
 
     /// Binds a segment; false if one is bound already.
@@ -128,8 +150,8 @@ export! {
         let job = job(FUNCTION);
         let mut endpoints = job.endpoints.lock();
         let index = endpoints.len() as u32;
-        if index >= MAX_ENDPOINTS {
-            return refuse(FUNCTION, RESOURCE, &format!("there are {MAX_ENDPOINTS} endpoints already, which is GASNET_MAXEPS"));
+        if index >= ENDPOINTS {
+            return refuse(FUNCTION, RESOURCE, &format!("there are {ENDPOINTS} endpoints already, which is GASNET_MAXEPS"));
         }
         let mut handlers = None;
         if capabilities & AM != 0 {

@@ -27,7 +27,7 @@ pub(crate) struct Variant {
 }
 
 /// Changes with [`Variant`].
-const VERSION: u32 = 3;
+const VERSION: u32 = number32("ARGONET_VARIANT_VERSION");
 
 /// How many codes there are beside `GASNET_OK`.
 const CODES: usize = 5;
@@ -160,11 +160,4 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
         "offsetof(struct argonet_variant, errors)",
         offset_of!(Variant, errors),
     ),
-    ("ARGONET_VARIANT_VERSION", VERSION as usize),
-    ("GASNET_OK", super::OK as usize),
-    ("GASNET_ERR_NOT_INIT", COMMON[0] as usize),
-    ("GASNET_ERR_RESOURCE", COMMON[1] as usize),
-    ("GASNET_ERR_BAD_ARG", COMMON[2] as usize),
-    ("GASNET_ERR_NOT_READY", COMMON[3] as usize),
-    ("GASNET_ERR_BARRIER_MISMATCH", COMMON[4] as usize),
 ];

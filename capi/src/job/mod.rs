@@ -27,7 +27,6 @@ pub(crate) use everything::SegmentMode;
 pub(crate) use linked::{Variant, linked};
 pub(crate) use object::{CData, given};
 pub(crate) use placed::Placed;
-pub(crate) use published::far_base;
 pub(crate) use segment::{Kind, Segment, attach, check_size};
 pub(crate) use state::{Job, find, job, rank, with_job};
 pub(crate) use team::{Receiver, Team, known, known_as, member, team};

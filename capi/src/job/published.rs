@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use argonet_base::JobRank;
 use argonet_conduit::selector::Selector;
-use argonet_engine::{Engine, FarBound, Injection, Meeting, OpError, ThreadCtx};
+use argonet_engine::{Engine, FarBound, Injection, Meeting, OpError};
 use argonet_event::Event;
 
 use crate::context::{communicating, done};
@@ -107,32 +107,6 @@ fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, (Job
     known.ok_or((rank, index))
 }
 
-/// Asks a rank for the segment bound at an endpoint.
-fn ask(ctx: &ThreadCtx, job: &Job, rank: JobRank, endpoint: u32, function: &str) -> FarBound {
-    let engine = &job.joined.engine;
-    let mut bound = FarBound::default();
-    let answer = &raw mut bound;
-    // SAFETY: the answer is waited for before the variable ends.
-    let asked = unsafe { engine.far_query(ctx, rank, endpoint, answer, Injection::Blocking) };
-    done(function, asked.and_then(|event| engine.wait(ctx, event)));
-    // SAFETY: a variable of this function; the engine has written it through the same pointer.
-    unsafe { answer.read() }
-}
-
-/// The address, in a rank's process, of the segment bound at an endpoint of it; 0 if there is none.
-pub(crate) fn far_base(
-    job: &Job,
-    ctx: &ThreadCtx,
-    rank: JobRank,
-    endpoint: u32,
-    function: &str,
-) -> u64 {
-    let known = job.joined.engine.far_known(rank, endpoint);
-    known
-        .unwrap_or_else(|| ask(ctx, job, rank, endpoint, function))
-        .address
-}
-
 export! {
     fn gex_EP_BindSegment(ep: *const Endpoint, segment: *const Segment, flags: u32) -> c_int {
         const FUNCTION: &str = "gex_EP_BindSegment";
@@ -228,7 +202,10 @@ export! {
         let team = unsafe { team(tm, FUNCTION) };
         let job = job(FUNCTION);
         let found = find(job, team, rank, FUNCTION).unwrap_or_else(|(rank, index)| {
-            communicating(FUNCTION, |job, ctx| Found::far(ask(ctx, job, rank, index, FUNCTION)))
+            communicating(FUNCTION, |job, ctx| {
+                let bound = job.joined.engine.far_bound(ctx, rank, index);
+                Found::far(done(FUNCTION, bound))
+            })
         });
         if found.bytes == 0 {
             // The places stay as they are. Not said aloud: asking is how clients find out.

@@ -2,7 +2,7 @@
 
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
-use argonet_engine::{AtomicTarget, ThreadCtx};
+use argonet_engine::{Target, ThreadCtx};
 
 use crate::context::done;
 use crate::flags::{IMMEDIATE, PEER_OFFSET, RANK_IS_JOBRANK, SELF_OFFSET};
@@ -48,18 +48,11 @@ pub(super) fn flags(operation: &Operation<'_>, job: &Job, rank: u32) {
 pub(super) fn result(
     operation: &Operation<'_>,
     job: &Job,
-    target: AtomicTarget,
+    target: Target,
     result: usize,
     bytes: usize,
 ) {
-    let engine = &job.joined.engine;
-    let word = match target {
-        AtomicTarget::Segment { rank, offset } => {
-            let place = engine.directory().resolve(rank, offset, bytes);
-            place.map(|place| place.addr().get())
-        }
-        AtomicTarget::Far(place) => (place.rank == engine.rank()).then_some(place.address as usize),
-    };
+    let word = job.joined.engine.address_here(target, bytes);
     if word.is_some_and(|word| word.abs_diff(result) < bytes) {
         fatal(
             operation.function,

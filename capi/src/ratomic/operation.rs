@@ -5,9 +5,7 @@ use core::sync::atomic::{Ordering, fence};
 
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
-use argonet_engine::{
-    self, Atomic, AtomicTarget, AtomicWord, DataType, Injection, OpError, ThreadCtx,
-};
+use argonet_engine::{self, Atomic, AtomicWord, DataType, Injection, OpError, Target, ThreadCtx};
 use argonet_event::Event;
 
 use crate::context::communicating;
@@ -15,7 +13,7 @@ use crate::flags::{IMMEDIATE, PEER_OFFSET, RANK_IS_JOBRANK, SELF_OFFSET};
 use crate::job::{Job, Team, fatal, member};
 use crate::ratomic::checks;
 use crate::ratomic::domain::{Domain, domain};
-use crate::rma::{Found, Remote, own_offset, started};
+use crate::rma::{Remote, started};
 
 /// `GEX_FLAG_AD_ACQ`, `GEX_FLAG_AD_REL`.
 pub(super) const ACQUIRE: u32 = number32("GEX_FLAG_AD_ACQ");
@@ -91,7 +89,7 @@ impl<'a> Operation<'a> {
         result: *mut T,
         operand1: T,
         operand2: T,
-        f: impl FnOnce(&'static Job, &ThreadCtx, AtomicTarget, Atomic<T>, *mut T) -> R,
+        f: impl FnOnce(&'static Job, &ThreadCtx, Target, Atomic<T>, *mut T) -> R,
     ) -> R {
         communicating(self.function, |job, ctx| {
             let operation = self.operation(T::TYPE);
@@ -170,7 +168,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    fn target(&self, job: &Job, ctx: &ThreadCtx, rank: u32, bytes: usize) -> AtomicTarget {
+    fn target(&self, job: &Job, ctx: &ThreadCtx, rank: u32, bytes: usize) -> Target {
         let is_offset = self.flags & PEER_OFFSET != 0;
         let team: &Team = self.domain.team();
         if !self.addr.addr().is_multiple_of(bytes) || (self.addr.is_null() && !is_offset) {
@@ -193,17 +191,16 @@ impl<'a> Operation<'a> {
             bytes,
             argument: "tgt_addr",
         };
-        match remote.find(job, ctx) {
-            Found::Segment(rank, offset) => AtomicTarget::Segment { rank, offset },
-            Found::Far(place) => AtomicTarget::Far(place),
-        }
+        remote.find(job, ctx)
     }
 
     /// Where the value before goes.
     fn result<T>(&self, result: *mut T, bytes: usize) -> *mut T {
         if self.flags & SELF_OFFSET != 0 {
-            let team = self.domain.team();
-            return own_offset(team, result.addr(), bytes, self.function).cast();
+            let endpoint = self.domain.team().endpoint();
+            return endpoint
+                .own_offset(result.addr(), bytes, self.function)
+                .cast();
         }
         if result.is_null() {
             fatal(

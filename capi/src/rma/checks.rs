@@ -4,13 +4,11 @@
 
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
-use argonet_conduit::Conduit;
-use argonet_engine::{Engine, FarPlace, Transfer};
+use argonet_engine::{Direction, Side, Transfer};
 
 use crate::flags::{COPY, IMMEDIATE, PEER_DISPOSITION, SELF_DISPOSITION};
 use crate::job::{Job, fatal};
 use crate::rma::Operation;
-use crate::rma::operation::Direction;
 
 const NEVER_SELF: u32 = number32("GEX_FLAG_PEER_NEVER_SELF");
 const NEVER_NEIGHBOR: u32 = number32("GEX_FLAG_PEER_NEVER_NBRHD");
@@ -63,57 +61,21 @@ pub(super) fn flags(operation: &Operation<'_>, job: &Job) {
 
 /// Source and destination that lie over each other.
 pub(super) fn overlap(operation: &Operation<'_>, job: &Job, transfer: Transfer) {
-    let (local, rank, offset, len) = match transfer {
-        Transfer::Put {
-            src,
-            rank,
-            offset,
-            len,
-        } => (src.addr(), rank, offset, len),
-        Transfer::Get {
-            dst,
-            rank,
-            offset,
-            len,
-        } => (dst.addr(), rank, offset, len),
+    let Transfer { target, side, len } = transfer;
+    let local = match side {
+        Side::Put(src) => src.addr(),
+        Side::Get(dst) => dst.addr(),
     };
-    let Some(remote) = mapped(&job.joined.engine, rank, offset, len) else {
+    let Some(remote) = job.joined.engine.address_here(target, len) else {
         return;
     };
-    if local < remote + len && remote < local + len {
-        fatal(
-            operation.function,
-            &format!(
-                "the {len} bytes at {local:#x} and those at {remote:#x}, of rank {rank}, overlap"
-            ),
-        );
-    }
-}
-
-/// The same of memory that is not in an attached segment, where it is this process's.
-pub(super) fn overlap_of_own(operation: &Operation<'_>, job: &Job, far: FarPlace, local: *mut u8) {
-    if far.rank != job.joined.engine.rank() {
-        return;
-    }
-    let (local, remote, len) = (local.addr() as u64, far.address, operation.bytes as u64);
     if local.abs_diff(remote) < len {
         fatal(
             operation.function,
             &format!(
                 "the {len} bytes at {local:#x} and those at {remote:#x}, of rank {}, overlap",
-                far.rank
+                target.rank()
             ),
         );
     }
-}
-
-/// Where this process has what an operation reaches.
-fn mapped<C: Conduit>(
-    engine: &Engine<C>,
-    rank: JobRank,
-    offset: argonet_base::SegmentOffset,
-    len: usize,
-) -> Option<usize> {
-    let place = engine.directory().resolve(rank, offset, len)?;
-    Some(place.addr().get())
 }

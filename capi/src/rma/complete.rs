@@ -76,14 +76,14 @@ fn not_started(span: &mut Option<Span<'_>>) -> bool {
 impl Operation<'_> {
     /// Waits until it is complete; false if it was not started.
     pub(crate) fn block(&self) -> bool {
-        self.place(|job, ctx, place| {
+        self.checked(|job, ctx, transfer| {
             let mut span = self.span(job, ctx, [Kind::Put, Kind::Get]);
-            let Some(place) = place else {
+            let Some(transfer) = transfer else {
                 return true;
             };
             let engine = &job.joined.engine;
             // SAFETY: the caller's memory, which it leaves alone until this returns.
-            let outcome = unsafe { self.start(job, ctx, place) };
+            let outcome = unsafe { engine.start(ctx, transfer, self.injection()) };
             match started(self.function, self.injection(), outcome) {
                 Some(event) => {
                     done(self.function, engine.wait(ctx, event));
@@ -96,18 +96,19 @@ impl Operation<'_> {
 
     /// Starts it among the implicit ones; false if it was not.
     pub(crate) fn implicit(&self, local: &LocalOption) -> bool {
-        self.place(|job, ctx, place| {
+        self.checked(|job, ctx, transfer| {
             let mut span = self.span(job, ctx, [Kind::PutNbi, Kind::GetNbi]);
-            let Some(place) = place else {
+            let Some(transfer) = transfer else {
                 return true;
             };
+            let engine = &job.joined.engine;
             // SAFETY: the caller's memory, which it leaves alone until the completion that it asked
             // for.
-            let outcome = unsafe { self.start_implicit(job, ctx, place) };
+            let outcome = unsafe { engine.start_implicit(ctx, transfer, self.injection()) };
             match started(self.function, self.injection(), outcome) {
                 None => not_started(&mut span),
                 Some(LocalCompletion::Pending) if matches!(local, LocalOption::Now) => {
-                    done(self.function, job.joined.engine.wait_local(ctx));
+                    done(self.function, engine.wait_local(ctx));
                     true
                 }
                 Some(_) => true,
@@ -117,14 +118,14 @@ impl Operation<'_> {
 
     /// Starts it; [`Event::NO_OP`] if it was not.
     pub(crate) fn explicit(&self, local: &LocalOption) -> Event {
-        self.place(|job, ctx, place| {
+        self.checked(|job, ctx, transfer| {
             let mut span = self.span(job, ctx, [Kind::PutNb, Kind::GetNb]);
             let engine = &job.joined.engine;
-            let outcome = match place {
+            let outcome = match transfer {
                 None => Ok(Event::DONE),
                 // SAFETY: the caller's memory, which it leaves alone until the completion that it
                 // asked for.
-                Some(place) => unsafe { self.start(job, ctx, place) },
+                Some(transfer) => unsafe { engine.start(ctx, transfer, self.injection()) },
             };
             let Some(root) = started(self.function, self.injection(), outcome) else {
                 not_started(&mut span);

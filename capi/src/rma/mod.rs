@@ -17,7 +17,7 @@ use crate::job::Team;
 pub(crate) use checks::value_size;
 pub(crate) use complete::{LocalOption, started};
 pub(crate) use operation::Operation;
-pub(crate) use remote::{Found, Remote, own_offset};
+pub(crate) use remote::Remote;
 
 /// All functions that `argonet/rma.h` calls.
 pub(crate) fn prototypes() -> Vec<Prototype> {

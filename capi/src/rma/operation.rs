@@ -4,32 +4,14 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 
 use argonet_base::JobRank;
-use argonet_engine::{
-    FarPlace, Injection, LocalCompletion, OpError, Span, ThreadCtx, Transfer, span,
-};
-use argonet_event::Event;
+use argonet_engine::{Direction, Injection, Side, Span, ThreadCtx, Transfer, span};
 use argonet_trace::Kind;
 
 use crate::context::communicating;
 use crate::flags::{IMMEDIATE, PEER_OFFSET, SELF_OFFSET};
 use crate::job::{Job, Team, fatal, known, team};
 use crate::rma::checks;
-use crate::rma::remote::{Found, Remote, own_offset};
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Put,
-    Get,
-}
-
-/// Both sides of an operation.
-#[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// In an attached segment.
-    Mapped(Transfer),
-    /// In memory that only its owner knows, and here.
-    Far(FarPlace, *mut u8),
-}
+use crate::rma::remote::Remote;
 
 /// The operation that C asks for.
 pub(crate) struct Operation<'a> {
@@ -136,66 +118,13 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Starts it, with an event of its own.
-    ///
-    /// # Safety
-    /// The place is this operation's, and the caller leaves its memory alone until it is complete.
-    #[inline]
-    pub(super) unsafe fn start(
-        &self,
-        job: &Job,
-        ctx: &ThreadCtx,
-        place: Place,
-    ) -> Result<Event, OpError> {
-        let (engine, injection) = (&job.joined.engine, self.injection());
-        // SAFETY: the caller's promise.
-        unsafe {
-            match (place, self.direction) {
-                (Place::Mapped(transfer), _) => engine.start(ctx, transfer, injection),
-                (Place::Far(far, src), Direction::Put) => {
-                    engine.far_put(ctx, far, src, self.bytes, injection)
-                }
-                (Place::Far(far, dst), Direction::Get) => {
-                    engine.far_get(ctx, far, dst, self.bytes, injection)
-                }
-            }
-        }
-    }
-
-    /// Starts it, among the implicit ones.
-    ///
-    /// # Safety
-    /// As [`start`](Self::start).
-    #[inline]
-    pub(super) unsafe fn start_implicit(
-        &self,
-        job: &Job,
-        ctx: &ThreadCtx,
-        place: Place,
-    ) -> Result<LocalCompletion, OpError> {
-        let (engine, injection) = (&job.joined.engine, self.injection());
-        // SAFETY: the caller's promise.
-        unsafe {
-            match (place, self.direction) {
-                (Place::Mapped(transfer), _) => engine.start_implicit(ctx, transfer, injection),
-                // The messages have the payload.
-                (Place::Far(far, src), Direction::Put) => engine
-                    .far_put_implicit(ctx, far, src, self.bytes, injection)
-                    .map(|()| LocalCompletion::Done),
-                (Place::Far(far, dst), Direction::Get) => engine
-                    .far_get_implicit(ctx, far, dst, self.bytes, injection)
-                    .map(|()| LocalCompletion::Pending),
-            }
-        }
-    }
-
     /// Checks it, and calls `f` with it as the engine takes it.
     ///
     /// An operation of no bytes is `None`: its addresses mean nothing.
     #[inline]
-    pub(super) fn place<R>(
+    pub(super) fn checked<R>(
         &self,
-        f: impl FnOnce(&'static Job, &ThreadCtx, Option<Place>) -> R,
+        f: impl FnOnce(&'static Job, &ThreadCtx, Option<Transfer>) -> R,
     ) -> R {
         communicating(self.function, |job, ctx| {
             known(self.team, self.rank, self.function);
@@ -205,14 +134,11 @@ impl<'a> Operation<'a> {
             if self.bytes == 0 {
                 return f(job, ctx, None);
             }
-            let place = self.find(job, ctx);
+            let transfer = self.transfer(job, ctx);
             if job.debug {
-                match place {
-                    Place::Mapped(transfer) => checks::overlap(self, job, transfer),
-                    Place::Far(far, local) => checks::overlap_of_own(self, job, far, local),
-                }
+                checks::overlap(self, job, transfer);
             }
-            f(job, ctx, Some(place))
+            f(job, ctx, Some(transfer))
         })
     }
 
@@ -221,13 +147,17 @@ impl<'a> Operation<'a> {
         communicating(self.function, |job, ctx| {
             known(self.team, self.rank, self.function);
             if self.bytes > 0 {
-                self.find(job, ctx);
+                self.transfer(job, ctx);
             }
         });
     }
 
-    fn find(&self, job: &Job, ctx: &ThreadCtx) -> Place {
+    fn transfer(&self, job: &Job, ctx: &ThreadCtx) -> Transfer {
         let (local, len) = (self.local_address(), self.bytes);
+        let (side, argument) = match self.direction {
+            Direction::Put => (Side::Put(local), "dest"),
+            Direction::Get => (Side::Get(local), "src"),
+        };
         let remote = Remote {
             function: self.function,
             team: self.team,
@@ -235,33 +165,18 @@ impl<'a> Operation<'a> {
             at: self.remote,
             is_offset: self.flags & PEER_OFFSET != 0,
             bytes: len,
-            argument: match self.direction {
-                Direction::Put => "dest",
-                Direction::Get => "src",
-            },
+            argument,
         };
-        match (remote.find(job, ctx), self.direction) {
-            (Found::Far(far), _) => Place::Far(far, local),
-            (Found::Segment(rank, offset), Direction::Put) => Place::Mapped(Transfer::Put {
-                rank,
-                offset,
-                src: local,
-                len,
-            }),
-            (Found::Segment(rank, offset), Direction::Get) => Place::Mapped(Transfer::Get {
-                rank,
-                offset,
-                dst: local,
-                len,
-            }),
-        }
+        let target = remote.find(job, ctx);
+        Transfer { target, side, len }
     }
 
     /// This process's side.
     fn local_address(&self) -> *mut u8 {
         let (function, bytes) = (self.function, self.bytes);
         if self.flags & SELF_OFFSET != 0 {
-            return own_offset(self.team, self.local.addr(), bytes, function);
+            let endpoint = self.team.endpoint();
+            return endpoint.own_offset(self.local.addr(), bytes, function);
         }
         if self.local.is_null() {
             let argument = match self.direction {

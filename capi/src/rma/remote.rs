@@ -2,11 +2,12 @@
 
 use core::ffi::c_void;
 
+use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_base::SegmentOffset;
-use argonet_engine::{FarPlace, ThreadCtx};
+use argonet_engine::{OpError, PeerAddress, Target, ThreadCtx};
 
-use crate::job::{Job, Team, far_base, fatal, job};
+use crate::context::refused;
+use crate::job::{Job, Team, fatal};
 
 /// Memory of a rank.
 pub(crate) struct Remote<'a> {
@@ -23,62 +24,29 @@ pub(crate) struct Remote<'a> {
     pub(crate) argument: &'static str,
 }
 
-/// Where it is.
-#[derive(Clone, Copy)]
-pub(crate) enum Found {
-    /// In an attached segment.
-    Segment(JobRank, SegmentOffset),
-    /// In memory that only its owner knows.
-    Far(FarPlace),
-}
-
 impl Remote<'_> {
     /// Ends the job if it is in no segment, as far as this rank knows.
     #[inline]
-    pub(crate) fn find(&self, job: &Job, ctx: &ThreadCtx) -> Found {
-        let engine = &job.joined.engine;
-        let (rank, len) = (self.owner(), self.bytes);
-        let (base, segment) = match self.team.remote_endpoint(self.rank) {
-            0 => engine.published_segment(rank),
-            _ => (0, 0),
+    pub(crate) fn find(&self, job: &Job, ctx: &ThreadCtx) -> Target {
+        let at = PeerAddress {
+            rank: self.owner(),
+            endpoint: self.team.remote_endpoint(self.rank),
+            address: self.at.addr() as u64,
+            is_offset: self.is_offset,
         };
-        if segment == 0 {
-            return Found::Far(self.far_place(job, ctx));
+        match job.joined.engine.locate(ctx, at, self.bytes) {
+            Ok(target) => target,
+            Err(OpError::Am(AmError::OutsideSegment { .. })) => self.outside(job),
+            Err(error) => refused(self.function, &error),
         }
-        let remote = self.at.addr() as u64;
-        let offset = if self.is_offset {
-            remote
-        } else {
-            remote.wrapping_sub(base)
-        };
-        if offset > segment || len as u64 > segment - offset {
-            self.outside(base, segment);
-        }
-        Found::Segment(rank, engine.offset_of(rank, base + offset))
     }
 
     fn owner(&self) -> JobRank {
         JobRank(self.team.job_rank(self.rank))
     }
 
-    /// Memory that is not attached: its owner checks what it has bound there.
     #[cold]
-    fn far_place(&self, job: &Job, ctx: &ThreadCtx) -> FarPlace {
-        let (rank, endpoint) = (self.owner(), self.team.remote_endpoint(self.rank));
-        let mut address = self.at.addr() as u64;
-        if self.is_offset {
-            let base = far_base(job, ctx, rank, endpoint, self.function);
-            address = address.wrapping_add(base);
-        }
-        FarPlace {
-            rank,
-            endpoint,
-            address,
-        }
-    }
-
-    #[cold]
-    fn outside(&self, base: u64, segment: u64) -> ! {
+    fn outside(&self, job: &Job) -> ! {
         let Self {
             function,
             argument,
@@ -87,6 +55,7 @@ impl Remote<'_> {
             ..
         } = *self;
         let rank = self.owner();
+        let (base, segment) = job.joined.engine.published_segment(rank);
         let what = if self.is_offset { "offset " } else { "" };
         let has = format!("which is {segment} bytes at {base:#x}");
         fatal(
@@ -96,28 +65,4 @@ impl Remote<'_> {
             ),
         )
     }
-}
-
-/// Memory of this process, by its offset in what is bound to the endpoint of a team.
-pub(crate) fn own_offset(team: &Team, offset: usize, bytes: usize, function: &str) -> *mut u8 {
-    let Some(segment) = team.endpoint().segment() else {
-        if job(function).is_everything() && team.endpoint().index() == 0 {
-            // All memory is bound, from address 0.
-            return core::ptr::with_exposed_provenance_mut(offset);
-        }
-        fatal(
-            function,
-            "GEX_FLAG_SELF_SEG_OFFSET is given, but the endpoint of tm has no segment",
-        )
-    };
-    let length = segment.bytes();
-    if offset > length || bytes > length - offset {
-        fatal(
-            function,
-            &format!(
-                "{bytes} bytes at offset {offset} of the own segment go beyond its end; it has {length} bytes"
-            ),
-        );
-    }
-    segment.base().wrapping_add(offset)
 }

@@ -6,7 +6,7 @@ use argonet_am::Endpoints;
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
 use argonet_engine::{
-    self, Direction, Injection, Notice, PeerMemory, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
+    self, Direction, Injection, Notice, Piece, Pieces, Shape, ThreadCtx, VisTransfer,
 };
 use argonet_event::Event;
 
@@ -244,15 +244,10 @@ impl Call {
                 am::check_exists(job, ctx, Receiver { rank, ends }, self.function);
                 Notice { ends, ..notice }
             });
-            let engine = &job.joined.engine;
-            let attached = endpoint == 0 && engine.published_segment(rank).1 > 0;
             let transfer = VisTransfer {
                 direction: self.direction,
                 rank,
-                memory: match attached {
-                    true => PeerMemory::Segment,
-                    false => PeerMemory::Bound(endpoint),
-                },
+                memory: job.joined.engine.memory_at(rank, endpoint),
                 shape: shape.unwrap_or(NOTHING),
                 notice,
             };

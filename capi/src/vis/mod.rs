@@ -134,10 +134,5 @@ fn set_peer_completion(handler: u8, source: *const c_void, bytes: usize, flags: 
     });
 }
 
-pub(crate) const LAYOUT: &[(&str, usize)] = &[
-    ("GEX_VIS_MAX_PEERCOMPLETION", Notice::MOST),
-    ("GEX_FLAG_ENABLE_LEAF_LC", call::ENABLE_LEAF_LC as usize),
-];
-
 // C's lists are read as they are.
 const _: () = assert!(size_of::<*mut c_void>() == size_of::<usize>());

@@ -31,6 +31,7 @@ const BEFORE: &str = r#"
 #include <gasnet_vis.h>
 #include <gasnet_ratomic.h>
 #include <gasnet_mk.h>
+#include <argonet/variant.h>
 #include <stddef.h>
 #ifdef __cplusplus
 #include <type_traits>

@@ -7,7 +7,9 @@ use argonet_am::{HandlerTable, Message, Payload};
 use argonet_boot::{BootError, Bootstrap, Key, WaitFor, Waiting};
 use argonet_conduit::ThreadMode;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
-use argonet_engine::{Engine, EngineConfig, Internals, ThreadCtx, Transfer, WaitMode, WaitPolicy};
+use argonet_engine::{
+    Engine, EngineConfig, Internals, Side, Target, ThreadCtx, Transfer, WaitMode, WaitPolicy,
+};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use argonet_start::StartError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -241,10 +243,12 @@ impl Station {
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(crate) fn put(&self, ctx: &ThreadCtx, to: JobRank, value: u64) -> argonet::Result<()> {
-        let put = Transfer::Put {
-            rank: to,
-            offset: SegmentOffset(0),
-            src: (&raw const value).cast(),
+        let put = Transfer {
+            target: Target::Segment {
+                rank: to,
+                offset: SegmentOffset(0),
+            },
+            side: Side::Put((&raw const value).cast()),
             len: 8,
         };
         // SAFETY: the value is readable for 8 bytes until the call, and so the transfer, has ended.
@@ -256,10 +260,12 @@ impl Station {
     #[allow(unsafe_code)]
     pub(crate) fn get(&self, ctx: &ThreadCtx, from: JobRank) -> argonet::Result<u64> {
         let mut value = 0u64;
-        let get = Transfer::Get {
-            rank: from,
-            offset: SegmentOffset(0),
-            dst: (&raw mut value).cast(),
+        let get = Transfer {
+            target: Target::Segment {
+                rank: from,
+                offset: SegmentOffset(0),
+            },
+            side: Side::Get((&raw mut value).cast()),
             len: 8,
         };
         // SAFETY: the value is writable for 8 bytes until the call, and so the transfer, has ended.

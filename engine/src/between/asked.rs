@@ -7,8 +7,8 @@
 use crate::core::{Engine, Injection};
 use crate::events::OpError;
 use crate::far::Subject;
-use crate::team::MOST_ENDPOINTS;
 use crate::thread::ThreadCtx;
+use argonet_am::ENDPOINTS;
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -52,12 +52,12 @@ pub(super) struct Asked {
     open_there: RwLock<HashSet<(JobRank, u8)>>,
 }
 
-const _: () = assert!(MOST_ENDPOINTS <= u32::BITS);
+const _: () = assert!(ENDPOINTS <= u32::BITS);
 
 impl<C: Conduit> Engine<C> {
     /// Records, for answers to peers, that an endpoint of this process cannot have messages.
     pub fn mute_endpoint(&self, index: u32) {
-        if index < MOST_ENDPOINTS {
+        if index < ENDPOINTS {
             let mute = &self.tables.asked.mute;
             mute.fetch_or(1 << index, Ordering::Relaxed);
         }
@@ -68,7 +68,7 @@ impl<C: Conduit> Engine<C> {
         let mute = self.tables.asked.mute.load(Ordering::Relaxed);
         match u8::try_from(index) {
             Ok(index) if self.table(index).is_some() => EndpointState::Open,
-            _ if index < MOST_ENDPOINTS && mute >> index & 1 == 1 => EndpointState::Mute,
+            _ if index < ENDPOINTS && mute >> index & 1 == 1 => EndpointState::Mute,
             _ => EndpointState::Missing,
         }
     }

@@ -12,11 +12,10 @@ pub use asked::EndpointState;
 use crate::core::{Engine, Injection};
 use crate::far::Wrong;
 use crate::limits::internal;
-use crate::team::MOST_ENDPOINTS;
 use crate::thread::ThreadCtx;
 use crate::traced::{far_message, message_kind, span, trace_handlers};
 use argonet_am::{AmError, CLIENT_BASE, Carried, Delivery, Endpoints, HandlerTable, MessageClass};
-use argonet_am::{Category, MAX_ARGS, Message, Payload};
+use argonet_am::{Category, ENDPOINTS, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Conduit, PrepareRequest, Prepared, SendError};
 use asked::Asked;
@@ -27,14 +26,14 @@ pub(crate) struct Tables {
     /// Handler tables of this process's, by index.
     ///
     /// Each is complete before it gets here, and stays.
-    open: [OnceLock<Box<HandlerTable>>; MOST_ENDPOINTS as usize],
+    open: [OnceLock<Box<HandlerTable>>; ENDPOINTS as usize],
     asked: Asked,
 }
 
 impl Default for Tables {
     fn default() -> Self {
         Self {
-            open: [const { OnceLock::new() }; MOST_ENDPOINTS as usize],
+            open: [const { OnceLock::new() }; ENDPOINTS as usize],
             asked: Asked::default(),
         }
     }
@@ -47,7 +46,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// [`AmError::NotOpened`] for index 0, whose table the engine was made with, one beyond
-    /// [`MOST_ENDPOINTS`], and one that is open.
+    /// [`ENDPOINTS`], and one that is open.
     pub fn open_endpoint(&self, index: u32, mut handlers: HandlerTable) -> Result<(), AmError> {
         let refused = |why| AmError::NotOpened {
             endpoint: index,
@@ -97,7 +96,7 @@ impl<C: Conduit> Engine<C> {
             return Err(missing(rank, from));
         }
         let known_there = to != rank || self.table(there).is_some();
-        if usize::from(there) >= argonet_am::ENDPOINTS || !known_there {
+        if u32::from(there) >= ENDPOINTS || !known_there {
             return Err(missing(to, there));
         }
         if handler < CLIENT_BASE {
@@ -112,12 +111,13 @@ impl<C: Conduit> Engine<C> {
 
     /// [`request`](Self::request) from one endpoint of this process to one of `to`.
     ///
-    /// A long's payload goes into the segment that `to` has attached; for memory that an endpoint
-    /// has bound there is [`far_long_between`](Self::far_long_between).
+    /// A long's payload goes into the segment that `to` has attached; other memory is reached by
+    /// [`request_long`](Self::request_long).
     ///
     /// # Errors
     /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Only another process knows its
     /// endpoints and handlers: a message for a missing one ends the job there.
+    #[inline]
     pub fn request_between(
         &self,
         ctx: &ThreadCtx,
@@ -129,6 +129,19 @@ impl<C: Conduit> Engine<C> {
         if ends.are_primordial() {
             return self.request(ctx, to, message, injection);
         }
+        self.request_carried(ctx, to, ends, message, injection)
+    }
+
+    /// A request of which one end is a further endpoint.
+    #[inline(never)]
+    fn request_carried(
+        &self,
+        ctx: &ThreadCtx,
+        to: JobRank,
+        ends: Endpoints,
+        message: &Message<'_>,
+        injection: Injection,
+    ) -> Result<(), AmError> {
         ctx.permit("a request", self.rank)?;
         let Message {
             handler,

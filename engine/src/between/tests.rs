@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::far::tests::rig::{ENDPOINT, FORGE, NOTE, Rig, bytes, context};
-use crate::{FarPlace, Injection, OpError, ReplyPlace, internal};
+use crate::{FarPlace, Injection, Long, OpError, PeerAddress, Target, internal};
 use argonet_am::{
     AmError, CLIENT_BASE, Category, Delivery, Endpoints, HandlerTable, Message, MessageClass,
     Payload,
@@ -81,6 +81,14 @@ struct Ends {
     log: Log,
 }
 
+fn client_long<'a>(handler: HandlerIndex, args: &'a [u32], bytes: &'a [u8]) -> Long<'a> {
+    Long {
+        handler,
+        args,
+        bytes: SharedBytes::from_slice(bytes),
+    }
+}
+
 const OPEN: [u8; 2] = [3, ENDPOINT as u8];
 
 impl Ends {
@@ -94,17 +102,18 @@ impl Ends {
                 let far = move |delivery: &mut Delivery<'_>| {
                     write(&third, delivery);
                     let (len, args) = (delivery.arg(0) as usize, delivery.args().to_vec());
-                    let place = ReplyPlace {
+                    let at = PeerAddress {
+                        rank: delivery.source(),
                         endpoint: delivery.endpoints().from.into(),
                         address: 9,
                         is_offset: true,
                     };
                     let bytes = bytes(5, len);
-                    let bytes = SharedBytes::from_slice(&bytes);
+                    let long = client_long(WRITE, &args, &bytes);
                     let engine = engine.upgrade().unwrap();
-                    let sent = engine.far_long_reply(delivery, place, WRITE, &args, bytes);
+                    let sent = engine.reply_long(delivery, at, &long);
                     assert_eq!(sent, Ok(()));
-                    let again = engine.far_long_reply(delivery, place, WRITE, &args, bytes);
+                    let again = engine.reply_long(delivery, at, &long);
                     assert!(matches!(again, Err(AmError::RepliedTwice { .. })));
                 };
                 let write_only = move |delivery: &mut Delivery<'_>| write(&into, delivery);
@@ -299,12 +308,12 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
     };
     for len in [0, 1, 5000, KIB64 - 24, KIB64 - 23, 200_000] {
         for back in [1, KIB64 - 24, KIB64 - 23, 300_000] {
-            let (place, source) = (ends.rig.place(1, 13), bytes(len, len));
+            let (target, source) = (Target::Bound(ends.rig.place(1, 13)), bytes(len, len));
             let args = [back as u32, 2, 3];
             ends.rig.served(|engine, ctx| {
-                let (src, wait) = (source.as_ptr(), Injection::Blocking);
-                // SAFETY: the vector is readable.
-                unsafe { engine.far_long_between(ctx, place, between, FAR, &args, src, len, wait) }
+                let (long, wait) = (client_long(FAR, &args, &source), Injection::Blocking);
+                engine
+                    .request_long(ctx, between, target, &long, wait)
                     .unwrap();
             });
             let mut seen = ends.await_seen(2);
@@ -331,8 +340,9 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
         ..ends.rig.place(1, 0)
     };
     let (ctx, wait) = (context(), Injection::Blocking);
-    // SAFETY: the array is readable.
-    unsafe { engine.far_long_between(&ctx, beyond, between, WRITE, &[], [1].as_ptr(), 1, wait) }
+    let (target, long) = (Target::Bound(beyond), client_long(WRITE, &[], &[1]));
+    engine
+        .request_long(&ctx, between, target, &long, wait)
         .unwrap();
     let message = ends.rig.settle().unwrap();
     assert!(
@@ -463,21 +473,9 @@ fn errors_are_reported_before_anything_is_sent() {
         refused(1, (3, 0), &outside),
         AmError::OutsideSegment { .. }
     ));
-    let (ctx, place) = (context(), ends.rig.place(1, 0));
-    let between = Endpoints { from: 4, to: 3 };
-    // SAFETY: there are no bytes.
-    let far = unsafe {
-        engine.far_long_between(
-            &ctx,
-            place,
-            between,
-            WRITE,
-            &[],
-            core::ptr::null(),
-            0,
-            Injection::Blocking,
-        )
-    };
+    let (ctx, target) = (context(), Target::Bound(ends.rig.place(1, 0)));
+    let (between, wait) = (Endpoints { from: 4, to: 3 }, Injection::Blocking);
+    let far = engine.request_long(&ctx, between, target, &client_long(WRITE, &[], &[]), wait);
     assert!(
         matches!(
             far,

@@ -5,7 +5,7 @@
 
 use super::super::core::Engine;
 use super::super::regions::Outside;
-use super::transfer::Side;
+use super::super::transfer::Side;
 use super::wire::{Range, Refusal};
 use argonet_base::JobRank;
 use argonet_conduit::Conduit;

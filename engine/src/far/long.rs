@@ -12,13 +12,15 @@
 //! ```
 
 use super::super::core::{Engine, Injection};
-use super::super::events::{OpError, Transfer};
+use super::super::events::OpError;
 use super::super::limits::internal;
+use super::super::location::{PeerAddress, Target};
 use super::super::thread::ThreadCtx;
 use super::super::traced::{far_message, far_reply, span};
+use super::super::transfer::{Side, Transfer};
+use super::FarPlace;
 use super::serve::Wrong;
 use super::wire::Range;
-use super::{FarPlace, ReplyPlace};
 use argonet_am::{AmError, CLIENT_BASE, Delivery, Endpoints, Message, MessageClass, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_conduit::{Conduit, PrepareRequest};
@@ -78,57 +80,73 @@ impl Prefix {
     }
 }
 
+/// A long message of a client, without its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Long<'a> {
+    /// Index of the handler that runs at the target.
+    pub handler: HandlerIndex,
+    /// Its arguments.
+    pub args: &'a [u32],
+    /// The payload.
+    pub bytes: SharedBytes<'a>,
+}
+
+impl<'a> Long<'a> {
+    /// The message into an attached segment.
+    fn to_segment(self, offset: SegmentOffset) -> Message<'a> {
+        Message {
+            handler: self.handler,
+            args: self.args,
+            payload: Payload::Long(self.bytes, offset),
+        }
+    }
+}
+
 impl<C: Conduit> Engine<C> {
-    /// Sends a long request whose payload goes to far memory: `handler` runs there as for any long,
-    /// and gets the address from [`Delivery::address`].
+    /// Sends a long request of a client from one endpoint of this process to one of the target, into
+    /// the memory that [`locate`](Self::locate) has found.
     ///
     /// The source may be reused when this returns.
     ///
-    /// With no bytes the address is handed on unchecked. Other ranges that the target has not bound
-    /// end the job.
-    ///
-    /// # Safety
-    /// `src` is readable for `len` bytes during the call.
-    ///
     /// # Errors
-    /// As [`request`](Self::request), and the errors of a put if the payload does not fit one
-    /// message.
-    #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
-    pub unsafe fn far_long_request(
+    /// As [`request_between`](Self::request_between), and the errors of a put if the payload goes to
+    /// bound memory and does not fit one message.
+    pub fn request_long(
         &self,
         ctx: &ThreadCtx,
-        place: FarPlace,
-        handler: HandlerIndex,
-        args: &[u32],
-        src: *const u8,
-        len: usize,
+        ends: Endpoints,
+        target: Target,
+        long: &Long<'_>,
         injection: Injection,
     ) -> Result<(), OpError> {
-        let ends = Endpoints::PRIMORDIAL;
-        // SAFETY: the caller's promise.
-        unsafe { self.far_long_between(ctx, place, ends, handler, args, src, len, injection) }
+        match target {
+            Target::Segment { rank, offset } => {
+                let message = long.to_segment(offset);
+                Ok(self.request_between(ctx, rank, ends, &message, injection)?)
+            }
+            Target::Bound(place) => self.far_long_request(ctx, place, ends, long, injection),
+        }
     }
 
-    /// [`far_long_request`](Self::far_long_request) from one endpoint of this process to one of the
-    /// target, whose handler runs.
+    /// Sends a long request whose payload goes to bound memory: its handler runs there as for any
+    /// long, and gets the address from [`Delivery::address`].
     ///
-    /// # Safety
-    /// As there.
-    ///
-    /// # Errors
-    /// As there, and [`AmError::NoEndpoint`] as of [`request_between`](Self::request_between).
-    #[allow(clippy::too_many_arguments, reason = "the fields of one message")]
-    pub unsafe fn far_long_between(
+    /// With no bytes the address is handed on unchecked. Other ranges that the target has not bound
+    /// end the job.
+    fn far_long_request(
         &self,
         ctx: &ThreadCtx,
         place: FarPlace,
         ends: Endpoints,
-        handler: HandlerIndex,
-        args: &[u32],
-        src: *const u8,
-        len: usize,
+        long: &Long<'_>,
         mut injection: Injection,
     ) -> Result<(), OpError> {
+        let Long {
+            handler,
+            args,
+            bytes,
+        } = *long;
+        let (src, len) = (bytes.as_ptr(), bytes.len());
         ctx.permit("a request", self.rank)?;
         let mut span = span(ctx, Kind::RequestLong);
         if let Some(span) = &mut span {
@@ -148,8 +166,13 @@ impl<C: Conduit> Engine<C> {
         let fits = len <= most.saturating_sub(Prefix::BYTES);
         let carried = if fits { len } else { 0 };
         if !fits {
-            // SAFETY: the caller's promise.
-            let event = unsafe { self.far_put(ctx, place, src, len, injection) }?;
+            let put = Transfer {
+                target: Target::Bound(place),
+                side: Side::Put(src),
+                len,
+            };
+            // SAFETY: the view is readable, and the wait ends after completion, or ends the job.
+            let event = unsafe { self.start(ctx, put, injection) }?;
             self.wait_or_end(ctx, event);
             injection = Injection::Blocking;
         }
@@ -163,7 +186,7 @@ impl<C: Conduit> Engine<C> {
             is_offset: false,
             ends,
         };
-        // SAFETY: the caller's promise: all of the source is readable.
+        // SAFETY: the view is readable.
         unsafe { self.send_prefixed(ctx, place.rank, prefix, args, (src, carried), injection) }
     }
 
@@ -194,10 +217,9 @@ impl<C: Conduit> Engine<C> {
         let ends = Endpoints::PRIMORDIAL;
         self.check_client(handler, ends, to)?;
         let (src, len) = (bytes.as_ptr(), bytes.len());
-        let put = Transfer::Put {
-            rank: to,
-            offset,
-            src,
+        let put = Transfer {
+            target: Target::Segment { rank: to, offset },
+            side: Side::Put(src),
             len,
         };
         // SAFETY: the view is readable, and the transfer ends before this returns.
@@ -254,34 +276,52 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Replies with a long whose payload goes to far memory of the requester.
+    /// Replies with a long of a client into memory of the requester.
     ///
-    /// Its payload may be the request's own, and may be reused when this returns. A reply that does
-    /// not fit one message (see [`far_long_reply_at_once`](Self::far_long_reply_at_once)) is kept
-    /// until polls of this rank have sent it.
+    /// Its payload may be the request's own, and may be reused when this returns.
     ///
     /// # Errors
-    /// As [`Delivery::reply`].
-    pub fn far_long_reply(
+    /// [`AmError::OutsideSegment`]; as [`Delivery::reply`].
+    pub fn reply_long(
         &self,
         delivery: &mut Delivery<'_>,
-        place: ReplyPlace,
-        handler: HandlerIndex,
-        args: &[u32],
-        bytes: SharedBytes<'_>,
+        at: PeerAddress,
+        long: &Long<'_>,
     ) -> Result<(), AmError> {
+        match self.locate_known(at, long.bytes.len())? {
+            Some(Target::Segment { offset, .. }) => delivery.reply(&long.to_segment(offset)),
+            _ => self.far_long_reply(delivery, at, long),
+        }
+    }
+
+    /// Replies with a long whose payload goes to bound memory of the requester.
+    ///
+    /// A reply that does not fit one message (see
+    /// [`far_long_reply_at_once`](Self::far_long_reply_at_once)) is kept until polls of this rank
+    /// have sent it.
+    pub(super) fn far_long_reply(
+        &self,
+        delivery: &mut Delivery<'_>,
+        at: PeerAddress,
+        long: &Long<'_>,
+    ) -> Result<(), AmError> {
+        let Long {
+            handler,
+            args,
+            bytes,
+        } = *long;
         let ends = delivery.endpoints().reversed();
         self.check_client(handler, ends, delivery.source())?;
         let len = bytes.len();
         far_reply(delivery.source(), handler, args, len, bytes.as_ptr());
         let prefix = Prefix {
             range: Range {
-                endpoint: place.endpoint,
-                address: place.address,
+                endpoint: at.endpoint,
+                address: at.address,
                 len: len as u64,
             },
             handler,
-            is_offset: place.is_offset,
+            is_offset: at.is_offset,
             ends,
         };
         let mut carried = len;
@@ -311,7 +351,7 @@ impl<C: Conduit> Engine<C> {
         })
     }
 
-    /// Bytes that [`far_long_reply`](Self::far_long_reply) sends at most without keeping a copy.
+    /// Bytes that a long reply to bound memory sends at most without keeping a copy.
     pub fn far_long_reply_at_once(&self) -> usize {
         let most = self.conduit.limits().medium_reply;
         most.saturating_sub(Prefix::BYTES)

@@ -14,8 +14,8 @@ mod flights;
 mod known;
 mod long;
 mod owed;
+mod pieces;
 mod serve;
-mod transfer;
 mod wire;
 
 use super::core::{Engine, Injection};
@@ -23,20 +23,21 @@ use super::events::OpError;
 use super::limits::internal;
 use super::regions::Regions;
 use super::thread::ThreadCtx;
+use super::token::Counts;
 use argonet_am::{AmError, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
-use argonet_conduit::{Conduit, OpToken};
-use argonet_event::{Completions, Event};
+use argonet_conduit::Conduit;
+use argonet_event::{Category, Event};
 pub(super) use argonet_segment::registration::Access;
 use cross::Cross;
 pub use cross::ProcessOf;
 use flights::{Answer, Flights};
 pub(super) use flights::{Flight, Landing};
 use known::Known;
+pub use long::Long;
 use owed::Coming;
 pub(super) use owed::Owed;
 pub(super) use serve::{ARGUMENTS, LENGTHS, Wrong};
-pub(super) use transfer::Side;
 pub(super) use wire::{Args, Range, Refusal, Subject, unpack};
 
 /// A place in a peer's memory.
@@ -48,17 +49,6 @@ pub struct FarPlace {
     pub endpoint: u32,
     /// Address in that rank's process.
     pub address: u64,
-}
-
-/// A place in the memory of the rank that gets a reply.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReplyPlace {
-    /// Endpoint to which the memory is bound.
-    pub endpoint: u32,
-    /// Address in that rank's process, or offset in the bound memory.
-    pub address: u64,
-    /// Whether it is an offset.
-    pub is_offset: bool,
 }
 
 /// The memory that a rank has bound at an endpoint; all zero if none.
@@ -119,7 +109,7 @@ impl<C: Conduit> Engine<C> {
     /// `answer` is aligned, and writable until the event is complete.
     ///
     /// # Errors
-    /// As [`far_put`](Self::far_put).
+    /// As [`start`](Self::start).
     pub unsafe fn far_query(
         &self,
         ctx: &ThreadCtx,
@@ -135,6 +125,25 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
+    /// The memory that a rank has bound at an endpoint; asks the rank.
+    ///
+    /// # Errors
+    /// As [`far_query`](Self::far_query).
+    pub fn far_bound(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        endpoint: u32,
+    ) -> Result<FarBound, OpError> {
+        let mut bound = FarBound::default();
+        let answer = &raw mut bound;
+        // SAFETY: the answer is waited for before the variable ends, or the process ends.
+        let asked = unsafe { self.far_query(ctx, rank, endpoint, answer, Injection::Blocking) }?;
+        self.wait_or_end(ctx, asked);
+        // SAFETY: a variable of this function; it was written through the same pointer.
+        Ok(unsafe { answer.read() })
+    }
+
     /// [`far_query`](Self::far_query) whose answer goes to two places, each null if that part is
     /// not wanted.
     ///
@@ -142,7 +151,7 @@ impl<C: Conduit> Engine<C> {
     /// Each place is null, or aligned and writable until the event is complete.
     ///
     /// # Errors
-    /// As [`far_put`](Self::far_put).
+    /// As [`start`](Self::start).
     pub unsafe fn far_query_parts(
         &self,
         ctx: &ThreadCtx,
@@ -170,7 +179,7 @@ impl<C: Conduit> Engine<C> {
     /// Each place is null, or aligned and writable until the event is complete.
     ///
     /// # Errors
-    /// As [`far_put`](Self::far_put).
+    /// As [`start`](Self::start).
     pub(super) unsafe fn far_ask(
         &self,
         ctx: &ThreadCtx,
@@ -179,7 +188,8 @@ impl<C: Conduit> Engine<C> {
         places: [*mut u64; 2],
         injection: Injection,
     ) -> Result<Event, OpError> {
-        self.with_event(ctx, injection, |token| {
+        let (counts, category) = (Counts::Explicitly, Category::Get);
+        self.with_token(ctx, counts, category, injection, |token| {
             let op = self.far.flights.begin(Flight {
                 peer: rank,
                 token,
@@ -217,42 +227,16 @@ impl<C: Conduit> Engine<C> {
         rank: JobRank,
     ) -> Result<(), AmError> {
         ctx.permit(what, self.rank)?;
-        if rank.0 >= self.size {
-            return Err(AmError::NoSuchRank {
-                to: rank,
-                size: self.size,
-                from: self.rank,
-            });
-        }
-        Ok(())
+        self.check_rank(rank)
     }
 
     /// The memory that this rank has bound.
-    fn bound(&self, endpoint: u32) -> FarBound {
+    pub(super) fn bound(&self, endpoint: u32) -> FarBound {
         let bound = self.far.regions.lookup(endpoint);
         bound.map_or_else(FarBound::default, |(address, len)| FarBound {
             address,
             len: len as u64,
         })
-    }
-
-    /// Sends something that completes an event; the event is given back if it cannot be sent.
-    pub(super) fn with_event(
-        &self,
-        ctx: &ThreadCtx,
-        injection: Injection,
-        send: impl FnOnce(OpToken) -> Result<(), AmError>,
-    ) -> Result<Event, OpError> {
-        let event = self.handle(ctx, Completions::REMOTE, injection)?;
-        let token = OpToken {
-            handle: event.raw(),
-            implicit: false,
-        };
-        if let Err(error) = send(token) {
-            ctx.with_cache(&self.events, |cache| self.events.cancel(cache, event))?;
-            return Err(error.into());
-        }
-        Ok(event)
     }
 }
 

@@ -4,10 +4,12 @@ use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
 use super::super::far::{FarPlace, Flight, Landing, Range, Refusal};
 use super::super::limits::internal;
+use super::super::location::Target;
 use super::super::thread::ThreadCtx;
+use super::super::token::Counts;
 use super::serve::access;
 use super::wire::{Request, Untyped};
-use super::{Atomic, AtomicTarget, AtomicWord, NAME, category_of};
+use super::{Atomic, AtomicWord, NAME, category_of};
 use crate::Operation;
 use argonet_am::{AmError, Message, Payload};
 use argonet_conduit::{Conduit, OpToken};
@@ -61,63 +63,41 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn atomic_awaited<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
         let mut before = T::of_bits(0);
+        let (result, counts) = (&raw mut before, Counts::Explicitly);
         // SAFETY: the value is there until the event is complete, or the process ends.
         let event = unsafe {
-            self.atomic_explicit(ctx, target, what, &raw mut before, Injection::Blocking)
+            self.atomic_unmapped(ctx, target, what, result, counts, Injection::Blocking)
         }?;
         self.wait_or_end(ctx, event);
         Ok(before)
     }
 
+    /// Sends the request.
+    ///
     /// # Safety
-    /// As [`atomic_start`](Self::atomic_start).
+    /// As [`atomic_start`](Self::atomic_start) or
+    /// [`atomic_start_implicit`](Self::atomic_start_implicit).
     #[cold]
     #[inline(never)]
-    pub(super) unsafe fn atomic_explicit<T: AtomicWord>(
+    pub(super) unsafe fn atomic_unmapped<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
         result: *mut T,
+        counts: Counts,
         injection: Injection,
     ) -> Result<Event, OpError> {
         self.permit_far(ctx, NAME, target.rank())?;
-        self.with_event(ctx, injection, |token| {
+        let category = category_of(what.operation);
+        self.with_token(ctx, counts, category, injection, |token| {
             let address = result.expose_provenance();
             self.atomic_send(ctx, target, what.untyped(), address, injection, token)
         })
-    }
-
-    /// # Safety
-    /// As [`atomic_start_implicit`](Self::atomic_start_implicit).
-    #[cold]
-    #[inline(never)]
-    pub(super) unsafe fn atomic_implicit<T: AtomicWord>(
-        &self,
-        ctx: &ThreadCtx,
-        target: AtomicTarget,
-        what: Atomic<T>,
-        result: *mut T,
-        injection: Injection,
-    ) -> Result<(), OpError> {
-        self.permit_far(ctx, NAME, target.rank())?;
-        let category = category_of(what.operation);
-        let token = self.implicit(ctx, |scope| scope.initiate(category, 1))?;
-        let op = OpToken {
-            handle: token.raw(),
-            implicit: true,
-        };
-        let address = result.expose_provenance();
-        let sent = self.atomic_send(ctx, target, what.untyped(), address, injection, op);
-        if let Err(error) = sent {
-            self.events.complete_nbi(token, 1)?;
-            return Err(error.into());
-        }
-        Ok(())
     }
 
     /// Sends the request.
@@ -126,7 +106,7 @@ impl<C: Conduit> Engine<C> {
     fn atomic_send(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Untyped,
         result: usize,
         injection: Injection,

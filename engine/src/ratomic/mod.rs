@@ -16,48 +16,15 @@ pub use word::{Atomic, AtomicWord};
 use super::core::{Engine, Injection};
 use super::datatype::Operation;
 use super::events::OpError;
-use super::far::FarPlace;
 use super::limits::internal;
+use super::location::Target;
 use super::thread::ThreadCtx;
+use super::token::Counts;
 use super::traced::{Span, span};
 use argonet_am::{AmError, HandlerTable};
-use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::Conduit;
 use argonet_event::{Category, Event};
 use argonet_trace::Kind;
-
-/// Where an atomic operation takes place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AtomicTarget {
-    /// In an attached segment.
-    Segment {
-        /// The rank of the segment.
-        rank: JobRank,
-        /// Where in it.
-        offset: SegmentOffset,
-    },
-    /// In other memory that a rank has bound.
-    Far(FarPlace),
-}
-
-impl AtomicTarget {
-    /// The rank of the memory.
-    #[must_use]
-    pub fn rank(self) -> JobRank {
-        match self {
-            Self::Segment { rank, .. } => rank,
-            Self::Far(place) => place.rank,
-        }
-    }
-
-    /// Address, or offset in the segment.
-    fn place(self) -> u64 {
-        match self {
-            Self::Segment { offset, .. } => offset.0,
-            Self::Far(place) => place.address,
-        }
-    }
-}
 
 /// The category of implicit operations that an operation counts for.
 #[must_use]
@@ -100,7 +67,7 @@ impl<C: Conduit> Engine<C> {
     pub fn atomic<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
         // The usual path is apart from all others, so that it is a handful of instructions.
@@ -116,7 +83,7 @@ impl<C: Conduit> Engine<C> {
     fn atomic_otherwise<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
     ) -> Result<T, OpError> {
         let _reading = ctx.reading(what.operation == Operation::Get);
@@ -148,7 +115,7 @@ impl<C: Conduit> Engine<C> {
     pub unsafe fn atomic_start<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
         result: *mut T,
         injection: Injection,
@@ -160,33 +127,9 @@ impl<C: Conduit> Engine<C> {
             unsafe { what.store_fetched(before, result) };
             return Ok(Event::DONE);
         }
+        let counts = Counts::Explicitly;
         // SAFETY: the caller's promise.
-        unsafe { self.atomic_start_otherwise(ctx, target, what, result, injection) }
-    }
-
-    #[inline(never)]
-    unsafe fn atomic_start_otherwise<T: AtomicWord>(
-        &self,
-        ctx: &ThreadCtx,
-        target: AtomicTarget,
-        what: Atomic<T>,
-        result: *mut T,
-        injection: Injection,
-    ) -> Result<Event, OpError> {
-        ctx.permit(NAME, self.rank)?;
-        let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNb, target);
-        let outcome = match self.atomic_here(target, what) {
-            Ok(Some(before)) => {
-                // SAFETY: the caller's promise.
-                unsafe { what.store_fetched(before, result) };
-                Ok(Event::DONE)
-            }
-            // SAFETY: the caller's promise.
-            Ok(None) => unsafe { self.atomic_explicit(ctx, target, what, result, injection) },
-            Err(error) => Err(error),
-        };
-        forget(&mut span, &outcome);
-        outcome
+        unsafe { self.atomic_start_otherwise(ctx, target, what, result, counts, injection) }
     }
 
     /// Starts an operation that counts for the thread's access region, or else for its implicit
@@ -206,7 +149,7 @@ impl<C: Conduit> Engine<C> {
     pub unsafe fn atomic_start_implicit<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
         result: *mut T,
         injection: Injection,
@@ -218,29 +161,38 @@ impl<C: Conduit> Engine<C> {
             unsafe { what.store_fetched(before, result) };
             return Ok(());
         }
+        let counts = Counts::Implicitly;
         // SAFETY: the caller's promise.
-        unsafe { self.atomic_start_implicit_otherwise(ctx, target, what, result, injection) }
+        unsafe { self.atomic_start_otherwise(ctx, target, what, result, counts, injection) }?;
+        Ok(())
     }
 
     #[inline(never)]
-    unsafe fn atomic_start_implicit_otherwise<T: AtomicWord>(
+    unsafe fn atomic_start_otherwise<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
         result: *mut T,
+        counts: Counts,
         injection: Injection,
-    ) -> Result<(), OpError> {
+    ) -> Result<Event, OpError> {
         ctx.permit(NAME, self.rank)?;
-        let mut span = self.atomic_span::<T>(ctx, Kind::AtomicNbi, target);
+        let kind = match counts {
+            Counts::Explicitly => Kind::AtomicNb,
+            Counts::Implicitly => Kind::AtomicNbi,
+        };
+        let mut span = self.atomic_span::<T>(ctx, kind, target);
         let outcome = match self.atomic_here(target, what) {
             Ok(Some(before)) => {
                 // SAFETY: the caller's promise.
                 unsafe { what.store_fetched(before, result) };
-                Ok(())
+                Ok(Event::DONE)
             }
             // SAFETY: the caller's promise.
-            Ok(None) => unsafe { self.atomic_implicit(ctx, target, what, result, injection) },
+            Ok(None) => unsafe {
+                self.atomic_unmapped(ctx, target, what, result, counts, injection)
+            },
             Err(error) => Err(error),
         };
         forget(&mut span, &outcome);
@@ -252,7 +204,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &'c ThreadCtx,
         kind: Kind,
-        target: AtomicTarget,
+        target: Target,
     ) -> Option<Span<'c>> {
         let mut span = span(ctx, kind);
         if let Some(span) = &mut span {
@@ -263,8 +215,8 @@ impl<C: Conduit> Engine<C> {
 
     /// Does it now if the word is known to be mapped here.
     #[inline(always)]
-    fn atomic_mapped<T: AtomicWord>(&self, target: AtomicTarget, what: Atomic<T>) -> Option<T> {
-        let AtomicTarget::Segment { rank, offset } = target else {
+    fn atomic_mapped<T: AtomicWord>(&self, target: Target, what: Atomic<T>) -> Option<T> {
+        let Target::Segment { rank, offset } = target else {
             return None;
         };
         let place = self.directory.resolve(rank, offset, size_of::<T>())?;
@@ -281,7 +233,7 @@ impl<C: Conduit> Engine<C> {
     #[inline(always)]
     fn atomic_here<T: AtomicWord>(
         &self,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
     ) -> Result<Option<T>, OpError> {
         if let Some(before) = self.atomic_mapped(target, what) {
@@ -294,7 +246,7 @@ impl<C: Conduit> Engine<C> {
     #[inline(never)]
     fn atomic_here_slow<T: AtomicWord>(
         &self,
-        target: AtomicTarget,
+        target: Target,
         what: Atomic<T>,
     ) -> Result<Option<T>, OpError> {
         let bytes = size_of::<T>();
@@ -307,17 +259,17 @@ impl<C: Conduit> Engine<C> {
             });
         }
         let place = match target {
-            AtomicTarget::Segment { rank, offset } => {
+            Target::Segment { rank, offset } => {
                 // The segment may have grown.
                 if !self.reach_or_far(rank, offset, bytes)? {
                     return Ok(None);
                 }
                 self.directory.resolve(rank, offset, bytes)
             }
-            AtomicTarget::Far(place) if place.rank == self.rank => {
+            Target::Bound(place) if place.rank == self.rank => {
                 Some(self.atomic_own(place, what.operation, bytes))
             }
-            AtomicTarget::Far(_) => None,
+            Target::Bound(_) => None,
         };
         // SAFETY: checked by the directory, or bound by a client that promised that it is accessed
         // as segments are; aligned, as was just checked.

@@ -5,9 +5,10 @@ use super::super::core::Engine;
 use super::super::datatype::{DataType, Operation};
 use super::super::far::{ARGUMENTS, Access, Args, Landing, Range, Wrong, unpack};
 use super::super::limits::internal;
+use super::super::location::Target;
 use super::super::regions::Outside;
 use super::wire::{Request, Untyped};
-use super::{Atomic, AtomicTarget, AtomicWord};
+use super::{Atomic, AtomicWord};
 use argonet_am::{Delivery, Message, Payload};
 use argonet_conduit::Conduit;
 use core::ptr::{NonNull, with_exposed_provenance_mut};
@@ -88,12 +89,12 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Where a word that a peer names lies here.
-    fn owned(&self, target: AtomicTarget, what: Untyped) -> Result<NonNull<u8>, (Range, Outside)> {
+    fn owned(&self, target: Target, what: Untyped) -> Result<NonNull<u8>, (Range, Outside)> {
         let bytes = what.dt.bytes().unwrap_or(0);
         let base = (self.segment_base)(self.rank);
         let (endpoint, address) = match target {
-            AtomicTarget::Segment { offset, .. } => (Range::SEGMENT, base.wrapping_add(offset.0)),
-            AtomicTarget::Far(place) => (place.endpoint, place.address),
+            Target::Segment { offset, .. } => (Range::SEGMENT, base.wrapping_add(offset.0)),
+            Target::Bound(place) => (place.endpoint, place.address),
         };
         let range = Range {
             endpoint,
@@ -104,7 +105,7 @@ impl<C: Conduit> Engine<C> {
             return Err((range, Outside::Unaligned));
         }
         match target {
-            AtomicTarget::Segment { rank, offset } => {
+            Target::Segment { rank, offset } => {
                 let place = self.directory.resolve(rank, offset, bytes);
                 let outside = Outside::Segment {
                     address: base,
@@ -112,7 +113,7 @@ impl<C: Conduit> Engine<C> {
                 };
                 place.ok_or((range, outside))
             }
-            AtomicTarget::Far(_) => {
+            Target::Bound(_) => {
                 let own = self.own(range, access(what.operation));
                 own.map_err(|outside| (range, outside))
             }

@@ -12,7 +12,7 @@
 
 use super::super::datatype::{DataType, Operation};
 use super::super::far::{Args, FarPlace, unpack};
-use super::AtomicTarget;
+use super::super::location::Target;
 use argonet_base::{JobRank, SegmentOffset};
 
 const BOUND: u64 = 0;
@@ -30,7 +30,7 @@ pub(super) struct Untyped {
 /// The request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Request {
-    pub(super) target: AtomicTarget,
+    pub(super) target: Target,
     pub(super) what: Untyped,
     /// Its number at the initiator.
     pub(super) op: u64,
@@ -39,8 +39,8 @@ pub(super) struct Request {
 impl Request {
     pub(super) fn pack(&self) -> Args {
         let (kind, endpoint, place) = match self.target {
-            AtomicTarget::Segment { offset, .. } => (ATTACHED, 0, offset.0),
-            AtomicTarget::Far(far) => (BOUND, far.endpoint, far.address),
+            Target::Segment { offset, .. } => (ATTACHED, 0, offset.0),
+            Target::Bound(far) => (BOUND, far.endpoint, far.address),
         };
         let Untyped {
             dt,
@@ -75,11 +75,11 @@ impl Request {
             _ => unpack(&args[6..])?,
         };
         let target = match (head >> 16 & 0xffff, (head >> 32) as u32) {
-            (ATTACHED, 0) => AtomicTarget::Segment {
+            (ATTACHED, 0) => Target::Segment {
                 rank: owner,
                 offset: SegmentOffset(place),
             },
-            (BOUND, endpoint) => AtomicTarget::Far(FarPlace {
+            (BOUND, endpoint) => Target::Bound(FarPlace {
                 rank: owner,
                 endpoint,
                 address: place,
@@ -108,11 +108,11 @@ mod tests {
     #[test]
     fn every_request_comes_back_and_nothing_else_is_one() {
         let targets = [
-            AtomicTarget::Segment {
+            Target::Segment {
                 rank: OWNER,
                 offset: SegmentOffset(u64::MAX - 7),
             },
-            AtomicTarget::Far(FarPlace {
+            Target::Bound(FarPlace {
                 rank: OWNER,
                 endpoint: u32::MAX,
                 address: 1 << 40,
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn malformed_requests_are_refused() {
         let good = Request {
-            target: AtomicTarget::Segment {
+            target: Target::Segment {
                 rank: OWNER,
                 offset: SegmentOffset(8),
             },

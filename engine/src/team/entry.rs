@@ -2,10 +2,8 @@
 
 use super::error::TeamError;
 use crate::collective::Offer;
+use argonet_am::ENDPOINTS;
 use argonet_base::JobRank;
-
-/// Endpoints of one process that a list can name: those with a lower index.
-pub const MOST_ENDPOINTS: u32 = argonet_am::ENDPOINTS as u32;
 
 /// Terms that must be the same at all members of a new team.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -83,7 +81,7 @@ pub(super) fn check_list(list: &[(JobRank, u32)], size: u32) -> Result<(), TeamE
         if process.0 >= size {
             return Err(TeamError::NoSuchProcess { process, size });
         }
-        if endpoint >= MOST_ENDPOINTS {
+        if endpoint >= ENDPOINTS {
             return Err(TeamError::NoSuchEndpoint { process, endpoint });
         }
     }

@@ -1,8 +1,7 @@
 //! Errors of making teams.
 
 use super::super::OpError;
-use super::entry::MOST_ENDPOINTS;
-use argonet_am::AmError;
+use argonet_am::{AmError, ENDPOINTS};
 use argonet_base::JobRank;
 
 /// Why no team was made.
@@ -88,7 +87,7 @@ pub enum TeamError {
     },
     /// The list names an endpoint that cannot exist.
     #[error(
-        "the list names endpoint {endpoint} of rank {process}; a process has at most {MOST_ENDPOINTS} endpoints"
+        "the list names endpoint {endpoint} of rank {process}; a process has at most {ENDPOINTS} endpoints"
     )]
     NoSuchEndpoint {
         /// The process.

@@ -6,7 +6,7 @@ mod form;
 mod make;
 mod members;
 
-pub use entry::{Choice, MOST_ENDPOINTS, Terms};
+pub use entry::{Choice, Terms};
 pub use error::TeamError;
 pub(super) use make::Making;
 pub use make::OwnedTeam;

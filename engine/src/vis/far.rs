@@ -4,10 +4,13 @@
 //! the bytes are read once and written once on either side.
 
 use super::super::core::{Engine, Injection};
-use super::super::events::{OpError, Transfer};
-use super::super::far::{Args, FarPlace, Flight, Landing, Side as FarSide};
+use super::super::events::OpError;
+use super::super::far::{Args, FarPlace, Flight, Landing};
 use super::super::limits::internal;
+use super::super::location::Target;
 use super::super::thread::ThreadCtx;
+use super::super::token::Counts;
+use super::super::transfer::{Side as Local, Transfer};
 use super::call::Direction;
 use super::copy::{Ways, walks};
 use super::grid::Side;
@@ -15,7 +18,6 @@ use super::landing::Scatter;
 use super::notice::Notice;
 use super::plan::Plan;
 use super::space::Space;
-use super::token::Counts;
 use super::walk::{Runs, Walk, parts, together};
 use super::wire::{Naming, Room, lattice_bytes, name_addresses, name_lattice};
 use argonet_am::{AmError, Message, MessageClass, Payload};
@@ -61,20 +63,15 @@ impl<C: Conduit> Engine<C> {
         injection: Injection,
         counts: Counts,
     ) -> Result<Event, OpError> {
-        let Journey {
-            direction, space, ..
-        } = journey;
+        let direction = journey.direction;
         let (to, from) = (plan.side(Side::To), plan.side(Side::From));
         let direct = self.vis_direct_parts(journey, &to, &from);
-        let is_put = direction == Direction::Put;
         let of_token = match direct {
-            // A put to a segment is the conduit's, which reports both completions.
-            Some(parts) if is_put && space == Space::SEGMENT => (parts, parts),
+            Some(parts) if direction == Direction::Put => (parts, parts),
             Some(parts) => (0, parts),
             None => (0, 1),
         };
-        let (token, event) =
-            self.vis_token(ctx, counts, direction.category(), of_token, injection)?;
+        let (token, event) = self.token(ctx, counts, direction.category(), of_token, injection)?;
         // SAFETY: the caller's promise.
         let sent = unsafe {
             match (direct, direction) {
@@ -90,7 +87,7 @@ impl<C: Conduit> Engine<C> {
         match sent {
             Ok(()) => Ok(event),
             Err(Stopped::First(error)) => {
-                self.vis_untoken(ctx, token, of_token)?;
+                self.untoken(ctx, token, of_token)?;
                 Err(error)
             }
             // Some of it is on its way, and an error could not say which part.
@@ -169,52 +166,37 @@ impl<C: Conduit> Engine<C> {
             space,
             ..
         } = journey;
-        let (src, dst) = (
-            with_exposed_provenance::<u8>(from),
-            with_exposed_provenance_mut::<u8>(to),
-        );
-        if space == Space::SEGMENT {
-            let transfer = match direction {
-                Direction::Put => Transfer::Put {
-                    rank,
-                    offset: self.offset_of(rank, to as u64),
-                    src,
-                    len,
-                },
-                Direction::Get => Transfer::Get {
-                    rank,
-                    offset: self.offset_of(rank, from as u64),
-                    dst,
-                    len,
-                },
-            };
-            // SAFETY: the caller's promise.
-            let injected = unsafe { self.launch(ctx, transfer, token, injection) }?;
-            if injected == Injected::Complete {
-                self.complete(token, Completion::Remote, 1);
-            }
-            if injected != Injected::Pending && direction == Direction::Put {
-                self.complete(token, Completion::Local, 1);
-            }
-            return Ok(());
-        }
         let (address, side) = match direction {
-            Direction::Put => (to, FarSide::Put(src)),
-            Direction::Get => (from, FarSide::Get(dst)),
+            Direction::Put => (to, Local::Put(with_exposed_provenance(from))),
+            Direction::Get => (from, Local::Get(with_exposed_provenance_mut(to))),
         };
-        let place = FarPlace {
-            rank,
-            endpoint: space.0,
-            address: address as u64,
+        let address = address as u64;
+        let target = match space {
+            Space::SEGMENT => Target::Segment {
+                rank,
+                offset: self.offset_of(rank, address),
+            },
+            Space(endpoint) => Target::Bound(FarPlace {
+                rank,
+                endpoint,
+                address,
+            }),
         };
+        let transfer = Transfer { target, side, len };
         // SAFETY: the caller's promise; a part has bytes.
-        unsafe {
-            if self.far_here(place, side, len) {
-                self.complete(token, Completion::Remote, 1);
-                return Ok(());
+        let injected = unsafe {
+            match self.transfer_here(ctx, transfer)? {
+                true => Injected::Complete,
+                false => self.launch(ctx, transfer, token, injection)?,
             }
-            Ok(self.far_send(ctx, place, side, len, injection, token)?)
+        };
+        if injected == Injected::Complete {
+            self.complete(token, Completion::Remote, 1);
         }
+        if injected != Injected::Pending && direction == Direction::Put {
+            self.complete(token, Completion::Local, 1);
+        }
+        Ok(())
     }
 
     /// Packs the bytes of this side and sends them.

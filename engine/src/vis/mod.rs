@@ -20,7 +20,6 @@ mod rows;
 mod serve;
 mod shape;
 mod space;
-mod token;
 mod walk;
 mod wire;
 

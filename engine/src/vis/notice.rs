@@ -11,6 +11,7 @@ use super::super::far::Wrong;
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
 use argonet_am::{AmError, Delivery, Endpoints, Message, MessageClass, Payload};
+use argonet_base::gasnet::number32;
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_conduit::{Completion, Conduit, OpToken};
 use argonet_segment::SharedBytes;
@@ -36,7 +37,7 @@ impl Notice {
     /// The longest payload (GASNet-EX, `GEX_VIS_MAX_PEERCOMPLETION`).
     ///
     /// It fits a medium of every conduit.
-    pub const MOST: usize = 256;
+    pub const MOST: usize = number32("GEX_VIS_MAX_PEERCOMPLETION") as usize;
 
     fn bytes(&self) -> SharedBytes<'_> {
         match NonNull::new(self.payload.cast_mut()) {

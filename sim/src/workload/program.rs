@@ -11,7 +11,7 @@ use argonet_am::{AmError, Category, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::PrepareRequest;
-use argonet_engine::{Injection, Meeting, Pass, Signature, Transfer};
+use argonet_engine::{Injection, Meeting, Pass, Side, Signature, Target, Transfer};
 use argonet_event::{Category as Part, Event};
 use argonet_segment::SharedBytes;
 use core::time::Duration;
@@ -365,18 +365,16 @@ impl<'r, C: Simulated> Program<'r, C> {
         let rank = JobRank(to);
         let transfer = if is_put {
             let src = buffer.as_ptr();
-            Transfer::Put {
-                rank,
-                offset,
-                src,
+            Transfer {
+                target: Target::Segment { rank, offset },
+                side: Side::Put(src),
                 len,
             }
         } else {
             let dst = buffer.as_mut_ptr();
-            Transfer::Get {
-                rank,
-                offset,
-                dst,
+            Transfer {
+                target: Target::Segment { rank, offset },
+                side: Side::Get(dst),
                 len,
             }
         };

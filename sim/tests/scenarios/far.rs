@@ -3,12 +3,14 @@
 
 use crate::harness;
 
-use argonet_am::{Category, Delivery, HandlerTable};
+use argonet_am::{Category, Delivery, Endpoints, HandlerTable};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
-use argonet_engine::{FarBound, FarPlace, Injection};
+use argonet_engine::{
+    FarBound, FarPlace, Injection, LocalCompletion, Long, Side, Target, Transfer,
+};
 use argonet_event::{CategoryMask, Event};
-use argonet_segment::bulk;
+use argonet_segment::{SharedBytes, bulk};
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -69,21 +71,21 @@ fn program(rank: &Rank, longs: Longs) {
     }
     for len in [1, 63, 511, 5000, EACH - 1] {
         let source = bytes(me, len);
-        let (src, len) = (source.as_ptr(), source.len());
+        let len = source.len();
         let mut events: Vec<Event> = Vec::new();
         for (i, place) in places.iter().enumerate() {
+            let put = Transfer {
+                target: Target::Bound(*place),
+                side: Side::Put(source.as_ptr()),
+                len,
+            };
             // SAFETY: the source is readable.
             unsafe {
                 if i % 2 == 0 {
-                    events.push(
-                        engine
-                            .far_put(ctx, *place, src, len, Injection::Blocking)
-                            .unwrap(),
-                    );
+                    events.push(engine.start(ctx, put, Injection::Blocking).unwrap());
                 } else {
-                    engine
-                        .far_put_implicit(ctx, *place, src, len, Injection::Blocking)
-                        .unwrap();
+                    let put = engine.start_implicit(ctx, put, Injection::Blocking);
+                    assert_eq!(put.unwrap(), LocalCompletion::Done);
                 }
             }
         }
@@ -91,20 +93,26 @@ fn program(rank: &Rank, longs: Longs) {
         engine.wait_implicit(ctx, CategoryMask::ALL).unwrap();
         for place in &places {
             let mut back = vec![0; len];
-            // SAFETY: the target is there until the event is complete.
-            let event =
-                unsafe { engine.far_get(ctx, *place, back.as_mut_ptr(), len, Injection::Blocking) };
+            let get = Transfer {
+                target: Target::Bound(*place),
+                side: Side::Get(back.as_mut_ptr()),
+                len,
+            };
+            // SAFETY: the destination is there until the event is complete.
+            let event = unsafe { engine.start(ctx, get, Injection::Blocking) };
             engine.wait(ctx, event.unwrap()).unwrap();
             assert!(back == source, "{len} bytes of rank {}", place.rank);
         }
         let source = bytes(me + 100, len);
         for place in &places {
             let args = [7, me];
-            // SAFETY: the source is readable.
-            let sent = unsafe {
-                let (src, wait) = (source.as_ptr(), Injection::Blocking);
-                engine.far_long_request(ctx, *place, NOTE, &args, src, len, wait)
+            let long = Long {
+                handler: NOTE,
+                args: &args,
+                bytes: SharedBytes::from_slice(&source),
             };
+            let (ends, target) = (Endpoints::PRIMORDIAL, Target::Bound(*place));
+            let sent = engine.request_long(ctx, ends, target, &long, Injection::Blocking);
             sent.unwrap();
         }
         let what = Waiting::new(WaitFor::Condition);

@@ -7,7 +7,7 @@ use crate::harness;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
-use argonet_engine::{Atomic, AtomicTarget, AtomicWord, FarPlace, Injection, Meeting, Operation};
+use argonet_engine::{Atomic, AtomicWord, FarPlace, Injection, Meeting, Operation, Target};
 use argonet_event::{CategoryMask, Event};
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;
@@ -31,14 +31,14 @@ fn what<T: AtomicWord>(operation: Operation, operand1: T, operand2: T) -> Atomic
 }
 
 /// Words of a rank: in its segment, and in memory that it has bound.
-fn word(rank: u32, bound: u64, attached: bool, at: u64) -> AtomicTarget {
+fn word(rank: u32, bound: u64, attached: bool, at: u64) -> Target {
     let rank = JobRank(rank);
     match attached {
-        true => AtomicTarget::Segment {
+        true => Target::Segment {
             rank,
             offset: SegmentOffset(8 * at),
         },
-        false => AtomicTarget::Far(FarPlace {
+        false => Target::Bound(FarPlace {
             rank,
             endpoint: ENDPOINT,
             address: bound + 8 * at,

@@ -4,7 +4,7 @@
 use argonet_am::{Delivery, HandlerTable, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
-use argonet_engine::{Injection, Transfer};
+use argonet_engine::{Injection, Side, Target, Transfer};
 use argonet_sim::workload::{SeedReport, Shape, run_shape};
 use argonet_sim::{
     Failure, FaultPlan, JobConfig, Partition, Pause, Quality, Rank, SimConfig, Simulated as _,
@@ -249,10 +249,12 @@ fn room_on_any_rail_ends_a_sleep() {
         let source = vec![7u8; BYTES];
         if engine.rank().0 == 0 {
             for _ in 0..PUTS {
-                let put = Transfer::Put {
-                    rank: JobRank(1),
-                    offset: SegmentOffset(0),
-                    src: source.as_ptr(),
+                let put = Transfer {
+                    target: Target::Segment {
+                        rank: JobRank(1),
+                        offset: SegmentOffset(0),
+                    },
+                    side: Side::Put(source.as_ptr()),
                     len: BYTES,
                 };
                 // SAFETY: the source is there until the put is complete.

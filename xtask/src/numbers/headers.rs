@@ -5,8 +5,9 @@ use argonet_base::gasnet::{Line, Row, lines};
 /// Constants of this part are compared only.
 const COMPARED: &str = "compared";
 
-/// A header whose own lines stay, but for the values of constants.
-const KEPT: &str = "gasnet_config.h";
+/// How the names of parts begin that have nothing else; other headers keep their lines, but for the
+/// values of constants.
+const WHOLE: &str = "argonet/numbers";
 
 /// The part that has the digest of the table.
 const FIRST: &str = "argonet/numbers.h";
@@ -33,10 +34,9 @@ pub(super) fn parts(
     }
     parts.retain(|(part, _)| *part != COMPARED);
     let text = |(part, lines): (&str, Vec<Line<'_>>)| {
-        let text = if part == KEPT {
-            replaced(&old(part)?, &lines)?
-        } else {
-            whole(part, &lines, &digest(table))
+        let text = match part.starts_with(WHOLE) {
+            true => whole(part, &lines, &digest(table)),
+            false => replaced(part, &old(part)?, &lines)?,
         };
         Ok((part.to_owned(), text))
     };
@@ -122,7 +122,7 @@ fn literal(shape: &str, value: &str) -> String {
 }
 
 /// The text with the values of these constants, each of which one of its lines defines.
-fn replaced(text: &str, lines: &[Line<'_>]) -> Result<String, String> {
+fn replaced(part: &str, text: &str, lines: &[Line<'_>]) -> Result<String, String> {
     let mut all: Vec<String> = text.lines().map(str::to_owned).collect();
     for line in lines {
         let Line::Row(row) = line else { continue };
@@ -130,7 +130,7 @@ fn replaced(text: &str, lines: &[Line<'_>]) -> Result<String, String> {
         let mut found = all.iter_mut().filter(|line| line.starts_with(&start));
         let (Some(line), None) = (found.next(), found.next()) else {
             return Err(format!(
-                "{KEPT}: there must be one line that defines {}",
+                "{part}: there must be one line that defines {}",
                 row.name
             ));
         };

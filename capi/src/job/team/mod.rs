@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
 use argonet_base::JobRank;
-use argonet_engine::{self as engine, NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix};
+use argonet_engine::{self as engine, NEAR_NONE, NEAR_TABLE, NearPrefix};
 
 use crate::job::endpoint::Location;
 use crate::job::{CData, Endpoint, Job, fatal, given};
@@ -302,8 +302,6 @@ pub(crate) const LAYOUT: &[(&str, usize)] = &[
         "offsetof(struct argonet_near_team, library)",
         size_of::<NearPrefix>(),
     ),
-    ("ARGONET_NEAR_MAGIC", NEAR_MAGIC as usize),
-    ("ARGONET_NEAR_VERSION", NEAR_VERSION as usize),
     ("(size_t)ARGONET_NEAR_NONE", NEAR_NONE as usize),
     ("sizeof(gex_EP_Location_t)", size_of::<Location>()),
     (

@@ -2,11 +2,12 @@
 
 use core::ffi::c_void;
 
+use argonet_am::ENDPOINTS;
 use argonet_base::JobRank;
 
 use crate::context::communicating;
 use crate::export::export;
-use crate::job::endpoint::{Location, MAX_ENDPOINTS};
+use crate::job::endpoint::Location;
 use crate::job::team::{Team, known, team};
 use crate::job::{Client, Endpoint, fatal, given, job};
 
@@ -32,9 +33,7 @@ unsafe fn pair(ep: *const Endpoint, remote: u64) -> *const Team {
         Some(pair) => pair,
         None => fatal(
             FUNCTION,
-            &format!(
-                "the remote index is {remote}; a process has at most {MAX_ENDPOINTS} endpoints"
-            ),
+            &format!("the remote index is {remote}; a process has at most {ENDPOINTS} endpoints"),
         ),
     }
 }

@@ -95,11 +95,7 @@ fn without_bytes_the_address_is_anything() {
             address,
             ..rig.place(1, 0)
         };
-        let null = core::ptr::null();
-        // SAFETY: there are no bytes.
-        let sent = unsafe {
-            engine.far_long_request(&ctx, place, NOTE, &[], null, 0, Injection::Immediate)
-        };
+        let sent = long(engine, &ctx, place, NOTE, &[], &[], Injection::Immediate);
         assert_eq!(sent, Ok(()));
         assert_eq!(rig.settle(), None);
         let seen = rig.seen(1);

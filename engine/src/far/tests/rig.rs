@@ -1,10 +1,12 @@
 //! Ranks of one job in one process, over the smp conduit.
 
 use crate::{
-    Engine, EngineConfig, FarPlace, Injection, Internals, ReplyPlace, ThreadCtx, WaitMode,
-    WaitPolicy,
+    Engine, EngineConfig, FarPlace, Injection, Internals, Long, PeerAddress, Side, Target,
+    ThreadCtx, Transfer, WaitMode, WaitPolicy,
 };
-use argonet_am::{AmError, Category, Delivery, HandlerTable, Message, MessageClass, Payload};
+use argonet_am::{
+    AmError, Category, Delivery, Endpoints, HandlerTable, Message, MessageClass, Payload,
+};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{BootError, Bootstrap, Key};
 use argonet_conduit::ThreadMode;
@@ -182,7 +184,8 @@ fn bounce(engine: &Engine<Smp>, notes: &Notes, delivery: &mut Delivery<'_>) {
     let bytes = delivery.payload().to_vec().repeat(args[2] as usize);
     let bytes = &bytes[..args[3] as usize];
     let shared = SharedBytes::from_slice(bytes);
-    let place = ReplyPlace {
+    let at = PeerAddress {
+        rank: delivery.source(),
         endpoint: match engine.regions().is_everything(0) {
             true => 0,
             false => ENDPOINT,
@@ -190,11 +193,16 @@ fn bounce(engine: &Engine<Smp>, notes: &Notes, delivery: &mut Delivery<'_>) {
         address,
         is_offset: address < OFFSETS,
     };
-    let sent = engine.far_long_reply(delivery, place, NOTE, &args[4..], shared);
+    let reply = |args| Long {
+        handler: NOTE,
+        args,
+        bytes: shared,
+    };
+    let sent = engine.far_long_reply(delivery, at, &reply(&args[4..]));
     if let Err(error) = sent {
         notes.refused.lock().push(error);
     } else {
-        let second = engine.far_long_reply(delivery, place, NOTE, &[], shared);
+        let second = engine.far_long_reply(delivery, at, &reply(&[]));
         notes.refused.lock().extend(second.err());
     }
 }
@@ -388,18 +396,16 @@ pub(crate) fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (seed * 37 + i + i / 251) as u8).collect()
 }
 
+/// A transfer of bound memory.
+pub(crate) fn bound(place: FarPlace, side: Side, len: usize) -> Transfer {
+    let target = Target::Bound(place);
+    Transfer { target, side, len }
+}
+
 pub(crate) fn put(engine: &Engine<Smp>, ctx: &ThreadCtx, place: FarPlace, source: &[u8]) -> Event {
+    let put = bound(place, Side::Put(source.as_ptr()), source.len());
     // SAFETY: the slice is readable.
-    let event = unsafe {
-        engine.far_put(
-            ctx,
-            place,
-            source.as_ptr(),
-            source.len(),
-            Injection::Blocking,
-        )
-    };
-    event.unwrap()
+    unsafe { engine.start(ctx, put, Injection::Blocking) }.unwrap()
 }
 
 pub(crate) fn get(
@@ -408,17 +414,9 @@ pub(crate) fn get(
     place: FarPlace,
     target: &mut [u8],
 ) -> Event {
+    let get = bound(place, Side::Get(target.as_mut_ptr()), target.len());
     // SAFETY: all tests keep their buffers until the event is complete or the rig is gone.
-    let event = unsafe {
-        engine.far_get(
-            ctx,
-            place,
-            target.as_mut_ptr(),
-            target.len(),
-            Injection::Blocking,
-        )
-    };
-    event.unwrap()
+    unsafe { engine.start(ctx, get, Injection::Blocking) }.unwrap()
 }
 
 /// Sends a far long for a handler.
@@ -431,7 +429,11 @@ pub(crate) fn long(
     source: &[u8],
     injection: Injection,
 ) -> Result<(), crate::OpError> {
-    let (src, len) = (source.as_ptr(), source.len());
-    // SAFETY: the slice is readable.
-    unsafe { engine.far_long_request(ctx, place, handler, args, src, len, injection) }
+    let long = Long {
+        handler,
+        args,
+        bytes: SharedBytes::from_slice(source),
+    };
+    let target = Target::Bound(place);
+    engine.request_long(ctx, Endpoints::PRIMORDIAL, target, &long, injection)
 }

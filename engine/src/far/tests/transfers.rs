@@ -1,7 +1,7 @@
 //! Puts and gets that succeed, and queries.
 
-use super::rig::{ENDPOINT, Rig, bytes, context, get, put};
-use crate::{Context, FarBound, FarPlace, Injection, OpError};
+use super::rig::{ENDPOINT, Rig, bound, bytes, context, get, put};
+use crate::{Context, FarBound, FarPlace, Injection, OpError, Side};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_conduit::ThreadMode;
@@ -94,16 +94,11 @@ fn implicit_ones_count_by_category_and_for_regions() {
         // SAFETY: the buffers live to the end of the test.
         unsafe {
             if put {
-                engine.far_put_implicit(
-                    &ctx,
-                    into,
-                    source.as_ptr(),
-                    source.len(),
-                    Injection::Blocking,
-                )
+                let put = bound(into, Side::Put(source.as_ptr()), source.len());
+                engine.start_implicit(&ctx, put, Injection::Blocking)
             } else {
-                let len = target.len();
-                engine.far_get_implicit(&ctx, from, target.as_mut_ptr(), len, Injection::Blocking)
+                let get = bound(from, Side::Get(target.as_mut_ptr()), target.len());
+                engine.start_implicit(&ctx, get, Injection::Blocking)
             }
         }
         .unwrap();
@@ -147,8 +142,16 @@ fn no_bytes_and_own_memory_need_no_message() {
     // SAFETY: there are no bytes.
     let events = unsafe {
         [
-            engine.far_put(&ctx, nowhere, null, 0, Injection::Immediate),
-            engine.far_get(&ctx, nowhere, null, 0, Injection::Immediate),
+            engine.start(
+                &ctx,
+                bound(nowhere, Side::Put(null), 0),
+                Injection::Immediate,
+            ),
+            engine.start(
+                &ctx,
+                bound(nowhere, Side::Get(null), 0),
+                Injection::Immediate,
+            ),
         ]
     };
     assert_eq!(events, [Ok(Event::DONE), Ok(Event::DONE)]);
@@ -173,8 +176,9 @@ fn missing_ranks_and_calls_inside_handlers_are_refused() {
             rank: JobRank(rank),
             ..rig.place(1, 0)
         };
+        let put = bound(place, Side::Put([7u8].as_ptr()), 1);
         // SAFETY: the byte lives as long as the program.
-        unsafe { engine.far_put(&ctx, place, [7u8].as_ptr(), 1, Injection::Blocking) }
+        unsafe { engine.start(&ctx, put, Injection::Blocking) }
     };
     let missing = try_put(2);
     assert!(
@@ -235,17 +239,10 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     // Small ones, until nothing of any kind goes any more; not so small that there are too few
     // handles to fill a ring.
     let mut events = Vec::new();
+    let small = bound(rig.place(1, 0), Side::Put(source.as_ptr()), 200);
     loop {
         // SAFETY: the buffers live to the end of the test.
-        match unsafe {
-            engine.far_put(
-                &ctx,
-                rig.place(1, 0),
-                source.as_ptr(),
-                200,
-                Injection::Immediate,
-            )
-        } {
+        match unsafe { engine.start(&ctx, small, Injection::Immediate) } {
             Ok(event) => events.push(event),
             Err(error) => break assert!(is_full(Err(error))),
         }
@@ -253,16 +250,21 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     assert!(!events.is_empty());
     let before = engine.events.handles_given_out();
     assert_eq!(engine.far.flights.under_way(), events.len());
-    let (src, dst, place) = (source.as_ptr(), target.as_mut_ptr(), rig.place(1, 256));
-    let mut bound = FarBound::default();
+    let place = rig.place(1, 256);
+    let put = |len| bound(place, Side::Put(source.as_ptr()), len);
+    let dst = target.as_mut_ptr();
+    let get = |len| bound(place, Side::Get(dst), len);
+    let mut answer = FarBound::default();
     for _ in 0..100 {
         // SAFETY: as above.
         let outcomes = unsafe {
             [
                 engine
-                    .far_put(&ctx, place, src, 3 * KIB64, Injection::Immediate)
+                    .start(&ctx, put(3 * KIB64), Injection::Immediate)
                     .map(|_| ()),
-                engine.far_put_implicit(&ctx, place, src, 3 * KIB64, Injection::Immediate),
+                engine
+                    .start_implicit(&ctx, put(3 * KIB64), Injection::Immediate)
+                    .map(|_| ()),
             ]
         };
         assert!(outcomes.into_iter().all(is_full));
@@ -270,14 +272,18 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     assert_eq!(engine.far.flights.under_way(), events.len());
     // Gets and queries are smaller than puts: they fill the rest. SAFETY: as above.
     unsafe {
-        while !is_full(engine.far_get_implicit(&ctx, place, dst, 1, Injection::Immediate)) {}
+        while !is_full(
+            engine
+                .start_implicit(&ctx, get(1), Injection::Immediate)
+                .map(|_| ()),
+        ) {}
         while !is_full(
             {
                 engine.far_query(
                     &ctx,
                     JobRank(1),
                     ENDPOINT,
-                    &raw mut bound,
+                    &raw mut answer,
                     Injection::Immediate,
                 )
             }
@@ -285,7 +291,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         ) {}
         assert!(is_full(
             engine
-                .far_get(&ctx, place, dst, KIB64, Injection::Immediate)
+                .start(&ctx, get(KIB64), Injection::Immediate)
                 .map(|_| ())
         ));
     }
@@ -301,7 +307,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     );
     // Idle again: there is room at once.
     // SAFETY: as above.
-    let event = unsafe { engine.far_put(&ctx, place, src, KIB64, Injection::Immediate) }.unwrap();
+    let event = unsafe { engine.start(&ctx, put(KIB64), Injection::Immediate) }.unwrap();
     assert_eq!(rig.settle(), None);
     engine.wait(&ctx, event).unwrap();
     assert_eq!(rig.memory[1].read(256, KIB64), source[..KIB64]);

@@ -14,7 +14,7 @@ const ADD: Operation = Operation::Add;
 fn start<T: AtomicWord>(
     engine: &Engine<Smp>,
     ctx: &ThreadCtx,
-    target: AtomicTarget,
+    target: Target,
     asked: Atomic<T>,
     result: &mut T,
 ) -> Event {
@@ -214,13 +214,13 @@ fn errors_known_to_the_initiator_are_returned_at_once() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let get = what(Operation::Get, 0u64, 0);
-    let AtomicTarget::Far(place) = far(&rig, 1, 0) else {
+    let Target::Bound(place) = far(&rig, 1, 0) else {
         unreachable!()
     };
     for target in [
         near(4),
         near(u64::MAX),
-        AtomicTarget::Far(FarPlace {
+        Target::Bound(FarPlace {
             address: place.address + 4,
             ..place
         }),
@@ -236,11 +236,11 @@ fn errors_known_to_the_initiator_are_returned_at_once() {
         Err(OpError::Am(AmError::OutsideSegment { .. }))
     ));
     for target in [
-        AtomicTarget::Segment {
+        Target::Segment {
             rank: JobRank(2),
             offset: SegmentOffset(0),
         },
-        AtomicTarget::Far(FarPlace {
+        Target::Bound(FarPlace {
             rank: JobRank(2),
             ..place
         }),

@@ -43,7 +43,7 @@ fn words_outside_end_the_job_and_are_named() {
             (Operation::Set, usize::MAX - 7),
         ] {
             let rig = Rig::pair(LEN);
-            let AtomicTarget::Far(place) = far(&rig, rank, 0) else {
+            let Target::Bound(place) = far(&rig, rank, 0) else {
                 unreachable!()
             };
             let place = FarPlace {
@@ -55,7 +55,7 @@ fn words_outside_end_the_job_and_are_named() {
                 let asked = what(operation, 1u64, 0);
                 // SAFETY: the result lives until the rig is gone.
                 let begun = unsafe {
-                    let (target, result) = (AtomicTarget::Far(place), &raw mut result);
+                    let (target, result) = (Target::Bound(place), &raw mut result);
                     rig.ranks[0].engine.atomic_start(
                         &context(),
                         target,
@@ -83,7 +83,7 @@ fn words_outside_end_the_job_and_are_named() {
 
 /// As the wire has it, for any target.
 fn request(rig: &Rig, change: impl FnOnce(&mut FarPlace)) -> Args {
-    let AtomicTarget::Far(mut place) = far(rig, 1, 0) else {
+    let Target::Bound(mut place) = far(rig, 1, 0) else {
         unreachable!()
     };
     change(&mut place);
@@ -92,7 +92,7 @@ fn request(rig: &Rig, change: impl FnOnce(&mut FarPlace)) -> Args {
         operation: Operation::FetchAdd,
         operands: [1, 0],
     };
-    let target = AtomicTarget::Far(place);
+    let target = Target::Bound(place);
     Request {
         target,
         what,

@@ -4,7 +4,7 @@ mod far;
 mod forged;
 mod model;
 
-use super::{Atomic, AtomicTarget, AtomicWord};
+use super::{Atomic, AtomicWord, Target};
 use crate::datatype::Operation;
 use crate::far::tests::rig::Rig;
 use argonet_base::{JobRank, SegmentOffset};
@@ -18,8 +18,8 @@ fn what<T: AtomicWord>(operation: Operation, operand1: T, operand2: T) -> Atomic
 }
 
 /// A word that rank 0 has mapped, of rank 1's segment.
-fn near(at: u64) -> AtomicTarget {
-    AtomicTarget::Segment {
+fn near(at: u64) -> Target {
+    Target::Segment {
         rank: JobRank(1),
         offset: SegmentOffset(at),
     }
@@ -28,10 +28,10 @@ fn near(at: u64) -> AtomicTarget {
 /// A word that only `rank` knows.
 ///
 /// The rig's memory begins at some place: this is a multiple of 8.
-fn far(rig: &Rig, rank: usize, word: usize) -> AtomicTarget {
+fn far(rig: &Rig, rank: usize, word: usize) -> Target {
     let mut place = rig.place(rank, 8 * word);
     place.address = place.address.next_multiple_of(8);
-    AtomicTarget::Far(place)
+    Target::Bound(place)
 }
 
 fn operations_of<T: AtomicWord>() -> impl Iterator<Item = Operation> {

@@ -4,7 +4,7 @@ use super::model::{Case, any_case};
 use super::pure::pattern;
 use crate::far::tests::rig::{ENDPOINT, Rig, context};
 use crate::vis::{Direction, PeerMemory, Shape, VisTransfer};
-use crate::{Engine, Injection, OpError, ThreadCtx, Transfer};
+use crate::{Engine, Injection, OpError, Side, Target, ThreadCtx, Transfer};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_conduit::smp::Smp;
 use argonet_event::{Category, CategoryMask, Event};
@@ -97,16 +97,14 @@ fn peer(rig: &Rig, memory: PeerMemory, len: usize, write: Option<&[u8]>) -> Vec<
         let engine = &rig.ranks[1].engine;
         let (rank, offset) = (JobRank(1), SegmentOffset(0));
         let transfer = match write {
-            Some(from) => Transfer::Put {
-                rank,
-                offset,
-                src: from.as_ptr(),
+            Some(from) => Transfer {
+                target: Target::Segment { rank, offset },
+                side: Side::Put(from.as_ptr()),
                 len,
             },
-            None => Transfer::Get {
-                rank,
-                offset,
-                dst: bytes.as_mut_ptr(),
+            None => Transfer {
+                target: Target::Segment { rank, offset },
+                side: Side::Get(bytes.as_mut_ptr()),
                 len,
             },
         };

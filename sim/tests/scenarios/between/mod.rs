@@ -15,7 +15,7 @@ use argonet_am::{
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_conduit::{Conduit, PrepareRequest};
-use argonet_engine::{Engine, FarPlace, Injection, Meeting, OpError, ReplyPlace};
+use argonet_engine::{Engine, FarPlace, Injection, Long, Meeting, PeerAddress, Target};
 use argonet_segment::SharedBytes;
 use argonet_sim::{ChannelNode, JobConfig, Outcome, Rank, StartError};
 use core::ptr::null_mut;
@@ -134,7 +134,8 @@ impl Shared {
                 } else {
                     self.address(source, to)
                 };
-                let place = ReplyPlace {
+                let at = PeerAddress {
+                    rank: delivery.source(),
                     endpoint: to.into(),
                     address: base + at,
                     is_offset: plan.by_offset,
@@ -142,9 +143,12 @@ impl Shared {
                 // SAFETY: handlers run while the program does, or after it, when no request is
                 // under way.
                 let engine = unsafe { &*self.engine.load(Ordering::Acquire) };
-                let sent =
-                    engine.far_long_reply(delivery, place, ANSWERED, &content.args, view(content));
-                return assert_eq!(sent, Ok(()));
+                let long = Long {
+                    handler: ANSWERED,
+                    args: &content.args,
+                    bytes: view(content),
+                };
+                return assert_eq!(engine.reply_long(delivery, at, &long), Ok(()));
             }
         };
         let reply = Message {
@@ -236,11 +240,13 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
                 endpoint: ends.to.into(),
                 address: shared.address(plan.to, ends.to) + at,
             };
-            let (src, len) = (content.payload.as_ptr(), content.payload.len());
-            // SAFETY: the payload is readable.
-            let sent: Result<(), OpError> = unsafe {
-                engine.far_long_between(ctx, place, ends, ASKED, args, src, len, injection)
+            let (target, bytes) = (Target::Bound(place), view(content));
+            let long = Long {
+                handler: ASKED,
+                args,
+                bytes,
             };
+            let sent = engine.request_long(ctx, ends, target, &long, injection);
             return sent.unwrap();
         }
     };

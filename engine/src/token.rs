@@ -1,8 +1,9 @@
-//! Tokens of transfers that are not complete at once.
+//! Tokens of operations that are not complete at once.
 
-use super::super::core::{Engine, Injection};
-use super::super::events::OpError;
-use super::super::thread::ThreadCtx;
+use super::core::{Engine, Injection};
+use super::events::OpError;
+use super::thread::ThreadCtx;
+use argonet_am::AmError;
 use argonet_conduit::{Conduit, OpToken};
 use argonet_event::{Category, Completions, Event, NbiToken};
 
@@ -14,8 +15,9 @@ pub(super) enum Counts {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// A token for an operation of so many parts, and its event if it has one of its own.
-    pub(super) fn vis_token(
+    /// A token for an operation of so many local and remote parts, and its event if it has one of
+    /// its own.
+    pub(super) fn token(
         &self,
         ctx: &ThreadCtx,
         counts: Counts,
@@ -48,8 +50,26 @@ impl<C: Conduit> Engine<C> {
         Ok((op, Event::DONE))
     }
 
+    /// Sends something whose remote completion is its only part; the token is taken back if it
+    /// cannot be sent.
+    pub(super) fn with_token(
+        &self,
+        ctx: &ThreadCtx,
+        counts: Counts,
+        category: Category,
+        injection: Injection,
+        send: impl FnOnce(OpToken) -> Result<(), AmError>,
+    ) -> Result<Event, OpError> {
+        let (token, event) = self.token(ctx, counts, category, (0, 1), injection)?;
+        if let Err(error) = send(token) {
+            self.untoken(ctx, token, (0, 1))?;
+            return Err(error.into());
+        }
+        Ok(event)
+    }
+
     /// Takes a token back of which nothing has been sent.
-    pub(super) fn vis_untoken(
+    pub(super) fn untoken(
         &self,
         ctx: &ThreadCtx,
         token: OpToken,

@@ -1,42 +1,20 @@
-//! Puts to and gets from far memory, as their initiator sends them.
+//! Puts to and gets from far memory, as their initiator sends them: in pieces.
 
 use super::super::core::{Engine, Injection};
-use super::super::events::OpError;
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
+use super::super::transfer::Side;
 use super::FarPlace;
 use super::flights::{Flight, Landing};
 use super::wire::{Args, Range, Refusal};
 use argonet_am::{AmError, Message, Payload};
 use argonet_base::HandlerIndex;
 use argonet_conduit::{Conduit, OpToken};
-use argonet_event::{Category, Event};
 use argonet_segment::registration::Access;
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::NonNull;
 
-/// A put or a get, with this process's side of it.
-#[derive(Clone, Copy)]
-pub(in super::super) enum Side {
-    Put(*const u8),
-    Get(*mut u8),
-}
-
 impl Side {
-    fn name(self) -> &'static str {
-        match self {
-            Side::Put(_) => "a put",
-            Side::Get(_) => "a get",
-        }
-    }
-
-    fn category(self) -> Category {
-        match self {
-            Side::Put(_) => Category::Put,
-            Side::Get(_) => Category::Get,
-        }
-    }
-
     /// How its owner's memory is used.
     pub(super) fn access(self) -> Access {
         match self {
@@ -54,147 +32,10 @@ impl Side {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Starts a put to far memory and returns the event of its completion.
-    ///
-    /// The source may be reused when this returns, as the event's leaf says too.
-    ///
-    /// A range that the target has not bound ends the job.
-    ///
-    /// # Safety
-    /// `src` is readable for `len` bytes during the call.
-    ///
-    /// # Errors
-    /// [`AmError::NoSuchRank`], a call from inside a handler; with [`Injection::Immediate`] also
-    /// that there is no room or no handle for it, and nothing has been sent then.
-    pub unsafe fn far_put(
-        &self,
-        ctx: &ThreadCtx,
-        place: FarPlace,
-        src: *const u8,
-        len: usize,
-        injection: Injection,
-    ) -> Result<Event, OpError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.far_explicit(ctx, place, Side::Put(src), len, injection) }
-    }
-
-    /// Starts a get from far memory and returns the event of its completion.
-    ///
-    /// # Safety
-    /// `dst` is writable for `len` bytes until the event is complete.
-    ///
-    /// # Errors
-    /// As [`far_put`](Self::far_put).
-    pub unsafe fn far_get(
-        &self,
-        ctx: &ThreadCtx,
-        place: FarPlace,
-        dst: *mut u8,
-        len: usize,
-        injection: Injection,
-    ) -> Result<Event, OpError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.far_explicit(ctx, place, Side::Get(dst), len, injection) }
-    }
-
-    /// [`far_put`](Self::far_put) that counts for the thread's access region, or else for its
-    /// implicit operations, as a [`Category::Put`].
-    ///
-    /// Its local completion is over on return and counts for nothing.
-    ///
-    /// # Safety
-    /// As [`far_put`](Self::far_put).
-    ///
-    /// # Errors
-    /// As [`far_put`](Self::far_put).
-    pub unsafe fn far_put_implicit(
-        &self,
-        ctx: &ThreadCtx,
-        place: FarPlace,
-        src: *const u8,
-        len: usize,
-        injection: Injection,
-    ) -> Result<(), OpError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.far_implicit(ctx, place, Side::Put(src), len, injection) }
-    }
-
-    /// [`far_get`](Self::far_get) that counts for the thread's access region, or else for its
-    /// implicit operations, as a [`Category::Get`].
-    ///
-    /// # Safety
-    /// `dst` is writable for `len` bytes until the implicit operations, or the region, are
-    /// complete.
-    ///
-    /// # Errors
-    /// As [`far_put`](Self::far_put).
-    pub unsafe fn far_get_implicit(
-        &self,
-        ctx: &ThreadCtx,
-        place: FarPlace,
-        dst: *mut u8,
-        len: usize,
-        injection: Injection,
-    ) -> Result<(), OpError> {
-        // SAFETY: the caller's promise.
-        unsafe { self.far_implicit(ctx, place, Side::Get(dst), len, injection) }
-    }
-
-    /// # Safety
-    /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get).
-    unsafe fn far_explicit(
-        &self,
-        ctx: &ThreadCtx,
-        place: FarPlace,
-        side: Side,
-        len: usize,
-        injection: Injection,
-    ) -> Result<Event, OpError> {
-        self.permit_far(ctx, side.name(), place.rank)?;
-        // SAFETY: the caller's promise.
-        if unsafe { self.far_here(place, side, len) } {
-            return Ok(Event::DONE);
-        }
-        self.with_event(ctx, injection, |token| {
-            // SAFETY: the caller's promise.
-            unsafe { self.far_send(ctx, place, side, len, injection, token) }
-        })
-    }
-
-    /// # Safety
-    /// As [`far_put_implicit`](Self::far_put_implicit) or
-    /// [`far_get_implicit`](Self::far_get_implicit).
-    unsafe fn far_implicit(
-        &self,
-        ctx: &ThreadCtx,
-        place: FarPlace,
-        side: Side,
-        len: usize,
-        injection: Injection,
-    ) -> Result<(), OpError> {
-        self.permit_far(ctx, side.name(), place.rank)?;
-        // SAFETY: the caller's promise.
-        if unsafe { self.far_here(place, side, len) } {
-            return Ok(());
-        }
-        let token = self.implicit(ctx, |scope| scope.initiate(side.category(), 1))?;
-        let op = OpToken {
-            handle: token.raw(),
-            implicit: true,
-        };
-        // SAFETY: the caller's promise.
-        let sent = unsafe { self.far_send(ctx, place, side, len, injection, op) };
-        if let Err(error) = sent {
-            self.events.complete_nbi(token, 1)?;
-            return Err(error.into());
-        }
-        Ok(())
-    }
-
     /// Does a transfer that needs no message; says whether it did.
     ///
     /// # Safety
-    /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get).
+    /// As [`start`](Self::start).
     pub(in super::super) unsafe fn far_here(
         &self,
         place: FarPlace,
@@ -243,7 +84,7 @@ impl<C: Conduit> Engine<C> {
     /// Only the first may be refused for want of room.
     ///
     /// # Safety
-    /// As [`far_put`](Self::far_put) or [`far_get`](Self::far_get), and `len` is not 0.
+    /// As [`start`](Self::start), and `len` is not 0.
     pub(in super::super) unsafe fn far_send(
         &self,
         ctx: &ThreadCtx,
