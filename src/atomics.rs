@@ -26,13 +26,24 @@ use argonet_engine::{self as engine, AtomicTarget, AtomicWord, Operation};
 /// let sums = SharedArray::<f32>::alloc(&world, 1).unwrap();
 /// assert_eq!([increment(&world, &sums), increment(&world, &sums)], [0.0, 1.0]);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic operations",
+    label = "this type is not `Atomic`",
+    note = "`u32`, `i32`, `u64`, `i64`, `f32` and `f64` are"
+)]
 pub trait Atomic: Global + AtomicWord {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Global + AtomicWord> Atomic for T {}
 
 /// The integers among them, whose bits have operations too.
 ///
 /// See the example of [`World::fetch_add`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic operations on its bits",
+    label = "this type is not an `AtomicInteger`",
+    note = "`u32`, `i32`, `u64` and `i64` are"
+)]
 pub trait AtomicInteger: Atomic {}
 
 impl AtomicInteger for u32 {}

@@ -13,8 +13,9 @@ use zerocopy::{FromBytes, IntoBytes};
 ///
 /// ```
 /// # use argonet::{Reducible, Reduction, World};
-/// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// # use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[zerocopy(crate = "argonet::zerocopy")]
 /// #[repr(C)]
 /// struct Point { x: i32, y: i32 }
 ///
@@ -28,6 +29,11 @@ use zerocopy::{FromBytes, IntoBytes};
 /// # let world = World::init().unwrap();
 /// world.reduce_all(Reduction::Max, &mut [low]).unwrap();
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a `Reduction` cannot combine values of `{Self}`",
+    label = "this type is not `Reducible`",
+    note = "numbers are; implement `Reducible` for a type of your own, or give a closure to `reduce_all_with`"
+)]
 pub trait Reducible: Global {
     /// The combination of two values.
     ///
@@ -241,8 +247,9 @@ impl<M: Threading> World<M> {
     ///
     /// ```compile_fail,E0080
     /// # use argonet::{Rank, Reducible, Reduction, World};
-    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    /// # use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
     /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+    /// #[zerocopy(crate = "argonet::zerocopy")]
     /// #[repr(C)]
     /// struct Nothing;
     ///

@@ -121,6 +121,9 @@ pub use section::{Section, SectionError};
 pub use shared_array::SharedArray;
 pub use team::Team;
 pub use world::{Par, Seq, Threading, World};
+/// The crate whose derives make a type [`Global`]; see the example there.
+#[doc(no_inline)]
+pub use zerocopy;
 
 /// For the expansion of macros.
 ///

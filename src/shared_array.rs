@@ -208,8 +208,9 @@ impl<T: Global> SharedArray<T> {
     /// ```compile_fail,E0277
     /// # use argonet::{Quiet, SharedArray};
     /// # use core::{cell::Cell, marker::PhantomData};
-    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    /// # use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
     /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+    /// #[zerocopy(crate = "argonet::zerocopy")]
     /// #[repr(C)]
     /// struct OneThread { id: u64, _not_sync: PhantomData<Cell<u8>> }
     /// fn first<'q>(v: &'q SharedArray<OneThread>, quiet: &'q Quiet) -> &'q OneThread {

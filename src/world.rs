@@ -37,6 +37,10 @@ mod sealed {
 /// # let world = World::init().unwrap();
 /// assert_eq!(count(&world), world.size());
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which threads may use a `World`",
+    note = "`Seq` and `Par` do"
+)]
 pub trait Threading: sealed::Sealed + 'static {
     /// The engine's mode.
     const MODE: ThreadMode;
