@@ -163,7 +163,7 @@ impl<M: Threading> World<M> {
 
     /// Replaces `current` by `new` and returns the value before: `current` on success.
     ///
-    /// Floats are compared by their bits.
+    /// Blocking. Floats are compared by their bits.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -185,6 +185,8 @@ impl<M: Threading> World<M> {
 
     /// Reads atomically.
     ///
+    /// Blocking.
+    ///
     /// See the example of [`fetch_add`](Self::fetch_add).
     ///
     /// # Errors
@@ -196,6 +198,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Writes atomically.
+    ///
+    /// Blocking: the value is there when this returns.
     ///
     /// See the example of [`fetch_add`](Self::fetch_add).
     ///
@@ -236,6 +240,9 @@ impl<M: Threading> World<M> {
 
     /// Starts an operation without the value before.
     ///
+    /// It is complete when it has changed the word. This call waits, polling, only while there is
+    /// no room to start it.
+    ///
     /// ```
     /// # use argonet::{AtomicOp, SharedArray, World};
     /// # let world = World::init().unwrap();
@@ -261,6 +268,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Starts an operation whose result is the value before.
+    ///
+    /// Waits as [`start_atomic`](Self::start_atomic).
     ///
     /// See the example of [`start_atomic`](Self::start_atomic).
     ///

@@ -196,7 +196,8 @@ const fn assert_element<T>() {
 impl<M: Threading> World<M> {
     /// Gives all ranks the values that `root` has.
     ///
-    /// Collective; all slices have the same length.
+    /// Collective; all slices have the same length. Blocks, polling, until this rank's part is
+    /// done: it is no barrier.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -228,7 +229,7 @@ impl<M: Threading> World<M> {
     /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
     /// are left with parts of it.
     ///
-    /// Collective; all slices have the same length.
+    /// Collective; all slices have the same length. Blocks as [`broadcast`](Self::broadcast).
     ///
     /// The order of combination depends on the number of ranks and on `root` alone, so
     /// floating-point results are the same in every run with as many ranks.
@@ -283,7 +284,7 @@ impl<M: Threading> World<M> {
 
     /// Combines the ranks' slices element by element and gives all ranks the result.
     ///
-    /// Collective; all slices have the same length.
+    /// Collective; all slices have the same length. Blocks, polling, until the result is here.
     ///
     /// ```
     /// # use argonet::{Reduction, World};
