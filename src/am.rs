@@ -59,7 +59,8 @@ pub struct Am<A: Global> {
 
 /// The view of a handler: where the message comes from, its payload, and the way to reply once.
 ///
-/// There is no way to start anything else.
+/// There is no way to start anything else. The room for a reply was reserved with the request, so a
+/// reply never waits.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -128,7 +129,8 @@ impl AmContext<'_, '_> {
         self.send(am, args, argonet_am::Payload::None)
     }
 
-    /// Replies with a medium message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes.
+    /// Replies with a medium message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes, which have
+    /// been copied when this returns.
     ///
     /// See the example of [`AmContext`].
     ///
@@ -329,7 +331,8 @@ impl<M: Threading> World<M> {
 
     /// Sends a short active message: its handler runs at `to` during a later poll there.
     ///
-    /// Waits, polling, only while `to` has no room. Messages between two ranks arrive in order.
+    /// Waits, polling, only while `to` has no room. Messages of one thread to one rank are handled
+    /// in the order in which they were sent; nothing orders them and puts that are under way.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -370,6 +373,8 @@ impl<M: Threading> World<M> {
     /// Sends a medium active message of at most [`MAX_MEDIUM`](crate::MAX_MEDIUM) bytes; the
     /// payload has been copied when this returns.
     ///
+    /// Waits, and is ordered, as [`send`](Self::send).
+    ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering};
     /// static SUM: AtomicU64 = AtomicU64::new(0);
@@ -402,7 +407,8 @@ impl<M: Threading> World<M> {
     /// handler, with the values as its payload.
     ///
     /// Of any length: above [`Limits::long`](crate::Limits::long) the values are put first, and a
-    /// message follows when they lie there.
+    /// message follows when they lie there. `payload` is not read any more when this returns. It
+    /// waits, polling, while `to` has no room, and for the put.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};

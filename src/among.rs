@@ -28,6 +28,10 @@ use std::sync::Arc;
 /// one that starts it afterwards. No operation is a barrier but
 /// [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
 ///
+/// A call whose name begins with `start` waits only for room. Its operation owns the buffers until
+/// it is complete; dropped before, it goes on, and its buffers are never given back. The other
+/// calls block, polling, until this rank's part is done.
+///
 /// Values are combined in an order that depends on the number of ranks, where they are, and lengths
 /// alone, so the same input gives the same bits. With a combination of one's own, operands stay in
 /// the order of ranks.

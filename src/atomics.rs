@@ -26,13 +26,24 @@ use argonet_engine::{self as engine, AtomicWord, Operation};
 /// let sums = SharedArray::<f32>::alloc(&world, 1).unwrap();
 /// assert_eq!([increment(&world, &sums), increment(&world, &sums)], [0.0, 1.0]);
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic operations",
+    label = "this type is not `Atomic`",
+    note = "`u32`, `i32`, `u64`, `i64`, `f32` and `f64` are"
+)]
 pub trait Atomic: Global + AtomicWord {}
 
+#[diagnostic::do_not_recommend]
 impl<T: Global + AtomicWord> Atomic for T {}
 
 /// The integers among them, whose bits have operations too.
 ///
 /// See the example of [`World::fetch_add`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no atomic operations on its bits",
+    label = "this type is not an `AtomicInteger`",
+    note = "`u32`, `i32`, `u64` and `i64` are"
+)]
 pub trait AtomicInteger: Atomic {}
 
 impl AtomicInteger for u32 {}
@@ -145,7 +156,7 @@ impl<M: Threading> World<M> {
 
     /// Replaces `current` by `new` and returns the value before: `current` on success.
     ///
-    /// Floats are compared by their bits.
+    /// Blocking. Floats are compared by their bits.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -167,6 +178,8 @@ impl<M: Threading> World<M> {
 
     /// Reads atomically.
     ///
+    /// Blocking.
+    ///
     /// See the example of [`fetch_add`](Self::fetch_add).
     ///
     /// # Errors
@@ -178,6 +191,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Writes atomically.
+    ///
+    /// Blocking: the value is there when this returns.
     ///
     /// See the example of [`fetch_add`](Self::fetch_add).
     ///
@@ -218,6 +233,9 @@ impl<M: Threading> World<M> {
 
     /// Starts an operation without the value before.
     ///
+    /// It is complete when it has changed the word. This call waits, polling, only while there is
+    /// no room to start it.
+    ///
     /// ```
     /// # use argonet::{AtomicOp, SharedArray, World};
     /// # let world = World::init().unwrap();
@@ -243,6 +261,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Starts an operation whose result is the value before.
+    ///
+    /// Waits as [`start_atomic`](Self::start_atomic).
     ///
     /// See the example of [`start_atomic`](Self::start_atomic).
     ///

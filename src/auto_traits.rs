@@ -4,11 +4,15 @@
 
 use crate::among::Among;
 use crate::op::Op;
-use crate::raw::{Raw, Room, Token};
+use crate::raw::{Event, Raw, Room, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
-use crate::{AmContext, GlobalRef, Quiet, Rank, SharedArray, Team};
+use crate::{
+    Am, AmContext, AtomicOp, Builder, Error, GlobalPtr, GlobalRef, GlobalSlice, Limits, Payload,
+    Quiet, Rank, Reduction, Rpc, Section, SharedArray, Team,
+};
 use argonet_engine::ThreadCtx;
+use core::cell::Cell;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
 // One thread calls, so nothing by which it calls leaves it.
@@ -24,6 +28,25 @@ assert_impl_all!(Among<'static, Par>: Send, Sync);
 assert_impl_all!(Team: Send, Sync);
 assert_impl_all!(SharedArray<u64>: Send, Sync);
 
+// Values that say what an operation is to do, or that it is under way.
+assert_impl_all!(GlobalPtr<u64>: Send, Sync);
+assert_impl_all!(GlobalSlice<u64>: Send, Sync);
+assert_impl_all!(Section: Send, Sync);
+assert_impl_all!(AtomicOp<u64>: Send, Sync);
+assert_impl_all!(Reduction: Send, Sync);
+assert_impl_all!(Limits: Send, Sync);
+assert_impl_all!(Event: Send, Sync);
+
+// Statics, by which any thread calls and sends; they have nothing of the types that they name.
+assert_impl_all!(Am<u64>: Send, Sync);
+assert_impl_all!(Rpc<(u64,), Cell<u8>>: Send, Sync);
+
+// A thread may return it, and `Box<dyn Error + Send + Sync>` hold it.
+assert_impl_all!(Error: Send, Sync);
+
+// A process joins its job before it has a second thread.
+assert_not_impl_any!(Builder: Send);
+
 // Slices of shared memory are lent by the thread that is in the quiet phase.
 assert_impl_all!(Quiet: Send, Sync);
 
@@ -35,6 +58,9 @@ assert_not_impl_any!(Scope<'static, 'static, Seq>: Send, Sync);
 assert_not_impl_any!(Scope<'static, 'static, Par>: Send, Sync);
 assert_not_impl_any!(Room<'static>: Send, Sync);
 assert_not_impl_any!(ThreadCtx: Sync);
+
+// Any thread may read the bytes of a message while its handler runs.
+assert_impl_all!(Payload<'static>: Send, Sync);
 
 // A handler's way to reply is its thread's.
 assert_not_impl_any!(AmContext<'static, 'static>: Send, Sync);

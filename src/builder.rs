@@ -154,6 +154,9 @@ impl Builder {
 
     /// Joins the job, for one thread.
     ///
+    /// Blocks until all ranks have joined. Call it before there is a second thread, as a program
+    /// that starts its own ranks forks here.
+    ///
     /// See the example of [`Builder`].
     ///
     /// # Errors
@@ -163,6 +166,8 @@ impl Builder {
     }
 
     /// Joins the job, for any number of threads.
+    ///
+    /// As [`build`](Self::build) before there is a second thread.
     ///
     /// ```
     /// let world = argonet::World::builder().build_par().unwrap();

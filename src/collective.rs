@@ -13,8 +13,9 @@ use zerocopy::{FromBytes, IntoBytes};
 ///
 /// ```
 /// # use argonet::{Reducible, Reduction, World};
-/// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// # use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[zerocopy(crate = "argonet::zerocopy")]
 /// #[repr(C)]
 /// struct Point { x: i32, y: i32 }
 ///
@@ -28,6 +29,11 @@ use zerocopy::{FromBytes, IntoBytes};
 /// # let world = World::init().unwrap();
 /// world.reduce_all(Reduction::Max, &mut [low]).unwrap();
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "a `Reduction` cannot combine values of `{Self}`",
+    label = "this type is not `Reducible`",
+    note = "numbers are; implement `Reducible` for a type of your own, or give a closure to `reduce_all_with`"
+)]
 pub trait Reducible: Global {
     /// The combination of two values.
     ///
@@ -190,7 +196,8 @@ const fn assert_element<T>() {
 impl<M: Threading> World<M> {
     /// Gives all ranks the values that `root` has.
     ///
-    /// Collective; all slices have the same length.
+    /// Collective; all slices have the same length. Blocks, polling, until this rank's part is
+    /// done: it is no barrier.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -222,7 +229,7 @@ impl<M: Threading> World<M> {
     /// Combines the ranks' slices element by element; `root` gets the result, other ranks' slices
     /// are left with parts of it.
     ///
-    /// Collective; all slices have the same length.
+    /// Collective; all slices have the same length. Blocks as [`broadcast`](Self::broadcast).
     ///
     /// The order of combination depends on the number of ranks and on `root` alone, so
     /// floating-point results are the same in every run with as many ranks.
@@ -241,8 +248,9 @@ impl<M: Threading> World<M> {
     ///
     /// ```compile_fail,E0080
     /// # use argonet::{Rank, Reducible, Reduction, World};
-    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    /// # use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
     /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+    /// #[zerocopy(crate = "argonet::zerocopy")]
     /// #[repr(C)]
     /// struct Nothing;
     ///
@@ -276,7 +284,7 @@ impl<M: Threading> World<M> {
 
     /// Combines the ranks' slices element by element and gives all ranks the result.
     ///
-    /// Collective; all slices have the same length.
+    /// Collective; all slices have the same length. Blocks, polling, until the result is here.
     ///
     /// ```
     /// # use argonet::{Reduction, World};

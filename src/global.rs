@@ -9,14 +9,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// A type that may live in memory which other ranks write: every bit pattern is a valid value,
 /// there is no padding, no interior mutability and no address.
 ///
-/// Implemented for all types that derive zerocopy's `FromBytes`, `IntoBytes`, `Immutable` and
-/// `KnownLayout`, and are `Copy`: integers, floats, arrays of them, `#[repr(C)]` structs of them.
-/// A torn value, seen when two ranks race, is therefore still a value.
+/// Implemented for all types that are `Copy` and `Send` and derive zerocopy's `FromBytes`,
+/// `IntoBytes`, `Immutable` and `KnownLayout`: integers, floats, arrays of them, `#[repr(C)]`
+/// structs of them. A torn value, seen when two ranks race, is therefore still a value.
+///
+/// [`argonet::zerocopy`](crate::zerocopy) has the derives, and the attribute `zerocopy` names it to
+/// them, so a program needs no dependency on zerocopy:
 ///
 /// ```
 /// # use argonet::{SharedArray, World};
-/// use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+/// use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+///
 /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+/// #[zerocopy(crate = "argonet::zerocopy")]
 /// #[repr(C)]
 /// struct Body { position: [f64; 3], mass: f64 }
 /// # let world = World::init().unwrap();
@@ -24,7 +29,19 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// assert_eq!(bodies.read(&world, 9).mass, 0.0);
 /// ```
 ///
-/// References, `bool` and `char` are refused when compiling:
+/// Without the derives it does not compile, and the error has the lines to add:
+///
+/// ```compile_fail,E0277
+/// # use argonet::{SharedArray, World};
+/// #[derive(Clone, Copy)]
+/// #[repr(C)]
+/// struct Body { position: [f64; 3], mass: f64 }
+/// # fn f(world: &World) -> argonet::Result<()> {
+/// let bodies = SharedArray::<Body>::alloc(world, 10)?;
+/// # Ok(()) }
+/// ```
+///
+/// References, `bool` and `char` are refused, too:
 ///
 /// ```compile_fail,E0277
 /// # use argonet::{SharedArray, World};
@@ -44,8 +61,20 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// let references = SharedArray::<&'static u8>::alloc(world, 1)?;
 /// # Ok(()) }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "other ranks cannot read and write values of `{Self}`",
+    label = "this type is not `Global`",
+    note = "numbers and arrays of them are `Global`; a struct without padding is with these lines:
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[zerocopy(crate = \"argonet::zerocopy\")]
+#[repr(C)]",
+    note = "the derives are in `argonet::zerocopy`",
+    note = "references, `bool` and `char` are never `Global`, as some bytes are no value of them"
+)]
 pub trait Global: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static {}
 
+// So that an error is about `Global` and shows its notes.
+#[diagnostic::do_not_recommend]
 impl<T: FromBytes + IntoBytes + Immutable + KnownLayout + Copy + Send + 'static> Global for T {}
 
 /// Names one `T` in the segment of some rank.

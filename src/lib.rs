@@ -48,11 +48,23 @@
 //! complete, or borrows it inside [`World::scope`]. Calls that cannot be safe are in [`raw`], each
 //! with the promises that its caller makes.
 //!
+//! # Completion
+//!
+//! An operation is complete *locally* when its source may be written again, and *remotely* when the
+//! bytes are at the target. A blocking put, get or atomic operation is complete both ways when it
+//! returns; a started one when its [`Op`] has returned, or its [`Scope`] has ended. There is no
+//! order between operations under way. Another rank sees a put after both have synchronized: the
+//! writer completes it, then both enter a barrier, or the writer sends a message.
+//!
+//! The documentation of a call that may wait says so; such a call polls, so handlers run in it.
+//! Lengths and indices count elements, offsets and sizes count bytes.
+//!
 //! # Progress
 //!
 //! Handlers of active messages and remote procedure calls run while their rank is inside a
 //! blocking call of this library or in [`World::poll`]. Put, get and atomic operations between
-//! ranks that share memory need no help from the target.
+//! ranks that share memory need no help from the target; over a network its polls do them, or a
+//! thread of its process where the conduit has one.
 //!
 //! # Threads
 //!
@@ -121,6 +133,9 @@ pub use section::{Section, SectionError};
 pub use shared_array::SharedArray;
 pub use team::Team;
 pub use world::{Par, Seq, Threading, World};
+/// The crate whose derives make a type [`Global`]; see the example there.
+#[doc(no_inline)]
+pub use zerocopy;
 
 /// For the expansion of macros.
 ///

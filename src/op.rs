@@ -44,8 +44,9 @@ enum State<'w, B> {
 /// An operation that was started: a future that needs no runtime, with a blocking
 /// [`wait`](Self::wait) beside it.
 ///
-/// It owns its buffer until it is complete. Dropping it does not take the operation back: it takes
-/// effect at the target all the same. Where the buffer is still in use, dropping it waits.
+/// It owns its buffer until it is complete, and stays on the thread that started it. Dropping it
+/// does not take the operation back: it takes effect at the target all the same. Where a put or a
+/// get still uses the buffer, dropping it waits; a collective operation leaks the buffer.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};

@@ -217,7 +217,8 @@ impl<'w, M: Threading> Raw<'w, M> {
         self.0.inner.memory.own.len()
     }
 
-    /// Address of `len` bytes of a segment where this process can load and store them.
+    /// Address of `len` bytes of a segment where this process can load and store them; `None` where
+    /// they are not mapped here.
     ///
     /// See the example of [`Raw`].
     #[must_use]
@@ -231,7 +232,8 @@ impl<'w, M: Threading> Raw<'w, M> {
         directory.resolve(World::<M>::job_rank(rank), offset, len)
     }
 
-    /// The segment and offset that an address of this process lies in.
+    /// The rank and the offset in its segment that an address of this process leads to; `None` for
+    /// an address in no segment.
     ///
     /// See the example of [`Raw`].
     #[must_use]
@@ -461,7 +463,7 @@ impl<'w, M: Threading> Raw<'w, M> {
         Ok(())
     }
 
-    /// Sends a request by index.
+    /// Sends a request by index; its payload may be reused when this returns.
     ///
     /// ```
     /// use argonet::raw::{MessageClass, Injection, PrepareRequest};
@@ -557,6 +559,10 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// A handler that is not registered; the payload is canceled then.
+    ///
+    /// # Panics
+    /// If `args` are not as many as were prepared, or `len` is above the room's capacity; the
+    /// payload is canceled then.
     pub unsafe fn commit(
         &self,
         mut room: Room<'_>,

@@ -15,7 +15,8 @@ use core::ptr::NonNull;
 impl<M: Threading> World<M> {
     /// Writes one value.
     ///
-    /// When this returns it is visible to all ranks that synchronize later.
+    /// When this returns it is visible to all ranks that synchronize later. A store where the
+    /// target's memory is mapped here; otherwise it blocks, polling, until the target has taken it.
     ///
     /// ```
     /// # use argonet::{SharedArray, World};
@@ -94,7 +95,8 @@ impl<M: Threading> World<M> {
 
     /// Reads one value.
     ///
-    /// Where ranks race the bytes may be of different writes.
+    /// A load where the memory is mapped here; otherwise it blocks, polling, until the value is
+    /// here. Where ranks race the bytes may be of different writes.
     ///
     /// See the example of [`put_value`](Self::put_value).
     ///
@@ -144,6 +146,9 @@ impl<M: Threading> World<M> {
 
     /// Starts writing `values`; the operation owns them and gives them back.
     ///
+    /// It is complete, locally and remotely, when they are at the target. This call waits, polling,
+    /// only while there is no room to start it. It is not ordered with other operations.
+    ///
     /// ```
     /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
@@ -162,6 +167,9 @@ impl<M: Threading> World<M> {
     }
 
     /// Starts reading the values of a slice.
+    ///
+    /// The operation is complete when they are here, and returns them. This call waits, polling,
+    /// only while there is no room to start it. It is not ordered with other operations.
     ///
     /// See the example of [`put_value`](Self::put_value).
     ///

@@ -61,7 +61,7 @@ pub enum RpcError {
     TooLong {
         /// Function.
         name: String,
-        /// Encoded length.
+        /// Encoded length in bytes.
         len: usize,
         /// The rank that called.
         rank: Rank,
@@ -353,6 +353,9 @@ impl<M: Threading> World<M> {
     /// result: they cannot communicate, they should be short, and if they panic the job ends.
     /// [`caller`] names the rank that called. At the caller, this call encodes the arguments and
     /// the call that waits decodes the result, both as code of the caller's own.
+    ///
+    /// Waits, polling, only while `to` has no room. The operation is complete when the result is
+    /// here; one that is dropped leaves the function to run.
     ///
     /// ```
     /// argonet::rpc! {

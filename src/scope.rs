@@ -11,6 +11,8 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 
 /// Starts operations on buffers that outlive it; see the example of [`World::scope`].
+///
+/// It stays on its thread.
 pub struct Scope<'scope, 'env: 'scope, M: Threading = Seq> {
     world: &'scope World<M>,
     started: &'scope Cell<bool>,
@@ -21,6 +23,9 @@ pub struct Scope<'scope, 'env: 'scope, M: Threading = Seq> {
 impl<M: Threading> World<M> {
     /// Runs `f`, which may start puts and gets on borrowed buffers; all are complete when this
     /// returns.
+    ///
+    /// Its end waits for them, polling. Then the bytes of puts are at their targets, and those of
+    /// gets are here.
     ///
     /// A scope whose end cannot wait for those under way ends the job, as it cannot know when the
     /// buffers are free: one that ends while the thread holds a [`Room`](crate::raw::Room), be it
@@ -95,7 +100,9 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
         self.world
     }
 
-    /// Starts writing a slice.
+    /// Starts writing a slice, which is at the target when the scope has ended.
+    ///
+    /// Waits, polling, only while there is no room to start it.
     ///
     /// See the example of [`World::scope`].
     ///
@@ -110,6 +117,8 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     }
 
     /// Starts reading into a slice, which belongs to the scope until its end.
+    ///
+    /// Waits, polling, only while there is no room to start it.
     ///
     /// See the example of [`World::scope`].
     ///

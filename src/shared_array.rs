@@ -46,7 +46,8 @@ pub struct SharedArray<T: Global> {
 impl<T: Global> SharedArray<T> {
     /// Makes an array of `len` zeroed elements on every rank.
     ///
-    /// Collective: all ranks give the same `len`. The segments grow where they must.
+    /// Collective: all ranks give the same `len`. Blocks, polling, until all ranks may use it. The
+    /// segments grow where they must.
     ///
     /// See the example of [`SharedArray`].
     ///
@@ -77,7 +78,7 @@ impl<T: Global> SharedArray<T> {
 
     /// Gives the memory back.
     ///
-    /// Collective.
+    /// Collective; blocks, polling, until all ranks have called it.
     ///
     /// Pointers into it stay offsets: using one later reads or writes the memory as it is used
     /// then.
@@ -208,8 +209,9 @@ impl<T: Global> SharedArray<T> {
     /// ```compile_fail,E0277
     /// # use argonet::{Quiet, SharedArray};
     /// # use core::{cell::Cell, marker::PhantomData};
-    /// # use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+    /// # use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
     /// #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+    /// #[zerocopy(crate = "argonet::zerocopy")]
     /// #[repr(C)]
     /// struct OneThread { id: u64, _not_sync: PhantomData<Cell<u8>> }
     /// fn first<'q>(v: &'q SharedArray<OneThread>, quiet: &'q Quiet) -> &'q OneThread {

@@ -122,7 +122,7 @@ impl Team {
     /// then of their ranks here.
     ///
     /// A rank without a color takes part and joins none. Collective over the team, and a barrier of
-    /// it.
+    /// it: it blocks, polling.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();

@@ -53,7 +53,7 @@ impl<'m> Token<'_, 'm> {
         self.delivery.payload_mut()
     }
 
-    /// Where in this rank's segment a long's payload lies.
+    /// Where in this rank's segment a long's payload lies; 0 for one that lies elsewhere.
     #[must_use]
     pub fn offset(&self) -> SegmentOffset {
         self.delivery.offset()

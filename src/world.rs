@@ -36,6 +36,10 @@ mod sealed {
 /// # let world = World::init().unwrap();
 /// assert_eq!(count(&world), world.size());
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not say which threads may use a `World`",
+    note = "`Seq` and `Par` do"
+)]
 pub trait Threading: sealed::Sealed + 'static {
     /// The engine's mode.
     const MODE: ThreadMode;
@@ -43,7 +47,7 @@ pub trait Threading: sealed::Sealed + 'static {
 
 /// One thread, the one that made the world (GASNet's SEQ).
 ///
-/// No class takes a lock. See the example of [`World`].
+/// No message class takes a lock. See the example of [`World`].
 ///
 /// The world cannot go to another thread:
 ///
@@ -110,6 +114,8 @@ impl World {
     ///
     /// Started by `argonet run` the process becomes one of its ranks. With `GASNET_PSHM_NODES=N`
     /// it forks N - 1 others and becomes rank 0. Otherwise it is a job of one rank.
+    ///
+    /// Blocks until all ranks have joined; call it before there is a second thread.
     ///
     /// See the example of [`World`].
     ///
@@ -191,9 +197,10 @@ impl<M: Threading> World<M> {
         Rank((place % i64::from(self.size())) as u32)
     }
 
-    /// Runs the handlers of messages that have arrived; returns how many.
+    /// Runs the handlers of messages that have arrived, and goes on with operations under way;
+    /// returns how much there was to do.
     ///
-    /// Never blocks.
+    /// Never blocks: a call takes a limited number of messages. 0 says that there was nothing.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -268,8 +275,7 @@ impl<M: Threading> World<M> {
         })?)
     }
 
-    /// A poll that blocks while there is nothing to do, for at most `timeout`: returns when
-    /// handlers have run, and how many.
+    /// A [`poll`](Self::poll) that blocks while there is nothing to do, for at most `timeout`.
     ///
     /// It waits as [`wait_until`](Self::wait_until) does, so a rank that sleeps here costs no
     /// processor time.
@@ -296,8 +302,7 @@ impl<M: Threading> World<M> {
         self.engine().wait_mode()
     }
 
-    /// Makes waits of this rank that begin from now on wait otherwise (GASNet's
-    /// `gasnet_set_waitmode`).
+    /// Sets how waits of this rank that begin from now on wait (GASNet's `gasnet_set_waitmode`).
     ///
     /// Any thread may call it.
     ///
@@ -313,9 +318,10 @@ impl<M: Threading> World<M> {
 
     /// Waits until every rank has entered the barrier.
     ///
-    /// Collective. Messages sent before it may still be under way; see [`quiet`](World::quiet). All
-    /// ranks make calls of the world in one order, among which are operations of
-    /// [`among`](World::among) that were started.
+    /// Collective; blocks, polling. Messages sent before it may still be under way, and so may
+    /// operations of this rank that it has not waited for; see [`drain`](World::drain). All ranks
+    /// make calls of the world in one order, among which are operations of [`among`](World::among)
+    /// that were started.
     ///
     /// See the example of [`World`].
     ///
@@ -346,6 +352,9 @@ impl<M: Threading> World<M> {
     /// waits for something outside of the library keeps its waker and wakes it, or another thread
     /// of this process runs.
     ///
+    /// Messages end its sleep. Such a wake does not, and the sleep may last half a second: a
+    /// program whose futures wait for timers or sockets sets [`WaitMode::Yield`].
+    ///
     /// # Panics
     /// If the future has to wait inside a handler, which cannot wait for anything.
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
@@ -375,7 +384,7 @@ impl<M: Threading> World<M> {
     /// Waits until all that any rank sent before this call has been handled everywhere, requests,
     /// one-way messages and replies.
     ///
-    /// Collective.
+    /// Collective; blocks, polling.
     ///
     /// See the example of [`poll`](Self::poll).
     ///

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Stands between codes 0 to 3 where no window may pass: a letter other than `ACGT`, or the end of
 /// a record.
@@ -83,6 +83,7 @@ const OWNER_BITS: u32 = 24;
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
+#[zerocopy(crate = "argonet::zerocopy")]
 #[repr(transparent)]
 pub struct Hash(u64);
 

@@ -24,8 +24,8 @@
 use std::collections::HashMap;
 use std::hint::black_box;
 
+use argonet::zerocopy::FromBytes;
 use memmap2::{MmapMut, MmapOptions};
-use zerocopy::FromBytes;
 
 use crate::kmer::{HASH_BITS, Hash, Kmer};
 

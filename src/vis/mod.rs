@@ -74,6 +74,8 @@ impl<M: Threading> World<M> {
     /// Starts a [`put_strided`](Self::put_strided); the operation owns the values and gives them
     /// back.
     ///
+    /// Complete and waiting as [`put`](Self::put).
+    ///
     /// ```
     /// # use argonet::{Section, SharedArray, World};
     /// # let world = World::init().unwrap();
@@ -105,6 +107,8 @@ impl<M: Threading> World<M> {
     }
 
     /// Starts a [`get_strided`](Self::get_strided); the operation owns the slice and gives it back.
+    ///
+    /// Complete and waiting as [`get`](Self::get).
     ///
     /// See the example of [`start_put_strided`](Self::start_put_strided).
     ///
@@ -176,6 +180,8 @@ impl<M: Threading> World<M> {
     /// Starts a [`put_vector`](Self::put_vector); the operation owns the slices and gives them
     /// back.
     ///
+    /// Complete and waiting as [`put`](Self::put).
+    ///
     /// ```
     /// # use argonet::{SharedArray, World};
     /// # let world = World::init().unwrap();
@@ -204,6 +210,8 @@ impl<M: Threading> World<M> {
     /// Starts a [`get_vector`](Self::get_vector); the operation owns the slices and gives them
     /// back.
     ///
+    /// Complete and waiting as [`get`](Self::get).
+    ///
     /// See the example of [`start_put_vector`](Self::start_put_vector).
     ///
     /// # Errors
@@ -221,7 +229,8 @@ impl<M: Threading> World<M> {
 }
 
 impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
-    /// Starts writing a section of a slice.
+    /// Writes a section of a slice as [`World::put_strided`] does: blocking, where
+    /// [`put`](Self::put) starts.
     ///
     /// ```
     /// # use argonet::{Section, SharedArray, World};
@@ -247,7 +256,10 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
         self.world().put_strided(to, at, values, of)
     }
 
-    /// Starts reading into a section of a slice, which belongs to the scope until its end.
+    /// Reads into a section of a slice as [`World::get_strided`] does: blocking, where
+    /// [`get`](Self::get) starts.
+    ///
+    /// The slice belongs to the scope until its end.
     ///
     /// See the example of [`put_strided`](Self::put_strided).
     ///

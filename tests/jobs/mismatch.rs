@@ -3,8 +3,8 @@
 
 use std::any::TypeId;
 
+use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use argonet::{Among, Builder, Par, Rank, Reducible, Reduction, Seq, Threading, World};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::support::{Done, Job, Path, Program, Test};
 
@@ -32,6 +32,7 @@ struct Case<M: Threading> {
 
 /// Two words of a program's own, as large as a `u64`.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[zerocopy(crate = "argonet::zerocopy")]
 #[repr(C)]
 struct Point {
     x: i32,

@@ -24,7 +24,7 @@ const fn tool(program: &'static str, package: &'static str, runs: &'static str) 
     }
 }
 
-const TOOLS: [Tool; 12] = [
+const TOOLS: [Tool; 13] = [
     tool("c++", "g++", "headers and programs in C++, libFuzzer"),
     tool(
         "clang",
@@ -43,6 +43,7 @@ const TOOLS: [Tool; 12] = [
         "pkg-config",
         "clients built with an installation",
     ),
+    tool("python3", "python3", "the recipe for Spack"),
     tool(
         "nm",
         "binutils",

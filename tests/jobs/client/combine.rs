@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
+use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use argonet::{Rank, Reducible, Reduction, Threading, World};
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{REFUSED, ends_by_panic, ends_well, goes_on_after, lend, refused, take_back};
 use crate::support::{Done, Program, Test};
@@ -81,6 +81,7 @@ static WITHIN: AtomicBool = AtomicBool::new(false);
 static HELPED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Copy, PartialEq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[zerocopy(crate = "argonet::zerocopy")]
 #[repr(transparent)]
 struct Touchy(u32);
 

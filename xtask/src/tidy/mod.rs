@@ -86,7 +86,8 @@ pub(crate) fn files(root: &Path) -> Vec<File> {
         {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name == ".git" {
+            // Links of packages lead to files that are here, too.
+            if name == ".git" || path.is_symlink() {
                 continue;
             }
             if path.is_dir() {

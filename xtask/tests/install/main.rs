@@ -3,6 +3,7 @@
 //! The library in it is the one that was built with this test.
 
 mod clients;
+mod contrib;
 mod library;
 mod linking;
 mod place;
@@ -30,6 +31,7 @@ fn main() {
     trials.extend(portals::trials());
     trials.extend(usnic::trials());
     trials.extend(uninstalled::trials());
+    trials.extend(contrib::trials());
     let conclusion = libtest_mimic::run(&Arguments::from_args(), trials);
     place::clean();
     conclusion.exit();
