@@ -271,8 +271,8 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// let (source, mut back) = (*b"data", [0u8; 4]);
     /// let put = Transfer { target, side: Side::Put(source.as_ptr()), len: 4 };
     /// let get = Transfer { target, side: Side::Get(back.as_mut_ptr()), len: 4 };
-    /// // SAFETY: source and destination live until the events are complete, and no rank holds a slice
-    /// // of the array.
+    /// // SAFETY: source and destination live until the events are complete, and no rank holds a
+    /// // slice of the array.
     /// unsafe {
     ///     let written = raw.start(put, Injection::Blocking).unwrap();
     ///     let source_free = raw.leaf(written, Category::Lc).unwrap();

@@ -122,8 +122,8 @@ impl<M: Threading> World<M> {
     pub fn put_from<T: Global>(&self, to: GlobalSlice<T>, values: &[T]) -> Result<()> {
         to.check_len(values.len())?;
         let transfer = Self::transfer_of(to, Side::Put(values.as_ptr().cast()));
-        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is readable, and
-        // the call is complete on return.
+        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is readable,
+        // and the call is complete on return.
         process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }
@@ -138,8 +138,8 @@ impl<M: Threading> World<M> {
     pub fn get_into<T: Global>(&self, from: GlobalSlice<T>, values: &mut [T]) -> Result<()> {
         from.check_len(values.len())?;
         let transfer = Self::transfer_of(from, Side::Get(values.as_mut_ptr().cast()));
-        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is writable, any
-        // bytes are valid values of a `Global` type, and the call is complete on return.
+        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is writable,
+        // any bytes are valid values of a `Global` type, and the call is complete on return.
         process::with(|ctx| unsafe { self.engine().transfer(ctx, transfer) })?;
         Ok(())
     }

@@ -127,9 +127,9 @@ impl<'scope, 'env, M: Threading> Scope<'scope, 'env, M> {
     pub fn get<T: Global>(&'scope self, from: GlobalSlice<T>, values: &'env mut [T]) -> Result<()> {
         from.check_len(values.len())?;
         let transfer = World::<M>::transfer_of(from, Side::Get(values.as_mut_ptr().cast()));
-        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is writable, and
-        // no other code uses it until the scope has ended; any bytes are valid values of a `Global`
-        // type.
+        // SAFETY: `check_len` has found the slice to be as long as the transfer; it is writable,
+        // and no other code uses it until the scope has ended; any bytes are valid values of a
+        // `Global` type.
         unsafe { self.start(transfer) }
     }
 

@@ -84,8 +84,9 @@ impl Endpoint {
         unsafe { self.segment.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The address of an offset in what is bound to it; ends the job if not all of `bytes` bytes lie
-    /// there.
+    /// The address of an offset in what is bound to it.
+    ///
+    /// Ends the job if not all of `bytes` bytes lie there.
     pub(crate) fn own_offset(&self, offset: usize, bytes: usize, function: &str) -> *mut u8 {
         let Some(segment) = self.segment() else {
             if job(function).is_everything() && self.index == 0 {

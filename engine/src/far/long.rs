@@ -103,14 +103,14 @@ impl<'a> Long<'a> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Sends a long request of a client from one endpoint of this process to one of the target, into
-    /// the memory that [`locate`](Self::locate) has found.
+    /// Sends a long request of a client between endpoints, into the memory that
+    /// [`locate`](Self::locate) has found.
     ///
     /// The source may be reused when this returns.
     ///
     /// # Errors
-    /// As [`request_between`](Self::request_between), and the errors of a put if the payload goes to
-    /// bound memory and does not fit one message.
+    /// As [`request_between`](Self::request_between), and the errors of a put if the payload goes
+    /// to bound memory and does not fit one message.
     pub fn request_long(
         &self,
         ctx: &ThreadCtx,

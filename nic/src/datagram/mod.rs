@@ -38,8 +38,8 @@ pub trait DatagramQueue: AsFd + Send + Sync {
     /// One that the system refuses counts as lost, as the wire may lose any.
     fn send(&self, peer: u32, datagram: &[u8]);
 
-    /// Sends several datagrams to a peer: `bytes` cut into ones of `each` bytes, the last of which may
-    /// be shorter.
+    /// Sends several datagrams to a peer: `bytes` cut into ones of `each` bytes, the last of which
+    /// may be shorter.
     ///
     /// As [`send`](Self::send) of each, in one call of the system where it can.
     fn send_cut(&self, peer: u32, bytes: &[u8], each: usize) {
