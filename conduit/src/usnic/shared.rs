@@ -279,7 +279,9 @@ impl<Q: DatagramQueue> Shared<Q> {
                 turn.end();
             }
             any |= batch.any;
-            if !batch.full {
+            // What the system keeps leaves room for what the next read copies.
+            let has_read = read.as_ref().is_some_and(|read| read.copied > 0);
+            if !batch.full || has_read {
                 break;
             }
         }

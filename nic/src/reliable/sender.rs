@@ -48,8 +48,9 @@ pub(super) struct Sender {
     queued: usize,
     lost: usize,
     under_way_bytes: usize,
-    /// Of all that has not arrived.
-    kept_bytes: usize,
+    /// Of all segments: what has arrived before its turn is kept by the peer, in no more room than
+    /// a window.
+    span_bytes: usize,
     /// Sends so far.
     order: u64,
     /// The last send that has arrived.
@@ -70,7 +71,7 @@ impl Sender {
             queued: 0,
             lost: 0,
             under_way_bytes: 0,
-            kept_bytes: 0,
+            span_bytes: 0,
             order: 1,
             arrived: 0,
             recovery: 0,
@@ -87,7 +88,7 @@ impl Sender {
         let waiting = self.under_way_bytes + self.queued * one;
         self.segments.len() < SPAN as usize
             && self.lost == 0
-            && self.kept_bytes + one <= config.window_bytes
+            && self.span_bytes + one <= config.window_bytes
             && (waiting == 0 || waiting + one <= self.congestion.window_bytes())
     }
 
@@ -112,7 +113,7 @@ impl Sender {
 
     pub(super) fn submit(&mut self, record: Record) {
         let len = record.len();
-        self.kept_bytes += len;
+        self.span_bytes += len;
         self.queued += 1;
         self.segments.push_back(Segment {
             state: State::Queued,
@@ -207,7 +208,6 @@ impl Sender {
             if let Some(record) = segment.record.take() {
                 pool.give_back(record);
             }
-            self.kept_bytes -= segment.len;
             arrived_bytes += segment.len;
             if segment.order > self.arrived {
                 self.arrived = segment.order;
@@ -215,7 +215,8 @@ impl Sender {
                 trip = (segment.sends == 1).then(|| now.saturating_sub(segment.sent_at));
             }
         }
-        self.segments.drain(..gone);
+        let passed = self.segments.drain(..gone);
+        self.span_bytes -= passed.map(|segment| segment.len).sum::<usize>();
         self.base = ack;
         if let Some(trip) = trip {
             self.rtt.measured(trip);

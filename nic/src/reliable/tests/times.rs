@@ -239,6 +239,27 @@ fn a_window_that_was_full_is_asked_for() {
 }
 
 #[test]
+fn a_peer_that_takes_nothing_is_sent_no_more_than_it_keeps() {
+    let mut world = World::new(CONFIG, 2, None, 0);
+    world.accepts[1] = false;
+    let mut count = 0;
+    for round in 1..=40 {
+        while submit(&mut world, &[1; 900]).is_ok() {
+            count += 1;
+        }
+        world.run(Duration::from_millis(5 * round));
+    }
+    assert_eq!(count, 44, "as many as the window has room for");
+    let [from, to] = [0, 1].map(|end| world.ends[end].counts());
+    assert_eq!((from.sent_again, to.no_room, to.repeated), (0, 0, 0));
+    world.accepts[1] = true;
+    world.take(1, 0);
+    world.run(Duration::from_secs(1));
+    assert_eq!(world.got[1][0].len(), 44);
+    assert!(world.ends[0].is_drained());
+}
+
+#[test]
 fn sizes_and_times_that_cannot_be_are_refused() {
     let good = CONFIG;
     let wrong = [
