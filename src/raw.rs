@@ -22,7 +22,7 @@ use core::ptr::NonNull;
 pub use crate::token::Token;
 pub use argonet_am::MessageClass;
 pub use argonet_conduit::PrepareRequest;
-pub use argonet_engine::{Injection, Side, Target, Transfer};
+pub use argonet_engine::{FarPlace, Injection, Side, Target, Transfer};
 pub use argonet_event::{Category, CategoryMask, Event};
 pub use argonet_start::with_thread;
 
@@ -248,10 +248,10 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Safety
     /// The transfer's memory is readable or writable for its length, and no rank holds a slice of
-    /// the segment's side.
+    /// the target's side.
     ///
     /// # Errors
-    /// As [`World::put_value`].
+    /// As [`World::put_value`]. Bound memory that its owner does not have ends the job.
     pub unsafe fn transfer(&self, transfer: Transfer) -> Result<()> {
         // SAFETY: the caller's promise.
         process::with(|ctx| unsafe { self.0.engine().transfer(ctx, transfer) })?;

@@ -19,5 +19,7 @@ pub const HANDLERS: usize = 256;
 /// First index that belongs to clients; those below are the library's own.
 pub const CLIENT_BASE: HandlerIndex = HandlerIndex(number32("GEX_AM_INDEX_BASE") as u8);
 
+static_assertions::const_assert!((number32("GEX_AM_INDEX_BASE") as usize) < HANDLERS);
+
 /// Largest medium payload that every conduit carries, in bytes.
 pub const MAX_MEDIUM: usize = 64 * 1024;

@@ -94,8 +94,9 @@ impl Regions {
     /// For good. Ranges that are not mapped when a peer first wants them are refused.
     ///
     /// # Safety
-    /// Peers write only where this process expects it, and it unmaps no memory that a peer may
-    /// still access without [`forget`](Self::forget).
+    /// Peers, and calls of this process that name its own memory by address, write only where this
+    /// process expects it, and it unmaps no memory that a peer may still access without
+    /// [`forget`](Self::forget).
     pub unsafe fn bind_everything(&self) {
         let limits = CacheLimits {
             // All that can be addressed.

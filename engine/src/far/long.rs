@@ -276,7 +276,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Replies with a long of a client into memory of the requester.
+    /// Replies with a long of a client into memory of the requester, whatever rank `at` names.
     ///
     /// Its payload may be the request's own, and may be reused when this returns.
     ///
@@ -288,6 +288,10 @@ impl<C: Conduit> Engine<C> {
         at: PeerAddress,
         long: &Long<'_>,
     ) -> Result<(), AmError> {
+        let at = PeerAddress {
+            rank: delivery.source(),
+            ..at
+        };
         match self.locate_known(at, long.bytes.len())? {
             Some(Target::Segment { offset, .. }) => delivery.reply(&long.to_segment(offset)),
             _ => self.far_long_reply(delivery, at, long),
