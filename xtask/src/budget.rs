@@ -30,7 +30,7 @@ const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
 /// nothing to say.
 ///
 /// From an empty target directory on two processors.
-pub(crate) const BUILD: Budget = minutes("build", 13, 0);
+pub(crate) const BUILD: Budget = minutes("build", 14, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
 /// fast paths, which need valgrind.
 ///
@@ -46,7 +46,7 @@ pub(crate) const JOBS: Budget = minutes("jobs", 7, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = minutes("networks", 1, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = minutes("c", 12, 0);
+pub(crate) const C: Budget = minutes("c", 11, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = minutes("seeds", 2, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
