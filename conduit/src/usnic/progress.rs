@@ -1,10 +1,10 @@
 //! A thread that acknowledges and sends again while the rank makes no call.
 //!
-//! It leaves the queue to threads of the rank that poll: one that has polled since the last look is
-//! taken to do so again until the next one. While such a thread sleeps at the queue, this one looks
-//! at timers alone.
+//! It leaves the queue and timers to threads of the rank that poll: one that has polled often since
+//! the last look is taken to do so again until the next one. While such a thread sleeps at the
+//! queue, this one looks at timers alone.
 
-use super::shared::{Shared, ring};
+use super::shared::{POLLS_A_TIMER, Shared, ring};
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -13,15 +13,18 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// For how long the thread leaves the queue to a thread that has polled: this long at first, twice
-/// as long after each look that finds that it still does.
+/// For how long the thread leaves the queue to a thread that polls: this long at first, twice as
+/// long after each look that finds that it still does.
 const LEASE: Duration = Duration::from_micros(500);
 
-/// At most so long: a rank that goes on to compute is served by then.
-const LONGEST_LEASE: Duration = Duration::from_millis(8);
+/// At most so long: a rank that goes on to compute is served after two of them at the latest.
+const LONGEST_LEASE: Duration = Duration::from_millis(4);
+
+/// Polls in a lease by which it is renewed: a rank that polls less computes.
+const LEAST_POLLS: u32 = POLLS_A_TIMER;
 
 /// How often the thread looks whether a thread that slept at the queue has gone on to compute.
-const LOOK: Duration = Duration::from_millis(10);
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Longest sleep.
 const IDLE: Duration = Duration::from_secs(3600);
@@ -81,12 +84,13 @@ impl Lease {
         }
     }
 
-    /// Its end, if it is not over or is renewed as the rank has polled.
+    /// Its end, if it is not over or is renewed as the rank polls.
     fn left(&mut self, polls: u32, now: Duration) -> Option<Duration> {
         if now < self.end {
             return Some(self.end);
         }
-        if core::mem::replace(&mut self.polls, polls) == polls {
+        let polled = polls.wrapping_sub(core::mem::replace(&mut self.polls, polls));
+        if polled < LEAST_POLLS {
             self.length = LEASE;
             return None;
         }
@@ -107,7 +111,9 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
             (false, Some(end)) => (false, end),
             (false, None) => (true, now + IDLE),
         };
-        let (until, has_work) = shared.turn().sleep_until(limit);
+        // Its polls look at timers, too.
+        let leaves_timers = !sleeps && left.is_some();
+        let (until, has_work) = shared.turn().sleep_until(limit, leaves_timers);
         if has_work {
             // Timers may have ended links, and acknowledgements may have made room.
             wake_sleepers(shared);
@@ -134,7 +140,7 @@ fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
     loop {
         let turn = shared.turn();
         let is_drained = turn.is_drained();
-        let (until, _) = turn.sleep_until(end);
+        let (until, _) = turn.sleep_until(end, false);
         let now = shared.now();
         if is_drained || now >= end {
             return shared.turn().leave();
@@ -168,17 +174,22 @@ mod tests {
 
     #[test]
     fn a_lease_grows_while_the_rank_polls_and_ends_when_it_does_not() {
-        let mut lease = Lease::new(0);
-        assert_eq!(lease.left(0, MS), None);
-        let (mut now, mut polls) = (MS, 0);
-        for length in [1, 2, 4, 8, 16, 16].map(|half| half * LEASE) {
-            polls += 1;
+        let mut lease = Lease::new(u32::MAX - 20);
+        assert_eq!(lease.left(u32::MAX - 20, MS), None);
+        // Over the end of numbers.
+        let (mut now, mut polls) = (MS, u32::MAX - 20);
+        for length in [1, 2, 4, 8, 8].map(|times| times * LEASE) {
+            polls = polls.wrapping_add(LEAST_POLLS);
             assert_eq!(lease.left(polls, now), Some(now + length));
             // It is not renewed before its end.
-            assert_eq!(lease.left(polls + 1, now + length / 2), Some(now + length));
+            let more = polls.wrapping_add(LEAST_POLLS);
+            assert_eq!(lease.left(more, now + length / 2), Some(now + length));
             now += length;
         }
+        // A few polls are those of a rank that computes.
+        polls = polls.wrapping_add(LEAST_POLLS - 1);
         assert_eq!(lease.left(polls, now), None);
-        assert_eq!(lease.left(polls + 1, now), Some(now + LEASE));
+        polls = polls.wrapping_add(LEAST_POLLS);
+        assert_eq!(lease.left(polls, now), Some(now + LEASE));
     }
 }

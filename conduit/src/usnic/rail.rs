@@ -6,6 +6,7 @@ use crate::channel::stream::{Piece, Pieces};
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
 use argonet_segment::bulk;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::Arc;
 
@@ -13,11 +14,17 @@ use std::sync::Arc;
 pub struct DatagramRail<Q: DatagramQueue> {
     shared: Arc<Shared<Q>>,
     peer: JobRank,
+    /// A read finds the end, whether the channel uses the rail or not.
+    is_shut: Arc<AtomicBool>,
 }
 
 impl<Q: DatagramQueue> DatagramRail<Q> {
     pub(super) fn new(shared: Arc<Shared<Q>>, peer: JobRank) -> Self {
-        Self { shared, peer }
+        Self {
+            shared,
+            peer,
+            is_shut: Arc::default(),
+        }
     }
 
     /// Reads what has come before, or the end; `None` if there is nothing.
@@ -27,7 +34,7 @@ impl<Q: DatagramQueue> DatagramRail<Q> {
         fill: &mut dyn FnMut(&[u8]) -> usize,
     ) -> Option<io::Result<usize>> {
         // What a look without the lock misses is found the next time.
-        if !self.shared.may_read() {
+        if !self.shared.is_pending() && !self.is_shut.load(Ordering::Acquire) {
             return None;
         }
         let mut turn = self.shared.turn();
@@ -39,7 +46,11 @@ impl<Q: DatagramQueue> DatagramRail<Q> {
 
 impl<Q: DatagramQueue> Clone for DatagramRail<Q> {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.shared), self.peer)
+        Self {
+            shared: Arc::clone(&self.shared),
+            peer: self.peer,
+            is_shut: Arc::clone(&self.is_shut),
+        }
     }
 }
 
@@ -133,6 +144,7 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
     }
 
     fn shut(&self) {
+        self.is_shut.store(true, Ordering::Release);
         let mut turn = self.shared.turn();
         turn.shut(self.peer);
         turn.end();

@@ -144,9 +144,12 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
     /// Sleeps, once the thread knows that it must wake this one.
     fn sleep_counted(&self, timeout: Option<Duration>) {
-        if self.shared.turn().has_work() {
+        let mut turn = self.shared.turn();
+        turn.take_timers_back();
+        if turn.has_work() {
             return;
         }
+        turn.end();
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),

@@ -23,6 +23,9 @@ const MOST_UNREAD: usize = 256 << 10;
 /// How often a rank that ends says so.
 const ANNOUNCEMENTS: u32 = 3;
 
+/// Polls of a rank after which one looks at timers, too.
+pub(super) const POLLS_A_TIMER: u32 = 16;
+
 /// Batches that are taken from the queue at once.
 const MOST_BATCHES: u32 = 16;
 
@@ -65,6 +68,8 @@ struct State {
     /// How long that takes.
     give_up_after: Duration,
     together: Together,
+    /// The thread looks at timers no earlier than it has said: polls of the rank do.
+    leaves_timers: bool,
 }
 
 impl State {
@@ -104,10 +109,9 @@ pub(super) struct Shared<Q: DatagramQueue> {
     /// Written under the lock of `state`; a look without it that misses a store finds it the next
     /// time, as the waker rings after it.
     pending: AtomicBool,
-    /// Whether this rank has shut a rail, so that a read of it finds the end.
-    ///
-    /// As `pending`.
-    has_shut: AtomicBool,
+    /// Bytes that went from datagrams to the places of reads.
+    #[cfg(test)]
+    pub(super) placed: AtomicU64,
     /// Wakes those.
     wakeup: OwnedFd,
     /// Wakes the thread.
@@ -168,6 +172,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             gone: VecDeque::new(),
             give_up_after: link.give_up_after,
             together: Together::default(),
+            leaves_timers: false,
         };
         Ok(Self {
             rank,
@@ -180,7 +185,8 @@ impl<Q: DatagramQueue> Shared<Q> {
             heard: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
-            has_shut: AtomicBool::new(false),
+            #[cfg(test)]
+            placed: AtomicU64::new(0),
             wakeup: event()?,
             bell: event()?,
             thread_looks_ns: AtomicU64::new(0),
@@ -190,11 +196,6 @@ impl<Q: DatagramQueue> Shared<Q> {
     /// Whether a rail may have something, or there may be news.
     pub(super) fn is_pending(&self) -> bool {
         self.pending.load(Ordering::Acquire)
-    }
-
-    /// Whether a read may find something that came before, or an end.
-    pub(super) fn may_read(&self) -> bool {
-        self.is_pending() || self.has_shut.load(Ordering::Acquire)
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -209,7 +210,10 @@ impl<Q: DatagramQueue> Shared<Q> {
     ///
     /// The peer whose rail had something last.
     pub(super) fn begin_poll(&self) -> Option<JobRank> {
-        self.polls.fetch_add(1, Ordering::Relaxed);
+        let polls = self.polls.fetch_add(1, Ordering::Relaxed);
+        if polls.is_multiple_of(POLLS_A_TIMER) {
+            self.turn().end();
+        }
         self.looked.store(false, Ordering::Relaxed);
         let heard = self.heard.load(Ordering::Relaxed);
         heard.checked_sub(1).map(JobRank)
@@ -234,9 +238,8 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
     }
 
-    /// The same, unless a read of this poll has done so.
-    ///
-    /// A read by another thread has looked since this poll began, too.
+    /// The same, unless a read has done so since this poll began, or just before where several
+    /// threads poll.
     pub(super) fn attend_once(&self) {
         if !self.looked.swap(false, Ordering::Relaxed) {
             self.attend(None);
@@ -254,8 +257,11 @@ impl<Q: DatagramQueue> Shared<Q> {
             peer,
             copy,
             copied: 0,
+            is_full: false,
         };
         let any = self.attend(Some(&mut read));
+        #[cfg(test)]
+        self.placed.fetch_add(read.copied as u64, Ordering::Relaxed);
         self.looked.store(true, Ordering::Relaxed);
         (any, read.copied)
     }
@@ -279,9 +285,9 @@ impl<Q: DatagramQueue> Shared<Q> {
                 turn.end();
             }
             any |= batch.any;
-            // What the system keeps leaves room for what the next read copies.
-            let has_read = read.as_ref().is_some_and(|read| read.copied > 0);
-            if !batch.full || has_read {
+            // What the system keeps goes to the place of the next read.
+            let is_full = read.as_ref().is_some_and(|read| read.is_full);
+            if !batch.full || is_full {
                 break;
             }
         }
@@ -298,6 +304,8 @@ pub(super) struct Read<'a> {
     peer: JobRank,
     copy: &'a mut dyn FnMut(&[u8]) -> usize,
     copied: usize,
+    /// It has no room for more.
+    is_full: bool,
 }
 
 impl<Q: DatagramQueue> Turn<'_, Q> {
@@ -321,6 +329,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         self.list(peer);
     }
 
+    // spec U7: payloads go straight to their target.
     /// The next bytes of a peer: to the read, as far as that takes them, or to the unread ones.
     fn deliver(&mut self, peer: JobRank, bytes: &[u8], read: Option<&mut Read<'_>>) {
         let used = self.peer(peer);
@@ -331,6 +340,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         {
             let copied = (read.copy)(rest);
             read.copied += copied;
+            read.is_full = copied < rest.len();
             rest = &rest[copied..];
         }
         used.unread.extend(rest);
@@ -392,7 +402,9 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
     pub(super) fn end(mut self) {
         self.handle_timeout();
         self.transmit();
-        if let Some(due) = self.state.due() {
+        if let Some(due) = self.state.due()
+            && !self.state.leaves_timers
+        {
             let looks = self.shared.thread_looks_ns.load(Ordering::Relaxed);
             if nanoseconds(due) < looks {
                 self.shared.thread_looks_ns.store(0, Ordering::Relaxed);
@@ -440,11 +452,14 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
 
     /// Ends the turn of the thread: until when it sleeps, and whether the channel has something to
     /// do.
-    pub(super) fn sleep_until(mut self, limit: Duration) -> (Duration, bool) {
+    ///
+    /// Where timers are left to polls of the rank it sleeps until the limit.
+    pub(super) fn sleep_until(mut self, limit: Duration, leaves_timers: bool) -> (Duration, bool) {
         self.handle_timeout();
         self.transmit();
         let has_work = self.has_work();
-        let due = self.state.due();
+        self.state.leaves_timers = leaves_timers;
+        let due = self.state.due().filter(|_| !leaves_timers);
         let until = due.map_or(limit, |due| due.min(limit));
         let looks = nanoseconds(until);
         self.shared.thread_looks_ns.store(looks, Ordering::Relaxed);
@@ -524,6 +539,11 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
                 return Some(peer);
             }
         }
+    }
+
+    /// A thread of the rank goes to sleep: timers are the thread's.
+    pub(super) fn take_timers_back(&mut self) {
+        self.state.leaves_timers = false;
     }
 
     /// Whether a rail has something, or there are news.
@@ -625,8 +645,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         {
             self.wait_for_room(peer, false);
             self.state.endpoint.leave_peer(peer);
-            // A read finds the end, open or not.
-            self.shared.has_shut.store(true, Ordering::Release);
+            // A read finds the end.
             self.list(peer);
         }
     }

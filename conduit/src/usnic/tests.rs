@@ -8,6 +8,7 @@ use argonet_base::JobRank;
 use argonet_nic::datagram::{Faulty, Udp, WireFaults};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use core::num::NonZeroU64;
+use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -164,6 +165,27 @@ fn losses_are_repaired_while_no_rank_calls() {
     until(|| a.shared.turn().is_drained());
     let to_a = rail(&b, 0);
     assert!(read_all(&to_a, sent.len()) == sent);
+}
+
+/// spec U7: nothing is copied in between where the rank reads while data comes.
+#[test]
+fn what_comes_for_a_read_goes_to_its_place() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
+    // The thread of the rank takes what comes until it sees that the rank polls.
+    until(|| {
+        write_all(&to_b, &[7; 900]);
+        let mut came = 0;
+        until(|| {
+            b.begin_poll(true);
+            if let Ok(bytes) = read(&to_a) {
+                assert!(bytes.iter().all(|byte| *byte == 7));
+                came += bytes.len();
+            }
+            came == 900
+        });
+        b.shared.placed.load(Ordering::Relaxed) > 0
+    });
 }
 
 #[test]

@@ -72,7 +72,15 @@ impl Udp {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => {
-                    self.refused.fetch_add(1, Ordering::Relaxed);
+                    // An interface may not cut them after all.
+                    match segment_size {
+                        Some(each) => contents
+                            .chunks(each)
+                            .for_each(|datagram| self.transmit(peer, datagram, None)),
+                        None => {
+                            self.refused.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
                     return;
                 }
             }
@@ -115,11 +123,14 @@ impl DatagramQueue for Udp {
     }
 
     fn send_cut(&self, peer: u32, bytes: &[u8], each: usize) {
-        let each = each.max(1);
-        // The system cuts no more than that, and none where the interface cannot (UDP_SEGMENT).
-        let most = each.saturating_mul(self.state.max_gso_segments());
-        for bytes in bytes.chunks(most.min(MOST_CUT_BYTES / each * each).max(each)) {
-            self.transmit(peer, bytes, Some(each).filter(|each| bytes.len() > *each));
+        let (each, mut rest) = (each.max(1), bytes);
+        while !rest.is_empty() {
+            // The system cuts no more than that, and none where the interface cannot (UDP_SEGMENT).
+            let count = (MOST_CUT_BYTES / each).min(self.state.max_gso_segments());
+            let most = rest.len().min(each * count.max(1));
+            let (together, others) = rest.split_at(most);
+            self.transmit(peer, together, Some(each).filter(|each| most > *each));
+            rest = others;
         }
     }
 

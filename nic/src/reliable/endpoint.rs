@@ -273,14 +273,14 @@ impl Endpoint {
         let acknowledged =
             link.sender
                 .acknowledged(header.ack, header.selective, now, config, pool);
-        if acknowledged.is_err() {
+        let Ok(has_progress) = acknowledged else {
             self.counts.impossible += 1;
             return None;
-        }
+        };
         self.counts.taken += 1;
-        link.heard(now);
+        link.heard(now, has_progress);
         let taken = match header.kind {
-            Kind::Data => Some(link.receiver.came(header.seq, bytes, || accept(peer), pool)),
+            Kind::Data => Some(link.receiver.came(header.seq, bytes, || accept(peer))),
             Kind::Probe => {
                 link.owe(now, true, config);
                 None

@@ -78,10 +78,18 @@ impl Link {
         self.watched = on;
     }
 
-    /// A datagram of the peer's was good, and its acknowledgement has been taken.
-    pub(super) fn heard(&mut self, now: Duration) {
+    /// A datagram of the peer's was good, and its acknowledgement has been taken, which had
+    /// something new or not.
+    ///
+    /// A peer that is heard but never gets a record is lost, too: the path carries no datagram of
+    /// that length.
+    pub(super) fn heard(&mut self, now: Duration, has_progress: bool) {
         self.heard_at = now;
-        self.waiting_since = (!self.sender.is_idle()).then_some(now);
+        if self.sender.is_idle() {
+            self.waiting_since = None;
+        } else if has_progress || !self.sender.is_missing_any() {
+            self.waiting_since = Some(now);
+        }
     }
 
     /// The peer wants an acknowledgement, at once or with the next datagram.

@@ -1,6 +1,7 @@
 //! Buffers of one datagram each, used again.
 
-/// Spare buffers that are kept.
+/// Bytes of spare buffers that are kept, at most, and how many of them.
+const MOST_SPARE_BYTES: usize = 4 << 20;
 const MOST_SPARE: usize = 256;
 
 /// A record that came before its turn, in a buffer of the endpoint's.
@@ -13,6 +14,15 @@ pub struct Record {
 }
 
 impl Record {
+    /// A copy, in no more memory than it needs.
+    pub(super) fn copy_of(bytes: &[u8]) -> Self {
+        Self {
+            buffer: bytes.into(),
+            from: 0,
+            to: bytes.len(),
+        }
+    }
+
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -59,7 +69,8 @@ impl Pool {
     }
 
     pub(super) fn give_back(&mut self, record: Record) {
-        if self.spare.len() < MOST_SPARE && record.buffer.len() == self.datagram_bytes {
+        let most = MOST_SPARE.min(MOST_SPARE_BYTES / self.datagram_bytes);
+        if self.spare.len() < most && record.buffer.len() == self.datagram_bytes {
             self.spare.push(record.buffer);
         }
     }

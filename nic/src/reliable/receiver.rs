@@ -64,13 +64,7 @@ impl Receiver {
     /// A record has come.
     ///
     /// `accept`: whether the next may be delivered now.
-    pub(super) fn came(
-        &mut self,
-        seq: Seq,
-        bytes: &[u8],
-        accept: impl FnOnce() -> bool,
-        pool: &mut Pool,
-    ) -> Taken {
+    pub(super) fn came(&mut self, seq: Seq, bytes: &[u8], accept: impl FnOnce() -> bool) -> Taken {
         let Ok(ahead) = u32::try_from(seq.distance(self.next)) else {
             return Taken::Repeated;
         };
@@ -88,15 +82,11 @@ impl Receiver {
         if self.kept_bytes + bytes.len() > self.most_bytes {
             return Taken::NoRoom;
         }
-        let Some(mut record) = pool.record(0, bytes.len()) else {
-            return Taken::Impossible;
-        };
-        record.bytes_mut().copy_from_slice(bytes);
         let place = ahead as usize;
         if self.kept.len() <= place {
             self.kept.resize_with(place + 1, || None);
         }
-        self.kept[place] = Some(record);
+        self.kept[place] = Some(Record::copy_of(bytes));
         self.kept_bytes += bytes.len();
         self.has |= 1 << ahead;
         Taken::Kept

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 /// A datagram is lost when one that was sent so many later has arrived (RFC 9002, 6.1.1).
 const REORDERED: u64 = 3;
 
+// spec U12: a segment is in one of these and in no list beside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Not sent yet.
@@ -97,6 +98,15 @@ impl Sender {
         self.segments.is_empty()
     }
 
+    /// Whether a record that was sent has not arrived.
+    pub(super) fn is_missing_any(&self) -> bool {
+        let is_missing = |segment: &Segment| match segment.state {
+            State::UnderWay | State::Lost => true,
+            State::Queued | State::Arrived => false,
+        };
+        self.segments.iter().any(is_missing)
+    }
+
     /// How often the oldest record was sent.
     pub(super) fn sends_of_oldest(&self) -> u32 {
         self.segments.front().map_or(0, |segment| segment.sends)
@@ -173,6 +183,8 @@ impl Sender {
 
     /// Takes an acknowledgement: the peer has all records before `ack`, and keeps those of the
     /// bits.
+    ///
+    /// Whether it has something new.
     pub(super) fn acknowledged(
         &mut self,
         ack: Seq,
@@ -180,10 +192,10 @@ impl Sender {
         now: Duration,
         config: &ReliableConfig,
         pool: &mut Pool,
-    ) -> Result<(), Impossible> {
+    ) -> Result<bool, Impossible> {
         let Ok(gone) = usize::try_from(ack.distance(self.base)) else {
             // An old one that was overtaken.
-            return Ok(());
+            return Ok(false);
         };
         let sent = self.segments.len() - self.queued;
         let kept = sent.checked_sub(gone).ok_or(Impossible)?;
@@ -191,7 +203,7 @@ impl Sender {
             return Err(Impossible);
         }
         let mut trip = None;
-        let mut arrived_bytes = 0;
+        let (mut arrived, mut arrived_bytes) = (gone > 0, 0);
         for index in 0..gone + (u128::BITS - selective.leading_zeros()) as usize {
             let has_arrived = index < gone || selective >> (index - gone) & 1 == 1;
             let Some(segment) = self.segments.get_mut(index).filter(|_| has_arrived) else {
@@ -205,6 +217,7 @@ impl Sender {
                 State::Queued => return Err(Impossible),
             }
             segment.state = State::Arrived;
+            arrived = true;
             if let Some(record) = segment.record.take() {
                 pool.give_back(record);
             }
@@ -221,13 +234,13 @@ impl Sender {
         if let Some(trip) = trip {
             self.rtt.measured(trip);
         }
-        if gone > 0 || arrived_bytes > 0 {
+        if arrived {
             self.rtt.progress();
             self.congestion.arrived(arrived_bytes);
             self.timer = (!self.is_idle()).then(|| now + self.rtt.rto(config));
             self.find_losses();
         }
-        Ok(())
+        Ok(arrived)
     }
 
     /// A record counts as lost when one that was sent long enough after it has arrived.
@@ -272,5 +285,84 @@ impl Sender {
     pub(super) fn dissolve(&mut self, pool: &mut Pool) {
         let records = self.segments.drain(..).filter_map(|segment| segment.record);
         records.for_each(|record| pool.give_back(record));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CONFIG: ReliableConfig = ReliableConfig {
+        datagram_bytes: 400,
+        window_bytes: 4_000,
+        first_rto: Duration::from_millis(100),
+        least_rto: Duration::from_millis(10),
+        most_rto: Duration::from_secs(1),
+        ack_delay: Duration::from_millis(2),
+        probe_after: Duration::from_secs(1),
+        give_up_after: Duration::from_secs(5),
+    };
+
+    /// The counts are those of the states, and a record is there until it has arrived.
+    fn check(sender: &Sender) {
+        let bytes = |of: &dyn Fn(&Segment) -> bool| -> usize {
+            let those = sender.segments.iter().filter(|segment| of(segment));
+            those.map(|segment| segment.len).sum()
+        };
+        let count = |state| sender.segments.iter().filter(|s| s.state == state).count();
+        assert_eq!(sender.queued, count(State::Queued));
+        assert_eq!(sender.lost, count(State::Lost));
+        let under_way = |segment: &Segment| segment.state == State::UnderWay;
+        assert_eq!(sender.under_way_bytes, bytes(&under_way));
+        assert_eq!(sender.span_bytes, bytes(&|_| true));
+        assert!(sender.span_bytes <= CONFIG.window_bytes);
+        for segment in &sender.segments {
+            let is_here = segment.record.is_some();
+            assert_eq!(is_here, segment.state != State::Arrived, "{segment:?}");
+        }
+        let queued_from = sender.segments.len() - sender.queued;
+        let mut sent = sender.segments.iter().take(queued_from);
+        assert!(sent.all(|segment| segment.state != State::Queued));
+    }
+
+    proptest! {
+        /// spec U12: whatever is submitted, sent, acknowledged and lost.
+        #[test]
+        fn counts_are_those_of_the_states(
+            steps in prop::collection::vec((0_u8..5, any::<u64>()), 1..200),
+        ) {
+            let mut pool = Pool::new(CONFIG.datagram_bytes);
+            let mut sender = Sender::new(Seq(u32::MAX - 5), &CONFIG);
+            let mut now = Duration::ZERO;
+            for (step, number) in steps {
+                now += Duration::from_millis(1);
+                match step {
+                    0 | 1 if sender.has_room(&CONFIG) => {
+                        let len = (number % 300) as usize;
+                        sender.submit(pool.record(0, len).unwrap());
+                    }
+                    2 => {
+                        if let Some(index) = sender.due() {
+                            sender.send(index, now, &CONFIG).unwrap();
+                        }
+                    }
+                    3 => {
+                        let sent = (sender.segments.len() - sender.queued) as u64;
+                        let gone = number % (sent + 1);
+                        let left = sent - gone;
+                        let beyond = u128::MAX.checked_shl(left as u32).unwrap_or(0);
+                        let bits = u128::from(number) >> 8 & !beyond;
+                        let ack = sender.base.plus(gone as u32);
+                        sender.acknowledged(ack, bits, now, &CONFIG, &mut pool).unwrap();
+                    }
+                    4 if sender.timer.is_some() => {
+                        sender.expired(now, &CONFIG);
+                    }
+                    _ => {}
+                }
+                check(&sender);
+            }
+        }
     }
 }

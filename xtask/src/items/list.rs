@@ -134,7 +134,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U7",
         "Chunks put together by fragment; puts straight to their target; put and get over datagrams",
-        Waits("the reliable layer with two channels"),
+        Partly(
+            "payloads go from the datagram to their place where the rank reads (`what_comes_for_a_read_goes_to_its_place`), puts and gets by the channel; no chunks of several fragments at once",
+        ),
     ),
     item(
         "U8",
@@ -159,7 +161,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U12",
         "A segment is free, queued, sent or waiting to be resent, and in one of them only",
-        Waits("the reliable layer with two channels"),
+        Built,
     ),
     item(
         "U13",

@@ -260,6 +260,28 @@ fn a_peer_that_takes_nothing_is_sent_no_more_than_it_keeps() {
 }
 
 #[test]
+fn a_peer_that_is_heard_but_gets_nothing_is_lost() {
+    let [mut from, mut to] = [0, 1].map(|rank| endpoint(CONFIG, rank, 2, None));
+    let mut now = Duration::ZERO;
+    from.submit(now, TO, 3, |place| place.copy_from_slice(b"abc"))
+        .unwrap();
+    // It asks each second whether the first one lives.
+    to.watch(now, FROM, true);
+    while from.lost(TO).is_none() {
+        now += Duration::from_millis(10);
+        assert!(now < Duration::from_millis(5100), "it waits for ever");
+        // The path carries nothing of this direction.
+        while from.poll_transmit(now).is_some() {}
+        while let Some(transmit) = to.poll_transmit(now) {
+            from.handle_recv(now, transmit.bytes, |_| true);
+        }
+        from.handle_timeout(now);
+        to.handle_timeout(now);
+    }
+    assert!(now >= Duration::from_secs(5) && from.counts().taken > 2);
+}
+
+#[test]
 fn sizes_and_times_that_cannot_be_are_refused() {
     let good = CONFIG;
     let wrong = [
