@@ -110,7 +110,8 @@ pub(super) struct Shared<Q: DatagramQueue> {
     /// time, as the waker rings after it.
     pending: AtomicBool,
     /// Bytes that went from datagrams to the places of reads.
-    #[cfg(test)]
+    ///
+    /// A statistic.
     pub(super) placed: AtomicU64,
     /// Wakes those.
     wakeup: OwnedFd,
@@ -185,7 +186,6 @@ impl<Q: DatagramQueue> Shared<Q> {
             heard: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
-            #[cfg(test)]
             placed: AtomicU64::new(0),
             wakeup: event()?,
             bell: event()?,
@@ -260,8 +260,9 @@ impl<Q: DatagramQueue> Shared<Q> {
             is_full: false,
         };
         let any = self.attend(Some(&mut read));
-        #[cfg(test)]
-        self.placed.fetch_add(read.copied as u64, Ordering::Relaxed);
+        if read.copied > 0 {
+            self.placed.fetch_add(read.copied as u64, Ordering::Relaxed);
+        }
         self.looked.store(true, Ordering::Relaxed);
         (any, read.copied)
     }
