@@ -323,6 +323,9 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         let rank = self.peer.rank.0;
         let mut more = self.went == Went::Bound;
         if self.taken > 0 || self.moved || self.reports || inbound.ack_requested {
+            if !inbound.rails.is_empty() {
+                self.pass_bodies(inbound);
+            }
             if !self.serves_only {
                 self.report(inbound);
             }

@@ -333,6 +333,24 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         Ok(())
     }
 
+    /// Before anything is acknowledged or reported: payloads that the stream has brought, and that
+    /// further rails bring once more, are forgotten, and written no further.
+    #[cold]
+    pub(super) fn pass_bodies(&mut self, inbound: &mut Inbound<R>) {
+        let taken = inbound.receive_stream.taken();
+        inbound.bodies.pass(taken);
+        let Inbound { rails, bodies, .. } = &*inbound;
+        let is_past = |body: &Frame| bodies.is_past(body.fields.position, taken);
+        let past = rails.iter().filter(|rail| {
+            let placing = rail.receive_stream.placing();
+            placing.is_some_and(is_past)
+        });
+        let past: Vec<u16> = past.map(|rail| rail.number).collect();
+        for number in past {
+            self.core.lost_rail(self.peer, inbound, number);
+        }
+    }
+
     /// Nothing more is written to where an operation's data goes: it is complete, or refused.
     ///
     /// # Errors

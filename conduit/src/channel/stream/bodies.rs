@@ -37,6 +37,23 @@ impl Bodies {
         self.missing.is_empty() && self.early.is_empty()
     }
 
+    /// The stream was taken up to `taken`: bodies before that have no head any more.
+    ///
+    /// A payload comes in the stream and beside it where a rail was lost: its sender gives it to
+    /// another while the first still brings it.
+    pub(crate) fn pass(&mut self, taken: u64) {
+        while let Some(first) = self.early.first_entry()
+            && *first.key() < taken
+        {
+            first.remove();
+        }
+    }
+
+    /// Whether the body at `position` is of no use if heads have been taken up to `taken`.
+    pub(crate) fn is_past(&self, position: u64, taken: u64) -> bool {
+        position < taken && !self.missing.contains_key(&position)
+    }
+
     /// A head was taken whose payload is beside the stream.
     ///
     /// Whether its body has come, and was placed.

@@ -375,6 +375,67 @@ fn nothing_old_is_written_after_the_put_is_complete() {
     }
 }
 
+/// A payload comes beside the stream, and in it: the first connection was lost, and its last bytes
+/// come when the sender has given the payload to another. What is left of the one is forgotten.
+#[test]
+fn a_payload_that_the_stream_brings_is_not_waited_for_beside_it() {
+    const LEN: usize = 400;
+    let fields = Fields {
+        offset: 64,
+        rest: LEN as u64,
+        ..Fields::default()
+    };
+    let head = HeadBytes::new(Kind::Put, 0, &[], LEN, &fields);
+    let inline = [head.as_bytes(), &[7; LEN]].concat();
+    let body = Fields {
+        wanted: u8::from(Kind::Put).into(),
+        ..fields
+    };
+    let body = HeadBytes::new(Kind::Body, 0, &[], LEN, &body);
+    let beside = [body.as_bytes(), &[7; LEN]].concat();
+    for first in [beside.len(), beside.len() / 2] {
+        let [here, mut main] = pair();
+        let mut a = Rank::new(0, sizes(), Some(connection(1, here, 1)));
+        let [here, mut further] = pair();
+        a.queue.push(rail(1, 1, here, 1));
+        further.write_all(&beside[..first]).unwrap();
+        let waits = |a: &Rank| {
+            let peer = a.tcp.core.used(1)?;
+            let inbound = peer.inbound.lock();
+            let mut rails = inbound.rails.iter();
+            Some(inbound.waits() || rails.any(|rail| rail.receive_stream.placing().is_some()))
+        };
+        let begun = Instant::now();
+        while waits(&a) != Some(true) {
+            a.poll();
+            assert!(begun.elapsed() < LIMIT);
+        }
+        main.write_all(&inline).unwrap();
+        let complete = |a: &Rank| {
+            let inbound = a.tcp.core.used(1).unwrap().inbound.lock();
+            inbound.complete() == inline.len() as u64
+        };
+        while !complete(&a) {
+            a.poll();
+            assert!(begun.elapsed() < LIMIT);
+        }
+        assert_eq!(waits(&a), Some(false), "after {first} bytes");
+        let used = vec![9; LEN];
+        let mut view = a.segment.bytes_mut(SegmentOffset(64), LEN).unwrap();
+        view.copy_from(0, &used).unwrap();
+        // It may be closed already.
+        let _ = further.write_all(&beside[first..]);
+        for _ in 0..2000 {
+            a.poll();
+        }
+        let mut there = vec![0; LEN];
+        let view = a.segment.bytes(SegmentOffset(64), LEN).unwrap();
+        view.copy_to(0, &mut there).unwrap();
+        assert!(there == used, "written after the put was complete");
+        assert!(a.seen.broken.is_empty(), "{:?}", a.seen.broken);
+    }
+}
+
 /// A put that is longer than the window leaves room for operations of a single frame, and a refusal
 /// between its frames, or of one of them, is not taken for the other.
 #[test]
