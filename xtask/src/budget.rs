@@ -19,9 +19,13 @@ pub(crate) struct Budget {
 }
 
 const fn minutes(stage: &'static str, minutes: u64, skips: usize) -> Budget {
+    seconds(stage, minutes * 60, skips)
+}
+
+const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
     Budget {
         stage,
-        time: Duration::from_secs(minutes * 60),
+        time: Duration::from_secs(seconds),
         skips,
     }
 }
@@ -42,13 +46,13 @@ pub(crate) const CONFORMANCE: Budget = minutes("conformance", 7, 0);
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = minutes("jobs", 7, 0);
+pub(crate) const JOBS: Budget = seconds("jobs", 450, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = minutes("networks", 1, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
 pub(crate) const C: Budget = minutes("c", 11, 0);
 /// Seeds of the simulator.
-pub(crate) const SEEDS: Budget = minutes("seeds", 2, 0);
+pub(crate) const SEEDS: Budget = seconds("seeds", 90, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
 pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 

@@ -81,7 +81,7 @@ fn names() -> Result<(), Failed> {
         let others: Vec<&String> = found.iter().filter(|name| !is_ours(name)).collect();
         assert!(others.is_empty(), "{name}: {others:?}");
     }
-    assert_eq!(variants, 12);
+    assert_eq!(variants, 15);
     Ok(())
 }
 
