@@ -198,8 +198,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         // keeps writable.
         match unsafe { wire.read(&pieces) } {
             Ok(0) => {
-                self.core.lost(self.peer, inbound);
-                self.moved = true;
+                self.lost(inbound);
                 false
             }
             Ok(bytes) => {
@@ -213,12 +212,20 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
             Err(error) => {
                 let later = [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted];
                 if !later.contains(&error.kind()) {
-                    self.core.lost(self.peer, inbound);
-                    self.moved = true;
+                    self.lost(inbound);
                 }
                 false
             }
         }
+    }
+
+    /// The first rail has ended, and all whole frames of it were taken: what is left is a part of
+    /// one, which comes again if it is wanted.
+    #[cold]
+    fn lost(&mut self, inbound: &mut Inbound<R>) {
+        self.core.lost(self.peer, inbound);
+        inbound.receive_stream.reset();
+        self.moved = true;
     }
 
     /// Messages that were set aside: replies, and requests whose reply has room now.
@@ -323,7 +330,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
         let rank = self.peer.rank.0;
         let mut more = self.went == Went::Bound;
         if self.taken > 0 || self.moved || self.reports || inbound.ack_requested {
-            if !inbound.rails.is_empty() {
+            if !inbound.rails.is_empty() || !inbound.bodies.is_empty() {
                 self.pass_bodies(inbound);
             }
             if !self.serves_only {
