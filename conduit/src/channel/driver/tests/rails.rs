@@ -375,8 +375,10 @@ fn nothing_old_is_written_after_the_put_is_complete() {
     }
 }
 
-/// A payload comes beside the stream, and in it: the first connection was lost, and its last bytes
-/// come when the sender has given the payload to another. What is left of the one is forgotten.
+/// A payload comes beside the stream, and in it.
+///
+/// The first connection was lost, and its last bytes come when the sender has given the payload to
+/// another. What is left of the one is forgotten.
 #[test]
 fn a_payload_that_the_stream_brings_is_not_waited_for_beside_it() {
     const LEN: usize = 400;
