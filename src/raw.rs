@@ -22,7 +22,7 @@ use core::ptr::NonNull;
 pub use crate::token::Token;
 pub use argonet_am::MessageClass;
 pub use argonet_conduit::PrepareRequest;
-pub use argonet_engine::{FarPlace, Injection, Side, Target, Transfer};
+pub use argonet_engine::{BoundPlace, Injection, Side, Target, Transfer};
 pub use argonet_event::{Category, CategoryMask, Event};
 pub use argonet_start::with_thread;
 

@@ -11,7 +11,7 @@ use argonet_segment::{SharedBytes, SharedBytesMut};
 /// The reply has been sent.
 const REPLIED: u8 = 1;
 /// The payload lies at an address outside of the segment.
-const FAR: u8 = 2;
+const OUTSIDE: u8 = 2;
 /// It has come inside another message.
 const INSIDE: u8 = 4;
 /// One of its endpoints at least is a further one; the way for replies knows which.
@@ -49,7 +49,7 @@ pub struct Delivery<'a> {
     class: MessageClass,
     category: Category,
     handler: HandlerIndex,
-    /// [`REPLIED`], [`FAR`], [`INSIDE`] and [`BETWEEN`]; one byte, so that the others cost no
+    /// [`REPLIED`], [`OUTSIDE`], [`INSIDE`] and [`BETWEEN`]; one byte, so that the others cost no
     /// store.
     marks: u8,
     args: &'a [u32],
@@ -106,7 +106,7 @@ impl<'a> Delivery<'a> {
             class,
             category: Category::Long,
             handler,
-            marks: self.marks | FAR,
+            marks: self.marks | OUTSIDE,
             args: self.args,
             payload,
             offset: SegmentOffset(address),
@@ -212,7 +212,7 @@ impl<'a> Delivery<'a> {
     /// [`unwrap_medium`](Self::unwrap_medium) and [`unwrap_between`](Self::unwrap_between).
     #[must_use]
     pub fn came_inside(&self) -> bool {
-        self.marks & (FAR | INSIDE) != 0
+        self.marks & (OUTSIDE | INSIDE) != 0
     }
 
     /// The endpoint that sent it, and the one whose handler runs.
@@ -295,7 +295,7 @@ impl<'a> Delivery<'a> {
     #[inline]
     #[must_use]
     pub fn offset(&self) -> SegmentOffset {
-        if self.marks & FAR != 0 {
+        if self.marks & OUTSIDE != 0 {
             return SegmentOffset(0);
         }
         self.offset
@@ -308,7 +308,7 @@ impl<'a> Delivery<'a> {
     /// segment, which has an [`offset`](Self::offset).
     #[must_use]
     pub fn address(&self) -> Option<u64> {
-        if self.marks & FAR != 0 {
+        if self.marks & OUTSIDE != 0 {
             return Some(self.offset.0);
         }
         let payload = self.payload.as_ref()?;

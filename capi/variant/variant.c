@@ -20,7 +20,7 @@ extern int ARGONET_INIT(gex_Client_t *client, gex_EP_t *endpoint, gex_TM_t *team
                         const char *name, int *argc, char ***argv, gex_Flags_t flags);
 
 /* Headers of GASNet-1 reach a job by these. The first team has no rank whose memory is near. */
-static struct argonet_near_team argonet_nowhere = {ARGONET_NEAR_MAGIC, ARGONET_NEAR_VERSION, 0, 0, 0, 0, {0}};
+static struct argonet_mapped_team argonet_nowhere = {ARGONET_MAPPED_MAGIC, ARGONET_MAPPED_VERSION, 0, 0, 0, 0, {0}};
 gex_TM_t argonet_legacy_team = &argonet_nowhere;
 gex_Rank_t gasneti_mynode = GEX_RANK_INVALID;
 gex_Rank_t gasneti_nodes = 0;

@@ -5,9 +5,9 @@
 //! become possible, as far as there is room, and completes the operations that are over. It never
 //! waits here.
 
+use super::bound::Owed;
 use super::collective::{Collectives, NearCalls};
 use super::core::Engine;
-use super::far::Owed;
 use super::named::Named;
 use super::quiescence::{self, Quiescence};
 use super::thread::ThreadCtx;

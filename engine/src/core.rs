@@ -3,8 +3,8 @@
 use super::WaitMode;
 use super::background::Background;
 use super::between::Tables;
+use super::bound::Bound;
 use super::client::{ClientCode, Running, Unwound};
-use super::far::Far;
 use super::limits::internal;
 use super::lines::Circles;
 use super::mismatch::Mismatch;
@@ -88,7 +88,7 @@ impl Internals {
         tree.register(handlers)?;
         background.register(handlers)?;
         mismatch.register(handlers)?;
-        Far::register(handlers)?;
+        Bound::register(handlers)?;
         super::ratomic::register(handlers)?;
         handlers.reserve_internal(internal::BETWEEN, "argonet::between")?;
         Ok(Self {
@@ -125,7 +125,7 @@ pub struct Engine<C> {
     /// Handlers of further endpoints.
     pub(super) tables: Tables,
     max_medium: usize,
-    pub(super) far: Far,
+    pub(super) bound: Bound,
     /// Small collective operations of all ranks without messages, where they share memory.
     pub(super) circles: Option<Circles>,
     pub(super) making: Arc<Making>,
@@ -198,7 +198,7 @@ impl<C: Conduit> Engine<C> {
         } = config;
         let max_medium = conduit.limits().medium_request;
         let (rank, size) = (boot.rank(), boot.size());
-        let all_near = directory.are_all_near(size);
+        let all_near = directory.are_all_mapped(size);
         let lines = conduit.lines().filter(|_| all_near);
         let circles = lines.and_then(|_| Circles::new(rank, size));
         Self {
@@ -222,7 +222,7 @@ impl<C: Conduit> Engine<C> {
             handlers,
             tables: Tables::default(),
             max_medium,
-            far: Far::default(),
+            bound: Bound::default(),
             circles,
             making: Arc::default(),
             vis: Vis::default(),
@@ -307,7 +307,7 @@ impl<C: Conduit> Engine<C> {
             return Err(self.invalid_message(to, message));
         }
         if let Payload::Long(_, offset) = message.payload {
-            self.reach_or_far(to, offset, len)?;
+            self.ensure_mapped(to, offset, len)?;
         }
         Ok(())
     }
@@ -476,7 +476,7 @@ impl<C: Conduit> Engine<C> {
         }
         match offset {
             Some(offset) => {
-                self.reach_or_far(to, offset, most)?;
+                self.ensure_mapped(to, offset, most)?;
             }
             None if least > self.max_medium => {
                 let category = argonet_am::Category::Medium;

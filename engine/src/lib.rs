@@ -34,19 +34,19 @@
 
 mod background;
 mod between;
+mod bound;
 mod client;
 mod collective;
 mod core;
 mod datatype;
 mod events;
-mod far;
 mod heap;
 mod limits;
 mod lines;
 mod location;
+mod mapped_table;
 mod mismatch;
 mod named;
-mod near;
 mod quiescence;
 mod ratomic;
 mod regions;
@@ -63,6 +63,7 @@ mod waiting;
 pub use self::core::{Engine, EngineConfig, Injection, Internals, SegmentBase};
 pub use argonet_settings::WaitMode;
 pub use between::EndpointState;
+pub use bound::{BoundMemory, BoundPlace, Long, ProcessOf};
 pub use client::{PANIC_CODE, call_named};
 pub use collective::{
     Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Signature,
@@ -70,13 +71,14 @@ pub use collective::{
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
 pub use events::OpError;
-pub use far::{FarBound, FarPlace, Long, ProcessOf};
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
 pub use location::{PeerAddress, Target};
+pub use mapped_table::{
+    MAPPED_MAGIC, MAPPED_NONE, MAPPED_TABLE, MAPPED_VERSION, MappedPrefix, mapped_entry,
+};
 pub use mismatch::PATIENCE as MISMATCH_PATIENCE;
 pub use named::{Name, NamedError, Verdict};
-pub use near::{NEAR_MAGIC, NEAR_NONE, NEAR_TABLE, NEAR_VERSION, NearPrefix, near_entry};
 pub use quiescence::Leaving;
 pub use ratomic::{Atomic, AtomicWord};
 pub use regions::{RegionError, Regions};

@@ -25,23 +25,23 @@ pub mod internal {
     /// Findings of ranks that look for a job that cannot end.
     pub const QUIESCENCE: HandlerIndex = HandlerIndex(13);
     /// Bytes for memory that a client has bound.
-    pub const FAR_PUT: HandlerIndex = HandlerIndex(16);
+    pub const BOUND_PUT: HandlerIndex = HandlerIndex(16);
     /// They lie there.
-    pub const FAR_PUT_DONE: HandlerIndex = HandlerIndex(17);
+    pub const BOUND_PUT_DONE: HandlerIndex = HandlerIndex(17);
     /// Asks for bytes of such memory.
-    pub const FAR_GET: HandlerIndex = HandlerIndex(18);
+    pub const BOUND_GET: HandlerIndex = HandlerIndex(18);
     /// The bytes.
-    pub const FAR_GET_DATA: HandlerIndex = HandlerIndex(19);
+    pub const BOUND_GET_DATA: HandlerIndex = HandlerIndex(19);
     /// A client's long whose payload goes into such memory, a request or a reply.
-    pub const FAR_LONG: HandlerIndex = HandlerIndex(20);
+    pub const BOUND_LONG: HandlerIndex = HandlerIndex(20);
     /// Asks for the memory that is bound.
-    pub const FAR_QUERY: HandlerIndex = HandlerIndex(21);
+    pub const BOUND_QUERY: HandlerIndex = HandlerIndex(21);
     /// The answer.
-    pub const FAR_ANSWER: HandlerIndex = HandlerIndex(22);
+    pub const BOUND_ANSWER: HandlerIndex = HandlerIndex(22);
     /// The answer to a request for memory that is not bound.
-    pub const FAR_REFUSED: HandlerIndex = HandlerIndex(23);
+    pub const BOUND_REFUSED: HandlerIndex = HandlerIndex(23);
     /// A part of a client's long that was a reply and too long for one message.
-    pub const FAR_LONG_PART: HandlerIndex = HandlerIndex(24);
+    pub const BOUND_LONG_PART: HandlerIndex = HandlerIndex(24);
     /// An atomic operation on a word that is not mapped where it begins.
     pub const RATOMIC: HandlerIndex = HandlerIndex(25);
     /// It is done; brings the value before if that was asked for.

@@ -1,11 +1,11 @@
 //! Where memory of a rank is: in its segment, mapped here or not, or bound to an endpoint.
 //!
 //! [`Engine::locate`] decides that for clients that have an address. Whether a segment is mapped
-//! here is found for each access ([`Engine::reach_or_far`]), as segments grow.
+//! here is found for each access ([`Engine::ensure_mapped`]), as segments grow.
 
+use super::bound::BoundPlace;
 use super::core::Engine;
 use super::events::OpError;
-use super::far::FarPlace;
 use super::thread::ThreadCtx;
 use super::vis::PeerMemory;
 use argonet_am::AmError;
@@ -32,7 +32,7 @@ pub struct PeerAddress {
 impl PeerAddress {
     /// The place in bound memory from whose beginning on the address counts.
     fn from(self, beginning: u64) -> Target {
-        Target::Bound(FarPlace {
+        Target::Bound(BoundPlace {
             rank: self.rank,
             endpoint: self.endpoint,
             address: self.address.wrapping_add(beginning),
@@ -51,7 +51,7 @@ pub enum Target {
         offset: SegmentOffset,
     },
     /// In memory that a rank has bound to an endpoint without attaching it.
-    Bound(FarPlace),
+    Bound(BoundPlace),
 }
 
 impl Target {
@@ -113,8 +113,8 @@ impl<C: Conduit> Engine<C> {
                 return Ok(Some(at.from(0)));
             }
             let bound = match rank == self.rank {
-                true => Some(self.bound(endpoint)),
-                false => self.far_known(rank, endpoint),
+                true => Some(self.memory_bound_here(endpoint)),
+                false => self.bound_known(rank, endpoint),
             };
             return Ok(bound.map(|bound| at.from(bound.address)));
         }
@@ -134,7 +134,7 @@ impl<C: Conduit> Engine<C> {
     pub fn locate(&self, ctx: &ThreadCtx, at: PeerAddress, len: usize) -> Result<Target, OpError> {
         match self.locate_known(at, len)? {
             Some(target) => Ok(target),
-            None => Ok(at.from(self.far_bound(ctx, at.rank, at.endpoint)?.address)),
+            None => Ok(at.from(self.bound_memory(ctx, at.rank, at.endpoint)?.address)),
         }
     }
 
@@ -178,7 +178,7 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<Option<NonNull<u8>>, OpError> {
-        self.reach_or_far(rank, offset, len)?;
+        self.ensure_mapped(rank, offset, len)?;
         Ok(self.directory.resolve(rank, offset, len))
     }
 
@@ -227,7 +227,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// If it is not, the conduit carries the bytes and the target checks where they go.
     #[inline(always)]
-    pub(super) fn reach_or_far(
+    pub(super) fn ensure_mapped(
         &self,
         to: JobRank,
         offset: SegmentOffset,
@@ -236,18 +236,18 @@ impl<C: Conduit> Engine<C> {
         if to.0 < self.size && (len == 0 || self.directory.resolve(to, offset, len).is_some()) {
             return Ok(true);
         }
-        self.reach_or_far_slow(to, offset, len)
+        self.ensure_mapped_slow(to, offset, len)
     }
 
     #[inline(never)]
-    fn reach_or_far_slow(
+    fn ensure_mapped_slow(
         &self,
         to: JobRank,
         offset: SegmentOffset,
         len: usize,
     ) -> Result<bool, AmError> {
-        if to.0 < self.size && !self.directory.is_near(to) {
-            return self.is_in_far_segment(to, offset, len).map(|()| false);
+        if to.0 < self.size && !self.directory.is_mapped(to) {
+            return self.is_in_unmapped_segment(to, offset, len).map(|()| false);
         }
         match self.reach_slow(to, offset, len) {
             Ok(()) => Ok(true),
@@ -260,7 +260,7 @@ impl<C: Conduit> Engine<C> {
 
     /// Whether a place can be in a segment that is not mapped here: where its length is not known
     /// its owner checks.
-    fn is_in_far_segment(
+    fn is_in_unmapped_segment(
         &self,
         to: JobRank,
         offset: SegmentOffset,

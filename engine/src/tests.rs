@@ -267,15 +267,15 @@ fn a_delta_leads_from_the_owners_address_to_the_one_here() {
         assert_eq!(engine.offset_of(rank, 77), SegmentOffset(77));
     }
     // Nothing is attached.
-    assert_eq!(*engine.near_deltas().unwrap(), [None; 2]);
+    assert_eq!(*engine.mapped_deltas().unwrap(), [None; 2]);
 }
 
 /// C takes an entry of 0 for no way, and the rank itself is at no distance.
 #[test]
 fn no_distance_is_a_way_too() {
     assert_eq!(
-        [None, Some(0), Some(-4096)].map(near_entry),
-        [NEAR_NONE, 1, -4095]
+        [None, Some(0), Some(-4096)].map(mapped_entry),
+        [MAPPED_NONE, 1, -4095]
     );
 }
 

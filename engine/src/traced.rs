@@ -209,7 +209,7 @@ fn deliver(delivery: &mut Delivery<'_>, run: &dyn Fn(&mut Delivery<'_>)) {
 }
 
 /// The description of a long that goes inside another message, or in parts.
-pub(super) fn far_message(
+pub(super) fn request_sent(
     peer: JobRank,
     handler: HandlerIndex,
     args: &[u32],
@@ -226,7 +226,7 @@ pub(super) fn far_message(
 }
 
 /// Reports a long reply of that kind.
-pub(super) fn far_reply(
+pub(super) fn reply_sent(
     to: JobRank,
     handler: HandlerIndex,
     args: &[u32],
@@ -239,7 +239,7 @@ pub(super) fn far_reply(
             kind: Kind::ReplyLong,
             begin_ns: now,
             end_ns: now,
-            what: far_message(to, handler, args, bytes, payload),
+            what: request_sent(to, handler, args, bytes, payload),
             flow: None,
         });
     }

@@ -106,14 +106,14 @@ impl<C: Conduit> Engine<C> {
         let Transfer { target, side, len } = transfer;
         match target {
             Target::Segment { rank, offset } => {
-                let is_mapped = self.reach_or_far(rank, offset, len)?;
+                let is_mapped = self.ensure_mapped(rank, offset, len)?;
                 // SAFETY: the caller's promise.
                 Ok(is_mapped && unsafe { self.transfer_directly(transfer) })
             }
             Target::Bound(place) => {
-                self.permit_far(ctx, side.name(), place.rank)?;
+                self.permit_messages(ctx, side.name(), place.rank)?;
                 // SAFETY: the caller's promise.
-                Ok(unsafe { self.far_here(place, side, len) })
+                Ok(unsafe { self.bound_here(place, side, len) })
             }
         }
     }
@@ -260,7 +260,7 @@ impl<C: Conduit> Engine<C> {
             Target::Segment { rank, offset } => (rank, offset),
             Target::Bound(place) => {
                 // SAFETY: the caller's promise.
-                unsafe { self.far_send(ctx, place, side, len, injection, op) }?;
+                unsafe { self.bound_send(ctx, place, side, len, injection, op) }?;
                 return Ok(match side {
                     // The messages have the payload.
                     Side::Put(_) => Injected::Local,

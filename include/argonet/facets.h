@@ -4,15 +4,15 @@
 #define ARGONET_FACETS_H
 
 #include "argonet/config.h"
-#include "argonet/near.h"
+#include "argonet/mapped.h"
 
 #define ARGONET_NUMBERED_HELPER(name, number) argonet_link_##name##_##number
 #define ARGONET_NUMBERED(name, number) ARGONET_NUMBERED_HELPER(name, number)
 
 /* All numbers and types of the interface, and of near.h: objects that were compiled with other headers have other ones. */
-#define ARGONET_LAYOUT_HELPER(numbers, near_version) numbers##_##near_version
-#define ARGONET_LAYOUT_OF(numbers, near_version) ARGONET_LAYOUT_HELPER(numbers, near_version)
-#define ARGONET_LAYOUT ARGONET_LAYOUT_OF(ARGONET_NUMBERS_DIGEST, ARGONET_NEAR_VERSION)
+#define ARGONET_LAYOUT_HELPER(numbers, mapped_version) numbers##_##mapped_version
+#define ARGONET_LAYOUT_OF(numbers, mapped_version) ARGONET_LAYOUT_HELPER(numbers, mapped_version)
+#define ARGONET_LAYOUT ARGONET_LAYOUT_OF(ARGONET_NUMBERS_DIGEST, ARGONET_MAPPED_VERSION)
 #define ARGONET_LAYOUT_FACET ARGONET_NUMBERED(layout, ARGONET_LAYOUT)
 
 /* EACH(symbol) for all of them. */

@@ -3,7 +3,7 @@
 #define ARGONET_JOB_H
 
 #include "job_calls.h"
-#include "near.h"
+#include "mapped.h"
 
 GASNETT_BEGIN_EXTERNC
 /* What a program may define: what a segment may become where the user does not say (the second is deprecated). */

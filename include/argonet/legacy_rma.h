@@ -9,7 +9,7 @@
 
 /* Declares the way of a rank, for the code that follows. */
 #define ARGONET_LEGACY_WAY(node) const ptrdiff_t way = argonet_rma_way(argonet_legacy_team, (node), 0)
-#define ARGONET_LEGACY_IS_NEAR (__builtin_expect(way != ARGONET_NEAR_NONE, 1))
+#define ARGONET_LEGACY_IS_MAPPED (__builtin_expect(way != ARGONET_MAPPED_NONE, 1))
 
 /* Calls a put, by its value if it is of a machine word: its source need not be in memory then. Not for those that may
  * read their source later. */
@@ -26,8 +26,8 @@
   ARGONET_RMA_INLINE void gasnet_##name(gasnet_node_t node, void *dest, const void *src, size_t nbytes)                \
   {                                                                                                                    \
     ARGONET_LEGACY_WAY(node);                                                                                          \
-    if (ARGONET_LEGACY_IS_NEAR) {                                                                                      \
-      argonet_rma_copy(argonet_rma_near(dest, way), src, nbytes);                                                      \
+    if (ARGONET_LEGACY_IS_MAPPED) {                                                                                      \
+      argonet_rma_copy(argonet_rma_mapped(dest, way), src, nbytes);                                                      \
       return;                                                                                                          \
     }                                                                                                                  \
     CALL(name, (void))                                                                                                 \
@@ -36,8 +36,8 @@
   ARGONET_RMA_INLINE gasnet_handle_t gasnet_##name(gasnet_node_t node, void *dest, const void *src, size_t nbytes)     \
   {                                                                                                                    \
     ARGONET_LEGACY_WAY(node);                                                                                          \
-    if (ARGONET_LEGACY_IS_NEAR) {                                                                                      \
-      argonet_rma_copy(argonet_rma_near(dest, way), src, nbytes);                                                      \
+    if (ARGONET_LEGACY_IS_MAPPED) {                                                                                      \
+      argonet_rma_copy(argonet_rma_mapped(dest, way), src, nbytes);                                                      \
       return GASNET_INVALID_HANDLE;                                                                                    \
     }                                                                                                                  \
     CALL(name, return)                                                                                                 \
@@ -46,8 +46,8 @@
   ARGONET_RMA_INLINE void gasnet_##name(void *dest, gasnet_node_t node, void *src, size_t nbytes)                      \
   {                                                                                                                    \
     ARGONET_LEGACY_WAY(node);                                                                                          \
-    if (ARGONET_LEGACY_IS_NEAR)                                                                                        \
-      argonet_rma_copy(dest, argonet_rma_near(src, way), nbytes);                                                      \
+    if (ARGONET_LEGACY_IS_MAPPED)                                                                                        \
+      argonet_rma_copy(dest, argonet_rma_mapped(src, way), nbytes);                                                      \
     else                                                                                                               \
       argonet_legacy_##name(dest, node, src, nbytes);                                                                  \
   }
@@ -55,8 +55,8 @@
   ARGONET_RMA_INLINE gasnet_handle_t gasnet_##name(void *dest, gasnet_node_t node, void *src, size_t nbytes)           \
   {                                                                                                                    \
     ARGONET_LEGACY_WAY(node);                                                                                          \
-    if (!ARGONET_LEGACY_IS_NEAR) return argonet_legacy_##name(dest, node, src, nbytes);                                \
-    argonet_rma_copy(dest, argonet_rma_near(src, way), nbytes);                                                        \
+    if (!ARGONET_LEGACY_IS_MAPPED) return argonet_legacy_##name(dest, node, src, nbytes);                                \
+    argonet_rma_copy(dest, argonet_rma_mapped(src, way), nbytes);                                                        \
     return GASNET_INVALID_HANDLE;                                                                                      \
   }
 
@@ -107,7 +107,7 @@ ARGONET_RMA_INLINE int argonet_legacy_load(gasnet_register_value_t *value, const
 ARGONET_RMA_INLINE void gasnet_put_val(gasnet_node_t node, void *dest, gasnet_register_value_t value, size_t nbytes)
 {
   ARGONET_LEGACY_WAY(node);
-  if (ARGONET_LEGACY_IS_NEAR && argonet_legacy_store(argonet_rma_near(dest, way), value, nbytes)) return;
+  if (ARGONET_LEGACY_IS_MAPPED && argonet_legacy_store(argonet_rma_mapped(dest, way), value, nbytes)) return;
   argonet_legacy_put_val(node, dest, value, nbytes);
 }
 
@@ -115,7 +115,7 @@ ARGONET_RMA_INLINE gasnet_handle_t gasnet_put_nb_val(gasnet_node_t node, void *d
                                                      size_t nbytes)
 {
   ARGONET_LEGACY_WAY(node);
-  if (ARGONET_LEGACY_IS_NEAR && argonet_legacy_store(argonet_rma_near(dest, way), value, nbytes))
+  if (ARGONET_LEGACY_IS_MAPPED && argonet_legacy_store(argonet_rma_mapped(dest, way), value, nbytes))
     return GASNET_INVALID_HANDLE;
   return argonet_legacy_put_nb_val(node, dest, value, nbytes);
 }
@@ -123,7 +123,7 @@ ARGONET_RMA_INLINE gasnet_handle_t gasnet_put_nb_val(gasnet_node_t node, void *d
 ARGONET_RMA_INLINE void gasnet_put_nbi_val(gasnet_node_t node, void *dest, gasnet_register_value_t value, size_t nbytes)
 {
   ARGONET_LEGACY_WAY(node);
-  if (ARGONET_LEGACY_IS_NEAR && argonet_legacy_store(argonet_rma_near(dest, way), value, nbytes)) return;
+  if (ARGONET_LEGACY_IS_MAPPED && argonet_legacy_store(argonet_rma_mapped(dest, way), value, nbytes)) return;
   argonet_legacy_put_nbi_val(node, dest, value, nbytes);
 }
 
@@ -131,7 +131,7 @@ ARGONET_RMA_INLINE gasnet_register_value_t gasnet_get_val(gasnet_node_t node, vo
 {
   gasnet_register_value_t value = 0;
   ARGONET_LEGACY_WAY(node);
-  if (ARGONET_LEGACY_IS_NEAR && argonet_legacy_load(&value, argonet_rma_near(src, way), nbytes)) return value;
+  if (ARGONET_LEGACY_IS_MAPPED && argonet_legacy_load(&value, argonet_rma_mapped(src, way), nbytes)) return value;
   return argonet_legacy_get_val(node, src, nbytes);
 }
 
@@ -144,8 +144,8 @@ ARGONET_RMA_INLINE void argonet_legacy_fill(void *to, int value, size_t nbytes)
 ARGONET_RMA_INLINE void gasnet_memset(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
   ARGONET_LEGACY_WAY(node);
-  if (ARGONET_LEGACY_IS_NEAR)
-    argonet_legacy_fill(argonet_rma_near(dest, way), val, nbytes);
+  if (ARGONET_LEGACY_IS_MAPPED)
+    argonet_legacy_fill(argonet_rma_mapped(dest, way), val, nbytes);
   else
     argonet_legacy_memset(node, dest, val, nbytes);
 }
@@ -153,21 +153,21 @@ ARGONET_RMA_INLINE void gasnet_memset(gasnet_node_t node, void *dest, int val, s
 ARGONET_RMA_INLINE gasnet_handle_t gasnet_memset_nb(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
   ARGONET_LEGACY_WAY(node);
-  if (!ARGONET_LEGACY_IS_NEAR) return argonet_legacy_memset_nb(node, dest, val, nbytes);
-  argonet_legacy_fill(argonet_rma_near(dest, way), val, nbytes);
+  if (!ARGONET_LEGACY_IS_MAPPED) return argonet_legacy_memset_nb(node, dest, val, nbytes);
+  argonet_legacy_fill(argonet_rma_mapped(dest, way), val, nbytes);
   return GASNET_INVALID_HANDLE;
 }
 
 ARGONET_RMA_INLINE void gasnet_memset_nbi(gasnet_node_t node, void *dest, int val, size_t nbytes)
 {
   ARGONET_LEGACY_WAY(node);
-  if (ARGONET_LEGACY_IS_NEAR)
-    argonet_legacy_fill(argonet_rma_near(dest, way), val, nbytes);
+  if (ARGONET_LEGACY_IS_MAPPED)
+    argonet_legacy_fill(argonet_rma_mapped(dest, way), val, nbytes);
   else
     argonet_legacy_memset_nbi(node, dest, val, nbytes);
 }
 
 #undef ARGONET_LEGACY_WAY
-#undef ARGONET_LEGACY_IS_NEAR
+#undef ARGONET_LEGACY_IS_MAPPED
 
 #endif

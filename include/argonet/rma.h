@@ -3,7 +3,7 @@
 #ifndef ARGONET_RMA_H
 #define ARGONET_RMA_H
 
-#include "near.h"
+#include "mapped.h"
 #include "rma_calls.h"
 #include <string.h>
 
@@ -16,19 +16,19 @@
 
 #define ARGONET_RMA_INLINE __attribute__((__always_inline__, __unused__)) static inline
 
-/* The way to the memory of a rank, or ARGONET_NEAR_NONE if a call is needed. */
+/* The way to the memory of a rank, or ARGONET_MAPPED_NONE if a call is needed. */
 ARGONET_RMA_INLINE ptrdiff_t argonet_rma_way(gex_TM_t tm, gex_Rank_t rank, gex_Flags_t flags)
 {
-  if (ARGONET_DEBUG || (flags & ARGONET_RMA_CALLED)) return ARGONET_NEAR_NONE;
+  if (ARGONET_DEBUG || (flags & ARGONET_RMA_CALLED)) return ARGONET_MAPPED_NONE;
   /* Compilers would warn of what lies behind it; the call reports it at run time. */
-  if (__builtin_constant_p(tm == GEX_TM_INVALID) && tm == GEX_TM_INVALID) return ARGONET_NEAR_NONE;
-  return argonet_near_entry(tm, rank);
+  if (__builtin_constant_p(tm == GEX_TM_INVALID) && tm == GEX_TM_INVALID) return ARGONET_MAPPED_NONE;
+  return argonet_mapped_entry(tm, rank);
 }
 
 /* Where this process has what another has at p. Compilers must not take p for an object of this process, whose bounds the
  * sum would be compared with: they are made to forget where it came from, which takes no instruction. The one too many is part
  * of the address of a load or store, and takes none either. */
-ARGONET_RMA_INLINE void *argonet_rma_near(const void *p, ptrdiff_t way)
+ARGONET_RMA_INLINE void *argonet_rma_mapped(const void *p, ptrdiff_t way)
 {
   uintptr_t there = (uintptr_t)p;
   __asm__("" : "+r"(there));
@@ -63,8 +63,8 @@ ARGONET_RMA_INLINE int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *d
                                            gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way != ARGONET_NEAR_NONE, 1)) {
-    argonet_rma_copy(argonet_rma_near(dst, way), src, bytes);
+  if (__builtin_expect(way != ARGONET_MAPPED_NONE, 1)) {
+    argonet_rma_copy(argonet_rma_mapped(dst, way), src, bytes);
     return 0;
   }
   if (ARGONET_RMA_IS_WORD(bytes) && !(flags & GEX_FLAG_SELF_SEG_OFFSET))
@@ -76,8 +76,8 @@ ARGONET_RMA_INLINE int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dst, c
                                       gex_Event_t *lc_opt, gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way != ARGONET_NEAR_NONE, 1)) {
-    argonet_rma_copy(argonet_rma_near(dst, way), src, bytes);
+  if (__builtin_expect(way != ARGONET_MAPPED_NONE, 1)) {
+    argonet_rma_copy(argonet_rma_mapped(dst, way), src, bytes);
     return 0;
   }
   if (ARGONET_RMA_IS_WORD(bytes) && !(flags & GEX_FLAG_SELF_SEG_OFFSET))
@@ -90,8 +90,8 @@ ARGONET_RMA_INLINE gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void 
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
   gex_Event_t root = GEX_EVENT_INVALID;
-  if (__builtin_expect(way != ARGONET_NEAR_NONE, 1))
-    argonet_rma_copy(argonet_rma_near(dst, way), src, bytes);
+  if (__builtin_expect(way != ARGONET_MAPPED_NONE, 1))
+    argonet_rma_copy(argonet_rma_mapped(dst, way), src, bytes);
   else if (ARGONET_RMA_IS_WORD(bytes) && !(flags & GEX_FLAG_SELF_SEG_OFFSET))
     root = argonet_rma_put_nb_word(tm, rank, dst, argonet_rma_word(src, bytes), bytes, flags);
   else
@@ -104,9 +104,9 @@ ARGONET_RMA_INLINE int gex_RMA_GetBlocking(gex_TM_t tm, void *dst, gex_Rank_t ra
                                            gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0))
+  if (__builtin_expect(way == ARGONET_MAPPED_NONE, 0))
     return argonet_rma_get_blocking(tm, dst, rank, src, bytes, flags);
-  argonet_rma_copy(dst, argonet_rma_near(src, way), bytes);
+  argonet_rma_copy(dst, argonet_rma_mapped(src, way), bytes);
   return 0;
 }
 
@@ -114,8 +114,8 @@ ARGONET_RMA_INLINE int gex_RMA_GetNBI(gex_TM_t tm, void *dst, gex_Rank_t rank, v
                                       gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_nbi(tm, dst, rank, src, bytes, flags);
-  argonet_rma_copy(dst, argonet_rma_near(src, way), bytes);
+  if (__builtin_expect(way == ARGONET_MAPPED_NONE, 0)) return argonet_rma_get_nbi(tm, dst, rank, src, bytes, flags);
+  argonet_rma_copy(dst, argonet_rma_mapped(src, way), bytes);
   return 0;
 }
 
@@ -123,8 +123,8 @@ ARGONET_RMA_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dst, gex_Rank_t 
                                              gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_nb(tm, dst, rank, src, bytes, flags);
-  argonet_rma_copy(dst, argonet_rma_near(src, way), bytes);
+  if (__builtin_expect(way == ARGONET_MAPPED_NONE, 0)) return argonet_rma_get_nb(tm, dst, rank, src, bytes, flags);
+  argonet_rma_copy(dst, argonet_rma_mapped(src, way), bytes);
   return GEX_EVENT_INVALID;
 }
 
@@ -149,8 +149,8 @@ ARGONET_RMA_INLINE int gex_RMA_PutBlockingVal(gex_TM_t tm, gex_Rank_t rank, void
                                               size_t bytes, gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_put_val(tm, rank, dst, value, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, way), ARGONET_RMA_STORE,
+  if (__builtin_expect(way == ARGONET_MAPPED_NONE, 0)) return argonet_rma_put_val(tm, rank, dst, value, bytes, flags);
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_mapped(dst, way), ARGONET_RMA_STORE,
                       argonet_rma_put_val(tm, rank, dst, value, bytes, flags))
   return 0;
 }
@@ -159,9 +159,9 @@ ARGONET_RMA_INLINE int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dst
                                          gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0))
+  if (__builtin_expect(way == ARGONET_MAPPED_NONE, 0))
     return argonet_rma_put_nbi_val(tm, rank, dst, value, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, way), ARGONET_RMA_STORE,
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_mapped(dst, way), ARGONET_RMA_STORE,
                       argonet_rma_put_nbi_val(tm, rank, dst, value, bytes, flags))
   return 0;
 }
@@ -170,9 +170,9 @@ ARGONET_RMA_INLINE gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, vo
                                                 size_t bytes, gex_Flags_t flags)
 {
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0))
+  if (__builtin_expect(way == ARGONET_MAPPED_NONE, 0))
     return argonet_rma_put_nb_val(tm, rank, dst, value, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(dst, way), ARGONET_RMA_STORE,
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_mapped(dst, way), ARGONET_RMA_STORE,
                       argonet_rma_put_nb_val(tm, rank, dst, value, bytes, flags))
   return GEX_EVENT_INVALID;
 }
@@ -182,8 +182,8 @@ ARGONET_RMA_INLINE gex_RMA_Value_t gex_RMA_GetBlockingVal(gex_TM_t tm, gex_Rank_
 {
   gex_RMA_Value_t value = 0;
   const ptrdiff_t way = argonet_rma_way(tm, rank, flags);
-  if (__builtin_expect(way == ARGONET_NEAR_NONE, 0)) return argonet_rma_get_val(tm, rank, src, bytes, flags);
-  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_near(src, way), ARGONET_RMA_LOAD, argonet_rma_get_val(tm, rank, src, bytes, flags))
+  if (__builtin_expect(way == ARGONET_MAPPED_NONE, 0)) return argonet_rma_get_val(tm, rank, src, bytes, flags);
+  ARGONET_RMA_BY_SIZE(bytes, argonet_rma_mapped(src, way), ARGONET_RMA_LOAD, argonet_rma_get_val(tm, rank, src, bytes, flags))
   return value;
 }
 

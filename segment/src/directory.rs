@@ -298,7 +298,7 @@ impl Directory {
     ///
     /// The file may have more than can.
     #[must_use]
-    pub fn are_all_near(&self, ranks: u32) -> bool {
+    pub fn are_all_mapped(&self, ranks: u32) -> bool {
         let near = self.reservation.ranks();
         near.start == 0 && near.end >= ranks
     }
@@ -306,7 +306,7 @@ impl Directory {
     /// Whether the segment of `rank` can be mapped here, attached or not.
     #[inline]
     #[must_use]
-    pub fn is_near(&self, rank: JobRank) -> bool {
+    pub fn is_mapped(&self, rank: JobRank) -> bool {
         self.reservation.ranks().contains(&rank.0)
     }
 
@@ -368,7 +368,7 @@ impl Directory {
     /// refuses the mapping. The segment stays reachable as far as it was.
     #[cold]
     pub fn refresh(&self, rank: JobRank, published_len: u64) -> Result<(), SegmentError> {
-        if rank == self.own || (rank.index() < self.entries.len() && !self.is_near(rank)) {
+        if rank == self.own || (rank.index() < self.entries.len() && !self.is_mapped(rank)) {
             return Ok(());
         }
         let mut slow = self.slow.lock();

@@ -96,7 +96,7 @@ static inline void check_register(gex_AM_Entry_t *table, size_t count) {
 }
 
 /* Whether a rank of the job shares memory with this one. */
-static inline int check_is_near(gex_Rank_t jobrank) {
+static inline int check_is_neighbor(gex_Rank_t jobrank) {
   gex_RankInfo_t *near_ranks = NULL;
   gex_Rank_t count = 0, i;
   gex_System_QueryNbrhdInfo(&near_ranks, &count, NULL);
@@ -105,7 +105,7 @@ static inline int check_is_near(gex_Rank_t jobrank) {
 }
 
 /* Whether every rank reaches every other by memory, so that memory changes without a call of its owner. */
-static inline int check_all_near(void) {
+static inline int check_all_neighbors(void) {
   gex_RankInfo_t *near_ranks = NULL;
   gex_Rank_t count = 0;
   gex_System_QueryNbrhdInfo(&near_ranks, &count, NULL);
@@ -114,7 +114,7 @@ static inline int check_all_near(void) {
 
 /* Number of repetitions of an operation with a trip to a peer each time: a trip over a network takes a hundred times as long. */
 static inline unsigned check_trips(unsigned by_memory, unsigned by_network) {
-  return check_all_near() ? by_memory : by_network;
+  return check_all_neighbors() ? by_memory : by_network;
 }
 
 /* A rank beside this one; this one itself in a job of one. */

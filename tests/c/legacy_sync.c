@@ -86,7 +86,7 @@ static void polls(void) {
   char *mine = legacy_segment(me), *next = legacy_segment(check_next()), *previous = legacy_segment(check_previous());
   volatile int *ready = (volatile int *)(void *)(mine + READY), *arrived = (volatile int *)(void *)(mine + SENT);
   gasnet_handle_t none[1] = {GASNET_INVALID_HANDLE};
-  const int by_memory = check_all_near();
+  const int by_memory = check_all_neighbors();
   int one = 1, turn, was, before, tries;
   for (turn = 0; turn < 4; ++turn) {
     *ready = 0;

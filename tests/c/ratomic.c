@@ -5,9 +5,9 @@
 /* So many that ranks are at it at the same time, however they are scheduled; a call is slower than an instruction. Over a
  * network targets do one after the other, whenever that is. */
 #if GASNET_DEBUG
-enum { ROUNDS = 60000, FAR_ROUNDS = 1000 };
+enum { ROUNDS = 60000, NETWORK_ROUNDS = 1000 };
 #else
-enum { ROUNDS = 2000000, FAR_ROUNDS = 1000 };
+enum { ROUNDS = 2000000, NETWORK_ROUNDS = 1000 };
 #endif
 
 /* A domain returns the arguments that it was made with, unknown flags too, and domains of one team are apart. */
@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
   check_barrier();
   memset(bases[me], 0, 64);
   check_barrier();
-  hammer(team, bases, check_trips(ROUNDS, FAR_ROUNDS) / ranks);
+  hammer(team, bases, check_trips(ROUNDS, NETWORK_ROUNDS) / ranks);
   parts(bases);
   handed_over(bases);
   return check_finish();

@@ -1,4 +1,4 @@
-/* Remote atomic operations on every type against what C computes, for ratomic.c and ratomic_far.c: the first operand, the
+/* Remote atomic operations on every type against what C computes, for ratomic.c and ratomic_bound.c: the first operand, the
  * second, what is at the target, and what is fetched. */
 #ifndef ARGONET_TESTS_RATOMIC_H
 #define ARGONET_TESTS_RATOMIC_H

@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
   check_attach(size);
   to = check_next();
   check_bound(team, to, &base, &local, NULL);
-  CHECK_EQ(local != NULL, check_is_near(to));
+  CHECK_EQ(local != NULL, check_is_neighbor(to));
   check_fill(bytes, sizeof bytes, me);
   CHECK_EQ(gex_RMA_PutBlocking(team, to, base + size - sizeof bytes, bytes, sizeof bytes, 0), 0);
   if (local != NULL) CHECK_FILLED(local + size - sizeof bytes, sizeof bytes, me);

@@ -140,7 +140,7 @@ static void endpoints(void) {
       check_bound(made[i], rank, &owner, &local, &size);
       CHECK(owner != NULL && size >= (uintptr_t)(2 * ranks) * EACH);
       /* Neighbors' attached segments are mapped here; other segments are in their own process alone. */
-      CHECK_EQ(local != NULL, list[rank].gex_rank == me || (rank % 2 == 1 && check_is_near(list[rank].gex_rank)));
+      CHECK_EQ(local != NULL, list[rank].gex_rank == me || (rank % 2 == 1 && check_is_neighbor(list[rank].gex_rank)));
       owner += from * EACH;
       check_fill(bytes, sizeof bytes, key);
       CHECK_EQ(gex_RMA_PutBlocking(made[i], rank, owner, bytes, sizeof bytes, 0), 0);

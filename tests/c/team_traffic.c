@@ -70,9 +70,9 @@ static void transfers(gex_TM_t tm, gex_Rank_t rank, uint32_t key) {
   check_bound(team, to, &world_owner, &world_local, &world_size);
   CHECK_SAME(owner, world_owner);
   CHECK_SAME(local, world_local);
-#ifdef ARGONET_NEAR_VERSION
+#ifdef ARGONET_MAPPED_VERSION
   /* The inlined path is the same for both. */
-  CHECK_EQ(argonet_near_entry(tm, rank), argonet_near_entry(team, to));
+  CHECK_EQ(argonet_mapped_entry(tm, rank), argonet_mapped_entry(team, to));
 #endif
   CHECK_EQ(size, world_size);
   CHECK_EQ(gex_Segment_QueryBound(tm, rank, (void **)&owner, NULL, &size), 0);

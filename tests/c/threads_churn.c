@@ -9,7 +9,7 @@ enum { LIVES = 1600, WARM = 100, BYTES = 512, PING = 200, PONG };
 enum { SLACK_KB = 192, SLACK_KB_OF_CONNECTIONS = 512 };
 
 static char *bases[64];
-static gex_TM_t far_team;
+static gex_TM_t bound_team;
 static gasnett_atomic_t pongs[CHECK_MOST_THREADS];
 
 static void ping(gex_Token_t token, gex_AM_Arg_t thread) { gex_AM_ReplyShort1(token, PONG, 0, thread); }
@@ -39,11 +39,11 @@ static void *live(void *argument) {
   char *to = bases[rank] + ((uintptr_t)me * CHECK_MOST_THREADS + (unsigned)self->index) * BYTES;
   int before = check_count(&pongs[self->index]);
   /* Operations under way, for which no thread waits: their memory is static. */
-  CHECK_EQ(gex_RMA_PutNBI(far_team, rank, to, source, BYTES, GEX_EVENT_DEFER, 0), 0);
+  CHECK_EQ(gex_RMA_PutNBI(bound_team, rank, to, source, BYTES, GEX_EVENT_DEFER, 0), 0);
   if (draw & 0x100) gex_NBI_Wait(GEX_EC_PUT, 0);
   if (draw & 0x200) {
     gex_NBI_BeginAccessRegion(0);
-    CHECK_EQ(gex_RMA_PutNBI(far_team, rank, to, source, BYTES, GEX_EVENT_DEFER, 0), 0);
+    CHECK_EQ(gex_RMA_PutNBI(bound_team, rank, to, source, BYTES, GEX_EVENT_DEFER, 0), 0);
   }
   if (draw & 0x400) {
     CHECK_EQ(gex_AM_RequestShort1(team, rank, PING, 0, self->index), 0);
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
   CHECK_OK(gex_EP_BindSegment(both[1], segment, 0));
   both[0] = ep;
   CHECK_OK(gex_EP_PublishBoundSegment(team, both, 2, 0));
-  far_team = gex_TM_Pair(ep, gex_EP_QueryIndex(both[1]));
+  bound_team = gex_TM_Pair(ep, gex_EP_QueryIndex(both[1]));
   for (rank = 0; rank < ranks; ++rank) bases[rank] = check_base(rank);
   check_barrier();
   /* Others than the one that began, which counts too. */
@@ -88,7 +88,7 @@ int main(int argc, char **argv) {
 #ifdef CHECK_WITH_THREAD_SANITIZER
   warm += 1 << 20;
 #endif
-  if (private_kb() > warm + (long)(check_all_near() ? SLACK_KB : SLACK_KB_OF_CONNECTIONS)) {
+  if (private_kb() > warm + (long)(check_all_neighbors() ? SLACK_KB : SLACK_KB_OF_CONNECTIONS)) {
     fprintf(stderr, "%ld KB of private memory after %d turns, %ld KB after %d\n", warm, WARM, private_kb(), LIVES);
     check_fail(__FILE__, __LINE__, "threads leave something behind");
   }

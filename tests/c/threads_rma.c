@@ -5,7 +5,7 @@
 enum { PIECE = 700, MANY = 12, SLOT = PIECE * MANY, ROUNDS = 12 };
 
 static char *bases[64];
-static gex_TM_t far_team;
+static gex_TM_t bound_team;
 static gex_EP_t second;
 
 /* Operations that a thread starts and another one waits for. */
@@ -65,9 +65,9 @@ static void own_operations(int thread, unsigned char *out) {
   check_fill(out, SLOT, key_of(thread, 777));
   pthread_barrier_wait(&stand);
   if (thread % 2 == 0) {
-    CHECK_EQ(gex_RMA_PutNBI(far_team, rank, to, out, PIECE, GEX_EVENT_DEFER, 0), 0);
+    CHECK_EQ(gex_RMA_PutNBI(bound_team, rank, to, out, PIECE, GEX_EVENT_DEFER, 0), 0);
     gex_NBI_BeginAccessRegion(0);
-    CHECK_EQ(gex_RMA_PutNBI(far_team, rank, to + PIECE, out + PIECE, PIECE, GEX_EVENT_DEFER, 0), 0);
+    CHECK_EQ(gex_RMA_PutNBI(bound_team, rank, to + PIECE, out + PIECE, PIECE, GEX_EVENT_DEFER, 0), 0);
   }
   pthread_barrier_wait(&stand);
   if (thread % 2) {
@@ -91,10 +91,10 @@ static void hand_over(int thread, int round) {
   check_fill(handed[thread].out, SLOT, key_of(thread, round));
   for (i = 0; i < MANY - 1; ++i)
     handed[thread].events[i] =
-        gex_RMA_PutNB(far_team, rank, slot(rank, thread) + i * PIECE, handed[thread].out + i * PIECE, PIECE, GEX_EVENT_DEFER, 0);
-  handed[thread].events[i] = gex_RMA_GetNB(far_team, handed[thread].in, rank, slot(rank, thread) + i * PIECE, PIECE, 0);
+        gex_RMA_PutNB(bound_team, rank, slot(rank, thread) + i * PIECE, handed[thread].out + i * PIECE, PIECE, GEX_EVENT_DEFER, 0);
+  handed[thread].events[i] = gex_RMA_GetNB(bound_team, handed[thread].in, rank, slot(rank, thread) + i * PIECE, PIECE, 0);
   gex_NBI_BeginAccessRegion(0);
-  CHECK_EQ(gex_RMA_GetNBI(far_team, handed[thread].in, rank, slot(rank, thread) + i * PIECE, PIECE, 0), 0);
+  CHECK_EQ(gex_RMA_GetNBI(bound_team, handed[thread].in, rank, slot(rank, thread) + i * PIECE, PIECE, 0), 0);
   handed[thread].events[MANY] = gex_NBI_EndAccessRegion(0);
   check_meet();
   if (round % 2) gex_Event_WaitAll(handed[other].events, MANY + 1, 0);
@@ -115,7 +115,7 @@ static void *work(void *argument) {
   check_meet();
   for (round = 0; round < ROUNDS; ++round) {
     forms(team, (gex_Rank_t)(check_draw(self) % ranks), thread, 2 * round, out, out + SLOT);
-    forms(far_team, (gex_Rank_t)(check_draw(self) % ranks), thread, 2 * round + 1, out, out + SLOT);
+    forms(bound_team, (gex_Rank_t)(check_draw(self) % ranks), thread, 2 * round + 1, out, out + SLOT);
   }
   check_meet();
   for (round = 0; round < ROUNDS; ++round) hand_over(thread, round);
@@ -136,7 +136,7 @@ int main(int argc, char **argv) {
   both[0] = ep;
   both[1] = second;
   CHECK_OK(gex_EP_PublishBoundSegment(team, both, 2, 0));
-  far_team = gex_TM_Pair(ep, gex_EP_QueryIndex(second));
+  bound_team = gex_TM_Pair(ep, gex_EP_QueryIndex(second));
   for (rank = 0; rank < ranks; ++rank) bases[rank] = check_base(rank);
   CHECK_EQ(pthread_barrier_init(&stand, NULL, (unsigned)threads), 0);
   check_barrier();

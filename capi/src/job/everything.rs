@@ -43,7 +43,7 @@ pub(crate) fn bind(joined: &Joined) {
     unsafe { joined.engine.bind_everything(processes) };
 }
 
-/// The near table: of all ranks only this one is reached by loads and stores.
+/// The mapped table: of all ranks only this one is reached by loads and stores.
 pub(crate) fn deltas(rank: u32, size: u32) -> Box<[Option<isize>]> {
     (0..size)
         .map(|other| (other == rank).then_some(0))

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicIsize, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 
-use argonet_engine::{NEAR_TABLE, near_entry};
+use argonet_engine::{MAPPED_TABLE, mapped_entry};
 
 use crate::job::Team;
 
@@ -13,12 +13,12 @@ use crate::job::Team;
 const LINE: usize = 64;
 
 // The header adds a constant to the handle.
-const _: () = assert!(size_of::<Team>() <= NEAR_TABLE && NEAR_TABLE.is_multiple_of(LINE));
+const _: () = assert!(size_of::<Team>() <= MAPPED_TABLE && MAPPED_TABLE.is_multiple_of(LINE));
 
 /// A team, followed by as many entries as it says.
 ///
-/// Invariant: `block` was allocated with `layout`, zeroed; `team` lies in it with `near_len`
-/// entries from `NEAR_TABLE` on, which are only accessed as atomics here, and only read by C.
+/// Invariant: `block` was allocated with `layout`, zeroed; `team` lies in it with `mapped_len`
+/// entries from `MAPPED_TABLE` on, which are only accessed as atomics here, and only read by C.
 pub(crate) struct Placed {
     team: NonNull<Team>,
     block: *mut u8,
@@ -33,10 +33,10 @@ unsafe impl Sync for Placed {}
 impl Placed {
     /// All entries say that there is no way yet.
     pub(crate) fn new(team: Team) -> Self {
-        let entries = team.near_len() as usize * size_of::<AtomicIsize>();
+        let entries = team.mapped_len() as usize * size_of::<AtomicIsize>();
         // A line more, to begin at one: asked for a line's alignment, the allocator would touch all
         // of the table.
-        let bytes = LINE + NEAR_TABLE + entries;
+        let bytes = LINE + MAPPED_TABLE + entries;
         #[allow(clippy::expect_used, reason = "2^32 entries are far below the limit")]
         let layout =
             Layout::from_size_align(bytes, align_of::<Team>()).expect("a team fits in memory");
@@ -71,13 +71,13 @@ impl Placed {
             // Every put and get comes to the library, which reports it.
             return;
         }
-        for (rank, &delta) in deltas.iter().enumerate().take(self.near_len() as usize) {
+        for (rank, &delta) in deltas.iter().enumerate().take(self.mapped_len() as usize) {
             // SAFETY: in the block and aligned, by the invariant, and atomics alone write there.
             let entry = unsafe {
-                let table = self.team.byte_add(NEAR_TABLE).cast::<AtomicIsize>();
+                let table = self.team.byte_add(MAPPED_TABLE).cast::<AtomicIsize>();
                 table.add(rank).as_ref()
             };
-            entry.store(near_entry(delta), Ordering::Relaxed);
+            entry.store(mapped_entry(delta), Ordering::Relaxed);
         }
     }
 }

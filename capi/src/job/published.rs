@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use argonet_base::JobRank;
 use argonet_conduit::selector::Selector;
-use argonet_engine::{Engine, FarBound, Injection, Meeting, OpError};
+use argonet_engine::{BoundMemory, Engine, Injection, Meeting, OpError};
 use argonet_event::Event;
 
 use crate::context::{communicating, done};
@@ -37,10 +37,10 @@ impl Found {
     fn attached(engine: &Engine<Selector>, rank: JobRank) -> Option<Self> {
         let (base, len) = engine.published_segment(rank);
         let base = base as usize;
-        let is_near = engine.directory().is_near(rank);
+        let is_mapped = engine.directory().is_mapped(rank);
         (len > 0).then(|| Self {
             owner: base,
-            local: match is_near {
+            local: match is_mapped {
                 true => base.wrapping_add_signed(engine.segment_delta(rank)),
                 false => 0,
             },
@@ -48,7 +48,7 @@ impl Found {
         })
     }
 
-    fn far(answer: FarBound) -> Self {
+    fn bound(answer: BoundMemory) -> Self {
         Self {
             owner: answer.address as usize,
             local: 0,
@@ -103,7 +103,7 @@ fn find(job: &Job, team: &Team, rank: u32, function: &str) -> Result<Found, (Job
     {
         return Ok(found);
     }
-    let known = engine.far_known(rank, index).map(Found::far);
+    let known = engine.bound_known(rank, index).map(Found::bound);
     known.ok_or((rank, index))
 }
 
@@ -153,12 +153,12 @@ export! {
             let engine = &job.joined.engine;
             // Before, for the handlers of ranks that are past it; after, for answers that other
             // threads have got meanwhile.
-            engine.far_forget();
+            engine.bound_forget();
             let met = match team.as_made() {
                 None => engine.barrier(ctx, Meeting::Segments).map_err(OpError::from),
                 Some(made) => engine.team_barrier(ctx, &made.team),
             };
-            engine.far_forget();
+            engine.bound_forget();
             match met {
                 Ok(()) => OK,
                 Err(error) => fatal(FUNCTION, &error.to_string()),
@@ -190,7 +190,7 @@ export! {
                 // A segment that has to be asked for is not mapped here.
                 Found::default().write(null_mut(), local, null_mut());
                 let engine = &job.joined.engine;
-                let asked = engine.far_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Injection::Blocking);
+                let asked = engine.bound_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Injection::Blocking);
                 done(FUNCTION, asked)
             }
         })
@@ -203,8 +203,8 @@ export! {
         let job = job(FUNCTION);
         let found = find(job, team, rank, FUNCTION).unwrap_or_else(|(rank, index)| {
             communicating(FUNCTION, |job, ctx| {
-                let bound = job.joined.engine.far_bound(ctx, rank, index);
-                Found::far(done(FUNCTION, bound))
+                let bound = job.joined.engine.bound_memory(ctx, rank, index);
+                Found::bound(done(FUNCTION, bound))
             })
         });
         if found.bytes == 0 {

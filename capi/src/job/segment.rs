@@ -141,7 +141,7 @@ pub(crate) fn attach(
     let deltas = job
         .joined
         .engine
-        .near_deltas()
+        .mapped_deltas()
         .map_err(|error| error.to_string())?;
     let (base, bytes) = (own.base().as_ptr(), own.len() as usize);
     let made = || (own, Segment::new(base, bytes, Memory::Attached));

@@ -41,9 +41,9 @@ fn compiles(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
     let to = place.file("forms.o").display().to_string();
     for file in [
         "one_sided_forms",
-        "near_path",
-        "near_path_legacy",
-        "near_path_ratomic",
+        "mapped_path",
+        "mapped_path_legacy",
+        "mapped_path_ratomic",
     ] {
         for mode in MODES {
             let options = [["-pedantic", "-c"].as_slice(), mode].concat();
@@ -55,24 +55,24 @@ fn compiles(compiler: Compiler, dialect: Dialect) -> Result<(), Failed> {
 
 /// Programs, and functions of theirs.
 const FUNCTIONS: [(&str, &str); 18] = [
-    ("near_path", "put_blocking"),
-    ("near_path", "put_nbi"),
-    ("near_path", "put_nb"),
-    ("near_path", "put_value"),
-    ("near_path", "get_blocking"),
-    ("near_path", "get_value"),
-    ("near_path_legacy", "legacy_put"),
-    ("near_path_legacy", "legacy_put_nb"),
-    ("near_path_legacy", "legacy_put_value"),
-    ("near_path_legacy", "legacy_get"),
-    ("near_path_legacy", "legacy_get_value"),
-    ("near_path_ratomic", "fetch_add"),
-    ("near_path_ratomic", "add"),
-    ("near_path_ratomic", "take"),
-    ("near_path_ratomic", "swap"),
-    ("near_path_ratomic", "compare_and_swap"),
-    ("near_path_ratomic", "set"),
-    ("near_path_ratomic", "get"),
+    ("mapped_path", "put_blocking"),
+    ("mapped_path", "put_nbi"),
+    ("mapped_path", "put_nb"),
+    ("mapped_path", "put_value"),
+    ("mapped_path", "get_blocking"),
+    ("mapped_path", "get_value"),
+    ("mapped_path_legacy", "legacy_put"),
+    ("mapped_path_legacy", "legacy_put_nb"),
+    ("mapped_path_legacy", "legacy_put_value"),
+    ("mapped_path_legacy", "legacy_get"),
+    ("mapped_path_legacy", "legacy_get_value"),
+    ("mapped_path_ratomic", "fetch_add"),
+    ("mapped_path_ratomic", "add"),
+    ("mapped_path_ratomic", "take"),
+    ("mapped_path_ratomic", "swap"),
+    ("mapped_path_ratomic", "compare_and_swap"),
+    ("mapped_path_ratomic", "set"),
+    ("mapped_path_ratomic", "get"),
 ];
 
 /// From the first instruction up to the access: today's number and one more, for compilers that
@@ -83,8 +83,8 @@ const FUNCTIONS: [(&str, &str); 18] = [
 /// compilers prepare the call, of eight arguments, before they look.
 fn most_instructions(file: &str) -> usize {
     match file {
-        "near_path_legacy" => 10,
-        "near_path_ratomic" => 13,
+        "mapped_path_legacy" => 10,
+        "mapped_path_ratomic" => 13,
         _ => 8,
     }
 }

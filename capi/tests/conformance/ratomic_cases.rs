@@ -103,16 +103,16 @@ pub(crate) const RATOMIC: [Case; 40] = [
     ),
     ("op-no-member", Any, Ends(&[NBI, "no member of ad's team"])),
     (
-        "far-outside",
+        "bound-outside",
         Any,
         Ends(&[
             "a remote atomic operation of 8 bytes",
             "has bound 4096 bytes",
         ]),
     ),
-    ("far-unaligned", Any, Ends(&[NB, "multiple of 8"])),
+    ("bound-unaligned", Any, Ends(&[NB, "multiple of 8"])),
     (
-        "far-own-outside",
+        "bound-own-outside",
         Any,
         Ends(&[
             "a remote atomic operation of 8 bytes",

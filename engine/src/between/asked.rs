@@ -4,9 +4,9 @@
 //! good, so such an answer is kept.
 #![allow(unsafe_code)]
 
+use crate::bound::Subject;
 use crate::core::{Engine, Injection};
 use crate::events::OpError;
-use crate::far::Subject;
 use crate::thread::ThreadCtx;
 use argonet_am::ENDPOINTS;
 use argonet_base::JobRank;
@@ -79,14 +79,14 @@ impl<C: Conduit> Engine<C> {
     /// there. Its polls answer; this call waits for the answer.
     ///
     /// # Errors
-    /// As [`far_query`](Self::far_query).
+    /// As [`bound_query`](Self::bound_query).
     pub fn endpoint_state(
         &self,
         ctx: &ThreadCtx,
         rank: JobRank,
         index: u8,
     ) -> Result<EndpointState, OpError> {
-        self.permit_far(ctx, "a question about an endpoint", rank)?;
+        self.permit_messages(ctx, "a question about an endpoint", rank)?;
         if rank == self.rank {
             return Ok(self.own_endpoint(index.into()));
         }
@@ -101,7 +101,7 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the answer is waited for before the variable ends, and read through the pointer
         // that it was written by.
         let state = unsafe {
-            let asked = self.far_ask(
+            let asked = self.bound_ask(
                 ctx,
                 rank,
                 (Subject::Messages, index.into()),

@@ -9,11 +9,11 @@ mod asked;
 
 pub use asked::EndpointState;
 
+use crate::bound::Wrong;
 use crate::core::{Engine, Injection};
-use crate::far::Wrong;
 use crate::limits::internal;
 use crate::thread::ThreadCtx;
-use crate::traced::{far_message, message_kind, span, trace_handlers};
+use crate::traced::{message_kind, request_sent, span, trace_handlers};
 use argonet_am::{AmError, CLIENT_BASE, Carried, Delivery, Endpoints, HandlerTable, MessageClass};
 use argonet_am::{Category, ENDPOINTS, MAX_ARGS, Message, Payload};
 use argonet_base::{HandlerIndex, JobRank};
@@ -176,7 +176,7 @@ impl<C: Conduit> Engine<C> {
             Err(_) => self.request_slow(ctx, to, &message, injection),
         };
         if let Some(span) = &mut span {
-            span.describe(far_message(to, handler, args, len, source));
+            span.describe(request_sent(to, handler, args, len, source));
             if sent.is_err() {
                 span.forget();
             }
@@ -250,7 +250,7 @@ impl<C: Conduit> Engine<C> {
             ctx,
             message_kind(MessageClass::Request, Category::Medium, false),
         ) {
-            span.describe(far_message(to, handler, args, len, core::ptr::null()));
+            span.describe(request_sent(to, handler, args, len, core::ptr::null()));
         }
         Ok(())
     }

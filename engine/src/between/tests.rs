@@ -1,8 +1,8 @@
 //! Messages between endpoints, over the smp conduit.
 #![allow(unsafe_code)]
 
-use crate::far::tests::rig::{ENDPOINT, FORGE, NOTE, Rig, bytes, context};
-use crate::{FarPlace, Injection, Long, OpError, PeerAddress, Target, internal};
+use crate::bound::tests::rig::{ENDPOINT, FORGE, NOTE, Rig, bytes, context};
+use crate::{BoundPlace, Injection, Long, OpError, PeerAddress, Target, internal};
 use argonet_am::{
     AmError, CLIENT_BASE, Category, Delivery, Endpoints, HandlerTable, Message, MessageClass,
     Payload,
@@ -335,7 +335,7 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
             assert!(ends.rig.memory[1].read(13, len) == source);
         }
     }
-    let beyond = FarPlace {
+    let beyond = BoundPlace {
         address: 1,
         ..ends.rig.place(1, 0)
     };

@@ -281,7 +281,7 @@ impl<C: Conduit> Engine<C> {
     /// Whether all members share memory with this rank; then they do with each other.
     fn all_near(&self, members: &Members) -> bool {
         let mut ranks = (0..members.size()).map(|rank| members.job_rank(rank));
-        ranks.all(|rank| self.directory.is_near(rank))
+        ranks.all(|rank| self.directory.is_mapped(rank))
     }
 
     /// The slots that this rank can give the next team.

@@ -94,7 +94,7 @@ impl<C: Conduit> Engine<C> {
         match lies {
             Lies::Segment(offset) => {
                 let offset = SegmentOffset(offset);
-                if !self.reach_or_far(source, offset, len).unwrap_or(false) {
+                if !self.ensure_mapped(source, offset, len).unwrap_or(false) {
                     return false;
                 }
                 let Some(place) = self.directory.resolve(source, offset, len) else {

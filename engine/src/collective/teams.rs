@@ -267,7 +267,7 @@ impl<C: Conduit> Engine<C> {
     pub fn neighborhood_of(&self, rank: JobRank) -> u32 {
         match self.background.collectives.hood_of.get() {
             Some(hood_of) => hood_of(rank),
-            None if self.directory().are_all_near(self.size) => 0,
+            None if self.directory().are_all_mapped(self.size) => 0,
             None => rank.0,
         }
     }
@@ -277,7 +277,7 @@ impl<C: Conduit> Engine<C> {
         let size = members.size();
         match self.background.collectives.hood_of.get() {
             Some(hood_of) => Hoods::new(size, |rank| hood_of(members.job_rank(rank))),
-            None if self.directory().are_all_near(self.size) => Hoods::one(size),
+            None if self.directory().are_all_mapped(self.size) => Hoods::one(size),
             None => Hoods::new(size, |rank| members.job_rank(rank).0),
         }
     }

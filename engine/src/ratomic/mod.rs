@@ -3,10 +3,10 @@
 //! A word that is mapped here is changed by this processor, and the operation is complete when the
 //! call returns. Any other is changed by its owner's processor when a message asks for it
 //! ([`serve`](Engine::serve_atomic)). Both come to [`AtomicWord::apply`], so that operations of
-//! near and of far ranks are atomic for each other, on any set of operations.
+//! mapped and of unmapped memory are atomic for each other, on any set of operations.
 #![allow(unsafe_code)]
 
-mod far;
+mod messages;
 mod serve;
 mod wire;
 mod word;
@@ -261,7 +261,7 @@ impl<C: Conduit> Engine<C> {
         let place = match target {
             Target::Segment { rank, offset } => {
                 // The segment may have grown.
-                if !self.reach_or_far(rank, offset, bytes)? {
+                if !self.ensure_mapped(rank, offset, bytes)? {
                     return Ok(None);
                 }
                 self.directory.resolve(rank, offset, bytes)

@@ -1,9 +1,9 @@
 //! Handlers of messages about atomic operations: at the owner of the word, and at the rank that
 //! waits for the value.
 
+use super::super::bound::{ARGUMENTS, Access, Args, Landing, Range, Wrong, unpack};
 use super::super::core::Engine;
 use super::super::datatype::{DataType, Operation};
-use super::super::far::{ARGUMENTS, Access, Args, Landing, Range, Wrong, unpack};
 use super::super::limits::internal;
 use super::super::location::Target;
 use super::super::regions::Outside;
@@ -124,7 +124,7 @@ impl<C: Conduit> Engine<C> {
     pub(in super::super) fn take_atomic(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let args = delivery.args();
         let [op] = unpack(args.get(..2).ok_or(ARGUMENTS)?).ok_or(ARGUMENTS)?;
-        let landing = self.far.flights.land(op, delivery.source())?;
+        let landing = self.bound.flights.land(op, delivery.source())?;
         let Landing::Atomic { address, bytes } = landing else {
             return Err("it completes an atomic operation, but its operation is none");
         };
@@ -133,7 +133,7 @@ impl<C: Conduit> Engine<C> {
         } else {
             let [before] = unpack::<1>(&args[2..]).ok_or(ARGUMENTS)?;
             // SAFETY: the operation's caller promised that the result is writable until it is
-            // complete, which it is not before `far_arrived` below.
+            // complete, which it is not before `bound_arrived` below.
             unsafe {
                 match (address, bytes) {
                     (0, _) => {}
@@ -144,7 +144,7 @@ impl<C: Conduit> Engine<C> {
                 }
             }
         }
-        self.far_arrived(op);
+        self.bound_arrived(op);
         Ok(())
     }
 }

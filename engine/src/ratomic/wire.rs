@@ -10,8 +10,8 @@
 //! | second operand, if it has two                   |
 //! ```
 
+use super::super::bound::{Args, BoundPlace, unpack};
 use super::super::datatype::{DataType, Operation};
-use super::super::far::{Args, FarPlace, unpack};
 use super::super::location::Target;
 use argonet_base::{JobRank, SegmentOffset};
 
@@ -40,7 +40,7 @@ impl Request {
     pub(super) fn pack(&self) -> Args {
         let (kind, endpoint, place) = match self.target {
             Target::Segment { offset, .. } => (ATTACHED, 0, offset.0),
-            Target::Bound(far) => (BOUND, far.endpoint, far.address),
+            Target::Bound(place) => (BOUND, place.endpoint, place.address),
         };
         let Untyped {
             dt,
@@ -79,7 +79,7 @@ impl Request {
                 rank: owner,
                 offset: SegmentOffset(place),
             },
-            (BOUND, endpoint) => Target::Bound(FarPlace {
+            (BOUND, endpoint) => Target::Bound(BoundPlace {
                 rank: owner,
                 endpoint,
                 address: place,
@@ -112,7 +112,7 @@ mod tests {
                 rank: OWNER,
                 offset: SegmentOffset(u64::MAX - 7),
             },
-            Target::Bound(FarPlace {
+            Target::Bound(BoundPlace {
                 rank: OWNER,
                 endpoint: u32::MAX,
                 address: 1 << 40,

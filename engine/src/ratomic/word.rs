@@ -9,7 +9,7 @@ mod sealed {
 
 /// Types with remote atomic operations.
 ///
-/// All ranks, near or far, come to the same instructions of the processor, so that an operation of
+/// All ranks come to the same instructions of the processor, so that an operation of
 /// one is atomic for all others.
 pub trait AtomicWord: sealed::Sealed + Copy + PartialEq + Send + 'static {
     /// The type.

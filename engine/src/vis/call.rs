@@ -1,15 +1,15 @@
 //! The calls for transfers, each done by a copy at once where the peer's memory is mapped here,
 //! else by messages or by puts and gets of pieces.
 
+use super::super::bound::Access;
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
-use super::super::far::Access;
 use super::super::thread::ThreadCtx;
 use super::super::token::Counts;
 use super::super::traced::span;
 use super::copy::Ways;
-use super::far::Journey;
 use super::grid::Side;
+use super::messages::Journey;
 use super::notice::Notice;
 use super::plan::Plan;
 use super::shape::Shape;
@@ -173,7 +173,7 @@ impl<C: Conduit> Engine<C> {
         let VisTransfer {
             direction, rank, ..
         } = *transfer;
-        self.permit_far(ctx, direction.name(), rank)?;
+        self.permit_messages(ctx, direction.name(), rank)?;
         let mut span = span(ctx, kinds[usize::from(direction == Direction::Get)]);
         // SAFETY: the caller's promise.
         let begun = unsafe { self.vis_do(ctx, transfer, injection, counts) };
@@ -233,7 +233,7 @@ impl<C: Conduit> Engine<C> {
             notice,
         };
         // SAFETY: the caller's promise.
-        let event = unsafe { self.vis_far(ctx, journey, &plan, injection, counts) }?;
+        let event = unsafe { self.vis_by_messages(ctx, journey, &plan, injection, counts) }?;
         Ok((event, bytes))
     }
 }

@@ -3,17 +3,17 @@
 //!
 //! A transfer is brought into a simple form first ([`grid`]). Where the peer's memory is mapped
 //! here the bytes are copied at once ([`copy`]); else they travel in messages that name many pieces
-//! each ([`far`], [`wire`]), which the owner of the memory checks as a whole before it touches any
-//! of it ([`serve`]), or, if they are long, as puts and gets.
+//! each ([`messages`], [`wire`]), which the owner of the memory checks as a whole before it touches
+//! any of it ([`serve`]), or, if they are long, as puts and gets.
 #![allow(unsafe_code)]
 
 mod call;
 mod copy;
-mod far;
 mod few;
 mod grid;
 mod landing;
 mod lattice;
+mod messages;
 mod notice;
 mod plan;
 mod rows;

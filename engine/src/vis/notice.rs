@@ -5,9 +5,9 @@
 
 use super::super::EndpointState;
 use super::super::background::{Steps, kind};
+use super::super::bound::Wrong;
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
-use super::super::far::Wrong;
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
 use argonet_am::{AmError, Delivery, Endpoints, Message, MessageClass, Payload};

@@ -143,7 +143,7 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<Option<isize>, OpError> {
         let rank = transfer.rank;
         let offset = self.offset_of(rank, hull.first as u64);
-        match self.reach_or_far(rank, offset, hull.len()) {
+        match self.ensure_mapped(rank, offset, hull.len()) {
             Ok(true) => {
                 let place = self.directory.resolve(rank, offset, hull.len());
                 let place = place.map_or(0, |place| place.as_ptr().expose_provenance());

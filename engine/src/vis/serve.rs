@@ -2,8 +2,8 @@
 //!
 //! Nothing in them is believed.
 
+use super::super::bound::{ARGUMENTS, Args, LENGTHS, Landing, Wrong, unpack};
 use super::super::core::Engine;
-use super::super::far::{ARGUMENTS, Args, LENGTHS, Landing, Wrong, unpack};
 use super::super::limits::internal;
 use super::call::Direction;
 use super::copy::{Ways, walks};
@@ -55,7 +55,7 @@ impl<C: Conduit> Engine<C> {
         self.answer(
             delivery,
             &Message {
-                handler: internal::FAR_PUT_DONE,
+                handler: internal::BOUND_PUT_DONE,
                 args: Args::pack([op]).words(),
                 payload: Payload::None,
             },
@@ -129,7 +129,7 @@ impl<C: Conduit> Engine<C> {
     pub(in super::super) fn take_vis_data(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op, piece] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         let payload = delivery.payload();
-        let Landing::Scatter(scatter) = self.far.flights.land(op, delivery.source())? else {
+        let Landing::Scatter(scatter) = self.bound.flights.land(op, delivery.source())? else {
             return Err("it brings bytes of a get, but its operation is no get");
         };
         let place = scatter.take(piece, payload.len()).ok_or(LENGTHS)?;
@@ -139,10 +139,10 @@ impl<C: Conduit> Engine<C> {
         };
         scatter.with_walk(place, |mut here| {
             // SAFETY: the get's caller promised that its destination is writable, and its lists are
-            // there, until it is complete, which it is not before `far_arrived` below.
+            // there, until it is complete, which it is not before `bound_arrived` below.
             unsafe { walks(&mut here, &mut line, payload.len(), Ways::default()) }
         });
-        self.far_arrived(op);
+        self.bound_arrived(op);
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The memory of a rank that messages of other ranks may reach, as they name it, and whether all
 //! that they name lies in it.
 
+use super::super::bound::{Access, Range, Refusal};
 use super::super::core::Engine;
-use super::super::far::{Access, Range, Refusal};
 use super::super::limits::internal;
 use super::super::regions::Outside;
 use super::call::{Direction, PeerMemory};

@@ -324,10 +324,10 @@ proptest! {
 fn a_file_of_more_ranks_than_share_memory_has_not_all_near() {
     let file = || SegmentFile::create(4, MIB, PageKind::Normal).unwrap();
     let pairs = Directory::of_neighborhood(file(), JobRank(2), 4, 2..4).unwrap();
-    assert!(!pairs.are_all_near(4));
+    assert!(!pairs.are_all_mapped(4));
     let first = Directory::of_neighborhood(file(), JobRank(0), 4, 0..2).unwrap();
-    assert!(!first.are_all_near(4));
-    assert!(first.are_all_near(2));
+    assert!(!first.are_all_mapped(4));
+    assert!(first.are_all_mapped(2));
     let all = Directory::new(file(), JobRank(1)).unwrap();
-    assert!(all.are_all_near(4));
+    assert!(all.are_all_mapped(4));
 }

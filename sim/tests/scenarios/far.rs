@@ -1,4 +1,4 @@
-//! Far memory over a wire that loses, repeats, delays and damages frames.
+//! Bound memory over a wire that loses, repeats, delays and damages frames.
 #![allow(unsafe_code)]
 
 use crate::harness;
@@ -7,7 +7,7 @@ use argonet_am::{Category, Delivery, Endpoints, HandlerTable};
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_engine::{
-    FarBound, FarPlace, Injection, LocalCompletion, Long, Side, Target, Transfer,
+    BoundMemory, BoundPlace, Injection, LocalCompletion, Long, Side, Target, Transfer,
 };
 use argonet_event::{CategoryMask, Event};
 use argonet_segment::{SharedBytes, bulk};
@@ -57,13 +57,14 @@ fn program(rank: &Rank, longs: Longs) {
     let others = || (0..size).filter(|other| *other != me).map(JobRank);
     let mut places = Vec::new();
     for other in others() {
-        let mut bound = FarBound::default();
+        let mut bound = BoundMemory::default();
         // SAFETY: the answer is there until the event is complete.
-        let asked =
-            unsafe { engine.far_query(ctx, other, ENDPOINT, &raw mut bound, Injection::Blocking) };
+        let asked = unsafe {
+            engine.bound_query(ctx, other, ENDPOINT, &raw mut bound, Injection::Blocking)
+        };
         engine.wait(ctx, asked.unwrap()).unwrap();
         assert_eq!(bound.len, (EACH * size as usize) as u64);
-        places.push(FarPlace {
+        places.push(BoundPlace {
             rank: other,
             endpoint: ENDPOINT,
             address: bound.address + (EACH * me as usize) as u64,

@@ -7,7 +7,7 @@ use crate::harness;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
-use argonet_engine::{Atomic, AtomicWord, FarPlace, Injection, Meeting, Operation, Target};
+use argonet_engine::{Atomic, AtomicWord, BoundPlace, Injection, Meeting, Operation, Target};
 use argonet_event::{CategoryMask, Event};
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;
@@ -38,7 +38,7 @@ fn word(rank: u32, bound: u64, attached: bool, at: u64) -> Target {
             rank,
             offset: SegmentOffset(8 * at),
         },
-        false => Target::Bound(FarPlace {
+        false => Target::Bound(BoundPlace {
             rank,
             endpoint: ENDPOINT,
             address: bound + 8 * at,

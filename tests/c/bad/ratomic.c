@@ -71,10 +71,10 @@ static void operations(void) {
 }
 
 /* On memory that is bound and not attached: errors that only its owner finds. */
-static void far(void) {
+static void bound_memory(void) {
   static gex_EP_Location_t all[2];
   gex_EP_t second = GEX_EP_INVALID;
-  gex_TM_t far_team = GEX_TM_INVALID;
+  gex_TM_t bound_team = GEX_TM_INVALID;
   gex_Segment_t bound = GEX_SEGMENT_INVALID;
   gex_AD_t ad = GEX_AD_INVALID;
   gex_Rank_t to = check_next();
@@ -85,12 +85,12 @@ static void far(void) {
   CHECK_OK(gex_EP_PublishBoundSegment(team, &second, 1, 0));
   all[0].gex_rank = 0, all[1].gex_rank = 1;
   all[0].gex_ep_index = all[1].gex_ep_index = gex_EP_QueryIndex(second);
-  gex_TM_Create(&far_team, 1, team, all, 2, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
-  gex_AD_Create(&ad, far_team, GEX_DT_I64, GEX_OP_FADD, 0);
-  check_bound(far_team, to, &base, NULL, NULL);
-  CASE("far-outside") gex_Event_Wait(gex_AD_OpNB_I64(ad, &result, to, base + 4096, GEX_OP_FADD, 1, 0, 0));
-  CASE("far-unaligned") gex_Event_Wait(gex_AD_OpNB_I64(ad, &result, to, base + 4, GEX_OP_FADD, 1, 0, 0));
-  CASE("far-own-outside") gex_Event_Wait(gex_AD_OpNB_I64(ad, &result, me, (char *)gex_Segment_QueryAddr(bound) - 8, GEX_OP_FADD, 1, 0, 0));
+  gex_TM_Create(&bound_team, 1, team, all, 2, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
+  gex_AD_Create(&ad, bound_team, GEX_DT_I64, GEX_OP_FADD, 0);
+  check_bound(bound_team, to, &base, NULL, NULL);
+  CASE("bound-outside") gex_Event_Wait(gex_AD_OpNB_I64(ad, &result, to, base + 4096, GEX_OP_FADD, 1, 0, 0));
+  CASE("bound-unaligned") gex_Event_Wait(gex_AD_OpNB_I64(ad, &result, to, base + 4, GEX_OP_FADD, 1, 0, 0));
+  CASE("bound-own-outside") gex_Event_Wait(gex_AD_OpNB_I64(ad, &result, me, (char *)gex_Segment_QueryAddr(bound) - 8, GEX_OP_FADD, 1, 0, 0));
 }
 
 int main(int argc, char **argv) {
@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
   check_barrier();
   creations();
   operations();
-  if (!bad_found) far();
+  if (!bad_found) bound_memory();
   check_barrier();
   return bad_finish();
 }

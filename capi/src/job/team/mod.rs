@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
 use argonet_base::JobRank;
-use argonet_engine::{self as engine, NEAR_NONE, NEAR_TABLE, NearPrefix};
+use argonet_engine::{self as engine, MAPPED_NONE, MAPPED_TABLE, MappedPrefix};
 
 use crate::job::endpoint::Location;
 use crate::job::{CData, Endpoint, Job, fatal, given};
@@ -30,7 +30,7 @@ pub(super) fn prototypes() -> Vec<Prototype> {
 #[repr(C)]
 pub(crate) struct Team {
     /// Fields that headers use without a call.
-    prefix: NearPrefix,
+    prefix: MappedPrefix,
     kind: Kind,
     endpoint: &'static Endpoint,
     cdata: CData,
@@ -62,14 +62,19 @@ pub(crate) struct Made {
 impl Team {
     /// The team of all ranks.
     ///
-    /// Ranks whose memory is reached by loads and stores are below `near_end`.
-    pub(crate) fn world(endpoint: &'static Endpoint, rank: u32, size: u32, near_end: u32) -> Self {
-        let prefix = NearPrefix::new(rank, size, near_end);
+    /// Ranks whose memory is reached by loads and stores are below `mapped_end`.
+    pub(crate) fn world(
+        endpoint: &'static Endpoint,
+        rank: u32,
+        size: u32,
+        mapped_end: u32,
+    ) -> Self {
+        let prefix = MappedPrefix::new(rank, size, mapped_end);
         Self::new(Kind::World, endpoint, prefix)
     }
 
     pub(crate) fn pair(endpoint: &'static Endpoint, remote: u32, rank: u32, size: u32) -> Self {
-        let prefix = NearPrefix::new(rank, size, 0);
+        let prefix = MappedPrefix::new(rank, size, 0);
         Self::new(Kind::Pair(remote), endpoint, prefix)
     }
 
@@ -84,7 +89,7 @@ impl Team {
         let members = &made.team.members;
         let is_near = |&rank: &u32| members.endpoint(rank) == 0 && near(members.job_rank(rank));
         let last = (0..members.size()).rev().find(is_near);
-        let prefix = NearPrefix::new(
+        let prefix = MappedPrefix::new(
             made.team.rank,
             members.size(),
             last.map_or(0, |rank| rank + 1),
@@ -92,7 +97,7 @@ impl Team {
         Self::new(Kind::Made(Box::new(made)), endpoint, prefix)
     }
 
-    fn new(kind: Kind, endpoint: &'static Endpoint, prefix: NearPrefix) -> Self {
+    fn new(kind: Kind, endpoint: &'static Endpoint, prefix: MappedPrefix) -> Self {
         Self {
             prefix,
             kind,
@@ -125,8 +130,8 @@ impl Team {
     }
 
     /// Ranks that its table has, from 0 on.
-    pub(crate) fn near_len(&self) -> u32 {
-        self.prefix.near_len
+    pub(crate) fn mapped_len(&self) -> u32 {
+        self.prefix.mapped_len
     }
 
     /// A team that a client has made, if it is one.
@@ -181,7 +186,7 @@ impl Team {
             // Memory that further endpoints have bound is reached by its owner's help.
             _ => None,
         };
-        (0..self.near_len()).map(delta).collect()
+        (0..self.mapped_len()).map(delta).collect()
     }
 
     /// Ends the job if this is a pair, which `function` does not take.
@@ -272,37 +277,37 @@ fn out_of_range(team: &Team, rank: u32, function: &str, argument: &str) -> ! {
 }
 
 pub(crate) const LAYOUT: &[(&str, usize)] = &[
-    ("sizeof(struct argonet_near_team)", NEAR_TABLE),
+    ("sizeof(struct argonet_mapped_team)", MAPPED_TABLE),
     ("sizeof(ptrdiff_t)", size_of::<isize>()),
     (
-        "offsetof(struct argonet_near_team, magic)",
-        offset_of!(NearPrefix, magic),
+        "offsetof(struct argonet_mapped_team, magic)",
+        offset_of!(MappedPrefix, magic),
     ),
     (
-        "offsetof(struct argonet_near_team, version)",
-        offset_of!(NearPrefix, version),
+        "offsetof(struct argonet_mapped_team, version)",
+        offset_of!(MappedPrefix, version),
     ),
     (
-        "offsetof(struct argonet_near_team, near_len)",
-        offset_of!(NearPrefix, near_len),
+        "offsetof(struct argonet_mapped_team, mapped_len)",
+        offset_of!(MappedPrefix, mapped_len),
     ),
     (
-        "offsetof(struct argonet_near_team, rank)",
-        offset_of!(NearPrefix, rank),
+        "offsetof(struct argonet_mapped_team, rank)",
+        offset_of!(MappedPrefix, rank),
     ),
     (
-        "offsetof(struct argonet_near_team, size)",
-        offset_of!(NearPrefix, size),
+        "offsetof(struct argonet_mapped_team, size)",
+        offset_of!(MappedPrefix, size),
     ),
     (
-        "offsetof(struct argonet_near_team, reserved)",
-        offset_of!(NearPrefix, reserved),
+        "offsetof(struct argonet_mapped_team, reserved)",
+        offset_of!(MappedPrefix, reserved),
     ),
     (
-        "offsetof(struct argonet_near_team, library)",
-        size_of::<NearPrefix>(),
+        "offsetof(struct argonet_mapped_team, library)",
+        size_of::<MappedPrefix>(),
     ),
-    ("(size_t)ARGONET_NEAR_NONE", NEAR_NONE as usize),
+    ("(size_t)ARGONET_MAPPED_NONE", MAPPED_NONE as usize),
     ("sizeof(gex_EP_Location_t)", size_of::<Location>()),
     (
         "offsetof(gex_EP_Location_t, gex_ep_index)",

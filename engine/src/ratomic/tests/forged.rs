@@ -2,9 +2,9 @@
 
 use super::super::wire::{Request, Untyped};
 use super::*;
-use crate::far::Args;
-use crate::far::tests::rig::{ENDPOINT, FORGE, context};
-use crate::{DataType, FarPlace, Injection, internal};
+use crate::bound::Args;
+use crate::bound::tests::rig::{ENDPOINT, FORGE, context};
+use crate::{BoundPlace, DataType, Injection, internal};
 use argonet_am::{Message, Payload};
 use argonet_base::HandlerIndex;
 use argonet_segment::SharedBytes;
@@ -43,10 +43,10 @@ fn words_outside_end_the_job_and_are_named() {
             (Operation::Set, usize::MAX - 7),
         ] {
             let rig = Rig::pair(LEN);
-            let Target::Bound(place) = far(&rig, rank, 0) else {
+            let Target::Bound(place) = bound_word(&rig, rank, 0) else {
                 unreachable!()
             };
-            let place = FarPlace {
+            let place = BoundPlace {
                 address: place.address.wrapping_add(at as u64),
                 ..place
             };
@@ -82,8 +82,8 @@ fn words_outside_end_the_job_and_are_named() {
 }
 
 /// As the wire has it, for any target.
-fn request(rig: &Rig, change: impl FnOnce(&mut FarPlace)) -> Args {
-    let Target::Bound(mut place) = far(rig, 1, 0) else {
+fn request(rig: &Rig, change: impl FnOnce(&mut BoundPlace)) -> Args {
+    let Target::Bound(mut place) = bound_word(rig, 1, 0) else {
         unreachable!()
     };
     change(&mut place);
@@ -125,7 +125,7 @@ fn owners_check_alignment_and_place_themselves() {
         operands: [0, 0],
     };
     let args = Request {
-        target: near(1 << 20),
+        target: segment_word(1 << 20),
         what,
         op: 0,
     }
@@ -186,7 +186,7 @@ fn unexpected_answers_are_broken_messages() {
             engine
                 .atomic_start(
                     &ctx,
-                    far(&rig, 1, 0),
+                    bound_word(&rig, 1, 0),
                     asked,
                     &raw mut result,
                     Injection::Blocking,

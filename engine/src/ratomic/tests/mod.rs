@@ -1,12 +1,12 @@
-//! Remote atomic operations over engines of one process, near and far.
+//! Remote atomic operations over engines of one process, in segments and in bound memory.
 
-mod far;
+mod bound;
 mod forged;
 mod model;
 
 use super::{Atomic, AtomicWord, Target};
+use crate::bound::tests::rig::Rig;
 use crate::datatype::Operation;
-use crate::far::tests::rig::Rig;
 use argonet_base::{JobRank, SegmentOffset};
 
 fn what<T: AtomicWord>(operation: Operation, operand1: T, operand2: T) -> Atomic<T> {
@@ -18,7 +18,7 @@ fn what<T: AtomicWord>(operation: Operation, operand1: T, operand2: T) -> Atomic
 }
 
 /// A word that rank 0 has mapped, of rank 1's segment.
-fn near(at: u64) -> Target {
+fn segment_word(at: u64) -> Target {
     Target::Segment {
         rank: JobRank(1),
         offset: SegmentOffset(at),
@@ -28,7 +28,7 @@ fn near(at: u64) -> Target {
 /// A word that only `rank` knows.
 ///
 /// The rig's memory begins at some place: this is a multiple of 8.
-fn far(rig: &Rig, rank: usize, word: usize) -> Target {
+fn bound_word(rig: &Rig, rank: usize, word: usize) -> Target {
     let mut place = rig.place(rank, 8 * word);
     place.address = place.address.next_multiple_of(8);
     Target::Bound(place)

@@ -1,7 +1,7 @@
 //! All operations of all types, compared with a model after the specification.
 
 use super::*;
-use crate::far::tests::rig::context;
+use crate::bound::tests::rig::context;
 use proptest::prelude::*;
 
 /// A type as the model knows it.
@@ -69,8 +69,8 @@ fn same<T: Known>(a: T, b: T) -> bool {
     a.bits() == b.bits() || (a != a && b != b)
 }
 
-/// Does a course of operations, which begins at zero, at four words: near, far, this rank's own,
-/// and by itself.
+/// Does a course of operations, which begins at zero, at four words: in a segment, bound, this
+/// rank's own, and by itself.
 ///
 /// The second operand is sometimes the value there, so that a compare-and-swap succeeds.
 fn course<T: Known>(steps: &[(usize, T, T, bool)]) {
@@ -78,7 +78,11 @@ fn course<T: Known>(steps: &[(usize, T, T, bool)]) {
     let operations: Vec<Operation> = operations_of::<T>().collect();
     rig.served(|engine, ctx| {
         let mut alone = T::of_bits(0);
-        let targets = [near(8), far(&rig, 1, 0), far(&rig, 0, 0)];
+        let targets = [
+            segment_word(8),
+            bound_word(&rig, 1, 0),
+            bound_word(&rig, 0, 0),
+        ];
         for target in targets {
             let zero = T::of_bits(0);
             engine
@@ -178,9 +182,10 @@ fn min_and_max_with_nan_take_the_operand_and_cas_compares_bits() {
 fn operations_undefined_for_a_type_are_refused() {
     let rig = Rig::pair(64);
     let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _ = rig.ranks[0]
-            .engine
-            .atomic(&context(), near(0), what(Operation::And, 1.0, 1.0));
+        let _ =
+            rig.ranks[0]
+                .engine
+                .atomic(&context(), segment_word(0), what(Operation::And, 1.0, 1.0));
     }));
     assert!(run.is_err());
 }

@@ -2,8 +2,8 @@
 //!
 //! Each must end the job with a clear message, and change nothing.
 
-use crate::far::Args;
-use crate::far::tests::rig::{ENDPOINT, FORGE, Rig, context};
+use crate::bound::Args;
+use crate::bound::tests::rig::{ENDPOINT, FORGE, Rig, context};
 use crate::vis::{Direction, PeerMemory, Shape, Strided, VisTransfer};
 use crate::{Engine, Injection, internal};
 use argonet_am::{Message, Payload};

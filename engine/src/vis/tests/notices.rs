@@ -1,7 +1,7 @@
 //! Peers get the notice when all of a put lies there, and not before.
 
 use super::pure::pattern;
-use crate::far::tests::rig::{ENDPOINT, NOTE, Rig, Seen, UNREGISTERED, context};
+use crate::bound::tests::rig::{ENDPOINT, NOTE, Rig, Seen, UNREGISTERED, context};
 use crate::vis::{Direction, Notice, PeerMemory, Shape, VisTransfer};
 use crate::{Injection, Strided};
 use argonet_am::{Category, Delivery, Endpoints, HandlerTable, MessageClass};

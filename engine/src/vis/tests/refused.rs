@@ -1,7 +1,7 @@
 //! Impossible transfers are refused as a whole, where that can be known, with an error that names
 //! the reason.
 
-use crate::far::tests::rig::{ENDPOINT, Rig, context};
+use crate::bound::tests::rig::{ENDPOINT, Rig, context};
 use crate::vis::{
     Direction, PeerMemory, Piece, Pieces, Shape, ShapePart, Strided, VisError, VisTransfer,
 };

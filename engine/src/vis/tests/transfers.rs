@@ -2,7 +2,7 @@
 
 use super::model::{Case, any_case};
 use super::pure::pattern;
-use crate::far::tests::rig::{ENDPOINT, Rig, context};
+use crate::bound::tests::rig::{ENDPOINT, Rig, context};
 use crate::vis::{Direction, PeerMemory, Shape, VisTransfer};
 use crate::{Engine, Injection, OpError, Side, Target, ThreadCtx, Transfer};
 use argonet_base::{JobRank, SegmentOffset};
@@ -207,11 +207,15 @@ fn long_pieces() {
                 let there = pattern(4, 3 * LEN);
                 rig.memory[1].write(0, &there);
                 let mut here = pattern(5, 3 * LEN);
-                let (far, near) = (
+                let (remote, local) = (
                     rig.memory[1].address() as usize,
                     here.as_mut_ptr().expose_provenance(),
                 );
-                let (to, from) = if is_put { (far, near) } else { (near, far) };
+                let (to, from) = if is_put {
+                    (remote, local)
+                } else {
+                    (local, remote)
+                };
                 let (before, source) = match is_put {
                     true => (there.clone(), here.clone()),
                     false => (here.clone(), there.clone()),
@@ -377,10 +381,10 @@ fn a_full_peer_refuses_the_first_message_and_nothing_has_happened() {
     let implicit = unsafe { engine.vis_start_implicit(&ctx, &transfer, Injection::Immediate) };
     assert!(implicit.is_err());
     assert!(engine.peek_implicit(&ctx, CategoryMask::ALL).unwrap());
-    assert_eq!(engine.far.flights.under_way(), events.len());
+    assert_eq!(engine.bound.flights.under_way(), events.len());
     assert_eq!(rig.settle(), None);
     engine.wait_all(&ctx, &mut events).unwrap();
-    assert_eq!(engine.far.flights.under_way(), 0);
+    assert_eq!(engine.bound.flights.under_way(), 0);
     let there = rig.memory[1].read(0, 60_000);
     assert!(
         there
@@ -399,11 +403,11 @@ fn data_with_holes_travels_in_one_message() {
     let peer_ctx = context();
     let source = pattern(9, 2 * COUNT);
     let mut back = vec![0u8; 2 * COUNT];
-    let far = rig.memory[1].address() as usize;
+    let remote = rig.memory[1].address() as usize;
     for direction in [Direction::Put, Direction::Get] {
         let (to, to_strides, from, from_strides) = match direction {
-            Direction::Put => (far, [4], source.as_ptr().expose_provenance(), [2]),
-            Direction::Get => (back.as_mut_ptr().expose_provenance(), [2], far, [4]),
+            Direction::Put => (remote, [4], source.as_ptr().expose_provenance(), [2]),
+            Direction::Get => (back.as_mut_ptr().expose_provenance(), [2], remote, [4]),
         };
         let transfer = VisTransfer {
             direction,

@@ -81,7 +81,7 @@ impl Networked {
         let mut endpoint = Endpoint::new(config.link, rank, incarnation.get(), seal, ranks)
             .map_err(NicError::Link)?;
         for (peer, whereabouts) in (0..).map(JobRank).zip(peers) {
-            if !software.is_near(peer) {
+            if !software.shares_memory(peer) {
                 endpoint
                     .know(peer, whereabouts.incarnation.get())
                     .map_err(NicError::Link)?;

@@ -105,7 +105,7 @@ impl Portals for Networked {
     }
 
     fn lost(&self, peer: JobRank) -> Option<NicError> {
-        if self.core.software.is_near(peer) {
+        if self.core.software.shares_memory(peer) {
             return None;
         }
         self.core.turn().lost(peer)
@@ -213,7 +213,7 @@ impl Portals for Networked {
         header: u64,
     ) -> Result<(), NicError> {
         let software = &self.core.software;
-        if software.is_near(target.rank) {
+        if software.shares_memory(target.rank) {
             return software.put_region(source, part, ack, target, header);
         }
         let away = software.put_away(source, part, ack, &target, header)?;
@@ -227,7 +227,7 @@ impl Portals for Networked {
         target: Target,
     ) -> Result<(), NicError> {
         let software = &self.core.software;
-        if software.is_near(target.rank) {
+        if software.shares_memory(target.rank) {
             return software.get_region(destination, part, target);
         }
         let away = software.get_away(destination, part, &target)?;
@@ -250,7 +250,7 @@ impl Portals for Networked {
     ) -> Result<(), NicError> {
         let software = &self.core.software;
         self.check_atomic(part, &target, op, kind, false)?;
-        if software.is_near(target.rank) {
+        if software.shares_memory(target.rank) {
             return software.atomic(source, part, ack, target, header, op, kind);
         }
         let away = software.atomic_away(source, part, ack, &target, header, op, kind)?;
@@ -271,7 +271,7 @@ impl Portals for Networked {
     ) -> Result<(), NicError> {
         let software = &self.core.software;
         self.check_atomic(part, &target, op, kind, true)?;
-        if software.is_near(target.rank) {
+        if software.shares_memory(target.rank) {
             return software.fetch_atomic(
                 fetched,
                 fetched_offset_bytes,

@@ -94,7 +94,7 @@ impl Software {
 
     /// Whether a rank shares the file.
     #[inline]
-    pub(in crate::portals) fn is_near(&self, rank: JobRank) -> bool {
+    pub(in crate::portals) fn shares_memory(&self, rank: JobRank) -> bool {
         self.shared.place_of(rank).is_some()
     }
 

@@ -15,7 +15,7 @@ use argonet_am::{
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_conduit::{Conduit, PrepareRequest};
-use argonet_engine::{Engine, FarPlace, Injection, Long, Meeting, PeerAddress, Target};
+use argonet_engine::{BoundPlace, Engine, Injection, Long, Meeting, PeerAddress, Target};
 use argonet_segment::SharedBytes;
 use argonet_sim::{ChannelNode, JobConfig, Outcome, Rank, StartError};
 use core::ptr::null_mut;
@@ -235,7 +235,7 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
         Category::Medium => Payload::Medium(view(content)),
         Category::Long if ends.to == 0 => Payload::Long(view(content), SegmentOffset(at)),
         Category::Long => {
-            let place = FarPlace {
+            let place = BoundPlace {
                 rank: to,
                 endpoint: ends.to.into(),
                 address: shared.address(plan.to, ends.to) + at,

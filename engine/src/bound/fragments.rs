@@ -1,10 +1,10 @@
-//! Puts to and gets from far memory, as their initiator sends them: in pieces.
+//! Puts to and gets from bound memory, as their initiator sends them: in fragments.
 
 use super::super::core::{Engine, Injection};
 use super::super::limits::internal;
 use super::super::thread::ThreadCtx;
 use super::super::transfer::Side;
-use super::FarPlace;
+use super::BoundPlace;
 use super::flights::{Flight, Landing};
 use super::wire::{Args, Range, Refusal};
 use argonet_am::{AmError, Message, Payload};
@@ -25,8 +25,8 @@ impl Side {
 
     pub(super) fn handler(self) -> HandlerIndex {
         match self {
-            Side::Put(_) => internal::FAR_PUT,
-            Side::Get(_) => internal::FAR_GET,
+            Side::Put(_) => internal::BOUND_PUT,
+            Side::Get(_) => internal::BOUND_GET,
         }
     }
 }
@@ -36,13 +36,13 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Safety
     /// As [`start`](Self::start).
-    pub(in super::super) unsafe fn far_here(
+    pub(in super::super) unsafe fn bound_here(
         &self,
-        place: FarPlace,
+        place: BoundPlace,
         side: Side,
         len: usize,
     ) -> bool {
-        let FarPlace {
+        let BoundPlace {
             rank,
             endpoint,
             address,
@@ -79,16 +79,16 @@ impl<C: Conduit> Engine<C> {
         true
     }
 
-    /// Sends a put or the requests of a get, in pieces.
+    /// Sends a put or the requests of a get, in fragments.
     ///
     /// Only the first may be refused for want of room.
     ///
     /// # Safety
     /// As [`start`](Self::start), and `len` is not 0.
-    pub(in super::super) unsafe fn far_send(
+    pub(in super::super) unsafe fn bound_send(
         &self,
         ctx: &ThreadCtx,
-        place: FarPlace,
+        place: BoundPlace,
         side: Side,
         len: usize,
         mut injection: Injection,
@@ -109,7 +109,7 @@ impl<C: Conduit> Engine<C> {
             }
         };
         // All are counted before the first is sent: answers come while later ones wait for room.
-        let op = self.far.flights.begin(Flight {
+        let op = self.bound.flights.begin(Flight {
             peer: place.rank,
             token,
             landing,
@@ -143,7 +143,7 @@ impl<C: Conduit> Engine<C> {
             match self.request(ctx, place.rank, &message, injection) {
                 Ok(()) => injection = Injection::Blocking,
                 Err(error) if offset == 0 => {
-                    self.far.flights.abandon(op);
+                    self.bound.flights.abandon(op);
                     return Err(error);
                 }
                 // Half of it is on its way, and an error could not say which.
@@ -155,7 +155,7 @@ impl<C: Conduit> Engine<C> {
 }
 
 /// The numbers of each piece: the whole range, where in it the piece begins, and the operation.
-fn numbers(place: FarPlace, len: usize, offset: usize, op: u64) -> [u64; 5] {
+fn numbers(place: BoundPlace, len: usize, offset: usize, op: u64) -> [u64; 5] {
     let endpoint = place.endpoint.into();
     [endpoint, place.address, len as u64, offset as u64, op]
 }

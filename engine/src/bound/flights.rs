@@ -1,9 +1,9 @@
-//! Operations on far memory that are under way here.
+//! Operations on bound memory that are under way here.
 //!
 //! The memory that an answer may write to is looked up here and never taken from the answer.
 
 use super::super::vis::{KeptNotice, Scatter};
-use super::FarBound;
+use super::BoundMemory;
 use argonet_base::JobRank;
 use argonet_conduit::OpToken;
 use core::ptr::with_exposed_provenance_mut;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(in super::super) enum Landing {
     /// Acknowledgements of a put.
     Put,
-    /// Bytes of a get: `len` in pieces of `piece`, the last one shorter.
+    /// Bytes of a get: `len` in fragments of `piece`, the last one shorter.
     Get {
         address: usize,
         len: usize,
@@ -29,7 +29,7 @@ pub(in super::super) enum Landing {
     /// The value before an atomic operation, of so many bytes, none if it is not fetched; address 0
     /// if the caller does not want it.
     Atomic { address: usize, bytes: usize },
-    /// Acknowledgements of a put of many pieces, whose target gets a notice.
+    /// Acknowledgements of a put of many fragments, whose target gets a notice.
     Noticed(Arc<KeptNotice>),
     /// Bytes of a get into many pieces.
     Scatter(Arc<Scatter>),
@@ -57,7 +57,7 @@ impl Answer {
     ///
     /// # Safety
     /// Each place is 0, or the exposed address of an aligned and writable number.
-    pub(super) unsafe fn write(self, bound: FarBound) {
+    pub(super) unsafe fn write(self, bound: BoundMemory) {
         for (place, value) in [(self.address, bound.address), (self.len, bound.len)] {
             if place != 0 {
                 // SAFETY: this function's contract.

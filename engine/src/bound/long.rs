@@ -1,4 +1,4 @@
-//! Long active messages whose payload goes to far memory.
+//! Long active messages whose payload goes to bound memory.
 //!
 //! A short payload travels in one medium, behind a prefix that names its place and its handler; a
 //! longer one is put first, and the prefix travels alone. A longer reply goes in parts
@@ -16,9 +16,9 @@ use super::super::events::OpError;
 use super::super::limits::internal;
 use super::super::location::{PeerAddress, Target};
 use super::super::thread::ThreadCtx;
-use super::super::traced::{far_message, far_reply, span};
+use super::super::traced::{reply_sent, request_sent, span};
 use super::super::transfer::{Side, Transfer};
-use super::FarPlace;
+use super::BoundPlace;
 use super::serve::Wrong;
 use super::wire::Range;
 use argonet_am::{AmError, CLIENT_BASE, Delivery, Endpoints, Message, MessageClass, Payload};
@@ -124,7 +124,7 @@ impl<C: Conduit> Engine<C> {
                 let message = long.to_segment(offset);
                 Ok(self.request_between(ctx, rank, ends, &message, injection)?)
             }
-            Target::Bound(place) => self.far_long_request(ctx, place, ends, long, injection),
+            Target::Bound(place) => self.bound_long_request(ctx, place, ends, long, injection),
         }
     }
 
@@ -133,10 +133,10 @@ impl<C: Conduit> Engine<C> {
     ///
     /// With no bytes the address is handed on unchecked. Other ranges that the target has not bound
     /// end the job.
-    fn far_long_request(
+    fn bound_long_request(
         &self,
         ctx: &ThreadCtx,
-        place: FarPlace,
+        place: BoundPlace,
         ends: Endpoints,
         long: &Long<'_>,
         mut injection: Injection,
@@ -150,7 +150,7 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a request", self.rank)?;
         let mut span = span(ctx, Kind::RequestLong);
         if let Some(span) = &mut span {
-            span.describe(far_message(place.rank, handler, args, len, src));
+            span.describe(request_sent(place.rank, handler, args, len, src));
         }
         let envelope = Message {
             handler: match ends.are_primordial() {
@@ -272,7 +272,7 @@ impl<C: Conduit> Engine<C> {
             bulk::copy(buffer, prefix.pack().as_ptr(), Prefix::BYTES);
             bulk::copy(buffer.add(Prefix::BYTES), src, carried);
         }
-        self.commit(ctx, prepared, internal::FAR_LONG, args, bytes)?;
+        self.commit(ctx, prepared, internal::BOUND_LONG, args, bytes)?;
         Ok(())
     }
 
@@ -294,16 +294,16 @@ impl<C: Conduit> Engine<C> {
         };
         match self.locate_known(at, long.bytes.len())? {
             Some(Target::Segment { offset, .. }) => delivery.reply(&long.to_segment(offset)),
-            _ => self.far_long_reply(delivery, at, long),
+            _ => self.bound_long_reply(delivery, at, long),
         }
     }
 
     /// Replies with a long whose payload goes to bound memory of the requester.
     ///
     /// A reply that does not fit one message (see
-    /// [`far_long_reply_at_once`](Self::far_long_reply_at_once)) is kept until polls of this rank
-    /// have sent it.
-    pub(super) fn far_long_reply(
+    /// [`bound_long_reply_at_once`](Self::bound_long_reply_at_once)) is kept until polls of this
+    /// rank have sent it.
+    pub(super) fn bound_long_reply(
         &self,
         delivery: &mut Delivery<'_>,
         at: PeerAddress,
@@ -317,7 +317,7 @@ impl<C: Conduit> Engine<C> {
         let ends = delivery.endpoints().reversed();
         self.check_client(handler, ends, delivery.source())?;
         let len = bytes.len();
-        far_reply(delivery.source(), handler, args, len, bytes.as_ptr());
+        reply_sent(delivery.source(), handler, args, len, bytes.as_ptr());
         let prefix = Prefix {
             range: Range {
                 endpoint: at.endpoint,
@@ -329,7 +329,7 @@ impl<C: Conduit> Engine<C> {
             ends,
         };
         let mut carried = len;
-        if len > self.far_long_reply_at_once() {
+        if len > self.bound_long_reply_at_once() {
             // A rank that can write the payload there needs no copy, and only sends the prefix.
             if prefix.is_offset || !self.cross_reply(delivery.source(), prefix.range, bytes) {
                 return self.owe(delivery, prefix, args, bytes);
@@ -349,14 +349,14 @@ impl<C: Conduit> Engine<C> {
             )
         };
         delivery.reply(&Message {
-            handler: internal::FAR_LONG,
+            handler: internal::BOUND_LONG,
             args,
             payload: Payload::Medium(SharedBytes::from_slice(&message)),
         })
     }
 
     /// Bytes that a long reply to bound memory sends at most without keeping a copy.
-    pub fn far_long_reply_at_once(&self) -> usize {
+    pub fn bound_long_reply_at_once(&self) -> usize {
         let most = self.conduit.limits().medium_reply;
         most.saturating_sub(Prefix::BYTES)
     }
@@ -422,7 +422,7 @@ impl<C: Conduit> Engine<C> {
         let mut range = prefix.range;
         if prefix.is_offset {
             // Where nothing is bound, any address is refused.
-            let base = match self.far.regions.lookup(range.endpoint) {
+            let base = match self.bound.regions.lookup(range.endpoint) {
                 None if range.endpoint == Range::FIRST => (self.segment_base)(self.rank),
                 bound => bound.map_or(0, |(address, _)| address),
             };

@@ -1,4 +1,4 @@
-//! Long replies to far memory that are too long for one message.
+//! Long replies to bound memory that are too long for one message.
 //!
 //! A handler may not send and must not wait, so that it leaves a copy of the payload here, and
 //! polls send it in parts, as requests, as far as there is room. Each part names the whole range,
@@ -163,7 +163,7 @@ impl<C: Conduit> Engine<C> {
             message.extend_from_slice(&(reply.sent as u64).to_le_bytes());
             message.extend_from_slice(&rest[..part]);
             let request = Message {
-                handler: internal::FAR_LONG_PART,
+                handler: internal::BOUND_LONG_PART,
                 args: &reply.args[..reply.nargs],
                 payload: Payload::Medium(SharedBytes::from_slice(&message)),
             };
@@ -203,7 +203,7 @@ impl<C: Conduit> Engine<C> {
         }
         let from = delivery.source();
         let last = self
-            .far
+            .bound
             .coming
             .landed(from, number, range.len, bytes as u64)?;
         if last {

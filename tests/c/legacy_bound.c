@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
   gasnet_node_t node;
   gasnet_handle_t handles[3];
   static char a[5000], b[5000];
-  check_start_with(&argc, &argv, "legacy_far", GEX_FLAG_USES_GASNET1);
+  check_start_with(&argc, &argv, "legacy_bound", GEX_FLAG_USES_GASNET1);
   CHECK(ranks <= CHECK_COUNT(bases));
   CHECK_EQ(gex_Client_QueryFlags(client), GEX_FLAG_USES_GASNET1);
   CHECK_OK(gex_Segment_Create(&segment, client, NULL, LEGACY_ROOM, GEX_MK_HOST, 0));

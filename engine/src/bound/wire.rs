@@ -1,4 +1,4 @@
-//! Arguments of the messages that reach far memory: numbers of 64 bits, two arguments each.
+//! Arguments of the messages that reach bound memory: numbers of 64 bits, two arguments each.
 
 use super::super::limits::internal;
 use super::super::regions::Outside;
@@ -147,8 +147,8 @@ impl Refusal {
     /// The message for the user.
     pub(in super::super) fn message(&self, initiator: JobRank, target: JobRank) -> String {
         let what = match self.what {
-            internal::FAR_GET => "get",
-            internal::FAR_LONG | internal::FAR_LONG_PART => "long active message",
+            internal::BOUND_GET => "get",
+            internal::BOUND_LONG | internal::BOUND_LONG_PART => "long active message",
             internal::RATOMIC => "remote atomic operation",
             internal::VIS_PUT => "non-contiguous put",
             internal::VIS_GET => "non-contiguous get",
@@ -227,7 +227,7 @@ mod tests {
             Outside::Unaligned,
         ] {
             let refusal = Refusal {
-                what: internal::FAR_GET,
+                what: internal::BOUND_GET,
                 range,
                 outside,
             };

@@ -1,7 +1,7 @@
-//! Long active messages into far memory.
+//! Long active messages into bound memory.
 
 use super::rig::{BOUNCE, NOTE, Rig, Seen, UNREGISTERED, bytes, context, long};
-use crate::{FarPlace, Injection, OpError, internal};
+use crate::{BoundPlace, Injection, OpError, internal};
 use argonet_am::{AmError, Category, MessageClass};
 
 const KIB64: usize = 64 << 10;
@@ -44,7 +44,7 @@ fn requests_of_every_size_arrive_as_they_were_sent() {
                 )
                 .unwrap();
                 // A payload that travels apart is there before the message leaves.
-                assert_eq!(engine.far.flights.under_way(), 0);
+                assert_eq!(engine.bound.flights.under_way(), 0);
             });
             assert_eq!(rig.settle(), None);
             let seen = Seen {
@@ -90,7 +90,7 @@ fn without_bytes_the_address_is_anything() {
     let rig = Rig::pair(8);
     let (engine, ctx) = (&rig.ranks[0].engine, context());
     for address in [0, 1, u64::MAX] {
-        let place = FarPlace {
+        let place = BoundPlace {
             endpoint: 77,
             address,
             ..rig.place(1, 0)
@@ -110,7 +110,7 @@ fn replies_of_every_size_arrive_as_they_were_sent() {
     let most = 200 * KIB64;
     let rig = Rig::pair(most + 21);
     let (engine, ctx) = (&rig.ranks[0].engine, context());
-    assert_eq!(engine.far_long_reply_at_once(), MOST);
+    assert_eq!(engine.bound_long_reply_at_once(), MOST);
     for len in SIZES.into_iter().chain([most]) {
         for nargs in [0, 1, 12] {
             let (to, source) = (rig.place(0, 21), bytes(len + nargs, 1000));
@@ -193,7 +193,7 @@ fn errors_are_reported_before_anything_is_sent() {
     let rig = Rig::pair(KIB64);
     let (engine, ctx) = (&rig.ranks[0].engine, context());
     let place = rig.place(1, 0);
-    let missing = FarPlace {
+    let missing = BoundPlace {
         rank: argonet_base::JobRank(2),
         ..place
     };
@@ -216,7 +216,7 @@ fn errors_are_reported_before_anything_is_sent() {
         AmError::Unregistered { .. }
     ));
     assert!(matches!(
-        send(place, internal::FAR_LONG, 0),
+        send(place, internal::BOUND_LONG, 0),
         AmError::NotForClients { .. }
     ));
     assert!(matches!(

@@ -1,8 +1,8 @@
 //! Operations on words that are not mapped here, as their initiator sends them.
 
+use super::super::bound::{BoundPlace, Flight, Landing, Range, Refusal};
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
-use super::super::far::{FarPlace, Flight, Landing, Range, Refusal};
 use super::super::limits::internal;
 use super::super::location::Target;
 use super::super::thread::ThreadCtx;
@@ -35,7 +35,7 @@ impl<C: Conduit> Engine<C> {
     /// A word of this rank's own that is bound and not attached; ends the job if it is neither.
     pub(super) fn atomic_own(
         &self,
-        place: FarPlace,
+        place: BoundPlace,
         operation: Operation,
         bytes: usize,
     ) -> NonNull<u8> {
@@ -92,7 +92,7 @@ impl<C: Conduit> Engine<C> {
         counts: Counts,
         injection: Injection,
     ) -> Result<Event, OpError> {
-        self.permit_far(ctx, NAME, target.rank())?;
+        self.permit_messages(ctx, NAME, target.rank())?;
         let category = category_of(what.operation);
         self.with_token(ctx, counts, category, injection, |token| {
             let address = result.expose_provenance();
@@ -112,7 +112,7 @@ impl<C: Conduit> Engine<C> {
         injection: Injection,
         token: OpToken,
     ) -> Result<(), AmError> {
-        let op = self.far.flights.begin(Flight {
+        let op = self.bound.flights.begin(Flight {
             peer: target.rank(),
             token,
             landing: Landing::Atomic {
@@ -132,6 +132,6 @@ impl<C: Conduit> Engine<C> {
             payload: Payload::None,
         };
         let sent = self.request(ctx, target.rank(), &message, injection);
-        sent.inspect_err(|_| self.far.flights.abandon(op))
+        sent.inspect_err(|_| self.bound.flights.abandon(op))
     }
 }

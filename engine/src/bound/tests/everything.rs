@@ -1,7 +1,7 @@
 //! Ranks that have bound all their memory: by messages, and with copies by the kernel.
 
 use super::rig::{BOUNCE, NOTE, Rig, Seen, bytes, context, get, long, put};
-use crate::{Engine, FarPlace, Injection, ThreadCtx};
+use crate::{BoundPlace, Engine, Injection, ThreadCtx};
 use argonet_base::JobRank;
 use argonet_conduit::smp::Smp;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,8 +22,8 @@ fn rig(crossing: bool) -> Rig {
     rig
 }
 
-fn place(rig: &Rig, rank: usize, at: usize) -> FarPlace {
-    FarPlace {
+fn place(rig: &Rig, rank: usize, at: usize) -> BoundPlace {
+    BoundPlace {
         endpoint: 0,
         ..rig.place(rank, at)
     }
@@ -88,7 +88,7 @@ fn the_initiator_reports_missing_memory() {
             for rank in [0, 1] {
                 let rig = rig(crossing);
                 let (engine, ctx) = (&rig.ranks[0].engine, context());
-                let to = FarPlace {
+                let to = BoundPlace {
                     address: NOWHERE,
                     ..place(&rig, rank, 0)
                 };

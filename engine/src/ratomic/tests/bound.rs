@@ -1,8 +1,8 @@
 //! Completion, room, and many threads.
 
 use super::*;
-use crate::far::tests::rig::context;
-use crate::{Context, Engine, FarPlace, Injection, OpError, ThreadCtx};
+use crate::bound::tests::rig::context;
+use crate::{BoundPlace, Context, Engine, Injection, OpError, ThreadCtx};
 use argonet_am::AmError;
 use argonet_conduit::ThreadMode;
 use argonet_conduit::smp::Smp;
@@ -28,18 +28,21 @@ fn the_result_is_there_when_the_event_is_complete_and_not_before() {
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let mut results = [7u32; 3];
     let set = what(Operation::Set, 5u32, 0);
-    let event = start(engine, &ctx, far(&rig, 1, 0), set, &mut results[1]);
+    let event = start(engine, &ctx, bound_word(&rig, 1, 0), set, &mut results[1]);
     assert!(!event.is_done() && !engine.test(&ctx, event).unwrap());
     assert_eq!(rig.settle(), None);
     assert!(engine.test(&ctx, event).unwrap());
     let fetch = what(Operation::FetchMult, 3u32, 0);
-    let event = start(engine, &ctx, far(&rig, 1, 0), fetch, &mut results[1]);
+    let event = start(engine, &ctx, bound_word(&rig, 1, 0), fetch, &mut results[1]);
     assert_eq!(results, [7; 3]);
     assert_eq!(rig.settle(), None);
     engine.wait(&ctx, event).unwrap();
     assert_eq!(results, [7, 5, 7]);
     // Mapped and own memory need no event.
-    for (i, target) in [near(0), far(&rig, 0, 0)].into_iter().enumerate() {
+    for (i, target) in [segment_word(0), bound_word(&rig, 0, 0)]
+        .into_iter()
+        .enumerate()
+    {
         for value in [1u32, 2] {
             let swap = what(Operation::Swap, value, 0);
             assert!(start(engine, &ctx, target, swap, &mut results[i]).is_done());
@@ -47,7 +50,7 @@ fn the_result_is_there_when_the_event_is_complete_and_not_before() {
     }
     assert_eq!(results, [1, 1, 7]);
     assert_eq!(rig.settle(), None);
-    assert_eq!(engine.far.flights.under_way(), 0);
+    assert_eq!(engine.bound.flights.under_way(), 0);
 }
 
 #[test]
@@ -61,7 +64,7 @@ fn implicit_operations_count_by_category() {
         let begun = unsafe {
             engine.atomic_start_implicit(
                 &ctx,
-                far(&rig, 1, 1),
+                bound_word(&rig, 1, 1),
                 asked,
                 &raw mut result,
                 Injection::Blocking,
@@ -100,7 +103,7 @@ fn implicit_operations_count_by_category() {
 fn without_room_immediate_says_so_and_nothing_is_done() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
-    let (target, add) = (far(&rig, 1, 0), what(ADD, 1u64, 0));
+    let (target, add) = (bound_word(&rig, 1, 0), what(ADD, 1u64, 0));
     engine.begin_region(&ctx).unwrap();
     // As many as a ring holds; the value there is bounded by the operations that have been sent.
     let mut sent = 0u64;
@@ -122,7 +125,7 @@ fn without_room_immediate_says_so_and_nothing_is_done() {
         }
     }
     assert!(sent > 10);
-    let flights = engine.far.flights.under_way();
+    let flights = engine.bound.flights.under_way();
     for _ in 0..100 {
         // SAFETY: as above.
         let begun = unsafe {
@@ -136,7 +139,7 @@ fn without_room_immediate_says_so_and_nothing_is_done() {
         };
         assert!(matches!(begun, Err(OpError::Am(AmError::Full { .. }))));
     }
-    assert_eq!(engine.far.flights.under_way(), flights);
+    assert_eq!(engine.bound.flights.under_way(), flights);
     let region = engine.end_region(&ctx).unwrap();
     assert_eq!(rig.settle(), None);
     engine.wait(&ctx, region).unwrap();
@@ -154,7 +157,7 @@ fn ways_and_threads_are_atomic_for_each_other() {
     const THREADS: u64 = 3;
     let rig = Rig::new(2, ThreadMode::Par, 64);
     let done = AtomicBool::new(false);
-    let words = [1, 2, 3].map(|word| far(&rig, 1, word));
+    let words = [1, 2, 3].map(|word| bound_word(&rig, 1, word));
     // Rank 0 comes by messages, rank 1 at its own memory.
     let sums: u64 = std::thread::scope(|scope| {
         let poller = scope.spawn(|| {
@@ -199,7 +202,11 @@ fn ways_and_threads_are_atomic_for_each_other() {
     let engine = &rig.ranks[1].engine;
     let get = |word| {
         engine
-            .atomic(&ctx, far(&rig, 1, word), what(Operation::Get, 0u64, 0))
+            .atomic(
+                &ctx,
+                bound_word(&rig, 1, word),
+                what(Operation::Get, 0u64, 0),
+            )
             .unwrap()
     };
     assert_eq!(get(1), all);
@@ -214,13 +221,13 @@ fn errors_known_to_the_initiator_are_returned_at_once() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let get = what(Operation::Get, 0u64, 0);
-    let Target::Bound(place) = far(&rig, 1, 0) else {
+    let Target::Bound(place) = bound_word(&rig, 1, 0) else {
         unreachable!()
     };
     for target in [
-        near(4),
-        near(u64::MAX),
-        Target::Bound(FarPlace {
+        segment_word(4),
+        segment_word(u64::MAX),
+        Target::Bound(BoundPlace {
             address: place.address + 4,
             ..place
         }),
@@ -230,7 +237,7 @@ fn errors_known_to_the_initiator_are_returned_at_once() {
             assert!(error.contains(part), "{error}");
         }
     }
-    let beyond = engine.atomic(&ctx, near(1 << 40), get);
+    let beyond = engine.atomic(&ctx, segment_word(1 << 40), get);
     assert!(matches!(
         beyond,
         Err(OpError::Am(AmError::OutsideSegment { .. }))
@@ -240,7 +247,7 @@ fn errors_known_to_the_initiator_are_returned_at_once() {
             rank: JobRank(2),
             offset: SegmentOffset(0),
         },
-        Target::Bound(FarPlace {
+        Target::Bound(BoundPlace {
             rank: JobRank(2),
             ..place
         }),

@@ -1,20 +1,20 @@
-//! Far memory: memory of peers that is not mapped here.
+//! Bound memory: memory of peers that is bound to an endpoint and not attached.
 //!
 //! Put, get and long active messages reach it over active messages to its owner, which checks each
 //! against its bound memory ([`Regions`]). Where a rank has bound all its memory, the kernel copies
 //! if it may ([`cross`]).
 //!
-//! A put or a get travels in pieces, each of which names the whole range, so that a range that is
+//! A put or a get travels in fragments. Each names the whole range, so that a range that is
 //! refused changes nothing at its target. An answer names its operation by a number
 //! ([`flights`]); where its bytes go is known here alone.
 #![allow(unsafe_code)]
 
 mod cross;
 mod flights;
+mod fragments;
 mod known;
 mod long;
 mod owed;
-mod pieces;
 mod serve;
 mod wire;
 
@@ -42,7 +42,7 @@ pub(super) use wire::{Args, Range, Refusal, Subject, unpack};
 
 /// A place in a peer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FarPlace {
+pub struct BoundPlace {
     /// The rank of the memory.
     pub rank: JobRank,
     /// Endpoint of that rank to which the memory is bound.
@@ -54,16 +54,16 @@ pub struct FarPlace {
 /// The memory that a rank has bound at an endpoint; all zero if none.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FarBound {
+pub struct BoundMemory {
     /// Where it begins, in that rank's process.
     pub address: u64,
     /// Bytes.
     pub len: u64,
 }
 
-/// The engine's part of far memory.
+/// The engine's part of bound memory.
 #[derive(Default)]
-pub(super) struct Far {
+pub(super) struct Bound {
     regions: Regions,
     pub(super) flights: Flights,
     known: Known,
@@ -71,19 +71,19 @@ pub(super) struct Far {
     cross: Cross,
 }
 
-impl Far {
+impl Bound {
     /// Takes the indices of the messages that [`Engine::serve`] handles.
     pub(super) fn register(handlers: &mut HandlerTable) -> Result<(), AmError> {
         for (index, name) in [
-            (internal::FAR_PUT, "argonet::far_put"),
-            (internal::FAR_PUT_DONE, "argonet::far_put_done"),
-            (internal::FAR_GET, "argonet::far_get"),
-            (internal::FAR_GET_DATA, "argonet::far_get_data"),
-            (internal::FAR_LONG, "argonet::far_long"),
-            (internal::FAR_QUERY, "argonet::far_query"),
-            (internal::FAR_ANSWER, "argonet::far_answer"),
-            (internal::FAR_REFUSED, "argonet::far_refused"),
-            (internal::FAR_LONG_PART, "argonet::far_long_part"),
+            (internal::BOUND_PUT, "argonet::bound_put"),
+            (internal::BOUND_PUT_DONE, "argonet::bound_put_done"),
+            (internal::BOUND_GET, "argonet::bound_get"),
+            (internal::BOUND_GET_DATA, "argonet::bound_get_data"),
+            (internal::BOUND_LONG, "argonet::bound_long"),
+            (internal::BOUND_QUERY, "argonet::bound_query"),
+            (internal::BOUND_ANSWER, "argonet::bound_answer"),
+            (internal::BOUND_REFUSED, "argonet::bound_refused"),
+            (internal::BOUND_LONG_PART, "argonet::bound_long_part"),
             (internal::VIS_PUT, "argonet::vis_put"),
             (internal::VIS_GET, "argonet::vis_get"),
             (internal::VIS_GET_DATA, "argonet::vis_get_data"),
@@ -98,7 +98,7 @@ impl Far {
 impl<C: Conduit> Engine<C> {
     /// The memory of this process that peers may reach by address.
     pub fn regions(&self) -> &Regions {
-        &self.far.regions
+        &self.bound.regions
     }
 
     /// Asks a rank for the memory that it has bound at an endpoint.
@@ -110,49 +110,49 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub unsafe fn far_query(
+    pub unsafe fn bound_query(
         &self,
         ctx: &ThreadCtx,
         rank: JobRank,
         endpoint: u32,
-        answer: *mut FarBound,
+        answer: *mut BoundMemory,
         injection: Injection,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise; the fields lie inside.
         unsafe {
             let (address, len) = (&raw mut (*answer).address, &raw mut (*answer).len);
-            self.far_query_parts(ctx, rank, endpoint, address, len, injection)
+            self.bound_query_parts(ctx, rank, endpoint, address, len, injection)
         }
     }
 
     /// The memory that a rank has bound at an endpoint; asks the rank.
     ///
     /// # Errors
-    /// As [`far_query`](Self::far_query).
-    pub fn far_bound(
+    /// As [`bound_query`](Self::bound_query).
+    pub fn bound_memory(
         &self,
         ctx: &ThreadCtx,
         rank: JobRank,
         endpoint: u32,
-    ) -> Result<FarBound, OpError> {
-        let mut bound = FarBound::default();
+    ) -> Result<BoundMemory, OpError> {
+        let mut bound = BoundMemory::default();
         let answer = &raw mut bound;
         // SAFETY: the answer is waited for before the variable ends, or the process ends.
-        let asked = unsafe { self.far_query(ctx, rank, endpoint, answer, Injection::Blocking) }?;
+        let asked = unsafe { self.bound_query(ctx, rank, endpoint, answer, Injection::Blocking) }?;
         self.wait_or_end(ctx, asked);
         // SAFETY: a variable of this function; it was written through the same pointer.
         Ok(unsafe { answer.read() })
     }
 
-    /// [`far_query`](Self::far_query) whose answer goes to two places, each null if that part is
-    /// not wanted.
+    /// [`bound_query`](Self::bound_query) whose answer goes to two places, each null if that number
+    /// is not wanted.
     ///
     /// # Safety
     /// Each place is null, or aligned and writable until the event is complete.
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub unsafe fn far_query_parts(
+    pub unsafe fn bound_query_parts(
         &self,
         ctx: &ThreadCtx,
         rank: JobRank,
@@ -161,16 +161,16 @@ impl<C: Conduit> Engine<C> {
         len: *mut u64,
         injection: Injection,
     ) -> Result<Event, OpError> {
-        self.permit_far(ctx, "a query of a segment", rank)?;
+        self.permit_messages(ctx, "a query of a segment", rank)?;
         if rank == self.rank {
             let answer = Answer::new(endpoint, [address, len]);
             // SAFETY: the caller's promise.
-            unsafe { answer.write(self.bound(endpoint)) };
+            unsafe { answer.write(self.memory_bound_here(endpoint)) };
             return Ok(Event::DONE);
         }
         let what = (Subject::Memory, endpoint);
         // SAFETY: the caller's promise.
-        unsafe { self.far_ask(ctx, rank, what, [address, len], injection) }
+        unsafe { self.bound_ask(ctx, rank, what, [address, len], injection) }
     }
 
     /// Asks another rank about an endpoint.
@@ -180,7 +180,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub(super) unsafe fn far_ask(
+    pub(super) unsafe fn bound_ask(
         &self,
         ctx: &ThreadCtx,
         rank: JobRank,
@@ -190,7 +190,7 @@ impl<C: Conduit> Engine<C> {
     ) -> Result<Event, OpError> {
         let (counts, category) = (Counts::Explicitly, Category::Get);
         self.with_token(ctx, counts, category, injection, |token| {
-            let op = self.far.flights.begin(Flight {
+            let op = self.bound.flights.begin(Flight {
                 peer: rank,
                 token,
                 landing: Landing::Query(Answer::new(endpoint, places)),
@@ -199,28 +199,28 @@ impl<C: Conduit> Engine<C> {
             });
             let args = Args::pack([subject.with(endpoint), op]);
             let message = Message {
-                handler: internal::FAR_QUERY,
+                handler: internal::BOUND_QUERY,
                 args: args.words(),
                 payload: Payload::None,
             };
             let sent = self.request(ctx, rank, &message, injection);
-            sent.inspect_err(|_| self.far.flights.abandon(op))
+            sent.inspect_err(|_| self.bound.flights.abandon(op))
         })
     }
 
     /// The memory that a rank has bound at an endpoint, if that rank has answered so since
-    /// [`far_forget`](Self::far_forget).
-    pub fn far_known(&self, rank: JobRank, endpoint: u32) -> Option<FarBound> {
-        self.far.known.get(rank, endpoint)
+    /// [`bound_forget`](Self::bound_forget).
+    pub fn bound_known(&self, rank: JobRank, endpoint: u32) -> Option<BoundMemory> {
+        self.bound.known.get(rank, endpoint)
     }
 
-    /// Forgets the answers that [`far_known`](Self::far_known) returns: ranks may have bound other
-    /// memory.
-    pub fn far_forget(&self) {
-        self.far.known.clear();
+    /// Forgets the answers that [`bound_known`](Self::bound_known) returns: ranks may have bound
+    /// other memory.
+    pub fn bound_forget(&self) {
+        self.bound.known.clear();
     }
 
-    pub(super) fn permit_far(
+    pub(super) fn permit_messages(
         &self,
         ctx: &ThreadCtx,
         what: &'static str,
@@ -231,9 +231,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// The memory that this rank has bound.
-    pub(super) fn bound(&self, endpoint: u32) -> FarBound {
-        let bound = self.far.regions.lookup(endpoint);
-        bound.map_or_else(FarBound::default, |(address, len)| FarBound {
+    pub(super) fn memory_bound_here(&self, endpoint: u32) -> BoundMemory {
+        let bound = self.bound.regions.lookup(endpoint);
+        bound.map_or_else(BoundMemory::default, |(address, len)| BoundMemory {
             address,
             len: len as u64,
         })

@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
   gex_Rank_t rank;
   int from, to, turn;
   char *heap[TURNS];
-  check_start(&argc, &argv, "far_many");
+  check_start(&argc, &argv, "bound_many");
   check_attach((uintptr_t)ranks * SLOT);
   eps[0] = ep;
   for (to = 1; to < WAYS; ++to) CHECK_OK(gex_EP_Create(&eps[to], client, GEX_EP_CAPABILITY_RMA, 0));

@@ -6,7 +6,7 @@ int main(int argc, char **argv) {
   char *bases[64];
   gex_Rank_t rank, step;
   uintptr_t size;
-  check_start(&argc, &argv, "ratomic_far");
+  check_start(&argc, &argv, "ratomic_bound");
   check_seed(me + 1000);
   CHECK(ranks <= 64);
   size = 64 * ((uintptr_t)ranks + 2);

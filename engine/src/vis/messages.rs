@@ -3,9 +3,9 @@
 //! Long parts go as puts and gets of their own, short ones are packed into messages that name them;
 //! the bytes are read once and written once on either side.
 
+use super::super::bound::{Args, BoundPlace, Flight, Landing};
 use super::super::core::{Engine, Injection};
 use super::super::events::OpError;
-use super::super::far::{Args, FarPlace, Flight, Landing};
 use super::super::limits::internal;
 use super::super::location::Target;
 use super::super::thread::ThreadCtx;
@@ -55,7 +55,7 @@ enum Stopped {
 impl<C: Conduit> Engine<C> {
     /// # Safety
     /// As [`vis_start`](Self::vis_start).
-    pub(super) unsafe fn vis_far(
+    pub(super) unsafe fn vis_by_messages(
         &self,
         ctx: &ThreadCtx,
         journey: Journey,
@@ -176,7 +176,7 @@ impl<C: Conduit> Engine<C> {
                 rank,
                 offset: self.offset_of(rank, address),
             },
-            Space(endpoint) => Target::Bound(FarPlace {
+            Space(endpoint) => Target::Bound(BoundPlace {
                 rank,
                 endpoint,
                 address,
@@ -235,7 +235,7 @@ impl<C: Conduit> Engine<C> {
                 most: name.len() + bytes,
                 offset: None,
             };
-            self.far.flights.expect_one_more(op);
+            self.bound.flights.expect_one_more(op);
             let mut prepared = match self.prepare(ctx, &want, injection) {
                 Ok(prepared) => prepared,
                 Err(error) => return Err(self.vis_stopped(op, left == journey.bytes, error)),
@@ -302,7 +302,7 @@ impl<C: Conduit> Engine<C> {
                 args: args.words(),
                 payload: Payload::Medium(SharedBytes::from_slice(&name)),
             };
-            self.far.flights.expect_one_more(op);
+            self.bound.flights.expect_one_more(op);
             if let Err(error) = self.request(ctx, journey.rank, &message, injection) {
                 return Err(self.vis_stopped(op, left == journey.bytes, error));
             }
@@ -316,7 +316,7 @@ impl<C: Conduit> Engine<C> {
     /// An operation begins, of which it is not known yet how many messages it is: it is not
     /// complete before [`vis_has_left`](Self::vis_has_left).
     fn vis_takes_off(&self, journey: Journey, token: OpToken, landing: Landing) -> u64 {
-        self.far.flights.begin(Flight {
+        self.bound.flights.begin(Flight {
             peer: journey.rank,
             token,
             landing,
@@ -327,14 +327,14 @@ impl<C: Conduit> Engine<C> {
 
     /// All messages of an operation have been sent.
     fn vis_has_left(&self, op: u64) {
-        if let Some(flight) = self.far.flights.expect_one_less(op) {
-            self.far_landed(flight);
+        if let Some(flight) = self.bound.flights.expect_one_less(op) {
+            self.bound_landed(flight);
         }
     }
 
     fn vis_stopped(&self, op: u64, is_first: bool, error: AmError) -> Stopped {
         if is_first {
-            self.far.flights.abandon(op);
+            self.bound.flights.abandon(op);
             return Stopped::First(error.into());
         }
         Stopped::Later(error.into())

@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
   gex_Rank_t rank;
   size_t i, way;
   int total = 0, key = 0;
-  check_start(&argc, &argv, "far_long");
+  check_start(&argc, &argv, "bound_long");
   check_register(table, CHECK_COUNT(table));
   size = (uintptr_t)2 * ranks * SLOT;
   /* Odd ranks bring memory of their own, badly aligned. */

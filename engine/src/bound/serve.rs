@@ -1,4 +1,4 @@
-//! Handlers of messages about far memory.
+//! Handlers of messages about bound memory.
 //!
 //! Nothing in them is believed: ranges are checked against the memory bound here, answers against
 //! the operations under way here.
@@ -6,7 +6,7 @@
 use super::super::core::Engine;
 use super::super::limits::internal;
 use super::super::regions::Outside;
-use super::FarBound;
+use super::BoundMemory;
 use super::flights::{Flight, Landing};
 use super::wire::{Args, Range, Refusal, Subject, unpack};
 use argonet_am::{AmError, Delivery, Message, MessageClass, Payload};
@@ -28,19 +28,19 @@ impl<C: Conduit> Engine<C> {
     pub(crate) fn serve(&self, delivery: &mut Delivery<'_>) {
         let (handler, from) = (delivery.handler(), delivery.source());
         let (class, served) = match handler {
-            internal::FAR_PUT => (
+            internal::BOUND_PUT => (
                 Some(MessageClass::Request),
                 Self::serve_put as fn(&_, &mut _) -> _,
             ),
-            internal::FAR_GET => (Some(MessageClass::Request), Self::serve_get as _),
-            internal::FAR_QUERY => (Some(MessageClass::Request), Self::serve_query as _),
-            internal::FAR_PUT_DONE => (Some(MessageClass::Reply), Self::take_put_done as _),
-            internal::FAR_GET_DATA => (Some(MessageClass::Reply), Self::take_get_data as _),
-            internal::FAR_ANSWER => (Some(MessageClass::Reply), Self::take_answer as _),
-            internal::FAR_REFUSED => (Some(MessageClass::Reply), Self::take_refusal as _),
-            internal::FAR_LONG => (None, Self::serve_long as _),
+            internal::BOUND_GET => (Some(MessageClass::Request), Self::serve_get as _),
+            internal::BOUND_QUERY => (Some(MessageClass::Request), Self::serve_query as _),
+            internal::BOUND_PUT_DONE => (Some(MessageClass::Reply), Self::take_put_done as _),
+            internal::BOUND_GET_DATA => (Some(MessageClass::Reply), Self::take_get_data as _),
+            internal::BOUND_ANSWER => (Some(MessageClass::Reply), Self::take_answer as _),
+            internal::BOUND_REFUSED => (Some(MessageClass::Reply), Self::take_refusal as _),
+            internal::BOUND_LONG => (None, Self::serve_long as _),
             internal::BETWEEN => (None, Self::serve_between as _),
-            internal::FAR_LONG_PART => (Some(MessageClass::Request), Self::serve_long_part as _),
+            internal::BOUND_LONG_PART => (Some(MessageClass::Request), Self::serve_long_part as _),
             internal::RATOMIC => (Some(MessageClass::Request), Self::serve_atomic as _),
             internal::RATOMIC_DONE => (Some(MessageClass::Reply), Self::take_atomic as _),
             internal::VIS_PUT => (Some(MessageClass::Request), Self::serve_vis_put as _),
@@ -87,7 +87,7 @@ impl<C: Conduit> Engine<C> {
         self.answer(
             delivery,
             &Message {
-                handler: internal::FAR_PUT_DONE,
+                handler: internal::BOUND_PUT_DONE,
                 args: Args::pack([op]).words(),
                 payload: Payload::None,
             },
@@ -118,7 +118,7 @@ impl<C: Conduit> Engine<C> {
         self.answer(
             delivery,
             &Message {
-                handler: internal::FAR_GET_DATA,
+                handler: internal::BOUND_GET_DATA,
                 args: Args::pack([op, offset]).words(),
                 payload: Payload::Medium(bytes),
             },
@@ -129,10 +129,10 @@ impl<C: Conduit> Engine<C> {
     fn serve_query(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [asked, op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         let (subject, endpoint) = Subject::of_number(asked).ok_or(ARGUMENTS)?;
-        let FarBound { address, len } = match subject {
-            Subject::Memory => self.bound(endpoint),
+        let BoundMemory { address, len } = match subject {
+            Subject::Memory => self.memory_bound_here(endpoint),
             // No length, so that no peer takes it for memory.
-            Subject::Messages => FarBound {
+            Subject::Messages => BoundMemory {
                 address: self.own_endpoint(endpoint).number(),
                 len: 0,
             },
@@ -140,7 +140,7 @@ impl<C: Conduit> Engine<C> {
         self.answer(
             delivery,
             &Message {
-                handler: internal::FAR_ANSWER,
+                handler: internal::BOUND_ANSWER,
                 args: Args::pack([op, address, len]).words(),
                 payload: Payload::None,
             },
@@ -150,8 +150,8 @@ impl<C: Conduit> Engine<C> {
 
     fn take_put_done(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
-        match self.far.flights.land(op, delivery.source())? {
-            Landing::Put | Landing::Noticed(_) => self.far_arrived(op),
+        match self.bound.flights.land(op, delivery.source())? {
+            Landing::Put | Landing::Noticed(_) => self.bound_arrived(op),
             _ => return Err("it completes a put, but its operation is no put"),
         }
         Ok(())
@@ -160,7 +160,7 @@ impl<C: Conduit> Engine<C> {
     fn take_get_data(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op, offset] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
         let bytes = delivery.payload();
-        let landing = self.far.flights.land(op, delivery.source())?;
+        let landing = self.bound.flights.land(op, delivery.source())?;
         let Landing::Get {
             address,
             len,
@@ -177,27 +177,27 @@ impl<C: Conduit> Engine<C> {
         }
         let place = with_exposed_provenance_mut::<u8>(address);
         // SAFETY: the get's caller promised `len` writable bytes until it is complete, which it is
-        // not before `far_arrived` below; the piece lies inside.
+        // not before `bound_arrived` below; the piece lies inside.
         unsafe { bulk::copy(place.add(offset), bytes.as_ptr(), bytes.len()) };
-        self.far_arrived(op);
+        self.bound_arrived(op);
         Ok(())
     }
 
     fn take_answer(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let [op, bound_at, len] = unpack(delivery.args()).ok_or(ARGUMENTS)?;
-        let Landing::Query(answer) = self.far.flights.land(op, delivery.source())? else {
+        let Landing::Query(answer) = self.bound.flights.land(op, delivery.source())? else {
             return Err("it answers a query, but its operation is no query");
         };
-        let bound = FarBound {
+        let bound = BoundMemory {
             address: bound_at,
             len,
         };
         let (rank, endpoint) = (delivery.source(), answer.endpoint);
-        self.far.known.note(rank, endpoint, bound);
+        self.bound.known.note(rank, endpoint, bound);
         // SAFETY: the query's caller promised that the places are aligned and writable until it is
-        // complete, which it is not before `far_arrived` below.
+        // complete, which it is not before `bound_arrived` below.
         unsafe { answer.write(bound) };
-        self.far_arrived(op);
+        self.bound_arrived(op);
         Ok(())
     }
 
@@ -207,14 +207,14 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// An answer has been dealt with.
-    pub(in super::super) fn far_arrived(&self, op: u64) {
-        if let Some(flight) = self.far.flights.landed(op) {
-            self.far_landed(flight);
+    pub(in super::super) fn bound_arrived(&self, op: u64) {
+        if let Some(flight) = self.bound.flights.landed(op) {
+            self.bound_landed(flight);
         }
     }
 
     /// All answers of an operation have been dealt with.
-    pub(in super::super) fn far_landed(&self, flight: Flight) {
+    pub(in super::super) fn bound_landed(&self, flight: Flight) {
         let Flight { peer, token, .. } = flight;
         match flight.landing {
             Landing::Noticed(notice) => self.vis_owe_notice(peer, notice, token),
@@ -233,7 +233,7 @@ impl<C: Conduit> Engine<C> {
             address,
             len,
         } = range;
-        let regions = &self.far.regions;
+        let regions = &self.bound.regions;
         let bound = regions.check(endpoint, address, len as usize, access);
         match bound {
             Err(Outside::Nothing) if endpoint == Range::FIRST => {
@@ -273,7 +273,7 @@ impl<C: Conduit> Engine<C> {
         self.answer(
             delivery,
             &Message {
-                handler: internal::FAR_REFUSED,
+                handler: internal::BOUND_REFUSED,
                 args: refusal.pack().words(),
                 payload: Payload::None,
             },

@@ -1,7 +1,7 @@
-//! The near table, by which C code reaches a neighbor's memory without a call.
+//! The mapped table, by which C code reaches a neighbor's memory without a call.
 //!
-//! `include/argonet/near.h` declares the same struct; a test has the C compiler compare the two. A
-//! field that moves, or changes its meaning, means a new [`NEAR_VERSION`].
+//! `include/argonet/mapped.h` declares the same struct; the C compiler compares the two in a test.
+//! A field that moves, or changes its meaning, means a new [`MAPPED_VERSION`].
 use super::core::Engine;
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
@@ -9,33 +9,33 @@ use argonet_conduit::Conduit;
 use argonet_segment::SegmentError;
 use static_assertions::const_assert_eq;
 
-/// First word of a [`NearPrefix`]: `ARGN` in ASCII, little-endian.
-pub const NEAR_MAGIC: u32 = number32("ARGONET_NEAR_MAGIC");
+/// First word of a [`MappedPrefix`]: `ARGN` in ASCII, little-endian.
+pub const MAPPED_MAGIC: u32 = number32("ARGONET_MAPPED_MAGIC");
 
 /// Version of the layout and of the meaning of the fields and the table.
-pub const NEAR_VERSION: u32 = number32("ARGONET_NEAR_VERSION");
+pub const MAPPED_VERSION: u32 = number32("ARGONET_MAPPED_VERSION");
 
 /// The table's entry of a rank whose memory cannot be reached by loads and stores.
-pub const NEAR_NONE: isize = 0;
+pub const MAPPED_NONE: isize = 0;
 
 /// The beginning of a team, as C sees it.
 ///
-/// Behind the whole team, at [`NEAR_TABLE`], lies its table: an `isize` for each rank below
-/// `near_len`, made by [`near_entry`].
+/// Behind the whole team, at [`MAPPED_TABLE`], lies its table: an `isize` for each rank below
+/// `mapped_len`, made by [`mapped_entry`].
 ///
 /// ```text
 /// 0        4         8          12     16     20         24                   64
-/// | magic  | version | near_len | rank | size | reserved | the library's own  | table
+/// | magic  | version | mapped_len | rank | size | reserved | the library's own  | table
 /// ```
 #[repr(C)]
 #[derive(Debug)]
-pub struct NearPrefix {
-    /// [`NEAR_MAGIC`].
+pub struct MappedPrefix {
+    /// [`MAPPED_MAGIC`].
     pub magic: u32,
-    /// [`NEAR_VERSION`].
+    /// [`MAPPED_VERSION`].
     pub version: u32,
     /// Ranks that the table has, from rank 0 on.
-    pub near_len: u32,
+    pub mapped_len: u32,
     /// This process's rank in the team.
     pub rank: u32,
     /// Ranks of the team.
@@ -45,22 +45,22 @@ pub struct NearPrefix {
 }
 
 /// Where the table begins, from the beginning of the team: the next cache line.
-pub const NEAR_TABLE: usize = 64;
+pub const MAPPED_TABLE: usize = 64;
 
-const_assert_eq!(size_of::<NearPrefix>(), 24);
-const_assert_eq!(core::mem::offset_of!(NearPrefix, near_len), 8);
-const_assert_eq!(core::mem::offset_of!(NearPrefix, rank), 12);
-const_assert_eq!(core::mem::offset_of!(NearPrefix, size), 16);
+const_assert_eq!(size_of::<MappedPrefix>(), 24);
+const_assert_eq!(core::mem::offset_of!(MappedPrefix, mapped_len), 8);
+const_assert_eq!(core::mem::offset_of!(MappedPrefix, rank), 12);
+const_assert_eq!(core::mem::offset_of!(MappedPrefix, size), 16);
 
-impl NearPrefix {
+impl MappedPrefix {
     /// For a team of `size` ranks in which this process is `rank`, with a table for the first
-    /// `near_len` of them.
+    /// `mapped_len` of them.
     #[must_use]
-    pub const fn new(rank: u32, size: u32, near_len: u32) -> Self {
+    pub const fn new(rank: u32, size: u32, mapped_len: u32) -> Self {
         Self {
-            magic: NEAR_MAGIC,
-            version: NEAR_VERSION,
-            near_len,
+            magic: MAPPED_MAGIC,
+            version: MAPPED_VERSION,
+            mapped_len,
             rank,
             size,
             reserved: 0,
@@ -74,10 +74,10 @@ impl NearPrefix {
 /// The distance may be 0, for the rank itself or processes that were forked alike, so that the
 /// entry is one more; no memory is an odd distance away from itself.
 #[must_use]
-pub const fn near_entry(delta: Option<isize>) -> isize {
+pub const fn mapped_entry(delta: Option<isize>) -> isize {
     match delta {
         Some(delta) => delta.wrapping_add(1),
-        None => NEAR_NONE,
+        None => MAPPED_NONE,
     }
 }
 
@@ -90,7 +90,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// A mapping that the system refuses.
-    pub fn near_deltas(&self) -> Result<Box<[Option<isize>]>, SegmentError> {
+    pub fn mapped_deltas(&self) -> Result<Box<[Option<isize>]>, SegmentError> {
         let directory = self.directory();
         directory.map_all(|rank| (self.segment_len)(rank))?;
         let delta = |rank: JobRank| match directory.attached_bytes(rank) {

@@ -50,9 +50,9 @@ fn is_broken(rig: &Rig, at: u32, case: &str) -> String {
 fn any_other_number_of_arguments_is_refused() {
     // The right counts, in numbers of two arguments.
     for (handler, right) in [
-        (internal::FAR_PUT, 5),
-        (internal::FAR_GET, 6),
-        (internal::FAR_QUERY, 2),
+        (internal::BOUND_PUT, 5),
+        (internal::BOUND_GET, 6),
+        (internal::BOUND_QUERY, 2),
     ] {
         for count in (0..=16).filter(|count| *count != right * 2) {
             let rig = Rig::pair(LEN);
@@ -65,10 +65,10 @@ fn any_other_number_of_arguments_is_refused() {
         }
     }
     for (handler, right) in [
-        (internal::FAR_PUT_DONE, 1),
-        (internal::FAR_GET_DATA, 2),
-        (internal::FAR_ANSWER, 3),
-        (internal::FAR_REFUSED, 6),
+        (internal::BOUND_PUT_DONE, 1),
+        (internal::BOUND_GET_DATA, 2),
+        (internal::BOUND_ANSWER, 3),
+        (internal::BOUND_REFUSED, 6),
     ] {
         for count in (0..=15).filter(|count| *count != right * 2) {
             let rig = Rig::pair(LEN);
@@ -85,10 +85,10 @@ fn any_other_number_of_arguments_is_refused() {
 #[test]
 fn classes_are_not_mixed_up() {
     for handler in [
-        internal::FAR_PUT_DONE,
-        internal::FAR_GET_DATA,
-        internal::FAR_ANSWER,
-        internal::FAR_REFUSED,
+        internal::BOUND_PUT_DONE,
+        internal::BOUND_GET_DATA,
+        internal::BOUND_ANSWER,
+        internal::BOUND_REFUSED,
     ] {
         let rig = Rig::pair(LEN);
         send(&rig.ranks[0].engine, handler, &[], &[]);
@@ -96,10 +96,10 @@ fn classes_are_not_mixed_up() {
         assert!(message.contains("wrong class"), "{message}");
     }
     for handler in [
-        internal::FAR_PUT,
-        internal::FAR_GET,
-        internal::FAR_QUERY,
-        internal::FAR_LONG_PART,
+        internal::BOUND_PUT,
+        internal::BOUND_GET,
+        internal::BOUND_QUERY,
+        internal::BOUND_LONG_PART,
     ] {
         let rig = Rig::pair(LEN);
         reply(&rig.ranks[0].engine, handler, &[], &[]);
@@ -128,7 +128,7 @@ fn pieces_outside_of_their_range_are_refused() {
         let args = Args::pack([endpoint, base, len, offset, 0]);
         send(
             &rig.ranks[0].engine,
-            internal::FAR_PUT,
+            internal::BOUND_PUT,
             args.words(),
             &vec![1; bytes],
         );
@@ -136,17 +136,22 @@ fn pieces_outside_of_their_range_are_refused() {
         let rig = Rig::pair(LEN);
         let base = rig.memory[1].address();
         let args = Args::pack([endpoint, base, len, offset, 0, bytes as u64]);
-        send(&rig.ranks[0].engine, internal::FAR_GET, args.words(), &[]);
+        send(&rig.ranks[0].engine, internal::BOUND_GET, args.words(), &[]);
         is_broken(&rig, 1, &case);
     }
     // An endpoint that does not fit, and a piece that no reply can carry.
     let rig = Rig::pair(LEN);
     let args = Args::pack([endpoint | 1 << 32, rig.memory[1].address(), 1, 0, 0]);
-    send(&rig.ranks[0].engine, internal::FAR_PUT, args.words(), &[1]);
+    send(
+        &rig.ranks[0].engine,
+        internal::BOUND_PUT,
+        args.words(),
+        &[1],
+    );
     is_broken(&rig, 1, "an endpoint beyond 32 bits");
     let rig = Rig::pair(1 << 20);
     let args = Args::pack([endpoint, rig.memory[1].address(), 1 << 20, 0, 0, 1 << 17]);
-    send(&rig.ranks[0].engine, internal::FAR_GET, args.words(), &[]);
+    send(&rig.ranks[0].engine, internal::BOUND_GET, args.words(), &[]);
     is_broken(&rig, 1, "a piece of 128 KiB");
 }
 
@@ -154,9 +159,9 @@ fn pieces_outside_of_their_range_are_refused() {
 fn answers_to_nothing_are_refused() {
     for op in [0, 1, 1 << 32, u64::MAX] {
         for (handler, args) in [
-            (internal::FAR_PUT_DONE, Args::pack([op])),
-            (internal::FAR_GET_DATA, Args::pack([op, 0])),
-            (internal::FAR_ANSWER, Args::pack([op, 1, 2])),
+            (internal::BOUND_PUT_DONE, Args::pack([op])),
+            (internal::BOUND_GET_DATA, Args::pack([op, 0])),
+            (internal::BOUND_ANSWER, Args::pack([op, 1, 2])),
         ] {
             let rig = Rig::pair(LEN);
             reply(&rig.ranks[0].engine, handler, args.words(), &[1]);
@@ -190,21 +195,26 @@ fn answers_unfit_for_their_operation_are_refused() {
         (200, 100),
     ] {
         let args = Args::pack([0, offset]);
-        during_a_get(internal::FAR_GET_DATA, args.words(), &bytes(1, len));
+        during_a_get(internal::BOUND_GET_DATA, args.words(), &bytes(1, len));
     }
     for offset in [u64::MAX, 0u64.wrapping_sub(100), 1 << 63] {
         let args = Args::pack([0, offset]);
-        during_a_get(internal::FAR_GET_DATA, args.words(), &bytes(1, 100));
+        during_a_get(internal::BOUND_GET_DATA, args.words(), &bytes(1, 100));
     }
-    during_a_get(internal::FAR_PUT_DONE, Args::pack([0]).words(), &[]);
-    during_a_get(internal::FAR_ANSWER, Args::pack([0, 1, 2]).words(), &[]);
+    during_a_get(internal::BOUND_PUT_DONE, Args::pack([0]).words(), &[]);
+    during_a_get(internal::BOUND_ANSWER, Args::pack([0, 1, 2]).words(), &[]);
 }
 
 #[test]
 fn an_answer_too_many_is_refused() {
     let rig = Rig::pair(LEN);
     let engine = &rig.ranks[0].engine;
-    reply(engine, internal::FAR_PUT_DONE, Args::pack([0]).words(), &[]);
+    reply(
+        engine,
+        internal::BOUND_PUT_DONE,
+        Args::pack([0]).words(),
+        &[],
+    );
     put(engine, &context(), rig.place(1, 0), &[0xee; 8]);
     is_broken(&rig, 0, "the second acknowledgement");
     // Bytes for a put.
@@ -212,7 +222,7 @@ fn an_answer_too_many_is_refused() {
     let engine = &rig.ranks[0].engine;
     reply(
         engine,
-        internal::FAR_GET_DATA,
+        internal::BOUND_GET_DATA,
         Args::pack([0, 0]).words(),
         &[1],
     );
@@ -224,7 +234,12 @@ fn an_answer_too_many_is_refused() {
 fn an_answer_of_another_rank_is_refused() {
     let rig = Rig::new(3, argonet_conduit::ThreadMode::Seq, LEN);
     let engine = &rig.ranks[0].engine;
-    reply(engine, internal::FAR_PUT_DONE, Args::pack([0]).words(), &[]);
+    reply(
+        engine,
+        internal::BOUND_PUT_DONE,
+        Args::pack([0]).words(),
+        &[],
+    );
     put(engine, &context(), rig.place(2, 0), &[0xee; 8]);
     // Rank 1 answers first.
     rig.ranks[1].engine.poll(&context()).unwrap();
@@ -261,21 +276,21 @@ fn envelopes_are_checked() {
             envelope(base, 0, ENDPOINT, note | 1 << 9)
         }),
         ("an envelope in an envelope", |base, _| {
-            let inner = u32::from(internal::FAR_LONG.0);
+            let inner = u32::from(internal::BOUND_LONG.0);
             [envelope(base, 24, ENDPOINT, inner), vec![1; 24]].concat()
         }),
     ];
     for (case, payload) in cases {
         let rig = Rig::pair(LEN);
         let payload = payload(rig.memory[1].address(), note);
-        send(&rig.ranks[0].engine, internal::FAR_LONG, &[1], &payload);
+        send(&rig.ranks[0].engine, internal::BOUND_LONG, &[1], &payload);
         is_broken(&rig, 1, case);
         assert!(rig.seen(1).is_empty(), "{case}");
     }
     // A client's handler that does not exist there.
     let rig = Rig::pair(LEN);
     let payload = envelope(0, 0, ENDPOINT, 200);
-    send(&rig.ranks[0].engine, internal::FAR_LONG, &[], &payload);
+    send(&rig.ranks[0].engine, internal::BOUND_LONG, &[], &payload);
     let message = rig.settle().unwrap();
     assert!(
         message.contains("handler index 200 is not registered"),
@@ -307,18 +322,18 @@ fn parts_of_replies_are_checked() {
         let range = envelope(rig.memory[1].address(), len, ENDPOINT, note);
         let part = part(range, 0, offset, bytes);
         let part = &part[..part.len() - cut];
-        send(&rig.ranks[0].engine, internal::FAR_LONG_PART, &[], part);
+        send(&rig.ranks[0].engine, internal::BOUND_LONG_PART, &[], part);
         is_broken(&rig, 1, case);
     }
     for (case, handler) in [
         ("an unknown flag", note | 1 << 9),
         ("an endpoint that cannot exist", note | 32 << 16),
-        ("the library's own", u32::from(internal::FAR_LONG.0)),
+        ("the library's own", u32::from(internal::BOUND_LONG.0)),
     ] {
         let rig = Rig::pair(LEN);
         let range = envelope(rig.memory[1].address(), len, ENDPOINT, handler);
         let part = part(range, 0, 0, LEN);
-        send(&rig.ranks[0].engine, internal::FAR_LONG_PART, &[], &part);
+        send(&rig.ranks[0].engine, internal::BOUND_LONG_PART, &[], &part);
         is_broken(&rig, 1, case);
         assert!(rig.seen(1).is_empty(), "{case}");
     }
@@ -326,8 +341,8 @@ fn parts_of_replies_are_checked() {
     let rig = Rig::pair(LEN);
     let range = envelope(rig.memory[1].address(), len, ENDPOINT, note);
     let half = part(range, 7, 0, LEN / 2 + 1);
-    send(&rig.ranks[0].engine, internal::FAR_LONG_PART, &[], &half);
-    send(&rig.ranks[0].engine, internal::FAR_LONG_PART, &[], &half);
+    send(&rig.ranks[0].engine, internal::BOUND_LONG_PART, &[], &half);
+    send(&rig.ranks[0].engine, internal::BOUND_LONG_PART, &[], &half);
     is_broken(&rig, 1, "a part too many");
     assert!(rig.seen(1).is_empty());
     // Memory that is not bound there is refused, as an address and as an offset.
@@ -335,7 +350,7 @@ fn parts_of_replies_are_checked() {
         let rig = Rig::pair(LEN);
         let range = envelope(address, len, ENDPOINT, note | flags);
         let part = part(range, 0, 0, LEN);
-        send(&rig.ranks[0].engine, internal::FAR_LONG_PART, &[], &part);
+        send(&rig.ranks[0].engine, internal::BOUND_LONG_PART, &[], &part);
         let message = rig.settle().unwrap();
         assert!(
             message.contains("a long active message of 1000 bytes"),

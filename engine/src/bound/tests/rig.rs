@@ -1,7 +1,7 @@
 //! Ranks of one job in one process, over the smp conduit.
 
 use crate::{
-    Engine, EngineConfig, FarPlace, Injection, Internals, Long, PeerAddress, Side, Target,
+    BoundPlace, Engine, EngineConfig, Injection, Internals, Long, PeerAddress, Side, Target,
     ThreadCtx, Transfer, WaitMode, WaitPolicy,
 };
 use argonet_am::{
@@ -26,7 +26,7 @@ const SEGMENT: u64 = 64 << 10;
 
 /// Records the message that it gets; registered on every rank.
 pub(crate) const NOTE: HandlerIndex = HandlerIndex(128);
-/// Sends its payload back as a far long for [`NOTE`]: see [`bounce`].
+/// Sends its payload back as a long to bound memory for [`NOTE`]: see [`bounce`].
 pub(crate) const BOUNCE: HandlerIndex = HandlerIndex(129);
 /// Replies with a message for the handler that argument 0 names, with the arguments that follow and
 /// its own payload.
@@ -165,7 +165,7 @@ fn watchdog() -> Sender<()> {
     let (alive, dead) = channel();
     std::thread::spawn(move || {
         if dead.recv_timeout(Duration::from_secs(120)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("a test of far memory lasts too long");
+            eprintln!("a test of bound memory lasts too long");
             std::process::abort();
         }
     });
@@ -198,11 +198,11 @@ fn bounce(engine: &Engine<Smp>, notes: &Notes, delivery: &mut Delivery<'_>) {
         args,
         bytes: shared,
     };
-    let sent = engine.far_long_reply(delivery, at, &reply(&args[4..]));
+    let sent = engine.bound_long_reply(delivery, at, &reply(&args[4..]));
     if let Err(error) = sent {
         notes.refused.lock().push(error);
     } else {
-        let second = engine.far_long_reply(delivery, at, &reply(&[]));
+        let second = engine.bound_long_reply(delivery, at, &reply(&[]));
         notes.refused.lock().extend(second.err());
     }
 }
@@ -246,7 +246,7 @@ fn handlers(notes: &Arc<Notes>, own: &Arc<OnceLock<Weak<Engine<Smp>>>>) -> Handl
 
 impl Rig {
     pub(crate) fn new(ranks: u32, mode: ThreadMode, bytes: usize) -> Self {
-        let rings = memfd_create(c"far-rings", MemfdFlags::CLOEXEC).unwrap();
+        let rings = memfd_create(c"bound-rings", MemfdFlags::CLOEXEC).unwrap();
         let segments = SegmentFile::create(ranks, SEGMENT, PageKind::Normal).unwrap();
         let segments = segments.into_fd();
         let memory: Vec<Memory> = (0..ranks).map(|_| Memory::new(bytes)).collect();
@@ -314,8 +314,8 @@ impl Rig {
     }
 
     /// Where byte `at` of the memory of `rank` lies.
-    pub(crate) fn place(&self, rank: usize, at: usize) -> FarPlace {
-        FarPlace {
+    pub(crate) fn place(&self, rank: usize, at: usize) -> BoundPlace {
+        BoundPlace {
             rank: JobRank(rank as u32),
             endpoint: ENDPOINT,
             address: self.memory[rank].address() + at as u64,
@@ -397,12 +397,17 @@ pub(crate) fn bytes(seed: usize, len: usize) -> Vec<u8> {
 }
 
 /// A transfer of bound memory.
-pub(crate) fn bound(place: FarPlace, side: Side, len: usize) -> Transfer {
+pub(crate) fn bound(place: BoundPlace, side: Side, len: usize) -> Transfer {
     let target = Target::Bound(place);
     Transfer { target, side, len }
 }
 
-pub(crate) fn put(engine: &Engine<Smp>, ctx: &ThreadCtx, place: FarPlace, source: &[u8]) -> Event {
+pub(crate) fn put(
+    engine: &Engine<Smp>,
+    ctx: &ThreadCtx,
+    place: BoundPlace,
+    source: &[u8],
+) -> Event {
     let put = bound(place, Side::Put(source.as_ptr()), source.len());
     // SAFETY: the slice is readable.
     unsafe { engine.start(ctx, put, Injection::Blocking) }.unwrap()
@@ -411,7 +416,7 @@ pub(crate) fn put(engine: &Engine<Smp>, ctx: &ThreadCtx, place: FarPlace, source
 pub(crate) fn get(
     engine: &Engine<Smp>,
     ctx: &ThreadCtx,
-    place: FarPlace,
+    place: BoundPlace,
     target: &mut [u8],
 ) -> Event {
     let get = bound(place, Side::Get(target.as_mut_ptr()), target.len());
@@ -419,11 +424,11 @@ pub(crate) fn get(
     unsafe { engine.start(ctx, get, Injection::Blocking) }.unwrap()
 }
 
-/// Sends a far long for a handler.
+/// Sends a long to bound memory for a handler.
 pub(crate) fn long(
     engine: &Engine<Smp>,
     ctx: &ThreadCtx,
-    place: FarPlace,
+    place: BoundPlace,
     handler: HandlerIndex,
     args: &[u32],
     source: &[u8],

@@ -1,7 +1,7 @@
 //! Puts and gets that succeed, and queries.
 
 use super::rig::{ENDPOINT, Rig, bound, bytes, context, get, put};
-use crate::{Context, FarBound, FarPlace, Injection, OpError, Side};
+use crate::{BoundMemory, BoundPlace, Context, Injection, OpError, Side};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_conduit::ThreadMode;
@@ -133,7 +133,7 @@ fn implicit_ones_count_by_category_and_for_regions() {
 fn no_bytes_and_own_memory_need_no_message() {
     let rig = Rig::pair(KIB64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
-    let nowhere = FarPlace {
+    let nowhere = BoundPlace {
         rank: JobRank(1),
         endpoint: 99,
         address: u64::MAX,
@@ -172,7 +172,7 @@ fn missing_ranks_and_calls_inside_handlers_are_refused() {
     let rig = Rig::pair(KIB64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let try_put = |rank: u32| {
-        let place = FarPlace {
+        let place = BoundPlace {
             rank: JobRank(rank),
             ..rig.place(1, 0)
         };
@@ -202,20 +202,20 @@ fn a_query_returns_the_bound_memory() {
     let rig = Rig::pair(12_345);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     for rank in [0, 1] {
-        let bound = FarBound {
+        let bound = BoundMemory {
             address: rig.memory[rank].address(),
             len: 12_345,
         };
         for (endpoint, expected) in [
             (ENDPOINT, bound),
-            (0, FarBound::default()),
-            (u32::MAX, FarBound::default()),
+            (0, BoundMemory::default()),
+            (u32::MAX, BoundMemory::default()),
         ] {
-            let mut answer = FarBound { address: 1, len: 2 };
+            let mut answer = BoundMemory { address: 1, len: 2 };
             let to = JobRank(rank as u32);
             // SAFETY: the answer lives until the event is complete.
             let asked = unsafe {
-                engine.far_query(&ctx, to, endpoint, &raw mut answer, Injection::Blocking)
+                engine.bound_query(&ctx, to, endpoint, &raw mut answer, Injection::Blocking)
             };
             let event = asked.unwrap();
             assert_eq!(event.is_done(), rank == 0);
@@ -249,12 +249,12 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
     }
     assert!(!events.is_empty());
     let before = engine.events.handles_given_out();
-    assert_eq!(engine.far.flights.under_way(), events.len());
+    assert_eq!(engine.bound.flights.under_way(), events.len());
     let place = rig.place(1, 256);
     let put = |len| bound(place, Side::Put(source.as_ptr()), len);
     let dst = target.as_mut_ptr();
     let get = |len| bound(place, Side::Get(dst), len);
-    let mut answer = FarBound::default();
+    let mut answer = BoundMemory::default();
     for _ in 0..100 {
         // SAFETY: as above.
         let outcomes = unsafe {
@@ -269,7 +269,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         };
         assert!(outcomes.into_iter().all(is_full));
     }
-    assert_eq!(engine.far.flights.under_way(), events.len());
+    assert_eq!(engine.bound.flights.under_way(), events.len());
     // Gets and queries are smaller than puts: they fill the rest. SAFETY: as above.
     unsafe {
         while !is_full(
@@ -279,7 +279,7 @@ fn without_room_immediate_says_so_and_keeps_nothing() {
         ) {}
         while !is_full(
             {
-                engine.far_query(
+                engine.bound_query(
                     &ctx,
                     JobRank(1),
                     ENDPOINT,
@@ -342,7 +342,7 @@ fn threads_of_both_ranks_share_the_work() {
                     engine.wait(&ctx, put).unwrap();
                     let mut back = vec![0; source.len()];
                     let halves = back.split_at_mut(EACH / 2);
-                    let later = FarPlace {
+                    let later = BoundPlace {
                         address: place.address + EACH as u64 / 2,
                         ..place
                     };

@@ -1,25 +1,25 @@
 //! Memory that peers have bound, by their answers.
 
-use super::FarBound;
+use super::BoundMemory;
 use argonet_base::JobRank;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 
 /// Answers, by rank and endpoint.
 #[derive(Default)]
-pub(super) struct Known(RwLock<HashMap<(JobRank, u32), FarBound>>);
+pub(super) struct Known(RwLock<HashMap<(JobRank, u32), BoundMemory>>);
 
 impl Known {
     /// Records an answer.
     ///
     /// Answers of endpoints without memory are not kept: the peer may bind some soon.
-    pub(super) fn note(&self, rank: JobRank, endpoint: u32, bound: FarBound) {
+    pub(super) fn note(&self, rank: JobRank, endpoint: u32, bound: BoundMemory) {
         if bound.len > 0 {
             self.0.write().insert((rank, endpoint), bound);
         }
     }
 
-    pub(super) fn get(&self, rank: JobRank, endpoint: u32) -> Option<FarBound> {
+    pub(super) fn get(&self, rank: JobRank, endpoint: u32) -> Option<BoundMemory> {
         self.0.read().get(&(rank, endpoint)).copied()
     }
 
@@ -35,8 +35,8 @@ mod tests {
     #[test]
     fn nothing_bound_is_not_kept() {
         let known = Known::default();
-        let (rank, bound) = (JobRank(3), FarBound { address: 8, len: 1 });
-        known.note(rank, 1, FarBound::default());
+        let (rank, bound) = (JobRank(3), BoundMemory { address: 8, len: 1 });
+        known.note(rank, 1, BoundMemory::default());
         assert_eq!(known.get(rank, 1), None);
         known.note(rank, 1, bound);
         assert_eq!(known.get(rank, 1), Some(bound));

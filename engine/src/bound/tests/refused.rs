@@ -1,7 +1,7 @@
 //! Ranges that the target has not bound.
 
 use super::rig::{BOUNCE, ENDPOINT, NOTE, Rig, bytes, context, get, long, put};
-use crate::{FarPlace, Injection};
+use crate::{BoundPlace, Injection};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const LEN: usize = 1000;
@@ -26,14 +26,14 @@ fn outside(base: u64) -> Vec<(u64, usize)> {
 
 /// Does `operation` on a range of rank 1, and on the same of its own; both must end the job with a
 /// message that has all of it.
-fn ends_the_job(what: &str, operation: impl Fn(&Rig, FarPlace, usize)) {
+fn ends_the_job(what: &str, operation: impl Fn(&Rig, BoundPlace, usize)) {
     let cases = outside(1 << 40).len();
     for case in 0..cases {
         for target in [1, 0] {
             let rig = Rig::pair(LEN);
             let base = rig.memory[target].address();
             let (at, len) = outside(base)[case];
-            let place = FarPlace {
+            let place = BoundPlace {
                 address: base.wrapping_add(at),
                 ..rig.place(target, 0)
             };
@@ -98,7 +98,7 @@ fn an_endpoint_without_memory_has_no_place() {
     // The highest number stands for the attached segment.
     for endpoint in [0, 255, 256, u32::MAX - 1] {
         let rig = Rig::pair(LEN);
-        let place = FarPlace {
+        let place = BoundPlace {
             endpoint,
             ..rig.place(1, 0)
         };

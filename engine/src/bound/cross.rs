@@ -39,15 +39,15 @@ impl<C: Conduit> Engine<C> {
     /// As [`Regions::bind_everything`](crate::Regions::bind_everything).
     pub unsafe fn bind_everything(&self, processes: Option<ProcessOf>) {
         // SAFETY: the caller's promise.
-        unsafe { self.far.regions.bind_everything() };
+        unsafe { self.bound.regions.bind_everything() };
         if let Some(processes) = processes {
-            let _ = self.far.cross.processes.set(processes);
+            let _ = self.bound.cross.processes.set(processes);
         }
     }
 
     /// Whether the kernel copies between this rank and its peers, as far as it has been asked.
     pub fn crosses(&self) -> bool {
-        let Cross { processes, refused } = &self.far.cross;
+        let Cross { processes, refused } = &self.bound.cross;
         processes.get().is_some() && !refused.load(Ordering::Relaxed)
     }
 
@@ -58,10 +58,10 @@ impl<C: Conduit> Engine<C> {
     /// # Safety
     /// This process's side of it is readable or writable.
     pub(super) unsafe fn cross(&self, rank: JobRank, range: Range, side: Side) -> bool {
-        if !self.far.regions.is_everything(range.endpoint) || !self.crosses() {
+        if !self.bound.regions.is_everything(range.endpoint) || !self.crosses() {
             return false;
         }
-        let process = self.far.cross.processes.get();
+        let process = self.bound.cross.processes.get();
         let Some(process) = process.and_then(|process| process(rank)) else {
             return false;
         };
@@ -81,7 +81,7 @@ impl<C: Conduit> Engine<C> {
             // The job is about to end.
             Err(CrossMemoryError::Gone { .. }) => false,
             Err(_) => {
-                self.far.cross.refused.store(true, Ordering::Relaxed);
+                self.bound.cross.refused.store(true, Ordering::Relaxed);
                 false
             }
         }
