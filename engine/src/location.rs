@@ -246,7 +246,7 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<bool, AmError> {
-        if to.0 < self.size && !self.directory.is_mapped(to) {
+        if self.is_unmapped(to) {
             return self.is_in_unmapped_segment(to, offset, len).map(|()| false);
         }
         match self.reach_slow(to, offset, len) {
@@ -258,9 +258,15 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
+    /// Whether the segment of a rank of the job can never be mapped here.
+    #[inline(always)]
+    pub(super) fn is_unmapped(&self, rank: JobRank) -> bool {
+        rank.0 < self.size && !self.directory.is_mapped(rank)
+    }
+
     /// Whether a place can be in a segment that is not mapped here: where its length is not known
     /// its owner checks.
-    fn is_in_unmapped_segment(
+    pub(super) fn is_in_unmapped_segment(
         &self,
         to: JobRank,
         offset: SegmentOffset,

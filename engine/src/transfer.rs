@@ -11,6 +11,7 @@ use super::location::Target;
 use super::thread::ThreadCtx;
 use super::token::Counts;
 use argonet_am::AmError;
+use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Completion, Conduit, Injected, OpToken, SMALL_PUT, SendError};
 use argonet_event::{Category, Event};
@@ -106,6 +107,11 @@ impl<C: Conduit> Engine<C> {
         let Transfer { target, side, len } = transfer;
         match target {
             Target::Segment { rank, offset } => {
+                if self.is_unmapped(rank) {
+                    return self
+                        .is_in_unmapped_segment(rank, offset, len)
+                        .map(|()| false);
+                }
                 let is_mapped = self.ensure_mapped(rank, offset, len)?;
                 // SAFETY: the caller's promise.
                 Ok(is_mapped && unsafe { self.transfer_directly(transfer) })
@@ -268,22 +274,42 @@ impl<C: Conduit> Engine<C> {
                 });
             }
         };
+        let attempt = || match side {
+            // SAFETY: the caller's promise.
+            Side::Put(src) => unsafe { self.conduit.put(rank, offset, src, len, op) },
+            // SAFETY: the caller's promise.
+            Side::Get(dst) => unsafe { self.conduit.get(rank, offset, dst, len, op) },
+        };
+        match attempt() {
+            Ok(injected) => Ok(injected),
+            Err(error) => self.launch_later(ctx, rank, injection, error, attempt),
+        }
+    }
+
+    /// Waits for room in the conduit after an `attempt` that gave `error`, and tries again.
+    #[cold]
+    #[inline(never)]
+    fn launch_later(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        injection: Injection,
+        mut error: SendError,
+        attempt: impl Fn() -> Result<Injected, SendError>,
+    ) -> Result<Injected, OpError> {
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, rank));
         loop {
-            let outcome = match side {
-                // SAFETY: the caller's promise.
-                Side::Put(src) => unsafe { self.conduit.put(rank, offset, src, len, op) },
-                // SAFETY: the caller's promise.
-                Side::Get(dst) => unsafe { self.conduit.get(rank, offset, dst, len, op) },
-            };
-            match outcome {
-                Ok(injected) => return Ok(injected),
-                Err(SendError::Message(error)) => return Err(error.into()),
-                Err(_) if injection == Injection::Immediate => {
+            match error {
+                SendError::Message(error) => return Err(error.into()),
+                _ if injection == Injection::Immediate => {
                     let (from, to) = (self.rank, rank);
                     return Err(AmError::Full { from, to }.into());
                 }
-                Err(_) => _ = wait.pause(ctx),
+                _ => _ = wait.pause(ctx),
+            }
+            match attempt() {
+                Ok(injected) => return Ok(injected),
+                Err(again) => error = again,
             }
         }
     }
