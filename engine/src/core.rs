@@ -2,8 +2,8 @@
 
 use super::WaitMode;
 use super::background::Background;
-use super::between::Tables;
 use super::client::{ClientCode, Running, Unwound};
+use super::endpoint_am::Tables;
 use super::far::Far;
 use super::limits::internal;
 use super::lines::Circles;
@@ -90,7 +90,7 @@ impl Internals {
         mismatch.register(handlers)?;
         Far::register(handlers)?;
         super::ratomic::register(handlers)?;
-        handlers.reserve_internal(internal::BETWEEN, "argonet::between")?;
+        handlers.reserve_internal(internal::ENDPOINT_AM, "argonet::endpoint_am")?;
         Ok(Self {
             barrier,
             tree,

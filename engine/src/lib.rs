@@ -33,11 +33,11 @@
 #![deny(unsafe_code)]
 
 mod background;
-mod between;
 mod client;
 mod collective;
 mod core;
 mod datatype;
+mod endpoint_am;
 mod events;
 mod far;
 mod heap;
@@ -62,13 +62,13 @@ mod waiting;
 
 pub use self::core::{Engine, EngineConfig, Injection, Internals, SegmentBase};
 pub use argonet_settings::WaitMode;
-pub use between::EndpointState;
 pub use client::{PANIC_CODE, call_named};
 pub use collective::{
     Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Signature,
     Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
+pub use endpoint_am::EndpointState;
 pub use events::OpError;
 pub use far::{FarBound, FarPlace, Long, ProcessOf};
 pub use heap::{Heap, HeapError};

@@ -2,9 +2,9 @@
 //!
 //! One program, as each links all of the engine.
 
-mod between;
 mod conduits;
 mod depth;
+mod endpoint_am;
 mod far;
 mod flow;
 mod harness;
