@@ -6,9 +6,9 @@ use super::client::{ClientCode, Running, Unwound};
 use super::endpoint_am::Tables;
 use super::far::Far;
 use super::limits::internal;
-use super::lines::Circles;
 use super::mismatch::Mismatch;
 use super::quiescence::is_of_the_client;
+use super::shared_memory::Groups;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::traced::span;
@@ -127,7 +127,7 @@ pub struct Engine<C> {
     max_medium: usize,
     pub(super) far: Far,
     /// Small collective operations of all ranks without messages, where they share memory.
-    pub(super) circles: Option<Circles>,
+    pub(super) groups: Option<Groups>,
     pub(super) making: Arc<Making>,
     pub(super) vis: Vis,
     pub(super) unwound: Unwound,
@@ -199,8 +199,8 @@ impl<C: Conduit> Engine<C> {
         let max_medium = conduit.limits().medium_request;
         let (rank, size) = (boot.rank(), boot.size());
         let all_near = directory.are_all_near(size);
-        let lines = conduit.lines().filter(|_| all_near);
-        let circles = lines.and_then(|_| Circles::new(rank, size));
+        let cells = conduit.shared_cells().filter(|_| all_near);
+        let groups = cells.and_then(|_| Groups::new(rank, size));
         Self {
             rank,
             size,
@@ -223,7 +223,7 @@ impl<C: Conduit> Engine<C> {
             tables: Tables::default(),
             max_medium,
             far: Far::default(),
-            circles,
+            groups,
             making: Arc::default(),
             vis: Vis::default(),
             unwound: Unwound::default(),

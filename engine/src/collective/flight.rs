@@ -5,11 +5,11 @@ use super::call::Call;
 use super::label::Label;
 use super::mailbox::{Coming, Slot};
 use super::mismatch_check::MismatchCheck;
-use super::near::Standing;
 use super::posted::Place;
 use super::pull::Lies;
 use super::schedule::{Area, Range, Schedule, Step};
 use super::scratch::Scratch;
+use super::shared_team::Standing;
 use super::teams::Member;
 use super::wire::{Form, Header};
 use crate::Team;
@@ -64,7 +64,7 @@ pub(super) struct Flight {
     pub(super) label: Label,
     /// Its caller does nothing before it is complete.
     pub(super) blocks: bool,
-    /// Where the team has lines.
+    /// Where the team has cells.
     pub(super) standing: Option<Standing>,
     /// Held by the thread that goes on with it.
     ///

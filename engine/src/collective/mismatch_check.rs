@@ -2,8 +2,8 @@
 
 use super::call::Kind;
 use super::flight::{Flight, State, Work};
-use super::near::Standing;
 use super::schedule::Step;
+use super::shared_team::Standing;
 use super::wire::Form;
 use crate::background::Steps;
 use crate::core::Engine;
@@ -22,7 +22,7 @@ pub(super) enum MismatchCheck {
     None,
     /// It looks at members of the neighborhood at this time: sooner than they give up waiting for
     /// it, since it can name both calls.
-    Near(Duration),
+    Neighbors(Duration),
     /// It looks again at this time, and asks then if it has not yet.
     Looks { at: Duration, asked: bool },
 }
@@ -65,8 +65,8 @@ impl<C: Conduit> Engine<C> {
                 }
                 true
             }
-            MismatchCheck::Near(at) if now < at => return,
-            MismatchCheck::Near(_) => {
+            MismatchCheck::Neighbors(at) if now < at => return,
+            MismatchCheck::Neighbors(_) => {
                 if let Some(standing) = &flight.standing {
                     self.check_standing(work.call.label(), standing);
                 }
@@ -75,7 +75,7 @@ impl<C: Conduit> Engine<C> {
                 return;
             }
             MismatchCheck::None if flight.standing.is_some() => {
-                work.check = MismatchCheck::Near(now + EARLIER);
+                work.check = MismatchCheck::Neighbors(now + EARLIER);
                 return;
             }
             MismatchCheck::None => false,

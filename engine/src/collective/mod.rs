@@ -10,26 +10,26 @@
 //! job with a message that names both; where nothing comes for long, a rank asks the ranks that it
 //! waits for.
 //!
-//! Short calls of a team that has a slot of lines go without messages (`near`, `course`;
-//! [`lines`](super::lines)).
+//! Short calls of a team that has a slot of cells go without messages (`shared_team`, `cell_round`;
+//! [`shared_memory`](super::shared_memory)).
 //!
 //! Short sends go at once. Longer ones are offered, and go when the receiver has come to them.
 
 mod call;
-mod course;
+mod cell_round;
 mod flight;
 mod label;
 mod mailbox;
 mod mismatch_check;
-mod near;
 mod plan;
 mod pool;
 mod posted;
 mod pull;
-mod queue;
 mod schedule;
 mod scratch;
-mod seats;
+mod shared_calls;
+mod shared_team;
+mod slots;
 mod start;
 mod teams;
 mod wire;
@@ -38,10 +38,10 @@ pub use call::{Call, FoldFn, Folding, Kind, Meets};
 pub use label::Signature;
 pub(super) use label::{History, Label};
 pub use mailbox::Count;
-pub(super) use near::{Near, NearCalls};
 pub use plan::TREES;
 pub use plan::{Hoods, Situation, Task, Tuning, plan, radix_of, tree_of};
 pub use schedule::{Area, Range, Schedule, Step};
-pub(super) use seats::{Offer, Offered};
+pub(super) use shared_team::{SharedTeam, SharedTeams};
+pub(super) use slots::{Offer, Offered};
 pub use teams::HoodOf;
 pub(super) use teams::{Collectives, register};

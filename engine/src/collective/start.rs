@@ -113,17 +113,17 @@ impl<C: Conduit> Engine<C> {
             .into());
         }
         let mut standing = None;
-        if let Some((lines, near)) = self.near(team) {
-            if call.fits_lines(team.size()) {
+        if let Some((cells, shared)) = self.shared_team(team) {
+            if call.fits_cell(team.size()) {
                 // SAFETY: the caller's promise.
-                return unsafe { self.start_near(ctx, (lines, near), call) };
+                return unsafe { self.start_by_cells(ctx, (cells, shared), call) };
             }
-            if near.has_pool() && call.fits_pool() {
+            if shared.has_pool() && call.fits_pool() {
                 let scratch = self.tuning_of(team).scratch_bytes;
                 // SAFETY: the caller's promise.
-                return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
+                return unsafe { self.start_pooled(ctx, (cells, shared), call, scratch) };
             }
-            standing = Some(self.publish_call_by_messages(lines, near));
+            standing = Some(self.publish_call_by_messages(cells, shared));
         }
         let Some(member) = self.background.collectives.member(team) else {
             self.fatal(&format!(
@@ -156,9 +156,9 @@ impl<C: Conduit> Engine<C> {
     /// Whether a call of a team goes by the messages of its schedule, and not through shared
     /// memory.
     pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
-        match self.near(team) {
-            Some(_) if call.fits_lines(team.size()) => false,
-            Some((_, near)) => !(near.has_pool() && call.fits_pool()),
+        match self.shared_team(team) {
+            Some(_) if call.fits_cell(team.size()) => false,
+            Some((_, shared)) => !(shared.has_pool() && call.fits_pool()),
             None => true,
         }
     }
@@ -176,20 +176,20 @@ impl<C: Conduit> Engine<C> {
         team: &Arc<Team>,
         call: Call,
     ) -> Result<(), OpError> {
-        if let Some((lines, near)) = self.near(team)
+        if let Some((cells, shared)) = self.shared_team(team)
             && ctx.is_free()
             && call.root < team.size()
             && self.may_fold_in_turn(&call)
         {
-            if call.fits_lines(team.size()) {
+            if call.fits_cell(team.size()) {
                 // SAFETY: the caller's promise.
-                unsafe { self.wait_near(ctx, (lines, near), call) };
+                unsafe { self.wait_by_cells(ctx, (cells, shared), call) };
                 return Ok(());
             }
-            if near.has_pool() && call.fits_pool() {
+            if shared.has_pool() && call.fits_pool() {
                 let scratch = self.tuning_of(team).scratch_bytes;
                 // SAFETY: the caller's promise.
-                unsafe { self.wait_pooled(ctx, (lines, near), call, scratch) };
+                unsafe { self.wait_pooled(ctx, (cells, shared), call, scratch) };
                 return Ok(());
             }
         }

@@ -5,7 +5,7 @@ use super::flight::Flight;
 use super::label::Label;
 use super::mailbox::{Count, Mailbox};
 use super::plan::{Hoods, Tuning};
-use super::pull::Near;
+use super::pull::CrossMemory;
 use super::scratch::Spare;
 use super::wire::Header;
 use crate::background::Background;
@@ -74,7 +74,7 @@ pub(crate) struct Collectives {
     world: OnceLock<(Arc<Team>, Arc<Member>)>,
     hood_of: OnceLock<HoodOf>,
     tuning: OnceLock<Tuning>,
-    pub(super) near: Near,
+    pub(super) cross_memory: CrossMemory,
     /// Calls under way, in their order.
     ///
     /// Taken for moments.
@@ -232,12 +232,12 @@ impl Collectives {
             .sum()
     }
 
-    /// Open teams that have a slot of lines, those included that this rank has begun to leave.
-    pub(crate) fn seated(&self) -> Vec<Arc<Team>> {
+    /// Open teams that have a slot of cells, those included that this rank has begun to leave.
+    pub(crate) fn with_slots(&self) -> Vec<Arc<Team>> {
         let registry = self.registry.lock();
         let teams = registry.members.values().map(|member| &member.team);
-        let seated = teams.filter(|team| team.near.get().is_some());
-        seated.map(Arc::clone).collect()
+        let with_slots = teams.filter(|team| team.shared.get().is_some());
+        with_slots.map(Arc::clone).collect()
     }
 
     /// How this rank chooses algorithms, if no team is open yet.
@@ -287,7 +287,7 @@ impl<C: Conduit> Engine<C> {
         let collectives = &self.background.collectives;
         let (team, _) = collectives.world.get_or_init(|| {
             let team = Arc::new(Team::world(self.rank, self.size));
-            self.seat_world(&team);
+            self.give_world_slot(&team);
             let member = collectives.open(&team, self.hoods_of(&team.members));
             (team, member)
         });
@@ -311,8 +311,8 @@ impl<C: Conduit> Engine<C> {
             self.world_team();
         }
         let member = self.background.collectives.only_member(key)?;
-        Some(match member.team.near.get() {
-            Some(near) => near.calls(),
+        Some(match member.team.shared.get() {
+            Some(shared) => shared.calls(),
             None => member.mailbox.lock().next().into(),
         })
     }
@@ -355,11 +355,11 @@ impl<C: Conduit> Engine<C> {
         let flights: Vec<_> = self.background.collectives.flights.lock().clone();
         let of_team = |flight: &&Arc<Flight>| flight.is_of(team);
         let by_messages = flights.iter().filter(of_team).count();
-        let Some(near) = team.near.get() else {
+        let Some(shared) = team.shared.get() else {
             return by_messages;
         };
-        // One of the courses of a call has its event.
-        let queue = near.queue.lock();
+        // One of the rounds of a call has its event.
+        let queue = shared.queue.lock();
         by_messages
             + queue
                 .iter()
@@ -377,8 +377,8 @@ impl<C: Conduit> Engine<C> {
             let mut registry = collectives.registry.lock();
             registry.members.remove(&(team.key, team.rank))
         };
-        if let Some(near) = team.near.get().filter(|_| member.is_some()) {
-            self.background.near.seats.leave(Arc::clone(near));
+        if let Some(shared) = team.shared.get().filter(|_| member.is_some()) {
+            self.background.shared.slots.leave(Arc::clone(shared));
         }
         if let Some(member) = member {
             member.closed.store(true, Ordering::Relaxed);
