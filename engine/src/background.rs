@@ -5,7 +5,7 @@
 //! become possible, as far as there is room, and completes the operations that are over. It never
 //! waits here.
 
-use super::collective::{Collectives, SharedTeams};
+use super::collective::Collectives;
 use super::core::Engine;
 use super::far::Owed;
 use super::named::Named;
@@ -37,7 +37,7 @@ pub(super) mod kind {
     pub(in super::super) const COLLECTIVES: u32 = 32;
     /// Notices of non-contiguous puts that are to be sent to peers.
     pub(in super::super) const VIS: u32 = 128;
-    /// Collective operations that go by cells.
+    /// Those of teams that go by cells, besides.
     pub(in super::super) const CELLS: u32 = 256;
     /// Looking for a job that cannot end.
     pub(in super::super) const QUIESCENCE: u32 = 512;
@@ -55,7 +55,6 @@ pub(super) struct Background {
     complaint: Mutex<Option<String>>,
     pub(super) named: Named,
     pub(super) collectives: Collectives,
-    pub(super) shared: SharedTeams,
     pub(super) owed: Owed,
     pub(super) notices: Notices,
     pub(super) quiescence: Quiescence,
@@ -179,9 +178,6 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::COLLECTIVES != 0 {
             taken += self.advance_collectives(ctx);
-        }
-        if pending & kind::CELLS != 0 {
-            taken += self.advance_cells(ctx);
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();

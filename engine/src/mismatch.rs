@@ -105,6 +105,15 @@ impl Called {
         }
     }
 
+    /// A call of a team, before which it has made so many.
+    pub(super) fn of_team(team: TeamKey, number: u64, label: Label) -> Self {
+        Self {
+            sequence: Sequence::Team(team),
+            number,
+            label,
+        }
+    }
+
     fn to_args(self) -> [u32; CALL_ARGS] {
         let [class, low, high] = self.sequence.to_args();
         let (number, word) = (self.number, self.label.to_word());

@@ -1,4 +1,4 @@
-//! A call that is under way: executes its schedule as far as it goes without waiting.
+//! A call by messages: executes its schedule as far as it goes without waiting.
 #![allow(unsafe_code)]
 
 use super::call::Call;
@@ -9,20 +9,17 @@ use super::posted::Place;
 use super::pull::Lies;
 use super::schedule::{Area, Range, Schedule, Step};
 use super::scratch::Scratch;
-use super::shared_team::Standing;
+use super::started::Started;
 use super::teams::Member;
 use super::wire::{Form, Header};
-use crate::Team;
 use crate::background::Steps;
 use crate::client::ClientCode;
 use crate::core::Engine;
 use crate::thread::ThreadCtx;
 use argonet_am::{Message, Payload};
 use argonet_conduit::Conduit;
-use argonet_event::Event;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// The state of a message of the current round.
@@ -53,87 +50,67 @@ pub(super) struct Work {
     /// Messages of the round that are not over.
     open: usize,
     pub(super) check: MismatchCheck,
-    event: Option<Event>,
-    over: bool,
 }
 
-/// A call that is not complete.
+/// What the messages of a call have in common.
 pub(super) struct Flight {
     pub(super) member: Arc<Member>,
-    pub(super) number: u32,
+    /// Its number among those by messages.
+    number: u32,
     pub(super) label: Label,
-    /// Its caller does nothing before it is complete.
-    pub(super) blocks: bool,
-    /// Where the team has cells.
-    pub(super) standing: Option<Standing>,
-    /// Held by the thread that goes on with it.
-    ///
-    /// No thread waits for it, since the holder may be in a function of the client's.
-    pub(super) work: Mutex<Work>,
+    /// Number of the next call by cells, where the team has some.
+    pub(super) next_by_cells: Option<u64>,
 }
 
-// SAFETY: scratch and call are touched only by the thread that holds the lock of `work`, and by
-// handlers under the mailbox's lock where a receive has been posted, which no other thread reads
-// before it is complete.
-unsafe impl Send for Flight {}
-// SAFETY: as above.
-unsafe impl Sync for Flight {}
-
-/// State of a client's call; a call of the library's own has none.
-#[derive(Default)]
-pub(super) struct ClientState {
-    pub(super) event: Option<Event>,
-    pub(super) standing: Option<Standing>,
-    pub(super) blocks: bool,
+/// A call by messages.
+pub(super) struct MessageCall {
+    pub(super) flight: Flight,
+    work: Work,
 }
 
-impl Flight {
+// SAFETY: scratch and call are touched only by the thread that goes on with the call, one at a
+// time, and by handlers under the mailbox's lock where a receive has been posted, which no other
+// thread reads before it is complete.
+unsafe impl Send for MessageCall {}
+
+impl MessageCall {
     /// A call that has its number, and its schedule.
     pub(super) fn new(
-        member: Arc<Member>,
+        member: &Arc<Member>,
         number: u32,
         call: Call,
         schedule: Schedule,
-        state: ClientState,
+        next_by_cells: Option<u64>,
     ) -> Self {
-        let ClientState {
-            event,
-            standing,
-            blocks,
-        } = state;
         let scratch = member.spare.take(schedule.scratch_bytes());
-        let work = Work {
-            call,
-            schedule,
-            scratch,
-            round: 0,
-            states: Vec::new(),
-            open: 0,
-            check: MismatchCheck::None,
-            event,
-            over: false,
-        };
         Self {
-            member,
-            number,
-            label: call.label(),
-            blocks,
-            standing,
-            work: Mutex::new(work),
+            flight: Flight {
+                member: Arc::clone(member),
+                number,
+                label: call.label(),
+                next_by_cells,
+            },
+            work: Work {
+                call,
+                schedule,
+                scratch,
+                round: 0,
+                states: Vec::new(),
+                open: 0,
+                check: MismatchCheck::None,
+            },
         }
     }
+}
 
-    /// Whether it is a client's call of a team that is not complete, as far as no thread goes on
-    /// with it at this moment.
-    pub(super) fn is_of(&self, team: &Team) -> bool {
-        let own = &self.member.team;
-        (own.key, own.rank) == (team.key, team.rank)
-            && self
-                .work
-                .try_lock()
-                .is_some_and(|work| !work.over && work.event.is_some())
+impl Drop for MessageCall {
+    fn drop(&mut self) {
+        let scratch = core::mem::take(&mut self.work.scratch);
+        self.flight.member.spare.give(scratch);
     }
+}
 
+impl Flight {
     pub(super) fn header(&self, to: u32, tag: u32, form: Form) -> Header {
         let team = &self.member.team;
         Header {
@@ -159,18 +136,7 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
-    fn drop(&mut self) {
-        let scratch = core::mem::take(&mut self.work.get_mut().scratch);
-        self.member.spare.give(scratch);
-    }
-}
-
 impl Work {
-    pub(super) fn is_over(&self) -> bool {
-        self.over
-    }
-
     /// Where a range lies.
     fn place(&self, range: Range) -> *mut u8 {
         let base = match range.area {
@@ -221,16 +187,16 @@ impl Work {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Goes on with a call as far as it goes.
-    pub(super) fn advance_flight(
+    /// Goes on with a call as far as it goes; whether it is complete.
+    pub(super) fn advance_messages(
         &self,
         ctx: &ThreadCtx,
-        flight: &Flight,
-        work: &mut Work,
+        started: &Started,
+        MessageCall { flight, work }: &mut MessageCall,
         steps: &mut Steps,
-    ) {
-        if work.over || !flight.member.mailbox.lock().may_begin(flight.number) {
-            return;
+    ) -> bool {
+        if !flight.member.mailbox.lock().may_begin(flight.number) {
+            return false;
         }
         while work.round < work.schedule.rounds() {
             if work.states.is_empty() {
@@ -245,8 +211,8 @@ impl<C: Conduit> Engine<C> {
                 }
             }
             if work.open > 0 {
-                self.ask_for_mismatch(flight, work, steps);
-                return;
+                self.ask_for_mismatch(started, flight, work, steps);
+                return false;
             }
             if !work.schedule.local(work.round).is_empty() {
                 self.call_client(ctx, ClientCode::Combination, || work.do_local());
@@ -254,12 +220,8 @@ impl<C: Conduit> Engine<C> {
             work.round += 1;
             work.states.clear();
         }
-        work.over = true;
         flight.member.mailbox.lock().end(flight.number);
-        steps.taken += 1;
-        if let Some(event) = work.event.take() {
-            self.finish(event, steps);
-        }
+        true
     }
 
     /// Goes on with a message of the round.

@@ -3,11 +3,11 @@
 use super::call::Kind;
 use super::flight::{Flight, State, Work};
 use super::schedule::Step;
-use super::shared_team::Standing;
+use super::started::Started;
 use super::wire::Form;
 use crate::background::Steps;
 use crate::core::Engine;
-use crate::mismatch::{Called, PATIENCE, Sequence};
+use crate::mismatch::PATIENCE;
 use argonet_am::Payload;
 use argonet_conduit::Conduit;
 use core::time::Duration;
@@ -27,25 +27,19 @@ pub(super) enum MismatchCheck {
     Looks { at: Duration, asked: bool },
 }
 
-impl Flight {
-    /// The call, as it is reported to other ranks.
-    fn called(&self) -> Called {
-        let standing = self.standing.as_ref();
-        Called {
-            sequence: Sequence::Team(self.member.team.key),
-            number: standing.map_or(u64::from(self.number), Standing::before),
-            label: self.label,
-        }
-    }
-}
-
 impl<C: Conduit> Engine<C> {
     /// If nothing comes in a round for [`PATIENCE`], asks the members that this one waits for
     /// whether they call the same.
     ///
     /// From time to time also compares the calls of members of the neighborhood, and the calls that
     /// other ranks report.
-    pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
+    pub(super) fn ask_for_mismatch(
+        &self,
+        started: &Started,
+        flight: &Flight,
+        work: &mut Work,
+        steps: &mut Steps,
+    ) {
         // A member that is late in one of the library's own calls is late in another, too.
         if work.call.kind == Kind::Window {
             return;
@@ -55,26 +49,26 @@ impl<C: Conduit> Engine<C> {
             MismatchCheck::Looks { at, .. } if now < at => return,
             MismatchCheck::Looks { asked, .. } => {
                 if !asked {
-                    self.ask(flight, work, steps);
+                    self.ask(started, flight, work, steps);
                 }
-                if let Some(standing) = &flight.standing {
-                    self.check_standing(work.call.label(), standing);
+                if let Some(next) = flight.next_by_cells {
+                    self.check_calls_by_cells(started, next);
                 }
-                if flight.blocks {
-                    self.look_at_heard(&flight.called());
+                if started.blocks {
+                    self.look_at_heard(&started.called);
                 }
                 true
             }
             MismatchCheck::Neighbors(at) if now < at => return,
             MismatchCheck::Neighbors(_) => {
-                if let Some(standing) = &flight.standing {
-                    self.check_standing(work.call.label(), standing);
+                if let Some(next) = flight.next_by_cells {
+                    self.check_calls_by_cells(started, next);
                 }
                 let (at, asked) = (now + PATIENCE - EARLIER, false);
                 work.check = MismatchCheck::Looks { at, asked };
                 return;
             }
-            MismatchCheck::None if flight.standing.is_some() => {
+            MismatchCheck::None if flight.next_by_cells.is_some() => {
                 work.check = MismatchCheck::Neighbors(now + EARLIER);
                 return;
             }
@@ -86,7 +80,7 @@ impl<C: Conduit> Engine<C> {
         };
     }
 
-    fn ask(&self, flight: &Flight, work: &Work, steps: &mut Steps) {
+    fn ask(&self, started: &Started, flight: &Flight, work: &Work, steps: &mut Steps) {
         let messages = work.schedule.messages(work.round).iter();
         for (step, state) in messages.zip(&work.states) {
             let (Step::Send { to: other, tag, .. }
@@ -100,8 +94,8 @@ impl<C: Conduit> Engine<C> {
                 let header = flight.header(other, tag, Form::Question);
                 // A member is not asked while there is no room for the question.
                 self.send_header(flight, &header, Payload::None, steps);
-                if flight.blocks {
-                    self.question(&flight.called(), flight.member.team.job_rank(other));
+                if started.blocks {
+                    self.question(&started.called, started.team.job_rank(other));
                 }
             }
         }

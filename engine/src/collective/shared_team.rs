@@ -9,15 +9,16 @@ use super::cell_round::CellRound;
 use super::label::{History, Label};
 use super::pool::{Pools, Stage};
 use super::scratch::Spare;
-use super::slots::{Offer, Offered, Slots, can_have_slot};
+use super::slots::{Offer, Offered, can_have_slot};
+use super::started::Started;
 use crate::client::ClientCode;
 use crate::core::Engine;
+use crate::mismatch::Called;
 use crate::shared_memory::{CellPlace, Group, MOST_MEMBERS, WORLD_SLOT};
 use crate::thread::ThreadCtx;
 use crate::{Members, Team, TeamKey};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, Entry, SharedCells, ThreadMode};
-use argonet_event::Event;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
@@ -28,41 +29,30 @@ use std::sync::Arc;
 /// How long a member leaves it to one that calls something longer to name both calls.
 const LEFT_TO_OTHERS: Duration = Duration::from_millis(300);
 
-/// A call that waits for others' cells.
-pub(super) struct Pending {
-    pub(super) round: CellRound,
-    /// `None` until its caller has found one.
-    pub(super) event: Option<Event>,
-    /// A thread goes on with a copy of the round, which it puts back.
-    ///
-    /// The oldest call alone.
-    pub(super) in_hand: bool,
-}
-
 /// A team's slot, and its calls.
 pub(crate) struct SharedTeam {
     pub(crate) group: Group,
     pub(super) key: TeamKey,
-    /// The oldest first.
+    /// Calls that are started and not complete.
     ///
-    /// Locked by the thread that has the group's turn.
-    pub(super) queue: Mutex<VecDeque<Pending>>,
-    /// Calls in the queue.
+    /// Changed by the thread that has the turn (Release), read by threads that test whether earlier
+    /// calls are complete (Acquire).
+    pending: AtomicU32,
+    /// Number of the oldest round that is not finished, while calls are pending.
     ///
-    /// Changed under its lock (Release), read by threads that test whether earlier calls are
-    /// complete (Acquire).
-    pub(super) pending: AtomicU32,
+    /// Changed by the thread that has the turn (Release), read by threads that go on with a call
+    /// (Acquire).
+    oldest: AtomicU64,
     /// Number of the next call by cells.
     ///
     /// Changed by the thread that has the turn, as the next.
     next: AtomicU64,
     /// Calls of the team, by cells or not.
     calls: AtomicU64,
-    /// Calls up to the last one by messages, which this member publishes when those by cells before
-    /// it have been entered; or 0.
+    /// Calls by messages that others don't know of yet, as calls by cells before them wait for room.
     ///
-    /// Changed under the queue's lock.
-    unpublished: AtomicU64,
+    /// Locked by the thread that has the turn.
+    unpublished: Mutex<VecDeque<Standing>>,
     /// Pieces that have gone through the pools.
     ///
     /// Changed by the thread that has the turn.
@@ -80,20 +70,12 @@ pub(crate) struct SharedTeam {
 }
 
 /// Where a call by messages stands among a team's calls by cells.
+#[derive(Clone, Copy)]
 pub(super) struct Standing {
-    shared: Arc<SharedTeam>,
     /// How many calls of the team precede it.
-    before: u64,
+    pub(super) before: u64,
     /// Number of the next call by cells.
-    next: u64,
-}
-
-/// State of calls by cells that are not complete.
-#[derive(Default)]
-pub(crate) struct SharedTeams {
-    /// Teams whose queue is not empty.
-    pub(super) busy: Mutex<Vec<Arc<SharedTeam>>>,
-    pub(crate) slots: Slots,
+    pub(super) next_by_cells: u64,
 }
 
 impl SharedTeam {
@@ -103,9 +85,9 @@ impl SharedTeam {
             calls: AtomicU64::new(group.next()),
             group,
             key,
-            queue: Mutex::default(),
             pending: AtomicU32::new(0),
-            unpublished: AtomicU64::new(0),
+            oldest: AtomicU64::new(0),
+            unpublished: Mutex::default(),
             pieces: AtomicU64::new(0),
             history,
             differs_since: Mutex::default(),
@@ -127,7 +109,7 @@ impl SharedTeam {
     }
 
     /// More than any number in this member's cells.
-    pub(super) fn end(&self) -> u64 {
+    pub(super) fn end_of_numbers(&self) -> u64 {
         let (next, calls) = (&self.next, &self.calls);
         next.load(Ordering::Relaxed)
             .max(calls.load(Ordering::Relaxed))
@@ -135,6 +117,38 @@ impl SharedTeam {
 
     pub(crate) fn is_idle(&self) -> bool {
         self.pending.load(Ordering::Acquire) == 0
+    }
+
+    /// A call has been started, whose rounds begin with this number.
+    ///
+    /// The caller has the turn.
+    pub(super) fn begin(&self, first: u64) {
+        if self.is_idle() {
+            self.oldest.store(first, Ordering::Release);
+        }
+        self.pending.fetch_add(1, Ordering::Release);
+    }
+
+    /// A round of a started call is finished, perhaps the call's last.
+    ///
+    /// The caller has the turn.
+    pub(super) fn end(&self, round: &CellRound, is_last: bool) {
+        self.oldest.store(round.number + 1, Ordering::Release);
+        if is_last {
+            self.pending.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Whether a round of a started call comes next, as all before it are finished.
+    pub(super) fn is_oldest(&self, round: &CellRound) -> bool {
+        self.oldest.load(Ordering::Acquire) == round.number
+    }
+
+    /// The rounds before one of a started call that are not finished.
+    ///
+    /// The caller has the turn.
+    pub(super) fn unfinished(&self, round: &CellRound) -> u64 {
+        round.number - self.oldest.load(Ordering::Acquire)
     }
 
     /// Counts a call of the team: how many preceded it.
@@ -178,34 +192,21 @@ impl SharedTeam {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Publishes the last call by messages, unless a call by cells before it waits for room: the
-    /// other members would conclude that this one has left that out.
+    /// Publishes the calls by messages before which no call by cells waits for room: of a later one
+    /// the other members would conclude that this one has left that out.
     ///
     /// The caller has the turn.
-    pub(super) fn publish_calls(&self, cells: SharedCells<'_>, queue: &VecDeque<Pending>) {
-        let calls = self.unpublished.load(Ordering::Relaxed);
-        let waits = |pending: &Pending| !pending.round.entered && pending.round.before < calls;
-        if calls != 0 && !queue.iter().any(waits) {
-            self.unpublished.store(0, Ordering::Relaxed);
-            cells.publish_messages(self.group.slot, calls);
+    pub(super) fn publish_calls(&self, cells: SharedCells<'_>) {
+        let mut unpublished = self.unpublished.lock();
+        let next = self.group.next();
+        while let Some(call) = unpublished.pop_front_if(|call| call.next_by_cells <= next) {
+            cells.publish_messages(self.group.slot, call.before + 1);
         }
     }
 
-    /// Whether the oldest call can go on.
-    ///
-    /// The caller need not have the turn.
-    pub(super) fn has_come(&self, cells: SharedCells<'_>) -> bool {
-        // The thread that has the lock goes on with it.
-        let Some(queue) = self.queue.try_lock() else {
-            return true;
-        };
-        let oldest = queue.front();
-        oldest.is_some_and(|Pending { round, in_hand, .. }| match self.awaited(round) {
-            _ if *in_hand => true,
-            _ if !round.entered => self.may_enter(cells, round),
-            Some(place) => cells.look(place.slot, place.rank, place.call).is_some(),
-            None => true,
-        })
+    /// Whether a round is the next that is entered.
+    pub(super) fn is_next(&self, round: &CellRound) -> bool {
+        self.group.next() == round.number
     }
 
     /// Whether there is room for a call.
@@ -213,18 +214,6 @@ impl SharedTeam {
     pub(super) fn may_enter(&self, cells: SharedCells<'_>, round: &CellRound) -> bool {
         let (group, number) = (&self.group, round.number);
         group.has_room(number) || group.look_for_room(cells, number)
-    }
-
-    /// Whether a member that the oldest call waits for may need this thread's processor.
-    pub(super) fn needs_processor(&self, cells: SharedCells<'_>) -> bool {
-        let Some(queue) = self.queue.try_lock() else {
-            return true;
-        };
-        // A call that waits for room waits for all other members.
-        queue.front().is_some_and(|Pending { round, .. }| {
-            let slot = self.group.slot;
-            !round.entered || cells.needs_processor(slot, self.awaited_members(round), round.number)
-        })
     }
 
     /// The members whose cells are still to be read.
@@ -247,13 +236,6 @@ impl SharedTeam {
 impl fmt::Debug for SharedTeam {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "slot {}", self.group.slot)
-    }
-}
-
-impl Standing {
-    /// How many calls of the team precede it.
-    pub(super) fn before(&self) -> u64 {
-        self.before
     }
 }
 
@@ -282,7 +264,7 @@ impl<C: Conduit> Engine<C> {
     /// The slots that this rank can give the next team.
     pub(crate) fn offer_slots(&self) -> Offered<'_> {
         self.background
-            .shared
+            .collectives
             .slots
             .offer(self.conduit.shared_cells())
     }
@@ -459,36 +441,34 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn publish_call_by_messages(
         &self,
         cells: SharedCells<'_>,
-        shared: &Arc<SharedTeam>,
+        shared: &SharedTeam,
     ) -> Standing {
         let _turn = self.turn(shared);
-        let before = shared.count();
-        let queue = shared.queue.lock();
-        shared.unpublished.store(before + 1, Ordering::Relaxed);
-        shared.publish_calls(cells, &queue);
-        Standing {
-            shared: Arc::clone(shared),
-            before,
-            next: shared.next.load(Ordering::Relaxed),
-        }
+        let standing = Standing {
+            before: shared.count(),
+            next_by_cells: shared.next(),
+        };
+        shared.unpublished.lock().push_back(standing);
+        shared.publish_calls(cells);
+        standing
     }
 
     /// Ends the job if another member has left out a call by messages and called something by cells
-    /// in its place.
+    /// in its place, of which `next` is the number.
     ///
     /// It may have left that already, as roots do, and so never hear of the call that others wait
     /// for it in.
     #[cold]
     #[inline(never)]
-    pub(super) fn check_standing(&self, label: Label, standing: &Standing) {
-        let Some(cells) = self.conduit.shared_cells() else {
+    pub(super) fn check_calls_by_cells(&self, started: &Started, next: u64) {
+        let Some((cells, shared)) = self.shared_team(&started.team) else {
             return;
         };
-        let &Standing {
-            ref shared,
-            before,
-            next,
-        } = standing;
+        let Called {
+            number: before,
+            label,
+            ..
+        } = started.called;
         let slot = shared.group.slot;
         for rank in shared.group.others() {
             let entry = cells.look(slot, rank, next);

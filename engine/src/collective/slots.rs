@@ -80,7 +80,7 @@ impl Slots {
                 let is_free = shared.is_left_by_all(cells);
                 if is_free {
                     state.free |= 1 << shared.group.slot;
-                    state.highest = state.highest.max(shared.end());
+                    state.highest = state.highest.max(shared.end_of_numbers());
                 }
                 !is_free
             });

@@ -1,12 +1,13 @@
 //! The teams that are open, and the messages that have come for teams that are not open yet.
 
 use super::call::Kind;
-use super::flight::Flight;
 use super::label::Label;
 use super::mailbox::{Count, Mailbox};
 use super::plan::{Hoods, Tuning};
 use super::pull::CrossMemory;
 use super::scratch::Spare;
+use super::slots::Slots;
+use super::started::Started;
 use super::wire::Header;
 use crate::background::Background;
 use crate::core::Engine;
@@ -75,10 +76,11 @@ pub(crate) struct Collectives {
     hood_of: OnceLock<HoodOf>,
     tuning: OnceLock<Tuning>,
     pub(super) cross_memory: CrossMemory,
-    /// Calls under way, in their order.
+    /// Calls that are not complete, those of each team in their order.
     ///
     /// Taken for moments.
-    pub(super) flights: Mutex<Vec<Arc<Flight>>>,
+    pub(super) started: Mutex<Vec<Arc<Started>>>,
+    pub(crate) slots: Slots,
     pub(crate) stuck: AtomicBool,
 }
 
@@ -349,22 +351,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Collective operations that this member has started on a team and that are not complete.
-    ///
-    /// Operations that another thread goes on with at this moment may be left out.
     pub fn collectives_under_way(&self, team: &Team) -> usize {
-        let flights: Vec<_> = self.background.collectives.flights.lock().clone();
-        let of_team = |flight: &&Arc<Flight>| flight.is_of(team);
-        let by_messages = flights.iter().filter(of_team).count();
-        let Some(shared) = team.shared.get() else {
-            return by_messages;
-        };
-        // One of the rounds of a call has its event.
-        let queue = shared.queue.lock();
-        by_messages
-            + queue
-                .iter()
-                .filter(|pending| pending.event.is_some())
-                .count()
+        let started = self.background.collectives.started.lock();
+        started.iter().filter(|call| call.is_of(team)).count()
     }
 
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
@@ -378,7 +367,7 @@ impl<C: Conduit> Engine<C> {
             registry.members.remove(&(team.key, team.rank))
         };
         if let Some(shared) = team.shared.get().filter(|_| member.is_some()) {
-            self.background.shared.slots.leave(Arc::clone(shared));
+            collectives.slots.leave(Arc::clone(shared));
         }
         if let Some(member) = member {
             member.closed.store(true, Ordering::Relaxed);

@@ -518,9 +518,38 @@ fn a_slot_is_kept_until_all_have_finished() {
     // As if the world were a team that can be left.
     let shared = Arc::clone(world.shared.get().unwrap());
     let slot = shared.group.slot;
-    engines[0].background.shared.slots.leave(shared);
+    engines[0].background.collectives.slots.leave(shared);
     let offers = || engines[0].offer_slots().offer.slots & 1 << slot != 0;
     assert!(!offers());
     engines[1].conduit.shared_cells().unwrap().finish(slot, 1);
     assert!(offers());
+}
+
+/// A call by messages is published as soon as the calls by cells before it have been entered, also
+/// while later ones wait for room and others by messages follow.
+#[test]
+fn calls_by_messages_are_published_in_their_places() {
+    let memory = Memory::new(2);
+    let engines = [0, 1].map(|rank| memory.engine(JobRank(rank), ThreadMode::Seq));
+    let ctx = ThreadCtx::uncounted();
+    let world = Arc::clone(engines[0].world_team());
+    // Sixteen fill the cells. Then calls 16 and 18 wait for room, and 17 and 19 go by messages.
+    for count in [5; 16].into_iter().chain([5, 200, 5, 200]) {
+        let call = Team3 {
+            kind: Kind::Broadcast,
+            root: 0,
+            count,
+        };
+        // The memory outlives the engines.
+        std::mem::forget(begin(&engines[0], &ctx, &world, call, false));
+    }
+    let slot = world.shared.get().unwrap().group.slot;
+    let cells = engines[1].conduit.shared_cells().unwrap();
+    let published = || cells.by_messages(slot, JobRank(0));
+    assert_eq!(published(), 0);
+    for (finished, due) in [(1, 18), (2, 20)] {
+        cells.finish(slot, finished);
+        engines[0].poll(&ctx).unwrap();
+        assert_eq!(published(), due);
+    }
 }

@@ -1,33 +1,69 @@
-//! Calls by cells that are started, or waited for: at once as far as they go, then by polls, in the
-//! order of the calls.
+//! Calls by cells that are started, or waited for: at once as far as they go; those that are started
+//! then by polls.
 //!
-//! Combinations may be the client's code, which may wait for another thread that calls into the
-//! library. So a poll goes on with a copy of a team's oldest call, and holds no lock meanwhile; the
-//! call is marked, and other threads pass by.
+//! Rounds are numbered when their call is made, so their numbers say what may be done: a round is
+//! entered when all before it have been, and reads others' cells when all before it are finished.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
 use super::cell_round::CellRound;
 use super::pool::stages;
-use super::shared_team::{Pending, SharedTeam};
+use super::shared_team::SharedTeam;
+use super::started::{BackEnd, Started};
+use crate::Team;
 use crate::background::{Steps, kind};
 use crate::core::{Engine, Injection};
 use crate::events::OpError;
-use crate::mismatch::{Called, MismatchCheck, Sequence};
-use crate::shared_memory::LOOKS_AT_OTHERS;
+use crate::mismatch::{Called, MismatchCheck};
+use crate::shared_memory::{CellPlace, LOOKS_AT_OTHERS};
 use crate::thread::ThreadCtx;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, SharedCells, ThreadMode};
 use argonet_event::{Completions, Event};
-use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use std::sync::Arc;
+use std::vec;
 
 /// Looks at the cell that a started call waits for before it is left to polls: less than an event
 /// costs.
 ///
 /// One where the rank that is waited for may wait for this processor.
 const LOOKS: u32 = 33;
+
+/// A call by cells that is started.
+pub(super) struct CellCall {
+    shared: Arc<SharedTeam>,
+    /// The round that it is in.
+    round: CellRound,
+    /// Those after it.
+    later: vec::IntoIter<CellRound>,
+}
+
+impl CellCall {
+    /// Whether it can go on.
+    ///
+    /// The caller need not have the turn.
+    fn has_come(&self, cells: SharedCells<'_>) -> bool {
+        let Self { shared, round, .. } = self;
+        let is_oldest = shared.is_oldest(round);
+        if !round.entered {
+            return shared.is_next(round)
+                && (is_oldest || round.stage.is_none())
+                && shared.may_enter(cells, round);
+        }
+        let come = |place: CellPlace| cells.look(place.slot, place.rank, place.call).is_some();
+        is_oldest && shared.awaited(round).is_none_or(come)
+    }
+
+    /// Whether a member that it waits for may need this thread's processor.
+    fn needs_processor(&self, cells: SharedCells<'_>) -> bool {
+        let Self { shared, round, .. } = self;
+        let (slot, awaited) = (shared.group.slot, shared.awaited_members(round));
+        // A call that waits for room waits for all other members.
+        shared.is_oldest(round)
+            && (!round.entered || cells.needs_processor(slot, awaited, round.number))
+    }
+}
 
 impl<C: Conduit> Engine<C> {
     /// Starts a call by cells; see `collective_start`.
@@ -39,6 +75,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) unsafe fn start_by_cells(
         &self,
         ctx: &ThreadCtx,
+        team: &Arc<Team>,
         (cells, shared): (SharedCells<'_>, &Arc<SharedTeam>),
         call: Call,
     ) -> Result<Event, OpError> {
@@ -57,7 +94,13 @@ impl<C: Conduit> Engine<C> {
                 }
             }
         }
-        self.start_rounds(ctx, shared, vec![round], turn)
+        let shared = Arc::clone(shared);
+        let call = CellCall {
+            shared,
+            round,
+            later: Vec::new().into_iter(),
+        };
+        self.start_rounds(ctx, team, call, turn)
     }
 
     /// Starts a call through pools, as [`start_by_cells`](Self::start_by_cells).
@@ -67,62 +110,55 @@ impl<C: Conduit> Engine<C> {
     pub(super) unsafe fn start_pooled(
         &self,
         ctx: &ThreadCtx,
+        team: &Arc<Team>,
         (cells, shared): (SharedCells<'_>, &Arc<SharedTeam>),
         call: Call,
         scratch: usize,
     ) -> Result<Event, OpError> {
         let turn = self.turn(shared);
         let stages = stages(shared, &call, scratch).into_iter();
-        let mut rounds: Vec<_> = stages
+        let rounds: Vec<_> = stages
             .map(|stage| shared.round(call, Some(stage)))
             .collect();
-        if shared.is_idle() && shared.may_enter(cells, &rounds[0]) {
+        let mut later = rounds.into_iter();
+        let Some(mut round) = later.next() else {
+            return Ok(Event::DONE);
+        };
+        if shared.is_idle() && shared.may_enter(cells, &round) {
             // The first stage gives, and combines nothing.
-            self.begin_stage(ctx, cells, shared, &rounds[0]);
-            self.enter_round(cells, shared, &mut rounds[0], 0);
+            self.begin_stage(ctx, cells, shared, &round);
+            self.enter_round(cells, shared, &mut round, 0);
         }
-        self.start_rounds(ctx, shared, rounds, turn)
+        let shared = Arc::clone(shared);
+        let call = CellCall {
+            shared,
+            round,
+            later,
+        };
+        self.start_rounds(ctx, team, call, turn)
     }
 
-    /// Leaves the rounds of a call, which follow each other, to polls.
+    /// Leaves a call to polls.
     fn start_rounds(
         &self,
         ctx: &ThreadCtx,
-        shared: &Arc<SharedTeam>,
-        rounds: Vec<CellRound>,
+        team: &Arc<Team>,
+        call: CellCall,
         turn: Option<MutexGuard<'_, ()>>,
     ) -> Result<Event, OpError> {
-        let number = rounds.last().map_or(0, |round| round.number);
-        {
-            let mut queue = shared.queue.lock();
-            shared
-                .pending
-                .fetch_add(rounds.len() as u32, Ordering::Release);
-            let event = None;
-            queue.extend(rounds.into_iter().map(|round| Pending {
-                round,
-                event,
-                in_hand: false,
-            }));
-        }
-        {
-            let mut busy = self.background.shared.busy.lock();
-            if !busy.iter().any(|other| Arc::ptr_eq(other, shared)) {
-                busy.push(Arc::clone(shared));
-            }
-            self.background.begin(kind::CELLS);
-        }
+        let round = &call.round;
+        call.shared.begin(round.number);
+        let called = Called::of_team(team.key, round.before, round.call.label());
+        let back_end = BackEnd::Cells(call);
+        let started = Started::new(Arc::clone(team), called, false, None, back_end);
+        let started = {
+            let mut list = self.background.collectives.started.lock();
+            self.leave_to_polls(&mut list, started)
+        };
         drop(turn);
         // Polls while there is none, and perhaps completes the call.
         let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
-        let mut queue = shared.queue.lock();
-        match queue
-            .iter_mut()
-            .find(|pending| pending.round.number == number)
-        {
-            Some(pending) => pending.event = Some(event),
-            None => self.finish(event, &mut Steps::default()),
-        }
+        self.give_event(&started, event);
         Ok(event)
     }
 
@@ -212,11 +248,8 @@ impl<C: Conduit> Engine<C> {
                 Some(entry) => entry,
                 None => {
                     let waiting = Waiting::on(what, place.rank);
-                    let called = || Called {
-                        sequence: Sequence::Team(shared.key),
-                        number: round.before,
-                        label: round.call.label(),
-                    };
+                    let label = || round.call.label();
+                    let called = || Called::of_team(shared.key, round.before, label());
                     let check = || {
                         self.check_for_mismatch(cells, shared, &round, place);
                         self.check_mismatch(&mut lasts, place.rank, &called);
@@ -231,140 +264,82 @@ impl<C: Conduit> Engine<C> {
         self.finish_round(cells, shared, &round);
     }
 
-    /// Goes on with calls by cells that are not complete; how much could be done.
-    pub(crate) fn advance_cells(&self, ctx: &ThreadCtx) -> usize {
-        let Some(cells) = self.conduit.shared_cells() else {
-            return 0;
-        };
-        let all = &self.background.shared.busy;
-        let (mut taken, mut at) = (0, 0);
-        loop {
-            let Some(shared) = all.lock().get(at).map(Arc::clone) else {
-                break;
-            };
-            taken += self.advance_queue(ctx, cells, &shared);
-            at += 1;
-        }
-        let mut busy = all.lock();
-        busy.retain(|shared| !shared.is_idle());
-        if busy.is_empty() {
-            self.background.end(kind::CELLS);
-        }
-        taken
-    }
-
-    /// Goes on with the calls of a team; how much could be done.
-    fn advance_queue(&self, ctx: &ThreadCtx, cells: SharedCells<'_>, shared: &SharedTeam) -> usize {
-        let mut steps = Steps::default();
-        while let Some(mut round) = self.take_in_hand(cells, shared, &mut steps) {
-            let is_complete = self.go_on_with(ctx, cells, shared, &mut round);
-            self.put_back(cells, shared, round, is_complete, &mut steps);
-            if !is_complete {
-                break;
-            }
-        }
-        steps.taken
-    }
-
-    /// Enters calls as far as there is room, and takes the oldest in hand: no other thread goes on
-    /// with it until it is put back.
-    fn take_in_hand(
+    /// Goes on with a call as far as it goes; whether it is complete.
+    pub(super) fn advance_cells(
         &self,
-        cells: SharedCells<'_>,
-        shared: &SharedTeam,
+        ctx: &ThreadCtx,
+        CellCall {
+            shared,
+            round,
+            later,
+        }: &mut CellCall,
         steps: &mut Steps,
-    ) -> Option<CellRound> {
-        let _turn = match self.mode {
-            ThreadMode::Par => Some(shared.group.turn.try_lock()?),
-            _ => None,
+    ) -> bool {
+        let Some(cells) = self.conduit.shared_cells() else {
+            return false;
         };
-        let mut queue = shared.queue.lock();
-        // Others need not wait until those before are complete here.
-        for at in 0..queue.len() {
-            if queue[at].round.entered {
-                continue;
+        loop {
+            // Others need not wait until the calls before are complete here.
+            if !round.entered && !self.enter_next(ctx, cells, shared, round, steps) {
+                return false;
             }
-            if queue[at].in_hand {
-                break;
+            if !shared.is_oldest(round) {
+                return false;
             }
-            // Before anything that follows a call by messages is entered.
-            shared.publish_calls(cells, &queue);
-            let round = &mut queue[at].round;
-            // A stage begins with work on the results of the one before.
-            if round.stage.is_some() || !self.enter_round(cells, shared, round, at as u64) {
-                break;
+            if !self.read_cells(ctx, cells, shared, round) {
+                if let Some(place) = shared.awaited(round) {
+                    self.check_for_mismatch(cells, shared, round, place);
+                }
+                return false;
             }
+            self.end_stage(ctx, cells, shared, round);
+            let next = later.next();
+            {
+                let _turn = self.turn(shared);
+                self.finish_round(cells, shared, round);
+                shared.end(round, next.is_none());
+            }
+            let Some(next) = next else {
+                return true;
+            };
+            *round = next;
             steps.taken += 1;
         }
-        shared.publish_calls(cells, &queue);
-        let oldest = queue.front_mut()?;
-        let round = &oldest.round;
-        if oldest.in_hand || !(round.entered || shared.may_enter(cells, round)) {
-            return None;
-        }
-        oldest.in_hand = true;
-        Some(oldest.round.clone())
     }
 
-    /// Goes on with the call that this thread has in hand; whether it is complete.
-    ///
-    /// Holds no lock while it combines.
-    fn go_on_with(
+    /// Enters a round of a started call, if those before have been and there is room; whether it is
+    /// entered.
+    fn enter_next(
         &self,
         ctx: &ThreadCtx,
         cells: SharedCells<'_>,
         shared: &SharedTeam,
         round: &mut CellRound,
+        steps: &mut Steps,
     ) -> bool {
-        if !round.entered {
+        let _turn = if round.stage.is_some() {
+            // A stage begins with work on the results of the one before, and holds no lock for it.
+            if !shared.is_oldest(round) || !shared.may_enter(cells, round) {
+                return false;
+            }
             self.begin_stage(ctx, cells, shared, round);
-            let _turn = self.turn(shared);
-            let mut queue = shared.queue.lock();
-            shared.publish_calls(cells, &queue);
-            let entered = self.enter_round(cells, shared, round, 0);
-            debug_assert!(entered, "the oldest call is entered first");
-            if let Some(oldest) = queue.front_mut() {
-                oldest.round.entered = entered;
+            self.turn(shared)
+        } else if self.mode == ThreadMode::Par {
+            match shared.group.turn.try_lock() {
+                None => return false,
+                turn => turn,
             }
-            shared.publish_calls(cells, &queue);
-        }
-        if !self.read_cells(ctx, cells, shared, round) {
-            if let Some(place) = shared.awaited(round) {
-                self.check_for_mismatch(cells, shared, round, place);
-            }
+        } else {
+            None
+        };
+        if !shared.is_next(round) || !shared.may_enter(cells, round) {
             return false;
         }
-        self.end_stage(ctx, cells, shared, round);
-        true
-    }
-
-    /// Gives the call that this thread has in hand back to its team, or ends it.
-    fn put_back(
-        &self,
-        cells: SharedCells<'_>,
-        shared: &SharedTeam,
-        round: CellRound,
-        is_complete: bool,
-        steps: &mut Steps,
-    ) {
-        let _turn = self.turn(shared);
-        let mut queue = shared.queue.lock();
-        if !is_complete {
-            if let Some(oldest) = queue.front_mut() {
-                (oldest.round, oldest.in_hand) = (round, false);
-            }
-            return;
-        }
-        self.finish_round(cells, shared, &round);
-        match queue.front().and_then(|oldest| oldest.event) {
-            Some(event) => self.finish(event, steps),
-            None => steps.taken += 1,
-        }
-        // Before other threads can see that no thread has it in hand.
-        self.background.stepped();
-        queue.pop_front();
-        shared.pending.fetch_sub(1, Ordering::Release);
-        shared.publish_calls(cells, &queue);
+        let unfinished = shared.unfinished(round);
+        let entered = self.enter_round(cells, shared, round, unfinished);
+        shared.publish_calls(cells);
+        steps.taken += usize::from(entered);
+        entered
     }
 
     /// Lets another rank run, unless all ranks that the oldest calls by cells wait for have other
@@ -372,7 +347,7 @@ impl<C: Conduit> Engine<C> {
     pub(crate) fn give_way(&self) {
         if self.background.pending() & kind::CELLS != 0
             && let Some(cells) = self.conduit.shared_cells()
-            && !self.cells_need_processor(cells)
+            && !self.any_by_cells(|call| call.needs_processor(cells))
         {
             for _ in 0..LOOKS_AT_OTHERS {
                 if self.cells_have_come() {
@@ -384,14 +359,6 @@ impl<C: Conduit> Engine<C> {
         self.conduit.yield_now();
     }
 
-    /// Whether a rank that an oldest call by cells waits for may need this processor.
-    fn cells_need_processor(&self, cells: SharedCells<'_>) -> bool {
-        let Some(busy) = self.background.shared.busy.try_lock() else {
-            return true;
-        };
-        busy.iter().any(|shared| shared.needs_processor(cells))
-    }
-
     /// Whether a thread that is about to sleep has something to do for calls by cells.
     pub(crate) fn cells_have_come(&self) -> bool {
         if self.background.pending() & kind::CELLS == 0 {
@@ -400,9 +367,6 @@ impl<C: Conduit> Engine<C> {
         let Some(cells) = self.conduit.shared_cells() else {
             return false;
         };
-        match self.background.shared.busy.try_lock() {
-            Some(busy) => busy.iter().any(|shared| shared.has_come(cells)),
-            None => true,
-        }
+        self.any_by_cells(|call| call.has_come(cells))
     }
 }
