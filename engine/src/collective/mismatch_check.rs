@@ -1,7 +1,7 @@
 //! Whether the members that a member waits for call the same.
 
 use super::call::Kind;
-use super::flight::{Flight, State, Work};
+use super::message_call::{Envelope, State, Work};
 use super::schedule::Step;
 use super::started::Started;
 use super::wire::Form;
@@ -36,7 +36,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn ask_for_mismatch(
         &self,
         started: &Started,
-        flight: &Flight,
+        envelope: &Envelope,
         work: &mut Work,
         steps: &mut Steps,
     ) {
@@ -49,9 +49,9 @@ impl<C: Conduit> Engine<C> {
             MismatchCheck::Looks { at, .. } if now < at => return,
             MismatchCheck::Looks { asked, .. } => {
                 if !asked {
-                    self.ask(started, flight, work, steps);
+                    self.ask(started, envelope, work, steps);
                 }
-                if let Some(next) = flight.next_by_cells {
+                if let Some(next) = envelope.next_by_cells {
                     self.check_calls_by_cells(started, next);
                 }
                 if started.blocks {
@@ -61,14 +61,14 @@ impl<C: Conduit> Engine<C> {
             }
             MismatchCheck::Neighbors(at) if now < at => return,
             MismatchCheck::Neighbors(_) => {
-                if let Some(next) = flight.next_by_cells {
+                if let Some(next) = envelope.next_by_cells {
                     self.check_calls_by_cells(started, next);
                 }
                 let (at, asked) = (now + PATIENCE - EARLIER, false);
                 work.check = MismatchCheck::Looks { at, asked };
                 return;
             }
-            MismatchCheck::None if flight.next_by_cells.is_some() => {
+            MismatchCheck::None if envelope.next_by_cells.is_some() => {
                 work.check = MismatchCheck::Neighbors(now + EARLIER);
                 return;
             }
@@ -80,7 +80,7 @@ impl<C: Conduit> Engine<C> {
         };
     }
 
-    fn ask(&self, started: &Started, flight: &Flight, work: &Work, steps: &mut Steps) {
+    fn ask(&self, started: &Started, envelope: &Envelope, work: &Work, steps: &mut Steps) {
         let messages = work.schedule.messages(work.round).iter();
         for (step, state) in messages.zip(&work.states) {
             let (Step::Send { to: other, tag, .. }
@@ -91,9 +91,9 @@ impl<C: Conduit> Engine<C> {
                 continue;
             };
             if *state == State::Waits {
-                let header = flight.header(other, tag, Form::Question);
+                let header = envelope.header(other, tag, Form::Question);
                 // A member is not asked while there is no room for the question.
-                self.send_header(flight, &header, Payload::None, steps);
+                self.send_header(envelope, &header, Payload::None, steps);
                 if started.blocks {
                     self.question(&started.called, started.team.job_rank(other));
                 }

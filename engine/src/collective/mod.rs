@@ -3,11 +3,11 @@
 //! A call that is not complete at once stands in one list (`started`) until polls have completed
 //! it. One of two back ends moves its data:
 //!
-//! * Messages (`flight`). The call is a [`Schedule`], made by a pure function ([`plan`]) of its
-//!   kind, its lengths, the member's place and the neighborhoods: rounds of messages and of local
-//!   steps. Polls send, since handlers cannot. Handlers put bytes that come where they belong, or
-//!   keep them (`mailbox`). Short sends go at once. Longer ones are offered, and go when the
-//!   receiver has come to them.
+//! * Messages (`message_call`). The call is a [`Schedule`], made by a pure function ([`plan`]) of
+//!   its kind, its lengths, the member's place and the neighborhoods: rounds of messages and of
+//!   local steps. Polls send, since handlers cannot. Handlers put bytes that come where they
+//!   belong, or keep them (`mailbox`). Short sends go at once. Longer ones are offered, and go when
+//!   the receiver has come to them.
 //! * Shared memory (`cell_call`), for short calls and longer reductions of a team that has a slot of
 //!   cells (`shared_team`, `cell_round`, `pool`; [`shared_memory`](super::shared_memory)).
 //!
@@ -19,9 +19,9 @@
 mod call;
 mod cell_call;
 mod cell_round;
-mod flight;
 mod label;
 mod mailbox;
+mod message_call;
 mod mismatch_check;
 mod plan;
 mod pool;

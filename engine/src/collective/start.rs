@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
-use super::flight::MessageCall;
+use super::message_call::MessageCall;
 use super::plan::{Hoods, Situation, Task, plan};
 use super::schedule::Schedule;
 use super::shared_team::{SharedTeam, Standing};

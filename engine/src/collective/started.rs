@@ -10,7 +10,7 @@
 //! library. So no thread waits for a call that another one goes on with, but passes by.
 
 use super::cell_call::CellCall;
-use super::flight::MessageCall;
+use super::message_call::MessageCall;
 use crate::Team;
 use crate::background::{Steps, kind};
 use crate::core::Engine;
@@ -173,7 +173,7 @@ impl<C: Conduit> Engine<C> {
         if let BackEnd::Messages(call) = &work.back_end
             && is_complete
         {
-            collectives.forget(&call.flight.member);
+            collectives.forget(&call.envelope.member);
         }
         all.taken += steps.taken;
         all.stuck |= steps.stuck;

@@ -53,7 +53,7 @@ pub(super) struct Work {
 }
 
 /// What the messages of a call have in common.
-pub(super) struct Flight {
+pub(super) struct Envelope {
     pub(super) member: Arc<Member>,
     /// Its number among those by messages.
     number: u32,
@@ -64,7 +64,7 @@ pub(super) struct Flight {
 
 /// A call by messages.
 pub(super) struct MessageCall {
-    pub(super) flight: Flight,
+    pub(super) envelope: Envelope,
     work: Work,
 }
 
@@ -84,7 +84,7 @@ impl MessageCall {
     ) -> Self {
         let scratch = member.spare.take(schedule.scratch_bytes());
         Self {
-            flight: Flight {
+            envelope: Envelope {
                 member: Arc::clone(member),
                 number,
                 label: call.label(),
@@ -106,11 +106,11 @@ impl MessageCall {
 impl Drop for MessageCall {
     fn drop(&mut self) {
         let scratch = core::mem::take(&mut self.work.scratch);
-        self.flight.member.spare.give(scratch);
+        self.envelope.member.spare.give(scratch);
     }
 }
 
-impl Flight {
+impl Envelope {
     pub(super) fn header(&self, to: u32, tag: u32, form: Form) -> Header {
         let team = &self.member.team;
         Header {
@@ -192,10 +192,10 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         started: &Started,
-        MessageCall { flight, work }: &mut MessageCall,
+        MessageCall { envelope, work }: &mut MessageCall,
         steps: &mut Steps,
     ) -> bool {
-        if !flight.member.mailbox.lock().may_begin(flight.number) {
+        if !envelope.member.mailbox.lock().may_begin(envelope.number) {
             return false;
         }
         while work.round < work.schedule.rounds() {
@@ -206,12 +206,12 @@ impl<C: Conduit> Engine<C> {
             }
             for at in 0..work.states.len() {
                 if work.states[at] != State::Over {
-                    self.go_on(flight, work, at, steps);
+                    self.go_on(envelope, work, at, steps);
                     work.open -= usize::from(work.states[at] == State::Over);
                 }
             }
             if work.open > 0 {
-                self.ask_for_mismatch(started, flight, work, steps);
+                self.ask_for_mismatch(started, envelope, work, steps);
                 return false;
             }
             if !work.schedule.local(work.round).is_empty() {
@@ -220,19 +220,19 @@ impl<C: Conduit> Engine<C> {
             work.round += 1;
             work.states.clear();
         }
-        flight.member.mailbox.lock().end(flight.number);
+        envelope.member.mailbox.lock().end(envelope.number);
         true
     }
 
     /// Goes on with a message of the round.
-    fn go_on(&self, flight: &Flight, work: &mut Work, at: usize, steps: &mut Steps) {
+    fn go_on(&self, envelope: &Envelope, work: &mut Work, at: usize, steps: &mut Steps) {
         let before = work.states[at];
         let after = match work.schedule.messages(work.round)[at] {
             Step::Send { to, from, tag } => {
-                self.go_on_sending(flight, work, (to, from, tag), before, steps)
+                self.go_on_sending(envelope, work, (to, from, tag), before, steps)
             }
             Step::Receive { from, into, tag } => {
-                self.go_on_receiving(flight, work, (from, into, tag), before, steps)
+                self.go_on_receiving(envelope, work, (from, into, tag), before, steps)
             }
             Step::Copy { .. } | Step::Fold { .. } => State::Over,
         };
@@ -245,7 +245,7 @@ impl<C: Conduit> Engine<C> {
     /// Sends a message if there is room; says whether it has.
     pub(super) fn send_header(
         &self,
-        flight: &Flight,
+        envelope: &Envelope,
         header: &Header,
         payload: Payload<'_>,
         steps: &mut Steps,
@@ -256,12 +256,12 @@ impl<C: Conduit> Engine<C> {
             args: args.as_slice(),
             payload,
         };
-        self.send_now(flight.member.team.job_rank(header.to), &message, steps)
+        self.send_now(envelope.member.team.job_rank(header.to), &message, steps)
     }
 
     fn go_on_sending(
         &self,
-        flight: &Flight,
+        envelope: &Envelope,
         work: &mut Work,
         (to, from, tag): (u32, Range, u32),
         mut state: State,
@@ -269,8 +269,8 @@ impl<C: Conduit> Engine<C> {
     ) -> State {
         let medium = self.conduit.limits().medium_request;
         if state == State::Begins {
-            let eager = flight.member.eager_bytes(medium);
-            let mut header = flight.header(to, tag, Form::Whole);
+            let eager = envelope.member.eager_bytes(medium);
+            let mut header = envelope.header(to, tag, Form::Whole);
             // SAFETY: a range of the schedule.
             let mut payload = unsafe { work.bytes(from) };
             if from.len > eager {
@@ -282,7 +282,7 @@ impl<C: Conduit> Engine<C> {
                 true => Payload::None,
                 false => Payload::Medium(payload),
             };
-            if !self.send_header(flight, &header, payload, steps) {
+            if !self.send_header(envelope, &header, payload, steps) {
                 return state;
             }
             if header.form == Form::Whole {
@@ -291,11 +291,11 @@ impl<C: Conduit> Engine<C> {
             state = State::Waits;
         }
         if state == State::Waits {
-            match flight
+            match envelope
                 .member
                 .mailbox
                 .lock()
-                .answer(flight.slot(to, tag, true))
+                .answer(envelope.slot(to, tag, true))
             {
                 Some(Form::Done) => return State::Over,
                 Some(_) => state = State::Flows(0),
@@ -304,11 +304,11 @@ impl<C: Conduit> Engine<C> {
         }
         while let State::Flows(offset) = state {
             let len = medium.max(1).min(from.len - offset);
-            let mut header = flight.header(to, tag, Form::Piece);
+            let mut header = envelope.header(to, tag, Form::Piece);
             header.at = offset as u64;
             // SAFETY: a range of the schedule.
             let payload = unsafe { work.bytes(from.part(offset, len)) };
-            if !self.send_header(flight, &header, Payload::Medium(payload), steps) {
+            if !self.send_header(envelope, &header, Payload::Medium(payload), steps) {
                 return state;
             }
             state = match offset + len {
@@ -321,24 +321,23 @@ impl<C: Conduit> Engine<C> {
 
     fn go_on_receiving(
         &self,
-        flight: &Flight,
+        envelope: &Envelope,
         work: &mut Work,
         (from, into, tag): (u32, Range, u32),
         mut state: State,
         steps: &mut Steps,
     ) -> State {
-        let slot = flight.slot(from, tag, false);
+        let slot = envelope.slot(from, tag, false);
         let place = work.place(into);
-        let coming =
-            match state {
-                State::Begins => Some(flight.member.mailbox.lock().post(
-                    slot,
-                    Place(place),
-                    into.len,
-                )),
-                State::Waits => Some(flight.member.mailbox.lock().look(slot)),
-                _ => None,
-            };
+        let coming = match state {
+            State::Begins => Some(envelope.member.mailbox.lock().post(
+                slot,
+                Place(place),
+                into.len,
+            )),
+            State::Waits => Some(envelope.member.mailbox.lock().look(slot)),
+            _ => None,
+        };
         match coming {
             Some(Err(message)) => self.fatal(&message),
             Some(Ok(Coming::Waits)) => return State::Waits,
@@ -347,20 +346,20 @@ impl<C: Conduit> Engine<C> {
             None => {}
         }
         if let State::Answers(lies) = state {
-            let source = flight.member.team.job_rank(from);
+            let source = envelope.member.team.job_rank(from);
             // SAFETY: the range is writable, and the sender has offered its bytes.
             if unsafe { self.pull(source, lies, place, into.len) } {
-                flight.member.mailbox.lock().pulled(slot);
+                envelope.member.mailbox.lock().pulled(slot);
                 state = State::Pulled;
             } else {
-                let header = flight.header(from, tag, Form::Ready);
-                let ready = self.send_header(flight, &header, Payload::None, steps);
+                let header = envelope.header(from, tag, Form::Ready);
+                let ready = self.send_header(envelope, &header, Payload::None, steps);
                 return if ready { State::Waits } else { state };
             }
         }
         if state == State::Pulled {
-            let header = flight.header(from, tag, Form::Done);
-            if self.send_header(flight, &header, Payload::None, steps) {
+            let header = envelope.header(from, tag, Form::Done);
+            if self.send_header(envelope, &header, Payload::None, steps) {
                 return State::Over;
             }
         }
