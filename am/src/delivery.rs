@@ -15,7 +15,7 @@ const OUTSIDE: u8 = 2;
 /// It has come inside another message.
 const INSIDE: u8 = 4;
 /// One of its endpoints at least is a further one; the way for replies knows which.
-const BETWEEN: u8 = 8;
+const ENDPOINT_AM: u8 = 8;
 
 /// Where replies go: the conduit that the request came over.
 ///
@@ -49,7 +49,7 @@ pub struct Delivery<'a> {
     class: MessageClass,
     category: Category,
     handler: HandlerIndex,
-    /// [`REPLIED`], [`OUTSIDE`], [`INSIDE`] and [`BETWEEN`]; one byte, so that the others cost no
+    /// [`REPLIED`], [`OUTSIDE`], [`INSIDE`] and [`ENDPOINT_AM`]; one byte, so that the others cost no
     /// store.
     marks: u8,
     args: &'a [u32],
@@ -145,7 +145,7 @@ impl<'a> Delivery<'a> {
     /// reply.
     ///
     /// Replies travel as messages of the library's handler `carrier`.
-    pub fn unwrap_between(
+    pub fn unwrap_endpoint_am(
         &mut self,
         ends: Endpoints,
         handler: HandlerIndex,
@@ -163,7 +163,7 @@ impl<'a> Delivery<'a> {
             class: self.class,
             category: self.category,
             handler,
-            marks: self.marks | INSIDE | BETWEEN,
+            marks: self.marks | INSIDE | ENDPOINT_AM,
             args: self.args.get(first_arg..).unwrap_or(&[]),
             payload: self.payload.take(),
             offset: self.offset,
@@ -192,7 +192,7 @@ impl<'a> Delivery<'a> {
         };
         let (port, mark): (&dyn ReplyPort, _) = match ends.are_primordial() {
             true => (self.port, 0),
-            false => (&between, BETWEEN),
+            false => (&between, ENDPOINT_AM),
         };
         let mut inner = Delivery {
             source: self.source,
@@ -209,7 +209,7 @@ impl<'a> Delivery<'a> {
     }
 
     /// Whether it came inside another message; see [`unwrap_long`](Self::unwrap_long),
-    /// [`unwrap_medium`](Self::unwrap_medium) and [`unwrap_between`](Self::unwrap_between).
+    /// [`unwrap_medium`](Self::unwrap_medium) and [`unwrap_endpoint_am`](Self::unwrap_endpoint_am).
     #[must_use]
     pub fn came_inside(&self) -> bool {
         self.marks & (OUTSIDE | INSIDE) != 0
@@ -219,7 +219,7 @@ impl<'a> Delivery<'a> {
     #[inline]
     #[must_use]
     pub fn endpoints(&self) -> Endpoints {
-        if self.marks & BETWEEN == 0 {
+        if self.marks & ENDPOINT_AM == 0 {
             return Endpoints::PRIMORDIAL;
         }
         self.port.endpoints()

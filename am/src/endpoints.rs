@@ -229,7 +229,7 @@ mod tests {
             let mut outer = Delivery::new(
                 source, class, category, carrier, &args, None, nowhere, &sent,
             );
-            outer.unwrap_between(ends, handler, 1, carrier, |inner| {
+            outer.unwrap_endpoint_am(ends, handler, 1, carrier, |inner| {
                 assert_eq!((inner.args(), inner.endpoints()), (&[7][..], ends));
                 if replies {
                     inner.echo(HandlerIndex(128), &[9]).unwrap();

@@ -1,6 +1,6 @@
 //! The trait that every conduit implements, and the types of its calls.
 
-use crate::Lines;
+use crate::SharedCells;
 use crate::connections::Connections;
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
@@ -465,7 +465,7 @@ pub trait Conduit: Send + Sync {
     /// messages, which this thread waits for, is there: it is asked once more when the threads that
     /// make the event know that this rank sleeps.
     ///
-    /// A conduit with [`lines`](Self::lines) implements it.
+    /// A conduit with [`shared_cells`](Self::shared_cells) implements it.
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
         if !come() {
             self.sleep(timeout, seen);
@@ -479,10 +479,10 @@ pub trait Conduit: Send + Sync {
     /// others there is nothing to do.
     fn wake(&self) {}
 
-    /// Lines in memory that all ranks share, for small collective operations; `None` where there is
+    /// Cells in memory that all ranks share, for small collective operations; `None` where there is
     /// no such memory.
     #[inline(always)]
-    fn lines(&self) -> Option<Lines<'_>> {
+    fn shared_cells(&self) -> Option<SharedCells<'_>> {
         None
     }
 

@@ -57,6 +57,6 @@ pub use exit::{ExitCounts, ExitReport, HearExit};
 pub use gauges::{CREDITS_FILE_NAME, CreditReport, Gauges, PeerCredits};
 pub use ledger::{ClassLedger, Held, PeerLedger};
 #[cfg(not(loom))]
-pub use smp::lines::{Entry, Lines};
+pub use smp::cells::{Entry, SharedCells};
 #[cfg(not(loom))]
 pub use threads::ThreadMode;

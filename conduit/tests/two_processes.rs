@@ -1,4 +1,4 @@
-//! The sleeper's barrier between two real processes, for messages and for lines.
+//! The sleeper's barrier between two real processes, for messages and for cells.
 //!
 //! A wake-up that is lost shows as a sleep that only its time-out ends.
 //!
@@ -89,12 +89,12 @@ fn play(smp: &Smp, me: u32) -> Duration {
     longest
 }
 
-/// The same with lines: both enter a call after the other, and rank 0 sleeps for the answer.
+/// The same with cells: both enter a call after the other, and rank 0 sleeps for the answer.
 ///
 /// The data of each call says its number, in a length that changes.
 fn exchange(smp: &Smp, me: u32) -> Duration {
     const SLOT: u32 = 5;
-    let lines = smp.lines().expect("ranks share memory");
+    let cells = smp.shared_cells().expect("ranks share memory");
     let peer = JobRank(1 - me);
     let mut longest = Duration::ZERO;
     let enter = |call: u64| {
@@ -105,14 +105,14 @@ fn exchange(smp: &Smp, me: u32) -> Duration {
             unfinished: 0,
             what,
         };
-        lines.enter(SLOT, call, entry, &data.as_flattened()[..len]);
-        lines.ring([peer].into_iter());
+        cells.enter(SLOT, call, entry, &data.as_flattened()[..len]);
+        cells.ring([peer].into_iter());
     };
     let take = |call: u64, entry: Entry| {
         let mut data = [[0; 8]; 22];
         let len = (call % 23) as usize * 8;
         assert_eq!(entry.what, call.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        lines.read(SLOT, peer, call, &mut data.as_flattened_mut()[..len]);
+        cells.read(SLOT, peer, call, &mut data.as_flattened_mut()[..len]);
         assert!(
             data[..len / 8]
                 .iter()
@@ -120,7 +120,7 @@ fn exchange(smp: &Smp, me: u32) -> Duration {
         );
     };
     for call in 0..u64::from(ROUNDS) {
-        let look = || lines.look(SLOT, peer, call);
+        let look = || cells.look(SLOT, peer, call);
         if me == 0 {
             enter(call);
             let looks = (call as u32).wrapping_mul(2_654_435_761) >> 24;
@@ -188,7 +188,7 @@ fn main() -> ExitCode {
     let child_ok = waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
     let names = [
         "no_wake_up_is_lost_between_processes",
-        "no_wake_up_by_a_line_is_lost_between_processes",
+        "no_wake_up_by_a_cell_is_lost_between_processes",
     ];
     println!("\nrunning 2 tests");
     let mut passed = 0;

@@ -6,7 +6,7 @@
 //! waits here.
 
 use super::bound::Owed;
-use super::collective::{Collectives, NearCalls};
+use super::collective::Collectives;
 use super::core::Engine;
 use super::named::Named;
 use super::quiescence::{self, Quiescence};
@@ -37,8 +37,8 @@ pub(super) mod kind {
     pub(in super::super) const COLLECTIVES: u32 = 32;
     /// Notices of non-contiguous puts that are to be sent to peers.
     pub(in super::super) const VIS: u32 = 128;
-    /// Collective operations that go by lines.
-    pub(in super::super) const LINES: u32 = 256;
+    /// Those of teams that go by cells, besides.
+    pub(in super::super) const CELLS: u32 = 256;
     /// Looking for a job that cannot end.
     pub(in super::super) const QUIESCENCE: u32 = 512;
 }
@@ -55,7 +55,6 @@ pub(super) struct Background {
     complaint: Mutex<Option<String>>,
     pub(super) named: Named,
     pub(super) collectives: Collectives,
-    pub(super) near: NearCalls,
     pub(super) owed: Owed,
     pub(super) notices: Notices,
     pub(super) quiescence: Quiescence,
@@ -179,9 +178,6 @@ impl<C: Conduit> Engine<C> {
         }
         if pending & kind::COLLECTIVES != 0 {
             taken += self.advance_collectives(ctx);
-        }
-        if pending & kind::LINES != 0 {
-            taken += self.advance_near(ctx);
         }
         if pending & kind::REPLIES != 0 {
             taken += self.advance_replies();

@@ -2,13 +2,13 @@
 
 use super::WaitMode;
 use super::background::Background;
-use super::between::Tables;
 use super::bound::Bound;
 use super::client::{ClientCode, Running, Unwound};
+use super::endpoint_am::Tables;
 use super::limits::internal;
-use super::lines::Circles;
 use super::mismatch::Mismatch;
 use super::quiescence::is_of_the_client;
+use super::shared_memory::Groups;
 use super::team::Making;
 use super::thread::{Context, ThreadCtx};
 use super::traced::span;
@@ -90,7 +90,7 @@ impl Internals {
         mismatch.register(handlers)?;
         Bound::register(handlers)?;
         super::ratomic::register(handlers)?;
-        handlers.reserve_internal(internal::BETWEEN, "argonet::between")?;
+        handlers.reserve_internal(internal::ENDPOINT_AM, "argonet::endpoint_am")?;
         Ok(Self {
             barrier,
             tree,
@@ -127,7 +127,7 @@ pub struct Engine<C> {
     max_medium: usize,
     pub(super) bound: Bound,
     /// Small collective operations of all ranks without messages, where they share memory.
-    pub(super) circles: Option<Circles>,
+    pub(super) groups: Option<Groups>,
     pub(super) making: Arc<Making>,
     pub(super) vis: Vis,
     pub(super) unwound: Unwound,
@@ -199,8 +199,8 @@ impl<C: Conduit> Engine<C> {
         let max_medium = conduit.limits().medium_request;
         let (rank, size) = (boot.rank(), boot.size());
         let all_near = directory.are_all_mapped(size);
-        let lines = conduit.lines().filter(|_| all_near);
-        let circles = lines.and_then(|_| Circles::new(rank, size));
+        let cells = conduit.shared_cells().filter(|_| all_near);
+        let groups = cells.and_then(|_| Groups::new(rank, size));
         Self {
             rank,
             size,
@@ -223,7 +223,7 @@ impl<C: Conduit> Engine<C> {
             tables: Tables::default(),
             max_medium,
             bound: Bound::default(),
-            circles,
+            groups,
             making: Arc::default(),
             vis: Vis::default(),
             unwound: Unwound::default(),

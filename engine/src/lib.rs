@@ -33,16 +33,15 @@
 #![deny(unsafe_code)]
 
 mod background;
-mod between;
 mod bound;
 mod client;
 mod collective;
 mod core;
 mod datatype;
+mod endpoint_am;
 mod events;
 mod heap;
 mod limits;
-mod lines;
 mod location;
 mod mapped_table;
 mod mismatch;
@@ -50,6 +49,7 @@ mod named;
 mod quiescence;
 mod ratomic;
 mod regions;
+mod shared_memory;
 mod team;
 mod thread;
 mod token;
@@ -62,7 +62,6 @@ mod waiting;
 
 pub use self::core::{Engine, EngineConfig, Injection, Internals, SegmentBase};
 pub use argonet_settings::WaitMode;
-pub use between::EndpointState;
 pub use bound::{BoundMemory, BoundPlace, Long, ProcessOf};
 pub use client::{PANIC_CODE, call_named};
 pub use collective::{
@@ -70,6 +69,7 @@ pub use collective::{
     Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
+pub use endpoint_am::EndpointState;
 pub use events::OpError;
 pub use heap::{Heap, HeapError};
 pub use limits::internal;

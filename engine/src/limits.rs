@@ -21,7 +21,7 @@ pub mod internal {
     /// Questions and answers of ranks about collective calls that last.
     pub const MISMATCH: HandlerIndex = HandlerIndex(10);
     /// A client's message from or to a further endpoint, a request or a reply.
-    pub const BETWEEN: HandlerIndex = HandlerIndex(12);
+    pub const ENDPOINT_AM: HandlerIndex = HandlerIndex(12);
     /// Findings of ranks that look for a job that cannot end.
     pub const QUIESCENCE: HandlerIndex = HandlerIndex(13);
     /// Bytes for memory that a client has bound.

@@ -1,6 +1,6 @@
 //! Mismatches: ranks whose collective calls differ.
 //!
-//! Every line, and every message of a tree or a schedule, carries the [`Label`] of its call, and
+//! Every cell, and every message of a tree or a schedule, carries the [`Label`] of its call, and
 //! its reader compares. So no data comes out of a call that others do not make. Ranks that wait for
 //! each other in calls that never exchange anything remain: a barrier and a reduction, trees of
 //! different roots, calls of two teams. They find that out as follows, and only calls that last pay
@@ -21,12 +21,12 @@ use super::background::Steps;
 use super::collective::{History, Kind, Label, Signature};
 use super::core::Engine;
 use super::limits::internal;
-use super::lines::{Place, WORLD_SLOT};
+use super::shared_memory::{CellPlace, WORLD_SLOT};
 use super::team::TeamKey;
 use super::tree::Meeting;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
-use argonet_conduit::{Conduit, Lines, ThreadMode};
+use argonet_conduit::{Conduit, SharedCells, ThreadMode};
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -105,6 +105,15 @@ impl Called {
         }
     }
 
+    /// A call of a team, before which it has made so many.
+    pub(super) fn of_team(team: TeamKey, number: u64, label: Label) -> Self {
+        Self {
+            sequence: Sequence::Team(team),
+            number,
+            label,
+        }
+    }
+
     fn to_args(self) -> [u32; CALL_ARGS] {
         let [class, low, high] = self.sequence.to_args();
         let (number, word) = (self.number, self.label.to_word());
@@ -175,7 +184,7 @@ pub(super) struct Mismatch {
     heard: Mutex<BTreeMap<JobRank, Heard>>,
     /// A [`History`].
     ///
-    /// Changed by the thread that has the turn of the world's lines; Relaxed, as the turn is a lock
+    /// Changed by the thread that has the turn of the world's cells; Relaxed, as the turn is a lock
     /// or a thread.
     pub(super) history: Arc<AtomicU64>,
 }
@@ -387,15 +396,15 @@ impl<C: Conduit> Engine<C> {
         self.fatal(message)
     }
 
-    /// Ends the job: the line of a rank has another word than this rank's in a call, which is
+    /// Ends the job: the cell of a rank has another word than this rank's in a call, which is
     /// `mine` and follows these partial calls.
     #[cold]
     #[inline(never)]
-    pub(super) fn lines_differ(
+    pub(super) fn cells_differ(
         &self,
         mine: Label,
         history: History,
-        Place { slot, rank, call }: Place,
+        CellPlace { slot, rank, call }: CellPlace,
         theirs: u64,
     ) -> ! {
         let earlier = self.earlier_difference(slot, rank, call);
@@ -403,7 +412,7 @@ impl<C: Conduit> Engine<C> {
             Some((mine, theirs)) if mine != theirs => {
                 self.calls_differ(&format!("a {mine}"), rank, &format!("a {theirs}"))
             }
-            // It was longer ago than lines hold.
+            // It was longer ago than cells hold.
             _ => {
                 let theirs =
                     format!("something else ({theirs:#x}), or other calls with a root before");
@@ -415,28 +424,28 @@ impl<C: Conduit> Engine<C> {
     /// The same in a call of all ranks: partial calls are in another slot.
     #[cold]
     #[inline(never)]
-    pub(super) fn world_lines_differ(&self, mine: Label, place: Place, theirs: u64) -> ! {
+    pub(super) fn world_cells_differ(&self, mine: Label, place: CellPlace, theirs: u64) -> ! {
         let history = self.world_history();
-        let partial = self.world_team().near.get().map(|near| Place {
+        let partial = self.world_team().shared.get().map(|shared| CellPlace {
             slot: WORLD_SLOT,
             rank: place.rank,
-            call: near.next(),
+            call: shared.next(),
         });
         let earlier = partial.and_then(|at| self.earlier_difference(at.slot, at.rank, at.call));
         if let Some((mine, theirs)) = earlier {
             self.calls_differ(&format!("a {mine}"), place.rank, &format!("a {theirs}"));
         }
-        self.lines_differ(mine, history, place, theirs);
+        self.cells_differ(mine, history, place, theirs);
     }
 
-    /// The first of the partial calls before a call that differs, as far as lines still hold them.
+    /// The first of the partial calls before a call that differs, as far as cells still hold them.
     fn earlier_difference(&self, slot: u32, rank: JobRank, call: u64) -> Option<(Label, Label)> {
-        let lines = self.conduit.lines()?;
+        let cells = self.conduit.shared_cells()?;
         let partial = |rank, call| {
-            let entry = lines.look(slot, rank, call)?;
+            let entry = cells.look(slot, rank, call)?;
             Label::from_word(entry.what).filter(|label| label.kind.is_partial())
         };
-        (call.saturating_sub(Lines::DEPTH - 1)..call)
+        (call.saturating_sub(SharedCells::DEPTH - 1)..call)
             .filter_map(|call| Some((partial(self.rank, call)?, partial(rank, call)?)))
             .find(|(mine, theirs)| mine != theirs)
     }

@@ -3,7 +3,7 @@
 //! Dissemination, as the other barriers. Its messages carry the combined name of the ranks that
 //! have entered. Combining is idempotent, so a rank may count twice where the number of ranks is no
 //! power of two. A rank is at most one barrier ahead of another: two sets of slots, used in turn,
-//! are enough. Where ranks share memory they read each other's lines instead, and nothing goes on
+//! are enough. Where ranks share memory they read each other's cells instead, and nothing goes on
 //! in the background.
 
 mod team;
@@ -13,14 +13,14 @@ pub(super) use team::TeamBarrier;
 use super::background::{Background, Steps, kind};
 use super::core::Engine;
 use super::limits::internal;
-use super::lines::{Circle, Seat};
+use super::shared_memory::{Group, NamedCall};
 use super::thread::ThreadCtx;
 use super::traced::{Between, span};
 use super::tree::ROUNDS;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::{Conduit, Lines};
+use argonet_conduit::{Conduit, SharedCells};
 use argonet_trace::{Kind, What};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
@@ -185,8 +185,8 @@ enum Stage {
         /// Whether the message of that round has been sent.
         sent: bool,
     },
-    /// The same by lines.
-    Seated(Seat),
+    /// The same by cells.
+    Cells(NamedCall),
     Complete(Agreed),
 }
 
@@ -218,8 +218,8 @@ impl<C: Conduit> Engine<C> {
             let Stage::Outside = turn.stage else {
                 return Err(NamedError::AlreadyNotified { rank: self.rank });
             };
-            if let Some((lines, circle)) = self.named_circle() {
-                turn.stage = Stage::Seated(Seat::take(lines, circle, name.into()));
+            if let Some((cells, group)) = self.named_group() {
+                turn.stage = Stage::Cells(NamedCall::take(cells, group, name.into()));
                 self.background.named.notified.note();
                 return Ok(());
             }
@@ -244,7 +244,7 @@ impl<C: Conduit> Engine<C> {
         self.entered()?;
         let mut span = span(ctx, Kind::BarrierTry);
         self.progress(ctx);
-        self.look_at_seats();
+        self.read_named_cells();
         let complete = self.background.named.complete.load(Ordering::Acquire);
         if let Some(span) = &mut span {
             span.describe(What::Value(complete.into()));
@@ -266,31 +266,31 @@ impl<C: Conduit> Engine<C> {
         let _span = span(ctx, Kind::BarrierWait);
         let complete = &self.background.named.complete;
         let complete = || {
-            self.look_at_seats();
+            self.read_named_cells();
             complete.load(Ordering::Acquire)
         };
         if !complete() {
-            let mut wait = self.waiting_for_line(Waiting::new(WaitFor::Barrier));
+            let mut wait = self.waiting_for_cell(Waiting::new(WaitFor::Barrier));
             while !complete() {
-                wait.pause_unless(ctx, &|| self.seat_has_come());
+                wait.pause_unless(ctx, &|| self.named_cell_has_come());
             }
         }
         self.leave(name)
     }
 
-    fn named_circle(&self) -> Option<(Lines<'_>, &Circle)> {
-        Some((self.conduit.lines()?, &self.circles.as_ref()?.named))
+    fn named_group(&self) -> Option<(SharedCells<'_>, &Group)> {
+        Some((self.conduit.shared_cells()?, &self.groups.as_ref()?.named))
     }
 
-    /// Reads the lines that have come of a barrier by lines, and notices that all ranks have
+    /// Reads the cells that have come of a barrier by cells, and notices that all ranks have
     /// entered.
-    fn look_at_seats(&self) {
-        let Some((lines, circle)) = self.named_circle() else {
+    fn read_named_cells(&self) {
+        let Some((cells, group)) = self.named_group() else {
             return;
         };
         let mut turn = self.background.named.turn.lock();
-        if let Stage::Seated(seat) = &mut turn.stage
-            && let Some(agreed) = seat.look(lines, circle)
+        if let Stage::Cells(call) = &mut turn.stage
+            && let Some(agreed) = call.look(cells, group)
         {
             turn.stage = Stage::Complete(agreed);
             let complete = &self.background.named.complete;
@@ -298,13 +298,13 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Whether another look at the seats is worth it.
-    fn seat_has_come(&self) -> bool {
-        let Some((lines, circle)) = self.named_circle() else {
+    /// Whether another look at the cells is worth it.
+    fn named_cell_has_come(&self) -> bool {
+        let Some((cells, group)) = self.named_group() else {
             return false;
         };
         match &self.background.named.turn.lock().stage {
-            Stage::Seated(seat) => seat.has_come(lines, circle),
+            Stage::Cells(call) => call.has_come(cells, group),
             _ => true,
         }
     }
@@ -318,7 +318,7 @@ impl<C: Conduit> Engine<C> {
     fn entered(&self) -> Result<(), NamedError> {
         match self.background.named.turn.lock().stage {
             Stage::Outside => Err(NamedError::NotNotified { rank: self.rank }),
-            Stage::Entered { .. } | Stage::Seated(_) | Stage::Complete(_) => Ok(()),
+            Stage::Entered { .. } | Stage::Cells(_) | Stage::Complete(_) => Ok(()),
         }
     }
 

@@ -19,9 +19,9 @@ use std::sync::Arc;
 mod background;
 mod broadcast;
 mod collective;
-mod lines;
 mod named;
 mod post;
+mod shared_memory;
 mod split;
 
 /// One rank of a job.

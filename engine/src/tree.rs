@@ -233,10 +233,10 @@ impl<C: Conduit> Engine<C> {
             span.forget();
         }
         if meeting == Meeting::Barrier
-            && let Some(circles) = &self.circles
-            && let Some(lines) = self.conduit.lines()
+            && let Some(groups) = &self.groups
+            && let Some(cells) = self.conduit.shared_cells()
         {
-            self.barrier_by_lines(ctx, lines, &circles.barrier);
+            self.barrier_by_cells(ctx, cells, &groups.barrier);
             return Ok(());
         }
         self.barrier_by_messages(ctx, meeting)
@@ -287,7 +287,7 @@ impl<C: Conduit> Engine<C> {
             if turn == 0 && meeting == Meeting::Finalize {
                 self.all_leave();
                 // No rank makes another call, so the sequences of calls are complete.
-                self.leave_seated_teams(ctx)?;
+                self.leave_teams_with_slots(ctx)?;
             }
             self.wait_until(ctx, Waiting::new(meeting.into()), || {
                 self.conduit.is_quiescent()
@@ -416,18 +416,18 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Passes that this rank has begun: those by lines where it has some.
+    /// Passes that this rank has begun: those by cells where it has some.
     pub(super) fn passes(&self) -> u64 {
-        match &self.circles {
-            Some(circles) => circles.tree.next(),
+        match &self.groups {
+            Some(groups) => groups.tree.next(),
             None => self.tree.passes.load(Ordering::Relaxed),
         }
     }
 
     /// Barriers of a kind that this rank has entered.
     pub(super) fn meetings(&self, meeting: Meeting) -> u64 {
-        match &self.circles {
-            Some(circles) if meeting == Meeting::Barrier => circles.barrier.next(),
+        match &self.groups {
+            Some(groups) if meeting == Meeting::Barrier => groups.barrier.next(),
             _ => self.barrier.0[meeting as usize]
                 .calls
                 .load(Ordering::Relaxed),
@@ -475,9 +475,9 @@ impl<C: Conduit> Engine<C> {
                 from: self.rank,
             });
         }
-        if let Some(circles) = &self.circles
-            && let Some(lines) = self.conduit.lines()
-            && self.pass_by_lines(ctx, (lines, &circles.tree), pass, bytes)
+        if let Some(groups) = &self.groups
+            && let Some(cells) = self.conduit.shared_cells()
+            && self.pass_by_cells(ctx, (cells, &groups.tree), pass, bytes)
         {
             return Ok(());
         }
@@ -507,9 +507,9 @@ impl<C: Conduit> Engine<C> {
                 from: self.rank,
             });
         }
-        match (&self.circles, self.conduit.lines()) {
-            (Some(circles), Some(lines)) => {
-                self.agree_by_lines(ctx, (lines, &circles.tree), pass, total);
+        match (&self.groups, self.conduit.shared_cells()) {
+            (Some(groups), Some(cells)) => {
+                self.agree_by_cells(ctx, (cells, &groups.tree), pass, total);
                 Ok(())
             }
             _ => self.pass(ctx, pass, &mut [], total),

@@ -196,7 +196,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 // before it lets go of it.
                 let come = || {
                     come()
-                        || self.engine.lines_have_come()
+                        || self.engine.cells_have_come()
                         || self.engine.background.stepped_since(seen_of_others)
                 };
                 self.engine.conduit.sleep_unless(Some(time), seen, &come);
@@ -277,15 +277,15 @@ impl<C: Conduit> Engine<C> {
     /// A wait for something that a message or another thread brings.
     #[inline]
     pub fn waiting(&self, what: Waiting) -> Wait<'_, C> {
-        match self.background.pending() & kind::LINES {
+        match self.background.pending() & kind::CELLS {
             0 => Wait::new(self, what, Patience::for_message),
-            _ => self.waiting_for_line(what),
+            _ => self.waiting_for_cell(what),
         }
     }
 
-    /// A wait for the line of another rank, which wakes this one if it sleeps.
+    /// A wait for the cell of another rank, which wakes this one if it sleeps.
     #[inline]
-    pub(super) fn waiting_for_line(&self, what: Waiting) -> Wait<'_, C> {
+    pub(super) fn waiting_for_cell(&self, what: Waiting) -> Wait<'_, C> {
         let mut wait = Wait::new(self, what, Patience::for_message);
         if self.waits.are_crowded() {
             wait.patience.give_way();
@@ -369,7 +369,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// The ledger of this rank with each peer that it has used, a line each.
+    /// The ledger of this rank with each peer that it has used, a cell each.
     pub fn ledger(&self) -> String {
         let mut text = format!("argonet: rank {} and its peers:", self.rank());
         let mut used = false;

@@ -164,7 +164,7 @@ fn prepare_in_place(
         offset: None,
     };
     let engine = &job.joined.engine;
-    let mut prepared = match engine.prepare_between(ctx, to.ends, &want, injection(wanted.flags)) {
+    let mut prepared = match engine.prepare_endpoint(ctx, to.ends, &want, injection(wanted.flags)) {
         Ok(prepared) => prepared,
         Err(AmError::Full { .. }) if wanted.flags & IMMEDIATE != 0 => return null_mut(),
         Err(error) => failed(wanted.function, &error),
@@ -280,7 +280,7 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
             // SAFETY: this function's contract.
             let args = unsafe { arguments(commit.args, commit.what, function) };
             let (engine, ends) = (&job.joined.engine, open.to.ends);
-            return match engine.commit_between(ctx, prepared, ends, handler, args, commit.bytes) {
+            return match engine.commit_endpoint(ctx, prepared, ends, handler, args, commit.bytes) {
                 Ok(()) => sent(job, ctx, open.to.rank, function),
                 Err(error) => failed(function, &error),
             };

@@ -70,7 +70,7 @@ pub(crate) fn send(
                 args,
                 payload,
             };
-            let sent = engine.request_between(ctx, to, ends, &message, injection);
+            let sent = engine.request_endpoint(ctx, to, ends, &message, injection);
             sent.map_err(OpError::from)
         }
         Given::Long(bytes, at) => engine.locate(ctx, at, bytes.len()).and_then(|target| {
@@ -154,7 +154,7 @@ pub(crate) fn packed(
 /// The same between endpoints of which one is a further one.
 #[cold]
 #[inline(never)]
-fn packed_between(to: Receiver, short: Short, flags: u32, function: &str) -> c_int {
+fn packed_endpoint(to: Receiver, short: Short, flags: u32, function: &str) -> c_int {
     let args = short.args();
     let message = Outgoing {
         handler: short.head.handler(),
@@ -248,7 +248,7 @@ export! {
         let (_, to) = unsafe { both_sides(tm, rank, FUNCTION) };
         let short = Short { head: Head(head), rest };
         if !to.ends.are_primordial() {
-            return packed_between(to, short, flags, FUNCTION);
+            return packed_endpoint(to, short, flags, FUNCTION);
         }
         with_job(FUNCTION, |job, ctx| packed(job, ctx, to.rank, short, flags, FUNCTION))
     }

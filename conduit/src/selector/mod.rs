@@ -14,7 +14,7 @@ mod pace;
 mod tests;
 mod watch;
 
-use crate::Lines;
+use crate::SharedCells;
 use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
@@ -356,8 +356,8 @@ impl Conduit for Selector {
     }
 
     #[inline(always)]
-    fn lines(&self) -> Option<Lines<'_>> {
-        self.memory().and_then(Conduit::lines)
+    fn shared_cells(&self) -> Option<SharedCells<'_>> {
+        self.memory().and_then(Conduit::shared_cells)
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {

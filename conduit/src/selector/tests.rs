@@ -241,7 +241,7 @@ fn a_rank_without_neighbors_sends_to_itself_over_the_network_too() {
     let selector = Selector::over(Arc::clone(&network) as Network, alone);
     selector.request(JobRank(5), &MESSAGE).unwrap();
     assert_eq!(*network.sent.lock(), [5]);
-    assert!(selector.lines().is_none());
+    assert!(selector.shared_cells().is_none());
 }
 
 #[test]

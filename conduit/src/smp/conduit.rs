@@ -1,7 +1,7 @@
 //! The smp conduit: its parts, and the trait over them.
 
+use super::cells::SharedCells;
 use super::layout::MOST_RANKS;
-use super::lines::Lines;
 use super::peer::Peer;
 use super::region::Region;
 use super::ring::{Reader, Ring, Writer, publish};
@@ -408,8 +408,8 @@ impl Conduit for Smp {
     }
 
     #[inline(always)]
-    fn lines(&self) -> Option<Lines<'_>> {
-        Some(Lines::new(&self.region, self.rank, self.barrier))
+    fn shared_cells(&self) -> Option<SharedCells<'_>> {
+        Some(SharedCells::new(&self.region, self.rank, self.barrier))
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {

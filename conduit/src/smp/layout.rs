@@ -4,13 +4,13 @@
 //! 0            sleep words, one line a rank
 //! positions    read position of ring (reader, writer, class), one line each
 //! rings        ring (reader, writer, class), RING_BYTES each
-//! lines        block (slot, rank), BLOCK_BYTES each
+//! cells        block (slot, rank), BLOCK_BYTES each
 //! pools        pool (slot, rank), POOL_BYTES each
 //! ```
 //!
 //! Only touched pages cost memory: the region is sparse.
 
-use super::lines::BLOCK_WORDS;
+use super::cells::BLOCK_WORDS;
 use super::ring::ROOM_FOR_ANY;
 use argonet_am::MessageClass;
 use argonet_am::record::UNIT;
@@ -44,7 +44,7 @@ pub const RING_BYTES: usize = RING_UNITS as usize * UNIT;
 /// many.
 pub(crate) const SLOTS: u32 = 64;
 
-/// Bytes of the lines of one rank in one slot.
+/// Bytes of the cells of one rank in one slot.
 pub(crate) const BLOCK_BYTES: usize = BLOCK_WORDS * 8;
 
 /// Slots with pools, the first ones: pools take addresses, of which a process may have few.
@@ -53,7 +53,7 @@ pub(crate) const POOLS: u32 = 8;
 const_assert!(POOLS <= SLOTS);
 
 /// Bytes of the pool of one rank in one slot: for data of collective operations that is longer than
-/// lines.
+/// cells.
 pub(crate) const POOL_BYTES: usize = 2 << 20;
 
 const_assert!(BLOCK_BYTES.is_multiple_of(LINE));
@@ -77,7 +77,7 @@ pub struct Layout {
     sleep_words: usize,
     positions: usize,
     rings: usize,
-    lines: usize,
+    cells: usize,
     pools: usize,
 }
 
@@ -97,8 +97,8 @@ impl Layout {
     pub const fn new(first: JobRank, ranks: u32) -> Self {
         let ranks = ranks as usize;
         let rings = (ranks * LINE + ranks * ranks * 2 * LINE).next_multiple_of(64 * 1024);
-        let lines = rings + ranks * ranks * 2 * RING_BYTES;
-        let pools = lines + SLOTS as usize * ranks * BLOCK_BYTES;
+        let cells = rings + ranks * ranks * 2 * RING_BYTES;
+        let pools = cells + SLOTS as usize * ranks * BLOCK_BYTES;
         let first = first.0 as usize;
         let before = first.wrapping_mul(ranks).wrapping_add(first) * 2;
         Self {
@@ -107,7 +107,7 @@ impl Layout {
             sleep_words: 0usize.wrapping_sub(first * LINE),
             positions: (ranks * LINE).wrapping_sub(before.wrapping_mul(LINE)),
             rings: rings.wrapping_sub(before.wrapping_mul(RING_BYTES)),
-            lines,
+            cells,
             pools,
         }
     }
@@ -124,14 +124,14 @@ impl Layout {
         self.pools + POOLS as usize * self.ranks * POOL_BYTES
     }
 
-    /// Offset of a rank's lines in a slot.
+    /// Offset of a rank's cells in a slot.
     ///
     /// # Panics
     /// If there is no such slot or rank.
     #[inline(always)]
     #[must_use]
     pub fn block(&self, slot: u32, rank: JobRank) -> usize {
-        self.lines + self.of_slot(slot, rank) * BLOCK_BYTES
+        self.cells + self.of_slot(slot, rank) * BLOCK_BYTES
     }
 
     /// Offset of a rank's pool in a slot.

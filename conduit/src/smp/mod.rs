@@ -5,17 +5,17 @@
 //! * A request is accepted only while the reply ring to its sender holds the largest possible
 //!   reply, so a handler's reply never waits, handlers never poll, and nothing can deadlock:
 //!   replies are always taken, and taking them frees the room that acceptance waits for.
-//! * [`Lines`](crate::Lines): small collective operations without messages, by one cache line a
-//!   rank.
+//! * [`SharedCells`](crate::SharedCells): small collective operations without messages, by one
+//!   cache line a rank.
 //! * Waiting ranks sleep on a futex word; see [`Barrier`].
 
+pub(crate) mod cells;
 #[cfg(not(loom))]
 mod conduit;
 #[cfg(not(loom))]
 mod descriptor;
 #[cfg(not(loom))]
 mod layout;
-pub(crate) mod lines;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
@@ -38,7 +38,7 @@ pub use descriptor::DESCRIPTOR;
 pub use layout::{Layout, MOST_RANKS, RING_BYTES};
 pub use wake::Barrier;
 #[cfg(all(test, loom))]
-mod loom_lines;
+mod loom_cells;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]

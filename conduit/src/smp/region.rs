@@ -1,7 +1,7 @@
 //! The shared region of a neighborhood, mapped.
 
+use super::cells::{BLOCK_WORDS, Block};
 use super::layout::{LAP_UNITS, LARGE_UNITS, LINE, Layout, RING_UNITS};
-use super::lines::{BLOCK_WORDS, Block};
 use super::ring::Ring;
 use super::words::Words;
 use argonet_am::MessageClass;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The mapping with its layout.
 ///
 /// Invariant: the map holds [`Layout::bytes`] bytes and lives as long as this value or a clone;
-/// sleep words and read positions are only accessed as `AtomicU32`, rings through [`Ring`], lines
+/// sleep words and read positions are only accessed as `AtomicU32`, rings through [`Ring`], cells
 /// through [`Block`]; pools are left to the caller of [`pool`](Self::pool).
 #[derive(Clone)]
 pub(crate) struct Region {
@@ -82,7 +82,7 @@ impl Region {
         self.sleep_word(rank)
     }
 
-    /// The lines of a rank in a slot.
+    /// The cells of a rank in a slot.
     ///
     /// # Panics
     /// If there is no such slot or rank.
@@ -90,7 +90,7 @@ impl Region {
     pub(crate) fn block(&self, slot: u32, rank: JobRank) -> Block {
         let offset = self.layout.block(slot, rank);
         // SAFETY: the layout has checked slot and rank, and keeps the block inside the map and
-        // aligned; the map outlives the use of the words, as `Lines` borrows the region.
+        // aligned; the map outlives the use of the words, as `SharedCells` borrows the region.
         Block(unsafe { Words::new(self.base.as_ptr().add(offset), BLOCK_WORDS) })
     }
 

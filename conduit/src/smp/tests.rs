@@ -1,9 +1,9 @@
 //! The ring against a model, and promises of smp beyond the suite of all conduits
 //! (`argonet-conformance`).
 
+use super::cells::Entry;
 use super::conduit::{Smp, SmpConfig, SmpConfigError};
 use super::layout::{LAP_UNITS, MOST_RANKS, RING_UNITS};
-use super::lines::Entry;
 use super::peer::Rest;
 use super::ring::{Reader, Ring, Writer, publish};
 use super::wake::Barrier;
@@ -390,14 +390,19 @@ fn a_rank_that_shares_no_memory_is_refused() {
 fn waking_a_rank_without_shared_memory_panics() {
     let pair = pair();
     let [a, _] = &pair.ranks;
-    a.lines().unwrap().ring([JobRank(1 << 30)].into_iter());
+    a.shared_cells()
+        .unwrap()
+        .ring([JobRank(1 << 30)].into_iter());
 }
 
 /// A rank that waits for ranks that run elsewhere, or have come, keeps its processor.
 #[test]
 fn a_processor_is_needed_by_ranks_that_waited_there_and_have_not_come() {
     let pair = pair();
-    let [a, b] = pair.ranks.each_ref().map(|rank| rank.lines().unwrap());
+    let [a, b] = pair
+        .ranks
+        .each_ref()
+        .map(|rank| rank.shared_cells().unwrap());
     let [of_a, of_b] = [JobRank(0), JobRank(1)];
     let (slot, call) = (1, 0);
     // The place of `b` is not known.

@@ -109,7 +109,7 @@ impl<C: Conduit> Engine<C> {
     /// The source may be reused when this returns.
     ///
     /// # Errors
-    /// As [`request_between`](Self::request_between), and the errors of a put if the payload goes
+    /// As [`request_endpoint`](Self::request_endpoint), and the errors of a put if the payload goes
     /// to bound memory and does not fit one message.
     pub fn request_long(
         &self,
@@ -122,7 +122,7 @@ impl<C: Conduit> Engine<C> {
         match target {
             Target::Segment { rank, offset } => {
                 let message = long.to_segment(offset);
-                Ok(self.request_between(ctx, rank, ends, &message, injection)?)
+                Ok(self.request_endpoint(ctx, rank, ends, &message, injection)?)
             }
             Target::Bound(place) => self.bound_long_request(ctx, place, ends, long, injection),
         }
@@ -155,7 +155,7 @@ impl<C: Conduit> Engine<C> {
         let envelope = Message {
             handler: match ends.are_primordial() {
                 true => handler,
-                false => internal::BETWEEN,
+                false => internal::ENDPOINT_AM,
             },
             args,
             payload: Payload::None,
@@ -447,7 +447,7 @@ impl<C: Conduit> Engine<C> {
         let Prefix { handler, ends, .. } = prefix;
         delivery.unwrap_long(class, handler, payload, range.address, |inner| {
             if !ends.are_primordial() {
-                self.run_between(inner, ends, handler, 0);
+                self.run_endpoint_am(inner, ends, handler, 0);
             } else if !self.handlers.dispatch(inner) {
                 self.fatal_am(AmError::Unregistered {
                     index: handler,

@@ -39,7 +39,7 @@ impl<C: Conduit> Engine<C> {
             internal::BOUND_ANSWER => (Some(MessageClass::Reply), Self::take_answer as _),
             internal::BOUND_REFUSED => (Some(MessageClass::Reply), Self::take_refusal as _),
             internal::BOUND_LONG => (None, Self::serve_long as _),
-            internal::BETWEEN => (None, Self::serve_between as _),
+            internal::ENDPOINT_AM => (None, Self::serve_endpoint_am as _),
             internal::BOUND_LONG_PART => (Some(MessageClass::Request), Self::serve_long_part as _),
             internal::RATOMIC => (Some(MessageClass::Request), Self::serve_atomic as _),
             internal::RATOMIC_DONE => (Some(MessageClass::Reply), Self::take_atomic as _),

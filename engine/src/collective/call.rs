@@ -180,7 +180,7 @@ pub struct Call {
 
 // SAFETY: the memory and the folding's context are the call's until its event is complete, for any
 // thread that goes on with it (`collective_start` demands that), and only the thread that holds the
-// flight's lock touches them.
+// call's lock touches them.
 unsafe impl Send for Call {}
 
 impl Call {

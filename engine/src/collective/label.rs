@@ -1,11 +1,11 @@
-//! The part of a call that must be the same at all members, as every message and every line carries
+//! The part of a call that must be the same at all members, as every message and every cell carries
 //! it.
 //!
 //! ```text
 //! bits   63 ... 60   59 ... 54      53 ... 45   44 ... 31   30 ... 0
 //!        kind        root, mod 64   operation   element     bytes of a block, mod 2^31
 //! ```
-//! A line carries one such word, so that members compare with one instruction. Messages carry root
+//! A cell carries one such word, so that members compare with one instruction. Messages carry root
 //! and length in full.
 
 use super::call::{Kind, Meets};
@@ -211,11 +211,11 @@ impl Label {
 
 /// A hash of the partial calls of a team, in 31 bits.
 ///
-/// It is mixed into the words of calls in which all members read the lines of all: if those words
+/// It is mixed into the words of calls in which all members read the cells of all: if those words
 /// are equal, the partial calls before them were, too.
 ///
-/// A call is partial if some member reads only some others' lines: two roots of one broadcast read
-/// no lines.
+/// A call is partial if some member reads only some others' cells: two roots of one broadcast read
+/// no cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct History(u64);
 
@@ -225,7 +225,7 @@ impl History {
         Self(bits)
     }
 
-    /// The word of a call in which all members read the lines of all.
+    /// The word of a call in which all members read the cells of all.
     #[inline(always)]
     pub(crate) fn mix(self, word: u64) -> u64 {
         word ^ (self.0 >> (64 - LEN_BITS))
@@ -236,7 +236,7 @@ impl History {
         (self.0.rotate_left(7) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The label in a word of a line, if its writer has this history.
+    /// The label in a word of a cell, if its writer has this history.
     pub(crate) fn read(self, word: u64) -> Option<Label> {
         let label = Label::from_word(word)?;
         if label.kind.is_partial() {
@@ -247,7 +247,7 @@ impl History {
 }
 
 impl Kind {
-    /// Whether some member reads only some others' lines.
+    /// Whether some member reads only some others' cells.
     #[inline(always)]
     pub(crate) fn is_partial(self) -> bool {
         self.is_rooted() || matches!(self, Self::Scan | Self::ExclusiveScan)

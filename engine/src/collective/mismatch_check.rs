@@ -1,13 +1,13 @@
 //! Whether the members that a member waits for call the same.
 
 use super::call::Kind;
-use super::flight::{Flight, State, Work};
-use super::near::Standing;
+use super::message_call::{Envelope, State, Work};
 use super::schedule::Step;
+use super::started::Started;
 use super::wire::Form;
 use crate::background::Steps;
 use crate::core::Engine;
-use crate::mismatch::{Called, PATIENCE, Sequence};
+use crate::mismatch::PATIENCE;
 use argonet_am::Payload;
 use argonet_conduit::Conduit;
 use core::time::Duration;
@@ -22,21 +22,9 @@ pub(super) enum MismatchCheck {
     None,
     /// It looks at members of the neighborhood at this time: sooner than they give up waiting for
     /// it, since it can name both calls.
-    Near(Duration),
+    Neighbors(Duration),
     /// It looks again at this time, and asks then if it has not yet.
     Looks { at: Duration, asked: bool },
-}
-
-impl Flight {
-    /// The call, as it is reported to other ranks.
-    fn called(&self) -> Called {
-        let standing = self.standing.as_ref();
-        Called {
-            sequence: Sequence::Team(self.member.team.key),
-            number: standing.map_or(u64::from(self.number), Standing::before),
-            label: self.label,
-        }
-    }
 }
 
 impl<C: Conduit> Engine<C> {
@@ -45,7 +33,13 @@ impl<C: Conduit> Engine<C> {
     ///
     /// From time to time also compares the calls of members of the neighborhood, and the calls that
     /// other ranks report.
-    pub(super) fn ask_for_mismatch(&self, flight: &Flight, work: &mut Work, steps: &mut Steps) {
+    pub(super) fn ask_for_mismatch(
+        &self,
+        started: &Started,
+        envelope: &Envelope,
+        work: &mut Work,
+        steps: &mut Steps,
+    ) {
         // A member that is late in one of the library's own calls is late in another, too.
         if work.call.kind == Kind::Window {
             return;
@@ -55,27 +49,27 @@ impl<C: Conduit> Engine<C> {
             MismatchCheck::Looks { at, .. } if now < at => return,
             MismatchCheck::Looks { asked, .. } => {
                 if !asked {
-                    self.ask(flight, work, steps);
+                    self.ask(started, envelope, work, steps);
                 }
-                if let Some(standing) = &flight.standing {
-                    self.check_standing(work.call.label(), standing);
+                if let Some(next) = envelope.next_by_cells {
+                    self.check_calls_by_cells(started, next);
                 }
-                if flight.blocks {
-                    self.look_at_heard(&flight.called());
+                if started.blocks {
+                    self.look_at_heard(&started.called);
                 }
                 true
             }
-            MismatchCheck::Near(at) if now < at => return,
-            MismatchCheck::Near(_) => {
-                if let Some(standing) = &flight.standing {
-                    self.check_standing(work.call.label(), standing);
+            MismatchCheck::Neighbors(at) if now < at => return,
+            MismatchCheck::Neighbors(_) => {
+                if let Some(next) = envelope.next_by_cells {
+                    self.check_calls_by_cells(started, next);
                 }
                 let (at, asked) = (now + PATIENCE - EARLIER, false);
                 work.check = MismatchCheck::Looks { at, asked };
                 return;
             }
-            MismatchCheck::None if flight.standing.is_some() => {
-                work.check = MismatchCheck::Near(now + EARLIER);
+            MismatchCheck::None if envelope.next_by_cells.is_some() => {
+                work.check = MismatchCheck::Neighbors(now + EARLIER);
                 return;
             }
             MismatchCheck::None => false,
@@ -86,7 +80,7 @@ impl<C: Conduit> Engine<C> {
         };
     }
 
-    fn ask(&self, flight: &Flight, work: &Work, steps: &mut Steps) {
+    fn ask(&self, started: &Started, envelope: &Envelope, work: &Work, steps: &mut Steps) {
         let messages = work.schedule.messages(work.round).iter();
         for (step, state) in messages.zip(&work.states) {
             let (Step::Send { to: other, tag, .. }
@@ -97,11 +91,11 @@ impl<C: Conduit> Engine<C> {
                 continue;
             };
             if *state == State::Waits {
-                let header = flight.header(other, tag, Form::Question);
+                let header = envelope.header(other, tag, Form::Question);
                 // A member is not asked while there is no room for the question.
-                self.send_header(flight, &header, Payload::None, steps);
-                if flight.blocks {
-                    self.question(&flight.called(), flight.member.team.job_rank(other));
+                self.send_header(envelope, &header, Payload::None, steps);
+                if started.blocks {
+                    self.question(&started.called, started.team.job_rank(other));
                 }
             }
         }

@@ -1,36 +1,38 @@
 //! Collective operations of teams, which go on while their callers do something else.
 //!
-//! Every operation is a [`Schedule`], made by a pure function ([`plan`]) of its kind, its lengths,
-//! the member's place and the neighborhoods: rounds of messages and of local steps. One machine
-//! executes them all (`flight`), driven by polls, since handlers cannot send. Handlers put bytes
-//! that come where they belong, or keep them (`mailbox`).
+//! A call that is not complete at once stands in one list (`started`) until polls have completed
+//! it. One of two back ends moves its data:
+//!
+//! * Messages (`message_call`). The call is a [`Schedule`], made by a pure function ([`plan`]) of
+//!   its kind, its lengths, the member's place and the neighborhoods: rounds of messages and of
+//!   local steps. Polls send, since handlers cannot. Handlers put bytes that come where they
+//!   belong, or keep them (`mailbox`). Short sends go at once. Longer ones are offered, and go when
+//!   the receiver has come to them.
+//! * Shared memory (`cell_call`), for short calls and longer reductions of a team that has a slot of
+//!   cells (`shared_team`, `cell_round`, `pool`; [`shared_memory`](super::shared_memory)).
 //!
 //! Messages carry (team key, number of the call on that team, sender, receiver, tag), and the label
 //! of the call, which must be the same at all members. A rank that differs from another ends the
 //! job with a message that names both; where nothing comes for long, a rank asks the ranks that it
 //! waits for.
-//!
-//! Short calls of a team that has a slot of lines go without messages (`near`, `course`;
-//! [`lines`](super::lines)).
-//!
-//! Short sends go at once. Longer ones are offered, and go when the receiver has come to them.
 
 mod call;
-mod course;
-mod flight;
+mod cell_call;
+mod cell_round;
 mod label;
 mod mailbox;
+mod message_call;
 mod mismatch_check;
-mod near;
 mod plan;
 mod pool;
 mod posted;
 mod pull;
-mod queue;
 mod schedule;
 mod scratch;
-mod seats;
+mod shared_team;
+mod slots;
 mod start;
+mod started;
 mod teams;
 mod wire;
 
@@ -38,10 +40,10 @@ pub use call::{Call, FoldFn, Folding, Kind, Meets};
 pub use label::Signature;
 pub(super) use label::{History, Label};
 pub use mailbox::Count;
-pub(super) use near::{Near, NearCalls};
 pub use plan::TREES;
 pub use plan::{Hoods, Situation, Task, Tuning, plan, radix_of, tree_of};
 pub use schedule::{Area, Range, Schedule, Step};
-pub(super) use seats::{Offer, Offered};
+pub(super) use shared_team::SharedTeam;
+pub(super) use slots::{Offer, Offered};
 pub use teams::HoodOf;
 pub(super) use teams::{Collectives, register};

@@ -1,8 +1,8 @@
-//! Reductions among neighbors that do not fit lines: through memory that all of them map.
+//! Reductions among neighbors that do not fit cells: through memory that all of them map.
 //!
 //! In each of the first slots a member has a *pool* that it alone writes and all may read
-//! ([`Lines::pool`]). A vector goes through the pools in pieces. Each piece takes two calls by
-//! lines, its *stages*:
+//! ([`SharedCells::pool`]). A vector goes through the pools in pieces. Each piece takes two calls
+//! by cells, its *stages*:
 //!
 //! 1. *Give*. Each member copies the parts of the piece that others combine into its pool, and
 //!    enters the call.
@@ -21,15 +21,15 @@
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind, Meets};
-use super::near::Near;
 use super::plan::{Area, Range, parts, pieces};
+use super::shared_team::SharedTeam;
 use argonet_base::JobRank;
-use argonet_conduit::Lines;
+use argonet_conduit::SharedCells;
 use argonet_segment::bulk;
 use core::sync::atomic::Ordering;
 
 /// Bytes of half a pool.
-const HALF_BYTES: usize = Lines::POOL_BYTES / 2;
+const HALF_BYTES: usize = SharedCells::POOL_BYTES / 2;
 
 /// Bytes that are combined at a time, so that their buffer stays in the nearest cache.
 const BLOCK_BYTES: usize = 8 << 10;
@@ -45,7 +45,7 @@ enum Step {
     Fold,
 }
 
-/// One call by lines of those that a reduction takes.
+/// One call by cells of those that a reduction takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stage {
     step: Step,
@@ -73,13 +73,13 @@ impl Call {
 /// The stages of the next call, with scratch of `scratch` bytes.
 ///
 /// The caller has the turn.
-pub(super) fn stages(near: &Near, call: &Call, scratch: usize) -> Vec<Stage> {
-    let size = near.size();
+pub(super) fn stages(shared: &SharedTeam, call: &Call, scratch: usize) -> Vec<Stage> {
+    let size = shared.size();
     let whole = Range::new(Area::Source, 0, call.block());
     let most = HALF_BYTES.min(scratch / 2).max(BLOCK_BYTES);
     let mut stages = Vec::new();
     for piece in pieces(whole, call.unit, most) {
-        let half = near.next_half();
+        let half = shared.next_half();
         let stage = |step| Stage { step, half, piece };
         if piece.len * size as usize <= ALL_BYTES {
             stages.push(stage(Step::GiveAll));
@@ -92,28 +92,28 @@ pub(super) fn stages(near: &Near, call: &Call, scratch: usize) -> Vec<Stage> {
 
 /// The memory that a stage is about, as one member sees it.
 pub(super) struct Pools<'s> {
-    pub(super) lines: Lines<'s>,
-    pub(super) near: &'s Near,
+    pub(super) cells: SharedCells<'s>,
+    pub(super) shared: &'s SharedTeam,
     pub(super) call: &'s Call,
 }
 
 impl Pools<'_> {
     /// Where a member's copy of a range of the vectors lies.
     fn place(&self, stage: &Stage, member: u32, range: Range) -> *mut u8 {
-        let circle = &self.near.circle;
-        let process: JobRank = circle.members[member as usize];
+        let group = &self.shared.group;
+        let process: JobRank = group.members[member as usize];
         let at = stage.half * HALF_BYTES + (range.at - stage.piece.at);
         debug_assert!(at + range.len <= (stage.half + 1) * HALF_BYTES);
-        let pool = self.lines.pool(circle.slot, process);
+        let pool = self.cells.pool(group.slot, process);
         pool.as_ptr().wrapping_add(at)
     }
 
     fn rank(&self) -> u32 {
-        self.near.circle.rank
+        self.shared.group.rank
     }
 
     fn parts(&self, stage: &Stage) -> Vec<Range> {
-        parts(stage.piece, self.call.unit, self.near.size())
+        parts(stage.piece, self.call.unit, self.shared.size())
     }
 
     /// The work before the stage is entered.
@@ -191,8 +191,8 @@ impl Pools<'_> {
         let Some(folding) = self.call.folding else {
             return;
         };
-        let (unit, rank, size) = (self.call.unit, self.rank(), self.near.size());
-        let scratch = self.near.spare.take(2 * BLOCK_BYTES);
+        let (unit, rank, size) = (self.call.unit, self.rank(), self.shared.size());
+        let scratch = self.shared.spare.take(2 * BLOCK_BYTES);
         let acc = scratch.as_ptr();
         let theirs = acc.wrapping_add(BLOCK_BYTES);
         for block in pieces(range, unit, BLOCK_BYTES) {
@@ -226,14 +226,14 @@ impl Pools<'_> {
                 }
             }
         }
-        self.near.spare.give(scratch);
+        self.shared.spare.give(scratch);
     }
 }
 
-impl Near {
+impl SharedTeam {
     /// Whether its slot has pools; the same at all members.
     pub(super) fn has_pool(&self) -> bool {
-        self.circle.slot < Lines::POOLS
+        self.group.slot < SharedCells::POOLS
     }
 
     /// The half of the pools that the next piece uses.

@@ -43,7 +43,7 @@ impl Lies {
 
 /// How memory of neighbors that is not mapped is read.
 #[derive(Default)]
-pub(super) struct Near {
+pub(super) struct CrossMemory {
     processes: OnceLock<ProcessOf>,
     /// Whether the kernel has refused a copy.
     ///
@@ -62,7 +62,7 @@ impl<C: Conduit> Engine<C> {
     pub fn copy_across(&self, processes: ProcessOf) -> bool {
         self.background
             .collectives
-            .near
+            .cross_memory
             .processes
             .set(processes)
             .is_ok()
@@ -74,7 +74,16 @@ impl<C: Conduit> Engine<C> {
             Some((rank, offset)) if rank == self.rank => Lies::Segment(offset.0),
             // Where no neighbor can read it, the offer does not show the address: simulated runs
             // stay the same.
-            _ if self.background.collectives.near.processes.get().is_none() => Lies::Address(0),
+            _ if self
+                .background
+                .collectives
+                .cross_memory
+                .processes
+                .get()
+                .is_none() =>
+            {
+                Lies::Address(0)
+            }
             _ => Lies::Address(at.addr() as u64),
         }
     }
@@ -114,11 +123,15 @@ impl<C: Conduit> Engine<C> {
     /// # Safety
     /// As [`pull`](Self::pull).
     unsafe fn read_across(&self, source: JobRank, address: u64, into: *mut u8, len: usize) -> bool {
-        let near = &self.background.collectives.near;
-        if source == self.rank || near.refused.load(Ordering::Relaxed) {
+        let cross_memory = &self.background.collectives.cross_memory;
+        if source == self.rank || cross_memory.refused.load(Ordering::Relaxed) {
             return false;
         }
-        let Some(process) = near.processes.get().and_then(|process| process(source)) else {
+        let Some(process) = cross_memory
+            .processes
+            .get()
+            .and_then(|process| process(source))
+        else {
             return false;
         };
         // SAFETY: the caller's promise.
@@ -128,7 +141,7 @@ impl<C: Conduit> Engine<C> {
             // the bytes itself. A peer that is gone ends the job anyway.
             Err(CrossMemoryError::Missing { .. } | CrossMemoryError::Gone { .. }) => false,
             Err(_) => {
-                near.refused.store(true, Ordering::Relaxed);
+                cross_memory.refused.store(true, Ordering::Relaxed);
                 false
             }
         }

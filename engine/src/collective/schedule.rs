@@ -1,5 +1,5 @@
 //! The steps of one member in a collective operation: the result of a pure function, executed by
-//! [`flight`](super::flight).
+//! [`message_call`](super::message_call).
 //!
 //! Steps come in rounds. The messages of a round are all under way at once, in any order; when the
 //! last of them is complete, its local steps are done one after another, and then the next round

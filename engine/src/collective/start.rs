@@ -2,19 +2,22 @@
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
-use super::flight::{ClientState, Flight};
+use super::message_call::MessageCall;
 use super::plan::{Hoods, Situation, Task, plan};
 use super::schedule::Schedule;
+use super::shared_team::{SharedTeam, Standing};
+use super::started::{BackEnd, Started};
 use super::teams::Member;
 use crate::Team;
-use crate::background::{Steps, kind};
+use crate::background::Steps;
 use crate::core::{Engine, Injection};
 use crate::events::OpError;
+use crate::mismatch::Called;
 use crate::thread::ThreadCtx;
 use crate::traced::span;
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_conduit::{Conduit, ThreadMode};
+use argonet_conduit::{Conduit, SharedCells, ThreadMode};
 use argonet_event::{Completions, Event};
 use argonet_trace::What;
 use core::sync::atomic::Ordering;
@@ -27,6 +30,16 @@ fn trace_kind(kind: Kind) -> argonet_trace::Kind {
         Kind::Broadcast => argonet_trace::Kind::Broadcast,
         _ => argonet_trace::Kind::Collective,
     }
+}
+
+/// What moves the data of a call.
+enum Way<'t> {
+    /// Cells hold it.
+    Cells(SharedCells<'t>, &'t Arc<SharedTeam>),
+    /// It passes through pools, in rounds that cells announce.
+    Pools(SharedCells<'t>, &'t Arc<SharedTeam>),
+    /// The messages of its schedule.
+    Messages,
 }
 
 impl Member {
@@ -113,17 +126,22 @@ impl<C: Conduit> Engine<C> {
             .into());
         }
         let mut standing = None;
-        if let Some((lines, near)) = self.near(team) {
-            if call.fits_lines(team.size()) {
-                // SAFETY: the caller's promise.
-                return unsafe { self.start_near(ctx, (lines, near), call) };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.way_of(team, &call) {
+                Way::Cells(cells, shared) => {
+                    return self.start_by_cells(ctx, team, (cells, shared), call);
+                }
+                Way::Pools(cells, shared) => {
+                    let scratch = self.tuning_of(team).scratch_bytes;
+                    return self.start_pooled(ctx, team, (cells, shared), call, scratch);
+                }
+                Way::Messages => {
+                    if let Some((cells, shared)) = self.shared_team(team) {
+                        standing = Some(self.publish_call_by_messages(cells, shared));
+                    }
+                }
             }
-            if near.has_pool() && call.fits_pool() {
-                let scratch = self.tuning_of(team).scratch_bytes;
-                // SAFETY: the caller's promise.
-                return unsafe { self.start_pooled(ctx, (lines, near), call, scratch) };
-            }
-            standing = Some(self.publish_call_by_messages(lines, near));
         }
         let Some(member) = self.background.collectives.member(team) else {
             self.fatal(&format!(
@@ -136,19 +154,12 @@ impl<C: Conduit> Engine<C> {
             return Ok(Event::DONE);
         }
         let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
-        let state = ClientState {
-            event: Some(event),
-            standing,
-            blocks,
-        };
-        let flight = self.take_off(&member, call, schedule, state);
+        let started = self.start_by_messages(&member, call, schedule, (event, blocks), standing);
         let mut steps = Steps::default();
-        self.advance_one(ctx, &flight, &mut steps);
+        self.advance_one(ctx, &started, &mut steps);
         if steps.stuck {
-            self.background
-                .collectives
-                .stuck
-                .store(true, Ordering::Relaxed);
+            let stuck = &self.background.collectives.stuck;
+            stuck.store(true, Ordering::Relaxed);
         }
         Ok(event)
     }
@@ -156,10 +167,18 @@ impl<C: Conduit> Engine<C> {
     /// Whether a call of a team goes by the messages of its schedule, and not through shared
     /// memory.
     pub fn goes_by_messages(&self, team: &Team, call: &Call) -> bool {
-        match self.near(team) {
-            Some(_) if call.fits_lines(team.size()) => false,
-            Some((_, near)) => !(near.has_pool() && call.fits_pool()),
-            None => true,
+        matches!(self.way_of(team, call), Way::Messages)
+    }
+
+    /// The way of a call, the same at all members that call the same.
+    #[inline(always)]
+    fn way_of<'t>(&'t self, team: &'t Team, call: &Call) -> Way<'t> {
+        match self.shared_team(team) {
+            Some((cells, shared)) if call.fits_cell(team.size()) => Way::Cells(cells, shared),
+            Some((cells, shared)) if shared.has_pool() && call.fits_pool() => {
+                Way::Pools(cells, shared)
+            }
+            _ => Way::Messages,
         }
     }
 
@@ -176,21 +195,21 @@ impl<C: Conduit> Engine<C> {
         team: &Arc<Team>,
         call: Call,
     ) -> Result<(), OpError> {
-        if let Some((lines, near)) = self.near(team)
-            && ctx.is_free()
-            && call.root < team.size()
-            && self.may_fold_in_turn(&call)
-        {
-            if call.fits_lines(team.size()) {
-                // SAFETY: the caller's promise.
-                unsafe { self.wait_near(ctx, (lines, near), call) };
-                return Ok(());
-            }
-            if near.has_pool() && call.fits_pool() {
-                let scratch = self.tuning_of(team).scratch_bytes;
-                // SAFETY: the caller's promise.
-                unsafe { self.wait_pooled(ctx, (lines, near), call, scratch) };
-                return Ok(());
+        if ctx.is_free() && call.root < team.size() && self.may_fold_in_turn(&call) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match self.way_of(team, &call) {
+                    Way::Cells(cells, shared) => {
+                        self.wait_by_cells(ctx, (cells, shared), call);
+                        return Ok(());
+                    }
+                    Way::Pools(cells, shared) => {
+                        let scratch = self.tuning_of(team).scratch_bytes;
+                        self.wait_pooled(ctx, (cells, shared), call, scratch);
+                        return Ok(());
+                    }
+                    Way::Messages => {}
+                }
             }
         }
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job
@@ -207,93 +226,38 @@ impl<C: Conduit> Engine<C> {
         self.mode != ThreadMode::Par || !call.runs_client_code()
     }
 
-    /// Gives a call its number, after one of the library's own where that is due.
-    fn take_off(
+    /// Gives a call by messages its number, after one of the library's own where that is due, and
+    /// leaves it to polls.
+    fn start_by_messages(
         &self,
         member: &Arc<Member>,
         call: Call,
         schedule: Schedule,
-        state: ClientState,
-    ) -> Arc<Flight> {
-        let collectives = &self.background.collectives;
-        // Numbers and flights are in the same order.
-        let mut flights = collectives.flights.lock();
+        (event, blocks): (Event, bool),
+        standing: Option<Standing>,
+    ) -> Arc<Started> {
+        // Numbers and calls are in the same order.
+        let mut list = self.background.collectives.started.lock();
         let mut mailbox = member.mailbox.lock();
-        let numbered = |call: &Call, mailbox: &mut super::mailbox::Mailbox| {
-            let is_window = call.kind == Kind::Window;
-            let outcome = mailbox.call(self.rank, call.label(), is_window);
-            outcome.unwrap_or_else(|message| self.fatal_for_several(&message))
+        let is_window_due = mailbox.is_window_due();
+        let mut start = |call: Call, schedule, (event, blocks), standing: Option<Standing>| {
+            let (label, is_window) = (call.label(), call.kind == Kind::Window);
+            let number = mailbox.call(self.rank, label, is_window);
+            let number = number.unwrap_or_else(|message| self.fatal_for_several(&message));
+            let before = standing.as_ref().map_or(number.into(), |at| at.before);
+            let next = standing.map(|at| at.next_by_cells);
+            let called = Called::of_team(member.team.key, before, label);
+            let by_messages = MessageCall::new(member, number, call, schedule, next);
+            let back_end = BackEnd::Messages(by_messages);
+            let team = Arc::clone(&member.team);
+            let started = Started::new(team, called, blocks, event, back_end);
+            self.leave_to_polls(&mut list, started)
         };
-        if mailbox.is_window_due() {
+        if is_window_due {
             let window = Call::of(Kind::Window);
-            let number = numbered(&window, &mut mailbox);
-            let steps = member.schedule(&window);
-            let flight = Flight::new(
-                Arc::clone(member),
-                number,
-                window,
-                steps,
-                ClientState::default(),
-            );
-            flights.push(Arc::new(flight));
+            start(window, member.schedule(&window), (None, false), None);
         }
-        let number = numbered(&call, &mut mailbox);
-        let flight = Flight::new(Arc::clone(member), number, call, schedule, state);
-        let flight = Arc::new(flight);
-        flights.push(Arc::clone(&flight));
-        self.background.begin(kind::COLLECTIVES);
-        flight
-    }
-
-    /// Goes on with one call, unless another thread does; whether it is complete.
-    fn advance_one(&self, ctx: &ThreadCtx, flight: &Arc<Flight>, all: &mut Steps) -> bool {
-        let collectives = &self.background.collectives;
-        let mut steps = Steps::default();
-        let over = match flight.work.try_lock() {
-            Some(mut work) => {
-                self.advance_flight(ctx, flight, &mut work, &mut steps);
-                work.is_over()
-            }
-            None => {
-                // The other thread may complete the call that this one waits for, and wakes no
-                // thread.
-                steps.stuck = true;
-                false
-            }
-        };
-        if steps.taken > 0 {
-            let mut flights = collectives.flights.lock();
-            if over {
-                flights.retain(|other| !Arc::ptr_eq(other, flight));
-            }
-            self.background.stepped();
-            if flights.is_empty() {
-                self.background.end(kind::COLLECTIVES);
-            }
-        }
-        if over {
-            collectives.forget(&flight.member);
-        }
-        all.taken += steps.taken;
-        all.stuck |= steps.stuck;
-        over
-    }
-
-    /// Goes on with all calls.
-    pub(crate) fn advance_collectives(&self, ctx: &ThreadCtx) -> usize {
-        let collectives = &self.background.collectives;
-        let mut steps = Steps::default();
-        let mut at = 0;
-        loop {
-            let Some(flight) = collectives.flights.lock().get(at).map(Arc::clone) else {
-                break;
-            };
-            at += usize::from(!self.advance_one(ctx, &flight, &mut steps));
-        }
-        // Another thread may store its result at the same time; either is good, as the next look
-        // stores it again.
-        collectives.stuck.store(steps.stuck, Ordering::Relaxed);
-        steps.taken
+        start(call, schedule, (Some(event), blocks), standing)
     }
 
     /// Enters a barrier of all ranks and returns the event that completes when all have entered as

@@ -1,12 +1,13 @@
 //! The teams that are open, and the messages that have come for teams that are not open yet.
 
 use super::call::Kind;
-use super::flight::Flight;
 use super::label::Label;
 use super::mailbox::{Count, Mailbox};
 use super::plan::{Hoods, Tuning};
-use super::pull::Near;
+use super::pull::CrossMemory;
 use super::scratch::Spare;
+use super::slots::Slots;
+use super::started::Started;
 use super::wire::Header;
 use crate::background::Background;
 use crate::core::Engine;
@@ -74,11 +75,12 @@ pub(crate) struct Collectives {
     world: OnceLock<(Arc<Team>, Arc<Member>)>,
     hood_of: OnceLock<HoodOf>,
     tuning: OnceLock<Tuning>,
-    pub(super) near: Near,
-    /// Calls under way, in their order.
+    pub(super) cross_memory: CrossMemory,
+    /// Calls that are not complete, those of each team in their order.
     ///
     /// Taken for moments.
-    pub(super) flights: Mutex<Vec<Arc<Flight>>>,
+    pub(super) started: Mutex<Vec<Arc<Started>>>,
+    pub(crate) slots: Slots,
     pub(crate) stuck: AtomicBool,
 }
 
@@ -232,12 +234,12 @@ impl Collectives {
             .sum()
     }
 
-    /// Open teams that have a slot of lines, those included that this rank has begun to leave.
-    pub(crate) fn seated(&self) -> Vec<Arc<Team>> {
+    /// Open teams that have a slot of cells, those included that this rank has begun to leave.
+    pub(crate) fn with_slots(&self) -> Vec<Arc<Team>> {
         let registry = self.registry.lock();
         let teams = registry.members.values().map(|member| &member.team);
-        let seated = teams.filter(|team| team.near.get().is_some());
-        seated.map(Arc::clone).collect()
+        let with_slots = teams.filter(|team| team.shared.get().is_some());
+        with_slots.map(Arc::clone).collect()
     }
 
     /// How this rank chooses algorithms, if no team is open yet.
@@ -287,7 +289,7 @@ impl<C: Conduit> Engine<C> {
         let collectives = &self.background.collectives;
         let (team, _) = collectives.world.get_or_init(|| {
             let team = Arc::new(Team::world(self.rank, self.size));
-            self.seat_world(&team);
+            self.give_world_slot(&team);
             let member = collectives.open(&team, self.hoods_of(&team.members));
             (team, member)
         });
@@ -311,8 +313,8 @@ impl<C: Conduit> Engine<C> {
             self.world_team();
         }
         let member = self.background.collectives.only_member(key)?;
-        Some(match member.team.near.get() {
-            Some(near) => near.calls(),
+        Some(match member.team.shared.get() {
+            Some(shared) => shared.calls(),
             None => member.mailbox.lock().next().into(),
         })
     }
@@ -349,22 +351,9 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Collective operations that this member has started on a team and that are not complete.
-    ///
-    /// Operations that another thread goes on with at this moment may be left out.
     pub fn collectives_under_way(&self, team: &Team) -> usize {
-        let flights: Vec<_> = self.background.collectives.flights.lock().clone();
-        let of_team = |flight: &&Arc<Flight>| flight.is_of(team);
-        let by_messages = flights.iter().filter(of_team).count();
-        let Some(near) = team.near.get() else {
-            return by_messages;
-        };
-        // One of the courses of a call has its event.
-        let queue = near.queue.lock();
-        by_messages
-            + queue
-                .iter()
-                .filter(|pending| pending.event.is_some())
-                .count()
+        let started = self.background.collectives.started.lock();
+        started.iter().filter(|call| call.is_of(team)).count()
     }
 
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
@@ -377,8 +366,8 @@ impl<C: Conduit> Engine<C> {
             let mut registry = collectives.registry.lock();
             registry.members.remove(&(team.key, team.rank))
         };
-        if let Some(near) = team.near.get().filter(|_| member.is_some()) {
-            self.background.near.seats.leave(Arc::clone(near));
+        if let Some(shared) = team.shared.get().filter(|_| member.is_some()) {
+            collectives.slots.leave(Arc::clone(shared));
         }
         if let Some(member) = member {
             member.closed.store(true, Ordering::Relaxed);

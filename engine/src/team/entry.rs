@@ -110,7 +110,7 @@ pub(super) struct Entry {
     pub(super) call: Call,
     pub(super) part: Part,
     pub(super) terms: Terms,
-    /// Lines that it can give.
+    /// Slots that it can give.
     pub(super) offer: Offer,
 }
 

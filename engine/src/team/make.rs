@@ -89,7 +89,7 @@ impl<C: Conduit> Engine<C> {
         let formed = form::split(&parent.members, &entries, parent.rank)?;
         Ok(formed.map(|formed| {
             let team = self.open_team(formed.key, Arc::new(formed.members), formed.rank);
-            self.seat_team(&team, &offered, offers(parent, &entries));
+            self.give_slot(&team, &offered, offers(parent, &entries));
             team
         }))
     }
@@ -141,7 +141,7 @@ impl<C: Conduit> Engine<C> {
         if listed.callers == 1 {
             let teams = open();
             for team in &teams {
-                self.seat_team(team, &offered, offers(parent, &entries));
+                self.give_slot(team, &offered, offers(parent, &entries));
             }
             return Ok(teams);
         }
@@ -192,14 +192,14 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Leaves all teams that have a slot of lines, the world's included, and waits until their
+    /// Leaves all teams that have a slot of cells, the world's included, and waits until their
     /// members have.
     ///
     /// The barrier by which a member leaves compares the history of calls with a root, so ranks
     /// that differ in those alone are found at the end of the job at the latest. Collective, after
     /// the last call of any rank.
-    pub(crate) fn leave_seated_teams(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
-        if self.conduit.lines().is_none() {
+    pub(crate) fn leave_teams_with_slots(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
+        if self.conduit.shared_cells().is_none() {
             return Ok(());
         }
         // Another rank may have called something of it where this one has not.
@@ -208,17 +208,17 @@ impl<C: Conduit> Engine<C> {
             let left = self.making.left.lock();
             left.iter().map(|(team, _)| team.key).collect()
         };
-        let seated = self.background.collectives.seated();
-        for team in seated.iter().filter(|team| !left.contains(&team.key)) {
+        let with_slots = self.background.collectives.with_slots();
+        for team in with_slots.iter().filter(|team| !left.contains(&team.key)) {
             match self.start_leaving(ctx, team) {
                 Err(OpError::Am(error)) => return Err(error),
                 Err(error) => self.fatal(&error.to_string()),
                 Ok(()) => {}
             }
         }
-        let nears = || seated.iter().filter_map(|team| team.near.get());
+        let shared = || with_slots.iter().filter_map(|team| team.shared.get());
         let what = Waiting::new(WaitFor::Finalize);
-        self.wait_until(ctx, what, || nears().all(|near| near.is_idle()))
+        self.wait_until(ctx, what, || shared().all(|shared| shared.is_idle()))
     }
 
     /// The team as a value that leaves it when it is dropped: any thread may drop it anywhere, as

@@ -12,7 +12,7 @@ pub(super) use make::Making;
 pub use make::OwnedTeam;
 pub use members::Members;
 
-use super::collective::Near;
+use super::collective::SharedTeam;
 use super::named::TeamBarrier;
 use argonet_base::JobRank;
 use std::sync::{Arc, OnceLock};
@@ -44,8 +44,8 @@ pub struct Team {
     pub members: Arc<Members>,
     /// This member's rank in it.
     pub rank: u32,
-    /// Its slot of lines, if it has one: set before its first call.
-    pub(super) near: OnceLock<Arc<Near>>,
+    /// Its slot of cells, if it has one: set before its first call.
+    pub(super) shared: OnceLock<Arc<SharedTeam>>,
     /// Its barrier with names, if it is not the team of all ranks.
     pub(super) named: TeamBarrier,
 }
@@ -58,7 +58,7 @@ impl Team {
             key,
             members,
             rank,
-            near: OnceLock::new(),
+            shared: OnceLock::new(),
             named: TeamBarrier::default(),
         }
     }

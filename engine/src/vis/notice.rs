@@ -149,7 +149,7 @@ impl<C: Conduit> Engine<C> {
             let own =
                 !ends.are_primordial() && self.own_endpoint(ends.to.into()) != EndpointState::Mute;
             if own {
-                self.dispatch_between(inner, ends, index);
+                self.dispatch_endpoint_am(inner, ends, index);
             } else if !self.handlers.dispatch(inner) {
                 self.fatal_am(AmError::Unregistered {
                     index,

@@ -2,10 +2,10 @@
 //!
 //! One program, as each links all of the engine.
 
-mod between;
+mod bound;
 mod conduits;
 mod depth;
-mod far;
+mod endpoint_am;
 mod flow;
 mod harness;
 mod ratomic;

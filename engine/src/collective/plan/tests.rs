@@ -4,7 +4,7 @@ use super::execute::{Outcome, Sends, execute};
 use super::*;
 use proptest::prelude::*;
 
-mod far;
+mod neighborhoods;
 mod scratch;
 
 /// An element: which runs of ranks have been combined, and whether always neighboring ones in

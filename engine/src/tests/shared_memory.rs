@@ -1,4 +1,4 @@
-//! Small collective operations by lines: ranks are threads over one piece of shared memory, and
+//! Small collective operations by cells: ranks are threads over one piece of shared memory, and
 //! every result is compared with a sequential model.
 
 use super::*;
@@ -10,8 +10,8 @@ mod teams;
 
 const SEGMENT: u64 = 4096;
 
-/// The most bytes of a call by lines.
-const MOST: usize = argonet_conduit::Lines::MAX_BYTES;
+/// The most bytes of a call by cells.
+const MOST: usize = argonet_conduit::SharedCells::MAX_BYTES;
 
 /// Lengths on both sides of the capacity of one cache line and one cell.
 const LENGTHS: [usize; 12] = [0, 1, 7, 8, 47, 48, 49, 64, 175, 176, 177, 1000];

@@ -221,13 +221,15 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
             most: shared.scene.get().unwrap().medium,
             offset: None,
         };
-        let mut prepared = engine.prepare_between(ctx, ends, &want, injection).unwrap();
+        let mut prepared = engine
+            .prepare_endpoint(ctx, ends, &want, injection)
+            .unwrap();
         // SAFETY: the conduit is this engine's.
         let mut buffer = unsafe { prepared.buffer() };
         buffer.copy_from(0, &content.payload).unwrap();
         let len = content.payload.len();
         return engine
-            .commit_between(ctx, prepared, ends, ASKED, args, len)
+            .commit_endpoint(ctx, prepared, ends, ASKED, args, len)
             .unwrap();
     }
     let payload = match content.category {
@@ -256,7 +258,7 @@ fn send(rank: &Rank, shared: &Shared, plan: &Plan, number: u32) {
         payload,
     };
     loop {
-        match engine.request_between(ctx, to, ends, &message, injection) {
+        match engine.request_endpoint(ctx, to, ends, &message, injection) {
             Err(AmError::Full { .. }) if injection == Injection::Immediate => {
                 engine.poll(ctx).unwrap();
             }

@@ -1,43 +1,43 @@
-//! Calls of all ranks by lines, as the Rust API has them: each rank waits for all others.
+//! Calls of all ranks by cells, as the Rust API has them: each rank waits for all others.
 
-use super::circle::Circle;
+use super::group::Group;
 use crate::client::ClientCode;
 use crate::collective::{Kind, Label, Signature};
 use crate::core::Engine;
 use crate::thread::ThreadCtx;
 use crate::tree::{Fold, Pass};
 use argonet_boot::WaitFor;
-use argonet_conduit::{Conduit, Lines};
+use argonet_conduit::{Conduit, SharedCells};
 
 /// Words that are cleared for the contribution of another rank: enough for one that fits its first
 /// cache line, and for any.
 const SHORT_WORDS: usize = 6;
-const ALL_WORDS: usize = Lines::MAX_BYTES / 8;
+const ALL_WORDS: usize = SharedCells::MAX_BYTES / 8;
 
 impl<C: Conduit> Engine<C> {
     /// A barrier of all ranks.
     #[inline(always)]
-    pub(crate) fn barrier_by_lines(&self, ctx: &ThreadCtx, lines: Lines<'_>, circle: &Circle) {
+    pub(crate) fn barrier_by_cells(&self, ctx: &ThreadCtx, cells: SharedCells<'_>, group: &Group) {
         let label = Label::new(Kind::Barrier, 0, 0, Signature::default());
-        let entered = self.enter(ctx, (lines, circle), label, &[]);
+        let entered = self.enter(ctx, (cells, group), label, &[]);
         entered.all(ctx, WaitFor::Barrier, |_| {});
     }
 
     /// A pass of all ranks; says whether that was all.
     ///
     /// If not, because it is too long, all are known to mean the same one.
-    pub(crate) fn pass_by_lines(
+    pub(crate) fn pass_by_cells(
         &self,
         ctx: &ThreadCtx,
-        (lines, circle): (Lines<'_>, &Circle),
+        (cells, group): (SharedCells<'_>, &Group),
         pass: &Pass<'_>,
         bytes: &mut [u8],
     ) -> bool {
-        let fits = bytes.len() <= Lines::MAX_BYTES;
+        let fits = bytes.len() <= SharedCells::MAX_BYTES;
         let is_root = self.rank == pass.root;
         let contributes = fits && (pass.fold.is_some() || (pass.down && is_root));
         let mine = if contributes { &*bytes } else { &[] };
-        let entered = self.enter(ctx, (lines, circle), pass.label(bytes.len()), mine);
+        let entered = self.enter(ctx, (cells, group), pass.label(bytes.len()), mine);
         let why = WaitFor::Collective;
         match pass.fold {
             Some(fold) if fits && (pass.down || is_root) => {
@@ -47,9 +47,9 @@ impl<C: Conduit> Engine<C> {
                     entered.fold::<ALL_WORDS>(ctx, fold, bytes);
                 }
             }
-            None if fits && pass.down && !is_root => entered.all(ctx, why, |line| {
-                if line.member == pass.root.0 {
-                    line.read(bytes);
+            None if fits && pass.down && !is_root => entered.all(ctx, why, |cell| {
+                if cell.member == pass.root.0 {
+                    cell.read(bytes);
                 }
             }),
             _ => entered.all(ctx, why, |_| {}),
@@ -59,33 +59,33 @@ impl<C: Conduit> Engine<C> {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// All ranks mean the same pass of `total` bytes, which is too long for lines.
-    pub(crate) fn agree_by_lines(
+    /// All ranks mean the same pass of `total` bytes, which is too long for cells.
+    pub(crate) fn agree_by_cells(
         &self,
         ctx: &ThreadCtx,
-        (lines, circle): (Lines<'_>, &Circle),
+        (cells, group): (SharedCells<'_>, &Group),
         pass: &Pass<'_>,
         total: usize,
     ) {
-        let entered = self.enter(ctx, (lines, circle), pass.label(total), &[]);
+        let entered = self.enter(ctx, (cells, group), pass.label(total), &[]);
         entered.all(ctx, WaitFor::Collective, |_| {});
     }
 }
 
-impl<C: Conduit> super::meet::Entered<'_, C> {
+impl<C: Conduit> super::wait::Entered<'_, C> {
     /// Folds the contributions of all members, in the order of ranks, into `bytes`, which takes at
     /// most `WORDS` words.
     #[inline(always)]
     fn fold<const WORDS: usize>(self, ctx: &ThreadCtx, fold: &Fold<'_>, bytes: &mut [u8]) {
         let engine = self.engine;
-        self.all(ctx, WaitFor::Collective, |line| {
-            if line.member == 0 {
-                line.read(bytes);
+        self.all(ctx, WaitFor::Collective, |cell| {
+            if cell.member == 0 {
+                cell.read(bytes);
                 return;
             }
             let mut words = [[0; 8]; WORDS];
             let theirs = &mut words.as_flattened_mut()[..bytes.len()];
-            line.read(theirs);
+            cell.read(theirs);
             engine.call_client(ctx, ClientCode::Combination, || fold(bytes, theirs));
         });
     }

@@ -1,4 +1,4 @@
-//! Collective operations of teams by lines, beside those by messages.
+//! Collective operations of teams by cells, beside those by messages.
 
 use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -179,7 +179,7 @@ fn end(engine: &Engine<Smp>, ctx: &ThreadCtx, team: &Arc<Team>, under: &Under) {
 }
 
 fn team_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
-    // On both sides of the limit of lines, as a block and as one for each rank.
+    // On both sides of the limit of cells, as a block and as one for each rank.
     let count = proptest::sample::select(&[0usize, 1, 2, 5, 12, 16, 19, 29, 58, 59, 200][..]);
     let kind = proptest::sample::select(&KINDS[..]);
     (kind, 0..size, count, any::<u8>()).prop_map(|(kind, root, count, how)| {
@@ -206,7 +206,7 @@ proptest! {
             let choice = Choice { color: 0, key: -(engine.rank().0 as i32) };
             let backwards = engine.team_split(ctx, &world, Some(choice), Terms::default());
             let backwards = backwards.unwrap().unwrap();
-            assert!(world.near.get().is_some() && backwards.near.get().is_some());
+            assert!(world.shared.get().is_some() && backwards.shared.get().is_some());
             let mut open: Vec<(Arc<Team>, Under)> = Vec::new();
             for &(call, how) in &calls {
                 let team = if how & 1 == 0 { &world } else { &backwards };
@@ -227,7 +227,7 @@ proptest! {
     }
 }
 
-/// Counts of elements on all sides of the limits of a line, of pieces that each member combines
+/// Counts of elements on all sides of the limits of a cell, of pieces that each member combines
 /// whole, and of half a pool; and short calls between them.
 fn pooled_call(size: u32) -> impl Strategy<Value = (Team3, u8)> {
     let long = &[
@@ -274,7 +274,7 @@ proptest! {
             for under in open {
                 end(engine, ctx, &world, &under);
             }
-            let pieces = &world.near.get().unwrap().pieces;
+            let pieces = &world.shared.get().unwrap().pieces;
             let long = calls.iter().filter(|(call, _)| call.kind.folds() && call.count > 58);
             assert!(pieces.load(::core::sync::atomic::Ordering::Relaxed) >= long.count() as u64);
             engine.team_barrier(ctx, &world).unwrap();
@@ -283,7 +283,7 @@ proptest! {
 }
 
 /// More teams than there are slots, one after another, two at a time with common ranks; each has
-/// lines, and none reads entries of another team.
+/// cells, and none reads entries of another team.
 #[test]
 fn slots_are_given_again_when_all_have_left() {
     job(4, ThreadMode::Seq, |engine, ctx| {
@@ -298,7 +298,7 @@ fn slots_are_given_again_when_all_have_left() {
             let all = split(0, (me ^ round & 3) as i32);
             let half = split((me + round) & 1, 0);
             assert!(
-                all.near.get().is_some() && half.near.get().is_some(),
+                all.shared.get().is_some() && half.shared.get().is_some(),
                 "{round}"
             );
             for call in 0..20 {
@@ -387,7 +387,7 @@ fn a_mismatch_names_the_call_of_each_rank() {
     }
 }
 
-/// A root gives its line and leaves.
+/// A root gives its cell and leaves.
 ///
 /// Another member that calls something else by messages in that place waits for it in vain, and
 /// reports that, whether the root calls anything again or not.
@@ -406,7 +406,7 @@ fn a_long_call_reports_a_root_that_has_left_a_short_one() {
     for (first, second, later) in [
         (short(Kind::Broadcast, 0), long(Kind::Broadcast), 0),
         (short(Kind::Broadcast, 0), long(Kind::ReduceAll), 3),
-        // More than lines can hold.
+        // More than cells can hold.
         (short(Kind::Broadcast, 0), long(Kind::GatherAll), 20),
         (short(Kind::Reduce, 1), long(Kind::Exchange), 1),
     ] {
@@ -423,7 +423,7 @@ fn a_long_call_reports_a_root_that_has_left_a_short_one() {
             // The memory outlives the engines.
             std::mem::forget(begin(&engines[at], &ctx[at], &team, call, false));
         };
-        // Calls that both make alike, by lines and by messages.
+        // Calls that both make alike, by cells and by messages.
         for both in [short(Kind::Broadcast, 0), long(Kind::Broadcast)] {
             call(0, both);
             call(1, both);
@@ -452,7 +452,7 @@ fn a_long_call_reports_a_root_that_has_left_a_short_one() {
     }
 }
 
-/// A rank that has entered calls and not finished those before keeps others from writing over lines
+/// A rank that has entered calls and not finished those before keeps others from writing over cells
 /// that it has not read.
 #[test]
 fn an_early_entry_does_not_finish_earlier_calls() {
@@ -516,11 +516,40 @@ fn a_slot_is_kept_until_all_have_finished() {
     let event = unsafe { engines[0].collective_start(&ctx, &world, call) }.unwrap();
     assert_eq!(event, Event::DONE);
     // As if the world were a team that can be left.
-    let near = Arc::clone(world.near.get().unwrap());
-    let slot = near.circle.slot;
-    engines[0].background.near.seats.leave(near);
+    let shared = Arc::clone(world.shared.get().unwrap());
+    let slot = shared.group.slot;
+    engines[0].background.collectives.slots.leave(shared);
     let offers = || engines[0].offer_slots().offer.slots & 1 << slot != 0;
     assert!(!offers());
-    engines[1].conduit.lines().unwrap().finish(slot, 1);
+    engines[1].conduit.shared_cells().unwrap().finish(slot, 1);
     assert!(offers());
+}
+
+/// A call by messages is published as soon as the calls by cells before it have been entered, also
+/// while later ones wait for room and others by messages follow.
+#[test]
+fn calls_by_messages_are_published_in_their_places() {
+    let memory = Memory::new(2);
+    let engines = [0, 1].map(|rank| memory.engine(JobRank(rank), ThreadMode::Seq));
+    let ctx = ThreadCtx::uncounted();
+    let world = Arc::clone(engines[0].world_team());
+    // Sixteen fill the cells. Then calls 16 and 18 wait for room, and 17 and 19 go by messages.
+    for count in [5; 16].into_iter().chain([5, 200, 5, 200]) {
+        let call = Team3 {
+            kind: Kind::Broadcast,
+            root: 0,
+            count,
+        };
+        // The memory outlives the engines.
+        std::mem::forget(begin(&engines[0], &ctx, &world, call, false));
+    }
+    let slot = world.shared.get().unwrap().group.slot;
+    let cells = engines[1].conduit.shared_cells().unwrap();
+    let published = || cells.by_messages(slot, JobRank(0));
+    assert_eq!(published(), 0);
+    for (finished, due) in [(1, 18), (2, 20)] {
+        cells.finish(slot, finished);
+        engines[0].poll(&ctx).unwrap();
+        assert_eq!(published(), due);
+    }
 }

@@ -1,42 +1,42 @@
 //! Teams that have a slot.
 
 use argonet_base::JobRank;
-use argonet_conduit::Lines;
+use argonet_conduit::SharedCells;
 use core::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
-/// Slots that no team gets: those of [`Circles`], and the world's.
+/// Slots that no team gets: those of [`Groups`], and the world's.
 pub(crate) const KEPT_SLOTS: u32 = 4;
 
 /// The slot of the world as a team.
 pub(crate) const WORLD_SLOT: u32 = 3;
 
-/// Most members of a circle.
+/// Most members of a group.
 ///
-/// In larger ones each rank would read more lines than a dissemination has rounds by far.
+/// In larger ones each rank would read more cells than a dissemination has rounds by far.
 pub(crate) const MOST_MEMBERS: u32 = 64;
 
-/// The circles of all ranks.
+/// The groups of all ranks.
 ///
 /// Kinds of calls that do not count for each other have one each.
-pub(crate) struct Circles {
+pub(crate) struct Groups {
     /// Barriers that wait.
-    pub(crate) barrier: Circle,
+    pub(crate) barrier: Group,
     /// Other operations of the Rust API.
-    pub(crate) tree: Circle,
+    pub(crate) tree: Group,
     /// The barrier with names.
-    pub(crate) named: Circle,
+    pub(crate) named: Group,
 }
 
-impl Circles {
-    /// The circles of a job of `size` ranks that all share memory; `None` where there are too many,
+impl Groups {
+    /// The groups of a job of `size` ranks that all share memory; `None` where there are too many,
     /// or no other rank to meet.
     pub(crate) fn new(rank: JobRank, size: u32) -> Option<Self> {
-        let circle = |slot| Circle::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);
+        let group = |slot| Group::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);
         (2..=MOST_MEMBERS).contains(&size).then(|| Self {
-            barrier: circle(0),
-            tree: circle(1),
-            named: circle(2),
+            barrier: group(0),
+            tree: group(1),
+            named: group(2),
         })
     }
 }
@@ -46,7 +46,7 @@ impl Circles {
 /// Numbers are changed by the thread that has the turn; atomics only so that no lock is needed for
 /// memory safety. Relaxed throughout: the lock orders, and where threads take turns by themselves
 /// they order.
-pub(crate) struct Circle {
+pub(crate) struct Group {
     pub(crate) slot: u32,
     /// This member.
     pub(crate) rank: u32,
@@ -60,8 +60,8 @@ pub(crate) struct Circle {
     known: AtomicU64,
 }
 
-impl Circle {
-    /// A circle whose calls are numbered from `first` on, which is more than any member's last
+impl Group {
+    /// A group whose calls are numbered from `first` on, which is more than any member's last
     /// number in the slot.
     pub(crate) fn new(slot: u32, rank: u32, members: Box<[JobRank]>, first: u64) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Circle {
     /// Whether the call's cell may be written, as far as this member knows.
     #[inline(always)]
     pub(crate) fn has_room(&self, call: u64) -> bool {
-        self.known.load(Ordering::Relaxed) + Lines::DEPTH > call
+        self.known.load(Ordering::Relaxed) + SharedCells::DEPTH > call
     }
 
     /// All members have finished so many calls.
@@ -101,8 +101,8 @@ impl Circle {
     /// Reads how many calls the members have finished; returns whether the call's cell may be
     /// written.
     #[cold]
-    pub(crate) fn look_for_room(&self, lines: Lines<'_>, call: u64) -> bool {
-        let done = self.members.iter().map(|&rank| lines.done(self.slot, rank));
+    pub(crate) fn look_for_room(&self, cells: SharedCells<'_>, call: u64) -> bool {
+        let done = self.members.iter().map(|&rank| cells.done(self.slot, rank));
         self.knows(done.min().unwrap_or(0));
         self.has_room(call)
     }

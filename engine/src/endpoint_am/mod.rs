@@ -1,9 +1,9 @@
 //! Active messages from and to further endpoints of a process.
 //!
 //! Each such endpoint has a handler table of its own. Their messages travel as the library's own
-//! ([`internal::BETWEEN`]) with a word in front that names both endpoints and the handler
-//! ([`Endpoints`]), in the category that they are of, so payloads are as long and as near as those
-//! of plain messages.
+//! ([`internal::ENDPOINT_AM`]) with a word in front that names both endpoints and the handler
+//! ([`Endpoints`]), in the category that they are of, so payloads may be as long as those of plain
+//! messages, and are copied as often.
 
 mod asked;
 
@@ -118,7 +118,7 @@ impl<C: Conduit> Engine<C> {
     /// As [`request`](Self::request), and [`AmError::NoEndpoint`]. Only another process knows its
     /// endpoints and handlers: a message for a missing one ends the job there.
     #[inline]
-    pub fn request_between(
+    pub fn request_endpoint(
         &self,
         ctx: &ThreadCtx,
         to: JobRank,
@@ -151,7 +151,7 @@ impl<C: Conduit> Engine<C> {
         self.check(
             to,
             &Message {
-                handler: internal::BETWEEN,
+                handler: internal::ENDPOINT_AM,
                 ..*message
             },
         )?;
@@ -166,7 +166,7 @@ impl<C: Conduit> Engine<C> {
         );
         let carried = Carried::new(ends, handler, args);
         let message = Message {
-            handler: internal::BETWEEN,
+            handler: internal::ENDPOINT_AM,
             args: carried.args(),
             payload,
         };
@@ -185,11 +185,11 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// [`prepare`](Self::prepare) of a medium request between endpoints, for
-    /// [`commit_between`](Self::commit_between).
+    /// [`commit_endpoint`](Self::commit_endpoint).
     ///
     /// # Errors
-    /// As [`request_between`](Self::request_between).
-    pub fn prepare_between(
+    /// As [`request_endpoint`](Self::request_endpoint).
+    pub fn prepare_endpoint(
         &self,
         ctx: &ThreadCtx,
         ends: Endpoints,
@@ -216,7 +216,7 @@ impl<C: Conduit> Engine<C> {
         self.prepare_carried(ctx, &carried, MAX_ARGS + 1, injection)
     }
 
-    /// Sends the payload that [`prepare_between`](Self::prepare_between) has prepared for the same
+    /// Sends the payload that [`prepare_endpoint`](Self::prepare_endpoint) has prepared for the same
     /// endpoints.
     ///
     /// # Errors
@@ -224,7 +224,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Panics
     /// As [`commit`](Self::commit).
-    pub fn commit_between(
+    pub fn commit_endpoint(
         &self,
         ctx: &ThreadCtx,
         prepared: Prepared,
@@ -245,7 +245,7 @@ impl<C: Conduit> Engine<C> {
             self.broken_commit(ctx, prepared, args.len(), len);
         }
         let carried = Carried::new(ends, handler, args);
-        self.commit(ctx, prepared, internal::BETWEEN, carried.args(), len)?;
+        self.commit(ctx, prepared, internal::ENDPOINT_AM, carried.args(), len)?;
         if let Some(mut span) = span(
             ctx,
             message_kind(MessageClass::Request, Category::Medium, false),
@@ -256,32 +256,32 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// A message between endpoints has arrived.
-    pub(crate) fn serve_between(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
+    pub(crate) fn serve_endpoint_am(&self, delivery: &mut Delivery<'_>) -> Result<(), Wrong> {
         let word = delivery.args().first().copied();
         let (ends, handler) = word
             .and_then(Endpoints::of_word)
             .ok_or("it does not name the endpoints of the message")?;
-        self.run_between(delivery, ends, handler, 1);
+        self.run_endpoint_am(delivery, ends, handler, 1);
         Ok(())
     }
 
     /// Runs the handler of a message that came inside this one, with the arguments from `first_arg`
     /// on.
-    pub(crate) fn run_between(
+    pub(crate) fn run_endpoint_am(
         &self,
         delivery: &mut Delivery<'_>,
         ends: Endpoints,
         handler: HandlerIndex,
         first_arg: usize,
     ) {
-        let carrier = internal::BETWEEN;
-        delivery.unwrap_between(ends, handler, first_arg, carrier, |inner| {
-            self.dispatch_between(inner, ends, handler);
+        let carrier = internal::ENDPOINT_AM;
+        delivery.unwrap_endpoint_am(ends, handler, first_arg, carrier, |inner| {
+            self.dispatch_endpoint_am(inner, ends, handler);
         });
     }
 
     /// Runs the handler of an endpoint of this process.
-    pub(crate) fn dispatch_between(
+    pub(crate) fn dispatch_endpoint_am(
         &self,
         delivery: &mut Delivery<'_>,
         ends: Endpoints,

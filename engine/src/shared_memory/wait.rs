@@ -1,6 +1,6 @@
-//! Calls by lines that wait: no event, no allocation, and in PAR mode one lock, the circle's turn.
+//! Calls by cells that wait: no event, no allocation, and in PAR mode one lock, the group's turn.
 
-use super::circle::Circle;
+use super::group::Group;
 use crate::collective::Label;
 use crate::core::Engine;
 use crate::mismatch::{Called, MismatchCheck, Sequence};
@@ -8,12 +8,12 @@ use crate::thread::ThreadCtx;
 use crate::tree::Meeting;
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
-use argonet_conduit::{Conduit, Entry, Lines, ThreadMode};
+use argonet_conduit::{Conduit, Entry, SharedCells, ThreadMode};
 use parking_lot::MutexGuard;
 
-/// Looks at a line before anything else is done.
+/// Looks at a cell before anything else is done.
 ///
-/// The line of a rank that runs comes within some hundred nanoseconds, and these take less.
+/// The cell of a rank that runs comes within some hundred nanoseconds, and these take less.
 const LOOKS: u32 = 64;
 
 /// The same where ranks are more than processors, and the yields between such looks.
@@ -36,26 +36,26 @@ const POLL_EVERY: u64 = 8;
 #[must_use]
 pub(crate) struct Entered<'e, C: Conduit> {
     pub(super) engine: &'e Engine<C>,
-    lines: Lines<'e>,
-    circle: &'e Circle,
+    cells: SharedCells<'e>,
+    group: &'e Group,
     call: u64,
     label: Label,
-    /// The word in this rank's line.
+    /// The word in this rank's cell.
     what: u64,
     _turn: Option<MutexGuard<'e, ()>>,
 }
 
-/// Where a line is.
+/// Where a cell is.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct CellPlace {
     pub(crate) slot: u32,
     pub(crate) rank: JobRank,
     pub(crate) call: u64,
 }
 
-/// The line of one member in a call.
-pub(crate) struct Line<'e> {
-    lines: Lines<'e>,
+/// The cell of one member in a call.
+pub(crate) struct MemberCell<'e> {
+    cells: SharedCells<'e>,
     slot: u32,
     call: u64,
     /// The member.
@@ -63,18 +63,18 @@ pub(crate) struct Line<'e> {
     rank: JobRank,
 }
 
-impl Line<'_> {
+impl MemberCell<'_> {
     /// Copies the member's contribution.
     ///
     /// Its word has been compared, so it means the same operation and contributes as many bytes.
     #[inline(always)]
     pub(crate) fn read(&self, data: &mut [u8]) {
-        self.lines.read(self.slot, self.rank, self.call, data);
+        self.cells.read(self.slot, self.rank, self.call, data);
     }
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Enters the next call of a circle, the same operation on all members.
+    /// Enters the next call of a group, the same operation on all members.
     ///
     /// Waits for cells only.
     ///
@@ -83,24 +83,24 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn enter<'e>(
         &'e self,
         ctx: &ThreadCtx,
-        (lines, circle): (Lines<'e>, &'e Circle),
+        (cells, group): (SharedCells<'e>, &'e Group),
         label: Label,
         data: &[u8],
     ) -> Entered<'e, C> {
         let what = self.world_history().mix(label.to_word());
-        let turn = (self.mode == ThreadMode::Par).then(|| circle.turn.lock());
-        let call = circle.next();
-        if !circle.has_room(call) && !circle.look_for_room(lines, call) {
-            self.wait_for_room(ctx, lines, circle, call);
+        let turn = (self.mode == ThreadMode::Par).then(|| group.turn.lock());
+        let call = group.next();
+        if !group.has_room(call) && !group.look_for_room(cells, call) {
+            self.wait_for_room(ctx, cells, group, call);
         }
         let unfinished = 0;
-        lines.enter(circle.slot, call, Entry { unfinished, what }, data);
-        lines.ring(circle.others());
-        circle.entered(call);
+        cells.enter(group.slot, call, Entry { unfinished, what }, data);
+        cells.ring(group.others());
+        group.entered(call);
         Entered {
             engine: self,
-            lines,
-            circle,
+            cells,
+            group,
             call,
             label,
             what,
@@ -110,29 +110,29 @@ impl<C: Conduit> Engine<C> {
 
     /// The entry of a rank in a call, once it has entered it.
     ///
-    /// The call needs the lines of all that are `awaited`. `check` is called from time to time when
+    /// The call needs the cells of all that are `awaited`. `check` is called from time to time when
     /// that lasts.
-    pub(crate) fn wait_for_line(
+    pub(crate) fn wait_for_cell(
         &self,
         ctx: &ThreadCtx,
-        lines: Lines<'_>,
-        place: Place,
+        cells: SharedCells<'_>,
+        place: CellPlace,
         awaited: &[JobRank],
         waiting: Waiting,
         mut check: impl FnMut(),
     ) -> Entry {
-        let Place { slot, rank, call } = place;
-        let look = || lines.look(slot, rank, call);
-        // While the line is on its way here.
+        let CellPlace { slot, rank, call } = place;
+        let look = || cells.look(slot, rank, call);
+        // While the cell is on its way here.
         self.progress(ctx);
-        let mut wait = self.waiting_for_line(waiting);
+        let mut wait = self.waiting_for_cell(waiting);
         let (yields, looks) = match wait.gives_way() {
             false => (0, LOOKS),
             true => (YIELDS, LOOKS_BETWEEN_YIELDS),
         };
         for turn in 0..=yields {
             if turn > 0 {
-                if !lines.needs_processor(slot, awaited, call) {
+                if !cells.needs_processor(slot, awaited, call) {
                     for _ in 0..LOOKS_AT_OTHERS {
                         if let Some(entry) = look() {
                             return entry;
@@ -150,7 +150,7 @@ impl<C: Conduit> Engine<C> {
         }
         loop {
             if wait.lasts() {
-                self.check_line(lines, place);
+                self.check_cell(cells, place);
                 check();
             }
             wait.pause_unless(ctx, &|| look().is_some());
@@ -169,12 +169,12 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Ends the job if a line can never come.
+    /// Ends the job if a cell can never come.
     #[cold]
-    fn check_line(&self, lines: Lines<'_>, Place { slot, rank, call }: Place) {
-        if lines.is_past(slot, rank, call) {
+    fn check_cell(&self, cells: SharedCells<'_>, CellPlace { slot, rank, call }: CellPlace) {
+        if cells.is_past(slot, rank, call) {
             self.fatal(&format!(
-                "rank {}: rank {rank} has gone on to a later call in slot {slot} of the neighborhood's lines than call \
+                "rank {}: rank {rank} has gone on to a later call in slot {slot} of the neighborhood's cells than call \
                  {call}, which this rank waits for: the shared memory is damaged",
                 self.rank
             ));
@@ -183,45 +183,45 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    fn wait_for_room(&self, ctx: &ThreadCtx, lines: Lines<'_>, circle: &Circle, call: u64) {
+    fn wait_for_room(&self, ctx: &ThreadCtx, cells: SharedCells<'_>, group: &Group, call: u64) {
         let mut wait = self.waiting_unannounced(Waiting::new(WaitFor::Collective));
-        while !circle.look_for_room(lines, call) {
+        while !group.look_for_room(cells, call) {
             wait.pause(ctx);
         }
     }
 }
 
 impl<'e, C: Conduit> Entered<'e, C> {
-    /// The line of a member, once it has entered the call, and whether it means the same operation.
+    /// The cell of a member, once it has entered the call, and whether it means the same operation.
     #[inline(always)]
-    fn await_line(&self, ctx: &ThreadCtx, member: u32, why: WaitFor) -> (Line<'e>, Entry) {
+    fn await_cell(&self, ctx: &ThreadCtx, member: u32, why: WaitFor) -> (MemberCell<'e>, Entry) {
         let &Self {
-            lines,
-            circle: &Circle {
+            cells,
+            group: &Group {
                 slot, ref members, ..
             },
             call,
             ..
         } = self;
         let rank = members[member as usize];
-        let entry = match lines.look(slot, rank, call) {
+        let entry = match cells.look(slot, rank, call) {
             Some(entry) => entry,
-            None => self.wait_for_line(ctx, rank, why),
+            None => self.wait_for_cell(ctx, rank, why),
         };
-        let line = Line {
-            lines,
+        let cell = MemberCell {
+            cells,
             slot,
             call,
             member,
             rank,
         };
-        (line, entry)
+        (cell, entry)
     }
 
     #[inline(never)]
-    fn wait_for_line(&self, ctx: &ThreadCtx, rank: JobRank, why: WaitFor) -> Entry {
-        let place = Place {
-            slot: self.circle.slot,
+    fn wait_for_cell(&self, ctx: &ThreadCtx, rank: JobRank, why: WaitFor) -> Entry {
+        let place = CellPlace {
+            slot: self.group.slot,
             rank,
             call: self.call,
         };
@@ -235,47 +235,41 @@ impl<'e, C: Conduit> Entered<'e, C> {
             },
         };
         let mut check = MismatchCheck::default();
-        self.engine.wait_for_line(
-            ctx,
-            self.lines,
-            place,
-            &self.circle.members,
-            waiting,
-            || {
+        self.engine
+            .wait_for_cell(ctx, self.cells, place, &self.group.members, waiting, || {
                 self.engine.check_mismatch(&mut check, rank, &called);
-            },
-        )
+            })
     }
 
     #[cold]
     #[inline(never)]
     fn differs(&self, rank: JobRank, theirs: u64) -> ! {
-        let place = Place {
-            slot: self.circle.slot,
+        let place = CellPlace {
+            slot: self.group.slot,
             rank,
             call: self.call,
         };
-        self.engine.world_lines_differ(self.label, place, theirs)
+        self.engine.world_cells_differ(self.label, place, theirs)
     }
 
-    /// Waits for all members, calls `visit` with their lines in the order of ranks, with this
+    /// Waits for all members, calls `visit` with their cells in the order of ranks, with this
     /// rank's too, and finishes the call.
     ///
     /// Ends the job if a member means another operation.
     #[inline(always)]
-    pub(super) fn all(self, ctx: &ThreadCtx, why: WaitFor, mut visit: impl FnMut(&Line<'e>)) {
+    pub(super) fn all(self, ctx: &ThreadCtx, why: WaitFor, mut visit: impl FnMut(&MemberCell<'e>)) {
         self.engine.poll_between(ctx, self.call);
         let mut unfinished = 0;
-        for member in 0..self.circle.members.len() as u32 {
-            let (line, entry) = self.await_line(ctx, member, why);
+        for member in 0..self.group.members.len() as u32 {
+            let (cell, entry) = self.await_cell(ctx, member, why);
             if entry.what != self.what {
-                self.differs(line.rank, entry.what);
+                self.differs(cell.rank, entry.what);
             }
             unfinished = unfinished.max(entry.unfinished);
-            visit(&line);
+            visit(&cell);
         }
         // A member that has entered this call has finished those before.
-        self.circle.knows(self.call.saturating_sub(unfinished));
-        self.lines.finish(self.circle.slot, self.call + 1);
+        self.group.knows(self.call.saturating_sub(unfinished));
+        self.cells.finish(self.group.slot, self.call + 1);
     }
 }

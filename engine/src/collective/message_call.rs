@@ -1,28 +1,25 @@
-//! A call that is under way: executes its schedule as far as it goes without waiting.
+//! A call by messages: executes its schedule as far as it goes without waiting.
 #![allow(unsafe_code)]
 
 use super::call::Call;
 use super::label::Label;
 use super::mailbox::{Coming, Slot};
 use super::mismatch_check::MismatchCheck;
-use super::near::Standing;
 use super::posted::Place;
 use super::pull::Lies;
 use super::schedule::{Area, Range, Schedule, Step};
 use super::scratch::Scratch;
+use super::started::Started;
 use super::teams::Member;
 use super::wire::{Form, Header};
-use crate::Team;
 use crate::background::Steps;
 use crate::client::ClientCode;
 use crate::core::Engine;
 use crate::thread::ThreadCtx;
 use argonet_am::{Message, Payload};
 use argonet_conduit::Conduit;
-use argonet_event::Event;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// The state of a message of the current round.
@@ -53,87 +50,67 @@ pub(super) struct Work {
     /// Messages of the round that are not over.
     open: usize,
     pub(super) check: MismatchCheck,
-    event: Option<Event>,
-    over: bool,
 }
 
-/// A call that is not complete.
-pub(super) struct Flight {
+/// What the messages of a call have in common.
+pub(super) struct Envelope {
     pub(super) member: Arc<Member>,
-    pub(super) number: u32,
+    /// Its number among those by messages.
+    number: u32,
     pub(super) label: Label,
-    /// Its caller does nothing before it is complete.
-    pub(super) blocks: bool,
-    /// Where the team has lines.
-    pub(super) standing: Option<Standing>,
-    /// Held by the thread that goes on with it.
-    ///
-    /// No thread waits for it, since the holder may be in a function of the client's.
-    pub(super) work: Mutex<Work>,
+    /// Number of the next call by cells, where the team has some.
+    pub(super) next_by_cells: Option<u64>,
 }
 
-// SAFETY: scratch and call are touched only by the thread that holds the lock of `work`, and by
-// handlers under the mailbox's lock where a receive has been posted, which no other thread reads
-// before it is complete.
-unsafe impl Send for Flight {}
-// SAFETY: as above.
-unsafe impl Sync for Flight {}
-
-/// State of a client's call; a call of the library's own has none.
-#[derive(Default)]
-pub(super) struct ClientState {
-    pub(super) event: Option<Event>,
-    pub(super) standing: Option<Standing>,
-    pub(super) blocks: bool,
+/// A call by messages.
+pub(super) struct MessageCall {
+    pub(super) envelope: Envelope,
+    work: Work,
 }
 
-impl Flight {
+// SAFETY: scratch and call are touched only by the thread that goes on with the call, one at a
+// time, and by handlers under the mailbox's lock where a receive has been posted, which no other
+// thread reads before it is complete.
+unsafe impl Send for MessageCall {}
+
+impl MessageCall {
     /// A call that has its number, and its schedule.
     pub(super) fn new(
-        member: Arc<Member>,
+        member: &Arc<Member>,
         number: u32,
         call: Call,
         schedule: Schedule,
-        state: ClientState,
+        next_by_cells: Option<u64>,
     ) -> Self {
-        let ClientState {
-            event,
-            standing,
-            blocks,
-        } = state;
         let scratch = member.spare.take(schedule.scratch_bytes());
-        let work = Work {
-            call,
-            schedule,
-            scratch,
-            round: 0,
-            states: Vec::new(),
-            open: 0,
-            check: MismatchCheck::None,
-            event,
-            over: false,
-        };
         Self {
-            member,
-            number,
-            label: call.label(),
-            blocks,
-            standing,
-            work: Mutex::new(work),
+            envelope: Envelope {
+                member: Arc::clone(member),
+                number,
+                label: call.label(),
+                next_by_cells,
+            },
+            work: Work {
+                call,
+                schedule,
+                scratch,
+                round: 0,
+                states: Vec::new(),
+                open: 0,
+                check: MismatchCheck::None,
+            },
         }
     }
+}
 
-    /// Whether it is a client's call of a team that is not complete, as far as no thread goes on
-    /// with it at this moment.
-    pub(super) fn is_of(&self, team: &Team) -> bool {
-        let own = &self.member.team;
-        (own.key, own.rank) == (team.key, team.rank)
-            && self
-                .work
-                .try_lock()
-                .is_some_and(|work| !work.over && work.event.is_some())
+impl Drop for MessageCall {
+    fn drop(&mut self) {
+        let scratch = core::mem::take(&mut self.work.scratch);
+        self.envelope.member.spare.give(scratch);
     }
+}
 
+impl Envelope {
     pub(super) fn header(&self, to: u32, tag: u32, form: Form) -> Header {
         let team = &self.member.team;
         Header {
@@ -159,18 +136,7 @@ impl Flight {
     }
 }
 
-impl Drop for Flight {
-    fn drop(&mut self) {
-        let scratch = core::mem::take(&mut self.work.get_mut().scratch);
-        self.member.spare.give(scratch);
-    }
-}
-
 impl Work {
-    pub(super) fn is_over(&self) -> bool {
-        self.over
-    }
-
     /// Where a range lies.
     fn place(&self, range: Range) -> *mut u8 {
         let base = match range.area {
@@ -221,16 +187,16 @@ impl Work {
 }
 
 impl<C: Conduit> Engine<C> {
-    /// Goes on with a call as far as it goes.
-    pub(super) fn advance_flight(
+    /// Goes on with a call as far as it goes; whether it is complete.
+    pub(super) fn advance_messages(
         &self,
         ctx: &ThreadCtx,
-        flight: &Flight,
-        work: &mut Work,
+        started: &Started,
+        MessageCall { envelope, work }: &mut MessageCall,
         steps: &mut Steps,
-    ) {
-        if work.over || !flight.member.mailbox.lock().may_begin(flight.number) {
-            return;
+    ) -> bool {
+        if !envelope.member.mailbox.lock().may_begin(envelope.number) {
+            return false;
         }
         while work.round < work.schedule.rounds() {
             if work.states.is_empty() {
@@ -240,13 +206,13 @@ impl<C: Conduit> Engine<C> {
             }
             for at in 0..work.states.len() {
                 if work.states[at] != State::Over {
-                    self.go_on(flight, work, at, steps);
+                    self.go_on(envelope, work, at, steps);
                     work.open -= usize::from(work.states[at] == State::Over);
                 }
             }
             if work.open > 0 {
-                self.ask_for_mismatch(flight, work, steps);
-                return;
+                self.ask_for_mismatch(started, envelope, work, steps);
+                return false;
             }
             if !work.schedule.local(work.round).is_empty() {
                 self.call_client(ctx, ClientCode::Combination, || work.do_local());
@@ -254,23 +220,19 @@ impl<C: Conduit> Engine<C> {
             work.round += 1;
             work.states.clear();
         }
-        work.over = true;
-        flight.member.mailbox.lock().end(flight.number);
-        steps.taken += 1;
-        if let Some(event) = work.event.take() {
-            self.finish(event, steps);
-        }
+        envelope.member.mailbox.lock().end(envelope.number);
+        true
     }
 
     /// Goes on with a message of the round.
-    fn go_on(&self, flight: &Flight, work: &mut Work, at: usize, steps: &mut Steps) {
+    fn go_on(&self, envelope: &Envelope, work: &mut Work, at: usize, steps: &mut Steps) {
         let before = work.states[at];
         let after = match work.schedule.messages(work.round)[at] {
             Step::Send { to, from, tag } => {
-                self.go_on_sending(flight, work, (to, from, tag), before, steps)
+                self.go_on_sending(envelope, work, (to, from, tag), before, steps)
             }
             Step::Receive { from, into, tag } => {
-                self.go_on_receiving(flight, work, (from, into, tag), before, steps)
+                self.go_on_receiving(envelope, work, (from, into, tag), before, steps)
             }
             Step::Copy { .. } | Step::Fold { .. } => State::Over,
         };
@@ -283,7 +245,7 @@ impl<C: Conduit> Engine<C> {
     /// Sends a message if there is room; says whether it has.
     pub(super) fn send_header(
         &self,
-        flight: &Flight,
+        envelope: &Envelope,
         header: &Header,
         payload: Payload<'_>,
         steps: &mut Steps,
@@ -294,12 +256,12 @@ impl<C: Conduit> Engine<C> {
             args: args.as_slice(),
             payload,
         };
-        self.send_now(flight.member.team.job_rank(header.to), &message, steps)
+        self.send_now(envelope.member.team.job_rank(header.to), &message, steps)
     }
 
     fn go_on_sending(
         &self,
-        flight: &Flight,
+        envelope: &Envelope,
         work: &mut Work,
         (to, from, tag): (u32, Range, u32),
         mut state: State,
@@ -307,8 +269,8 @@ impl<C: Conduit> Engine<C> {
     ) -> State {
         let medium = self.conduit.limits().medium_request;
         if state == State::Begins {
-            let eager = flight.member.eager_bytes(medium);
-            let mut header = flight.header(to, tag, Form::Whole);
+            let eager = envelope.member.eager_bytes(medium);
+            let mut header = envelope.header(to, tag, Form::Whole);
             // SAFETY: a range of the schedule.
             let mut payload = unsafe { work.bytes(from) };
             if from.len > eager {
@@ -320,7 +282,7 @@ impl<C: Conduit> Engine<C> {
                 true => Payload::None,
                 false => Payload::Medium(payload),
             };
-            if !self.send_header(flight, &header, payload, steps) {
+            if !self.send_header(envelope, &header, payload, steps) {
                 return state;
             }
             if header.form == Form::Whole {
@@ -329,11 +291,11 @@ impl<C: Conduit> Engine<C> {
             state = State::Waits;
         }
         if state == State::Waits {
-            match flight
+            match envelope
                 .member
                 .mailbox
                 .lock()
-                .answer(flight.slot(to, tag, true))
+                .answer(envelope.slot(to, tag, true))
             {
                 Some(Form::Done) => return State::Over,
                 Some(_) => state = State::Flows(0),
@@ -342,11 +304,11 @@ impl<C: Conduit> Engine<C> {
         }
         while let State::Flows(offset) = state {
             let len = medium.max(1).min(from.len - offset);
-            let mut header = flight.header(to, tag, Form::Piece);
+            let mut header = envelope.header(to, tag, Form::Piece);
             header.at = offset as u64;
             // SAFETY: a range of the schedule.
             let payload = unsafe { work.bytes(from.part(offset, len)) };
-            if !self.send_header(flight, &header, Payload::Medium(payload), steps) {
+            if !self.send_header(envelope, &header, Payload::Medium(payload), steps) {
                 return state;
             }
             state = match offset + len {
@@ -359,24 +321,23 @@ impl<C: Conduit> Engine<C> {
 
     fn go_on_receiving(
         &self,
-        flight: &Flight,
+        envelope: &Envelope,
         work: &mut Work,
         (from, into, tag): (u32, Range, u32),
         mut state: State,
         steps: &mut Steps,
     ) -> State {
-        let slot = flight.slot(from, tag, false);
+        let slot = envelope.slot(from, tag, false);
         let place = work.place(into);
-        let coming =
-            match state {
-                State::Begins => Some(flight.member.mailbox.lock().post(
-                    slot,
-                    Place(place),
-                    into.len,
-                )),
-                State::Waits => Some(flight.member.mailbox.lock().look(slot)),
-                _ => None,
-            };
+        let coming = match state {
+            State::Begins => Some(envelope.member.mailbox.lock().post(
+                slot,
+                Place(place),
+                into.len,
+            )),
+            State::Waits => Some(envelope.member.mailbox.lock().look(slot)),
+            _ => None,
+        };
         match coming {
             Some(Err(message)) => self.fatal(&message),
             Some(Ok(Coming::Waits)) => return State::Waits,
@@ -385,20 +346,20 @@ impl<C: Conduit> Engine<C> {
             None => {}
         }
         if let State::Answers(lies) = state {
-            let source = flight.member.team.job_rank(from);
+            let source = envelope.member.team.job_rank(from);
             // SAFETY: the range is writable, and the sender has offered its bytes.
             if unsafe { self.pull(source, lies, place, into.len) } {
-                flight.member.mailbox.lock().pulled(slot);
+                envelope.member.mailbox.lock().pulled(slot);
                 state = State::Pulled;
             } else {
-                let header = flight.header(from, tag, Form::Ready);
-                let ready = self.send_header(flight, &header, Payload::None, steps);
+                let header = envelope.header(from, tag, Form::Ready);
+                let ready = self.send_header(envelope, &header, Payload::None, steps);
                 return if ready { State::Waits } else { state };
             }
         }
         if state == State::Pulled {
-            let header = flight.header(from, tag, Form::Done);
-            if self.send_header(flight, &header, Payload::None, steps) {
+            let header = envelope.header(from, tag, Form::Done);
+            if self.send_header(envelope, &header, Payload::None, steps) {
                 return State::Over;
             }
         }

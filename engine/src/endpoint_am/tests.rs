@@ -150,7 +150,7 @@ impl Ends {
 
     fn send(&self, to: u32, ends: Endpoints, message: &Message<'_>) -> Result<(), AmError> {
         let engine = &self.rig.ranks[0].engine;
-        engine.request_between(&context(), JobRank(to), ends, message, Injection::Blocking)
+        engine.request_endpoint(&context(), JobRank(to), ends, message, Injection::Blocking)
     }
 
     /// Sends a request to [`ANSWER`], and compares the messages at both sides with the request.
@@ -203,11 +203,11 @@ fn every_category_and_count_goes_between_further_endpoints_and_back() {
     let ends = Ends::new();
     let all: Vec<u32> = (0..16).map(|i| u32::MAX - i).collect();
     for (from, to) in [(3, 3), (3, 5), (5, 3)] {
-        let between = Endpoints { from, to };
+        let pair = Endpoints { from, to };
         for nargs in 0..=16 {
             for category in [Category::Short, Category::Medium, Category::Long] {
                 for peer in [0, 1] {
-                    ends.there_and_back(peer, between, category, &all[..nargs], 100 + nargs);
+                    ends.there_and_back(peer, pair, category, &all[..nargs], 100 + nargs);
                 }
             }
         }
@@ -238,9 +238,9 @@ proptest! {
     ) {
         let ends = Ends::new();
         for (peer, from, to, category, args, len) in messages {
-            let between = Endpoints { from: OPEN[from], to: OPEN[to] };
+            let pair = Endpoints { from: OPEN[from], to: OPEN[to] };
             let category = [Category::Short, Category::Medium, Category::Long][category];
-            ends.there_and_back(peer, between, category, &args, len);
+            ends.there_and_back(peer, pair, category, &args, len);
         }
     }
 }
@@ -302,7 +302,7 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
     const KIB64: usize = 64 << 10;
     let ends = Ends::new();
     let engine = &ends.rig.ranks[0].engine;
-    let between = Endpoints {
+    let pair = Endpoints {
         from: ENDPOINT as u8,
         to: ENDPOINT as u8,
     };
@@ -312,9 +312,7 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
             let args = [back as u32, 2, 3];
             ends.rig.served(|engine, ctx| {
                 let (long, wait) = (client_long(FAR, &args, &source), Injection::Blocking);
-                engine
-                    .request_long(ctx, between, target, &long, wait)
-                    .unwrap();
+                engine.request_long(ctx, pair, target, &long, wait).unwrap();
             });
             let mut seen = ends.await_seen(2);
             assert_eq!(seen.len(), 2, "{len} there, {back} back");
@@ -323,12 +321,12 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
             let request = seen.pop().unwrap();
             assert_eq!(
                 (request.ends, request.class, request.args),
-                (between, MessageClass::Request, args.to_vec())
+                (pair, MessageClass::Request, args.to_vec())
             );
             assert!(request.category == Category::Long && request.payload == source);
             assert_eq!(
                 (reply.ends, reply.class, reply.args),
-                (between, MessageClass::Reply, args.to_vec())
+                (pair, MessageClass::Reply, args.to_vec())
             );
             assert!(reply.category == Category::Long && reply.payload == bytes(5, back));
             assert!(ends.rig.memory[0].read(9, back) == bytes(5, back));
@@ -342,7 +340,7 @@ fn longs_go_into_memory_bound_to_an_endpoint() {
     let (ctx, wait) = (context(), Injection::Blocking);
     let (target, long) = (Target::Bound(beyond), client_long(WRITE, &[], &[1]));
     engine
-        .request_long(&ctx, between, target, &long, wait)
+        .request_long(&ctx, pair, target, &long, wait)
         .unwrap();
     let message = ends.rig.settle().unwrap();
     assert!(
@@ -357,7 +355,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
     let ends = Ends::new();
     let (engine, ctx) = (&ends.rig.ranks[0].engine, context());
     for (from, to) in [(0, 3), (5, 3)] {
-        let between = Endpoints { from, to };
+        let pair = Endpoints { from, to };
         for nargs in [0, 1, 16] {
             let args = vec![9; nargs];
             let want = PrepareRequest {
@@ -369,7 +367,7 @@ fn a_negotiated_payload_goes_between_endpoints() {
                 offset: None,
             };
             let mut prepared = engine
-                .prepare_between(&ctx, between, &want, Injection::Blocking)
+                .prepare_endpoint(&ctx, pair, &want, Injection::Blocking)
                 .unwrap();
             assert!(prepared.capacity() >= 1000);
             // SAFETY: the conduit is this engine's.
@@ -377,11 +375,11 @@ fn a_negotiated_payload_goes_between_endpoints() {
                 .copy_from(0, &bytes(3, 700))
                 .unwrap();
             engine
-                .commit_between(&ctx, prepared, between, WRITE, &args, 700)
+                .commit_endpoint(&ctx, prepared, pair, WRITE, &args, 700)
                 .unwrap();
             assert_eq!(ends.rig.settle(), None);
             let seen = ends.seen();
-            assert_eq!((seen[0].ends, &seen[0].args), (between, &args));
+            assert_eq!((seen[0].ends, &seen[0].args), (pair, &args));
             assert!(seen[0].payload == bytes(3, 700) && seen.len() == 1);
         }
         let want = PrepareRequest {
@@ -393,14 +391,14 @@ fn a_negotiated_payload_goes_between_endpoints() {
             offset: None,
         };
         assert!(matches!(
-            engine.prepare_between(&ctx, between, &want, Injection::Blocking),
+            engine.prepare_endpoint(&ctx, pair, &want, Injection::Blocking),
             Err(AmError::TooManyArgs { count: 17, .. })
         ));
         let want = PrepareRequest { nargs: 1, ..want };
         let prepared = engine
-            .prepare_between(&ctx, between, &want, Injection::Blocking)
+            .prepare_endpoint(&ctx, pair, &want, Injection::Blocking)
             .unwrap();
-        let refused = engine.commit_between(&ctx, prepared, between, internal::BARRIER, &[1], 0);
+        let refused = engine.commit_endpoint(&ctx, prepared, pair, internal::BARRIER, &[1], 0);
         assert!(matches!(refused, Err(AmError::NotForClients { .. })));
         // It was canceled, so that the thread may go on.
         assert_eq!(engine.poll(&ctx), Ok(0));
@@ -449,7 +447,7 @@ fn errors_are_reported_before_anything_is_sent() {
         AmError::TooManyArgs { count: 17, .. }
     ));
     for handler in [
-        internal::BETWEEN,
+        internal::ENDPOINT_AM,
         internal::BARRIER,
         HandlerIndex(CLIENT_BASE.0 - 1),
     ] {
@@ -474,8 +472,8 @@ fn errors_are_reported_before_anything_is_sent() {
         AmError::OutsideSegment { .. }
     ));
     let (ctx, target) = (context(), Target::Bound(ends.rig.place(1, 0)));
-    let (between, wait) = (Endpoints { from: 4, to: 3 }, Injection::Blocking);
-    let far = engine.request_long(&ctx, between, target, &client_long(WRITE, &[], &[]), wait);
+    let (pair, wait) = (Endpoints { from: 4, to: 3 }, Injection::Blocking);
+    let far = engine.request_long(&ctx, pair, target, &client_long(WRITE, &[], &[]), wait);
     assert!(
         matches!(
             far,
@@ -571,7 +569,7 @@ fn forged_endpoint_words_are_reported_as_broken_messages() {
         let ends = Ends::new();
         let (engine, ctx) = (&ends.rig.ranks[0].engine, context());
         let message = Message {
-            handler: internal::BETWEEN,
+            handler: internal::ENDPOINT_AM,
             args: &args,
             payload: Payload::None,
         };

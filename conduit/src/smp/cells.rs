@@ -1,4 +1,4 @@
-//! Lines: ranks of a neighborhood publish data of small collective operations to each other,
+//! Cells: ranks of a neighborhood publish data of small collective operations to each other,
 //! without messages.
 //!
 //! For each *slot*, which a team has to itself, a rank has a block that it alone writes and all
@@ -197,7 +197,7 @@ impl Block {
 }
 
 #[cfg(not(loom))]
-pub use shared::Lines;
+pub use shared::SharedCells;
 
 #[cfg(not(loom))]
 mod shared {
@@ -207,20 +207,20 @@ mod shared {
     use argonet_base::JobRank;
     use core::ptr::NonNull;
 
-    /// The lines of a neighborhood, as one of its ranks uses them.
+    /// The cells of a neighborhood, as one of its ranks uses them.
     ///
     /// Numbers of calls are the caller's; see the module for its rules.
     #[derive(Clone, Copy)]
-    pub struct Lines<'c> {
+    pub struct SharedCells<'c> {
         region: &'c Region,
         rank: JobRank,
         barrier: Barrier,
     }
 
-    impl<'c> Lines<'c> {
+    impl<'c> SharedCells<'c> {
         /// Slots of every rank.
         pub const SLOTS: u32 = super::super::layout::SLOTS;
-        /// How many calls a line of each slot can hold at once.
+        /// Cells of a rank in each slot: so many calls they hold at once.
         pub const DEPTH: u64 = super::DEPTH;
         /// Bytes that a call can carry.
         pub const MAX_BYTES: usize = super::MAX_BYTES;
@@ -260,7 +260,7 @@ mod shared {
         /// Memory of `rank` in the slot, [`POOL_BYTES`](Self::POOL_BYTES) long, which all ranks map
         /// as long as the conduit is there.
         ///
-        /// It is for data that is too long for lines: `rank` alone writes it, and calls of the slot
+        /// It is for data that is too long for cells: `rank` alone writes it, and calls of the slot
         /// say which rank reads which bytes when; their entries order the bytes. Peers may write
         /// any bytes, so that only the bulk routine touches it.
         ///
@@ -330,7 +330,7 @@ mod shared {
             self.own(slot).finish(calls);
         }
 
-        /// Operations that `rank` has begun by messages where others of the team go by the lines of
+        /// Operations that `rank` has begun by messages where others of the team go by the cells of
         /// the slot.
         ///
         /// # Panics

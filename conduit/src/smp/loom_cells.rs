@@ -1,6 +1,6 @@
-//! Lines under loom's model checker, with cells for two calls of one word.
+//! Cells under loom's model checker, for two calls of one word.
 
-use super::lines::{BLOCK_WORDS, Block, DEPTH, Entry};
+use super::cells::{BLOCK_WORDS, Block, DEPTH, Entry};
 use super::loom_tests::{ModelKernel, model};
 use super::wake::{self, Barrier};
 use super::words::Words;
@@ -94,9 +94,9 @@ fn an_exchange_needs_no_other_word() {
     });
 }
 
-/// The writer of a line wakes its sleeper: a lost wake-up is a deadlock, which loom reports.
+/// The writer of a cell wakes its sleeper: a lost wake-up is a deadlock, which loom reports.
 #[test]
-fn a_written_line_wakes_its_sleeper() {
+fn a_written_cell_wakes_its_sleeper() {
     model(|| {
         let shared = Shared::new();
         let word = Arc::new(AtomicU32::new(0));

@@ -1,16 +1,16 @@
-//! A call by lines: the data that a member writes, the lines that it reads, and how it combines
+//! A call by cells: the data that a member writes, the cells that it reads, and how it combines
 //! them.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind, Meets};
 use super::label::History;
 use super::pool::Stage;
-use argonet_conduit::Lines;
+use argonet_conduit::SharedCells;
 use core::ops::Range;
 
-/// The data of one line, aligned for every predefined type.
+/// The data of one cell, aligned for every predefined type.
 #[repr(C, align(64))]
-struct Data([u8; Lines::MAX_BYTES]);
+struct Data([u8; SharedCells::MAX_BYTES]);
 
 impl Kind {
     /// Whether a member's source is a block for each rank.
@@ -29,40 +29,40 @@ impl Call {
         }
     }
 
-    /// Whether the call can go by lines; the same at all members that call the same.
+    /// Whether the call can go by cells; the same at all members that call the same.
     ///
     /// Where members meet besides, messages do that.
-    pub(super) fn fits_lines(&self, size: u32) -> bool {
+    pub(super) fn fits_cell(&self, size: u32) -> bool {
         self.kind != Kind::Window
             && self.meets == Meets::default()
-            && self.given(size) <= Lines::MAX_BYTES
+            && self.given(size) <= SharedCells::MAX_BYTES
     }
 }
 
-/// A call by lines, as one member goes through it.
+/// A call by cells, as one member goes through it.
 #[derive(Clone)]
-pub(super) struct Course {
+pub(super) struct CellRound {
     pub(super) call: Call,
-    /// Its number among those by lines.
+    /// Its number among those by cells.
     pub(super) number: u64,
-    /// How many calls of the team precede it, by lines or not.
+    /// How many calls of the team precede it, by cells or not.
     pub(super) before: u64,
     /// The word that other members compare.
     pub(super) what: u64,
     /// The partial calls before it.
     pub(super) history: History,
     pub(super) entered: bool,
-    /// Which stage of a call that goes through pools; `None` for a call that its line holds.
+    /// Which stage of a call that goes through pools; `None` for a call that its cell holds.
     pub(super) stage: Option<Stage>,
-    /// Most calls that a member whose line was read had not finished before this one.
+    /// Most calls that a member whose cell was read had not finished before this one.
     pub(super) unfinished: u64,
-    /// The members whose lines are still to be read.
+    /// The members whose cells are still to be read.
     pub(super) left: Range<u32>,
     rank: u32,
     size: u32,
 }
 
-impl Course {
+impl CellRound {
     pub(super) fn new(
         call: Call,
         stage: Option<Stage>,
@@ -104,13 +104,13 @@ impl Course {
         }
     }
 
-    /// Whether some member reads only some others' lines.
+    /// Whether some member reads only some others' cells.
     #[inline(always)]
     pub(super) fn is_partial(&self) -> bool {
         self.stage.is_none() && self.call.kind.is_partial()
     }
 
-    /// Whether all members' lines are read, which says that all have finished the calls before.
+    /// Whether all members' cells are read, which says that all have finished the calls before.
     pub(super) fn reads_all(&self) -> bool {
         self.stage.is_some()
             || matches!(
@@ -182,7 +182,7 @@ impl Course {
             unsafe { core::ptr::copy_nonoverlapping(word.as_ptr(), into, 8) };
             return;
         }
-        let mut data = Data([0; Lines::MAX_BYTES]);
+        let mut data = Data([0; SharedCells::MAX_BYTES]);
         let theirs = &mut data.0[..given];
         read(theirs);
         let piece = &mut theirs[from..from + block];

@@ -1,15 +1,15 @@
-//! Which slot of lines a team gets: the lowest that all its members have free; they exchange their
+//! Which slot of cells a team gets: the lowest that all its members have free; they exchange their
 //! free slots when the team is made.
 //!
 //! A slot is a rank's own: teams without a common rank can have the same. A rank that has left a
 //! team gives its slot to another when all members have finished their calls there, since one that
-//! has not may still read this rank's lines. Old entries in the lines of earlier teams do no harm:
+//! has not may still read this rank's cells. Old entries in the cells of earlier teams do no harm:
 //! the numbers of the next team's calls begin above any number that a member has reached.
 
-use super::near::Near;
+use super::shared_team::SharedTeam;
 use crate::Members;
-use crate::lines::{KEPT_SLOTS, MOST_MEMBERS};
-use argonet_conduit::Lines;
+use crate::shared_memory::{KEPT_SLOTS, MOST_MEMBERS};
+use argonet_conduit::SharedCells;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -44,13 +44,13 @@ struct State {
     /// More than any number of a call in a slot that was given back.
     highest: u64,
     /// Slots of teams that this rank has left.
-    left: Vec<Arc<Near>>,
+    left: Vec<Arc<SharedTeam>>,
 }
 
 /// The slots of this rank.
-pub(crate) struct Seats(Mutex<State>);
+pub(crate) struct Slots(Mutex<State>);
 
-impl Default for Seats {
+impl Default for Slots {
     fn default() -> Self {
         Self(Mutex::new(State {
             free: !0 << KEPT_SLOTS,
@@ -63,24 +63,24 @@ impl Default for Seats {
 
 /// An offer that stands; taken back when this is dropped.
 pub(crate) struct Offered<'s> {
-    seats: &'s Seats,
+    slots: &'s Slots,
     pub(crate) offer: Offer,
 }
 
-impl Seats {
+impl Slots {
     /// The slots that this rank can give the next team.
     ///
     /// While another offer stands, as several threads make teams, none.
-    pub(crate) fn offer(&self, lines: Option<Lines<'_>>) -> Offered<'_> {
+    pub(crate) fn offer(&self, cells: Option<SharedCells<'_>>) -> Offered<'_> {
         let mut state = self.0.lock();
         let state = &mut *state;
         let mut offer = Offer::default();
-        if let Some(lines) = lines.filter(|_| !state.offered) {
-            state.left.retain(|near| {
-                let is_free = near.is_left_by_all(lines);
+        if let Some(cells) = cells.filter(|_| !state.offered) {
+            state.left.retain(|shared| {
+                let is_free = shared.is_left_by_all(cells);
                 if is_free {
-                    state.free |= 1 << near.circle.slot;
-                    state.highest = state.highest.max(near.end());
+                    state.free |= 1 << shared.group.slot;
+                    state.highest = state.highest.max(shared.end_of_numbers());
                 }
                 !is_free
             });
@@ -90,12 +90,12 @@ impl Seats {
             };
             state.offered = offer.slots != 0;
         }
-        Offered { seats: self, offer }
+        Offered { slots: self, offer }
     }
 
     /// This rank has left a team.
-    pub(crate) fn leave(&self, near: Arc<Near>) {
-        self.0.lock().left.push(near);
+    pub(crate) fn leave(&self, shared: Arc<SharedTeam>) {
+        self.0.lock().left.push(shared);
     }
 }
 
@@ -104,7 +104,7 @@ impl Offered<'_> {
     pub(crate) fn take(&self, agreed: Offer) -> Option<u32> {
         let slots = agreed.slots & self.offer.slots;
         let slot = (slots != 0).then(|| slots.trailing_zeros())?;
-        self.seats.0.lock().free &= !(1 << slot);
+        self.slots.0.lock().free &= !(1 << slot);
         Some(slot)
     }
 }
@@ -112,13 +112,13 @@ impl Offered<'_> {
 impl Drop for Offered<'_> {
     fn drop(&mut self) {
         if self.offer.slots != 0 {
-            self.seats.0.lock().offered = false;
+            self.slots.0.lock().offered = false;
         }
     }
 }
 
 /// Whether the members of a team can have a slot: few enough, each in a process of its own.
-pub(crate) fn can_sit(members: &Members) -> bool {
+pub(crate) fn can_have_slot(members: &Members) -> bool {
     let size = members.size();
     let alone = |rank| members.rank_of(members.job_rank(rank)) == Some(rank);
     (2..=MOST_MEMBERS).contains(&size) && (0..size).all(alone)
@@ -142,13 +142,13 @@ mod tests {
 
     #[test]
     fn one_offer_at_a_time_and_taken_slots_are_not_offered_again() {
-        let seats = Seats::default();
-        // An engine without lines offers nothing, and keeps no other team from offering.
-        assert_eq!(seats.offer(None).offer, Offer::default());
+        let slots = Slots::default();
+        // An engine without cells offers nothing, and keeps no other team from offering.
+        assert_eq!(slots.offer(None).offer, Offer::default());
         let offered = Offered {
-            seats: &seats,
+            slots: &slots,
             offer: Offer {
-                slots: seats.0.lock().free,
+                slots: slots.0.lock().free,
                 first: 0,
             },
         };
@@ -174,7 +174,7 @@ mod tests {
             Some(63)
         );
         drop(offered);
-        let free = seats.0.lock().free;
+        let free = slots.0.lock().free;
         assert_eq!(free, !0 << (KEPT_SLOTS + 1) & !(1 << 63));
     }
 
@@ -184,10 +184,10 @@ mod tests {
             let list: Vec<_> = list.iter().map(|&(rank, at)| (JobRank(rank), at)).collect();
             Members::new(&list).unwrap()
         };
-        assert!(can_sit(&members(&[(3, 0), (1, 0)])));
-        assert!(can_sit(&members(&[(3, 1), (1, 0)])));
-        assert!(!can_sit(&members(&[(3, 0), (1, 0), (3, 1)])));
-        assert!(!can_sit(&members(&[(3, 0)])));
-        assert!(!can_sit(&Members::world(MOST_MEMBERS + 1)));
+        assert!(can_have_slot(&members(&[(3, 0), (1, 0)])));
+        assert!(can_have_slot(&members(&[(3, 1), (1, 0)])));
+        assert!(!can_have_slot(&members(&[(3, 0), (1, 0), (3, 1)])));
+        assert!(!can_have_slot(&members(&[(3, 0)])));
+        assert!(!can_have_slot(&Members::world(MOST_MEMBERS + 1)));
     }
 }

@@ -1,0 +1,372 @@
+//! Calls by cells that are started, or waited for: at once as far as they go; those that are started
+//! then by polls.
+//!
+//! Rounds are numbered when their call is made, so their numbers say what may be done: a round is
+//! entered when all before it have been, and reads others' cells when all before it are finished.
+#![allow(unsafe_code)]
+
+use super::call::{Call, Kind};
+use super::cell_round::CellRound;
+use super::pool::stages;
+use super::shared_team::SharedTeam;
+use super::started::{BackEnd, Started};
+use crate::Team;
+use crate::background::{Steps, kind};
+use crate::core::{Engine, Injection};
+use crate::events::OpError;
+use crate::mismatch::{Called, MismatchCheck};
+use crate::shared_memory::{CellPlace, LOOKS_AT_OTHERS};
+use crate::thread::ThreadCtx;
+use argonet_boot::{WaitFor, Waiting};
+use argonet_conduit::{Conduit, SharedCells, ThreadMode};
+use argonet_event::{Completions, Event};
+use parking_lot::MutexGuard;
+use std::sync::Arc;
+use std::vec;
+
+/// Looks at the cell that a started call waits for before it is left to polls: less than an event
+/// costs.
+///
+/// One where the rank that is waited for may wait for this processor.
+const LOOKS: u32 = 33;
+
+/// A call by cells that is started.
+pub(super) struct CellCall {
+    shared: Arc<SharedTeam>,
+    /// The round that it is in.
+    round: CellRound,
+    /// Those after it.
+    later: vec::IntoIter<CellRound>,
+}
+
+impl CellCall {
+    /// Whether it can go on.
+    ///
+    /// The caller need not have the turn.
+    fn has_come(&self, cells: SharedCells<'_>) -> bool {
+        let Self { shared, round, .. } = self;
+        let is_oldest = shared.is_oldest(round);
+        if !round.entered {
+            return shared.is_next(round)
+                && (is_oldest || round.stage.is_none())
+                && shared.may_enter(cells, round);
+        }
+        let come = |place: CellPlace| cells.look(place.slot, place.rank, place.call).is_some();
+        is_oldest && shared.awaited(round).is_none_or(come)
+    }
+
+    /// Whether a member that it waits for may need this thread's processor.
+    fn needs_processor(&self, cells: SharedCells<'_>) -> bool {
+        let Self { shared, round, .. } = self;
+        let (slot, awaited) = (shared.group.slot, shared.awaited_members(round));
+        // A call that waits for room waits for all other members.
+        shared.is_oldest(round)
+            && (!round.entered || cells.needs_processor(slot, awaited, round.number))
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Starts a call by cells; see `collective_start`.
+    ///
+    /// `Event::DONE` if it is complete.
+    ///
+    /// # Safety
+    /// As `collective_start`.
+    pub(super) unsafe fn start_by_cells(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        (cells, shared): (SharedCells<'_>, &Arc<SharedTeam>),
+        call: Call,
+    ) -> Result<Event, OpError> {
+        let turn = self.turn(shared);
+        let mut round = shared.round(call, None);
+        if shared.is_idle() && self.enter_round(cells, shared, &mut round, 0) {
+            let looks = match self.may_fold_in_turn(&call) {
+                false => 0,
+                true if self.waits.are_crowded() => 1,
+                true => LOOKS,
+            };
+            for _ in 0..looks {
+                if self.read_cells(ctx, cells, shared, &mut round) {
+                    self.finish_round(cells, shared, &round);
+                    return Ok(Event::DONE);
+                }
+            }
+        }
+        let shared = Arc::clone(shared);
+        let call = CellCall {
+            shared,
+            round,
+            later: Vec::new().into_iter(),
+        };
+        self.start_rounds(ctx, team, call, turn)
+    }
+
+    /// Starts a call through pools, as [`start_by_cells`](Self::start_by_cells).
+    ///
+    /// # Safety
+    /// As `collective_start`.
+    pub(super) unsafe fn start_pooled(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        (cells, shared): (SharedCells<'_>, &Arc<SharedTeam>),
+        call: Call,
+        scratch: usize,
+    ) -> Result<Event, OpError> {
+        let turn = self.turn(shared);
+        let stages = stages(shared, &call, scratch).into_iter();
+        let rounds: Vec<_> = stages
+            .map(|stage| shared.round(call, Some(stage)))
+            .collect();
+        let mut later = rounds.into_iter();
+        let Some(mut round) = later.next() else {
+            return Ok(Event::DONE);
+        };
+        if shared.is_idle() && shared.may_enter(cells, &round) {
+            // The first stage gives, and combines nothing.
+            self.begin_stage(ctx, cells, shared, &round);
+            self.enter_round(cells, shared, &mut round, 0);
+        }
+        let shared = Arc::clone(shared);
+        let call = CellCall {
+            shared,
+            round,
+            later,
+        };
+        self.start_rounds(ctx, team, call, turn)
+    }
+
+    /// Leaves a call to polls.
+    fn start_rounds(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: CellCall,
+        turn: Option<MutexGuard<'_, ()>>,
+    ) -> Result<Event, OpError> {
+        let round = &call.round;
+        call.shared.begin(round.number);
+        let called = Called::of_team(team.key, round.before, round.call.label());
+        let back_end = BackEnd::Cells(call);
+        let started = Started::new(Arc::clone(team), called, false, None, back_end);
+        let started = {
+            let mut list = self.background.collectives.started.lock();
+            self.leave_to_polls(&mut list, started)
+        };
+        drop(turn);
+        // Polls while there is none, and perhaps completes the call.
+        let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
+        self.give_event(&started, event);
+        Ok(event)
+    }
+
+    /// A call by cells that waits for its end: no event and no allocation.
+    ///
+    /// # Safety
+    /// As `collective_start`, until this returns.
+    pub(super) unsafe fn wait_by_cells(
+        &self,
+        ctx: &ThreadCtx,
+        (cells, shared): (SharedCells<'_>, &SharedTeam),
+        call: Call,
+    ) {
+        let what = match call.kind {
+            Kind::Barrier => WaitFor::Barrier,
+            _ => WaitFor::Collective,
+        };
+        let _turn = self.turn_when_idle(ctx, shared, what);
+        self.go_through(ctx, cells, shared, shared.round(call, None), what);
+    }
+
+    /// A call through pools that waits for its end, as [`wait_by_cells`](Self::wait_by_cells).
+    ///
+    /// # Safety
+    /// As `collective_start`, until this returns.
+    pub(super) unsafe fn wait_pooled(
+        &self,
+        ctx: &ThreadCtx,
+        (cells, shared): (SharedCells<'_>, &SharedTeam),
+        call: Call,
+        scratch: usize,
+    ) {
+        let what = WaitFor::Collective;
+        let _turn = self.turn_when_idle(ctx, shared, what);
+        for stage in stages(shared, &call, scratch) {
+            self.go_through(ctx, cells, shared, shared.round(call, Some(stage)), what);
+        }
+    }
+
+    /// The turn, when no call is under way that was started.
+    #[inline(always)]
+    fn turn_when_idle<'n>(
+        &self,
+        ctx: &ThreadCtx,
+        shared: &'n SharedTeam,
+        what: WaitFor,
+    ) -> Option<MutexGuard<'n, ()>> {
+        loop {
+            let turn = self.turn(shared);
+            if shared.is_idle() {
+                return turn;
+            }
+            drop(turn);
+            let mut wait = self.waiting_for_cell(Waiting::new(what));
+            while !shared.is_idle() {
+                wait.pause(ctx);
+            }
+        }
+    }
+
+    /// Enters a round, and waits for its end.
+    ///
+    /// The caller has the turn.
+    #[inline(always)]
+    fn go_through(
+        &self,
+        ctx: &ThreadCtx,
+        cells: SharedCells<'_>,
+        shared: &SharedTeam,
+        mut round: CellRound,
+        what: WaitFor,
+    ) {
+        if round.stage.is_some() || !self.enter_round(cells, shared, &mut round, 0) {
+            let mut wait = self.waiting_for_cell(Waiting::new(what));
+            let may_enter = || shared.may_enter(cells, &round);
+            while !may_enter() {
+                wait.pause_unless(ctx, &may_enter);
+            }
+            self.begin_stage(ctx, cells, shared, &round);
+            let entered = self.enter_round(cells, shared, &mut round, 0);
+            debug_assert!(entered, "no other call uses the room");
+        }
+        self.poll_between(ctx, round.number);
+        let mut lasts = MismatchCheck::default();
+        while let Some(place) = shared.awaited(&round) {
+            let entry = match cells.look(place.slot, place.rank, place.call) {
+                Some(entry) => entry,
+                None => {
+                    let waiting = Waiting::on(what, place.rank);
+                    let label = || round.call.label();
+                    let called = || Called::of_team(shared.key, round.before, label());
+                    let check = || {
+                        self.check_for_mismatch(cells, shared, &round, place);
+                        self.check_mismatch(&mut lasts, place.rank, &called);
+                    };
+                    let awaited = shared.awaited_members(&round);
+                    self.wait_for_cell(ctx, cells, place, awaited, waiting, check)
+                }
+            };
+            self.take_entry(ctx, cells, &mut round, place, entry);
+        }
+        self.end_stage(ctx, cells, shared, &round);
+        self.finish_round(cells, shared, &round);
+    }
+
+    /// Goes on with a call as far as it goes; whether it is complete.
+    pub(super) fn advance_cells(
+        &self,
+        ctx: &ThreadCtx,
+        CellCall {
+            shared,
+            round,
+            later,
+        }: &mut CellCall,
+        steps: &mut Steps,
+    ) -> bool {
+        let Some(cells) = self.conduit.shared_cells() else {
+            return false;
+        };
+        loop {
+            // Others need not wait until the calls before are complete here.
+            if !round.entered && !self.enter_next(ctx, cells, shared, round, steps) {
+                return false;
+            }
+            if !shared.is_oldest(round) {
+                return false;
+            }
+            if !self.read_cells(ctx, cells, shared, round) {
+                if let Some(place) = shared.awaited(round) {
+                    self.check_for_mismatch(cells, shared, round, place);
+                }
+                return false;
+            }
+            self.end_stage(ctx, cells, shared, round);
+            let next = later.next();
+            {
+                let _turn = self.turn(shared);
+                self.finish_round(cells, shared, round);
+                shared.end(round, next.is_none());
+            }
+            let Some(next) = next else {
+                return true;
+            };
+            *round = next;
+            steps.taken += 1;
+        }
+    }
+
+    /// Enters a round of a started call, if those before have been and there is room; whether it is
+    /// entered.
+    fn enter_next(
+        &self,
+        ctx: &ThreadCtx,
+        cells: SharedCells<'_>,
+        shared: &SharedTeam,
+        round: &mut CellRound,
+        steps: &mut Steps,
+    ) -> bool {
+        let _turn = if round.stage.is_some() {
+            // A stage begins with work on the results of the one before, and holds no lock for it.
+            if !shared.is_oldest(round) || !shared.may_enter(cells, round) {
+                return false;
+            }
+            self.begin_stage(ctx, cells, shared, round);
+            self.turn(shared)
+        } else if self.mode == ThreadMode::Par {
+            match shared.group.turn.try_lock() {
+                None => return false,
+                turn => turn,
+            }
+        } else {
+            None
+        };
+        if !shared.is_next(round) || !shared.may_enter(cells, round) {
+            return false;
+        }
+        let unfinished = shared.unfinished(round);
+        let entered = self.enter_round(cells, shared, round, unfinished);
+        shared.publish_calls(cells);
+        steps.taken += usize::from(entered);
+        entered
+    }
+
+    /// Lets another rank run, unless all ranks that the oldest calls by cells wait for have other
+    /// processors: then this thread looks at their cells a little longer first.
+    pub(crate) fn give_way(&self) {
+        if self.background.pending() & kind::CELLS != 0
+            && let Some(cells) = self.conduit.shared_cells()
+            && !self.any_by_cells(|call| call.needs_processor(cells))
+        {
+            for _ in 0..LOOKS_AT_OTHERS {
+                if self.cells_have_come() {
+                    return;
+                }
+                argonet_base::cpu::relax();
+            }
+        }
+        self.conduit.yield_now();
+    }
+
+    /// Whether a thread that is about to sleep has something to do for calls by cells.
+    pub(crate) fn cells_have_come(&self) -> bool {
+        if self.background.pending() & kind::CELLS == 0 {
+            return false;
+        }
+        let Some(cells) = self.conduit.shared_cells() else {
+            return false;
+        };
+        self.any_by_cells(|call| call.has_come(cells))
+    }
+}

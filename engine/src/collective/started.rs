@@ -1,0 +1,215 @@
+//! Calls that are started and not complete: polls go on with them, and complete their events.
+//!
+//! A call gets its number when it is started, and stands in one list of the rank's from then on, in
+//! the order in which its team's calls were made. Its *back end* moves its data: messages
+//! ([`MessageCall`]), or memory that the members share ([`CellCall`]). A back end goes on with a
+//! call as far as it goes without waiting, and says when that was all; everything else is the same
+//! for both, and is here.
+//!
+//! Combinations may be the client's code, which may wait for another thread that calls into the
+//! library. So no thread waits for a call that another one goes on with, but passes by.
+
+use super::cell_call::CellCall;
+use super::message_call::MessageCall;
+use crate::Team;
+use crate::background::{Steps, kind};
+use crate::core::Engine;
+use crate::mismatch::Called;
+use crate::thread::ThreadCtx;
+use argonet_conduit::Conduit;
+use argonet_event::Event;
+use core::sync::atomic::Ordering;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// What moves the data of a call, and how far it is.
+pub(super) enum BackEnd {
+    /// The messages of its schedule.
+    Messages(MessageCall),
+    /// Cells, and pools.
+    Cells(CellCall),
+}
+
+/// The event of a call.
+#[derive(Clone, Copy)]
+enum EventState {
+    /// The caller has not found a handle yet, or the call is the library's own.
+    Missing,
+    Known(Event),
+    /// The call is complete.
+    Complete,
+}
+
+/// State of a call for the thread that goes on with it.
+struct Work {
+    back_end: BackEnd,
+    is_complete: bool,
+}
+
+/// A call that this rank has started and that is not complete.
+pub(super) struct Started {
+    pub(super) team: Arc<Team>,
+    /// The call, as it is reported to other ranks.
+    pub(super) called: Called,
+    /// Its caller does nothing before it is complete.
+    pub(super) blocks: bool,
+    by_cells: bool,
+    /// Taken for moments.
+    event: Mutex<EventState>,
+    /// Held by the thread that goes on with the call.
+    ///
+    /// No thread waits for it, since the holder may be in a function of the client's.
+    work: Mutex<Work>,
+}
+
+impl Started {
+    /// A call that has its number.
+    pub(super) fn new(
+        team: Arc<Team>,
+        called: Called,
+        blocks: bool,
+        event: Option<Event>,
+        back_end: BackEnd,
+    ) -> Self {
+        Self {
+            team,
+            called,
+            blocks,
+            by_cells: matches!(back_end, BackEnd::Cells(_)),
+            event: Mutex::new(event.map_or(EventState::Missing, EventState::Known)),
+            work: Mutex::new(Work {
+                back_end,
+                is_complete: false,
+            }),
+        }
+    }
+
+    /// Whether it is a client's call of a team.
+    pub(super) fn is_of(&self, team: &Team) -> bool {
+        (self.team.key, self.team.rank) == (team.key, team.rank)
+            && matches!(*self.event.lock(), EventState::Known(_))
+    }
+
+    /// The call is complete: its event, if its caller has found one.
+    fn complete(&self) -> Option<Event> {
+        match core::mem::replace(&mut *self.event.lock(), EventState::Complete) {
+            EventState::Known(event) => Some(event),
+            EventState::Missing | EventState::Complete => None,
+        }
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Leaves a call to polls.
+    ///
+    /// The caller holds the lock of the list, and what orders the calls of the team.
+    pub(super) fn leave_to_polls(
+        &self,
+        list: &mut Vec<Arc<Started>>,
+        started: Started,
+    ) -> Arc<Started> {
+        let started = Arc::new(started);
+        list.push(Arc::clone(&started));
+        let cells = if started.by_cells { kind::CELLS } else { 0 };
+        self.background.begin(kind::COLLECTIVES | cells);
+        started
+    }
+
+    /// The caller has found a handle for a call, which may be complete by now.
+    pub(super) fn give_event(&self, started: &Started, event: Event) {
+        {
+            let mut state = started.event.lock();
+            if !matches!(*state, EventState::Complete) {
+                *state = EventState::Known(event);
+                return;
+            }
+        }
+        self.finish(event, &mut Steps::default());
+    }
+
+    /// Goes on with one call, unless another thread does; whether it is complete.
+    pub(super) fn advance_one(
+        &self,
+        ctx: &ThreadCtx,
+        started: &Arc<Started>,
+        all: &mut Steps,
+    ) -> bool {
+        let collectives = &self.background.collectives;
+        let Some(mut work) = started.work.try_lock() else {
+            // The other thread may complete the call that this one waits for, and wakes no thread.
+            all.stuck = true;
+            return false;
+        };
+        if work.is_complete {
+            return true;
+        }
+        let mut steps = Steps::default();
+        let is_complete = match &mut work.back_end {
+            BackEnd::Messages(call) => self.advance_messages(ctx, started, call, &mut steps),
+            BackEnd::Cells(call) => self.advance_cells(ctx, call, &mut steps),
+        };
+        work.is_complete = is_complete;
+        if is_complete {
+            steps.taken += 1;
+            if let Some(event) = started.complete() {
+                self.finish(event, &mut steps);
+            }
+        }
+        if steps.taken > 0 {
+            let mut list = collectives.started.lock();
+            if is_complete {
+                list.retain(|other| !Arc::ptr_eq(other, started));
+            }
+            // While this thread has the call: another one that is about to sleep finds either.
+            self.background.stepped();
+            let cells_end = started.by_cells && !list.iter().any(|other| other.by_cells);
+            if is_complete && cells_end {
+                self.background.end(kind::CELLS);
+            }
+            if list.is_empty() {
+                self.background.end(kind::COLLECTIVES);
+            }
+        }
+        if let BackEnd::Messages(call) = &work.back_end
+            && is_complete
+        {
+            collectives.forget(&call.envelope.member);
+        }
+        all.taken += steps.taken;
+        all.stuck |= steps.stuck;
+        is_complete
+    }
+
+    /// Goes on with all calls.
+    pub(crate) fn advance_collectives(&self, ctx: &ThreadCtx) -> usize {
+        let collectives = &self.background.collectives;
+        let mut steps = Steps::default();
+        let mut at = 0;
+        loop {
+            let Some(started) = collectives.started.lock().get(at).map(Arc::clone) else {
+                break;
+            };
+            at += usize::from(!self.advance_one(ctx, &started, &mut steps));
+        }
+        // Another thread may store its result at the same time; either is good, as the next look
+        // stores it again.
+        collectives.stuck.store(steps.stuck, Ordering::Relaxed);
+        steps.taken
+    }
+
+    /// Whether a call by cells is so, or another thread goes on with one.
+    pub(super) fn any_by_cells(&self, is: impl Fn(&CellCall) -> bool) -> bool {
+        let Some(list) = self.background.collectives.started.try_lock() else {
+            return true;
+        };
+        let mut by_cells = list.iter().filter(|started| started.by_cells);
+        by_cells.any(|started| match started.work.try_lock().as_deref() {
+            Some(Work {
+                back_end: BackEnd::Cells(call),
+                ..
+            }) => is(call),
+            Some(_) => false,
+            None => true,
+        })
+    }
+}
