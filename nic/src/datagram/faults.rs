@@ -150,7 +150,7 @@ impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
     fn receive(
         &self,
         receive_buffers: &mut Q::ReceiveBuffers,
-        take: &mut dyn FnMut(&[u8]),
+        take: &mut dyn FnMut(&mut [u8]),
     ) -> Batch {
         let Some(faults) = &self.arriving else {
             return self.queue.receive(receive_buffers, take);
@@ -161,7 +161,7 @@ impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
             faults.pass(0, datagram, |_, bytes| passed.push(bytes.to_vec()));
         });
         // Without the lock: what is taken may send.
-        passed.iter().for_each(|datagram| take(datagram));
+        passed.iter_mut().for_each(|datagram| take(datagram));
         batch
     }
 
@@ -250,9 +250,9 @@ mod tests {
             self.0.lock().push(datagram.to_vec());
         }
 
-        fn receive(&self, _buffers: &mut (), take: &mut dyn FnMut(&[u8])) -> Batch {
-            let came = core::mem::take(&mut *self.0.lock());
-            came.iter().for_each(|datagram| take(datagram));
+        fn receive(&self, _buffers: &mut (), take: &mut dyn FnMut(&mut [u8])) -> Batch {
+            let mut came = core::mem::take(&mut *self.0.lock());
+            came.iter_mut().for_each(|datagram| take(datagram));
             Batch {
                 any: !came.is_empty(),
                 full: false,

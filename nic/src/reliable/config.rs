@@ -64,7 +64,7 @@ impl ReliableConfig {
     /// The first fault of the sizes and times, if there is one.
     pub(super) fn objection(&self) -> Option<&'static str> {
         if self.record_bytes(true) < LEAST_RECORD_BYTES {
-            return Some("datagrams shorter than 328 bytes");
+            return Some("datagrams shorter than 336 bytes");
         }
         if self.datagram_bytes > MOST_DATAGRAM_BYTES {
             return Some("datagrams longer than UDP has, 65507 bytes");

@@ -2,6 +2,7 @@
 
 use super::config::ReliableConfig;
 use super::receiver::Receiver;
+use super::seal::Keys;
 use super::sender::Sender;
 use super::seq::Seq;
 use core::time::Duration;
@@ -23,6 +24,8 @@ pub(super) enum Due {
 pub(super) struct Link {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
+    /// Where datagrams are sealed.
+    pub(super) keys: Option<Box<Keys>>,
     /// An acknowledgement is to be sent, now or by that time.
     ack_now: bool,
     ack_at: Option<Duration>,
@@ -51,10 +54,16 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(first: Seq, first_in: Seq, now: Duration, config: &ReliableConfig) -> Self {
+    pub(super) fn new(
+        [first, first_in]: [Seq; 2],
+        keys: Option<Box<Keys>>,
+        now: Duration,
+        config: &ReliableConfig,
+    ) -> Self {
         Self {
             sender: Sender::new(first, config),
             receiver: Receiver::new(first_in, config.window_bytes),
+            keys,
             ack_now: false,
             ack_at: None,
             watched: false,

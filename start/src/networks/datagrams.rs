@@ -61,6 +61,7 @@ pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published,
     publish_host(boot)?;
     let seal = match settings.get(&argonet_settings::SEAL) {
         Sealing::Auth => Some(Seal::from_secret(boot.job_key().bytes())),
+        Sealing::Encrypt => Some(Seal::encrypting(boot.job_key().bytes())),
         Sealing::Off => None,
     };
     Ok(Published { port, seal })
