@@ -8,7 +8,8 @@
 //!
 //! All numbers little-endian. `seq` is the number of the record; in kinds without one, of the next.
 //! `ack` is the next number that the sender wants; bit n of `selective` says that it has number
-//! `ack` + n and keeps it until its turn. `number` is that of the sealed datagram, 0 in an open
+//! `ack` + n and keeps it until its turn. What it keeps beyond these is named by more bits in place
+//! of a record, or by none in a datagram with a record (flag 4). `number` is that of the sealed datagram, 0 in an open
 //! one. The code covers header and record; where the record is encrypted, as it is sent.
 
 use super::config::SPAN;
@@ -22,9 +23,16 @@ pub const HEADER_BYTES: usize = 64;
 /// Bytes behind it where datagrams are sealed.
 pub const SEAL_BYTES: usize = 16;
 
-const MARK: [u8; 4] = *b"aRd2";
+/// Numbers that a header names.
+pub(super) const NAMED: u32 = u128::BITS;
 
-static_assertions::const_assert!(SPAN == u128::BITS);
+/// Bytes that name all others.
+pub(super) const MORE_BYTES: usize = (SPAN - NAMED) as usize / 8;
+
+/// The flag of a datagram that does not name all that its sender keeps.
+const PARTIAL: u8 = 4;
+
+const MARK: [u8; 4] = *b"aRd2";
 
 /// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
@@ -40,7 +48,7 @@ pub(super) enum Kind {
     Leave = 4,
 }
 
-/// How a datagram is protected: its flags.
+/// How a datagram is protected: its flags but [`PARTIAL`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub(super) enum Protection {
@@ -73,6 +81,8 @@ pub(super) struct Header {
     pub(super) seq: Seq,
     pub(super) ack: Seq,
     pub(super) selective: u128,
+    /// The sender keeps more than this names.
+    pub(super) partial: bool,
     pub(super) protection: Protection,
     /// Of the datagram; 0 in an open one.
     pub(super) number: u64,
@@ -83,13 +93,14 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 impl Header {
-    /// Writes the header of a record of `len` bytes.
+    /// Writes the header of a record of `len` bytes, or of so many that name more.
     pub(super) fn write(&self, datagram: &mut [u8], len: usize) {
         let mut put = |at: usize, bytes: &[u8]| {
             datagram[at..at + bytes.len()].copy_from_slice(bytes);
         };
         put(0, &MARK);
-        put(4, &[self.kind.into(), self.protection.into()]);
+        let partial = if self.partial { PARTIAL } else { 0 };
+        put(4, &[self.kind.into(), u8::from(self.protection) | partial]);
         // Datagrams have less than 2^16 bytes (`ReliableConfig::objection`).
         put(6, &(len as u16).to_le_bytes());
         put(8, &self.from.0.to_le_bytes());
@@ -103,12 +114,14 @@ impl Header {
     }
 
     /// Reads a datagram, whose code is not looked at; the header, and how long the record behind it
-    /// is. `None` for one of another form or length.
+    /// is, or what names more.
+    ///
+    /// `None` for one of another form or length.
     pub(super) fn read(datagram: &[u8]) -> Option<(Self, usize)> {
         if field(datagram, 0)? != MARK {
             return None;
         }
-        let [kind, protection] = field(datagram, 4)?;
+        let [kind, flags] = field(datagram, 4)?;
         let header = Self {
             kind: Kind::try_from(kind).ok()?,
             from: JobRank(u32::from_le_bytes(field(datagram, 8)?)),
@@ -120,13 +133,14 @@ impl Header {
             seq: Seq(u32::from_le_bytes(field(datagram, 32)?)),
             ack: Seq(u32::from_le_bytes(field(datagram, 36)?)),
             selective: u128::from_le_bytes(field(datagram, 40)?),
-            protection: Protection::try_from(protection).ok()?,
+            partial: flags & PARTIAL != 0,
+            protection: Protection::try_from(flags & !PARTIAL).ok()?,
             number: u64::from_le_bytes(field(datagram, 56)?),
         };
         let len = usize::from(u16::from_le_bytes(field(datagram, 6)?));
         let has_record = header.kind == Kind::Data;
         let all = HEADER_BYTES + len + header.protection.bytes();
-        ((has_record || len == 0) && datagram.len() == all).then_some((header, len))
+        ((has_record || len <= MORE_BYTES) && datagram.len() == all).then_some((header, len))
     }
 }
 
@@ -142,6 +156,7 @@ mod tests {
         seq: Seq(6),
         ack: Seq(u32::MAX),
         selective: 1 << 127 | 5,
+        partial: false,
         protection: Protection::Open,
         number: 0,
     };
@@ -159,6 +174,7 @@ mod tests {
         let protections = [Protection::Open, Protection::Auth, Protection::Encrypted];
         for (protection, number) in protections.into_iter().zip([0, 1, u64::MAX - 1]) {
             let data = Header {
+                partial: number == 1,
                 protection,
                 number,
                 ..HEADER
@@ -169,8 +185,13 @@ mod tests {
                 ..data
             };
             assert_eq!(Header::read(&written(&ack, b"")), Some((ack, 0)));
-            // A kind without a record carries none.
-            assert_eq!(Header::read(&written(&ack, b"x")), None);
+            // A kind without a record names what is kept, no more.
+            let names = [1; MORE_BYTES + 1];
+            assert_eq!(
+                Header::read(&written(&ack, &names[1..])),
+                Some((ack, MORE_BYTES))
+            );
+            assert_eq!(Header::read(&written(&ack, &names)), None);
         }
         let mut other = written(&HEADER, b"");
         other[5] = 2;

@@ -2,12 +2,13 @@
 
 use super::config::ReliableConfig;
 use super::counts::Counts;
-use super::datagram::{HEADER_BYTES, Header, Kind, Protection, SEAL_BYTES};
+use super::datagram::{HEADER_BYTES, Header, Kind, MORE_BYTES, Protection, SEAL_BYTES};
 use super::error::{PeerLost, ReliableError};
 use super::link::{Due, Link};
 use super::pool::{Pool, Record};
 use super::receiver::Taken;
 use super::seal::{Keys, Refused, Seal};
+use super::sender::Acknowledgement;
 use super::seq::Seq;
 use super::timers::Timers;
 use argonet_base::JobRank;
@@ -79,7 +80,7 @@ pub struct Endpoint {
     lost: VecDeque<PeerLost>,
     counts: Counts,
     /// For datagrams without a record.
-    short: [u8; HEADER_BYTES + SEAL_BYTES],
+    short: [u8; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
     /// For an encrypted datagram; empty where none is.
     sealed: Box<[u8]>,
 }
@@ -118,7 +119,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             lost: VecDeque::new(),
             counts: Counts::default(),
-            short: [0; HEADER_BYTES + SEAL_BYTES],
+            short: [0; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
             sealed: vec![0; sealed_bytes].into_boxed_slice(),
         })
     }
@@ -271,7 +272,8 @@ impl Endpoint {
             return Err(ReliableError::Full { rank, peer });
         };
         fill(record.bytes_mut());
-        self.link(peer, now)?.sender.submit(record);
+        let config = self.config;
+        self.link(peer, now)?.sender.submit(record, &config);
         self.settle(peer);
         Ok(())
     }
@@ -326,9 +328,19 @@ impl Endpoint {
         let place = self.peers.get_mut(peer.0 as usize)?;
         let link = place.link.as_deref_mut()?;
         let (config, pool) = (&self.config, &mut self.pool);
-        let acknowledged =
-            link.sender
-                .acknowledged(header.ack, header.selective, now, config, pool);
+        let acknowledgement = Acknowledgement {
+            ack: header.ack,
+            selective: header.selective,
+            more: if header.kind == Kind::Data {
+                &[]
+            } else {
+                bytes
+            },
+            partial: header.partial,
+        };
+        let acknowledged = link
+            .sender
+            .acknowledged(&acknowledgement, now, config, pool);
         let Ok(has_progress) = acknowledged else {
             self.counts.impossible += 1;
             return None;
@@ -402,15 +414,15 @@ impl Endpoint {
             Some(keys) => keys.number()?,
             None => 0,
         };
-        let (ack, selective) = link.receiver.acknowledgement();
         let mut header = Header {
             kind: Kind::Ack,
             from: self.rank,
             to: peer,
             incarnations: [self.incarnation, place.incarnation],
             seq: link.sender.next(),
-            ack,
-            selective,
+            ack: link.receiver.next(),
+            selective: link.receiver.named(),
+            partial: false,
             protection,
             number,
         };
@@ -422,6 +434,7 @@ impl Endpoint {
                 self.counts.sent_again += u64::from(again);
                 header.kind = Kind::Data;
                 header.seq = seq;
+                header.partial = link.receiver.keeps_more();
             }
             Due::Probe => {
                 self.counts.probes += 1;
@@ -442,7 +455,10 @@ impl Endpoint {
                 let len = record.len();
                 (record.datagram(), len)
             }
-            Due::Probe | Due::Leave | Due::Ack => (&mut self.short[..], 0),
+            Due::Probe | Due::Leave | Due::Ack => {
+                let len = link.receiver.name_more(&mut self.short[HEADER_BYTES..]);
+                (&mut self.short[..], len)
+            }
         };
         header.write(buffer, len);
         let end = HEADER_BYTES + len;

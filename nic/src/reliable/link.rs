@@ -62,7 +62,7 @@ impl Link {
     ) -> Self {
         Self {
             sender: Sender::new(first, config),
-            receiver: Receiver::new(first_in, config.window_bytes),
+            receiver: Receiver::new(first_in, config),
             keys,
             ack_now: false,
             ack_at: None,
@@ -123,11 +123,13 @@ impl Link {
         }
     }
 
-    /// A datagram is sent; each acknowledges.
+    /// A datagram is sent; each acknowledges, as far as it names what has come.
     pub(super) fn sent(&mut self, due: Due, now: Duration) {
-        self.ack_now = false;
-        self.ack_at = None;
-        self.receiver.owed = 0;
+        if !matches!(due, Due::Record(_)) || !self.receiver.keeps_more() {
+            self.ack_now = false;
+            self.ack_at = None;
+            self.receiver.owed = 0;
+        }
         match due {
             Due::Ack => return,
             Due::Leave => {
@@ -162,7 +164,7 @@ impl Link {
     ///
     /// It takes nothing more and waits for nothing.
     pub(super) fn has_ended(&self) -> bool {
-        let (next, _) = self.receiver.acknowledgement();
+        let next = self.receiver.next();
         self.last.is_some_and(|last| next.distance(last) >= 0)
     }
 

@@ -43,6 +43,7 @@ fn good() -> Header {
         seq: Seq::first_of(INCARNATIONS[0]),
         ack: Seq::first_of(INCARNATIONS[1]),
         selective: 0,
+        partial: false,
         protection: Protection::Open,
         number: 1,
     }
@@ -137,9 +138,28 @@ fn datagrams_of_others_are_dropped_and_counted() {
 }
 
 #[test]
+fn what_names_more_is_believed_no_further_than_records_were_sent() {
+    let ack = Header {
+        kind: Kind::Ack,
+        ..good()
+    };
+    let mut end = target();
+    for more in [&[1][..], &[0, 128], &[255; 496]] {
+        let mut bytes = datagram(&ack, more, None);
+        assert_eq!(end.handle_recv(NOW, &mut bytes, |_| true), None);
+    }
+    assert_eq!(end.counts().impossible, 3);
+    let mut nothing = datagram(&ack, &[0; 496], None);
+    assert!(end.handle_recv(NOW, &mut nothing, |_| true).is_some());
+    let mut longer = datagram(&ack, &[0; 497], None);
+    assert_eq!(end.handle_recv(NOW, &mut longer, |_| true), None);
+    assert_eq!(end.counts().malformed, 1);
+}
+
+#[test]
 fn numbers_that_are_not_due_deliver_nothing() {
     let mut end = target();
-    for ahead in [128, 1 << 20, i32::MAX as u32] {
+    for ahead in [4096, 1 << 20, i32::MAX as u32] {
         let far = Header {
             seq: good().seq.plus(ahead),
             ..good()
@@ -386,7 +406,8 @@ proptest! {
                 selective: if near { selective & 0xff } else { selective },
                 ..good()
             };
-            let record = vec![0; if kind == Kind::Data { len } else { 0 }];
+            let named = [0, 1, 255][ack.rem_euclid(3) as usize];
+            let record = vec![if kind == Kind::Data { 0 } else { named }; len];
             let mut bytes = datagram(&header, &record, None);
             if let Some(arrived) = end.handle_recv(now, &mut bytes, |_| seq % 3 != 0)
                 && let Some(range) = arrived.record
