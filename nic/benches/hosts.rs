@@ -75,7 +75,7 @@ fn raw(count: u32, len: u64, bytes: usize) -> f64 {
 }
 
 /// Two ranks, each a host.
-fn pair(datagram_bytes: usize, sealed: bool) -> [Networked; 2] {
+fn pair(datagram_bytes: usize, seal: Option<Seal>) -> [Networked; 2] {
     let ports =
         [0, 1].map(|_| Port::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("port"));
     let peers = ports.each_ref().map(Port::whereabouts);
@@ -84,7 +84,7 @@ fn pair(datagram_bytes: usize, sealed: bool) -> [Networked; 2] {
             datagram_bytes,
             ..ReliableConfig::default()
         },
-        seal: sealed.then(|| Seal::from_secret(b"of a benchmark")),
+        seal,
         exit_grace: Duration::ZERO,
         ..NetworkedConfig::of_ranks(2)
     };
@@ -102,8 +102,8 @@ fn pair(datagram_bytes: usize, sealed: bool) -> [Networked; 2] {
     })
 }
 
-fn operations(datagram_bytes: usize, sealed: bool, short: f64, long: f64) {
-    let [a, b] = pair(datagram_bytes, sealed);
+fn operations(datagram_bytes: usize, (seal, name): (Option<Seal>, &str), short: f64, long: f64) {
+    let [a, b] = pair(datagram_bytes, seal);
     let portal = b.portal_alloc(PortalOptions::default(), None, Some(PortalIndex(0)));
     let portal = portal.expect("portal");
     let matching = Matching {
@@ -169,8 +169,7 @@ fn operations(datagram_bytes: usize, sealed: bool, short: f64, long: f64) {
             a.queue_wait(&[queue], None, &|| false).expect("wait");
         }
     };
-    let seal = if sealed { "sealed" } else { "open" };
-    println!("datagrams of {datagram_bytes} bytes, {seal}");
+    println!("datagrams of {datagram_bytes} bytes, {name}");
     let report = |what: &str, took: f64, raw: f64| {
         println!(
             "  {what:<36} {took:9.1} us, {:.2} of plain datagrams",
@@ -206,8 +205,19 @@ fn main() {
     for bytes in [1472, 65_507] {
         let long = raw(200, LONG, bytes);
         println!("plain datagrams of {bytes} B, 64 KiB for a question {long:9.1} us");
-        for sealed in [false, true] {
-            operations(bytes, sealed, short, long);
-        }
+        let secret = b"of a benchmark";
+        operations(bytes, (None, "open"), short, long);
+        operations(
+            bytes,
+            (Some(Seal::from_secret(secret)), "sealed"),
+            short,
+            long,
+        );
+        operations(
+            bytes,
+            (Some(Seal::encrypting(secret)), "encrypted"),
+            short,
+            long,
+        );
     }
 }

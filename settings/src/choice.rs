@@ -91,11 +91,13 @@ pub enum Sealing {
     /// Each has a code by the job's key.
     #[default]
     Auth,
+    /// Its record is encrypted by a key made from that, too.
+    Encrypt,
     /// None has.
     Off,
 }
 
-choice! { Sealing: Auth = "auth", Off = "off", }
+choice! { Sealing: Auth = "auth", Encrypt = "encrypt", Off = "off", }
 
 /// How a trace is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

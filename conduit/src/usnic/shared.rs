@@ -277,7 +277,7 @@ impl<Q: DatagramQueue> Shared<Q> {
         for _ in 0..MOST_BATCHES {
             // Most looks find nothing. The thread sees to what time demands.
             let mut turn = None;
-            let take = &mut |datagram: &[u8]| {
+            let take = &mut |datagram: &mut [u8]| {
                 let turn = turn.get_or_insert_with(|| self.turn());
                 turn.arrive(datagram, read.as_deref_mut());
             };
@@ -311,7 +311,7 @@ pub(super) struct Read<'a> {
 
 impl<Q: DatagramQueue> Turn<'_, Q> {
     /// A datagram has come.
-    fn arrive(&mut self, datagram: &[u8], mut read: Option<&mut Read<'_>>) {
+    fn arrive(&mut self, datagram: &mut [u8], mut read: Option<&mut Read<'_>>) {
         let State {
             endpoint, peers, ..
         } = &mut *self.state;

@@ -40,19 +40,24 @@ fn link() -> ReliableConfig {
 
 /// Rails of two ranks, with faults of what each sends.
 fn pair(faults: [WireFaults; 2]) -> [DatagramRails<Wire>; 2] {
+    sealed_pair(faults, [0, 1].map(|_| Seal::from_secret(b"of the test")))
+}
+
+/// The same, with the seal of each.
+fn sealed_pair(faults: [WireFaults; 2], seals: [Seal; 2]) -> [DatagramRails<Wire>; 2] {
     let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     let addresses: [SocketAddr; 2] = sockets.each_ref().map(|s| s.local_addr().unwrap());
     let incarnations: Vec<NonZeroU64> = [7, 8].map(|n| NonZeroU64::new(n).unwrap()).into();
-    let mut ranks = (0..2).map(JobRank).zip(faults);
+    let mut ranks = (0..2).map(JobRank).zip(faults).zip(seals);
     sockets.map(|socket| {
-        let (rank, faults) = ranks.next().unwrap();
+        let ((rank, faults), seal) = ranks.next().unwrap();
         let socket = Udp::new(socket, addresses.into()).unwrap();
         DatagramRails::new(DatagramRailsConfig {
             rank,
             queue: Faulty::new(socket, faults, WireFaults::NONE),
             incarnations: incarnations.clone(),
             link: link(),
-            seal: Some(Seal::from_secret(b"of the test")),
+            seal: Some(seal),
             exit_grace: Duration::from_millis(500),
         })
         .unwrap()
@@ -139,14 +144,38 @@ const BAD: WireFaults = WireFaults {
 
 #[test]
 fn bytes_arrive_in_order_and_once_over_a_bad_wire() {
-    let [a, b] = pair([BAD, WireFaults { seed: 12, ..BAD }]);
-    let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
-    let sent = pattern(600_000);
-    std::thread::scope(|scope| {
-        let writer = scope.spawn(|| write_all(&to_b, &sent));
-        assert!(read_all(&to_a, sent.len()) == sent);
-        writer.join().unwrap();
-    });
+    for of in [Seal::from_secret, Seal::encrypting] {
+        let seals = [0, 1].map(|_| of(b"of the test"));
+        let [a, b] = sealed_pair([BAD, WireFaults { seed: 12, ..BAD }], seals);
+        let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
+        let sent = pattern(600_000);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| write_all(&to_b, &sent));
+            assert!(read_all(&to_a, sent.len()) == sent);
+            writer.join().unwrap();
+        });
+    }
+}
+
+/// Of another job, or with another setting.
+#[test]
+fn a_peer_with_another_seal_is_not_reached() {
+    let of_this = || Seal::encrypting(b"of the test");
+    for other in [
+        Seal::encrypting(b"Of the test"),
+        Seal::from_secret(b"of the test"),
+    ] {
+        let [a, b] = sealed_pair([WireFaults::NONE; 2], [of_this(), other]);
+        let to_b = rail(&a, 1);
+        write_all(&to_b, b"is there anyone");
+        let mut made = None;
+        until(|| {
+            made = a.next(&|_| 0);
+            made.is_some()
+        });
+        assert!(matches!(made, Some(Made::Unreachable(..))), "{made:?}");
+        assert!(b.next(&|_| 0).is_none(), "a stranger has got a rail");
+    }
 }
 
 /// The target's thread acknowledges, the sender's repeats, while both ranks compute.

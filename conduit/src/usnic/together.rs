@@ -88,7 +88,7 @@ mod tests {
             self.1.lock().push((peer, lengths));
         }
 
-        fn receive(&self, _buffers: &mut (), _take: &mut dyn FnMut(&[u8])) -> Batch {
+        fn receive(&self, _buffers: &mut (), _take: &mut dyn FnMut(&mut [u8])) -> Batch {
             Batch {
                 any: false,
                 full: false,

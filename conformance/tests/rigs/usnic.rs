@@ -20,7 +20,7 @@ pub(crate) struct UsnicRig(ThreadMode, Option<u64>);
 type Wire = Faulty<Udp>;
 
 impl UsnicRig {
-    /// SEQ and PAR over a good wire, SEQ over a bad one; where `CONFORMANCE_SEEDS` says how many
+    /// SEQ and PAR over a good wire, SEQ encrypted over a bad one; where `CONFORMANCE_SEEDS` says how many
     /// seeds of bad wires, each thread mode and so many of these.
     pub(crate) fn all() -> Vec<Self> {
         let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
@@ -44,6 +44,15 @@ impl UsnicRig {
             },
             _ => WireFaults::NONE,
         }
+    }
+
+    /// Without one a changed datagram would be taken; every other bad wire has encrypted ones.
+    fn seal(&self) -> Seal {
+        let of = match self.1 {
+            Some(seed) if seed % 2 == 1 => Seal::encrypting,
+            _ => Seal::from_secret,
+        };
+        of(b"of the suite")
     }
 
     fn sizes(buffers: Buffers) -> ChannelSizes {
@@ -132,8 +141,7 @@ impl Rig for UsnicRig {
                 queue: Faulty::new(socket, self.faults(setup, rank), WireFaults::NONE),
                 incarnations: incarnations.clone(),
                 link: self.link(),
-                // Else a changed datagram would be taken.
-                seal: Some(Seal::from_secret(b"of the suite")),
+                seal: Some(self.seal()),
                 exit_grace: Duration::from_millis(500),
             });
             let config = ChannelConfig {

@@ -48,7 +48,7 @@ impl Pair {
         Some(transmit.bytes.to_vec())
     }
 
-    fn arrives(&mut self, end: usize, bytes: &[u8]) {
+    fn arrives(&mut self, end: usize, bytes: &mut [u8]) {
         let accept = self.accept;
         let arrived = self.ends[end].handle_recv(self.now, bytes, |_| accept);
         let Some(arrived) = arrived else { return };
@@ -75,15 +75,15 @@ pub(crate) fn run(data: &[u8]) {
                 assert_eq!(done.is_ok(), room, "{done:?}");
             }
             1 => {
-                if let Some(bytes) = pair.sent(end) {
-                    pair.arrives(1 - end, &bytes);
+                if let Some(mut bytes) = pair.sent(end) {
+                    pair.arrives(1 - end, &mut bytes);
                 }
             }
             2 => {
                 if let Some(mut bytes) = pair.sent(end) {
                     let at = usize::from(*a) % bytes.len();
                     bytes[at] ^= b;
-                    pair.arrives(1 - end, &bytes);
+                    pair.arrives(1 - end, &mut bytes);
                 }
             }
             3 => drop(pair.sent(end)),
@@ -97,7 +97,7 @@ pub(crate) fn run(data: &[u8]) {
             5 => {
                 let (bytes, behind) = left.split_at(usize::from(*a).min(left.len()));
                 left = behind;
-                pair.arrives(end, bytes);
+                pair.arrives(end, &mut bytes.to_vec());
             }
             6 => {
                 if let Some(record) = pair.ends[end].take(pair.now, peer) {

@@ -147,10 +147,19 @@ impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
         }
     }
 
+    /// Datagrams that would leave together are cut first: each is judged by itself.
+    fn send_cut(&self, peer: u32, bytes: &[u8], each: usize) {
+        if self.sent.is_none() {
+            return self.queue.send_cut(peer, bytes, each);
+        }
+        let datagrams = bytes.chunks(each.max(1));
+        datagrams.for_each(|datagram| self.send(peer, datagram));
+    }
+
     fn receive(
         &self,
         receive_buffers: &mut Q::ReceiveBuffers,
-        take: &mut dyn FnMut(&[u8]),
+        take: &mut dyn FnMut(&mut [u8]),
     ) -> Batch {
         let Some(faults) = &self.arriving else {
             return self.queue.receive(receive_buffers, take);
@@ -161,7 +170,7 @@ impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
             faults.pass(0, datagram, |_, bytes| passed.push(bytes.to_vec()));
         });
         // Without the lock: what is taken may send.
-        passed.iter().for_each(|datagram| take(datagram));
+        passed.iter_mut().for_each(|datagram| take(datagram));
         batch
     }
 
@@ -228,8 +237,15 @@ mod tests {
         );
     }
 
-    /// Has what is to arrive, and keeps what is sent.
+    /// Has what is to arrive, and keeps what is sent; a train as one.
     struct Loop(Mutex<Vec<Vec<u8>>>, std::os::fd::OwnedFd);
+
+    impl Loop {
+        fn new() -> Self {
+            let wakeup = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC);
+            Self(Mutex::default(), wakeup.unwrap())
+        }
+    }
 
     impl AsFd for Loop {
         fn as_fd(&self) -> BorrowedFd<'_> {
@@ -250,9 +266,13 @@ mod tests {
             self.0.lock().push(datagram.to_vec());
         }
 
-        fn receive(&self, _buffers: &mut (), take: &mut dyn FnMut(&[u8])) -> Batch {
-            let came = core::mem::take(&mut *self.0.lock());
-            came.iter().for_each(|datagram| take(datagram));
+        fn send_cut(&self, peer: u32, bytes: &[u8], _each: usize) {
+            self.send(peer, bytes);
+        }
+
+        fn receive(&self, _buffers: &mut (), take: &mut dyn FnMut(&mut [u8])) -> Batch {
+            let mut came = core::mem::take(&mut *self.0.lock());
+            came.iter_mut().for_each(|datagram| take(datagram));
             Batch {
                 any: !came.is_empty(),
                 full: false,
@@ -266,13 +286,12 @@ mod tests {
 
     #[test]
     fn each_direction_has_its_own_rules_and_what_is_taken_may_send() {
-        let wakeup = rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC).unwrap();
         let losing = WireFaults {
             seed: 3,
             drop: 500_000,
             ..WireFaults::NONE
         };
-        let wire = Faulty::new(Loop(Mutex::default(), wakeup), WireFaults::NONE, losing);
+        let wire = Faulty::new(Loop::new(), WireFaults::NONE, losing);
         for n in 0..100_u8 {
             wire.send(0, &[n]);
         }
@@ -287,5 +306,33 @@ mod tests {
             came.len()
         );
         assert_eq!(wire.queue.0.lock().len(), came.len());
+    }
+
+    #[test]
+    fn each_datagram_of_a_train_is_judged_by_itself() {
+        let rules = WireFaults {
+            seed: 4,
+            drop: 200_000,
+            duplicate: 200_000,
+            reorder: 200_000,
+            corrupt: 200_000,
+        };
+        let sent = |rules, as_train: bool| {
+            let wire = Faulty::new(Loop::new(), rules, WireFaults::NONE);
+            let bytes: Vec<u8> = (0..=255).collect();
+            match as_train {
+                true => wire.send_cut(0, &bytes, 3),
+                false => bytes.chunks(3).for_each(|datagram| wire.send(0, datagram)),
+            }
+            wire.queue.0.into_inner()
+        };
+        let train = sent(rules, true);
+        assert_eq!(train, sent(rules, false));
+        assert!((30..120).contains(&train.len()), "{}", train.len());
+        // A good wire takes it as it is.
+        assert_eq!(
+            sent(WireFaults::NONE, true),
+            [(0..=255).collect::<Vec<u8>>()]
+        );
     }
 }

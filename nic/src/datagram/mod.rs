@@ -47,13 +47,14 @@ pub trait DatagramQueue: AsFd + Send + Sync {
         datagrams.for_each(|datagram| self.send(peer, datagram));
     }
 
-    /// Takes a batch of what has arrived, and gives each datagram to `take`.
+    /// Takes a batch of what has arrived, and gives each datagram to `take`, which may decrypt it in
+    /// its place.
     ///
     /// Does not wait.
     fn receive(
         &self,
         receive_buffers: &mut Self::ReceiveBuffers,
-        take: &mut dyn FnMut(&[u8]),
+        take: &mut dyn FnMut(&mut [u8]),
     ) -> Batch;
 
     /// How many datagrams the system has refused to send.

@@ -134,7 +134,11 @@ impl DatagramQueue for Udp {
         }
     }
 
-    fn receive(&self, receive_buffers: &mut ReceiveBuffers, take: &mut dyn FnMut(&[u8])) -> Batch {
+    fn receive(
+        &self,
+        receive_buffers: &mut ReceiveBuffers,
+        take: &mut dyn FnMut(&mut [u8]),
+    ) -> Batch {
         let ReceiveBuffers {
             buffers,
             meta,
@@ -152,12 +156,12 @@ impl DatagramQueue for Udp {
             &mut meta[..most],
         );
         let count = received.unwrap_or(0);
-        for (meta, buffer) in meta.iter().zip(&slices).take(count) {
-            let bytes = buffer.get(..meta.len).unwrap_or_default();
+        for (meta, buffer) in meta.iter().zip(&mut slices).take(count) {
+            let bytes = buffer.get_mut(..meta.len).unwrap_or_default();
             if bytes.is_empty() {
                 take(bytes);
             }
-            bytes.chunks(meta.stride.max(1)).for_each(&mut *take);
+            bytes.chunks_mut(meta.stride.max(1)).for_each(&mut *take);
         }
         let full = count == most;
         *next = if full { BATCH } else { 1 };

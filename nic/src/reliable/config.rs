@@ -3,9 +3,17 @@
 use super::datagram::{HEADER_BYTES, SEAL_BYTES};
 use core::time::Duration;
 
-/// Most datagrams under way to a peer, and most that a peer keeps which came early: as many as an
-/// acknowledgement can name one by one.
-pub(super) const SPAN: u32 = 128;
+/// Most datagrams under way to a peer, and most that a peer keeps which came early.
+///
+/// An acknowledgement names them one by one, a bit each.
+pub(super) const SPAN: u32 = 4096;
+
+/// Places for records of a peer that stay allocated while it has none.
+pub(super) const FEW: usize = 128;
+
+/// The least that a datagram counts in windows: the system keeps about so much for a short one that
+/// has arrived, and the sender has a buffer for it.
+const LEAST_COST_BYTES: usize = 768;
 
 /// Longest payload of a UDP datagram over IPv4.
 const MOST_DATAGRAM_BYTES: usize = 65_507;
@@ -23,6 +31,8 @@ pub struct ReliableConfig {
     /// 1472 fits Ethernet frames of 1500 bytes with IPv4.
     pub datagram_bytes: usize,
     /// Most bytes under way to a peer, and most that are kept of early records of a peer.
+    ///
+    /// Short datagrams count as 768 bytes.
     pub window_bytes: usize,
     /// Retransmission timer before the first measurement.
     pub first_rto: Duration,
@@ -61,10 +71,22 @@ impl ReliableConfig {
         self.datagram_bytes.saturating_sub(HEADER_BYTES + tail)
     }
 
+    /// Most datagrams between the first that a peer has not taken and the last that was sent: no
+    /// more than an acknowledgement has room to name.
+    pub(super) fn span(&self) -> u32 {
+        let bits = 8 * self.record_bytes(true);
+        SPAN.min(u32::try_from(bits).unwrap_or(SPAN))
+    }
+
+    /// The bytes of a record in windows.
+    pub(super) fn cost(&self, len: usize) -> usize {
+        len.max(LEAST_COST_BYTES.min(self.datagram_bytes))
+    }
+
     /// The first fault of the sizes and times, if there is one.
     pub(super) fn objection(&self) -> Option<&'static str> {
         if self.record_bytes(true) < LEAST_RECORD_BYTES {
-            return Some("datagrams shorter than 328 bytes");
+            return Some("datagrams shorter than 336 bytes");
         }
         if self.datagram_bytes > MOST_DATAGRAM_BYTES {
             return Some("datagrams longer than UDP has, 65507 bytes");

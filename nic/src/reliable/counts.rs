@@ -23,6 +23,10 @@ pub struct Counts {
     pub malformed: u64,
     /// Dropped: a code that is missing, not wanted or wrong.
     pub forged: u64,
+    /// Dropped: one of the same number was here, or may have been long ago.
+    ///
+    /// The wire has repeated it, or an attacker; a record that is sent again has a new number.
+    pub replayed: u64,
     /// Dropped: of another job, for another rank, or of one that is not known (any more).
     pub strangers: u64,
     /// Dropped: acknowledges records that were never sent, or has a number that is not due.

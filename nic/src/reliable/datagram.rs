@@ -1,31 +1,38 @@
 //! The wire format of a datagram.
 //!
 //! ```text
-//!  0        4     5     6      8     12    16           24           32    36    40           56
-//!  | "aRd1" | kind|flags| len  | from | to | incarnation of          | seq | ack | selective  | record | code
-//!  |        | u8  | u8  | u16  | u32  | u32| sender u64 | target u64 | u32 | u32 | u128       | len    | 16, sealed only
+//!  0        4     5     6      8     12    16           24           32    36    40           56       64
+//!  | "aRd2" | kind|flags| len  | from | to | incarnation of          | seq | ack | selective  | number | record | code
+//!  |        | u8  | u8  | u16  | u32  | u32| sender u64 | target u64 | u32 | u32 | u128       | u64    | len    | 16, sealed only
 //! ```
 //!
 //! All numbers little-endian. `seq` is the number of the record; in kinds without one, of the next.
 //! `ack` is the next number that the sender wants; bit n of `selective` says that it has number
-//! `ack` + n and keeps it until its turn.
+//! `ack` + n and keeps it until its turn. What it keeps beyond these is named by more bits in place
+//! of a record, or by none in a datagram with a record (flag 4). `number` is that of the sealed datagram, 0 in an open
+//! one. The code covers header and record; where the record is encrypted, as it is sent.
 
 use super::config::SPAN;
-use super::seal::Seal;
 use super::seq::Seq;
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
 /// Bytes before the record.
-pub const HEADER_BYTES: usize = 56;
+pub const HEADER_BYTES: usize = 64;
 
 /// Bytes behind it where datagrams are sealed.
 pub const SEAL_BYTES: usize = 16;
 
-const MARK: [u8; 4] = *b"aRd1";
-const SEALED: u8 = 1;
+/// Numbers that a header names.
+pub(super) const NAMED: u32 = u128::BITS;
 
-static_assertions::const_assert!(SPAN == u128::BITS);
+/// Bytes that name all others.
+pub(super) const MORE_BYTES: usize = (SPAN - NAMED) as usize / 8;
+
+/// The flag of a datagram that does not name all that its sender keeps.
+const PARTIAL: u8 = 4;
+
+const MARK: [u8; 4] = *b"aRd2";
 
 /// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
@@ -41,7 +48,29 @@ pub(super) enum Kind {
     Leave = 4,
 }
 
-/// Everything but the record.
+/// How a datagram is protected: its flags but [`PARTIAL`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
+#[repr(u8)]
+pub(super) enum Protection {
+    /// Not at all.
+    Open = 0,
+    /// It has a code.
+    Auth = 1,
+    /// Its record is encrypted, too.
+    Encrypted = 3,
+}
+
+impl Protection {
+    /// Bytes behind the record.
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Self::Open => 0,
+            Self::Auth | Self::Encrypted => SEAL_BYTES,
+        }
+    }
+}
+
+/// Everything but the record and its code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub(super) kind: Kind,
@@ -52,13 +81,11 @@ pub(super) struct Header {
     pub(super) seq: Seq,
     pub(super) ack: Seq,
     pub(super) selective: u128,
-}
-
-/// Why a datagram is dropped before its peer is looked up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Bad {
-    Malformed,
-    Forged,
+    /// The sender keeps more than this names.
+    pub(super) partial: bool,
+    pub(super) protection: Protection,
+    /// Of the datagram; 0 in an open one.
+    pub(super) number: u64,
 }
 
 fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
@@ -66,17 +93,14 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 }
 
 impl Header {
-    /// Writes header and code around the record of `len` bytes that lies behind the header's place.
-    ///
-    /// How long the datagram is.
-    pub(super) fn write(&self, datagram: &mut [u8], len: usize, seal: Option<&Seal>) -> usize {
-        let flags = if seal.is_some() { SEALED } else { 0 };
-        let end = HEADER_BYTES + len;
+    /// Writes the header of a record of `len` bytes, or of so many that name more.
+    pub(super) fn write(&self, datagram: &mut [u8], len: usize) {
         let mut put = |at: usize, bytes: &[u8]| {
             datagram[at..at + bytes.len()].copy_from_slice(bytes);
         };
         put(0, &MARK);
-        put(4, &[self.kind.into(), flags]);
+        let partial = if self.partial { PARTIAL } else { 0 };
+        put(4, &[self.kind.into(), u8::from(self.protection) | partial]);
         // Datagrams have less than 2^16 bytes (`ReliableConfig::objection`).
         put(6, &(len as u16).to_le_bytes());
         put(8, &self.from.0.to_le_bytes());
@@ -86,26 +110,14 @@ impl Header {
         put(32, &self.seq.0.to_le_bytes());
         put(36, &self.ack.0.to_le_bytes());
         put(40, &self.selective.to_le_bytes());
-        let Some(seal) = seal else { return end };
-        let code = seal.code(&datagram[..end]);
-        datagram[end..end + SEAL_BYTES].copy_from_slice(&code);
-        end + SEAL_BYTES
+        put(56, &self.number.to_le_bytes());
     }
 
-    /// Reads a datagram; the header, and how long the record behind it is.
-    pub(super) fn read(datagram: &[u8], seal: Option<&Seal>) -> Result<(Self, usize), Bad> {
-        let (header, flags, len) = Self::parse(datagram).ok_or(Bad::Malformed)?;
-        let end = HEADER_BYTES + len;
-        let tail = datagram.get(end..).ok_or(Bad::Malformed)?;
-        match (seal, flags) {
-            (None, 0) if tail.is_empty() => Ok((header, len)),
-            (Some(seal), SEALED) if seal.is_of(tail, &datagram[..end]) => Ok((header, len)),
-            (None, SEALED) | (Some(_), 0 | SEALED) => Err(Bad::Forged),
-            _ => Err(Bad::Malformed),
-        }
-    }
-
-    fn parse(datagram: &[u8]) -> Option<(Self, u8, usize)> {
+    /// Reads a datagram, whose code is not looked at; the header, and how long the record behind it
+    /// is, or what names more.
+    ///
+    /// `None` for one of another form or length.
+    pub(super) fn read(datagram: &[u8]) -> Option<(Self, usize)> {
         if field(datagram, 0)? != MARK {
             return None;
         }
@@ -121,10 +133,14 @@ impl Header {
             seq: Seq(u32::from_le_bytes(field(datagram, 32)?)),
             ack: Seq(u32::from_le_bytes(field(datagram, 36)?)),
             selective: u128::from_le_bytes(field(datagram, 40)?),
+            partial: flags & PARTIAL != 0,
+            protection: Protection::try_from(flags & !PARTIAL).ok()?,
+            number: u64::from_le_bytes(field(datagram, 56)?),
         };
         let len = usize::from(u16::from_le_bytes(field(datagram, 6)?));
         let has_record = header.kind == Kind::Data;
-        (has_record || len == 0).then_some((header, flags, len))
+        let all = HEADER_BYTES + len + header.protection.bytes();
+        ((has_record || len <= MORE_BYTES) && datagram.len() == all).then_some((header, len))
     }
 }
 
@@ -140,59 +156,61 @@ mod tests {
         seq: Seq(6),
         ack: Seq(u32::MAX),
         selective: 1 << 127 | 5,
+        partial: false,
+        protection: Protection::Open,
+        number: 0,
     };
 
-    fn written(header: &Header, record: &[u8], seal: Option<&Seal>) -> Vec<u8> {
-        let mut datagram = vec![0; HEADER_BYTES + record.len() + SEAL_BYTES];
-        datagram[HEADER_BYTES..][..record.len()].copy_from_slice(record);
-        let len = header.write(&mut datagram, record.len(), seal);
-        datagram.truncate(len);
+    fn written(header: &Header, record: &[u8]) -> Vec<u8> {
+        let mut datagram = vec![0; HEADER_BYTES];
+        header.write(&mut datagram, record.len());
+        datagram.extend_from_slice(record);
+        datagram.resize(datagram.len() + header.protection.bytes(), 0);
         datagram
     }
 
     #[test]
     fn written_headers_are_read_back() {
-        let seal = Seal::from_secret(b"secret");
-        for seal in [None, Some(&seal)] {
-            let datagram = written(&HEADER, b"record", seal);
-            assert_eq!(Header::read(&datagram, seal), Ok((HEADER, 6)));
-            let ack = Header {
-                kind: Kind::Ack,
+        let protections = [Protection::Open, Protection::Auth, Protection::Encrypted];
+        for (protection, number) in protections.into_iter().zip([0, 1, u64::MAX - 1]) {
+            let data = Header {
+                partial: number == 1,
+                protection,
+                number,
                 ..HEADER
             };
-            assert_eq!(Header::read(&written(&ack, b"", seal), seal), Ok((ack, 0)));
-            // A kind without a record carries none.
-            let both = written(&ack, b"x", seal);
-            assert_eq!(Header::read(&both, seal), Err(Bad::Malformed));
+            assert_eq!(Header::read(&written(&data, b"record")), Some((data, 6)));
+            let ack = Header {
+                kind: Kind::Ack,
+                ..data
+            };
+            assert_eq!(Header::read(&written(&ack, b"")), Some((ack, 0)));
+            // A kind without a record names what is kept, no more.
+            let names = [1; MORE_BYTES + 1];
+            assert_eq!(
+                Header::read(&written(&ack, &names[1..])),
+                Some((ack, MORE_BYTES))
+            );
+            assert_eq!(Header::read(&written(&ack, &names)), None);
         }
+        let mut other = written(&HEADER, b"");
+        other[5] = 2;
+        assert_eq!(Header::read(&other), None, "no such protection");
     }
 
     #[test]
-    fn a_sealed_datagram_with_any_bit_changed_is_none() {
-        let seal = Seal::from_secret(b"secret");
-        let datagram = written(&HEADER, b"record", Some(&seal));
-        for bit in 0..datagram.len() * 8 {
-            let mut other = datagram.clone();
-            other[bit / 8] ^= 1 << (bit % 8);
-            assert!(Header::read(&other, Some(&seal)).is_err(), "bit {bit}");
+    fn a_datagram_has_the_length_that_it_says() {
+        for protection in [Protection::Open, Protection::Auth] {
+            let header = Header {
+                protection,
+                ..HEADER
+            };
+            let datagram = written(&header, b"record");
+            for len in 0..datagram.len() {
+                assert_eq!(Header::read(&datagram[..len]), None);
+            }
+            let longer = [&datagram[..], b"x"].concat();
+            assert_eq!(Header::read(&longer), None);
         }
-        for len in 0..datagram.len() {
-            assert!(Header::read(&datagram[..len], Some(&seal)).is_err());
-        }
-        let other = Seal::from_secret(b"Secret");
-        assert_eq!(Header::read(&datagram, Some(&other)), Err(Bad::Forged));
-        assert_eq!(Header::read(&datagram, None), Err(Bad::Forged));
-        let open = written(&HEADER, b"record", None);
-        assert_eq!(Header::read(&open, Some(&seal)), Err(Bad::Forged));
-    }
-
-    #[test]
-    fn an_open_datagram_has_the_length_that_it_says() {
-        let datagram = written(&HEADER, b"record", None);
-        for len in 0..datagram.len() {
-            assert_eq!(Header::read(&datagram[..len], None), Err(Bad::Malformed));
-        }
-        let longer = [&datagram[..], b"x"].concat();
-        assert_eq!(Header::read(&longer, None), Err(Bad::Malformed));
     }
 }

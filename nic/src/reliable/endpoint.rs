@@ -2,12 +2,13 @@
 
 use super::config::ReliableConfig;
 use super::counts::Counts;
-use super::datagram::{Bad, HEADER_BYTES, Header, Kind, SEAL_BYTES};
+use super::datagram::{HEADER_BYTES, Header, Kind, MORE_BYTES, Protection, SEAL_BYTES};
 use super::error::{PeerLost, ReliableError};
 use super::link::{Due, Link};
 use super::pool::{Pool, Record};
 use super::receiver::Taken;
-use super::seal::Seal;
+use super::seal::{Keys, Refused, Seal};
+use super::sender::Acknowledgement;
 use super::seq::Seq;
 use super::timers::Timers;
 use argonet_base::JobRank;
@@ -51,6 +52,17 @@ pub struct Transmit<'a> {
     pub bytes: &'a [u8],
 }
 
+/// A link from the first of these ranks to the other, each with its incarnation.
+fn new_link(
+    ends: [(JobRank, u64); 2],
+    keys: Option<Box<Keys>>,
+    now: Duration,
+    config: &ReliableConfig,
+) -> Box<Link> {
+    let first = ends.map(|(_, incarnation)| Seq::first_of(incarnation));
+    Box::new(Link::new(first, keys, now, config))
+}
+
 /// Reliable, ordered records to and from every peer of a rank.
 ///
 /// The module has the list of its verbs.
@@ -68,7 +80,9 @@ pub struct Endpoint {
     lost: VecDeque<PeerLost>,
     counts: Counts,
     /// For datagrams without a record.
-    short: [u8; HEADER_BYTES + SEAL_BYTES],
+    short: [u8; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
+    /// For an encrypted datagram; empty where none is.
+    sealed: Box<[u8]>,
 }
 
 impl Endpoint {
@@ -92,6 +106,8 @@ impl Endpoint {
         if let Some(what) = objection {
             return Err(ReliableError::Config { rank, what });
         }
+        let encrypts = seal.as_ref().map(Seal::protection) == Some(Protection::Encrypted);
+        let sealed_bytes = if encrypts { config.datagram_bytes } else { 0 };
         Ok(Self {
             config,
             rank,
@@ -103,7 +119,8 @@ impl Endpoint {
             ready: VecDeque::new(),
             lost: VecDeque::new(),
             counts: Counts::default(),
-            short: [0; HEADER_BYTES + SEAL_BYTES],
+            short: [0; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
+            sealed: vec![0; sealed_bytes].into_boxed_slice(),
         })
     }
 
@@ -138,6 +155,11 @@ impl Endpoint {
         self.config.record_bytes(self.seal.is_some())
     }
 
+    fn protection(&self) -> Protection {
+        let seal = self.seal.as_ref();
+        seal.map_or(Protection::Open, Seal::protection)
+    }
+
     /// Its counts.
     #[must_use]
     pub fn counts(&self) -> Counts {
@@ -163,12 +185,47 @@ impl Endpoint {
         self.check(peer)?;
         let unknown = self.unknown(peer);
         let place = self.peers.get_mut(peer.0 as usize).ok_or(unknown)?;
-        let (first, first_in) = (self.incarnation, place.incarnation);
+        let ends = [(self.rank, self.incarnation), (peer, place.incarnation)];
         let link = place.link.get_or_insert_with(|| {
-            let (first, first_in) = (Seq::first_of(first), Seq::first_of(first_in));
-            Box::new(Link::new(first, first_in, now, &self.config))
+            let keys = self.seal.as_ref().map(|seal| seal.keys(ends));
+            new_link(ends, keys, now, &self.config)
         });
         Ok(link)
+    }
+
+    /// Opens a datagram of a peer that is known; whether it is good, which is counted if not.
+    ///
+    /// The first good one makes the link.
+    fn open(&mut self, now: Duration, header: &Header, datagram: &mut [u8]) -> bool {
+        let peer = header.from;
+        let Some(place) = self.peers.get_mut(peer.0 as usize) else {
+            return false;
+        };
+        let ends = [(self.rank, self.incarnation), (peer, place.incarnation)];
+        let mut fresh = None;
+        let keys = match place.link.as_deref_mut() {
+            Some(link) => link.keys.as_deref_mut(),
+            None => {
+                fresh = self.seal.as_ref().map(|seal| seal.keys(ends));
+                fresh.as_deref_mut()
+            }
+        };
+        match keys.map_or(Ok(()), |keys| keys.open(header.number, datagram)) {
+            Ok(()) => {}
+            Err(Refused::Forged) => {
+                self.counts.forged += 1;
+                return false;
+            }
+            Err(Refused::Replayed) => {
+                self.counts.replayed += 1;
+                return false;
+            }
+        }
+        let config = &self.config;
+        place
+            .link
+            .get_or_insert_with(|| new_link(ends, fresh, now, config));
+        true
     }
 
     /// Whether [`submit`](Self::submit) takes a record of any length for this peer.
@@ -215,7 +272,8 @@ impl Endpoint {
             return Err(ReliableError::Full { rank, peer });
         };
         fill(record.bytes_mut());
-        self.link(peer, now)?.sender.submit(record);
+        let config = self.config;
+        self.link(peer, now)?.sender.submit(record, &config);
         self.settle(peer);
         Ok(())
     }
@@ -237,32 +295,32 @@ impl Endpoint {
     /// A datagram has come.
     ///
     /// `accept` is asked whether the next record of this peer may be delivered now; otherwise it is
-    /// kept for [`take`](Self::take), like those that come before their turn. `None` for a dropped
-    /// datagram, which is counted.
+    /// kept for [`take`](Self::take), like those that come before their turn. An encrypted record is
+    /// decrypted in its place. `None` for a dropped datagram, which is counted.
     pub fn handle_recv(
         &mut self,
         now: Duration,
-        datagram: &[u8],
+        datagram: &mut [u8],
         accept: impl FnOnce(JobRank) -> bool,
     ) -> Option<Arrived> {
-        let (header, len) = match Header::read(datagram, self.seal.as_ref()) {
-            Ok(read) => read,
-            Err(Bad::Malformed) => {
-                self.counts.malformed += 1;
-                return None;
-            }
-            Err(Bad::Forged) => {
-                self.counts.forged += 1;
-                return None;
-            }
+        let Some((header, len)) = Header::read(datagram) else {
+            self.counts.malformed += 1;
+            return None;
         };
+        if header.protection != self.protection() {
+            self.counts.forged += 1;
+            return None;
+        }
         let peer = header.from;
         let known = self.peers.get(peer.0 as usize).map(|p| p.incarnation);
         let of_this_job = header.to == self.rank
             && header.incarnations[1] == self.incarnation
             && known == Some(header.incarnations[0]);
-        if !of_this_job || self.link(peer, now).is_err() {
+        if !of_this_job || self.check(peer).is_err() {
             self.counts.strangers += 1;
+            return None;
+        }
+        if !self.open(now, &header, datagram) {
             return None;
         }
         let record = HEADER_BYTES..HEADER_BYTES + len;
@@ -270,9 +328,19 @@ impl Endpoint {
         let place = self.peers.get_mut(peer.0 as usize)?;
         let link = place.link.as_deref_mut()?;
         let (config, pool) = (&self.config, &mut self.pool);
-        let acknowledged =
-            link.sender
-                .acknowledged(header.ack, header.selective, now, config, pool);
+        let acknowledgement = Acknowledgement {
+            ack: header.ack,
+            selective: header.selective,
+            more: if header.kind == Kind::Data {
+                &[]
+            } else {
+                bytes
+            },
+            partial: header.partial,
+        };
+        let acknowledged = link
+            .sender
+            .acknowledged(&acknowledgement, now, config, pool);
         let Ok(has_progress) = acknowledged else {
             self.counts.impossible += 1;
             return None;
@@ -339,17 +407,24 @@ impl Endpoint {
                 }
             }
         };
+        let protection = self.protection();
         let place = self.peers.get_mut(peer.0 as usize)?;
         let link = place.link.as_deref_mut()?;
-        let (ack, selective) = link.receiver.acknowledgement();
+        let number = match link.keys.as_deref_mut() {
+            Some(keys) => keys.number()?,
+            None => 0,
+        };
         let mut header = Header {
             kind: Kind::Ack,
             from: self.rank,
             to: peer,
             incarnations: [self.incarnation, place.incarnation],
             seq: link.sender.next(),
-            ack,
-            selective,
+            ack: link.receiver.next(),
+            selective: link.receiver.named(),
+            partial: false,
+            protection,
+            number,
         };
         self.counts.sent += 1;
         link.sent(due, now);
@@ -359,6 +434,7 @@ impl Endpoint {
                 self.counts.sent_again += u64::from(again);
                 header.kind = Kind::Data;
                 header.seq = seq;
+                header.partial = link.receiver.keeps_more();
             }
             Due::Probe => {
                 self.counts.probes += 1;
@@ -379,10 +455,17 @@ impl Endpoint {
                 let len = record.len();
                 (record.datagram(), len)
             }
-            Due::Probe | Due::Leave | Due::Ack => (&mut self.short[..], 0),
+            Due::Probe | Due::Leave | Due::Ack => {
+                let len = link.receiver.name_more(&mut self.short[HEADER_BYTES..]);
+                (&mut self.short[..], len)
+            }
         };
-        let end = header.write(buffer, len, self.seal.as_ref());
-        let bytes = buffer.get(..end)?;
+        header.write(buffer, len);
+        let end = HEADER_BYTES + len;
+        let bytes = match link.keys.as_deref() {
+            Some(keys) => keys.seal(number, buffer, end, &mut self.sealed)?,
+            None => buffer.get(..end)?,
+        };
         Some(Transmit { peer, bytes })
     }
 

@@ -2,6 +2,7 @@
 
 use super::config::ReliableConfig;
 use super::receiver::Receiver;
+use super::seal::Keys;
 use super::sender::Sender;
 use super::seq::Seq;
 use core::time::Duration;
@@ -23,6 +24,8 @@ pub(super) enum Due {
 pub(super) struct Link {
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
+    /// Where datagrams are sealed.
+    pub(super) keys: Option<Box<Keys>>,
     /// An acknowledgement is to be sent, now or by that time.
     ack_now: bool,
     ack_at: Option<Duration>,
@@ -51,10 +54,16 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(first: Seq, first_in: Seq, now: Duration, config: &ReliableConfig) -> Self {
+    pub(super) fn new(
+        [first, first_in]: [Seq; 2],
+        keys: Option<Box<Keys>>,
+        now: Duration,
+        config: &ReliableConfig,
+    ) -> Self {
         Self {
             sender: Sender::new(first, config),
-            receiver: Receiver::new(first_in, config.window_bytes),
+            receiver: Receiver::new(first_in, config),
+            keys,
             ack_now: false,
             ack_at: None,
             watched: false,
@@ -114,11 +123,13 @@ impl Link {
         }
     }
 
-    /// A datagram is sent; each acknowledges.
+    /// A datagram is sent; each acknowledges, as far as it names what has come.
     pub(super) fn sent(&mut self, due: Due, now: Duration) {
-        self.ack_now = false;
-        self.ack_at = None;
-        self.receiver.owed = 0;
+        if !matches!(due, Due::Record(_)) || !self.receiver.keeps_more() {
+            self.ack_now = false;
+            self.ack_at = None;
+            self.receiver.owed = 0;
+        }
         match due {
             Due::Ack => return,
             Due::Leave => {
@@ -153,7 +164,7 @@ impl Link {
     ///
     /// It takes nothing more and waits for nothing.
     pub(super) fn has_ended(&self) -> bool {
-        let (next, _) = self.receiver.acknowledgement();
+        let next = self.receiver.next();
         self.last.is_some_and(|last| next.distance(last) >= 0)
     }
 

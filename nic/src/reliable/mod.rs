@@ -20,13 +20,13 @@
 //!   little for company.
 //! * A loss is found by later datagrams that arrived (three of them), or by a timer after
 //!   measured round trips (RFC 6298), which doubles.
-//! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit. Early records
-//!   are kept up to the same limit.
+//! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit, and to 4,096
+//!   datagrams. Early records are kept up to the same limits. Memory follows what is under way.
 //! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not
 //!   wait for acknowledgements that no peer sends.
 //! * A datagram names the incarnations of both ranks, numbers that cannot be guessed, so those of
-//!   other jobs are dropped; with a [`Seal`] each has a code by a secret of the job, too, and
-//!   forged ones are dropped.
+//!   other jobs are dropped; with a [`Seal`] each has a code by a secret of the job, too, and a
+//!   number of its own: forged and replayed ones are dropped. A seal may encrypt records.
 //! * A peer that was never used costs a few bytes of a table.
 
 mod config;
@@ -38,6 +38,7 @@ mod error;
 mod link;
 mod pool;
 mod receiver;
+mod replays;
 mod rtt;
 mod seal;
 mod sender;

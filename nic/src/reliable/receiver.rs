@@ -1,6 +1,7 @@
 //! The incoming half of a link.
 
-use super::config::SPAN;
+use super::config::{FEW, ReliableConfig};
+use super::datagram::{MORE_BYTES, NAMED};
 use super::pool::{Pool, Record};
 use super::seq::Seq;
 use std::collections::VecDeque;
@@ -24,41 +25,72 @@ pub(super) enum Taken {
 pub(super) struct Receiver {
     /// The number that is delivered next.
     next: Seq,
-    /// Early records, from `next` on, and a bit for each.
+    /// Early records, from `next` on; the last one is here.
     kept: VecDeque<Option<Record>>,
-    has: u128,
     kept_bytes: usize,
     most_bytes: usize,
+    /// Numbers from `next` on that a record may have.
+    span: u32,
     /// Records taken since an acknowledgement was sent.
     pub(super) owed: u32,
 }
 
 impl Receiver {
-    pub(super) fn new(first: Seq, most_bytes: usize) -> Self {
+    pub(super) fn new(first: Seq, config: &ReliableConfig) -> Self {
         Self {
             next: first,
             kept: VecDeque::new(),
-            has: 0,
             kept_bytes: 0,
-            most_bytes,
+            most_bytes: config.window_bytes,
+            span: config.span(),
             owed: 0,
         }
     }
 
-    /// The contents of an acknowledgement.
-    pub(super) fn acknowledgement(&self) -> (Seq, u128) {
-        (self.next, self.has)
+    /// The number that it waits for.
+    pub(super) fn next(&self) -> Seq {
+        self.next
     }
 
     /// Whether something came before its turn, so that something else is missing.
     pub(super) fn has_gap(&self) -> bool {
-        self.has != 0
+        !self.kept.is_empty()
+    }
+
+    /// Whether it keeps more than a header names.
+    pub(super) fn keeps_more(&self) -> bool {
+        self.kept.len() > NAMED as usize
+    }
+
+    /// What a header names of the kept ones.
+    pub(super) fn named(&self) -> u128 {
+        let first = self.kept.iter().take(NAMED as usize).enumerate();
+        first.fold(0, |bits, (at, record)| {
+            bits | u128::from(record.is_some()) << at
+        })
+    }
+
+    /// Names the others, a bit each; in how many bytes.
+    pub(super) fn name_more(&self, bytes: &mut [u8]) -> usize {
+        let mut len = 0;
+        let mut others = self.kept.iter().skip(NAMED as usize).map(Option::is_some);
+        for byte in bytes.iter_mut().take(MORE_BYTES) {
+            if others.len() == 0 {
+                break;
+            }
+            let bits = others.by_ref().take(8).enumerate();
+            *byte = bits.fold(0, |byte, (at, has)| byte | u8::from(has) << at);
+            len += 1;
+        }
+        len
     }
 
     fn advance(&mut self) {
         self.next = self.next.plus(1);
-        self.has >>= 1;
         self.owed = self.owed.saturating_add(1);
+        if self.kept.is_empty() && self.kept.capacity() > FEW {
+            self.kept = VecDeque::new();
+        }
     }
 
     /// A record has come.
@@ -68,10 +100,11 @@ impl Receiver {
         let Ok(ahead) = u32::try_from(seq.distance(self.next)) else {
             return Taken::Repeated;
         };
-        if ahead >= SPAN {
+        if ahead >= self.span {
             return Taken::Impossible;
         }
-        if self.has >> ahead & 1 == 1 {
+        let place = ahead as usize;
+        if self.kept.get(place).is_some_and(Option::is_some) {
             return Taken::Repeated;
         }
         if ahead == 0 && accept() {
@@ -82,13 +115,11 @@ impl Receiver {
         if self.kept_bytes + bytes.len() > self.most_bytes {
             return Taken::NoRoom;
         }
-        let place = ahead as usize;
         if self.kept.len() <= place {
             self.kept.resize_with(place + 1, || None);
         }
         self.kept[place] = Some(Record::copy_of(bytes));
         self.kept_bytes += bytes.len();
-        self.has |= 1 << ahead;
         Taken::Kept
     }
 
@@ -105,5 +136,49 @@ impl Receiver {
     pub(super) fn dissolve(&mut self, pool: &mut Pool) {
         let records = self.kept.drain(..).flatten();
         records.for_each(|record| pool.give_back(record));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_kept_is_named_and_places_are_given_back() {
+        let config = ReliableConfig::default();
+        let first = Seq(u32::MAX - 2000);
+        let mut receiver = Receiver::new(first, &config);
+        let has = |place: u32| place % 3 == 1 || place == 4095;
+        for place in (0..4096).rev().filter(|place| has(*place)) {
+            let taken = receiver.came(first.plus(place), b"8 bytes.", || true);
+            assert_eq!(taken, Taken::Kept, "{place}");
+        }
+        let beyond = receiver.came(first.plus(4096), b"", || true);
+        assert_eq!(beyond, Taken::Impossible);
+        let mut more = [0xff; MORE_BYTES + 1];
+        assert_eq!(receiver.name_more(&mut more), MORE_BYTES);
+        let named = receiver.named();
+        for place in 0..4096 {
+            let (at, bit) = ((place as usize).wrapping_sub(128) / 8, place % 8);
+            let is_named = match place < NAMED {
+                true => named >> place & 1 == 1,
+                false => more[at] >> bit & 1 == 1,
+            };
+            assert_eq!(is_named, has(place), "{place}");
+        }
+        assert!(receiver.keeps_more() && receiver.has_gap());
+        for place in 0..4096 {
+            let came = receiver.came(first.plus(place), b"8 bytes.", || true);
+            let wanted = if has(place) {
+                Taken::Repeated
+            } else {
+                Taken::Next
+            };
+            assert_eq!(came, wanted, "{place}");
+            while receiver.take().is_some() {}
+        }
+        assert_eq!(receiver.next(), first.plus(4096));
+        assert!(!receiver.has_gap() && receiver.kept.capacity() <= FEW);
+        assert_eq!((receiver.named(), receiver.name_more(&mut more)), (0, 0));
     }
 }

@@ -1,18 +1,32 @@
-//! Codes of datagrams by a secret of the job.
+//! Codes and ciphers of datagrams by a secret of the job.
+//!
+//! Each direction between two ranks has a key of its own, of which ranks and incarnations are
+//! parts, and a number for each datagram, which is the nonce.
 
-use super::datagram::SEAL_BYTES;
+use super::datagram::{HEADER_BYTES, Protection, SEAL_BYTES};
+use super::replays::Replays;
+use argonet_base::JobRank;
+use chacha20poly1305::aead::inout::InOutBuf;
+use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Nonce, Tag};
 use core::fmt;
 use zeroize::Zeroizing;
 
-/// The purpose from which the key of datagrams is derived, so that no other use of the job's secret
-/// gives the same codes.
-const PURPOSE: &str = "argonet 2026 datagrams between ranks of a job";
+/// The purposes from which keys are derived, so that no other use of the job's secret gives the
+/// same ones.
+const AUTH_PURPOSE: &str = "argonet 2026 codes of datagrams from a rank of a job to another";
+const ENCRYPT_PURPOSE: &str = "argonet 2026 encrypted datagrams from a rank of a job to another";
 
-/// Seals datagrams, and knows its own: a keyed hash (BLAKE3) of all that is in them.
+type Key = Zeroizing<[u8; blake3::KEY_LEN]>;
+
+/// Protects datagrams: a process that has the secret is of the job.
 ///
-/// A process that has the secret is of the job.
+/// A code (keyed BLAKE3) over all that is in a datagram, or encryption of its record
+/// (ChaCha20-Poly1305), whose code covers the header, too.
 #[derive(Clone)]
-pub struct Seal(Zeroizing<[u8; blake3::KEY_LEN]>);
+pub struct Seal {
+    secret: Zeroizing<Vec<u8>>,
+    encrypts: bool,
+}
 
 impl fmt::Debug for Seal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,24 +35,279 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// From the secret of the job.
+    /// Each datagram has a code by the secret of the job.
     #[must_use]
     pub fn from_secret(secret: &[u8]) -> Self {
-        Self(Zeroizing::new(blake3::derive_key(PURPOSE, secret)))
+        Self {
+            secret: Zeroizing::new(secret.to_vec()),
+            encrypts: false,
+        }
     }
 
-    pub(super) fn code(&self, bytes: &[u8]) -> [u8; SEAL_BYTES] {
-        let hash = blake3::keyed_hash(&self.0, bytes);
-        let mut code = [0; SEAL_BYTES];
-        code.copy_from_slice(&hash.as_bytes()[..SEAL_BYTES]);
-        code
+    /// The record of each datagram is encrypted by the secret of the job, too.
+    #[must_use]
+    pub fn encrypting(secret: &[u8]) -> Self {
+        Self {
+            encrypts: true,
+            ..Self::from_secret(secret)
+        }
     }
 
-    /// Whether a code is that of these bytes; takes as long for every wrong one.
-    pub(super) fn is_of(&self, code: &[u8], bytes: &[u8]) -> bool {
-        let Ok(code) = <[u8; SEAL_BYTES]>::try_from(code) else {
-            return false;
+    pub(super) fn protection(&self) -> Protection {
+        match self.encrypts {
+            true => Protection::Encrypted,
+            false => Protection::Auth,
+        }
+    }
+
+    /// The key of one direction: no other direction, purpose, secret or incarnation has it.
+    fn key(&self, ranks: [JobRank; 2], incarnations: [u64; 2]) -> Key {
+        let purpose = match self.encrypts {
+            true => ENCRYPT_PURPOSE,
+            false => AUTH_PURPOSE,
         };
-        u128::from_le_bytes(code) ^ u128::from_le_bytes(self.code(bytes)) == 0
+        // All but the secret have a fixed length.
+        let mut material = Zeroizing::new(Vec::with_capacity(24 + self.secret.len()));
+        for rank in ranks {
+            material.extend(rank.0.to_le_bytes());
+        }
+        for incarnation in incarnations {
+            material.extend(incarnation.to_le_bytes());
+        }
+        material.extend_from_slice(&self.secret);
+        Zeroizing::new(blake3::derive_key(purpose, &material))
+    }
+
+    fn direction(&self, ranks: [JobRank; 2], incarnations: [u64; 2]) -> Direction {
+        let key = self.key(ranks, incarnations);
+        match self.encrypts {
+            true => Direction::Cipher(ChaCha20Poly1305::new((&*key).into())),
+            false => Direction::Code(key),
+        }
+    }
+
+    /// The keys of a rank and a peer, each with its incarnation.
+    pub(super) fn keys(&self, [rank, peer]: [(JobRank, u64); 2]) -> Box<Keys> {
+        let of = |from: (JobRank, u64), to: (JobRank, u64)| {
+            self.direction([from.0, to.0], [from.1, to.1])
+        };
+        Box::new(Keys {
+            outgoing: of(rank, peer),
+            incoming: of(peer, rank),
+            next: 1,
+            replays: Replays::default(),
+        })
+    }
+}
+
+/// The key of one direction.
+enum Direction {
+    Code(Key),
+    /// Overwritten when it is dropped, as the other.
+    Cipher(ChaCha20Poly1305),
+}
+
+fn code(key: &Key, bytes: &[u8]) -> [u8; SEAL_BYTES] {
+    let hash = blake3::keyed_hash(key, bytes);
+    let mut code = [0; SEAL_BYTES];
+    code.copy_from_slice(&hash.as_bytes()[..SEAL_BYTES]);
+    code
+}
+
+/// The nonce of a number.
+fn nonce(number: u64) -> Nonce {
+    let mut nonce = Nonce::default();
+    nonce[..size_of::<u64>()].copy_from_slice(&number.to_le_bytes());
+    nonce
+}
+
+/// Why a datagram is not opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refused {
+    /// Its code is wrong.
+    Forged,
+    /// One of its number was here, or may have been so long ago that nothing says so any more.
+    Replayed,
+}
+
+/// Keys between a rank and a peer, and numbers of datagrams.
+pub(super) struct Keys {
+    outgoing: Direction,
+    incoming: Direction,
+    /// The number of the next datagram; 0 is none's.
+    next: u64,
+    replays: Replays,
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys")
+            .field("next", &self.next)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Keys {
+    /// The number of the datagram that is sealed next, which no other one has; none, once all were
+    /// used.
+    ///
+    /// Every send takes one, also of a record that was sent before.
+    pub(super) fn number(&mut self) -> Option<u64> {
+        let number = self.next;
+        self.next = number.checked_add(1)?;
+        Some(number)
+    }
+
+    /// Seals header and record, which lie in `datagram` before `end`, with the number in the
+    /// header; all that is sent.
+    ///
+    /// An encrypted one is made in `sealed`, as the record may have to be sent again.
+    pub(super) fn seal<'a>(
+        &self,
+        number: u64,
+        datagram: &'a mut [u8],
+        end: usize,
+        sealed: &'a mut [u8],
+    ) -> Option<&'a [u8]> {
+        let all = end + SEAL_BYTES;
+        let cipher = match &self.outgoing {
+            Direction::Code(key) => {
+                let code = code(key, datagram.get(..end)?);
+                datagram.get_mut(end..all)?.copy_from_slice(&code);
+                return datagram.get(..all);
+            }
+            Direction::Cipher(cipher) => cipher,
+        };
+        let (header, record) = datagram.get(..end)?.split_at_checked(HEADER_BYTES)?;
+        let to = sealed.get_mut(..all)?;
+        let (to_header, rest) = to.split_at_mut(HEADER_BYTES);
+        let (to_record, to_code) = rest.split_at_mut(record.len());
+        to_header.copy_from_slice(header);
+        let both = InOutBuf::new(record, to_record).ok()?;
+        let code = cipher.encrypt_inout_detached(&nonce(number), header, both);
+        to_code.copy_from_slice(&code.ok()?);
+        Some(to)
+    }
+
+    /// Opens a datagram of that number in its place.
+    pub(super) fn open(&mut self, number: u64, datagram: &mut [u8]) -> Result<(), Refused> {
+        if !self.replays.is_fresh(number) {
+            return Err(Refused::Replayed);
+        }
+        if !self.opened(number, datagram).unwrap_or(false) {
+            return Err(Refused::Forged);
+        }
+        self.replays.mark(number);
+        Ok(())
+    }
+
+    /// Whether its code is right; `None` if it is too short for one.
+    fn opened(&self, number: u64, datagram: &mut [u8]) -> Option<bool> {
+        let (bytes, wanted) = datagram.split_last_chunk_mut::<SEAL_BYTES>()?;
+        Some(match &self.incoming {
+            // It takes as long for every wrong one.
+            Direction::Code(key) => {
+                let code = code(key, bytes);
+                u128::from_le_bytes(code) ^ u128::from_le_bytes(*wanted) == 0
+            }
+            Direction::Cipher(cipher) => {
+                let (header, record) = bytes.split_at_mut_checked(HEADER_BYTES)?;
+                let (nonce, code) = (nonce(number), Tag::from(*wanted));
+                let opened = cipher.decrypt_inout_detached(&nonce, header, record.into(), &code);
+                opened.is_ok()
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    type Identity = (Vec<u8>, bool, [u32; 2], [u64; 2]);
+
+    fn identity() -> impl Strategy<Value = Identity> {
+        // Few values, so that identities differ in one part, or in none.
+        let secret = prop::collection::vec(0_u8..2, 0..3);
+        let rank = prop_oneof![0_u32..3, Just(0x0100_0000)];
+        let incarnation = prop_oneof![1_u64..3, Just(1 << 32), Just(1 << 56)];
+        let ranks = [rank.clone(), rank];
+        (
+            secret,
+            any::<bool>(),
+            ranks,
+            [incarnation.clone(), incarnation],
+        )
+    }
+
+    proptest! {
+        /// Directions, ranks, incarnations (so restarts), secrets (so jobs) and uses of a secret
+        /// have keys of their own, and the same ones give the same key.
+        #[test]
+        fn a_key_belongs_to_one_direction_of_one_pair(
+            all in prop::collection::vec(identity(), 1..200),
+        ) {
+            let mut keys: HashMap<[u8; 32], Identity> = HashMap::new();
+            for identity in all {
+                let (secret, encrypts, ranks, incarnations) = identity.clone();
+                let seal = match encrypts {
+                    true => Seal::encrypting(&secret),
+                    false => Seal::from_secret(&secret),
+                };
+                let key = *seal.key(ranks.map(JobRank), incarnations);
+                let first = keys.entry(key).or_insert_with(|| identity.clone());
+                prop_assert_eq!(&*first, &identity);
+            }
+        }
+
+        /// Numbers are distinct and so are their nonces.
+        #[test]
+        fn a_nonce_belongs_to_one_number(a: u64, b: u64) {
+            prop_assert_eq!(nonce(a) == nonce(b), a == b);
+        }
+    }
+
+    #[test]
+    fn no_number_comes_twice_and_none_behind_the_last() {
+        let end = |rank| (JobRank(rank), 7);
+        let mut keys = Seal::encrypting(b"secret").keys([0, 1].map(end));
+        assert_eq!([1, 2, 3].map(Some), [(); 3].map(|()| keys.number()));
+        keys.next = u64::MAX - 1;
+        assert_eq!(keys.number(), Some(u64::MAX - 1));
+        assert_eq!([None; 3], [(); 3].map(|()| keys.number()));
+    }
+
+    /// What one rank seals the other opens, and each code is that of its header and record.
+    #[test]
+    fn only_the_peer_opens_what_a_rank_has_sealed() {
+        let (here, there, third) = ((JobRank(0), 7), (JobRank(1), 8), (JobRank(2), 9));
+        for seal in [Seal::from_secret(b"secret"), Seal::encrypting(b"secret")] {
+            let keys = seal.keys([here, there]);
+            let mut plain = vec![3; HEADER_BYTES + 40 + SEAL_BYTES];
+            let mut room = vec![0; plain.len()];
+            let end = HEADER_BYTES + 40;
+            let sealed = keys.seal(5, &mut plain, end, &mut room).unwrap().to_vec();
+            let hides = sealed[HEADER_BYTES..end] != [3; 40];
+            assert_eq!(hides, seal.encrypts, "the record is open");
+            let mut opened = sealed.clone();
+            assert_eq!(seal.keys([there, here]).open(5, &mut opened), Ok(()));
+            assert_eq!(opened[HEADER_BYTES..end], [3; 40]);
+            let others = [
+                seal.keys([here, there]),
+                seal.keys([there, third]),
+                seal.keys([(there.0, 9), here]),
+                Seal {
+                    secret: Zeroizing::new(b"Secret".to_vec()),
+                    ..seal
+                }
+                .keys([there, here]),
+            ];
+            for mut other in others {
+                let refused = other.open(5, &mut sealed.clone());
+                assert_eq!(refused, Err(Refused::Forged));
+            }
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The outgoing half of a link.
 
-use super::config::{ReliableConfig, SPAN};
+use super::config::{FEW, ReliableConfig};
 use super::congestion::Congestion;
+use super::datagram::NAMED;
 use super::pool::{Pool, Record};
 use super::rtt::Rtt;
 use super::seq::Seq;
@@ -28,7 +29,8 @@ struct Segment {
     state: State,
     /// Until it has arrived.
     record: Option<Record>,
-    len: usize,
+    /// Bytes in windows.
+    cost: usize,
     sends: u32,
     /// Which of all sends of the link the last one was, and when.
     order: u64,
@@ -39,6 +41,55 @@ struct Segment {
 #[derive(Debug)]
 pub(super) struct Impossible;
 
+/// What a peer has: all records before `ack`, and of those from there on the ones that bits name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acknowledgement<'a> {
+    pub(super) ack: Seq,
+    /// The first ones.
+    pub(super) selective: u128,
+    /// Those behind.
+    pub(super) more: &'a [u8],
+    /// It may have more: nothing is known to be missing.
+    pub(super) partial: bool,
+}
+
+impl Acknowledgement<'_> {
+    /// Places behind `ack` that it names.
+    fn named(&self) -> impl Iterator<Item = usize> {
+        let more = self.more.iter().enumerate();
+        let more = more.flat_map(|(at, byte)| set(u128::from(*byte)).map(move |bit| 8 * at + bit));
+        set(self.selective).chain(more.map(|bit| NAMED as usize + bit))
+    }
+
+    /// Places behind `ack` up to the last that it names.
+    fn reach(&self) -> usize {
+        match self.more.iter().rposition(|byte| *byte != 0) {
+            None => (u128::BITS - self.selective.leading_zeros()) as usize,
+            Some(at) => {
+                let bits = u8::BITS - self.more[at].leading_zeros();
+                NAMED as usize + 8 * at + bits as usize
+            }
+        }
+    }
+}
+
+/// The places of bits that are set.
+fn set(mut bits: u128) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let at = bits.trailing_zeros();
+        bits &= bits.checked_sub(1)?;
+        Some(at as usize)
+    })
+}
+
+/// What an acknowledgement has brought.
+#[derive(Default)]
+struct News {
+    any: bool,
+    bytes: usize,
+    trip: Option<Duration>,
+}
+
 #[derive(Debug)]
 pub(super) struct Sender {
     /// The number of the first segment.
@@ -48,12 +99,16 @@ pub(super) struct Sender {
     segments: VecDeque<Segment>,
     queued: usize,
     lost: usize,
+    /// No lost segment is before this place.
+    first_lost: usize,
+    under_way: usize,
     under_way_bytes: usize,
     /// Of all segments: what has arrived before its turn is kept by the peer, in no more room than
     /// a window.
     span_bytes: usize,
-    /// Sends so far.
+    /// Sends so far, and numbers of the last ones: those that no later arrival has passed.
     order: u64,
+    sends: VecDeque<Seq>,
     /// The last send that has arrived.
     arrived: u64,
     /// Losses of sends before this one have been answered for.
@@ -71,9 +126,12 @@ impl Sender {
             segments: VecDeque::new(),
             queued: 0,
             lost: 0,
+            first_lost: usize::MAX,
+            under_way: 0,
             under_way_bytes: 0,
             span_bytes: 0,
             order: 1,
+            sends: VecDeque::new(),
             arrived: 0,
             recovery: 0,
             rtt: Rtt::default(),
@@ -87,7 +145,7 @@ impl Sender {
     pub(super) fn has_room(&self, config: &ReliableConfig) -> bool {
         let one = config.datagram_bytes;
         let waiting = self.under_way_bytes + self.queued * one;
-        self.segments.len() < SPAN as usize
+        self.segments.len() < config.span() as usize
             && self.lost == 0
             && self.span_bytes + one <= config.window_bytes
             && (waiting == 0 || waiting + one <= self.congestion.window_bytes())
@@ -100,11 +158,7 @@ impl Sender {
 
     /// Whether a record that was sent has not arrived.
     pub(super) fn is_missing_any(&self) -> bool {
-        let is_missing = |segment: &Segment| match segment.state {
-            State::UnderWay | State::Lost => true,
-            State::Queued | State::Arrived => false,
-        };
-        self.segments.iter().any(is_missing)
+        self.under_way + self.lost > 0
     }
 
     /// How often the oldest record was sent.
@@ -121,14 +175,14 @@ impl Sender {
         self.base.plus(self.segments.len() as u32)
     }
 
-    pub(super) fn submit(&mut self, record: Record) {
-        let len = record.len();
-        self.span_bytes += len;
+    pub(super) fn submit(&mut self, record: Record, config: &ReliableConfig) {
+        let cost = config.cost(record.len());
+        self.span_bytes += cost;
         self.queued += 1;
         self.segments.push_back(Segment {
             state: State::Queued,
             record: Some(record),
-            len,
+            cost,
             sends: 0,
             order: 0,
             sent_at: Duration::ZERO,
@@ -140,11 +194,10 @@ impl Sender {
         if self.lost == 0 {
             return (self.queued > 0).then(|| self.segments.len() - self.queued);
         }
-        let is_lost = |segment: &Segment| segment.state == State::Lost;
-        let first = self.segments.iter().position(is_lost)?;
-        let len = self.segments.get(first)?.len;
+        let first = self.first_lost;
+        let cost = self.segments.get(first)?.cost;
         let fits = self.under_way_bytes == 0
-            || self.under_way_bytes + len <= self.congestion.window_bytes();
+            || self.under_way_bytes + cost <= self.congestion.window_bytes();
         fits.then_some(first)
     }
 
@@ -167,12 +220,15 @@ impl Sender {
             State::UnderWay | State::Arrived => return None,
         }
         segment.state = State::UnderWay;
-        self.under_way_bytes += segment.len;
+        self.under_way += 1;
+        self.under_way_bytes += segment.cost;
         segment.order = self.order;
         self.order += 1;
+        self.sends.push_back(seq);
         segment.sent_at = now;
         let again = segment.sends != 0;
         segment.sends = segment.sends.saturating_add(1);
+        self.seek_lost();
         Some((seq, again))
     }
 
@@ -181,77 +237,119 @@ impl Sender {
         self.segments.get_mut(index)?.record.as_mut()
     }
 
-    /// Takes an acknowledgement: the peer has all records before `ack`, and keeps those of the
-    /// bits.
-    ///
-    /// Whether it has something new.
+    /// Goes on to the first lost segment.
+    fn seek_lost(&mut self) {
+        if self.lost == 0 {
+            self.first_lost = usize::MAX;
+            return;
+        }
+        let state = |at: usize| self.segments.get(at).map(|segment| segment.state);
+        let mut at = self.first_lost;
+        while state(at).is_some_and(|state| state != State::Lost) {
+            at += 1;
+        }
+        self.first_lost = at;
+    }
+
+    /// Takes an acknowledgement; whether it has something new.
     pub(super) fn acknowledged(
         &mut self,
-        ack: Seq,
-        selective: u128,
+        acknowledgement: &Acknowledgement<'_>,
         now: Duration,
         config: &ReliableConfig,
         pool: &mut Pool,
     ) -> Result<bool, Impossible> {
+        let ack = acknowledgement.ack;
         let Ok(gone) = usize::try_from(ack.distance(self.base)) else {
             // An old one that was overtaken.
             return Ok(false);
         };
         let sent = self.segments.len() - self.queued;
         let kept = sent.checked_sub(gone).ok_or(Impossible)?;
-        if kept < SPAN as usize && selective >> kept != 0 {
+        if acknowledgement.reach() > kept {
             return Err(Impossible);
         }
-        let mut trip = None;
-        let (mut arrived, mut arrived_bytes) = (gone > 0, 0);
-        for index in 0..gone + (u128::BITS - selective.leading_zeros()) as usize {
-            let has_arrived = index < gone || selective >> (index - gone) & 1 == 1;
-            let Some(segment) = self.segments.get_mut(index).filter(|_| has_arrived) else {
-                continue;
-            };
-            match segment.state {
-                State::Arrived => continue,
-                State::Lost => self.lost -= 1,
-                State::UnderWay => self.under_way_bytes -= segment.len,
-                // Excluded by the comparison with `sent`.
-                State::Queued => return Err(Impossible),
-            }
-            segment.state = State::Arrived;
-            arrived = true;
-            if let Some(record) = segment.record.take() {
-                pool.give_back(record);
-            }
-            arrived_bytes += segment.len;
-            if segment.order > self.arrived {
-                self.arrived = segment.order;
-                // It is unknown which copy of a segment that was sent twice has arrived (Karn).
-                trip = (segment.sends == 1).then(|| now.saturating_sub(segment.sent_at));
-            }
+        let mut news = News {
+            any: gone > 0,
+            ..News::default()
+        };
+        let named = acknowledgement.named().map(|place| gone + place);
+        for index in (0..gone).chain(named) {
+            self.arrive(index, &mut news, now, pool);
         }
         let passed = self.segments.drain(..gone);
-        self.span_bytes -= passed.map(|segment| segment.len).sum::<usize>();
+        self.span_bytes -= passed.map(|segment| segment.cost).sum::<usize>();
         self.base = ack;
-        if let Some(trip) = trip {
+        self.first_lost = self.first_lost.saturating_sub(gone);
+        if let Some(trip) = news.trip {
             self.rtt.measured(trip);
         }
-        if arrived {
+        if news.any {
             self.rtt.progress();
-            self.congestion.arrived(arrived_bytes);
+            self.congestion.arrived(news.bytes);
             self.timer = (!self.is_idle()).then(|| now + self.rtt.rto(config));
+        }
+        if !acknowledgement.partial {
             self.find_losses();
         }
-        Ok(arrived)
+        self.seek_lost();
+        if self.is_idle() && self.segments.capacity() > FEW {
+            self.segments = VecDeque::new();
+            self.sends = VecDeque::new();
+        }
+        Ok(news.any)
+    }
+
+    /// The peer has a segment that was sent.
+    fn arrive(&mut self, index: usize, news: &mut News, now: Duration, pool: &mut Pool) {
+        let Some(segment) = self.segments.get_mut(index) else {
+            return;
+        };
+        match segment.state {
+            State::Arrived | State::Queued => return,
+            State::Lost => self.lost -= 1,
+            State::UnderWay => {
+                self.under_way -= 1;
+                self.under_way_bytes -= segment.cost;
+            }
+        }
+        segment.state = State::Arrived;
+        news.any = true;
+        news.bytes += segment.cost;
+        if let Some(record) = segment.record.take() {
+            pool.give_back(record);
+        }
+        if segment.order > self.arrived {
+            self.arrived = segment.order;
+            // It is unknown which copy of a segment that was sent twice has arrived (Karn).
+            news.trip = (segment.sends == 1).then(|| now.saturating_sub(segment.sent_at));
+        }
     }
 
     /// A record counts as lost when one that was sent long enough after it has arrived.
+    ///
+    /// Each send is looked at once, when such a one has arrived.
     fn find_losses(&mut self) {
         let mut answer_for = false;
-        for segment in &mut self.segments {
-            if segment.state == State::UnderWay && segment.order + REORDERED <= self.arrived {
+        loop {
+            let order = self.order - self.sends.len() as u64;
+            if order + REORDERED > self.arrived {
+                break;
+            }
+            let Some(seq) = self.sends.pop_front() else {
+                break;
+            };
+            let Ok(index) = usize::try_from(seq.distance(self.base)) else {
+                continue;
+            };
+            let segment = self.segments.get_mut(index);
+            if let Some(segment) = segment.filter(|segment| segment.state == State::UnderWay) {
                 segment.state = State::Lost;
                 self.lost += 1;
-                self.under_way_bytes -= segment.len;
-                answer_for |= segment.order >= self.recovery;
+                self.under_way -= 1;
+                self.under_way_bytes -= segment.cost;
+                self.first_lost = self.first_lost.min(index);
+                answer_for |= order >= self.recovery;
             }
         }
         if answer_for {
@@ -272,6 +370,10 @@ impl Sender {
                 self.lost += 1;
             }
         }
+        self.sends.clear();
+        self.first_lost = 0;
+        self.seek_lost();
+        self.under_way = 0;
         self.under_way_bytes = 0;
         self.recovery = self.order;
         if self.lost == 0 {
@@ -295,7 +397,7 @@ mod tests {
 
     const CONFIG: ReliableConfig = ReliableConfig {
         datagram_bytes: 400,
-        window_bytes: 4_000,
+        window_bytes: 8_000,
         first_rto: Duration::from_millis(100),
         least_rto: Duration::from_millis(10),
         most_rto: Duration::from_secs(1),
@@ -304,16 +406,27 @@ mod tests {
         give_up_after: Duration::from_secs(5),
     };
 
-    /// The counts are those of the states, and a record is there until it has arrived.
+    /// Counts and places are those of the states, and a record is there until it has arrived.
     fn check(sender: &Sender) {
         let bytes = |of: &dyn Fn(&Segment) -> bool| -> usize {
             let those = sender.segments.iter().filter(|segment| of(segment));
-            those.map(|segment| segment.len).sum()
+            those.map(|segment| segment.cost).sum()
         };
         let count = |state| sender.segments.iter().filter(|s| s.state == state).count();
         assert_eq!(sender.queued, count(State::Queued));
         assert_eq!(sender.lost, count(State::Lost));
+        assert_eq!(sender.under_way, count(State::UnderWay));
+        let is_lost = |segment: &Segment| segment.state == State::Lost;
+        let first = sender.segments.iter().position(is_lost);
+        assert_eq!(sender.first_lost, first.unwrap_or(usize::MAX));
+        // A segment that is under way is judged by its last send.
+        let unjudged = sender.order - sender.sends.len() as u64;
         let under_way = |segment: &Segment| segment.state == State::UnderWay;
+        for (at, segment) in sender.segments.iter().enumerate() {
+            let send = segment.order.checked_sub(unjudged);
+            let seq = send.and_then(|send| sender.sends.get(send as usize));
+            assert!(!under_way(segment) || seq == Some(&sender.base.plus(at as u32)));
+        }
         assert_eq!(sender.under_way_bytes, bytes(&under_way));
         assert_eq!(sender.span_bytes, bytes(&|_| true));
         assert!(sender.span_bytes <= CONFIG.window_bytes);
@@ -324,6 +437,53 @@ mod tests {
         let queued_from = sender.segments.len() - sender.queued;
         let mut sent = sender.segments.iter().take(queued_from);
         assert!(sent.all(|segment| segment.state != State::Queued));
+    }
+
+    /// spec U4: a window is as long as it is needed, and its places are given back.
+    #[test]
+    fn an_idle_peer_keeps_few_places() {
+        let config = ReliableConfig {
+            datagram_bytes: 60_000,
+            ..ReliableConfig::default()
+        };
+        let mut pool = Pool::new(config.datagram_bytes);
+        let mut sender = Sender::new(Seq(7), &config);
+        let mut now = Duration::ZERO;
+        while sender.has_room(&config) {
+            sender.submit(pool.record(0, 8).unwrap(), &config);
+            let index = sender.due().unwrap();
+            sender.send(index, now, &config).unwrap();
+        }
+        let sent = sender.segments.len();
+        assert!(sent > 1000 && sent <= config.window_bytes / 768, "{sent}");
+        now += Duration::from_millis(1);
+        let all = Acknowledgement {
+            ack: sender.end(),
+            selective: 0,
+            more: &[],
+            partial: false,
+        };
+        assert!(sender.acknowledged(&all, now, &config, &mut pool).unwrap());
+        assert!(sender.is_idle() && sender.segments.capacity() <= FEW);
+        assert!(sender.sends.capacity() <= FEW);
+    }
+
+    /// What bits name, by what they are.
+    #[test]
+    fn acknowledgements_name_the_places_of_their_bits() {
+        let of = |selective, more: &[u8]| {
+            let acknowledgement = Acknowledgement {
+                ack: Seq(0),
+                selective,
+                more,
+                partial: false,
+            };
+            (acknowledgement.named().collect(), acknowledgement.reach())
+        };
+        let none: (Vec<usize>, usize) = (vec![], 0);
+        assert_eq!(of(0, &[0, 0]), none);
+        assert_eq!(of(5, &[]), (vec![0, 2], 3));
+        assert_eq!(of(1 << 127, &[0, 0x81, 0]), (vec![127, 136, 143], 144));
     }
 
     proptest! {
@@ -340,7 +500,7 @@ mod tests {
                 match step {
                     0 | 1 if sender.has_room(&CONFIG) => {
                         let len = (number % 300) as usize;
-                        sender.submit(pool.record(0, len).unwrap());
+                        sender.submit(pool.record(0, len).unwrap(), &CONFIG);
                     }
                     2 => {
                         if let Some(index) = sender.due() {
@@ -354,7 +514,14 @@ mod tests {
                         let beyond = u128::MAX.checked_shl(left as u32).unwrap_or(0);
                         let bits = u128::from(number) >> 8 & !beyond;
                         let ack = sender.base.plus(gone as u32);
-                        sender.acknowledged(ack, bits, now, &CONFIG, &mut pool).unwrap();
+                        let acknowledgement = Acknowledgement {
+                            ack,
+                            selective: bits,
+                            more: &[],
+                            partial: number & 1 == 1,
+                        };
+                        let taken = sender.acknowledged(&acknowledgement, now, &CONFIG, &mut pool);
+                        taken.unwrap();
                     }
                     4 if sender.timer.is_some() => {
                         sender.expired(now, &CONFIG);

@@ -21,7 +21,7 @@ use std::time::Duration;
 pub(crate) struct Wire {
     pub(crate) name: &'static str,
     pub(crate) datagram_bytes: usize,
-    sealed: bool,
+    seal: Option<fn(&[u8]) -> Seal>,
     pub(crate) faults: WireFaults,
     arriving_faults: WireFaults,
 }
@@ -31,21 +31,21 @@ pub(crate) const WIRES: [Wire; 3] = [
     Wire {
         name: "good",
         datagram_bytes: 1472,
-        sealed: true,
+        seal: Some(Seal::from_secret),
         faults: WireFaults::NONE,
         arriving_faults: WireFaults::NONE,
     },
     Wire {
         name: "long datagrams",
         datagram_bytes: 65_507,
-        sealed: false,
+        seal: None,
         faults: WireFaults::NONE,
         arriving_faults: WireFaults::NONE,
     },
     Wire {
         name: "faulty",
         datagram_bytes: 8192,
-        sealed: true,
+        seal: Some(Seal::encrypting),
         faults: WireFaults {
             seed: 5,
             drop: 10_000,
@@ -68,7 +68,7 @@ pub(crate) fn config(ranks: u32, wire: &Wire) -> NetworkedConfig {
             least_rto: Duration::from_millis(5),
             ..ReliableConfig::default()
         },
-        seal: wire.sealed.then(|| Seal::from_secret(b"of the test")),
+        seal: wire.seal.map(|of| of(b"of the test")),
         faults: wire.faults,
         arriving_faults: wire.arriving_faults,
         ..NetworkedConfig::of_ranks(ranks)

@@ -121,7 +121,7 @@ impl Mad {
             let Ok(len) = self.socket.recv(&mut bytes) else {
                 continue;
             };
-            let datagram = &bytes[..len];
+            let datagram = &mut bytes[..len];
             let now = self.begun.elapsed();
             let arrived = self.endpoint.handle_recv(now, datagram, |_| true);
             if let Some(record) = arrived.and_then(|arrived| arrived.record) {

@@ -21,7 +21,8 @@ settings! {
         "The conduit of jobs that `argonet run` starts, where `--conduit` is not given.";
     SEAL: Sealing = "ARGONET_SEAL", Kind::Choice(Sealing::WORDS), Preset::Is("auth"), Scope::Job,
         "Datagrams over usnic, and over portals between hosts: auth, each has a code by the job's key, so that forged and \
-         changed ones are dropped; off, none has, for networks where only ranks of the job send.";
+         changed ones are dropped; encrypt, what they carry is encrypted, too; off, none has, for networks where only ranks \
+         of the job send.";
     START_TIMEOUT: Duration = "ARGONET_START_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_secs(1), max: DAY }, Preset::Is("60"), Scope::Rank,
         "How long ranks wait for each other at the start.";

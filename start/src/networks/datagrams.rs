@@ -13,6 +13,9 @@ use core::num::NonZeroU64;
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
 const LOOPBACK_DATAGRAM_BYTES: usize = 16 << 10;
 
+/// Least window between hosts, however little room sockets have.
+const LEAST_WINDOW_BYTES: usize = 64 << 10;
+
 /// A rank has left no address.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -23,15 +26,19 @@ struct NoAddress {
     got: String,
 }
 
-/// Sizes and times between ranks of one host, which no network divides, or of several.
-pub(super) fn link(boot: &LocalJob) -> ReliableConfig {
-    sized(is_one_host(boot))
+/// Sizes and times between ranks of one host, which no network divides, or of several, with so much
+/// room for what arrives at each.
+pub(super) fn link(boot: &LocalJob, receive_bytes: usize) -> ReliableConfig {
+    sized(is_one_host(boot), receive_bytes)
 }
 
-fn sized(one_host: bool) -> ReliableConfig {
+fn sized(one_host: bool, receive_bytes: usize) -> ReliableConfig {
     let mut link = ReliableConfig::default();
     if one_host {
         link.datagram_bytes = LOOPBACK_DATAGRAM_BYTES;
+    } else {
+        // One peer alone does not fill the socket of a rank that computes.
+        link.window_bytes = receive_bytes.clamp(LEAST_WINDOW_BYTES, link.window_bytes);
     }
     link
 }
@@ -61,6 +68,7 @@ pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published,
     publish_host(boot)?;
     let seal = match settings.get(&argonet_settings::SEAL) {
         Sealing::Auth => Some(Seal::from_secret(boot.job_key().bytes())),
+        Sealing::Encrypt => Some(Seal::encrypting(boot.job_key().bytes())),
         Sealing::Off => None,
     };
     Ok(Published { port, seal })
@@ -117,7 +125,16 @@ mod tests {
     #[test]
     fn datagrams_between_hosts_fit_frames_and_others_are_long() {
         // A frame of Ethernet has 1500 bytes, of which the headers of IPv4 and UDP take 28.
-        let of = |one_host| sized(one_host).datagram_bytes;
+        let of = |one_host| sized(one_host, 4 << 20).datagram_bytes;
         assert_eq!([of(false), of(true)], [1472, 16_384]);
+    }
+
+    #[test]
+    fn windows_between_hosts_are_no_longer_than_a_socket_has_room() {
+        let of = |receive_bytes| sized(false, receive_bytes).window_bytes;
+        assert_eq!(of(4 << 20), 1 << 20);
+        // What Debian gives a user.
+        assert_eq!(of(212_992), 212_992);
+        assert_eq!(of(1000), LEAST_WINDOW_BYTES);
     }
 }

@@ -64,7 +64,7 @@ impl Opened for Open {
             receive_bytes,
         } = directory(boot)?;
         let addresses = peers.iter().map(|peer| peer.address).collect();
-        let mut link = link(boot);
+        let mut link = link(boot, receive_bytes);
         if boot.host_ranks().len() == boot.size() as usize {
             on_one_host(&mut link, receive_bytes, peers.len());
         } else {

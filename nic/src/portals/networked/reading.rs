@@ -116,7 +116,7 @@ impl Core {
     fn read(&self, receive_buffers: &mut ReceiveBuffers) -> u32 {
         let mut batches = 0;
         while batches < MOST_BATCHES {
-            let take = &mut |datagram: &[u8]| self.turn().arrive(datagram);
+            let take = &mut |datagram: &mut [u8]| self.turn().arrive(datagram);
             let batch = self.wire.receive(receive_buffers, take);
             if batch.any {
                 batches += 1;

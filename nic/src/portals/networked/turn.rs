@@ -167,7 +167,7 @@ impl Turn<'_> {
     /// A datagram has arrived.
     ///
     /// The caller sends the answers later, with those to others of its batch.
-    pub(super) fn arrive(&mut self, datagram: &[u8]) {
+    pub(super) fn arrive(&mut self, datagram: &mut [u8]) {
         let state = &mut *self.state;
         let takes = !state.stopping;
         let arrived = state.endpoint.handle_recv(self.now, datagram, |_| takes);

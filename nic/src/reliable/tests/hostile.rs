@@ -2,7 +2,7 @@
 
 use super::wire::World;
 use super::{INCARNATIONS, endpoint};
-use crate::reliable::datagram::{Header, Kind};
+use crate::reliable::datagram::{Header, Kind, Protection};
 use crate::reliable::seq::Seq;
 use crate::reliable::{Counts, Endpoint, HEADER_BYTES, ReliableConfig, SEAL_BYTES, Seal};
 use argonet_base::JobRank;
@@ -11,13 +11,27 @@ use proptest::prelude::*;
 
 const NOW: Duration = Duration::from_secs(1);
 
-/// A datagram for rank 1 as rank 0 writes it.
+/// A datagram as the rank writes it that its header names.
 fn datagram(header: &Header, record: &[u8], seal: Option<&Seal>) -> Vec<u8> {
-    let mut bytes = vec![0; HEADER_BYTES + record.len() + SEAL_BYTES];
-    bytes[HEADER_BYTES..][..record.len()].copy_from_slice(record);
-    let len = header.write(&mut bytes, record.len(), seal);
-    bytes.truncate(len);
-    bytes
+    let end = HEADER_BYTES + record.len();
+    let mut bytes = vec![0; end + SEAL_BYTES];
+    bytes[HEADER_BYTES..end].copy_from_slice(record);
+    let Some(seal) = seal else {
+        header.write(&mut bytes, record.len());
+        bytes.truncate(end);
+        return bytes;
+    };
+    let sealed = Header {
+        protection: seal.protection(),
+        ..*header
+    };
+    sealed.write(&mut bytes, record.len());
+    let ranks = [header.from, header.to];
+    let keys = seal.keys([0, 1].map(|end| (ranks[end], header.incarnations[end])));
+    let mut room = vec![0; bytes.len()];
+    keys.seal(header.number, &mut bytes, end, &mut room)
+        .unwrap()
+        .to_vec()
 }
 
 fn good() -> Header {
@@ -29,6 +43,9 @@ fn good() -> Header {
         seq: Seq::first_of(INCARNATIONS[0]),
         ack: Seq::first_of(INCARNATIONS[1]),
         selective: 0,
+        partial: false,
+        protection: Protection::Open,
+        number: 1,
     }
 }
 
@@ -39,9 +56,9 @@ fn target() -> Endpoint {
 /// Counts of a datagram that must be dropped without an answer.
 fn dropped(header: Header) -> Counts {
     let mut end = target();
-    let bytes = datagram(&header, b"record", None);
+    let mut bytes = datagram(&header, b"record", None);
     assert_eq!(
-        end.handle_recv(NOW, &bytes, |_| panic!("it is accepted")),
+        end.handle_recv(NOW, &mut bytes, |_| panic!("it is accepted")),
         None
     );
     assert_eq!(end.poll_transmit(NOW), None);
@@ -121,26 +138,45 @@ fn datagrams_of_others_are_dropped_and_counted() {
 }
 
 #[test]
+fn what_names_more_is_believed_no_further_than_records_were_sent() {
+    let ack = Header {
+        kind: Kind::Ack,
+        ..good()
+    };
+    let mut end = target();
+    for more in [&[1][..], &[0, 128], &[255; 496]] {
+        let mut bytes = datagram(&ack, more, None);
+        assert_eq!(end.handle_recv(NOW, &mut bytes, |_| true), None);
+    }
+    assert_eq!(end.counts().impossible, 3);
+    let mut nothing = datagram(&ack, &[0; 496], None);
+    assert!(end.handle_recv(NOW, &mut nothing, |_| true).is_some());
+    let mut longer = datagram(&ack, &[0; 497], None);
+    assert_eq!(end.handle_recv(NOW, &mut longer, |_| true), None);
+    assert_eq!(end.counts().malformed, 1);
+}
+
+#[test]
 fn numbers_that_are_not_due_deliver_nothing() {
     let mut end = target();
-    for ahead in [128, 1 << 20, i32::MAX as u32] {
+    for ahead in [4096, 1 << 20, i32::MAX as u32] {
         let far = Header {
             seq: good().seq.plus(ahead),
             ..good()
         };
-        let arrived = end.handle_recv(NOW, &datagram(&far, b"far", None), |_| true);
+        let arrived = end.handle_recv(NOW, &mut datagram(&far, b"far", None), |_| true);
         assert_eq!(arrived.expect("good").record, None);
     }
     assert_eq!(end.counts().impossible, 3);
-    let first = datagram(&good(), b"first", None);
-    let arrived = end.handle_recv(NOW, &first, |_| true).expect("good");
+    let mut first = datagram(&good(), b"first", None);
+    let arrived = end.handle_recv(NOW, &mut first, |_| true).expect("good");
     assert_eq!(&first[arrived.record.expect("a record")], b"first");
     for behind in [0, 1, 1 << 30] {
         let old = Header {
             seq: Seq(good().seq.0.wrapping_sub(behind)),
             ..good()
         };
-        let arrived = end.handle_recv(NOW, &datagram(&old, b"old", None), |_| true);
+        let arrived = end.handle_recv(NOW, &mut datagram(&old, b"old", None), |_| true);
         assert_eq!(arrived.expect("good").record, None);
     }
     assert_eq!(end.counts().repeated, 3);
@@ -158,7 +194,7 @@ fn early_datagrams_are_kept_up_to_the_window() {
             seq: good().seq.plus(ahead),
             ..good()
         };
-        end.handle_recv(NOW, &datagram(&early, &[0; 1000], None), |_| true)
+        end.handle_recv(NOW, &mut datagram(&early, &[0; 1000], None), |_| true)
             .expect("good");
     }
     assert_eq!(end.counts().no_room, 127 - 4);
@@ -168,12 +204,12 @@ fn early_datagrams_are_kept_up_to_the_window() {
             seq: good().seq.plus(1),
             ..good()
         };
-        end.handle_recv(NOW, &datagram(&early, &[1; 1000], None), |_| true)
+        end.handle_recv(NOW, &mut datagram(&early, &[1; 1000], None), |_| true)
             .expect("good");
     }
     assert_eq!(end.counts().repeated, 100);
     assert!(end.take(NOW, JobRank(0)).is_none());
-    end.handle_recv(NOW, &datagram(&good(), b"", None), |_| true)
+    end.handle_recv(NOW, &mut datagram(&good(), b"", None), |_| true)
         .expect("good");
     let taken = std::iter::from_fn(|| end.take(NOW, JobRank(0))).count();
     assert_eq!(taken, 4);
@@ -181,33 +217,134 @@ fn early_datagrams_are_kept_up_to_the_window() {
         seq: good().seq.plus(6),
         ..good()
     };
-    end.handle_recv(NOW, &datagram(&more, &[0; 1000], None), |_| true)
+    end.handle_recv(NOW, &mut datagram(&more, &[0; 1000], None), |_| true)
         .expect("good");
     assert_eq!(end.counts().no_room, 127 - 4, "room is given back");
 }
 
+/// Both kinds of seals.
+fn seals() -> [Seal; 2] {
+    [Seal::from_secret(b"secret"), Seal::encrypting(b"secret")]
+}
+
+/// Counts of an end with that seal that must drop all of these datagrams.
+fn refused(seal: &Seal, datagrams: Vec<Vec<u8>>) -> Counts {
+    let mut end = endpoint(ReliableConfig::default(), 1, 3, Some(seal));
+    for mut bytes in datagrams {
+        let arrived = end.handle_recv(NOW, &mut bytes, |_| panic!("it is accepted"));
+        assert_eq!((arrived, end.poll_transmit(NOW)), (None, None));
+    }
+    end.counts()
+}
+
 #[test]
 fn without_the_secret_nothing_is_believed() {
-    let seal = Seal::from_secret(b"secret");
-    let mut end = endpoint(ReliableConfig::default(), 1, 2, Some(&seal));
-    let other = Seal::from_secret(b"guess");
-    for seal in [None, Some(&other)] {
-        let bytes = datagram(&good(), b"record", seal);
-        assert_eq!(end.handle_recv(NOW, &bytes, |_| true), None);
-    }
-    assert_eq!(
-        end.counts(),
-        Counts {
-            forged: 2,
+    for seal in seals() {
+        // Of another job, of the other protection, of none.
+        let others = [Seal::from_secret(b"guess"), Seal::encrypting(b"guess")];
+        let wrong = seals()
+            .into_iter()
+            .filter(|other| other.protection() != seal.protection());
+        let wrong = others.into_iter().chain(wrong).map(Some).chain([None]);
+        let datagrams = wrong
+            .map(|seal| datagram(&good(), b"record", seal.as_ref()))
+            .collect();
+        let forged = Counts {
+            forged: 4,
             ..Counts::default()
+        };
+        assert_eq!(refused(&seal, datagrams), forged);
+        let mut end = endpoint(ReliableConfig::default(), 1, 2, Some(&seal));
+        let mut bytes = datagram(&good(), b"record", Some(&seal));
+        let arrived = end.handle_recv(NOW, &mut bytes, |_| true).expect("good");
+        assert_eq!(&bytes[arrived.record.expect("a record")], b"record");
+        assert!(
+            !format!("{end:?}").contains("115, 101"),
+            "the secret is printed"
+        );
+    }
+}
+
+#[test]
+fn a_sealed_datagram_with_any_bit_changed_is_none() {
+    for seal in seals() {
+        let bytes = datagram(&good(), b"record", Some(&seal));
+        let bits = bytes.len() * 8;
+        let changed = (0..bits).map(|bit| {
+            let mut other = bytes.clone();
+            other[bit / 8] ^= 1 << (bit % 8);
+            other
+        });
+        let counts = refused(&seal, changed.collect());
+        let dropped = counts.malformed + counts.forged + counts.strangers + counts.replayed;
+        assert_eq!(dropped, bits as u64, "{counts:?}");
+        // Records, codes, numbers and acknowledgements.
+        assert!(counts.forged > 8 * (6 + 16 + 8 + 24 - 1), "{counts:?}");
+        let shorter = (0..bytes.len()).map(|len| bytes[..len].to_vec()).collect();
+        assert_eq!(refused(&seal, shorter).malformed, bytes.len() as u64);
+    }
+}
+
+#[test]
+fn a_replayed_datagram_is_dropped_and_answered_nothing() {
+    for seal in seals() {
+        let mut end = endpoint(ReliableConfig::default(), 1, 3, Some(&seal));
+        let numbered = |number| Header {
+            number,
+            seq: good().seq.plus(number as u32 - 1),
+            ..good()
+        };
+        for number in [2, 1, 1200] {
+            let mut bytes = datagram(&numbered(number), b"record", Some(&seal));
+            assert!(end.handle_recv(NOW, &mut bytes, |_| true).is_some());
         }
-    );
-    let bytes = datagram(&good(), b"record", Some(&seal));
-    assert!(end.handle_recv(NOW, &bytes, |_| true).is_some());
-    assert!(
-        !format!("{end:?}").contains("115, 101"),
-        "the secret is printed"
-    );
+        while end.poll_transmit(NOW).is_some() {}
+        let heard = end.counts();
+        // The same ones, one that was never here but may have been, and one as a new rank has.
+        for number in [2, 1, 1200, 3] {
+            let mut bytes = datagram(&numbered(number), b"record", Some(&seal));
+            assert_eq!(end.handle_recv(NOW, &mut bytes, |_| true), None);
+            assert_eq!(end.poll_transmit(NOW), None);
+        }
+        let replayed = Counts {
+            replayed: 4,
+            ..heard
+        };
+        assert_eq!(end.counts(), replayed);
+        let mut fresh = datagram(&numbered(1199), b"record", Some(&seal));
+        assert!(end.handle_recv(NOW, &mut fresh, |_| true).is_some());
+    }
+}
+
+/// The header of a datagram is changed to that of another pair, direction or process, which all
+/// ends know.
+#[test]
+fn a_datagram_of_one_pair_is_none_of_another() {
+    for seal in seals() {
+        let header = |from: usize, to: usize| Header {
+            from: JobRank(from as u32),
+            to: JobRank(to as u32),
+            incarnations: [INCARNATIONS[from], INCARNATIONS[to]],
+            ..good()
+        };
+        let moved = |from, to| {
+            let mut bytes = datagram(&header(from, to), b"record", Some(&seal));
+            let target = Header {
+                protection: seal.protection(),
+                ..good()
+            };
+            target.write(&mut bytes, 6);
+            bytes
+        };
+        let datagrams = vec![moved(2, 1), moved(0, 2), moved(1, 0), moved(2, 0)];
+        assert_eq!(refused(&seal, datagrams).forged, 4);
+        let restarted = Header {
+            incarnations: [INCARNATIONS[0] + 1, INCARNATIONS[1]],
+            ..good()
+        };
+        let earlier = vec![datagram(&restarted, b"record", Some(&seal))];
+        assert_eq!(refused(&seal, earlier).strangers, 1);
+    }
 }
 
 /// A lost peer stays lost, also when it sends again.
@@ -222,8 +359,9 @@ fn a_lost_peer_does_not_come_back() {
     world.dead[0] = true;
     world.run(config.give_up_after * 2);
     assert!(world.ends[1].lost(JobRank(0)).is_some());
-    let bytes = datagram(&good(), b"again", None);
-    assert_eq!(world.ends[1].handle_recv(world.now, &bytes, |_| true), None);
+    let mut bytes = datagram(&good(), b"again", None);
+    let again = world.ends[1].handle_recv(world.now, &mut bytes, |_| true);
+    assert_eq!(again, None);
     assert_eq!(world.ends[1].counts().strangers, 1);
 }
 
@@ -231,10 +369,10 @@ proptest! {
     /// No bytes make an endpoint panic or deliver a record that is none.
     #[test]
     fn any_bytes_are_survived(
-        datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..20)
+        mut datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..20)
     ) {
         let mut end = target();
-        for bytes in &datagrams {
+        for bytes in &mut datagrams {
             prop_assert_eq!(end.handle_recv(NOW, bytes, |_| true), None);
         }
         prop_assert_eq!(end.counts().malformed, datagrams.len() as u64);
@@ -268,9 +406,10 @@ proptest! {
                 selective: if near { selective & 0xff } else { selective },
                 ..good()
             };
-            let record = vec![0; if kind == Kind::Data { len } else { 0 }];
-            let bytes = datagram(&header, &record, None);
-            if let Some(arrived) = end.handle_recv(now, &bytes, |_| seq % 3 != 0)
+            let named = [0, 1, 255][ack.rem_euclid(3) as usize];
+            let record = vec![if kind == Kind::Data { 0 } else { named }; len];
+            let mut bytes = datagram(&header, &record, None);
+            if let Some(arrived) = end.handle_recv(now, &mut bytes, |_| seq % 3 != 0)
                 && let Some(range) = arrived.record
             {
                 prop_assert_eq!(range.len(), len);

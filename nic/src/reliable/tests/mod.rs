@@ -1,6 +1,7 @@
 //! Endpoints in virtual time, over wires of every kind.
 
 mod hostile;
+mod span;
 mod times;
 mod wire;
 mod worst;

@@ -1,13 +1,14 @@
 //! A wire with faults between endpoints, and programs over it.
 
 use super::endpoint;
+use crate::reliable::datagram::{Header, Protection};
 use crate::reliable::{Endpoint, ReliableConfig, Seal};
 use argonet_base::JobRank;
 use core::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 /// Faults of the wire; chances in thousandths.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,6 +37,8 @@ pub(super) struct World {
     random: Xoshiro256PlusPlus,
     heap: BinaryHeap<UnderWay>,
     count: u64,
+    /// Ranks and numbers of sealed datagrams.
+    nonces: HashSet<(u32, u32, u64)>,
 }
 
 const LEAST_TRIP: Duration = Duration::from_micros(20);
@@ -55,6 +58,7 @@ impl World {
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             heap: BinaryHeap::new(),
             count: 0,
+            nonces: HashSet::new(),
         }
     }
 
@@ -90,10 +94,20 @@ impl World {
         for rank in 0..self.ends.len() {
             while let Some(transmit) = self.ends[rank].poll_transmit(self.now) {
                 let (to, bytes) = (transmit.peer.0 as usize, transmit.bytes.to_vec());
+                self.look_at(&bytes);
                 if !self.dead[rank] {
                     self.send(to, bytes);
                 }
             }
+        }
+    }
+
+    /// No nonce covers two datagrams, whatever is sent again.
+    fn look_at(&mut self, bytes: &[u8]) {
+        let (header, _) = Header::read(bytes).expect("a datagram");
+        if header.protection != Protection::Open {
+            let nonce = (header.from.0, header.to.0, header.number);
+            assert!(self.nonces.insert(nonce), "{nonce:?} comes twice");
         }
     }
 
@@ -107,7 +121,7 @@ impl World {
         }
     }
 
-    fn arrive(&mut self, to: usize, bytes: &[u8]) {
+    fn arrive(&mut self, to: usize, bytes: &mut [u8]) {
         let accepts = self.accepts[to];
         let Some(arrived) = self.ends[to].handle_recv(self.now, bytes, |_| accepts) else {
             return;
@@ -135,10 +149,10 @@ impl World {
         }
         self.now = self.now.max(next);
         if arrival == Some(next) {
-            if let Some(Reverse((_, _, to, bytes))) = self.heap.pop()
+            if let Some(Reverse((_, _, to, mut bytes))) = self.heap.pop()
                 && !self.dead[to]
             {
-                self.arrive(to, &bytes);
+                self.arrive(to, &mut bytes);
             }
         } else {
             for rank in 0..self.ends.len() {

@@ -3,7 +3,7 @@
 
 use crate::networks::Cause;
 use crate::networks::addresses::host_of;
-use crate::networks::datagrams::{Published, directory, link, publish};
+use crate::networks::datagrams::{Directory, Published, directory, link, publish};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};
@@ -71,9 +71,12 @@ impl Open {
         let Some(Published { port, seal }) = self.published else {
             return Ok(Arc::new(Portals::over_software(nic, config)?));
         };
-        let peers = directory(boot)?.peers;
+        let Directory {
+            peers,
+            receive_bytes,
+        } = directory(boot)?;
         let mut network = NetworkedConfig::of_ranks(config.ranks);
-        network.link = link(boot);
+        network.link = link(boot, receive_bytes);
         let job = Arc::clone(boot);
         network.hosts = HostNames::new(move |peer| host_of(&job, peer));
         network.seal = seal;
