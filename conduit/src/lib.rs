@@ -25,6 +25,8 @@ mod ledger;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]
+mod peers;
+#[cfg(not(loom))]
 pub mod portals;
 #[cfg(not(loom))]
 pub mod selector;

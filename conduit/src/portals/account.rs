@@ -106,7 +106,7 @@ impl<N: Interface> Portals<N> {
             )
         };
         let mut of_peers = InUse::default();
-        for peer in self.peers() {
+        for peer in self.peers.all() {
             let state = peer.state.lock();
             of_peers.questions += u32::from(state.slot.is_busy());
             let figures = state.credit.as_ref().map(argonet_am::credit::Peer::figures);
@@ -132,7 +132,7 @@ impl<N: Interface> Portals<N> {
     #[must_use]
     pub fn lent(&self) -> Option<Lent> {
         let bank = self.bank.as_ref()?;
-        let loans = self.peers().filter_map(|peer| {
+        let loans = self.peers.all().filter_map(|peer| {
             let state = peer.state.lock();
             Some(u64::from(state.credit.as_ref()?.figures().loan))
         });
@@ -148,7 +148,7 @@ impl<N: Interface> Portals<N> {
     /// control and before the first message.
     #[must_use]
     pub fn credit(&self, peer: JobRank) -> Option<Figures> {
-        let state = self.used(peer)?.state.lock();
+        let state = self.peers.used(peer.0)?.state.lock();
         Some(state.credit.as_ref()?.figures())
     }
 }

@@ -170,7 +170,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
-        let used = self.used(peer).filter(|_| self.may_enter());
+        let used = self.peers.used(peer.0).filter(|_| self.may_enter());
         let state = used?.state.try_lock()?;
         Some(PeerLedger {
             unit: "messages",

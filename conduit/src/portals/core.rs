@@ -18,6 +18,7 @@ use crate::datagrams::DatagramGauge;
 use crate::exit::Exits;
 use crate::gauges::Gauges;
 use crate::owned::Owned;
+use crate::peers::Peers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
 use argonet_am::record::RecordError;
@@ -32,7 +33,7 @@ use memmap2::MmapMut;
 use parking_lot::Mutex;
 use rustix::process::Pid;
 use rustix::thread::gettid;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Why a rank cannot use its interface.
 #[derive(Debug, thiserror::Error)]
@@ -169,8 +170,7 @@ pub struct Portals<N: Interface> {
     /// Credits that are not lent; `None` without flow control.
     pub(super) bank: Option<Bank>,
     pub(super) gauges: Option<Arc<Gauges>>,
-    /// By rank; made at first use.
-    peers: Box<[OnceLock<Box<Peer>>]>,
+    pub(super) peers: Peers<Peer>,
     /// The turns to take requests, and to take events of the safe queue: one thread at a time, so
     /// that messages of a rank are handled in their order.
     pub(super) turns: [Owned<()>; 2],
@@ -291,7 +291,7 @@ impl<N: Interface> Portals<N> {
             table: Table::new(mode, sizes.messages),
             bank,
             gauges: gauges.map(Arc::new),
-            peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
+            peers: Peers::new(config.ranks),
             turns: [Owned::new(mode, ()), Owned::new(mode, ())],
             arrivals: Owned::new(mode, parts.arrivals),
             returns: Owned::new(mode, parts.returns),
@@ -331,29 +331,26 @@ impl<N: Interface> Portals<N> {
     /// The state of a peer.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
-        self.peers[rank.index()].get_or_init(|| {
+        match self.peers.used(rank.0) {
+            Some(peer) => peer,
+            None => self.first_use(rank),
+        }
+    }
+
+    #[cold]
+    fn first_use(&self, rank: JobRank) -> &Peer {
+        let make = || {
             let peer = Peer::new(rank, self.mode, self.bank.as_ref());
             self.show(&mut peer.state.lock());
             Box::new(peer)
-        })
-    }
-
-    /// The state of a peer that was used.
-    pub(super) fn used(&self, rank: JobRank) -> Option<&Peer> {
-        self.peers.get(rank.index())?.get().map(|peer| &**peer)
+        };
+        self.peers.meet(rank, make).0
     }
 
     /// Whether the interface has read so many bytes when the call returns that moves them.
     #[inline]
     pub(super) fn reads_at_once(&self, len: usize) -> bool {
         self.synchronous && len as u64 <= self.message_bytes
-    }
-
-    /// All peers that were used.
-    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
-        self.peers
-            .iter()
-            .filter_map(|peer| peer.get().map(|peer| &**peer))
     }
 
     /// Where bytes of this rank's own segment lie.

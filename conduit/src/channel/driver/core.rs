@@ -15,6 +15,7 @@ use crate::channel::stream::Speed;
 use crate::connections::Doors;
 use crate::exit::Exits;
 use crate::gauges::Gauges;
+use crate::peers::Peers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
@@ -27,7 +28,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 pub(crate) struct Core<R: Rails> {
     pub(super) rank: JobRank,
@@ -38,8 +39,7 @@ pub(crate) struct Core<R: Rails> {
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
     pub(super) rails: R,
-    /// By rank; made at first use.
-    peers: Box<[OnceLock<Box<Peer<R>>>]>,
+    peers: Peers<Peer<R>>,
     /// Peers for which a poll has something to do although no rail has anything.
     pub(super) work: Bits,
     /// Peers for which something was gathered.
@@ -71,13 +71,12 @@ pub(crate) struct Core<R: Rails> {
 
 impl<R: Rails> Core<R> {
     /// Of a rank that it does not use.
-    pub(super) const UNUSED_BYTES: usize = size_of::<OnceLock<Box<Peer<R>>>>();
+    pub(super) const UNUSED_BYTES: usize = Peers::<Peer<R>>::UNUSED_BYTES;
 
     /// Of a peer that it uses, beside that and without its buffers.
     pub(super) const USED_BYTES: usize = size_of::<Peer<R>>();
 
     pub(super) fn new(config: ChannelConfig, rails: R) -> io::Result<Self> {
-        const { assert!(Self::UNUSED_BYTES <= 16) };
         let bank = match &config.sizes.credits {
             Some(credits) => {
                 let plan = credits.plan(config.ranks);
@@ -99,7 +98,7 @@ impl<R: Rails> Core<R> {
             registered: config.registered,
             segment_len: config.segment_len,
             rails,
-            peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
+            peers: Peers::new(config.ranks),
             work: Bits::new(config.ranks),
             dirty: Bits::new(config.ranks),
             unconnected: Bits::new(config.ranks),
@@ -124,7 +123,7 @@ impl<R: Rails> Core<R> {
     /// Its first use asks for a rail.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer<R> {
-        match self.peers[rank.index()].get() {
+        match self.peers.used(rank.0) {
             Some(peer) => peer,
             None => self.first_use(rank),
         }
@@ -146,9 +145,7 @@ impl<R: Rails> Core<R> {
 
     /// The state of a peer, and whether this call has made it.
     pub(crate) fn meet(&self, rank: JobRank) -> (&Peer<R>, bool) {
-        let mut is_new = false;
-        let peer = self.peers[rank.index()].get_or_init(|| {
-            is_new = true;
+        let (peer, is_new) = self.peers.meet(rank, || {
             // Messages of a rank to itself need no credits.
             let bank = self.bank.as_ref().filter(|_| rank != self.rank);
             let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
@@ -170,15 +167,12 @@ impl<R: Rails> Core<R> {
 
     /// The state of a peer that was used.
     pub(crate) fn used(&self, rank: u32) -> Option<&Peer<R>> {
-        self.peers.get(rank as usize)?.get().map(|peer| &**peer)
+        self.peers.used(rank)
     }
 
     /// All peers that were used.
     pub(crate) fn all_used(&self) -> impl Iterator<Item = &Peer<R>> {
-        self.peers
-            .iter()
-            .filter_map(|peer| peer.get())
-            .map(|peer| &**peer)
+        self.peers.all()
     }
 
     /// Where bytes of this rank's own segment lie.
