@@ -30,6 +30,8 @@ mod peers;
 pub mod portals;
 #[cfg(not(loom))]
 pub mod selector;
+#[cfg(not(loom))]
+mod sleepers;
 pub mod smp;
 #[cfg(not(loom))]
 pub mod tcp;

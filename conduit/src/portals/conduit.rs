@@ -153,7 +153,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
 
     #[inline]
     fn epoch(&self) -> u32 {
-        self.epoch.load(Ordering::Acquire)
+        self.sleepers.epoch()
     }
 
     fn kept_from_sinks(&self) -> u64 {
@@ -165,8 +165,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     }
 
     fn wake(&self) {
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-        self.nic.wake();
+        self.sleepers.moved_and_wake(false, || self.nic.wake());
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {

@@ -19,6 +19,7 @@ use crate::exit::Exits;
 use crate::gauges::Gauges;
 use crate::owned::Owned;
 use crate::peers::Peers;
+use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
 use argonet_am::record::RecordError;
@@ -193,12 +194,7 @@ pub struct Portals<N: Interface> {
     pub(super) reply_halves: AtomicU32,
     /// Requests and operations that are not complete.
     pub(super) under_way: AtomicU32,
-    /// Polls that moved something.
-    ///
-    /// Writers: polling threads, before they look for sleepers; readers: threads that wait, after
-    /// they have counted themselves as sleepers. Both SeqCst, so one sees the other.
-    pub(super) epoch: AtomicU32,
-    pub(super) sleepers: AtomicU32,
+    pub(super) sleepers: Sleepers,
     /// Counts events that polls have returned and not given to sinks.
     ///
     /// Written by polling threads, read by those that look whether this rank can go on; Relaxed, as
@@ -302,8 +298,7 @@ impl<N: Interface> Portals<N> {
             doublings: AtomicU32::new(0),
             reply_halves: AtomicU32::new(0),
             under_way: AtomicU32::new(0),
-            epoch: AtomicU32::new(0),
-            sleepers: AtomicU32::new(0),
+            sleepers: Sleepers::default(),
             kept_from_sinks: AtomicU64::new(0),
             reserves: Mutex::default(),
             failures: Mutex::default(),

@@ -331,8 +331,8 @@ impl<R: Rails> Conduit for Channel<R> {
     }
 
     fn wake(&self) {
-        self.core.sleepers.moved();
-        self.core.sleepers.wake(&self.core.rails);
+        let core = &*self.core;
+        core.sleepers.moved_and_wake(false, || core.rails.wake());
     }
 
     /// Requests are counted by their bytes of the grant; replies stand for the whole stream, which

@@ -6,7 +6,6 @@ use super::helper::Helper;
 use super::peer::{Inbound, Outbound, Peer};
 use super::progress::Progress;
 use super::silence::Silence;
-use super::sleepers::Sleepers;
 use super::vitals::Vitals;
 use super::wire::Wire;
 use crate::SegmentLen;
@@ -16,6 +15,7 @@ use crate::connections::Doors;
 use crate::exit::Exits;
 use crate::gauges::Gauges;
 use crate::peers::Peers;
+use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
@@ -311,7 +311,7 @@ impl<R: Rails> Core<R> {
     #[inline]
     pub(super) fn wake(&self) {
         if self.mode == ThreadMode::Par || self.rails.server().is_some() {
-            self.sleepers.wake(&self.rails);
+            self.sleepers.wake(|| self.rails.wake());
         }
     }
 }
