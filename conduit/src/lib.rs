@@ -29,6 +29,8 @@ mod peers;
 #[cfg(not(loom))]
 pub mod portals;
 #[cfg(not(loom))]
+mod prepared_buffers;
+#[cfg(not(loom))]
 pub mod selector;
 #[cfg(not(loom))]
 mod sleepers;

@@ -6,7 +6,7 @@ use super::chunks::Chunks;
 use super::config::{
     Buffers, CHUNK_BYTES, LARGE_ALIGN, PortalsConfig, PortalsSizes, SHORTEST_MESSAGE,
 };
-use super::negotiated::Reserves;
+use super::negotiated::Reserve;
 use super::operations::Table;
 use super::peer::Peer;
 use super::resources::{Pieces, Tickets};
@@ -19,6 +19,7 @@ use crate::exit::Exits;
 use crate::gauges::Gauges;
 use crate::owned::Owned;
 use crate::peers::Peers;
+use crate::prepared_buffers::PreparedBuffers;
 use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
@@ -200,7 +201,7 @@ pub struct Portals<N: Interface> {
     /// Written by polling threads, read by those that look whether this rank can go on; Relaxed, as
     /// it orders nothing else.
     pub(super) kept_from_sinks: AtomicU64,
-    pub(super) reserves: Mutex<Reserves>,
+    pub(super) prepared: PreparedBuffers<Reserve>,
     /// Errors that the next poll reports; counted in `agains`.
     pub(super) failures: Mutex<Vec<AmError>>,
     /// The buffers, where they are not the interface's.
@@ -300,7 +301,7 @@ impl<N: Interface> Portals<N> {
             under_way: AtomicU32::new(0),
             sleepers: Sleepers::default(),
             kept_from_sinks: AtomicU64::new(0),
-            reserves: Mutex::default(),
+            prepared: PreparedBuffers::default(),
             failures: Mutex::default(),
             memory: None,
             exits: Exits::new(config.rank, config.ranks),

@@ -3,7 +3,7 @@
 use super::bits::Bits;
 use super::config::{ChannelConfig, ChannelSizes};
 use super::helper::Helper;
-use super::peer::{Inbound, Outbound, Peer};
+use super::peer::{Inbound, Outbound, Peer, Reserved};
 use super::progress::Progress;
 use super::silence::Silence;
 use super::vitals::Vitals;
@@ -15,18 +15,16 @@ use crate::connections::Doors;
 use crate::exit::Exits;
 use crate::gauges::Gauges;
 use crate::peers::Peers;
+use crate::prepared_buffers::PreparedBuffers;
 use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
-use argonet_base::kept::Kept;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::Directory;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -58,8 +56,7 @@ pub(crate) struct Core<R: Rails> {
     /// A hint.
     pub(super) left_at: AtomicU64,
     pub(super) sleepers: Sleepers,
-    /// Buffers of payloads that are being prepared, by their address.
-    pub(super) prepared: Mutex<BTreeMap<usize, Kept<u8>>>,
+    pub(super) prepared: PreparedBuffers<Reserved>,
     pub(super) helper: Helper<R>,
     pub(super) progress: Progress,
     pub(super) vitals: Vitals,
@@ -108,7 +105,7 @@ impl<R: Rails> Core<R> {
             doors,
             left_at: AtomicU64::new(0),
             sleepers: Sleepers::default(),
-            prepared: Mutex::default(),
+            prepared: PreparedBuffers::default(),
             helper: Helper::default(),
             progress: Progress::default(),
             vitals: Vitals::new(config.sizes.silent_time),
