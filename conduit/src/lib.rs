@@ -33,8 +33,12 @@ mod prepared_buffers;
 #[cfg(not(loom))]
 pub mod selector;
 #[cfg(not(loom))]
+mod shown_bank;
+#[cfg(not(loom))]
 mod sleepers;
 pub mod smp;
+#[cfg(not(loom))]
+mod system_queue;
 #[cfg(not(loom))]
 pub mod tcp;
 #[cfg(not(loom))]

@@ -9,6 +9,7 @@ use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, Held, PeerLedger};
+use crate::shown_bank::ShownBank;
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::Portals as Interface;
@@ -199,7 +200,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     }
 
     fn gauges(&self) -> Option<Arc<Gauges>> {
-        self.gauges.clone()
+        self.bank.as_ref().map(ShownBank::gauges)
     }
 
     fn on_exit(&self, act: HearExit) {

@@ -16,10 +16,10 @@ use super::slots::Slots;
 use crate::SegmentLen;
 use crate::datagrams::DatagramGauge;
 use crate::exit::Exits;
-use crate::gauges::Gauges;
 use crate::owned::Owned;
 use crate::peers::Peers;
 use crate::prepared_buffers::PreparedBuffers;
+use crate::shown_bank::ShownBank;
 use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
@@ -170,8 +170,7 @@ pub struct Portals<N: Interface> {
     pub(super) temporaries: Tickets,
     pub(super) table: Table,
     /// Credits that are not lent; `None` without flow control.
-    pub(super) bank: Option<Bank>,
-    pub(super) gauges: Option<Arc<Gauges>>,
+    pub(super) bank: Option<ShownBank>,
     pub(super) peers: Peers<Peer>,
     /// The turns to take requests, and to take events of the safe queue: one thread at a time, so
     /// that messages of a rank are handled in their order.
@@ -230,14 +229,10 @@ impl<N: Interface> Portals<N> {
         if rank.0 >= ranks {
             return Err(PortalsError::Rank { rank, ranks });
         }
-        let plan = config.sizes.plan(config.ranks);
-        let plan = plan.map_err(|cause| PortalsError::Plan {
-            rank: config.rank,
-            cause,
-        })?;
+        let plan = config.sizes.plan(ranks);
+        let plan = plan.map_err(|cause| PortalsError::Plan { rank, cause })?;
         let (got, needed) = (nic.limits().message_bytes, SHORTEST_MESSAGE);
         if got < needed {
-            let rank = config.rank;
             return Err(PortalsError::Messages { rank, got, needed });
         }
         let message_bytes = got - got % LARGE_ALIGN as u64;
@@ -245,25 +240,17 @@ impl<N: Interface> Portals<N> {
         let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan, message_bytes)? };
         let (sizes, mode) = (config.sizes, config.mode);
         // No rank has this number: a rank may ask itself for credits as it asks others.
-        let bank = || Bank::new(config.ranks, plan, sizes.rules);
-        let bank = sizes.flow_control.then(bank);
-        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
-        let gauges = bank.as_ref().map(gauge).transpose();
-        let gauges = gauges.map_err(|cause| PortalsError::Gauges {
-            rank: config.rank,
-            cause,
-        })?;
+        let bank = || ShownBank::new(Bank::new(ranks, plan, sizes.rules), rank, ranks);
+        let bank = sizes.flow_control.then(bank).transpose();
+        let no_gauges = |cause| PortalsError::Gauges { rank, cause };
+        let bank = bank.map_err(no_gauges)?;
         if nic.dropped().is_some() {
-            let gauge = DatagramGauge::new(config.rank.0, config.ranks);
-            let gauge = gauge.map_err(|cause| PortalsError::Gauges {
-                rank: config.rank,
-                cause,
-            })?;
+            let gauge = DatagramGauge::new(rank.0, ranks).map_err(no_gauges)?;
             nic.on_dropped(Box::new(move |dropped| gauge.show(dropped)));
         }
         let portals = Self {
-            rank: config.rank,
-            ranks: config.ranks,
+            rank,
+            ranks,
             mode,
             maker: gettid(),
             sizes,
@@ -287,8 +274,7 @@ impl<N: Interface> Portals<N> {
             temporaries: Tickets::new(mode, sizes.temporaries),
             table: Table::new(mode, sizes.messages),
             bank,
-            gauges: gauges.map(Arc::new),
-            peers: Peers::new(config.ranks),
+            peers: Peers::new(ranks),
             turns: [Owned::new(mode, ()), Owned::new(mode, ())],
             arrivals: Owned::new(mode, parts.arrivals),
             returns: Owned::new(mode, parts.returns),
@@ -304,7 +290,7 @@ impl<N: Interface> Portals<N> {
             prepared: PreparedBuffers::default(),
             failures: Mutex::default(),
             memory: None,
-            exits: Exits::new(config.rank, config.ranks),
+            exits: Exits::new(rank, ranks),
             nic,
         };
         portals.segment.follow(&portals.nic)?;
@@ -336,7 +322,7 @@ impl<N: Interface> Portals<N> {
     #[cold]
     fn first_use(&self, rank: JobRank) -> &Peer {
         let make = || {
-            let peer = Peer::new(rank, self.mode, self.bank.as_ref());
+            let peer = Peer::new(rank, self.mode, self.bank.as_deref());
             self.show(&mut peer.state.lock());
             Box::new(peer)
         };

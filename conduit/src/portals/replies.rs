@@ -7,7 +7,6 @@ use super::operations::{Operation, Source, Then};
 use super::peer::Peer;
 use super::requests::long_half;
 use super::roles::{self, Role};
-use super::system::account;
 use super::wire::{Head, Kind, handle_of, lid_of};
 use crate::conduit::{Completion, Sink};
 use argonet_am::credit::PushedBack;
@@ -159,7 +158,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             if let Some(credit) = &mut state.credit {
                 let tag = self.sizes.rules.form.unpack(head.credits.into());
                 let back = tag.and_then(|tag| credit.replied(tag, bank));
-                back.map_err(|error| broken(account(error)))?;
+                back.map_err(|error| broken(error.into()))?;
                 self.show(&mut state);
             }
         }
@@ -185,7 +184,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let mut state = self.peer(from).state.lock();
         if let Some(credit) = &mut state.credit {
             let refunded = credit.pushed_back(back);
-            refunded.map_err(|error| self.broken(from, account(error)))?;
+            refunded.map_err(|error| self.broken(from, error.into()))?;
             self.show(&mut state);
         }
         drop(state);

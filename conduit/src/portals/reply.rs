@@ -6,7 +6,6 @@ use super::core::{Again, Portals};
 use super::peer::{Hold, Open, Peer};
 use super::roles;
 use super::send::{Keeps, LIMITS, Reserved, Shape, parts};
-use super::system::scavenge;
 use super::wire::{Head, Kind, header};
 use argonet_am::credit::PushedBack;
 use argonet_am::{AmError, Message, Payload, Registered, ReplyPort};
@@ -209,14 +208,6 @@ impl<N: Interface> Portals<N> {
             header: u64::from(back.loan) << 16 | u64::from(back.count),
         };
         self.send_reply(hold.chunk, sent);
-    }
-
-    /// Credits are called back if a peer lacks some.
-    #[inline]
-    pub(super) fn balance(&self) {
-        if let Some(bank) = &self.bank {
-            scavenge(self, bank);
-        }
     }
 }
 

@@ -222,8 +222,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             return Ok(None);
         };
         let tag = self.sizes.rules.form.unpack(head.credits.into());
-        let tag =
-            tag.map_err(|error| Err(self.broken(peer.rank, super::system::account(error))))?;
+        let tag = tag.map_err(|error| Err(self.broken(peer.rank, error.into())))?;
         let mut state = peer.state.lock();
         match &mut state.credit {
             Some(credit) => credit.arrived(tag, bank).map(Some).map_err(Ok),

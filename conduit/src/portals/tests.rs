@@ -3,7 +3,6 @@
 use super::config::CHUNK_BYTES;
 use super::peer::State;
 use super::software_config;
-use super::system::scavenge;
 use super::{Buffers, Portals, PortalsConfig, PortalsSizes};
 use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
 use crate::exit::{ExitCounts, ExitReport};
@@ -237,7 +236,7 @@ fn an_exit_waits_for_the_answer_to_the_question_before() {
     let asks = |state: &mut State| state.credit.as_mut().unwrap().asks(100, 2, bank);
     for _ in 0..2 {
         while asks(&mut here.peer(JobRank(2)).state.lock()) > 0 {}
-        scavenge(here, bank);
+        here.balance();
     }
     assert!(is_busy());
     let before = bank.banked();

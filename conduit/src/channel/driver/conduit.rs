@@ -13,6 +13,7 @@ use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, PeerLedger};
 use crate::prepared_buffers::committed;
+use crate::shown_bank::ShownBank;
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::Short;
 use argonet_am::{Category, MAX_MEDIUM, Message, MessageClass, Payload};
@@ -362,7 +363,7 @@ impl<R: Rails> Conduit for Channel<R> {
     }
 
     fn gauges(&self) -> Option<Arc<Gauges>> {
-        self.core.gauges.clone()
+        self.core.bank.as_ref().map(ShownBank::gauges)
     }
 
     fn on_exit(&self, act: HearExit) {

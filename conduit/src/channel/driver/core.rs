@@ -13,9 +13,9 @@ use crate::channel::rail::{Made, NewRail, Rail, RailId, Rails};
 use crate::channel::stream::Speed;
 use crate::connections::Doors;
 use crate::exit::Exits;
-use crate::gauges::Gauges;
 use crate::peers::Peers;
 use crate::prepared_buffers::PreparedBuffers;
+use crate::shown_bank::ShownBank;
 use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Bank;
@@ -61,8 +61,7 @@ pub(crate) struct Core<R: Rails> {
     pub(super) progress: Progress,
     pub(super) vitals: Vitals,
     /// Credits that are not lent; `None` without flow control.
-    pub(crate) bank: Option<Bank>,
-    pub(crate) gauges: Option<Arc<Gauges>>,
+    pub(crate) bank: Option<ShownBank>,
     pub(super) exits: Exits,
 }
 
@@ -78,12 +77,11 @@ impl<R: Rails> Core<R> {
             Some(credits) => {
                 let plan = credits.plan(config.ranks);
                 let plan = plan.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-                Some(Bank::new(config.rank.0, plan, credits.rules()))
+                let bank = Bank::new(config.rank.0, plan, credits.rules());
+                Some(ShownBank::new(bank, config.rank, config.ranks)?)
             }
             None => None,
         };
-        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
-        let gauges = bank.as_ref().map(gauge).transpose()?.map(Arc::new);
         let bytes = (Self::UNUSED_BYTES as u32, Self::USED_BYTES as u32);
         let doors = Doors::new((config.rank.0, config.ranks), bytes)?;
         Ok(Self {
@@ -110,7 +108,6 @@ impl<R: Rails> Core<R> {
             progress: Progress::default(),
             vitals: Vitals::new(config.sizes.silent_time),
             bank,
-            gauges,
             exits: Exits::new(config.rank, config.ranks),
         })
     }
@@ -144,7 +141,7 @@ impl<R: Rails> Core<R> {
     pub(crate) fn meet(&self, rank: JobRank) -> (&Peer<R>, bool) {
         let (peer, is_new) = self.peers.meet(rank, || {
             // Messages of a rank to itself need no credits.
-            let bank = self.bank.as_ref().filter(|_| rank != self.rank);
+            let bank = self.bank.as_deref().filter(|_| rank != self.rank);
             let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
             if rank == self.rank {
                 // Before another thread sees the peer: messages gathered for a rank without a wire
