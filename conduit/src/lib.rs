@@ -14,6 +14,8 @@ mod conduit;
 #[cfg(not(loom))]
 mod connections;
 #[cfg(not(loom))]
+mod credit_settings;
+#[cfg(not(loom))]
 mod datagrams;
 #[cfg(not(loom))]
 mod descriptor;
