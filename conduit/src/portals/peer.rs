@@ -11,11 +11,15 @@ use argonet_am::lid_cache::Lids;
 use argonet_am::system_queue::Slot;
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) struct Peer {
     pub(super) rank: JobRank,
     pub(super) state: Owned<State>,
+    /// It has refused a word of the system queue.
+    ///
+    /// Set by threads that send words or poll, read by one that reports an exit; Relaxed: a hint.
+    pub(super) has_ended: AtomicBool,
 }
 
 pub(super) struct State {
@@ -122,6 +126,7 @@ impl Peer {
                     shown: None,
                 },
             ),
+            has_ended: AtomicBool::new(false),
         }
     }
 }

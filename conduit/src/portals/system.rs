@@ -13,8 +13,9 @@ use argonet_am::system_queue::{Frame, Slot};
 use argonet_am::{AmError, Delivery};
 use argonet_base::JobRank;
 use argonet_nic::portals::{
-    Event, EventKind, NicError, Outcome, Part, Portals as Interface, Target,
+    Ack, Event, EventKind, NicError, Outcome, Part, Portals as Interface, Target,
 };
+use core::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl<N: Interface> Portals<N> {
@@ -34,8 +35,21 @@ impl<N: Interface> Portals<N> {
             bits: 0,
             offset_bytes: 0,
         };
-        self.nic
-            .put_region(self.system, nothing, self.ack(), target, word)
+        if !self.synchronous {
+            return self
+                .nic
+                .put_region(self.system, nothing, Ack::Event, target, word);
+        }
+        let answer = self.nic.put_answered(self.system, nothing, target, word)?;
+        self.look_for_end(to, answer.outcome);
+        Ok(())
+    }
+
+    /// A rank that takes no more words has come to its end.
+    fn look_for_end(&self, rank: JobRank, outcome: Outcome) {
+        if let Outcome::Refused | Outcome::Disabled | Outcome::PeerDied = outcome {
+            self.peer(rank).has_ended.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Takes an event of the system queue.
@@ -46,9 +60,10 @@ impl<N: Interface> Portals<N> {
                     sink.on_error(error);
                 }
             }
-            (EventKind::Ack, Some((Role::SentSystem, _))) if event.outcome == Outcome::NoMatch => {
-                self.send_again(Again::System(event.peer, event.header));
-            }
+            (EventKind::Ack, Some((Role::SentSystem, _))) => match event.outcome {
+                Outcome::NoMatch => self.send_again(Again::System(event.peer, event.header)),
+                outcome => self.look_for_end(event.peer, outcome),
+            },
             _ => {}
         }
     }
@@ -145,9 +160,8 @@ impl Asker for Beside<'_> {
     }
 }
 
-/// Exits are reported to all ranks that this conduit leads to.
-///
-/// It does not see which have gone.
+/// Exits are reported to all ranks that this conduit leads to, and those that have gone are not
+/// waited for.
 // spec P13
 impl<N: Interface + Send + Sync> Way for Portals<N> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
@@ -172,8 +186,10 @@ impl<N: Interface + Send + Sync> Way for Portals<N> {
         state.is_some_and(|state| !state.slot.has_exit_waiting())
     }
 
-    fn is_gone(&self, _rank: JobRank) -> bool {
-        false
+    fn is_gone(&self, rank: JobRank) -> bool {
+        let peer = self.peers.used(rank.0);
+        peer.is_some_and(|peer| peer.has_ended.load(Ordering::Relaxed))
+            || self.nic.lost(rank).is_some()
     }
 }
 
