@@ -171,6 +171,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
                 return Err(self.broken(from, cause));
             }
         };
+        // spec P7: a header that cannot be kept until its data comes is pushed back.
+        let lid = parsed.head.lid;
+        let has_half = parsed.has_half();
+        if has_half && !self.arrivals.lock().halves.has_room(from.0, lid) {
+            self.leave(Some(place), None);
+            return self.overflow(event, hold);
+        }
         let peer = self.peer(from);
         let debt = match self.owe(peer, &parsed.head) {
             Ok(debt) => debt,
@@ -190,10 +197,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
             debt,
             place,
         };
-        if !parsed.has_half() {
+        if !has_half {
             return self.run_request(peer, request, None, hold, sink);
         }
-        let lid = parsed.head.lid;
         let kept = self.arrivals.lock().halves.header(from.0, lid, request);
         match kept {
             Ok(Some((request, half))) => self.run_request(peer, request, Some(half), hold, sink),
