@@ -22,7 +22,7 @@ impl<N: Interface> Portals<N> {
     /// # Safety
     /// Of an operation that puts, the `len` bytes from `address` on can be read.
     // spec P3: the three cases of the source.
-    unsafe fn choose(
+    pub(super) unsafe fn choose(
         &self,
         to: JobRank,
         address: *const u8,
