@@ -87,7 +87,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         op: OpToken,
     ) -> Result<Injected, SendError> {
         // SAFETY: the caller's promise.
-        unsafe { self.put_bytes(to, offset, src, len, op) }
+        unsafe { self.transfer::<false>(to, offset, src.cast_mut(), len, op) }
     }
 
     unsafe fn get(
@@ -99,7 +99,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         op: OpToken,
     ) -> Result<Injected, SendError> {
         // SAFETY: the caller's promise.
-        unsafe { self.get_bytes(from, offset, dst, len, op) }
+        unsafe { self.transfer::<true>(from, offset, dst, len, op) }
     }
 
     fn owes_itself(&self) -> bool {
