@@ -5,7 +5,6 @@ use super::large::Large;
 use argonet_am::credit::Figures;
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
-use core::fmt;
 use core::sync::atomic::Ordering;
 
 /// Tickets, chunks, slots and buffers of a rank that are not free, and messages that wait.
@@ -40,41 +39,10 @@ pub struct InUse {
 }
 
 impl InUse {
-    fn parts(&self) -> [(&'static str, u32); 12] {
-        [
-            ("tickets", self.tickets),
-            ("temporary descriptors", self.temporaries),
-            ("chunks for requests", self.send_chunks),
-            ("chunks for replies", self.reply_chunks),
-            ("slots of large mediums", self.slots),
-            ("operations", self.operations),
-            ("requests and operations", self.under_way),
-            ("messages or buffers received", self.received),
-            ("halves", self.halves),
-            ("to be sent again", self.again),
-            ("questions", self.questions),
-            ("credits", self.credits),
-        ]
-    }
-
     /// Whether nothing is.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-impl fmt::Display for InUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut between = "";
-        for (what, count) in self.parts().into_iter().filter(|(_, count)| *count > 0) {
-            write!(f, "{between}{count} {what}")?;
-            between = ", ";
-        }
-        if between.is_empty() {
-            f.write_str("nothing")?;
-        }
-        Ok(())
     }
 }
 

@@ -139,7 +139,7 @@ fn memory_here_is_the_segment_a_chunk_or_a_temporary_descriptor() {
     for chunk in chunks {
         here.send_chunks.free.give(chunk);
     }
-    assert!(here.in_use().is_nothing(), "{}", here.in_use());
+    assert!(here.in_use().is_nothing(), "{:?}", here.in_use());
 }
 
 // spec P5: a long that fits a chunk travels with its header, another as header and data.
@@ -248,7 +248,7 @@ fn a_header_that_cannot_be_kept_is_pushed_back() {
     }
     assert_eq!(poll_both(&mut mine), 1, "once");
     for rank in [here, there] {
-        assert!(rank.in_use().is_nothing(), "{}", rank.in_use());
+        assert!(rank.in_use().is_nothing(), "{:?}", rank.in_use());
     }
 }
 
