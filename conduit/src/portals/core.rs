@@ -108,14 +108,27 @@ pub enum PortalsError {
     },
 }
 
-/// The event queues of a rank.
+/// Something of each event queue of a rank.
 // spec P2: SAFE, AM and SYS.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Queues {
-    pub(super) system: Queue,
-    pub(super) safe: Queue,
-    pub(super) requests: Queue,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Three<T> {
+    pub(super) system: T,
+    pub(super) safe: T,
+    pub(super) requests: T,
 }
+
+impl<T> Three<T> {
+    pub(super) fn map<U, E>(self, mut f: impl FnMut(T) -> Result<U, E>) -> Result<Three<U>, E> {
+        Ok(Three {
+            system: f(self.system)?,
+            safe: f(self.safe)?,
+            requests: f(self.requests)?,
+        })
+    }
+}
+
+/// The event queues of a rank.
+pub(super) type Queues = Three<Queue>;
 
 /// Something to be sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
