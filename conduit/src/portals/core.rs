@@ -130,8 +130,8 @@ impl<T> Three<T> {
 /// The event queues of a rank.
 pub(super) type Queues = Three<Queue>;
 
-/// Something to be sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Something that a later poll does.
+#[derive(Debug)]
 pub(super) enum Again {
     /// A request that found no room at its target, from this chunk; it is paid for anew.
     Refused(u32),
@@ -142,12 +142,12 @@ pub(super) enum Again {
     System(JobRank, u64),
     /// Buffers that the interface would not take back.
     Buffers,
-    /// Temporary descriptors that the interface has not released.
-    Release,
+    /// A temporary descriptor that the interface has not released, with its memory where that is
+    /// the conduit's.
+    Release(DescriptorHandle, Option<Kept<u8>>),
+    /// An error that is reported.
+    Report(AmError),
 }
-
-/// A temporary descriptor that is still bound, with its memory where that is the conduit's.
-pub(super) type Unreleased = (DescriptorHandle, Option<Kept<u8>>);
 
 /// The conduit over a matching interface.
 pub struct Portals<N: Interface> {
@@ -191,8 +191,6 @@ pub struct Portals<N: Interface> {
     pub(super) arrivals: Owned<Arrivals>,
     pub(super) returns: Owned<Returns>,
     pub(super) again: Mutex<Vec<Pending>>,
-    /// Descriptors and memory for [`Again::Release`].
-    pub(super) unreleased: Mutex<Vec<Unreleased>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
     /// Ticks when they were tried last.
@@ -214,8 +212,6 @@ pub struct Portals<N: Interface> {
     /// it orders nothing else.
     pub(super) kept_from_sinks: AtomicU64,
     pub(super) prepared: PreparedBuffers<Reserve>,
-    /// Errors that the next poll reports; counted in `agains`.
-    pub(super) failures: Mutex<Vec<AmError>>,
     /// The buffers, where they are not the interface's.
     ///
     /// Fields are dropped in their order: the interface, the first, no longer reaches them.
@@ -292,7 +288,6 @@ impl<N: Interface> Portals<N> {
             arrivals: Owned::new(mode, parts.arrivals),
             returns: Owned::new(mode, parts.returns),
             again: Mutex::default(),
-            unreleased: Mutex::default(),
             agains: AtomicU32::new(0),
             tried_at: AtomicU64::new(0),
             doublings: AtomicU32::new(0),
@@ -301,7 +296,6 @@ impl<N: Interface> Portals<N> {
             sleepers: Sleepers::default(),
             kept_from_sinks: AtomicU64::new(0),
             prepared: PreparedBuffers::default(),
-            failures: Mutex::default(),
             memory: None,
             exits: Exits::new(rank, ranks),
             nic,

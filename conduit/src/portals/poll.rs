@@ -1,7 +1,7 @@
 //! Polls, and waiting for them to find something.
 
 use super::core::Portals;
-use crate::conduit::{Completion, OpToken, SendError, Sink};
+use crate::conduit::{Completion, OpToken, Sink};
 use argonet_am::{AmError, Delivery};
 use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use argonet_nic::portals::{NicError, Portals as Interface, Queue};
@@ -198,25 +198,5 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
         let come = || self.sleepers.has_moved_since(seen) || self.has_anything();
         let _: Result<(), NicError> = self.nic.queue_wait(&wanted, timeout, &come);
-    }
-}
-
-impl<N: Interface> Portals<N> {
-    /// Keeps an error for the next poll.
-    #[cold]
-    pub(super) fn fail_later(&self, error: SendError) {
-        if let SendError::Message(error) = error {
-            self.failures.lock().push(error);
-            self.agains.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Takes the errors that were not reported yet.
-    #[cold]
-    pub(super) fn take_failures(&self) -> Vec<AmError> {
-        let failures = core::mem::take(&mut *self.failures.lock());
-        self.agains
-            .fetch_sub(failures.len() as u32, Ordering::Relaxed);
-        failures
     }
 }

@@ -360,8 +360,7 @@ impl<N: Interface> Portals<N> {
         match self.nic.release(descriptor) {
             Ok(()) | Err(NicError::BadHandle { .. }) => self.temporaries.give(1),
             Err(_) => {
-                self.unreleased.lock().push((descriptor, memory));
-                self.send_again(Again::Release);
+                self.send_again(Again::Release(descriptor, memory));
             }
         }
     }
