@@ -1,11 +1,10 @@
 //! Items of the protocol text that the conformance suite does not see.
 
 use super::super::arrivals::Half;
-use super::super::chunks::Sent;
 use super::super::operations::Source;
 use super::super::roles;
 use super::super::send::Keeps;
-use super::super::wire::{Body, Head, Kind, header};
+use super::super::wire::{Body, Kind};
 use super::*;
 use crate::conduit::SMALL_PUT;
 use argonet_am::lid_cache::LidCache;
@@ -211,22 +210,8 @@ fn a_header_that_cannot_be_kept_is_pushed_back() {
     let reserved = reserved.unwrap();
     let chunk = reserved.chunk;
     here.fill(&here.send_chunks, chunk, &shape, &long);
-    let head = Head {
-        handler: NOTE,
-        nargs: 0,
-        kind: shape.kind,
-        chunk,
-        lid: reserved.lid,
-        credits: reserved.credits,
-    };
-    let sent = Sent {
-        to: JobRank(1),
-        portal: roles::REQUESTS,
-        offset: 0,
-        len: shape.body.len() as u64,
-        bits: head.bits(),
-        header: header(shape.kind, &[], bytes.len(), 64),
-    };
+    let to = (JobRank(1), roles::REQUESTS, 0);
+    let sent = shape.sent(&long, to, (chunk, reserved.lid, reserved.credits));
     here.send_chunks.note(chunk, sent);
     here.put_request(chunk, &sent).unwrap();
     let (mut mine, mut its) = (Seen::default(), Seen::default());
