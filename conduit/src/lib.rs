@@ -23,6 +23,8 @@ mod descriptor;
 mod exit;
 #[cfg(not(loom))]
 mod gauges;
+#[cfg(not(loom))]
+mod keyed;
 mod ledger;
 #[cfg(not(loom))]
 mod owned;

@@ -87,7 +87,7 @@ impl<N: Interface> Portals<N> {
             send_chunks: sizes.send_chunks - self.send_chunks.free.count(),
             reply_chunks: sizes.reply_chunks - self.reply_chunks.free.count(),
             slots: 2 * sizes.large_slots - self.request_slots.count() - self.reply_slots.count(),
-            operations: self.table.count(),
+            operations: self.table.lock().len() as u32,
             under_way: self.under_way.load(Ordering::Acquire),
             received,
             halves,

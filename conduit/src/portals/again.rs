@@ -131,7 +131,7 @@ impl<N: Interface> Portals<N> {
                 Some(sent) => outcome(sent.to, self.put_reply(chunk, &sent)),
                 None => Ok(true),
             },
-            Again::Operation(handle) => match self.table.transfer(handle) {
+            Again::Operation(handle) => match self.transfer_of(handle) {
                 Some(transfer) => outcome(transfer.to, self.issue(handle, &transfer)),
                 None => Ok(true),
             },

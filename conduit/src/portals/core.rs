@@ -16,6 +16,7 @@ use super::slots::Slots;
 use crate::SegmentLen;
 use crate::datagrams::DatagramGauge;
 use crate::exit::Exits;
+use crate::keyed::Keyed;
 use crate::owned::Owned;
 use crate::peers::Peers;
 use crate::prepared_buffers::PreparedBuffers;
@@ -281,7 +282,7 @@ impl<N: Interface> Portals<N> {
             system: parts.system,
             tickets: Tickets::new(mode, sizes.messages),
             temporaries: Tickets::new(mode, sizes.temporaries),
-            table: Table::new(mode, sizes.messages),
+            table: Owned::new(mode, Keyed::with_room(sizes.messages as usize)),
             bank,
             peers: Peers::new(ranks),
             turns: [Owned::new(mode, ()), Owned::new(mode, ())],

@@ -107,12 +107,7 @@ impl<N: Interface> Portals<N> {
     /// Begins an operation, which has a ticket.
     pub(super) fn start(&self, operation: Operation) -> Result<(), NicError> {
         let transfer = operation.transfer;
-        let full = NicError::NoSpace {
-            rank: self.rank,
-            what: "place for an operation",
-            limit: self.sizes.messages.into(),
-        };
-        let handle = self.table.begin(operation).ok_or(full)?;
+        let handle = self.table.lock().insert(operation);
         self.begins();
         let issued = self.issue(handle, &transfer);
         if issued.is_err() {
@@ -121,10 +116,16 @@ impl<N: Interface> Portals<N> {
         issued
     }
 
+    /// The transfer of an operation, if it is under way.
+    pub(super) fn transfer_of(&self, handle: u32) -> Option<Transfer> {
+        Some(self.table.lock().get_mut(handle)?.transfer)
+    }
+
     /// An operation that its interface refuses.
     #[cold]
     pub(super) fn drop_operation(&self, handle: u32) {
-        if let Some(operation) = self.table.end(handle) {
+        let operation = self.table.lock().remove(handle);
+        if let Some(operation) = operation {
             self.operation_is_over(operation.transfer.to, operation.source);
         }
     }

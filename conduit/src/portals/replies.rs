@@ -269,7 +269,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             self.send_again(Again::Operation(handle));
             return Ok(());
         }
-        let Some(mut operation) = self.table.end(handle) else {
+        let Some(mut operation) = self.table.lock().remove(handle) else {
             return Ok(());
         };
         let part = operation.transfer.part(self.message_bytes);
