@@ -221,22 +221,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
     ) -> Result<(), AmError> {
         let parsed = &reply.parsed;
         let large = half.and_then(|half| half.place);
-        let fits = half.is_none_or(|half| parsed.fits(&half));
-        let result = match (fits, parsed.head.kind) {
-            (_, Kind::Empty) => Ok(()),
-            (false, kind) => Err(self.broken(peer.rank, RecordError::Kind(kind.into()))),
-            (true, _) => {
-                let memory = match large {
-                    Some(large) => self.returns.lock().large.memory(large),
-                    None => {
-                        let start = self.send_chunks.memory(reply.chunk);
-                        // SAFETY: the payload lies behind the arguments, in the bytes that have
-                        // arrived.
-                        unsafe { start.add(parsed.payload_at) }
-                    }
-                };
-                self.deliver(peer.rank, MessageClass::Reply, parsed, memory, sink)
-            }
+        let memory = || match large {
+            Some(large) => self.returns.lock().large.memory(large),
+            None => self.send_chunks.memory(reply.chunk),
+        };
+        let result = match parsed.head.kind {
+            Kind::Empty => Ok(()),
+            _ => self.deliver(peer.rank, MessageClass::Reply, parsed, half, memory, sink),
         };
         self.leave_reply(large);
         {

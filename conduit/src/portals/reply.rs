@@ -169,7 +169,15 @@ impl<N: Interface> Portals<N> {
     /// Sends a request back that found no room: its sender pays again and sends it again.
     // spec P8: a request that falls into the catch-basin is pushed back.
     #[cold]
-    pub(super) fn push_back(&self, to: JobRank, chunk: u32, back: PushedBack, hold: Hold) {
+    pub(super) fn push_back(
+        &self,
+        to: JobRank,
+        chunk: u32,
+        back: PushedBack,
+        held: &mut Option<Hold>,
+    ) {
+        // No request is looked at without.
+        let Some(hold) = held.take() else { return };
         self.reply_slots.give(hold.slot);
         self.temporaries.give(1);
         self.tickets.give(HELD_TICKETS - 1);
