@@ -215,6 +215,18 @@ impl Prepared {
         self.want.offset
     }
 
+    /// For conduits: checks what a commit gives.
+    ///
+    /// # Panics
+    /// If those are not the arguments prepared for, or more bytes than were.
+    #[inline]
+    pub fn check(&self, args: &[u32], len: usize) {
+        let (given, due) = (args.len(), self.want.nargs);
+        assert_eq!(given, due, "a commit gives the arguments prepared for");
+        let fits = len <= self.capacity;
+        assert!(fits, "a commit sends at most the prepared bytes");
+    }
+
     /// Bytes of the buffer.
     #[must_use]
     pub fn capacity(&self) -> usize {
@@ -258,6 +270,17 @@ pub struct PrepareRequest {
     pub most: usize,
     /// Destination of a long; `None` makes a medium.
     pub offset: Option<SegmentOffset>,
+}
+
+impl PrepareRequest {
+    /// Medium or long.
+    #[must_use]
+    pub fn category(&self) -> Category {
+        match self.offset {
+            Some(_) => Category::Long,
+            None => Category::Medium,
+        }
+    }
 }
 
 /// A way to reach peers.

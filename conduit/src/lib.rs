@@ -14,6 +14,8 @@ mod conduit;
 #[cfg(not(loom))]
 mod connections;
 #[cfg(not(loom))]
+mod credit_settings;
+#[cfg(not(loom))]
 mod datagrams;
 #[cfg(not(loom))]
 mod descriptor;
@@ -21,14 +23,26 @@ mod descriptor;
 mod exit;
 #[cfg(not(loom))]
 mod gauges;
+#[cfg(not(loom))]
+mod keyed;
 mod ledger;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]
+mod peers;
+#[cfg(not(loom))]
 pub mod portals;
 #[cfg(not(loom))]
+mod prepared_buffers;
+#[cfg(not(loom))]
 pub mod selector;
+#[cfg(not(loom))]
+mod shown_bank;
+#[cfg(not(loom))]
+mod sleepers;
 pub mod smp;
+#[cfg(not(loom))]
+mod system_queue;
 #[cfg(not(loom))]
 pub mod tcp;
 #[cfg(not(loom))]

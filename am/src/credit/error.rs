@@ -1,5 +1,7 @@
 //! Errors of the credit machine.
 
+use crate::record::RecordError;
+
 /// A peer reports an impossible number, or a caller asks for one.
 ///
 /// The conduit adds which peer.
@@ -36,6 +38,31 @@ pub enum CreditError {
         /// Bits of the form.
         width: u32,
     },
+}
+
+impl From<CreditError> for RecordError {
+    fn from(error: CreditError) -> Self {
+        match error {
+            CreditError::Account { what, got, most } => RecordError::Account {
+                what,
+                got: got.into(),
+                most: most.into(),
+            },
+            CreditError::LargerThanChunk {
+                payload,
+                chunk_bytes,
+                ..
+            } => RecordError::Payload {
+                len: payload as u64,
+                max: chunk_bytes.into(),
+            },
+            CreditError::Form { bits, width } => RecordError::Account {
+                what: "a credit field has the bits",
+                got: bits,
+                most: u64::MAX >> (64 - width.clamp(1, 64)),
+            },
+        }
+    }
 }
 
 /// Receive space and credits that do not fit each other, or rules that contradict themselves.

@@ -147,6 +147,13 @@ impl<H, D> LidCache<H, D> {
         Ok(None)
     }
 
+    /// Whether a half could be kept, or finds its other one.
+    #[must_use]
+    pub fn has_room(&self, source: u32, lid: u32) -> bool {
+        let room = self.halves.len() < self.most && self.of(source) < self.most_per_source;
+        room || self.halves.contains_key(&(source, lid))
+    }
+
     /// Halves of one source.
     #[must_use]
     pub fn of(&self, source: u32) -> usize {

@@ -21,6 +21,8 @@ fn limits_are_kept_and_nothing_is_lost_by_them() {
     let mut cache = LidCache::new(3, 2);
     cache.header(1, 1, ()).unwrap();
     cache.data(1, 2, ()).unwrap();
+    let rooms = [(1, 1), (1, 3), (2, 3)].map(|(source, lid)| cache.has_room(source, lid));
+    assert_eq!(rooms, [true, false, true]);
     let refused = cache.header(1, 3, ()).unwrap_err();
     assert!(
         matches!(
@@ -34,6 +36,7 @@ fn limits_are_kept_and_nothing_is_lost_by_them() {
         "{refused}"
     );
     cache.header(2, 1, ()).unwrap();
+    assert!(!cache.has_room(3, 1));
     let refused = cache.data(3, 1, ()).unwrap_err();
     assert!(
         refused.to_string().contains("from rank 3: 3 halves"),

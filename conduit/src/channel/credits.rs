@@ -2,9 +2,9 @@
 
 use super::driver::ChannelSizes;
 use super::frame::{HEADER_BYTES, LARGEST_CHARGE};
+use crate::credit_settings::CreditSettings;
 use argonet_am::credit::{Costs, Form, Mends, Plan, PlanError, Rules, Wishes};
 use argonet_base::size::HumanSize;
-use argonet_settings as settings;
 use argonet_settings::Settings;
 
 /// Bytes of a credit.
@@ -63,47 +63,19 @@ impl Default for ChannelCredits {
 }
 
 impl ChannelCredits {
-    /// Reads the settings; `None` without flow control. argonet's own names come before those of
-    /// GASNet's Portals conduit.
+    /// Reads the settings; `None` without flow control.
     #[must_use]
     pub fn from_settings(given: &Settings) -> Option<Self> {
-        let is_on = given.get(&settings::CREDITS_ON);
-        let is_on = is_on.or_else(|| given.get(&settings::PORTAL_FLOW_CONTROL));
-        if is_on == Some(false) {
-            return None;
-        }
-        let number = |own: Option<u64>, gasnets: Option<u64>| {
-            // The table allows no more than that.
-            let number = own.or(gasnets);
-            number.map(|number| u32::try_from(number).unwrap_or(u32::MAX))
-        };
+        let said = CreditSettings::read(given);
         let preset = Self::default();
-        let most = number(
-            given.get(&settings::CREDITS_MOST),
-            given.get(&settings::PORTAL_MAX_CRED_PER_NODE),
-        );
-        let epoch = number(
-            given.get(&settings::CREDITS_EPOCH),
-            given.get(&settings::PORTAL_EPOCH_DURATION),
-        );
-        let dynamic = given.get(&settings::CREDITS_MOVE);
-        let dynamic = dynamic.or_else(|| given.get(&settings::PORTAL_DYNAMIC_CREDITS));
-        let space = given.get(&settings::CREDITS_SPACE);
-        let space = space.or_else(|| given.get(&settings::PORTAL_AMRECV_SPACE));
-        Some(Self {
-            dynamic: dynamic.unwrap_or(preset.dynamic),
-            mended: given.get(&settings::CREDITS_MENDED),
-            most: most.unwrap_or(preset.most),
-            epoch_requests: epoch.unwrap_or(preset.epoch_requests),
-            share: number(
-                given.get(&settings::CREDITS_SHARE),
-                given.get(&settings::PORTAL_CRED_PER_NODE),
-            ),
-            bank: number(
-                given.get(&settings::CREDITS_BANK),
-                given.get(&settings::PORTAL_BANKED_CREDITS),
-            ),
-            space_bytes: space.map(|bytes| bytes.0),
+        said.are_on.then(|| Self {
+            dynamic: said.dynamic,
+            mended: said.mended,
+            most: said.most.unwrap_or(preset.most),
+            epoch_requests: said.epoch_requests.unwrap_or(preset.epoch_requests),
+            share: said.wishes.share,
+            bank: said.wishes.bank,
+            space_bytes: said.wishes.space_bytes,
         })
     }
 

@@ -3,6 +3,7 @@
 use super::frame::{Fields, Frame, HeadBytes, Kind, LONGEST_HEAD, charge};
 use super::stream::{Body, Extent, Grant, SendStream};
 use crate::conduit::{Completion, OpToken};
+use crate::keyed::Keyed;
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::RecordError;
 use std::collections::VecDeque;
@@ -30,7 +31,6 @@ struct Sent {
 /// A get under way.
 #[derive(Debug)]
 struct Get {
-    key: u32,
     op: OpToken,
     place: UserPlace,
     offset: u64,
@@ -69,22 +69,14 @@ pub(crate) enum Data {
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     sent: VecDeque<Sent>,
-    gets: Vec<Option<Get>>,
-    free: Vec<u32>,
-    /// Makes keys differ.
-    turn: u32,
+    gets: Keyed<Get, 16>,
     transfer: Option<Transfer>,
 }
-
-/// Bits of a key that say which get it is; the others change each time.
-const INDEX_BITS: u32 = 16;
 
 impl Operations {
     /// Bytes of their records.
     pub(crate) fn buffer_bytes(&self) -> usize {
-        self.sent.capacity() * size_of::<Sent>()
-            + self.gets.capacity() * size_of::<Option<Get>>()
-            + self.free.capacity() * size_of::<u32>()
+        self.sent.capacity() * size_of::<Sent>() + self.gets.buffer_bytes()
     }
 
     /// Whether one that goes in several frames may begin.
@@ -97,11 +89,11 @@ impl Operations {
 
     /// Whether there is an entry for another get.
     pub(crate) fn has_room_for_get(&self, limit: u32) -> bool {
-        !self.free.is_empty() || self.gets.len() < limit as usize
+        self.gets.len() < limit as usize
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.sent.is_empty() && self.transfer.is_none() && self.free.len() == self.gets.len()
+        self.sent.is_empty() && self.transfer.is_none() && self.gets.len() == 0
     }
 
     /// Frames from `begin` to `end` were added for an operation.
@@ -183,23 +175,14 @@ impl Operations {
     }
 
     fn open_get(&mut self, place: UserPlace, offset: u64, op: OpToken) -> u32 {
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.gets.push(None);
-            self.gets.len() as u32 - 1
-        });
-        // Never 0: the indices are below the bits' limit.
-        self.turn = self.turn.wrapping_add(1) | 1;
-        let key = self.turn << INDEX_BITS | index;
-        self.gets[index as usize] = Some(Get {
-            key,
+        self.gets.insert(Get {
             op,
             place,
             offset,
             asked: 0,
             answered: 0,
             refused: false,
-        });
-        key
+        })
     }
 
     fn begin(&mut self, what: What, offset: u64, len: usize, op: OpToken, begin: u64) {
@@ -273,7 +256,7 @@ impl Operations {
     /// It was not asked for.
     pub(crate) fn data(&mut self, frame: &Frame) -> Result<Data, RecordError> {
         let unasked = RecordError::Kind(Kind::Got.into());
-        let get = find(&mut self.gets, frame.fields.op).ok_or(unasked)?;
+        let get = self.gets.get_mut(frame.fields.op).ok_or(unasked)?;
         // Completions come in any order where there are several rails; none comes twice.
         let (at, len) = (frame.fields.offset.checked_sub(get.offset), frame.length);
         let at = at.map_or(usize::MAX, |at| usize::try_from(at).unwrap_or(usize::MAX));
@@ -299,7 +282,7 @@ impl Operations {
         key: u32,
         len: usize,
     ) -> Result<Option<OpToken>, RecordError> {
-        let Some(get) = find(&mut self.gets, key) else {
+        let Some(get) = self.gets.get_mut(key) else {
             return Ok(None);
         };
         if len > get.asked - get.answered {
@@ -311,9 +294,7 @@ impl Operations {
             return Ok(None);
         }
         let (op, refused) = (get.op, get.refused);
-        let index = key & ((1 << INDEX_BITS) - 1);
-        self.gets[index as usize] = None;
-        self.free.push(index);
+        self.gets.remove(key);
         Ok((!refused).then_some(op))
     }
 
@@ -324,7 +305,7 @@ impl Operations {
     pub(crate) fn refused(&mut self, fields: &Fields) -> Result<(), RecordError> {
         let unasked = RecordError::Kind(Kind::Refused.into());
         if fields.op != 0 {
-            let get = find(&mut self.gets, fields.op).ok_or(unasked)?;
+            let get = self.gets.get_mut(fields.op).ok_or(unasked)?;
             if fields.rest == 0 || fields.rest > (get.asked - get.answered) as u64 {
                 return Err(unasked);
             }
@@ -361,7 +342,7 @@ impl Transfer {
 
 /// Asks for `len` more bytes of a get, which the grant allows.
 fn ask(
-    gets: &mut [Option<Get>],
+    gets: &mut Keyed<Get, 16>,
     send_stream: &mut SendStream,
     grant: &mut Grant,
     key: u32,
@@ -373,15 +354,9 @@ fn ask(
     fields.wanted = len as u32;
     let head = HeadBytes::new(Kind::Get, 0, &[], 0, &fields);
     send_stream.push(head, Body::Empty, grant.is_short());
-    if let Some(get) = find(gets, key) {
+    if let Some(get) = gets.get_mut(key) {
         get.asked += len;
     }
-}
-
-fn find(gets: &mut [Option<Get>], key: u32) -> Option<&mut Get> {
-    let index = key & ((1 << INDEX_BITS) - 1);
-    let get = gets.get_mut(index as usize)?.as_mut()?;
-    (get.key == key).then_some(get)
 }
 
 #[cfg(test)]
@@ -427,7 +402,7 @@ mod tests {
         let user = unsafe { UserPlace::new(place.as_mut_ptr(), 8) };
         let mut grant = Grant::new(1 << 20);
         assert!(operations.get_at_once((user, 0, LONG), &mut send_stream, &mut grant, 0));
-        let key = operations.gets[0].as_ref().unwrap().key;
+        let key = 1 << 16;
         assert_eq!(operations.answered(key, 5), Ok(None));
         assert!(operations.answered(key, 4).is_err());
         assert_eq!(operations.answered(key, 3), Ok(Some(LONG)));

@@ -5,7 +5,6 @@ use super::large::Large;
 use argonet_am::credit::Figures;
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
-use core::fmt;
 use core::sync::atomic::Ordering;
 
 /// Tickets, chunks, slots and buffers of a rank that are not free, and messages that wait.
@@ -40,41 +39,10 @@ pub struct InUse {
 }
 
 impl InUse {
-    fn parts(&self) -> [(&'static str, u32); 12] {
-        [
-            ("tickets", self.tickets),
-            ("temporary descriptors", self.temporaries),
-            ("chunks for requests", self.send_chunks),
-            ("chunks for replies", self.reply_chunks),
-            ("slots of large mediums", self.slots),
-            ("operations", self.operations),
-            ("requests and operations", self.under_way),
-            ("messages or buffers received", self.received),
-            ("halves", self.halves),
-            ("to be sent again", self.again),
-            ("questions", self.questions),
-            ("credits", self.credits),
-        ]
-    }
-
     /// Whether nothing is.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-impl fmt::Display for InUse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut between = "";
-        for (what, count) in self.parts().into_iter().filter(|(_, count)| *count > 0) {
-            write!(f, "{between}{count} {what}")?;
-            between = ", ";
-        }
-        if between.is_empty() {
-            f.write_str("nothing")?;
-        }
-        Ok(())
     }
 }
 
@@ -106,7 +74,7 @@ impl<N: Interface> Portals<N> {
             )
         };
         let mut of_peers = InUse::default();
-        for peer in self.peers() {
+        for peer in self.peers.all() {
             let state = peer.state.lock();
             of_peers.questions += u32::from(state.slot.is_busy());
             let figures = state.credit.as_ref().map(argonet_am::credit::Peer::figures);
@@ -119,7 +87,7 @@ impl<N: Interface> Portals<N> {
             send_chunks: sizes.send_chunks - self.send_chunks.free.count(),
             reply_chunks: sizes.reply_chunks - self.reply_chunks.free.count(),
             slots: 2 * sizes.large_slots - self.request_slots.count() - self.reply_slots.count(),
-            operations: self.table.count(),
+            operations: self.table.lock().len() as u32,
             under_way: self.under_way.load(Ordering::Acquire),
             received,
             halves,
@@ -132,7 +100,7 @@ impl<N: Interface> Portals<N> {
     #[must_use]
     pub fn lent(&self) -> Option<Lent> {
         let bank = self.bank.as_ref()?;
-        let loans = self.peers().filter_map(|peer| {
+        let loans = self.peers.all().filter_map(|peer| {
             let state = peer.state.lock();
             Some(u64::from(state.credit.as_ref()?.figures().loan))
         });
@@ -148,7 +116,7 @@ impl<N: Interface> Portals<N> {
     /// control and before the first message.
     #[must_use]
     pub fn credit(&self, peer: JobRank) -> Option<Figures> {
-        let state = self.used(peer)?.state.lock();
+        let state = self.peers.used(peer.0)?.state.lock();
         Some(state.credit.as_ref()?.figures())
     }
 }

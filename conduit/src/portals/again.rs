@@ -2,6 +2,7 @@
 
 use super::core::{Again, Portals};
 use super::wire::Head;
+use crate::conduit::SendError;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::portals::{NicError, Portals as Interface};
@@ -9,7 +10,7 @@ use core::sync::atomic::Ordering;
 
 /// A message to be sent again, and whether the interface has refused it before: another refusal is
 /// reported.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Debug)]
 pub(super) struct Pending {
     what: Again,
     refused: bool,
@@ -28,6 +29,14 @@ impl<N: Interface> Portals<N> {
         self.try_later(what, true);
     }
 
+    /// Keeps an error for the next poll.
+    #[cold]
+    pub(super) fn fail_later(&self, error: SendError) {
+        if let SendError::Message(error) = error {
+            self.send_again(Again::Report(error));
+        }
+    }
+
     fn try_later(&self, what: Again, refused: bool) {
         self.again.lock().push(Pending { what, refused });
         self.agains.fetch_add(1, Ordering::Relaxed);
@@ -36,29 +45,10 @@ impl<N: Interface> Portals<N> {
     /// Sends messages again that found no room or no entry.
     #[cold]
     pub(super) fn try_again(&self, mut fails: impl FnMut(AmError)) {
-        self.take_failures().into_iter().for_each(&mut fails);
         let all = core::mem::take(&mut *self.again.lock());
         for Pending { what, refused } in all {
-            // A message that stays stays counted: a thread that saw none would sleep for long.
-            let stays = match self.try_one(what) {
-                Ok(true) => None,
-                Ok(false) => Some(Pending { what, refused }),
-                Err(_) if !refused => {
-                    let what = match what {
-                        // It has been paid for.
-                        Again::Refused(chunk) => Again::Request(chunk),
-                        what => what,
-                    };
-                    let refused = true;
-                    Some(Pending { what, refused })
-                }
-                Err((peer, error)) => {
-                    self.give_up(what);
-                    fails(self.refuses(peer, &error));
-                    None
-                }
-            };
-            match stays {
+            match self.once_more(what, refused, &mut fails) {
+                // It stays counted: a thread that saw none would sleep for long.
                 Some(pending) => self.again.lock().push(pending),
                 None => {
                     self.agains.fetch_sub(1, Ordering::Relaxed);
@@ -67,13 +57,51 @@ impl<N: Interface> Portals<N> {
         }
     }
 
+    /// What is left of it for a later time.
+    fn once_more(
+        &self,
+        what: Again,
+        refused: bool,
+        fails: &mut impl FnMut(AmError),
+    ) -> Option<Pending> {
+        let what = match what {
+            Again::Report(error) => {
+                fails(error);
+                return None;
+            }
+            Again::Release(descriptor, memory) => {
+                self.release(descriptor, memory);
+                return None;
+            }
+            what => what,
+        };
+        match self.try_one(&what) {
+            Ok(true) => None,
+            Ok(false) => Some(Pending { what, refused }),
+            Err(_) if !refused => {
+                let what = match what {
+                    // It has been paid for.
+                    Again::Refused(chunk) => Again::Request(chunk),
+                    what => what,
+                };
+                let refused = true;
+                Some(Pending { what, refused })
+            }
+            Err((peer, error)) => {
+                self.give_up(&what);
+                fails(self.refuses(peer, &error));
+                None
+            }
+        }
+    }
+
     /// Whether it could be sent now; its target, and the error, if the interface refuses it.
-    fn try_one(&self, what: Again) -> Result<bool, (JobRank, NicError)> {
+    fn try_one(&self, what: &Again) -> Result<bool, (JobRank, NicError)> {
         let outcome = |to: JobRank, result: Result<(), NicError>| match result {
             Ok(()) => Ok(true),
             Err(error) => Err((to, error)),
         };
-        match what {
+        match *what {
             Again::Refused(chunk) => {
                 let Some(mut sent) = self.send_chunks.sent(chunk) else {
                     return Ok(true);
@@ -103,7 +131,7 @@ impl<N: Interface> Portals<N> {
                 Some(sent) => outcome(sent.to, self.put_reply(chunk, &sent)),
                 None => Ok(true),
             },
-            Again::Operation(handle) => match self.table.transfer(handle) {
+            Again::Operation(handle) => match self.transfer_of(handle) {
                 Some(transfer) => outcome(transfer.to, self.issue(handle, &transfer)),
                 None => Ok(true),
             },
@@ -113,19 +141,14 @@ impl<N: Interface> Portals<N> {
                 Err(NicError::NoSpace { .. }) => Ok(false),
                 linked => outcome(self.rank, linked),
             },
-            Again::Release => {
-                let Some((descriptor, memory)) = self.unreleased.lock().pop() else {
-                    return Ok(true);
-                };
-                self.release(descriptor, memory);
-                Ok(true)
-            }
+            // Those are no calls that an interface refuses.
+            Again::Release(..) | Again::Report(_) => Ok(true),
         }
     }
 
     /// Takes back the resources of a message that will not be sent.
-    fn give_up(&self, what: Again) {
-        match what {
+    fn give_up(&self, what: &Again) {
+        match *what {
             Again::Request(chunk) | Again::Refused(chunk) => {
                 if let Some(sent) = self.send_chunks.sent(chunk) {
                     let head = Head::of(sent.bits);
@@ -135,7 +158,7 @@ impl<N: Interface> Portals<N> {
             }
             Again::Reply(chunk) => self.replied(chunk),
             Again::Operation(handle) => self.drop_operation(handle),
-            Again::System(..) | Again::Buffers | Again::Release => {}
+            Again::System(..) | Again::Buffers | Again::Release(..) | Again::Report(_) => {}
         }
     }
 

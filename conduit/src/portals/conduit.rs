@@ -9,6 +9,7 @@ use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, Held, PeerLedger};
+use crate::shown_bank::ShownBank;
 use argonet_am::Message;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_nic::portals::Portals as Interface;
@@ -86,7 +87,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         op: OpToken,
     ) -> Result<Injected, SendError> {
         // SAFETY: the caller's promise.
-        unsafe { self.put_bytes(to, offset, src, len, op) }
+        unsafe { self.transfer::<false>(to, offset, src.cast_mut(), len, op) }
     }
 
     unsafe fn get(
@@ -98,7 +99,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         op: OpToken,
     ) -> Result<Injected, SendError> {
         // SAFETY: the caller's promise.
-        unsafe { self.get_bytes(from, offset, dst, len, op) }
+        unsafe { self.transfer::<true>(from, offset, dst, len, op) }
     }
 
     fn owes_itself(&self) -> bool {
@@ -153,7 +154,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
 
     #[inline]
     fn epoch(&self) -> u32 {
-        self.epoch.load(Ordering::Acquire)
+        self.sleepers.epoch()
     }
 
     fn kept_from_sinks(&self) -> u64 {
@@ -165,12 +166,11 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     }
 
     fn wake(&self) {
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-        self.nic.wake();
+        self.sleepers.moved_and_wake(false, || self.nic.wake());
     }
 
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
-        let used = self.used(peer).filter(|_| self.may_enter());
+        let used = self.peers.used(peer.0).filter(|_| self.may_enter());
         let state = used?.state.try_lock()?;
         Some(PeerLedger {
             unit: "messages",
@@ -200,7 +200,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
     }
 
     fn gauges(&self) -> Option<Arc<Gauges>> {
-        self.gauges.clone()
+        self.bank.as_ref().map(ShownBank::gauges)
     }
 
     fn on_exit(&self, act: HearExit) {

@@ -6,7 +6,7 @@ use super::chunks::Chunks;
 use super::config::{
     Buffers, CHUNK_BYTES, LARGE_ALIGN, PortalsConfig, PortalsSizes, SHORTEST_MESSAGE,
 };
-use super::negotiated::Reserves;
+use super::negotiated::Reserve;
 use super::operations::Table;
 use super::peer::Peer;
 use super::resources::{Pieces, Tickets};
@@ -16,8 +16,12 @@ use super::slots::Slots;
 use crate::SegmentLen;
 use crate::datagrams::DatagramGauge;
 use crate::exit::Exits;
-use crate::gauges::Gauges;
+use crate::keyed::Keyed;
 use crate::owned::Owned;
+use crate::peers::Peers;
+use crate::prepared_buffers::PreparedBuffers;
+use crate::shown_bank::ShownBank;
+use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{Bank, PlanError};
 use argonet_am::record::RecordError;
@@ -32,7 +36,7 @@ use memmap2::MmapMut;
 use parking_lot::Mutex;
 use rustix::process::Pid;
 use rustix::thread::gettid;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Why a rank cannot use its interface.
 #[derive(Debug, thiserror::Error)]
@@ -105,17 +109,30 @@ pub enum PortalsError {
     },
 }
 
-/// The event queues of a rank.
+/// Something of each event queue of a rank.
 // spec P2: SAFE, AM and SYS.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Queues {
-    pub(super) system: Queue,
-    pub(super) safe: Queue,
-    pub(super) requests: Queue,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Three<T> {
+    pub(super) system: T,
+    pub(super) safe: T,
+    pub(super) requests: T,
 }
 
-/// Something to be sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+impl<T> Three<T> {
+    pub(super) fn map<U, E>(self, mut f: impl FnMut(T) -> Result<U, E>) -> Result<Three<U>, E> {
+        Ok(Three {
+            system: f(self.system)?,
+            safe: f(self.safe)?,
+            requests: f(self.requests)?,
+        })
+    }
+}
+
+/// The event queues of a rank.
+pub(super) type Queues = Three<Queue>;
+
+/// Something that a later poll does.
+#[derive(Debug)]
 pub(super) enum Again {
     /// A request that found no room at its target, from this chunk; it is paid for anew.
     Refused(u32),
@@ -126,12 +143,12 @@ pub(super) enum Again {
     System(JobRank, u64),
     /// Buffers that the interface would not take back.
     Buffers,
-    /// Temporary descriptors that the interface has not released.
-    Release,
+    /// A temporary descriptor that the interface has not released, with its memory where that is
+    /// the conduit's.
+    Release(DescriptorHandle, Option<Kept<u8>>),
+    /// An error that is reported.
+    Report(AmError),
 }
-
-/// A temporary descriptor that is still bound, with its memory where that is the conduit's.
-pub(super) type Unreleased = (DescriptorHandle, Option<Kept<u8>>);
 
 /// The conduit over a matching interface.
 pub struct Portals<N: Interface> {
@@ -167,18 +184,14 @@ pub struct Portals<N: Interface> {
     pub(super) temporaries: Tickets,
     pub(super) table: Table,
     /// Credits that are not lent; `None` without flow control.
-    pub(super) bank: Option<Bank>,
-    pub(super) gauges: Option<Arc<Gauges>>,
-    /// By rank; made at first use.
-    peers: Box<[OnceLock<Box<Peer>>]>,
+    pub(super) bank: Option<ShownBank>,
+    pub(super) peers: Peers<Peer>,
     /// The turns to take requests, and to take events of the safe queue: one thread at a time, so
     /// that messages of a rank are handled in their order.
     pub(super) turns: [Owned<()>; 2],
     pub(super) arrivals: Owned<Arrivals>,
     pub(super) returns: Owned<Returns>,
     pub(super) again: Mutex<Vec<Pending>>,
-    /// Descriptors and memory for [`Again::Release`].
-    pub(super) unreleased: Mutex<Vec<Unreleased>>,
     /// How many of them there are.
     pub(super) agains: AtomicU32,
     /// Ticks when they were tried last.
@@ -193,20 +206,13 @@ pub struct Portals<N: Interface> {
     pub(super) reply_halves: AtomicU32,
     /// Requests and operations that are not complete.
     pub(super) under_way: AtomicU32,
-    /// Polls that moved something.
-    ///
-    /// Writers: polling threads, before they look for sleepers; readers: threads that wait, after
-    /// they have counted themselves as sleepers. Both SeqCst, so one sees the other.
-    pub(super) epoch: AtomicU32,
-    pub(super) sleepers: AtomicU32,
+    pub(super) sleepers: Sleepers,
     /// Counts events that polls have returned and not given to sinks.
     ///
     /// Written by polling threads, read by those that look whether this rank can go on; Relaxed, as
     /// it orders nothing else.
     pub(super) kept_from_sinks: AtomicU64,
-    pub(super) reserves: Mutex<Reserves>,
-    /// Errors that the next poll reports; counted in `agains`.
-    pub(super) failures: Mutex<Vec<AmError>>,
+    pub(super) prepared: PreparedBuffers<Reserve>,
     /// The buffers, where they are not the interface's.
     ///
     /// Fields are dropped in their order: the interface, the first, no longer reaches them.
@@ -233,14 +239,10 @@ impl<N: Interface> Portals<N> {
         if rank.0 >= ranks {
             return Err(PortalsError::Rank { rank, ranks });
         }
-        let plan = config.sizes.plan(config.ranks);
-        let plan = plan.map_err(|cause| PortalsError::Plan {
-            rank: config.rank,
-            cause,
-        })?;
+        let plan = config.sizes.plan(ranks);
+        let plan = plan.map_err(|cause| PortalsError::Plan { rank, cause })?;
         let (got, needed) = (nic.limits().message_bytes, SHORTEST_MESSAGE);
         if got < needed {
-            let rank = config.rank;
             return Err(PortalsError::Messages { rank, got, needed });
         }
         let message_bytes = got - got % LARGE_ALIGN as u64;
@@ -248,25 +250,17 @@ impl<N: Interface> Portals<N> {
         let parts = unsafe { setup::set_up(&nic, buffers, &config, &plan, message_bytes)? };
         let (sizes, mode) = (config.sizes, config.mode);
         // No rank has this number: a rank may ask itself for credits as it asks others.
-        let bank = || Bank::new(config.ranks, plan, sizes.rules);
-        let bank = sizes.flow_control.then(bank);
-        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
-        let gauges = bank.as_ref().map(gauge).transpose();
-        let gauges = gauges.map_err(|cause| PortalsError::Gauges {
-            rank: config.rank,
-            cause,
-        })?;
+        let bank = || ShownBank::new(Bank::new(ranks, plan, sizes.rules), rank, ranks);
+        let bank = sizes.flow_control.then(bank).transpose();
+        let no_gauges = |cause| PortalsError::Gauges { rank, cause };
+        let bank = bank.map_err(no_gauges)?;
         if nic.dropped().is_some() {
-            let gauge = DatagramGauge::new(config.rank.0, config.ranks);
-            let gauge = gauge.map_err(|cause| PortalsError::Gauges {
-                rank: config.rank,
-                cause,
-            })?;
+            let gauge = DatagramGauge::new(rank.0, ranks).map_err(no_gauges)?;
             nic.on_dropped(Box::new(move |dropped| gauge.show(dropped)));
         }
         let portals = Self {
-            rank: config.rank,
-            ranks: config.ranks,
+            rank,
+            ranks,
             mode,
             maker: gettid(),
             sizes,
@@ -288,27 +282,23 @@ impl<N: Interface> Portals<N> {
             system: parts.system,
             tickets: Tickets::new(mode, sizes.messages),
             temporaries: Tickets::new(mode, sizes.temporaries),
-            table: Table::new(mode, sizes.messages),
+            table: Owned::new(mode, Keyed::with_room(sizes.messages as usize)),
             bank,
-            gauges: gauges.map(Arc::new),
-            peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
+            peers: Peers::new(ranks),
             turns: [Owned::new(mode, ()), Owned::new(mode, ())],
             arrivals: Owned::new(mode, parts.arrivals),
             returns: Owned::new(mode, parts.returns),
             again: Mutex::default(),
-            unreleased: Mutex::default(),
             agains: AtomicU32::new(0),
             tried_at: AtomicU64::new(0),
             doublings: AtomicU32::new(0),
             reply_halves: AtomicU32::new(0),
             under_way: AtomicU32::new(0),
-            epoch: AtomicU32::new(0),
-            sleepers: AtomicU32::new(0),
+            sleepers: Sleepers::default(),
             kept_from_sinks: AtomicU64::new(0),
-            reserves: Mutex::default(),
-            failures: Mutex::default(),
+            prepared: PreparedBuffers::default(),
             memory: None,
-            exits: Exits::new(config.rank, config.ranks),
+            exits: Exits::new(rank, ranks),
             nic,
         };
         portals.segment.follow(&portals.nic)?;
@@ -331,29 +321,26 @@ impl<N: Interface> Portals<N> {
     /// The state of a peer.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
-        self.peers[rank.index()].get_or_init(|| {
-            let peer = Peer::new(rank, self.mode, self.bank.as_ref());
-            self.show(&mut peer.state.lock());
-            Box::new(peer)
-        })
+        match self.peers.used(rank.0) {
+            Some(peer) => peer,
+            None => self.first_use(rank),
+        }
     }
 
-    /// The state of a peer that was used.
-    pub(super) fn used(&self, rank: JobRank) -> Option<&Peer> {
-        self.peers.get(rank.index())?.get().map(|peer| &**peer)
+    #[cold]
+    fn first_use(&self, rank: JobRank) -> &Peer {
+        let make = || {
+            let peer = Peer::new(rank, self.mode, self.bank.as_deref());
+            self.show(&mut peer.state.lock());
+            Box::new(peer)
+        };
+        self.peers.meet(rank, make).0
     }
 
     /// Whether the interface has read so many bytes when the call returns that moves them.
     #[inline]
     pub(super) fn reads_at_once(&self, len: usize) -> bool {
         self.synchronous && len as u64 <= self.message_bytes
-    }
-
-    /// All peers that were used.
-    pub(super) fn peers(&self) -> impl Iterator<Item = &Peer> {
-        self.peers
-            .iter()
-            .filter_map(|peer| peer.get().map(|peer| &**peer))
     }
 
     /// Where bytes of this rank's own segment lie.

@@ -31,41 +31,33 @@ impl<N: Interface> Portals<N> {
         if len == 0 {
             return Ok(None);
         }
-        let then = Then::Half(local);
+        let slot = reserved.slot.filter(|_| kind == Kind::LargeMedium);
+        let [long, large] = match is_reply {
+            false => [roles::LONG_REQUESTS, roles::LARGE_REQUESTS],
+            true => [roles::LONG_REPLIES, roles::LARGE_REPLIES],
+        };
+        let (portal, total) = match slot {
+            Some(_) => (large, len.next_multiple_of(LARGE_ALIGN) as u64),
+            None => (long, len as u64),
+        };
         let mut transfer = Transfer {
             to,
-            portal: if is_reply {
-                roles::LARGE_REPLIES
-            } else {
-                roles::LARGE_REQUESTS
-            },
-            offset: 0,
-            len: len.next_multiple_of(LARGE_ALIGN) as u64,
-            total: len.next_multiple_of(LARGE_ALIGN) as u64,
+            portal,
+            // A medium has none.
+            offset,
+            len: total,
+            total,
             lid: reserved.lid,
             object: self.slots.descriptor,
             from: 0,
             gets: false,
         };
-        if let (Kind::LargeMedium, Some(slot)) = (kind, reserved.slot) {
+        let source = if let Some(slot) = slot {
             // SAFETY: the slot is the message's, the payload readable.
             unsafe { self.slots.write(slot, bytes.as_ptr(), len) };
             transfer.from = Slots::offset(slot);
-            let source = Source::Slot(slot);
-            return Ok(Some(Operation {
-                transfer,
-                source,
-                then,
-            }));
-        }
-        transfer.portal = if is_reply {
-            roles::LONG_REPLIES
-        } else {
-            roles::LONG_REQUESTS
-        };
-        transfer.offset = offset;
-        (transfer.len, transfer.total) = (len as u64, len as u64);
-        let source = if !reserved.temporary
+            Source::Slot(slot)
+        } else if !reserved.temporary
             && let Some(found) = self.segment.find(bytes.as_ptr(), len)
         {
             (transfer.object, transfer.from) = (found.put, found.offset);
@@ -77,10 +69,10 @@ impl<N: Interface> Portals<N> {
                 Some(kept) => kept.as_ptr().cast::<u8>().cast_const(),
                 None => bytes.as_ptr(),
             };
-            let descriptor = self.bind_temporary(start, len, false)?;
-            transfer.object = descriptor;
-            Source::Temporary(descriptor, kept)
+            transfer.object = self.bind_temporary(start, len, false)?;
+            Source::Temporary(transfer.object, kept)
         };
+        let then = Then::Half(local);
         Ok(Some(Operation {
             transfer,
             source,
@@ -107,12 +99,7 @@ impl<N: Interface> Portals<N> {
     /// Begins an operation, which has a ticket.
     pub(super) fn start(&self, operation: Operation) -> Result<(), NicError> {
         let transfer = operation.transfer;
-        let full = NicError::NoSpace {
-            rank: self.rank,
-            what: "place for an operation",
-            limit: self.sizes.messages.into(),
-        };
-        let handle = self.table.begin(operation).ok_or(full)?;
+        let handle = self.table.lock().insert(operation);
         self.begins();
         let issued = self.issue(handle, &transfer);
         if issued.is_err() {
@@ -121,10 +108,16 @@ impl<N: Interface> Portals<N> {
         issued
     }
 
+    /// The transfer of an operation, if it is under way.
+    pub(super) fn transfer_of(&self, handle: u32) -> Option<Transfer> {
+        Some(self.table.lock().get_mut(handle)?.transfer)
+    }
+
     /// An operation that its interface refuses.
     #[cold]
     pub(super) fn drop_operation(&self, handle: u32) {
-        if let Some(operation) = self.table.end(handle) {
+        let operation = self.table.lock().remove(handle);
+        if let Some(operation) = operation {
             self.operation_is_over(operation.transfer.to, operation.source);
         }
     }

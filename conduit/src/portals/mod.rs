@@ -24,7 +24,6 @@ mod core;
 mod descriptor;
 mod halves;
 mod large;
-mod needs;
 mod negotiated;
 mod operations;
 mod peer;

@@ -5,18 +5,14 @@ use super::peer::Open;
 use super::send::{Keeps, LIMITS, Reserved, Shape};
 use super::wire::{Body, Kind};
 use crate::conduit::{PrepareRequest, Prepared, SendError};
-use argonet_am::{AmError, Category, MAX_MEDIUM, Message, MessageClass, Payload};
+use crate::prepared_buffers::committed;
+use argonet_am::{AmError, Category, MAX_MEDIUM, MessageClass};
 use argonet_base::HandlerIndex;
-use argonet_base::kept::Kept;
 use argonet_nic::portals::Portals as Interface;
 use argonet_segment::SharedBytes;
-use std::collections::BTreeMap;
 
-/// Payloads until their commit or cancel, by the address of the buffer.
-pub(super) type Reserves = BTreeMap<usize, Reserve>;
-
+/// What the message of a payload has taken, until its commit or cancel.
 pub(super) struct Reserve {
-    buffer: Kept<u8>,
     shape: Shape,
     of: Of,
 }
@@ -28,10 +24,7 @@ enum Of {
 
 impl<N: Interface> Portals<N> {
     pub(super) fn prepare_payload(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
-        let category = match want.offset {
-            Some(_) => Category::Long,
-            None => Category::Medium,
-        };
+        let category = want.category();
         LIMITS.check(self.rank, want.to, category, want.nargs, want.least)?;
         if let Some(offset) = want.offset {
             self.check_place(want.to, offset, want.most)?;
@@ -70,20 +63,9 @@ impl<N: Interface> Portals<N> {
                 }
             };
             drop(state);
-            let buffer = Kept::new(vec![0; capacity.max(1)].into());
-            let start = buffer.as_ptr().cast::<u8>();
-            let reserve = Reserve { buffer, shape, of };
-            self.reserves.lock().insert(start.addr(), reserve);
-            // SAFETY: the buffer is kept, and no other code touches it, until commit or cancel.
-            return Ok(unsafe { Prepared::new(*want, start, capacity, start.addr(), 0) });
+            return Ok(self.prepared.add(want, capacity, Reserve { shape, of }));
         }
         Err(SendError::Full)
-    }
-
-    fn take_reserve(&self, prepared: &Prepared) -> Reserve {
-        let (position, _) = prepared.place();
-        let reserve = self.reserves.lock().remove(&position);
-        reserve.expect("a payload that this conduit has prepared")
     }
 
     pub(super) fn commit_payload(
@@ -93,26 +75,10 @@ impl<N: Interface> Portals<N> {
         args: &[u32],
         len: usize,
     ) {
-        assert_eq!(
-            args.len(),
-            prepared.nargs(),
-            "a commit gives the arguments prepared for"
-        );
-        assert!(
-            len <= prepared.capacity(),
-            "a commit sends at most the prepared bytes"
-        );
-        let Reserve { buffer, shape, of } = self.take_reserve(prepared);
-        let buffer = buffer.give();
+        prepared.check(args, len);
+        let (buffer, Reserve { shape, of }) = self.prepared.take(prepared);
         let bytes = SharedBytes::from_slice(&buffer[..len]);
-        let message = Message {
-            handler,
-            args,
-            payload: match prepared.offset() {
-                Some(offset) => Payload::Long(bytes, offset),
-                None => Payload::Medium(bytes),
-            },
-        };
+        let message = committed(prepared, handler, args, bytes);
         let peer = self.peer(prepared.to());
         // As it was prepared, if shorter; the cost stays as it was paid.
         let shape = Shape {
@@ -136,7 +102,7 @@ impl<N: Interface> Portals<N> {
     }
 
     pub(super) fn cancel_payload(&self, prepared: &Prepared) {
-        let Reserve { shape, of, .. } = self.take_reserve(prepared);
+        let (_, Reserve { shape, of }) = self.prepared.take(prepared);
         let peer = self.peer(prepared.to());
         match of {
             Of::Request(reserved) => {

@@ -1,15 +1,12 @@
-//! Operations under way, named by 24 bits.
+//! Operations under way.
 
 use crate::conduit::OpToken;
+use crate::keyed::Keyed;
 use crate::owned::Owned;
-use crate::threads::ThreadMode;
 use crate::wire::UserPlace;
 use argonet_base::JobRank;
 use argonet_base::kept::Kept;
 use argonet_nic::portals::{DescriptorHandle, PortalIndex};
-
-/// Bits of a handle that are its place; the others say how often that was used before.
-const PLACE_BITS: u32 = 16;
 
 /// Source and target of a transfer.
 #[derive(Clone, Copy, Debug)]
@@ -79,63 +76,6 @@ pub(super) struct Operation {
     pub(super) then: Then,
 }
 
-/// Operations of a rank: as many as there are tickets, each of which holds one.
-pub(super) struct Table(Owned<Places>);
-
-struct Places {
-    places: Vec<(u8, Option<Operation>)>,
-    free: Vec<u32>,
-}
-
-impl Table {
-    pub(super) fn new(mode: ThreadMode, count: u32) -> Self {
-        Self(Owned::new(
-            mode,
-            Places {
-                places: (0..count).map(|_| (0, None)).collect(),
-                free: (0..count).rev().collect(),
-            },
-        ))
-    }
-
-    /// Keeps an operation; its handle.
-    ///
-    /// `None` without a place, which a caller with a ticket never gets.
-    pub(super) fn begin(&self, operation: Operation) -> Option<u32> {
-        let mut table = self.0.lock();
-        let place = table.free.pop()?;
-        let (generation, kept) = table.places.get_mut(place as usize)?;
-        *kept = Some(operation);
-        Some(u32::from(*generation) << PLACE_BITS | place)
-    }
-
-    /// How many are kept.
-    pub(super) fn count(&self) -> u32 {
-        let table = self.0.lock();
-        (table.places.len() - table.free.len()) as u32
-    }
-
-    /// The transfer of an operation; `None` if there is no such one.
-    pub(super) fn transfer(&self, handle: u32) -> Option<Transfer> {
-        let mut table = self.0.lock();
-        Some(table.find(handle)?.1.as_ref()?.transfer)
-    }
-
-    /// Takes an operation out.
-    pub(super) fn end(&self, handle: u32) -> Option<Operation> {
-        let mut table = self.0.lock();
-        let (generation, kept) = table.find(handle)?;
-        let operation = kept.take()?;
-        *generation = generation.wrapping_add(1);
-        table.free.push(handle & ((1 << PLACE_BITS) - 1));
-        Some(operation)
-    }
-}
-
-impl Places {
-    fn find(&mut self, handle: u32) -> Option<&mut (u8, Option<Operation>)> {
-        let place = (handle & ((1 << PLACE_BITS) - 1)) as usize;
-        let kept = self.places.get_mut(place)?;
-        (u32::from(kept.0) == handle >> PLACE_BITS).then_some(kept)
-    }
-}
+/// Operations of a rank by their handles: as many as there are tickets, each of which holds one.
+// spec P3: 24 bits name an operation.
+pub(super) type Table = Owned<Keyed<Operation, 8>>;

@@ -3,19 +3,23 @@
 use super::config::HELD_TICKETS;
 use super::core::Portals;
 use super::wire::LID_BITS;
-use crate::gauges::Gauges;
 use crate::owned::Owned;
+use crate::shown_bank::ShownBank;
 use crate::threads::ThreadMode;
 use argonet_am::credit::{self, Attempt, Bank, Debt, Figures};
 use argonet_am::lid_cache::Lids;
 use argonet_am::system_queue::Slot;
 use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 pub(super) struct Peer {
     pub(super) rank: JobRank,
     pub(super) state: Owned<State>,
+    /// It has refused a word of the system queue.
+    ///
+    /// Set by threads that send words or poll, read by one that reports an exit; Relaxed: a hint.
+    pub(super) has_ended: AtomicBool,
 }
 
 pub(super) struct State {
@@ -55,7 +59,7 @@ struct Shown {
 
 impl State {
     #[inline]
-    fn show(&mut self, bank: &Bank, gauges: &Gauges) {
+    pub(super) fn show(&mut self, bank: &ShownBank) {
         if let Some(credit) = &self.credit {
             let now = Shown {
                 figures: credit.figures(),
@@ -65,17 +69,17 @@ impl State {
             // Where each request is answered before the next, nothing ever changes here.
             if self.shown != Some(now) {
                 let before = self.shown.replace(now);
-                self.publish(before, now, bank, gauges);
+                self.publish(before, now, bank);
             }
         }
     }
 
     #[cold]
-    fn publish(&self, before: Option<Shown>, now: Shown, bank: &Bank, gauges: &Gauges) {
-        gauges.peer(self.rank.0, now.figures, now.stalls);
+    fn publish(&self, before: Option<Shown>, now: Shown, bank: &ShownBank) {
+        bank.show_peer(self.rank, now.figures, now.stalls);
         let moved = |shown: Shown| (shown.figures.loan, shown.epoch);
         if before.map(moved) != Some(moved(now)) {
-            gauges.bank(bank);
+            bank.show();
         }
     }
 }
@@ -122,6 +126,7 @@ impl Peer {
                     shown: None,
                 },
             ),
+            has_ended: AtomicBool::new(false),
         }
     }
 }
@@ -130,8 +135,8 @@ impl<N: Interface> Portals<N> {
     /// Shows changes of the credits between this rank and a peer in the gauges.
     #[inline]
     pub(super) fn show(&self, state: &mut State) {
-        if let (Some(bank), Some(gauges)) = (&self.bank, &self.gauges) {
-            state.show(bank, gauges);
+        if let Some(bank) = &self.bank {
+            state.show(bank);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Polls, and waiting for them to find something.
 
 use super::core::Portals;
-use crate::conduit::{Completion, OpToken, SendError, Sink};
+use crate::conduit::{Completion, OpToken, Sink};
 use argonet_am::{AmError, Delivery};
 use argonet_base::cpu::{SHORT_PAUSE_TICKS, ticks};
 use argonet_nic::portals::{NicError, Portals as Interface, Queue};
@@ -74,7 +74,9 @@ impl<N: Interface + Send + Sync> Portals<N> {
         }
         self.try_again_at_times(|error| sink.on_error(error));
         if taken > 0 {
-            self.wake_threads();
+            // A handler that ran here may have done what another thread sleeps for, or is about to.
+            self.sleepers
+                .moved_and_wake(!self.mode.locks(), || self.nic.wake());
         }
         taken
     }
@@ -143,21 +145,6 @@ impl<N: Interface + Send + Sync> Portals<N> {
         RETRY * (1 << doublings)
     }
 
-    /// A handler that ran here may have done what another thread sleeps for, or is about to.
-    #[inline]
-    fn wake_threads(&self) {
-        if !self.mode.locks() && self.sleepers.load(Ordering::Relaxed) == 0 {
-            // No other thread looks at the epoch meanwhile.
-            let epoch = self.epoch.load(Ordering::Relaxed);
-            self.epoch.store(epoch.wrapping_add(1), Ordering::Relaxed);
-            return;
-        }
-        self.epoch.fetch_add(1, Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            self.nic.wake();
-        }
-    }
-
     pub(super) fn take_system<S: Sink + ?Sized>(&self, sink: &mut S) -> usize {
         let mut taken = 0;
         while self.goes_on(self.sizes.system_events, taken) {
@@ -193,7 +180,8 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 
     pub(super) fn wait(&self, timeout: Option<Duration>, seen: u32) {
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        // The interface wakes all of them.
+        let _sleeper = self.sleepers.enter(|| (), || ());
         let Self { queues, .. } = self;
         let timeout = match self.agains.load(Ordering::Relaxed) {
             0 => timeout,
@@ -208,28 +196,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         if self.could_hold() {
             wanted.push(queues.requests);
         }
-        let come = || self.epoch.load(Ordering::SeqCst) != seen || self.has_anything();
+        let come = || self.sleepers.has_moved_since(seen) || self.has_anything();
         let _: Result<(), NicError> = self.nic.queue_wait(&wanted, timeout, &come);
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl<N: Interface> Portals<N> {
-    /// Keeps an error for the next poll.
-    #[cold]
-    pub(super) fn fail_later(&self, error: SendError) {
-        if let SendError::Message(error) = error {
-            self.failures.lock().push(error);
-            self.agains.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Takes the errors that were not reported yet.
-    #[cold]
-    pub(super) fn take_failures(&self) -> Vec<AmError> {
-        let failures = core::mem::take(&mut *self.failures.lock());
-        self.agains
-            .fetch_sub(failures.len() as u32, Ordering::Relaxed);
-        failures
     }
 }

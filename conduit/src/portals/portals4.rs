@@ -3,8 +3,9 @@
 
 use super::config::{Buffers, PortalsConfig, PortalsSizes, SHORTEST_MESSAGE};
 use super::core::{Portals, PortalsError};
-use super::needs::Needs;
+use super::software::{SPARE, needs};
 use argonet_am::credit::PlanError;
+use argonet_base::JobRank;
 use argonet_nic::portals::Portals as Interface;
 use argonet_nic::portals::portals4::Portals4Config;
 use core::ptr::NonNull;
@@ -17,7 +18,7 @@ use memmap2::MmapMut;
 /// # Errors
 /// Sizes that do not fit each other.
 pub fn portals4_config(sizes: &PortalsSizes, ranks: u32) -> Result<Portals4Config, PlanError> {
-    let needs = Needs::of(sizes, ranks, SHORTEST_MESSAGE)?;
+    let needs = needs(sizes, JobRank(0), ranks, SHORTEST_MESSAGE)?;
     Ok(Portals4Config {
         portals: needs.portals,
         entries: needs.entries,
@@ -25,7 +26,11 @@ pub fn portals4_config(sizes: &PortalsSizes, ranks: u32) -> Result<Portals4Confi
         queues: needs.queues,
         queue_events: needs.queue_events,
         counters: needs.counters,
-        operations: needs.operations,
+        // One for each ticket, and a question and an answer of the system queue for each peer.
+        operations: sizes
+            .messages
+            .saturating_add(ranks.saturating_mul(2))
+            .saturating_add(SPARE),
         ..Portals4Config::default()
     })
 }
@@ -37,10 +42,9 @@ impl<N: Interface> Portals<N> {
     /// As [`new`](Self::new), and if there is no memory.
     pub fn over_own_memory(nic: N, config: PortalsConfig) -> Result<Self, PortalsError> {
         let rank = config.rank;
-        let needs = Needs::of(&config.sizes, config.ranks, SHORTEST_MESSAGE);
-        let len_bytes = needs
-            .map_err(|cause| PortalsError::Plan { rank, cause })?
-            .buffer_bytes;
+        let needs = needs(&config.sizes, rank, config.ranks, SHORTEST_MESSAGE);
+        let needs = needs.map_err(|cause| PortalsError::Plan { rank, cause })?;
+        let len_bytes = needs.arena_bytes;
         let no_memory = |cause| PortalsError::NoMemory {
             rank,
             len_bytes,

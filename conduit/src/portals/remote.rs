@@ -22,7 +22,7 @@ impl<N: Interface> Portals<N> {
     /// # Safety
     /// Of an operation that puts, the `len` bytes from `address` on can be read.
     // spec P3: the three cases of the source.
-    unsafe fn choose(
+    pub(super) unsafe fn choose(
         &self,
         to: JobRank,
         address: *const u8,
@@ -130,110 +130,56 @@ impl<N: Interface> Portals<N> {
         Ok(is_done)
     }
 
+    /// Puts bytes from here into the segment of a rank, or gets them.
+    ///
     /// # Safety
-    /// As `Conduit::put`.
+    /// As `Conduit::put`; if it gets, as `Conduit::get`.
     #[inline]
-    pub(super) unsafe fn put_bytes(
+    pub(super) unsafe fn transfer<const GETS: bool>(
         &self,
-        to: JobRank,
+        peer: JobRank,
         offset: SegmentOffset,
-        src: *const u8,
+        here: *mut u8,
         len: usize,
         op: OpToken,
     ) -> Result<Injected, SendError> {
         if len == 0 {
             return Ok(Injected::Complete);
         }
-        self.check_place(to, offset, len)?;
+        self.check_place(peer, offset, len)?;
         let reads_at_once = self.reads_at_once(len);
-        if reads_at_once {
-            // SAFETY: the caller's promise; nothing is written here.
-            let is_done = unsafe { self.move_at_once(to, offset, src.cast_mut(), len, false)? };
-            if is_done {
-                return Ok(Injected::Complete);
-            }
-        }
-        if !self.tickets.take(1) {
-            return Err(SendError::Full);
-        }
-        // SAFETY: the caller promises the source.
-        let chosen = unsafe { self.choose(to, src, len, false) };
-        let (source, transfer) = match chosen {
-            Ok(chosen) => chosen,
-            Err(error) => {
-                self.tickets.give(1);
-                return Err(error);
-            }
-        };
-        let mut injected = Injected::Pending;
-        if let Source::Bounce(chunk) = source {
-            // SAFETY: the chunk is this operation's, the caller promises the source.
-            unsafe { self.send_chunks.write(chunk, 0, src, len) };
-            injected = Injected::Local;
-        } else if reads_at_once || matches!(source, Source::Temporary(_, Some(_))) {
-            injected = Injected::Local;
-        }
-        let operation = Operation {
-            transfer: Transfer {
-                offset: offset.0,
-                ..transfer
-            },
-            source,
-            then: Then::Put(op, injected == Injected::Pending),
-        };
-        match self.start(operation) {
-            Ok(()) => Ok(injected),
-            Err(error) => Err(self.refuses(to, &error).into()),
-        }
-    }
-
-    /// # Safety
-    /// As `Conduit::get`.
-    #[inline]
-    pub(super) unsafe fn get_bytes(
-        &self,
-        from: JobRank,
-        offset: SegmentOffset,
-        dst: *mut u8,
-        len: usize,
-        op: OpToken,
-    ) -> Result<Injected, SendError> {
-        if len == 0 {
+        // SAFETY: the caller's promise; a put writes nothing here.
+        if reads_at_once && unsafe { self.move_at_once(peer, offset, here, len, GETS)? } {
             return Ok(Injected::Complete);
         }
-        self.check_place(from, offset, len)?;
-        if self.reads_at_once(len) {
-            // SAFETY: the caller's promise.
-            let is_done = unsafe { self.move_at_once(from, offset, dst, len, true)? };
-            if is_done {
-                return Ok(Injected::Complete);
-            }
-        }
         if !self.tickets.take(1) {
             return Err(SendError::Full);
         }
-        // SAFETY: nothing is put.
-        let chosen = unsafe { self.choose(from, dst, len, true) };
-        let (source, transfer) = match chosen {
-            Ok(chosen) => chosen,
-            Err(error) => {
-                self.tickets.give(1);
-                return Err(error);
+        // SAFETY: the caller promises the source of a put.
+        let chosen = unsafe { self.choose(peer, here, len, GETS) };
+        let (source, transfer) = chosen.inspect_err(|_| self.tickets.give(1))?;
+        let (then, injected) = if GETS {
+            // SAFETY: the caller keeps the place writable until completion.
+            let place = unsafe { UserPlace::new(here, len) };
+            (Then::Get(op, place), Injected::Pending)
+        } else {
+            if let Source::Bounce(chunk) = source {
+                // SAFETY: the chunk is this operation's, the caller promises the source.
+                unsafe { self.send_chunks.write(chunk, 0, here, len) };
+            }
+            let is_read = matches!(source, Source::Bounce(_) | Source::Temporary(_, Some(_)));
+            match is_read || reads_at_once {
+                true => (Then::Put(op, false), Injected::Local),
+                false => (Then::Put(op, true), Injected::Pending),
             }
         };
-        // SAFETY: the caller keeps the place writable until completion.
-        let place = unsafe { UserPlace::new(dst, len) };
-        let operation = Operation {
-            transfer: Transfer {
-                offset: offset.0,
-                ..transfer
-            },
+        let offset = offset.0;
+        let started = self.start(Operation {
+            transfer: Transfer { offset, ..transfer },
             source,
-            then: Then::Get(op, place),
-        };
-        match self.start(operation) {
-            Ok(()) => Ok(Injected::Pending),
-            Err(error) => Err(self.refuses(from, &error).into()),
-        }
+            then,
+        });
+        started.map_err(|error| self.refuses(peer, &error))?;
+        Ok(injected)
     }
 }

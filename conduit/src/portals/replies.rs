@@ -7,7 +7,6 @@ use super::operations::{Operation, Source, Then};
 use super::peer::Peer;
 use super::requests::long_half;
 use super::roles::{self, Role};
-use super::system::account;
 use super::wire::{Head, Kind, handle_of, lid_of};
 use crate::conduit::{Completion, Sink};
 use argonet_am::credit::PushedBack;
@@ -159,7 +158,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             if let Some(credit) = &mut state.credit {
                 let tag = self.sizes.rules.form.unpack(head.credits.into());
                 let back = tag.and_then(|tag| credit.replied(tag, bank));
-                back.map_err(|error| broken(account(error)))?;
+                back.map_err(|error| broken(error.into()))?;
                 self.show(&mut state);
             }
         }
@@ -185,7 +184,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let mut state = self.peer(from).state.lock();
         if let Some(credit) = &mut state.credit {
             let refunded = credit.pushed_back(back);
-            refunded.map_err(|error| self.broken(from, account(error)))?;
+            refunded.map_err(|error| self.broken(from, error.into()))?;
             self.show(&mut state);
         }
         drop(state);
@@ -222,22 +221,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
     ) -> Result<(), AmError> {
         let parsed = &reply.parsed;
         let large = half.and_then(|half| half.place);
-        let fits = half.is_none_or(|half| parsed.fits(&half));
-        let result = match (fits, parsed.head.kind) {
-            (_, Kind::Empty) => Ok(()),
-            (false, kind) => Err(self.broken(peer.rank, RecordError::Kind(kind.into()))),
-            (true, _) => {
-                let memory = match large {
-                    Some(large) => self.returns.lock().large.memory(large),
-                    None => {
-                        let start = self.send_chunks.memory(reply.chunk);
-                        // SAFETY: the payload lies behind the arguments, in the bytes that have
-                        // arrived.
-                        unsafe { start.add(parsed.payload_at) }
-                    }
-                };
-                self.deliver(peer.rank, MessageClass::Reply, parsed, memory, sink)
-            }
+        let memory = || match large {
+            Some(large) => self.returns.lock().large.memory(large),
+            None => self.send_chunks.memory(reply.chunk),
+        };
+        let result = match parsed.head.kind {
+            Kind::Empty => Ok(()),
+            _ => self.deliver(peer.rank, MessageClass::Reply, parsed, half, memory, sink),
         };
         self.leave_reply(large);
         {
@@ -270,7 +260,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             self.send_again(Again::Operation(handle));
             return Ok(());
         }
-        let Some(mut operation) = self.table.end(handle) else {
+        let Some(mut operation) = self.table.lock().remove(handle) else {
             return Ok(());
         };
         let part = operation.transfer.part(self.message_bytes);
@@ -361,8 +351,7 @@ impl<N: Interface> Portals<N> {
         match self.nic.release(descriptor) {
             Ok(()) | Err(NicError::BadHandle { .. }) => self.temporaries.give(1),
             Err(_) => {
-                self.unreleased.lock().push((descriptor, memory));
-                self.send_again(Again::Release);
+                self.send_again(Again::Release(descriptor, memory));
             }
         }
     }

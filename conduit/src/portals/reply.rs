@@ -6,8 +6,7 @@ use super::core::{Again, Portals};
 use super::peer::{Hold, Open, Peer};
 use super::roles;
 use super::send::{Keeps, LIMITS, Reserved, Shape, parts};
-use super::system::scavenge;
-use super::wire::{Head, Kind, header};
+use super::wire::Kind;
 use argonet_am::credit::PushedBack;
 use argonet_am::{AmError, Message, Payload, Registered, ReplyPort};
 use argonet_base::{HandlerIndex, JobRank};
@@ -101,25 +100,13 @@ impl<N: Interface> Portals<N> {
         let (message, shape) = sent;
         self.tickets.give(tickets);
         self.fill(&self.reply_chunks, chunk, shape, message);
-        let head = Head {
-            handler: message.handler,
-            nargs: message.args.len(),
-            kind: shape.kind,
-            chunk: open.chunk,
-            lid,
-            credits,
-        };
-        let sent = Sent {
-            to: peer.rank,
-            portal: roles::REPLIES,
-            offset: self.send_chunks_offset(open.chunk),
-            len: shape.body.len() as u64,
-            bits: head.bits(),
-            header: match shape.kind {
-                Kind::Empty => 0,
-                kind => header(kind, message.args, bytes.len(), offset),
-            },
-        };
+        // All ranks have chunks of one size.
+        let to = (
+            peer.rank,
+            roles::REPLIES,
+            self.send_chunks.offset(open.chunk),
+        );
+        let sent = shape.sent(message, to, (open.chunk, lid, credits));
         self.send_reply(chunk, sent);
         match failed {
             None => Ok(()),
@@ -135,12 +122,6 @@ impl<N: Interface> Portals<N> {
         if self.put_reply(chunk, &sent).is_err() {
             self.send_once_more(Again::Reply(chunk));
         }
-    }
-
-    /// Where a chunk begins at any rank: all have chunks of one size.
-    #[inline]
-    fn send_chunks_offset(&self, chunk: u32) -> u64 {
-        self.send_chunks.offset(chunk)
     }
 
     /// The credit tag of a reply.
@@ -188,35 +169,25 @@ impl<N: Interface> Portals<N> {
     /// Sends a request back that found no room: its sender pays again and sends it again.
     // spec P8: a request that falls into the catch-basin is pushed back.
     #[cold]
-    pub(super) fn push_back(&self, to: JobRank, chunk: u32, back: PushedBack, hold: Hold) {
+    pub(super) fn push_back(
+        &self,
+        to: JobRank,
+        chunk: u32,
+        back: PushedBack,
+        held: &mut Option<Hold>,
+    ) {
+        // No request is looked at without.
+        let Some(hold) = held.take() else { return };
         self.reply_slots.give(hold.slot);
         self.temporaries.give(1);
         self.tickets.give(HELD_TICKETS - 1);
-        let head = Head {
-            handler: NO_HANDLER,
-            nargs: 0,
-            kind: Kind::Refused,
-            chunk,
-            lid: 0,
-            credits: 0,
-        };
+        let to = (to, roles::REPLIES, self.send_chunks.offset(chunk));
+        let shape = self.shape_as(Kind::Refused, 0, 0);
         let sent = Sent {
-            to,
-            portal: roles::REPLIES,
-            offset: self.send_chunks_offset(chunk),
-            len: 0,
-            bits: head.bits(),
             header: u64::from(back.loan) << 16 | u64::from(back.count),
+            ..shape.sent(&nothing(), to, (chunk, 0, 0))
         };
         self.send_reply(hold.chunk, sent);
-    }
-
-    /// Credits are called back if a peer lacks some.
-    #[inline]
-    pub(super) fn balance(&self) {
-        if let Some(bank) = &self.bank {
-            scavenge(self, bank);
-        }
     }
 }
 

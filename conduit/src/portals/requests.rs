@@ -46,42 +46,28 @@ impl<N: Interface + Send + Sync> Portals<N> {
         let mut held = None;
         let mut taken = 0;
         while self.goes_on(self.sizes.am_events, taken) && !self.is_empty(queue) {
-            let Some(hold) = held.take().or_else(|| self.hold()) else {
+            held = held.or_else(|| self.hold());
+            if held.is_none() {
                 break;
-            };
+            }
             let (event, came) = {
                 let mut arrivals = self.arrivals.lock();
                 match self.nic.queue_get(queue) {
                     Ok(Some(event)) => (event, self.account_for(&mut arrivals, &event)),
-                    Ok(None) => {
-                        held = Some(hold);
-                        break;
-                    }
+                    Ok(None) => break,
                     Err(error) => {
                         sink.on_error(self.refuses(self.rank, &error));
-                        held = Some(hold);
                         break;
                     }
                 }
             };
             taken += 1;
-            let from = event.peer;
-            let done = match came {
-                Ok(Came::Request(place)) => self.request(&event, place, hold, &mut held, sink),
-                Ok(Came::Overflow) => self.overflow(&event, hold),
-                Ok(Came::Half(half)) => {
-                    let lid = lid_of(event.bits);
-                    self.request_half(from, lid, half, hold, &mut held, sink)
-                }
-                Ok(Came::Settled) => {
-                    held = Some(hold);
-                    Ok(())
-                }
-                Err(error) => {
-                    held = Some(hold);
-                    Err(error)
-                }
-            };
+            let done = came.and_then(|came| match came {
+                Came::Request(place) => self.request(&event, place, &mut held, sink),
+                Came::Overflow => self.overflow(&event, &mut held),
+                Came::Half(half) => self.request_half(&event, half, &mut held, sink),
+                Came::Settled => Ok(()),
+            });
             if let Err(error) = done {
                 sink.on_error(error);
             }
@@ -143,12 +129,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
     }
 
     /// A request is in a buffer.
+    ///
+    /// What is held for a reply is taken if there is one.
     #[inline]
     fn request<S: Sink + ?Sized>(
         &self,
         event: &Event,
         place: Place,
-        hold: Hold,
         held: &mut Option<Hold>,
         sink: &mut S,
     ) -> Result<(), AmError> {
@@ -160,29 +147,26 @@ impl<N: Interface + Send + Sync> Portals<N> {
         });
         let read = read.and_then(|parsed| match parsed.head.kind {
             kind @ (Kind::Empty | Kind::Refused) => Err(RecordError::Kind(kind.into())),
+            _ if from.0 >= self.ranks => Err(RecordError::Kind(0)),
             _ => Ok(parsed),
         });
-        let parsed = match read {
-            Ok(parsed) if from.0 < self.ranks => parsed,
-            other => {
-                *held = Some(hold);
-                self.leave(Some(place), None);
-                let cause = other.err().unwrap_or(RecordError::Kind(0));
-                return Err(self.broken(from, cause));
-            }
-        };
+        let parsed = read.map_err(|cause| {
+            self.leave(Some(place), None);
+            self.broken(from, cause)
+        })?;
+        // spec P7: a header that cannot be kept until its data comes is pushed back.
+        let (lid, has_half) = (parsed.head.lid, parsed.has_half());
+        if has_half && !self.arrivals.lock().halves.has_room(from.0, lid) {
+            self.leave(Some(place), None);
+            return self.overflow(event, held);
+        }
         let peer = self.peer(from);
         let debt = match self.owe(peer, &parsed.head) {
             Ok(debt) => debt,
-            Err(Ok(back)) => {
+            Err(refused) => {
                 self.leave(Some(place), None);
-                self.push_back(from, parsed.head.chunk, back, hold);
+                self.push_back(from, parsed.head.chunk, refused?, held);
                 return Ok(());
-            }
-            Err(Err(error)) => {
-                *held = Some(hold);
-                self.leave(Some(place), None);
-                return Err(error);
             }
         };
         let request = Request {
@@ -190,21 +174,14 @@ impl<N: Interface + Send + Sync> Portals<N> {
             debt,
             place,
         };
-        if !parsed.has_half() {
-            return self.run_request(peer, request, None, hold, sink);
+        if !has_half {
+            return self.run_request(peer, request, None, held, sink);
         }
-        let lid = parsed.head.lid;
         let kept = self.arrivals.lock().halves.header(from.0, lid, request);
         match kept {
-            Ok(Some((request, half))) => self.run_request(peer, request, Some(half), hold, sink),
-            Ok(None) => {
-                *held = Some(hold);
-                Ok(())
-            }
-            Err(error) => {
-                *held = Some(hold);
-                Err(self.refuses(from, &error))
-            }
+            Ok(Some((request, half))) => self.run_request(peer, request, Some(half), held, sink),
+            Ok(None) => Ok(()),
+            Err(error) => Err(self.refuses(from, &error)),
         }
     }
 
@@ -222,8 +199,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
             return Ok(None);
         };
         let tag = self.sizes.rules.form.unpack(head.credits.into());
-        let tag =
-            tag.map_err(|error| Err(self.broken(peer.rank, super::system::account(error))))?;
+        let tag = tag.map_err(|error| Err(self.broken(peer.rank, error.into())))?;
         let mut state = peer.state.lock();
         match &mut state.credit {
             Some(credit) => credit.arrived(tag, bank).map(Some).map_err(Ok),
@@ -233,53 +209,43 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     /// A request found no buffer: its body is lost, its sender has it.
     #[cold]
-    fn overflow(&self, event: &Event, hold: Hold) -> Result<(), AmError> {
+    fn overflow(&self, event: &Event, held: &mut Option<Hold>) -> Result<(), AmError> {
+        let from = event.peer;
         let head = match Head::of(event.bits) {
-            Ok(head) if event.peer.0 < self.ranks => head,
+            Ok(head) if from.0 < self.ranks => head,
             other => {
-                self.let_go(hold);
                 let cause = other.err().unwrap_or(RecordError::Kind(0));
-                return Err(self.broken(event.peer, cause));
+                return Err(self.broken(from, cause));
             }
         };
-        let peer = self.peer(event.peer);
+        let peer = self.peer(from);
         let back = match self.owe(peer, &head) {
-            Ok(Some(debt)) => match &mut peer.state.lock().credit {
-                Some(credit) => credit.overflowed(debt),
-                None => PushedBack { count: 0, loan: 0 },
+            Ok(debt) => match (&mut peer.state.lock().credit, debt) {
+                (Some(credit), Some(debt)) => credit.overflowed(debt),
+                _ => PushedBack { count: 0, loan: 0 },
             },
-            Ok(None) => PushedBack { count: 0, loan: 0 },
-            Err(Ok(back)) => back,
-            Err(Err(error)) => {
-                self.let_go(hold);
-                return Err(error);
-            }
+            Err(refused) => refused?,
         };
-        self.push_back(event.peer, head.chunk, back, hold);
+        self.push_back(from, head.chunk, back, held);
         Ok(())
     }
 
     /// The data of a request is here.
     fn request_half<S: Sink + ?Sized>(
         &self,
-        from: JobRank,
-        lid: u32,
+        event: &Event,
         half: Half,
-        hold: Hold,
         held: &mut Option<Hold>,
         sink: &mut S,
     ) -> Result<(), AmError> {
+        let (from, lid) = (event.peer, lid_of(event.bits));
         let kept = self.arrivals.lock().halves.data(from.0, lid, half);
         match kept {
             Ok(Some((request, half))) => {
-                self.run_request(self.peer(from), request, Some(half), hold, sink)
+                self.run_request(self.peer(from), request, Some(half), held, sink)
             }
-            Ok(None) => {
-                *held = Some(hold);
-                Ok(())
-            }
+            Ok(None) => Ok(()),
             Err(error) => {
-                *held = Some(hold);
                 self.leave(None, half.place);
                 Err(self.refuses(from, &error))
             }
@@ -292,9 +258,13 @@ impl<N: Interface + Send + Sync> Portals<N> {
         peer: &Peer,
         request: Request,
         half: Option<Half>,
-        hold: Hold,
+        held: &mut Option<Hold>,
         sink: &mut S,
     ) -> Result<(), AmError> {
+        // No request is looked at without.
+        let Some(hold) = held.take() else {
+            return Ok(());
+        };
         let Request {
             parsed,
             debt,
@@ -311,25 +281,15 @@ impl<N: Interface + Send + Sync> Portals<N> {
             state.open.push(open);
             state.running += 1;
         }
-        let fits = half.is_none_or(|half| parsed.fits(&half));
-        let result = match fits {
-            true => {
-                let memory = {
-                    let arrivals = self.arrivals.lock();
-                    match large {
-                        Some(large) => arrivals.large.memory(large),
-                        None => {
-                            let start = arrivals.requests.memory(place);
-                            // SAFETY: the payload lies behind the arguments, in the bytes that have
-                            // arrived.
-                            unsafe { start.add(parsed.payload_at) }
-                        }
-                    }
-                };
-                self.deliver(peer.rank, MessageClass::Request, &parsed, memory, sink)
-            }
-            false => Err(self.broken(peer.rank, RecordError::Kind(parsed.head.kind.into()))),
+        let memory = || {
+            let arrivals = self.arrivals.lock();
+            large.map_or_else(
+                || arrivals.requests.memory(place),
+                |large| arrivals.large.memory(large),
+            )
         };
+        let class = MessageClass::Request;
+        let result = self.deliver(peer.rank, class, &parsed, half, memory, sink);
         let unanswered = {
             let mut state = peer.state.lock();
             state.running -= 1;
@@ -347,15 +307,27 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     /// Gives a message to its handler.
     ///
-    /// `memory` is where a payload lies that came with it or in a large buffer.
+    /// `memory` is where the message lies, or the payload of a large medium.
+    #[inline]
     pub(super) fn deliver<S: Sink + ?Sized>(
         &self,
         from: JobRank,
         class: MessageClass,
         parsed: &Parsed,
-        memory: NonNull<u8>,
+        half: Option<Half>,
+        memory: impl FnOnce() -> NonNull<u8>,
         sink: &mut S,
     ) -> Result<(), AmError> {
+        if half.is_some_and(|half| !parsed.fits(&half)) {
+            let kind = RecordError::Kind(parsed.head.kind.into());
+            return Err(self.broken(from, kind));
+        }
+        let before = match half.and_then(|half| half.place) {
+            Some(_) => 0,
+            None => parsed.payload_at,
+        };
+        // SAFETY: the payload lies behind the arguments, in the bytes that have arrived.
+        let memory = unsafe { memory().add(before) };
         let category = parsed.head.kind.category();
         let payload = match category {
             Category::Short => None,

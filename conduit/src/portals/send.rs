@@ -10,7 +10,9 @@ use crate::conduit::{Injected, Limits, OpToken, SendError};
 use argonet_am::credit::{Attempt, PushedBack};
 use argonet_am::{Category, MAX_CARRIED, MAX_MEDIUM, Message, Payload};
 use argonet_base::JobRank;
-use argonet_nic::portals::{Ack, DescriptorHandle, NicError, Part, Portals as Interface, Target};
+use argonet_nic::portals::{
+    Ack, DescriptorHandle, NicError, Part, PortalIndex, Portals as Interface, Target,
+};
 use argonet_segment::SharedBytes;
 
 /// How a message travels, and its cost.
@@ -20,6 +22,36 @@ pub(super) struct Shape {
     pub(super) body: Body,
     /// Credits of a request.
     pub(super) cost: u16,
+}
+
+impl Shape {
+    /// How a message is put to a place of a portal, with the requester's chunk, the number of a
+    /// long, and credits.
+    #[inline]
+    pub(super) fn sent(
+        &self,
+        message: &Message<'_>,
+        (to, portal, place): (JobRank, PortalIndex, u64),
+        (chunk, lid, credits): (u32, u32, u8),
+    ) -> Sent {
+        let (bytes, offset) = parts(&message.payload);
+        let head = Head {
+            handler: message.handler,
+            nargs: message.args.len(),
+            kind: self.kind,
+            chunk,
+            lid,
+            credits,
+        };
+        Sent {
+            to,
+            portal,
+            offset: place,
+            len: self.body.len() as u64,
+            bits: head.bits(),
+            header: header(self.kind, message.args, bytes.len(), offset),
+        }
+    }
 }
 
 /// Resources that a message has taken before it leaves.
@@ -232,24 +264,10 @@ impl<N: Interface> Portals<N> {
                 injected = Injected::Pending;
             }
         }
-        let chunk = reserved.chunk;
+        let (chunk, credits) = (reserved.chunk, reserved.credits);
         self.fill(&self.send_chunks, chunk, shape, message);
-        let head = Head {
-            handler: message.handler,
-            nargs: message.args.len(),
-            kind: shape.kind,
-            chunk,
-            lid: reserved.lid,
-            credits: reserved.credits,
-        };
-        let sent = Sent {
-            to: peer.rank,
-            portal: roles::REQUESTS,
-            offset: 0,
-            len: shape.body.len() as u64,
-            bits: head.bits(),
-            header: header(shape.kind, message.args, bytes.len(), offset),
-        };
+        let to = (peer.rank, roles::REQUESTS, 0);
+        let sent = shape.sent(message, to, (chunk, reserved.lid, credits));
         self.send_chunks.note(chunk, sent);
         match self.put_request(chunk, &sent) {
             Ok(()) => Ok(injected),

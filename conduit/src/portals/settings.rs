@@ -1,7 +1,8 @@
 //! Settings of users (spec P15).
 
 use super::config::PortalsSizes;
-use argonet_am::credit::{Mends, Rules, Wishes};
+use crate::credit_settings::{CreditSettings, number};
+use argonet_am::credit::{Mends, Rules};
 use argonet_settings as settings;
 use argonet_settings::Settings;
 
@@ -13,8 +14,7 @@ use argonet_settings::Settings;
 pub struct Accelerated;
 
 impl PortalsSizes {
-    /// Reads the settings. argonet's own names for credits come before those of GASNet's Portals
-    /// conduit.
+    /// Reads the settings.
     ///
     /// # Errors
     /// [`Accelerated`].
@@ -22,56 +22,32 @@ impl PortalsSizes {
         if given.get(&settings::PORTAL_ACCEL) {
             return Err(Accelerated);
         }
-        // The table allows no more than that.
-        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        let either = |own: Option<u64>, portals: Option<u64>| own.or(portals).map(number);
-        let is_on = given.get(&settings::CREDITS_ON);
-        let is_on = is_on.or_else(|| given.get(&settings::PORTAL_FLOW_CONTROL));
-        let dynamic = given.get(&settings::CREDITS_MOVE);
-        let dynamic = dynamic.or_else(|| given.get(&settings::PORTAL_DYNAMIC_CREDITS));
-        let space = given.get(&settings::CREDITS_SPACE);
-        let space = space.or_else(|| given.get(&settings::PORTAL_AMRECV_SPACE));
-        let most = either(
-            given.get(&settings::CREDITS_MOST),
-            given.get(&settings::PORTAL_MAX_CRED_PER_NODE),
-        );
-        let epoch = either(
-            given.get(&settings::CREDITS_EPOCH),
-            given.get(&settings::PORTAL_EPOCH_DURATION),
-        );
+        let said = CreditSettings::read(given);
         let preset = Rules::default();
         Ok(Self {
             messages: number(given.get(&settings::PORTAL_MSG_LIMIT)),
             temporaries: number(given.get(&settings::PORTAL_NUM_TMPMD)),
             packed_longs: given.get(&settings::PORTAL_PACKED_LONG),
-            flow_control: is_on.unwrap_or(true),
+            flow_control: said.are_on,
             send_chunks: number(given.get(&settings::PORTAL_SB_CHUNKS)),
             reply_chunks: number(given.get(&settings::PORTAL_RPL_CHUNKS)),
             safe_events: number(given.get(&settings::PORTAL_SAFE_LIMIT)),
             am_events: number(given.get(&settings::PORTAL_AM_LIMIT)),
             system_events: number(given.get(&settings::PORTAL_SYS_LIMIT)),
             rules: Rules {
-                dynamic: dynamic.unwrap_or(true),
+                dynamic: said.dynamic,
                 // A number beyond 16 bits is refused with the plan, as one below the least is.
-                most: most.map_or(preset.most, |most| u16::try_from(most).unwrap_or(0)),
-                epoch_requests: epoch.unwrap_or(preset.epoch_requests),
-                mends: match given.get(&settings::CREDITS_MENDED) {
+                most: said
+                    .most
+                    .map_or(preset.most, |most| u16::try_from(most).unwrap_or(0)),
+                epoch_requests: said.epoch_requests.unwrap_or(preset.epoch_requests),
+                mends: match said.mended {
                     true => Mends::ALL,
                     false => Mends::NONE,
                 },
                 ..preset
             },
-            wishes: Wishes {
-                share: either(
-                    given.get(&settings::CREDITS_SHARE),
-                    given.get(&settings::PORTAL_CRED_PER_NODE),
-                ),
-                bank: either(
-                    given.get(&settings::CREDITS_BANK),
-                    given.get(&settings::PORTAL_BANKED_CREDITS),
-                ),
-                space_bytes: space.map(|bytes| bytes.0),
-            },
+            wishes: said.wishes,
             ..Self::default()
         })
     }
@@ -80,6 +56,7 @@ impl PortalsSizes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use argonet_am::credit::Wishes;
 
     fn of(pairs: &[(&str, &str)]) -> Result<PortalsSizes, Accelerated> {
         let pairs = pairs

@@ -7,7 +7,7 @@ use super::chunks::Chunks;
 use super::config::{
     Buffers, CHUNK_BYTES, LARGE_BYTES, LARGE_IN_BUFFER, PortalsConfig, PortalsSizes,
 };
-use super::core::{PortalsError, Queues};
+use super::core::{PortalsError, Queues, Three};
 use super::large::Large;
 use super::roles::{self, Role};
 use super::segment::operations;
@@ -16,7 +16,8 @@ use super::stock::{ANY, AT_END, Stock};
 use argonet_am::credit::{Costs, Plan, Space};
 use argonet_am::lid_cache::LidCache;
 use argonet_nic::portals::{
-    Descriptor, DescriptorHandle, Entry, PortalIndex, PortalOptions, Portals as Interface, Position,
+    Descriptor, DescriptorHandle, Entry, NicError, PortalIndex, PortalOptions,
+    Portals as Interface, Position,
 };
 use core::ptr::NonNull;
 
@@ -27,12 +28,7 @@ const LINE: u64 = 64;
 const SPARE_EVENTS: u64 = 64;
 
 /// Depths of the queues of a rank, in events, so that none ever overflows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Depths {
-    pub(super) system: u64,
-    pub(super) safe: u64,
-    pub(super) requests: u64,
-}
+pub(super) type Depths = Three<u64>;
 
 impl Depths {
     pub(super) fn of(sizes: &PortalsSizes, ranks: u32, plan: &Plan, message_bytes: u64) -> Self {
@@ -145,11 +141,7 @@ pub(super) unsafe fn set_up(
 ) -> Result<Parts, PortalsError> {
     let sizes = &config.sizes;
     let depths = Depths::of(sizes, config.ranks, plan, message_bytes);
-    let queues = Queues {
-        system: nic.queue_alloc(depths.system)?,
-        safe: nic.queue_alloc(depths.safe)?,
-        requests: nic.queue_alloc(depths.requests)?,
-    };
+    let queues = depths.map(|events| nic.queue_alloc(events))?;
     let Queues {
         system,
         safe,
@@ -168,7 +160,7 @@ pub(super) unsafe fn set_up(
     for (portal, queue) in (0..).zip(of_portals) {
         nic.portal_alloc(PortalOptions::default(), queue, Some(PortalIndex(portal)))?;
     }
-    let [send, reply, receive, large, large_reply, slots] = divide(buffers, config, plan)?;
+    let [send, reply, receive, of_requests, of_replies, slots] = divide(buffers, config, plan)?;
     let bind = |(start, bytes): (NonNull<u8>, u64), descriptor| {
         // SAFETY: the caller promises that the buffers stay mapped and are used through the
         // interface.
@@ -193,79 +185,56 @@ pub(super) unsafe fn set_up(
     attach(roles::REPLIES, send, Role::Reply, safe)?;
     attach(roles::SYSTEM, (send.0, 0), Role::System, system)?;
     let [put, get] = operations(safe);
-    let chunk_descriptors = [
-        bind(send, source(Role::SentRequest, safe))?,
-        bind(reply, source(Role::SentReply, safe))?,
-    ];
     let large_space = large_space(sizes);
     let stock = |role, portal, queue, start, space: &Space, basin| {
         // SAFETY: the part is of the space's length, and used for nothing else.
         unsafe { Stock::new(nic, (role, portal, queue), start, space, basin) }
     };
-    let (halves, chunks) = (depths.requests as usize, sizes.send_chunks as usize);
+    let large = |role, portal, queue, (start, _), most| {
+        Ok::<_, NicError>(Large {
+            buffers: stock(role, portal, queue, start, &large_space, false)?,
+            parts: Assembly::new(most),
+        })
+    };
+    let chunks = |part: (NonNull<u8>, u64), count, role| {
+        let descriptor = bind(part, source(role, safe))?;
+        // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for nothing
+        // else.
+        let chunks = unsafe { Chunks::new(part.0, count, CHUNK_BYTES, descriptor, config.mode) };
+        Ok::<_, NicError>(chunks)
+    };
+    let at_once = depths.requests as usize;
+    // One for each chunk.
+    let answers = sizes.send_chunks as usize;
+    let (space, role) = (plan.space(), Role::RequestBuffer);
     Ok(Parts {
         queues,
-        // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for
-        // nothing else.
-        send_chunks: unsafe {
-            Chunks::new(
-                send.0,
-                sizes.send_chunks,
-                CHUNK_BYTES,
-                chunk_descriptors[0],
-                config.mode,
-            )
-        },
+        send_chunks: chunks(send, sizes.send_chunks, Role::SentRequest)?,
         bounce: [bind(send, put)?, bind(send, get)?],
-        // SAFETY: as above.
-        reply_chunks: unsafe {
-            Chunks::new(
-                reply.0,
-                sizes.reply_chunks,
-                CHUNK_BYTES,
-                chunk_descriptors[1],
-                config.mode,
-            )
-        },
-        // SAFETY: as above, for twice as many slots.
+        reply_chunks: chunks(reply, sizes.reply_chunks, Role::SentReply)?,
+        // SAFETY: as of `chunks`, for twice as many slots.
         slots: unsafe { Slots::new(slots.0, sizes.large_slots, bind(slots, put)?) },
         system: bind((send.0, 0), source(Role::SentSystem, system))?,
         arrivals: Arrivals {
-            requests: stock(
-                Role::RequestBuffer,
-                roles::REQUESTS,
+            requests: stock(role, roles::REQUESTS, requests, receive.0, space, true)?,
+            large: large(
+                Role::LargeRequest,
+                roles::LARGE_REQUESTS,
                 requests,
-                receive.0,
-                plan.space(),
-                true,
+                of_requests,
+                at_once,
             )?,
-            large: Large {
-                buffers: stock(
-                    Role::LargeRequest,
-                    roles::LARGE_REQUESTS,
-                    requests,
-                    large.0,
-                    &large_space,
-                    false,
-                )?,
-                parts: Assembly::new(halves),
-            },
-            halves: LidCache::new(halves, halves),
+            halves: LidCache::new(at_once, at_once),
         },
         returns: Returns {
-            large: Large {
-                buffers: stock(
-                    Role::LargeReply,
-                    roles::LARGE_REPLIES,
-                    safe,
-                    large_reply.0,
-                    &large_space,
-                    false,
-                )?,
-                parts: Assembly::new(chunks),
-            },
-            // One for each chunk.
-            halves: LidCache::new(chunks, chunks),
+            large: large(
+                Role::LargeReply,
+                roles::LARGE_REPLIES,
+                safe,
+                of_replies,
+                answers,
+            )?,
+            halves: LidCache::new(answers, answers),
         },
     })
 }

@@ -2,11 +2,16 @@
 
 use super::config::{Buffers, PortalsConfig, PortalsSizes};
 use super::core::{Portals, PortalsError};
-use super::needs::Needs;
+use super::roles;
+use super::setup::{Depths, buffer_bytes};
 use argonet_am::credit::PlanError;
 use argonet_base::JobRank;
 use argonet_nic::portals::networked::Networked;
 use argonet_nic::portals::software::{Software, SoftwareConfig};
+
+/// Entries, descriptors and operations besides those that sizes say: of segments that have grown
+/// several times while operations were under way.
+pub(super) const SPARE: u32 = 64;
 
 /// How large the interfaces of `ranks` ranks from `first` on are, for a conduit of these sizes.
 ///
@@ -17,17 +22,29 @@ pub fn software_config(
     first: JobRank,
     ranks: u32,
 ) -> Result<SoftwareConfig, PlanError> {
-    let needs = Needs::of(sizes, ranks, u64::MAX)?;
+    needs(sizes, first, ranks, u64::MAX)
+}
+
+/// The same of interfaces whose messages are that long.
+pub(super) fn needs(
+    sizes: &PortalsSizes,
+    first: JobRank,
+    ranks: u32,
+    message_bytes: u64,
+) -> Result<SoftwareConfig, PlanError> {
+    let plan = sizes.plan(ranks)?;
+    let depths = Depths::of(sizes, ranks, &plan, message_bytes);
+    let deepest = depths.system.max(depths.safe).max(depths.requests);
     Ok(SoftwareConfig {
         first,
         ranks,
-        portals: needs.portals,
-        entries: needs.entries,
-        descriptors: needs.descriptors,
-        queues: needs.queues,
-        queue_events: needs.queue_events,
-        counters: needs.counters,
-        arena_bytes: needs.buffer_bytes,
+        portals: roles::PORTALS,
+        entries: plan.space().buffers + 2 * sizes.large_buffers + SPARE,
+        descriptors: sizes.temporaries + SPARE,
+        queues: 3,
+        queue_events: deepest,
+        counters: 1,
+        arena_bytes: buffer_bytes(sizes, &plan),
     })
 }
 

@@ -1,20 +1,21 @@
 //! The system queue: messages of one word, beside all others.
-//!
-//! Credits called back and the end of the job ride on it.
 
 use super::core::{Again, Portals};
+use super::peer::State;
 use super::roles::{self, Role};
 use crate::conduit::{Completion, OpToken, Sink};
 use crate::exit::Way;
-use argonet_am::credit::{Bank, CreditError};
+use crate::shown_bank::ShownBank;
+use crate::system_queue::{Asker, question, take};
+use argonet_am::credit::{Return, Revoke};
 use argonet_am::record::RecordError;
-use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
+use argonet_am::system_queue::{Frame, Slot};
 use argonet_am::{AmError, Delivery};
 use argonet_base::JobRank;
 use argonet_nic::portals::{
-    Event, EventKind, NicError, Outcome, Part, Portals as Interface, Target,
+    Ack, Event, EventKind, NicError, Outcome, Part, Portals as Interface, Target,
 };
-use core::time::Duration;
+use core::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl<N: Interface> Portals<N> {
@@ -34,8 +35,21 @@ impl<N: Interface> Portals<N> {
             bits: 0,
             offset_bytes: 0,
         };
-        self.nic
-            .put_region(self.system, nothing, self.ack(), target, word)
+        if !self.synchronous {
+            return self
+                .nic
+                .put_region(self.system, nothing, Ack::Event, target, word);
+        }
+        let answer = self.nic.put_answered(self.system, nothing, target, word)?;
+        self.look_for_end(to, answer.outcome);
+        Ok(())
+    }
+
+    /// A rank that takes no more words has come to its end.
+    fn look_for_end(&self, rank: JobRank, outcome: Outcome) {
+        if let Outcome::Refused | Outcome::Disabled | Outcome::PeerDied = outcome {
+            self.peer(rank).has_ended.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Takes an event of the system queue.
@@ -46,67 +60,108 @@ impl<N: Interface> Portals<N> {
                     sink.on_error(error);
                 }
             }
-            (EventKind::Ack, Some((Role::SentSystem, _))) if event.outcome == Outcome::NoMatch => {
-                self.send_again(Again::System(event.peer, event.header));
-            }
+            (EventKind::Ack, Some((Role::SentSystem, _))) => match event.outcome {
+                Outcome::NoMatch => self.send_again(Again::System(event.peer, event.header)),
+                outcome => self.look_for_end(event.peer, outcome),
+            },
             _ => {}
         }
     }
 
+    /// Sends a frame for which a peer or this rank waits.
+    fn say(&self, to: JobRank, frame: Frame) {
+        if self.put_system(to, frame.0).is_err() {
+            self.send_once_more(Again::System(to, frame.0));
+        }
+    }
+
     pub(super) fn hear(&self, from: JobRank, word: u64) -> Result<(), AmError> {
-        let unknown = || self.broken(from, RecordError::Kind((word >> 56) as u8));
+        let broken = |cause| self.broken(from, cause);
+        let unknown = RecordError::Kind((word >> 56) as u8);
         if from.0 >= self.ranks {
-            return Err(unknown());
+            return Err(broken(unknown));
         }
-        let peer = self.peer(from);
-        let mut guard = peer.state.lock();
-        let state = &mut *guard;
-        // Interfaces lose nothing: the queue keeps no questions to be repeated.
-        let mut queue = SystemQueue::new(Duration::ZERO);
-        let heard = queue.handle_recv(Duration::ZERO, from.0, &mut state.slot, Frame(word));
-        let heard = heard.map_err(|_| unknown())?;
-        let (sends, back) = match heard {
-            Heard::Question(Question::Revoke(revoke)) => {
-                let (Some(credit), Some(bank)) = (&mut state.credit, &self.bank) else {
-                    return Err(unknown());
-                };
-                let back = credit.revoke(revoke, bank);
-                self.show(state);
-                let answer = SystemQueue::answer(&mut state.slot, Answer::Return(back));
-                (Some(answer), None)
-            }
-            Heard::Question(Question::Exit(_)) => {
-                let answer = SystemQueue::answer(&mut state.slot, Answer::Exiting);
-                (Some(answer), None)
-            }
-            Heard::Repeated(answer) => (Some(answer), None),
-            Heard::Answered(answer) => (None, Some(answer)),
-            Heard::AnsweredAndNext(answer, next) => (Some(next), Some(answer)),
-            Heard::Stale => return Ok(()),
+        let mut state = self.peer(from).state.lock();
+        let mut beside = Beside {
+            bank: self.bank.as_ref(),
+            state: &mut state,
+            sends: None,
         };
-        if let Some(Answer::Return(back)) = back {
-            let (Some(credit), Some(bank)) = (&mut state.credit, &self.bank) else {
-                return Err(unknown());
-            };
-            let account = |error| self.broken(from, account(error));
-            credit.returned(back, bank).map_err(account)?;
-            self.show(state);
-        }
-        drop(guard);
+        let heard = take(from, word, unknown, &mut beside).map_err(broken)?;
+        let sends = beside.sends;
+        drop(state);
         self.exits.heard(from, heard);
-        // The rank that has asked waits for it.
-        if let Some(frame) = sends
-            && self.put_system(from, frame.0).is_err()
-        {
-            self.send_once_more(Again::System(from, frame.0));
+        if let Some(frame) = sends {
+            self.say(from, frame);
         }
         Ok(())
     }
+
+    /// Credits are called back if a peer lacks some.
+    ///
+    /// No peer's lock may be held.
+    #[inline]
+    pub(super) fn balance(&self) {
+        let Some(bank) = &self.bank else { return };
+        bank.call_back(
+            |rank, look| {
+                if rank.0 < self.ranks
+                    && let Some(mut state) = self.peer(rank).state.try_lock()
+                    && !state.slot.is_busy()
+                    && let Some(credit) = &mut state.credit
+                {
+                    look(credit);
+                }
+            },
+            |rank, asked| {
+                let frame = question(rank, &mut self.peer(rank).state.lock().slot, asked);
+                if let Some(frame) = frame {
+                    self.say(rank, frame);
+                }
+            },
+        );
+    }
 }
 
-/// Exits are reported to all ranks that this conduit leads to.
-///
-/// It does not see which have gone.
+/// A peer, and the frame that is to be sent to it.
+struct Beside<'a> {
+    bank: Option<&'a ShownBank>,
+    state: &'a mut State,
+    sends: Option<Frame>,
+}
+
+impl Asker for Beside<'_> {
+    fn slot(&mut self) -> &mut Slot {
+        &mut self.state.slot
+    }
+
+    fn revoke(&mut self, revoke: Revoke) -> Option<Return> {
+        let bank = self.bank?;
+        let back = self.state.credit.as_mut()?.revoke(revoke, bank);
+        self.state.show(bank);
+        Some(back)
+    }
+
+    fn returned(&mut self, back: Return) -> Result<(), RecordError> {
+        // Without flow control nothing was asked for.
+        if let (Some(credit), Some(bank)) = (&mut self.state.credit, self.bank) {
+            credit.returned(back, bank)?;
+            self.state.show(bank);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, frame: Frame) {
+        self.sends = Some(frame);
+    }
+
+    fn ask(&mut self, frame: Frame) {
+        self.sends = Some(frame);
+    }
+}
+
+/// Exits are reported to all ranks that this conduit leads to, and those that have gone are not
+/// waited for.
 // spec P13
 impl<N: Interface + Send + Sync> Way for Portals<N> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
@@ -131,8 +186,10 @@ impl<N: Interface + Send + Sync> Way for Portals<N> {
         state.is_some_and(|state| !state.slot.has_exit_waiting())
     }
 
-    fn is_gone(&self, _rank: JobRank) -> bool {
-        false
+    fn is_gone(&self, rank: JobRank) -> bool {
+        let peer = self.peers.used(rank.0);
+        peer.is_some_and(|peer| peer.has_ended.load(Ordering::Relaxed))
+            || self.nic.lost(rank).is_some()
     }
 }
 
@@ -147,48 +204,4 @@ impl Sink for Deaf {
     fn completed(&mut self, _op: OpToken, _completion: Completion) {}
 
     fn on_error(&mut self, _error: AmError) {}
-}
-
-/// The error of an impossible count of credits.
-pub(super) fn account(error: CreditError) -> RecordError {
-    match error {
-        CreditError::Account { what, got, most } => RecordError::Account {
-            what,
-            got: got.into(),
-            most: most.into(),
-        },
-        _ => RecordError::Kind(0),
-    }
-}
-
-/// Asks peers to give credits back, if a peer lacks some.
-///
-/// No peer's lock may be held.
-// spec P11
-#[inline]
-pub(super) fn scavenge<N: Interface>(portals: &Portals<N>, bank: &Bank) {
-    bank.scavenge(
-        |rank, look| {
-            if rank < portals.ranks
-                && let Some(mut state) = portals.peer(JobRank(rank)).state.try_lock()
-                && !state.slot.is_busy()
-                && let Some(credit) = &mut state.credit
-            {
-                look(credit);
-            }
-        },
-        |rank, revoke| {
-            let rank = JobRank(rank);
-            let mut queue = SystemQueue::new(Duration::ZERO);
-            let mut state = portals.peer(rank).state.lock();
-            let question = Question::Revoke(revoke);
-            let frame = queue.ask(Duration::ZERO, rank.0, &mut state.slot, question);
-            drop(state);
-            if let Some(frame) = frame
-                && portals.put_system(rank, frame.0).is_err()
-            {
-                portals.send_once_more(Again::System(rank, frame.0));
-            }
-        },
-    );
 }

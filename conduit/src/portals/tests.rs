@@ -3,7 +3,6 @@
 use super::config::CHUNK_BYTES;
 use super::peer::State;
 use super::software_config;
-use super::system::scavenge;
 use super::{Buffers, Portals, PortalsConfig, PortalsSizes};
 use crate::conduit::{Completion, Conduit, Injected, OpToken, SendError, Sink};
 use crate::exit::{ExitCounts, ExitReport};
@@ -23,6 +22,7 @@ use rustix::fd::AsFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::sync::Arc;
 
+mod items;
 mod lost;
 mod short;
 
@@ -111,6 +111,15 @@ fn job_in<N: Interface>(
     (0..ranks).map(JobRank).map(start).collect()
 }
 
+/// Over the software interface with what a library of Portals 4 can do: it is not synchronous.
+fn narrow(nic: Software, refusals: u32, config: PortalsConfig) -> Portals<Narrow> {
+    let (start, len_bytes) = nic.buffers();
+    let nic = Narrow::new(nic, 64 << 10).reluctant(refusals);
+    // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and no other
+    // code uses them.
+    unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }.unwrap()
+}
+
 /// Exits that a rank hears of.
 fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
@@ -120,7 +129,11 @@ fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     heard
 }
 
-fn report_exit(rank: &Rank, limit: Duration, spares: u32) -> ExitCounts {
+fn report_exit<N: Interface + Send + Sync>(
+    rank: &Rank<N>,
+    limit: Duration,
+    spares: u32,
+) -> ExitCounts {
     rank.portals.report_exit(&ExitReport {
         code: 7,
         limit,
@@ -130,7 +143,7 @@ fn report_exit(rank: &Rank, limit: Duration, spares: u32) -> ExitCounts {
 }
 
 /// Does something while other ranks poll.
-fn while_polled<R>(others: &[Rank], act: impl FnOnce() -> R) -> R {
+fn while_polled<N: Interface + Send + Sync, R>(others: &[Rank<N>], act: impl FnOnce() -> R) -> R {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let polling = scope.spawn(|| {
@@ -237,7 +250,7 @@ fn an_exit_waits_for_the_answer_to_the_question_before() {
     let asks = |state: &mut State| state.credit.as_mut().unwrap().asks(100, 2, bank);
     for _ in 0..2 {
         while asks(&mut here.peer(JobRank(2)).state.lock()) > 0 {}
-        scavenge(here, bank);
+        here.balance();
     }
     assert!(is_busy());
     let before = bank.banked();
@@ -282,6 +295,7 @@ fn an_exit_that_is_repeated_is_acted_upon_once_and_no_exit_is_refused() {
 }
 
 /// All credits are somewhere, and both sides say the same of each loan.
+// spec P9, spec P10: over portals, from the receive space to the peers that stall.
 #[test]
 fn gauges_of_credits_are_exact() {
     let sizes = PortalsSizes::smallest();
@@ -415,13 +429,7 @@ fn a_catch_basin_before_buffers_is_taken_away() {
         flow_control: false,
         ..PortalsSizes::smallest()
     };
-    let ranks = job_over(2, sizes, |nic, config| {
-        let (start, len_bytes) = nic.buffers();
-        let nic = Narrow::new(nic, 64 << 10).reluctant(REFUSALS);
-        // SAFETY: the buffers are mapped as long as the interface, which the conduit owns, and no
-        // other code uses them.
-        unsafe { Portals::new(nic, Buffers { start, len_bytes }, config) }.unwrap()
-    });
+    let ranks = job_over(2, sizes, |nic, config| narrow(nic, REFUSALS, config));
     let [from, to] = [&ranks[0].portals, &ranks[1].portals];
     let bytes = vec![7; 900];
     let message = Message {

@@ -273,11 +273,7 @@ impl Conduit for Smp {
             most,
             offset,
         } = *want;
-        let category = match offset {
-            Some(_) => Category::Long,
-            None => Category::Medium,
-        };
-        Self::LIMITS.check(self.rank, to, category, nargs, least)?;
+        Self::LIMITS.check(self.rank, to, want.category(), nargs, least)?;
         let is_peer = self.region.place(to) < self.peers.len();
         assert!(is_peer, "a rank of the neighborhood");
         let ring = self.region.ring(to, self.rank, class);
@@ -308,15 +304,7 @@ impl Conduit for Smp {
     }
 
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
-        assert_eq!(
-            args.len(),
-            prepared.nargs(),
-            "a commit gives the arguments prepared for"
-        );
-        assert!(
-            len <= prepared.capacity(),
-            "a commit sends at most the prepared bytes"
-        );
+        prepared.check(args, len);
         let (category, offset) = match prepared.offset() {
             Some(offset) => (Category::Long, offset.0),
             None => (Category::Medium, 0),

@@ -430,7 +430,7 @@ impl Job {
     }
 
     fn state(&self) -> String {
-        let ranks = self.ranks.iter().map(|rank| rank.in_use().to_string());
+        let ranks = self.ranks.iter().map(|rank| format!("{:?}", rank.in_use()));
         let ranks: Vec<String> = ranks.collect();
         format!("{}; errors: {:?}", ranks.join(" | "), self.errors())
     }

@@ -14,7 +14,7 @@ pub(super) fn violations(ranks: &[Rc<Rank<PortalsNode>>]) -> Vec<String> {
         let own = rank.engine.conduit();
         let in_use = own.in_use();
         if !in_use.is_nothing() {
-            found.push(format!("rank {number} has in use: {in_use}"));
+            found.push(format!("rank {number} has in use: {in_use:?}"));
         }
         if let Some(lent) = own.lent()
             && lent.banked + lent.untouched + lent.lent != lent.total

@@ -138,6 +138,6 @@ impl Simulated for PortalsNode {
     }
 
     fn under_way(&self) -> Vec<String> {
-        vec![format!("in use: {}", self.in_use())]
+        vec![format!("{:?}", self.in_use())]
     }
 }

@@ -2,7 +2,7 @@
 
 use super::config::ChannelConfig;
 use super::core::Core;
-use super::peer::{Lending, Peer};
+use super::peer::{Lending, Peer, Reserved};
 use crate::channel::frame::{Kind, charge};
 use crate::channel::rail::Rails;
 use crate::conduit::{
@@ -12,10 +12,11 @@ use crate::connections::Connections;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, PeerLedger};
+use crate::prepared_buffers::committed;
+use crate::shown_bank::ShownBank;
 use crate::wire::{UserBytes, UserPlace};
 use argonet_am::record::Short;
 use argonet_am::{Category, MAX_MEDIUM, Message, MessageClass, Payload};
-use argonet_base::kept::Kept;
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_segment::{SharedBytes, bulk};
 use core::ptr::NonNull;
@@ -137,71 +138,43 @@ impl<R: Rails> Conduit for Channel<R> {
 
     fn prepare(&self, want: &PrepareRequest) -> Result<Prepared, SendError> {
         let core = &*self.core;
-        let is_long = want.offset.is_some();
-        let category = if is_long {
-            Category::Long
-        } else {
-            Category::Medium
-        };
         // A long is prepared for all of `most`, a medium for as much as there is room for.
-        let capacities = if is_long {
-            [want.most, want.most]
-        } else {
-            [want.most.min(MAX_MEDIUM), want.least]
+        let capacities = match want.category() {
+            Category::Long => [want.most, want.most],
+            _ => [want.most.min(MAX_MEDIUM), want.least],
         };
-        core.check(want.to, category, want.nargs, capacities[1])?;
+        core.check(want.to, want.category(), want.nargs, capacities[1])?;
         if let Some(offset) = want.offset {
             core.check_place(want.to, offset, want.most)?;
         }
         let peer = core.peer(want.to);
         let mut outbound = peer.outbound.lock();
         let mut capacity = capacities[0];
-        let mut kept = Core::<R>::reserved(want.class, want.nargs, is_long, capacity);
+        let mut kept = Reserved::of(want, capacity);
         if want.class == MessageClass::Reply {
             // The request was taken only because there is room.
         } else if core.admit(peer, &mut outbound, kept).is_err() {
             capacity = capacities[1];
-            kept = Core::<R>::reserved(want.class, want.nargs, is_long, capacity);
+            kept = Reserved::of(want, capacity);
             core.admit(peer, &mut outbound, kept)?;
         }
-        outbound.reserved.ring += kept.ring;
-        outbound.reserved.charge += kept.charge;
-        outbound.reserved.owned += kept.owned;
+        outbound.reserved.add(kept);
         drop(outbound);
-        let buffer = Kept::new(vec![0; capacity.max(1)].into());
-        let start = buffer.as_ptr().cast::<u8>();
-        let position = start.addr();
-        core.prepared.lock().insert(position, buffer);
-        // SAFETY: the buffer is kept, and touched by the client alone, until commit or cancel.
-        Ok(unsafe { Prepared::new(*want, start, capacity, position, 0) })
+        Ok(core.prepared.add(want, capacity, kept))
     }
 
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
-        assert_eq!(
-            args.len(),
-            prepared.nargs(),
-            "a commit gives the arguments prepared for"
-        );
-        assert!(
-            len <= prepared.capacity(),
-            "a commit sends at most the prepared bytes"
-        );
+        prepared.check(args, len);
         let core = &*self.core;
         let (to, class) = (prepared.to(), prepared.class());
         let peer = core.peer(to);
         let mut locked = peer.outbound.lock();
-        let buffer = core.unreserve(&prepared, &mut locked);
+        let (buffer, kept) = core.prepared.take(&prepared);
+        locked.reserved.remove(kept);
         // SAFETY: the buffer was taken before, so it is dropped after this.
         let mut outbound = unsafe { Lending::new(locked) };
         let bytes = SharedBytes::from_slice(&buffer[..len]);
-        let message = Message {
-            handler,
-            args,
-            payload: match prepared.offset() {
-                Some(offset) => Payload::Long(bytes, offset),
-                None => Payload::Medium(bytes),
-            },
-        };
+        let message = committed(&prepared, handler, args, bytes);
         let unsent = outbound.send_stream.unsent();
         core.add(&mut outbound, class, &message, None);
         if class == MessageClass::Request {
@@ -212,8 +185,9 @@ impl<R: Rails> Conduit for Channel<R> {
     }
 
     fn cancel(&self, prepared: Prepared) {
+        let (_, kept) = self.core.prepared.take(&prepared);
         let mut outbound = self.core.peer(prepared.to()).outbound.lock();
-        self.core.unreserve(&prepared, &mut outbound);
+        outbound.reserved.remove(kept);
     }
 
     unsafe fn put(
@@ -331,8 +305,8 @@ impl<R: Rails> Conduit for Channel<R> {
     }
 
     fn wake(&self) {
-        self.core.sleepers.moved();
-        self.core.sleepers.wake(&self.core.rails);
+        let core = &*self.core;
+        core.sleepers.moved_and_wake(false, || core.rails.wake());
     }
 
     /// Requests are counted by their bytes of the grant; replies stand for the whole stream, which
@@ -389,7 +363,7 @@ impl<R: Rails> Conduit for Channel<R> {
     }
 
     fn gauges(&self) -> Option<Arc<Gauges>> {
-        self.core.gauges.clone()
+        self.core.bank.as_ref().map(ShownBank::gauges)
     }
 
     fn on_exit(&self, act: HearExit) {

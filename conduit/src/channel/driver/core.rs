@@ -3,10 +3,9 @@
 use super::bits::Bits;
 use super::config::{ChannelConfig, ChannelSizes};
 use super::helper::Helper;
-use super::peer::{Inbound, Outbound, Peer};
+use super::peer::{Inbound, Outbound, Peer, Reserved};
 use super::progress::Progress;
 use super::silence::Silence;
-use super::sleepers::Sleepers;
 use super::vitals::Vitals;
 use super::wire::Wire;
 use crate::SegmentLen;
@@ -14,20 +13,20 @@ use crate::channel::rail::{Made, NewRail, Rail, RailId, Rails};
 use crate::channel::stream::Speed;
 use crate::connections::Doors;
 use crate::exit::Exits;
-use crate::gauges::Gauges;
+use crate::peers::Peers;
+use crate::prepared_buffers::PreparedBuffers;
+use crate::shown_bank::ShownBank;
+use crate::sleepers::Sleepers;
 use crate::threads::ThreadMode;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_am::{AmError, Registered};
-use argonet_base::kept::Kept;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_segment::Directory;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use parking_lot::Mutex;
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 pub(crate) struct Core<R: Rails> {
     pub(super) rank: JobRank,
@@ -38,8 +37,7 @@ pub(crate) struct Core<R: Rails> {
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
     pub(super) rails: R,
-    /// By rank; made at first use.
-    peers: Box<[OnceLock<Box<Peer<R>>>]>,
+    peers: Peers<Peer<R>>,
     /// Peers for which a poll has something to do although no rail has anything.
     pub(super) work: Bits,
     /// Peers for which something was gathered.
@@ -58,36 +56,32 @@ pub(crate) struct Core<R: Rails> {
     /// A hint.
     pub(super) left_at: AtomicU64,
     pub(super) sleepers: Sleepers,
-    /// Buffers of payloads that are being prepared, by their address.
-    pub(super) prepared: Mutex<BTreeMap<usize, Kept<u8>>>,
+    pub(super) prepared: PreparedBuffers<Reserved>,
     pub(super) helper: Helper<R>,
     pub(super) progress: Progress,
     pub(super) vitals: Vitals,
     /// Credits that are not lent; `None` without flow control.
-    pub(crate) bank: Option<Bank>,
-    pub(crate) gauges: Option<Arc<Gauges>>,
+    pub(crate) bank: Option<ShownBank>,
     pub(super) exits: Exits,
 }
 
 impl<R: Rails> Core<R> {
     /// Of a rank that it does not use.
-    pub(super) const UNUSED_BYTES: usize = size_of::<OnceLock<Box<Peer<R>>>>();
+    pub(super) const UNUSED_BYTES: usize = Peers::<Peer<R>>::UNUSED_BYTES;
 
     /// Of a peer that it uses, beside that and without its buffers.
     pub(super) const USED_BYTES: usize = size_of::<Peer<R>>();
 
     pub(super) fn new(config: ChannelConfig, rails: R) -> io::Result<Self> {
-        const { assert!(Self::UNUSED_BYTES <= 16) };
         let bank = match &config.sizes.credits {
             Some(credits) => {
                 let plan = credits.plan(config.ranks);
                 let plan = plan.map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-                Some(Bank::new(config.rank.0, plan, credits.rules()))
+                let bank = Bank::new(config.rank.0, plan, credits.rules());
+                Some(ShownBank::new(bank, config.rank, config.ranks)?)
             }
             None => None,
         };
-        let gauge = |bank| Gauges::new(config.rank.0, config.ranks, bank);
-        let gauges = bank.as_ref().map(gauge).transpose()?.map(Arc::new);
         let bytes = (Self::UNUSED_BYTES as u32, Self::USED_BYTES as u32);
         let doors = Doors::new((config.rank.0, config.ranks), bytes)?;
         Ok(Self {
@@ -99,7 +93,7 @@ impl<R: Rails> Core<R> {
             registered: config.registered,
             segment_len: config.segment_len,
             rails,
-            peers: (0..config.ranks).map(|_| OnceLock::new()).collect(),
+            peers: Peers::new(config.ranks),
             work: Bits::new(config.ranks),
             dirty: Bits::new(config.ranks),
             unconnected: Bits::new(config.ranks),
@@ -109,12 +103,11 @@ impl<R: Rails> Core<R> {
             doors,
             left_at: AtomicU64::new(0),
             sleepers: Sleepers::default(),
-            prepared: Mutex::default(),
+            prepared: PreparedBuffers::default(),
             helper: Helper::default(),
             progress: Progress::default(),
             vitals: Vitals::new(config.sizes.silent_time),
             bank,
-            gauges,
             exits: Exits::new(config.rank, config.ranks),
         })
     }
@@ -124,7 +117,7 @@ impl<R: Rails> Core<R> {
     /// Its first use asks for a rail.
     #[inline]
     pub(super) fn peer(&self, rank: JobRank) -> &Peer<R> {
-        match self.peers[rank.index()].get() {
+        match self.peers.used(rank.0) {
             Some(peer) => peer,
             None => self.first_use(rank),
         }
@@ -146,11 +139,9 @@ impl<R: Rails> Core<R> {
 
     /// The state of a peer, and whether this call has made it.
     pub(crate) fn meet(&self, rank: JobRank) -> (&Peer<R>, bool) {
-        let mut is_new = false;
-        let peer = self.peers[rank.index()].get_or_init(|| {
-            is_new = true;
+        let (peer, is_new) = self.peers.meet(rank, || {
             // Messages of a rank to itself need no credits.
-            let bank = self.bank.as_ref().filter(|_| rank != self.rank);
+            let bank = self.bank.as_deref().filter(|_| rank != self.rank);
             let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
             if rank == self.rank {
                 // Before another thread sees the peer: messages gathered for a rank without a wire
@@ -170,15 +161,12 @@ impl<R: Rails> Core<R> {
 
     /// The state of a peer that was used.
     pub(crate) fn used(&self, rank: u32) -> Option<&Peer<R>> {
-        self.peers.get(rank as usize)?.get().map(|peer| &**peer)
+        self.peers.used(rank)
     }
 
     /// All peers that were used.
     pub(crate) fn all_used(&self) -> impl Iterator<Item = &Peer<R>> {
-        self.peers
-            .iter()
-            .filter_map(|peer| peer.get())
-            .map(|peer| &**peer)
+        self.peers.all()
     }
 
     /// Where bytes of this rank's own segment lie.
@@ -317,7 +305,7 @@ impl<R: Rails> Core<R> {
     #[inline]
     pub(super) fn wake(&self) {
         if self.mode == ThreadMode::Par || self.rails.server().is_some() {
-            self.sleepers.wake(&self.rails);
+            self.sleepers.wake(|| self.rails.wake());
         }
     }
 }

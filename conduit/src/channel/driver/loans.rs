@@ -2,14 +2,15 @@
 
 use super::core::Core;
 use super::peer::{Outbound, Peer};
-use crate::channel::frame::{Fields, Kind};
+use crate::channel::frame::Fields;
 use crate::channel::rail::Rails;
 use crate::channel::stream::{Credits, Grant, Parked, SendStream};
 use crate::channel::{CREDIT_BYTES, credits};
-use argonet_am::credit::{self, Bank, CreditError, Return, Revoke};
+use crate::shown_bank::ShownBank;
+use crate::system_queue::question;
+use argonet_am::credit::{self, Bank, Return, Revoke};
 use argonet_am::record::RecordError;
-use argonet_am::system_queue::{Question, SystemQueue};
-use core::time::Duration;
+use argonet_base::JobRank;
 
 /// Credits between this rank and a peer, both ways.
 ///
@@ -47,6 +48,15 @@ impl Loans {
     /// Bytes that this rank may have under way.
     fn window(&self) -> usize {
         usize::from(self.peer.figures().held) * CREDIT_BYTES
+    }
+
+    /// Shows the credits between this rank and the peer.
+    fn show(&self, peer: JobRank, in_use: u16, bank: &ShownBank) {
+        let figures = credit::Figures {
+            in_use,
+            ..self.peer.figures()
+        };
+        bank.show_peer(peer, figures, self.stalls);
     }
 
     /// Bytes that the peer may have under way.
@@ -115,7 +125,7 @@ impl Loans {
         self.heard = fields.op as u16;
         let in_use = credits(grant.in_use() + reserved as u64);
         let heard = self.peer.hears(epoch, lent, in_use, bank);
-        heard.map_err(account)?;
+        heard?;
         grant.set_window(self.window());
         let asked = self.peer.asks(fields.wanted as u16, from, bank);
         send_stream.report_credits(|credits| credits.lend(asked));
@@ -159,19 +169,8 @@ impl Loans {
                 most: most.into(),
             });
         }
-        self.peer.returned(back, bank).map_err(account)?;
+        self.peer.returned(back, bank)?;
         Ok(self.its_window())
-    }
-}
-
-fn account(error: CreditError) -> RecordError {
-    match error {
-        CreditError::Account { what, got, most } => RecordError::Account {
-            what,
-            got: got.into(),
-            most: most.into(),
-        },
-        _ => RecordError::Kind(Kind::Control.into()),
     }
 }
 
@@ -197,7 +196,7 @@ impl<R: Rails> Core<R> {
             let said = (epoch, fields);
             window = loans.control(peer.rank.0, said, reserved, stream, bank)?;
             if window.is_some() {
-                self.gauge_bank(bank);
+                bank.show();
             }
         } else {
             outbound.grant.handle(fields.rest)?;
@@ -214,7 +213,7 @@ impl<R: Rails> Core<R> {
         &self,
         peer: &Peer<R>,
         outbound: &mut Outbound<R>,
-        bank: &Bank,
+        bank: &ShownBank,
         parked: &Parked,
     ) {
         let Some(loans) = &mut outbound.loans else {
@@ -222,7 +221,7 @@ impl<R: Rails> Core<R> {
         };
         if loans.peer.reports_epoch(bank) {
             outbound.send_stream.report_credits(Credits::end_epoch);
-            self.gauge_bank(bank);
+            bank.show();
         }
         // In a job that waits for each answer nothing is ever in use here.
         let bytes = outbound.grant.in_use() + outbound.reserved.charge as u64;
@@ -230,24 +229,7 @@ impl<R: Rails> Core<R> {
         if !(rests && loans.shows_rest) {
             loans.shows_rest = rests;
             loans.peer.owes(credits(parked.owed()));
-            self.gauge(peer, loans, credits(bytes));
-        }
-    }
-
-    fn gauge(&self, peer: &Peer<R>, loans: &Loans, in_use: u16) {
-        if let Some(gauges) = &self.gauges {
-            let figures = credit::Figures {
-                in_use,
-                ..loans.peer.figures()
-            };
-            gauges.peer(peer.rank.0, figures, loans.stalls);
-        }
-    }
-
-    #[cold]
-    pub(super) fn gauge_bank(&self, bank: &Bank) {
-        if let Some(gauges) = &self.gauges {
-            gauges.bank(bank);
+            loans.show(peer.rank, credits(bytes), bank);
         }
     }
 
@@ -257,8 +239,8 @@ impl<R: Rails> Core<R> {
         if let Some(bank) = &self.bank
             && let Some(loans) = &peer.outbound.lock().loans
         {
-            self.gauge_bank(bank);
-            self.gauge(peer, loans, 0);
+            bank.show();
+            loans.show(peer.rank, 0, bank);
         }
     }
 
@@ -275,7 +257,7 @@ impl<R: Rails> Core<R> {
                 .send_stream
                 .report_credits(|credits| credits.want(wanted));
             let in_use = credits(outbound.grant.in_use() + reserved as u64);
-            self.gauge(peer, loans, in_use);
+            loans.show(peer.rank, in_use, bank);
         }
     }
 
@@ -284,21 +266,12 @@ impl<R: Rails> Core<R> {
     /// The caller holds no lock of a peer.
     #[inline]
     pub(super) fn scavenge(&self) {
-        if let Some(bank) = &self.bank
-            && bank.is_short()
-        {
-            self.call_in(bank);
-        }
-    }
-
-    #[cold]
-    fn call_in(&self, bank: &Bank) {
-        let mut asked = Vec::new();
-        bank.scavenge(
+        let Some(bank) = &self.bank else { return };
+        bank.call_back(
             |rank, look| {
                 // A peer that was never used holds its share, and there is nothing to ask over; a
                 // peer that another thread uses is passed over.
-                if let Some(peer) = self.used(rank)
+                if let Some(peer) = self.used(rank.0)
                     && let Some(mut outbound) = peer.outbound.try_lock()
                     && outbound.failed.is_none()
                     && !outbound.slot.is_busy()
@@ -307,21 +280,18 @@ impl<R: Rails> Core<R> {
                     look(&mut loans.peer);
                 }
             },
-            |rank, revoke| asked.push((rank, revoke)),
+            |rank, asked| {
+                let Some(peer) = self.used(rank.0) else {
+                    return;
+                };
+                let outbound = &mut *peer.outbound.lock();
+                if let Some(frame) = question(rank, &mut outbound.slot, asked) {
+                    outbound
+                        .send_stream
+                        .report_credits(|credits| credits.ask(frame));
+                    self.flush(peer, outbound);
+                }
+            },
         );
-        for (rank, revoke) in asked {
-            let Some(peer) = self.used(rank) else {
-                continue;
-            };
-            let outbound = &mut *peer.outbound.lock();
-            let mut queue = SystemQueue::new(Duration::ZERO);
-            let question = Question::Revoke(revoke);
-            if let Some(frame) = queue.ask(Duration::ZERO, rank, &mut outbound.slot, question) {
-                outbound
-                    .send_stream
-                    .report_credits(|credits| credits.ask(frame));
-                self.flush(peer, outbound);
-            }
-        }
     }
 }

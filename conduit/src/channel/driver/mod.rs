@@ -25,7 +25,6 @@ mod report;
 mod send;
 mod serve;
 mod silence;
-mod sleepers;
 mod striping;
 mod system;
 #[cfg(test)]

@@ -6,16 +6,16 @@ use super::loans::Loans;
 use super::silence::Silence;
 use super::wire::Wire;
 use crate::channel::CREDIT_BYTES;
-use crate::channel::frame::{Fields, HeadBytes, Kind};
+use crate::channel::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
 use crate::channel::operations::Operations;
 use crate::channel::rail::Rails;
 use crate::channel::stream::{Aside, Bodies, Body, Grant, Parked, ReceiveStream, SendStream};
-use crate::conduit::{Completion, OpToken, SendError};
+use crate::conduit::{Completion, OpToken, PrepareRequest, SendError};
 use crate::wire::UserPlace;
-use argonet_am::AmError;
 use argonet_am::credit::Bank;
 use argonet_am::record::RecordError;
 use argonet_am::system_queue::Slot;
+use argonet_am::{AmError, MAX_MEDIUM, MessageClass};
 use argonet_base::JobRank;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::AtomicU32;
@@ -63,6 +63,38 @@ pub(super) struct Reserved {
     pub(super) ring: usize,
     pub(super) charge: usize,
     pub(super) owned: usize,
+}
+
+impl Reserved {
+    /// The room that a payload of so many bytes takes, as it is prepared.
+    pub(super) fn of(want: &PrepareRequest, capacity: usize) -> Self {
+        if want.class == MessageClass::Reply {
+            // It has the room of the largest reply.
+            return Self::default();
+        }
+        let kind = Kind::of(want.class, want.category());
+        let (ring, owned) = match capacity <= MAX_MEDIUM {
+            true => (capacity, 0),
+            false => (0, capacity),
+        };
+        Self {
+            ring: LONGEST_HEAD + ring,
+            charge: charge(kind, want.nargs, capacity),
+            owned,
+        }
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
+        self.ring += more.ring;
+        self.charge += more.charge;
+        self.owned += more.owned;
+    }
+
+    pub(super) fn remove(&mut self, less: Self) {
+        self.ring -= less.ring;
+        self.charge -= less.charge;
+        self.owned -= less.owned;
+    }
 }
 
 /// The sending half of a peer.

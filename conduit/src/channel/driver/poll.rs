@@ -74,9 +74,13 @@ impl<R: Rails> Core<R> {
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         self.look_for_silent();
         let looks = self.flush_all().then_some(STRIPING_LOOKS);
-        let sleeper = self.sleepers.enter(&self.rails);
+        // Wakeups of the past were for threads that are gone. If another thread comes meanwhile and
+        // its wakeup is forgotten here, this thread finds what it was for and, when it leaves, wakes
+        // again.
+        let forget = || self.rails.forget_wakeups();
+        let sleeper = self.sleepers.enter(forget, || self.rails.wake());
         self.rails.arm();
-        if self.work.any() || self.sleepers.epoch() != seen {
+        if self.work.any() || self.sleepers.has_moved_since(seen) {
             drop(sleeper);
             self.awake();
             return;

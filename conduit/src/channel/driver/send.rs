@@ -6,7 +6,7 @@ use super::peer::{Lending, Outbound, Peer, Reserved};
 use crate::channel::frame::{Fields, HeadBytes, Kind, LONGEST_HEAD, charge};
 use crate::channel::rail::Rails;
 use crate::channel::stream::{Body, Extent};
-use crate::conduit::{Limits, OpToken, Prepared, SendError};
+use crate::conduit::{Limits, OpToken, SendError};
 use crate::wire::UserBytes;
 use argonet_am::{
     AmError, Category, MAX_MEDIUM, Message, MessageClass, Payload, Registered, ReplyPort,
@@ -219,48 +219,6 @@ impl<R: Rails> Core<R> {
                 to: self.rank,
             })
         })
-    }
-
-    /// The room that a prepared payload takes.
-    pub(super) fn reserved(
-        class: MessageClass,
-        nargs: usize,
-        is_long: bool,
-        capacity: usize,
-    ) -> Reserved {
-        if class == MessageClass::Reply {
-            // It has the room of the largest reply.
-            return Reserved::default();
-        }
-        let kind = if is_long {
-            Kind::LongRequest
-        } else {
-            Kind::MediumRequest
-        };
-        let (ring, owned) = if capacity <= MAX_MEDIUM {
-            (capacity, 0)
-        } else {
-            (0, capacity)
-        };
-        Reserved {
-            ring: LONGEST_HEAD + ring,
-            charge: charge(kind, nargs, capacity),
-            owned,
-        }
-    }
-
-    /// Takes the buffer of a prepared payload, and gives its room back.
-    pub(super) fn unreserve(&self, prepared: &Prepared, outbound: &mut Outbound<R>) -> Box<[u8]> {
-        let (class, nargs) = (prepared.class(), prepared.nargs());
-        let is_long = prepared.offset().is_some();
-        let kept = Self::reserved(class, nargs, is_long, prepared.capacity());
-        let (position, _) = prepared.place();
-        let buffer = self.prepared.lock().remove(&position);
-        let buffer = buffer.expect("a payload that this conduit has prepared");
-        outbound.reserved.ring -= kept.ring;
-        outbound.reserved.charge -= kept.charge;
-        outbound.reserved.owned -= kept.owned;
-        buffer.give()
     }
 
     /// Whether nothing is half way with any peer.

@@ -1,26 +1,72 @@
 //! The system queue over rails: frames of one word beside the stream.
-//!
-//! Credits called back and the end of the job ride on it.
 
 use super::core::Core;
-use super::peer::Peer;
+use super::peer::{Outbound, Peer};
 use super::peer_poll::Served;
 use crate::channel::frame::Kind;
 use crate::channel::rail::Rails;
 use crate::channel::stream::{Credits, Parked};
 use crate::exit::Way;
+use crate::shown_bank::ShownBank;
+use crate::system_queue::{Asker, take};
+use argonet_am::credit::{Return, Revoke};
 use argonet_am::record::RecordError;
-use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue};
+use argonet_am::system_queue::{Frame, Slot};
 use argonet_base::JobRank;
-use core::time::Duration;
 use std::time::Instant;
+
+/// A peer, and its new window if that changes.
+struct Beside<'a, R: Rails> {
+    bank: Option<&'a ShownBank>,
+    outbound: &'a mut Outbound<R>,
+    parked: &'a Parked,
+    window: Option<usize>,
+}
+
+impl<R: Rails> Asker for Beside<'_, R> {
+    fn slot(&mut self) -> &mut Slot {
+        &mut self.outbound.slot
+    }
+
+    fn revoke(&mut self, revoke: Revoke) -> Option<Return> {
+        let outbound = &mut *self.outbound;
+        let (loans, bank) = (outbound.loans.as_mut()?, self.bank?);
+        let reserved = outbound.reserved.charge;
+        let back = loans.revoke(revoke, reserved, &mut outbound.grant, bank);
+        bank.show();
+        Some(back)
+    }
+
+    fn returned(&mut self, back: Return) -> Result<(), RecordError> {
+        // Without flow control nothing was asked for.
+        if let (Some(loans), Some(bank)) = (&mut self.outbound.loans, self.bank) {
+            self.window = Some(loans.returned(back, self.parked, bank)?);
+            bank.show();
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self) {
+        let stream = &mut self.outbound.send_stream;
+        stream.report_credits(Credits::answered);
+    }
+
+    fn answer(&mut self, frame: Frame) {
+        let stream = &mut self.outbound.send_stream;
+        stream.report_credits(|credits| credits.answer(frame));
+    }
+
+    fn ask(&mut self, frame: Frame) {
+        let stream = &mut self.outbound.send_stream;
+        stream.report_credits(|credits| credits.ask(frame));
+    }
+}
 
 impl<R: Rails> Core<R> {
     /// Takes a message of the system queue; the peer's new window if that has changed.
     ///
     /// # Errors
     /// It is none, or is impossible.
-    // spec P12
     #[cold]
     pub(super) fn system(
         &self,
@@ -29,57 +75,16 @@ impl<R: Rails> Core<R> {
         word: u64,
     ) -> Result<Option<usize>, RecordError> {
         let unknown = RecordError::Kind(Kind::System.into());
-        let mut guard = peer.outbound.lock();
-        let outbound = &mut *guard;
-        // Streams lose nothing but with their rail, after which questions are written again:
-        // the queue keeps none.
-        let mut queue = SystemQueue::new(Duration::ZERO);
-        let heard = queue.handle_recv(Duration::ZERO, peer.rank.0, &mut outbound.slot, Frame(word));
-        let heard = heard.map_err(|_| unknown)?;
-        let (answer, back, next) = match heard {
-            Heard::Question(Question::Revoke(revoke)) => {
-                let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) else {
-                    return Err(unknown);
-                };
-                let reserved = outbound.reserved.charge;
-                let back = loans.revoke(revoke, reserved, &mut outbound.grant, bank);
-                self.gauge_bank(bank);
-                (Some(Answer::Return(back)), None, None)
-            }
-            Heard::Question(Question::Exit(_)) => (Some(Answer::Exiting), None, None),
-            Heard::Repeated(answer) => {
-                outbound
-                    .send_stream
-                    .report_credits(|credits| credits.answer(answer));
-                return Ok(None);
-            }
-            Heard::Answered(answer) => (None, Some(answer), None),
-            Heard::AnsweredAndNext(answer, next) => (None, Some(answer), Some(next)),
-            Heard::Stale => return Ok(None),
+        let mut outbound = peer.outbound.lock();
+        let mut beside = Beside {
+            bank: self.bank.as_ref(),
+            outbound: &mut outbound,
+            parked,
+            window: None,
         };
-        if let Some(answer) = answer {
-            let answer = SystemQueue::answer(&mut outbound.slot, answer);
-            outbound
-                .send_stream
-                .report_credits(|credits| credits.answer(answer));
-        }
-        let mut window = None;
-        if let Some(answer) = back {
-            outbound.send_stream.report_credits(Credits::answered);
-            if let Some(next) = next {
-                outbound
-                    .send_stream
-                    .report_credits(|credits| credits.ask(next));
-            }
-            if let Answer::Return(back) = answer {
-                let (Some(loans), Some(bank)) = (&mut outbound.loans, &self.bank) else {
-                    return Err(unknown);
-                };
-                window = Some(loans.returned(back, parked, bank)?);
-                self.gauge_bank(bank);
-            }
-        }
-        drop(guard);
+        let heard = take(peer.rank, word, unknown, &mut beside)?;
+        let window = beside.window;
+        drop(outbound);
         self.exits.heard(peer.rank, heard);
         Ok(window)
     }

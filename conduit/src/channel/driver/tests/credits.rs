@@ -154,7 +154,7 @@ impl Job {
 
     /// The gauges show the right figures when nothing is in use.
     fn check_gauges(&self, at: u32, of: u32) {
-        let gauges = self.ranks[at as usize].tcp.core.gauges.as_ref().unwrap();
+        let gauges = self.ranks[at as usize].tcp.gauges().unwrap();
         let shown = gauges.report().peers.into_iter();
         let shown = shown.filter(|shown| shown.peer == of).map(|shown| {
             let PeerCredits {
