@@ -87,6 +87,17 @@ impl Operations {
             + self.free.capacity() * size_of::<u32>()
     }
 
+    /// Frees the records if there is no operation.
+    pub(crate) fn free_buffers(&mut self) {
+        if self.is_empty() {
+            // Keys go on, so that late data of a get of the past finds none.
+            *self = Self {
+                turn: self.turn,
+                ..Self::default()
+            };
+        }
+    }
+
     /// Whether one that goes in several frames may begin.
     ///
     /// Those of a single frame do not wait for it.

@@ -265,6 +265,12 @@ pub trait Rails: Send + Sync + 'static {
         let _ = (peer, rail, asleep);
     }
 
+    /// Nothing has come from a peer for long: [`begin_poll`](Self::begin_poll) names it no more
+    /// until something has.
+    fn cool(&self, peer: JobRank) {
+        let _ = peer;
+    }
+
     /// Which have something to read now.
     ///
     /// Where there are more than [`Ready::ROOM`], each has its turn.

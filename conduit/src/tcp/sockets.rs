@@ -140,6 +140,10 @@ impl Rails for Sockets {
         }
     }
 
+    fn cool(&self, peer: JobRank) {
+        self.readiness.turn_from(peer.0);
+    }
+
     fn ready(&self, found: &mut Ready) {
         let mut events = Readiness::found();
         let marks = self.readiness.wait(&mut events, Some(&Timespec::default()));

@@ -55,6 +55,9 @@ pub struct ChannelSizes {
     ///
     /// A peer that makes no call has a host that acknowledges.
     pub silent_time: Duration,
+    /// After how long without anything under way, and nothing sent or received, the buffers of a
+    /// peer are freed; 0 is never.
+    pub idle_buffers: Duration,
 }
 
 impl Default for ChannelSizes {
@@ -75,6 +78,7 @@ impl Default for ChannelSizes {
             rails: 2,
             // The system retransmits lost bytes four times until then.
             silent_time: Duration::from_secs(5),
+            idle_buffers: Duration::from_secs(10),
         }
     }
 }

@@ -112,7 +112,7 @@ impl<R: Rails> Core<R> {
             prepared: Mutex::default(),
             helper: Helper::default(),
             progress: Progress::default(),
-            vitals: Vitals::new(config.sizes.silent_time),
+            vitals: Vitals::new(&config.sizes),
             bank,
             gauges,
             exits: Exits::new(config.rank, config.ranks),

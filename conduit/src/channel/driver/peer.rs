@@ -2,6 +2,7 @@
 
 use super::config::{ChannelSizes, REPLY_ROOM};
 use super::further_rails::{InboundRail, Striping};
+use super::idle::Idle;
 use super::loans::Loans;
 use super::silence::Silence;
 use super::wire::Wire;
@@ -48,6 +49,7 @@ pub(crate) struct Inbound<R: Rails> {
     /// The first rail has ended, and another must be asked for.
     pub(super) lost: bool,
     pub(super) silence: Silence,
+    pub(super) idle: Idle,
     /// Completions that are being reported to the sink.
     pub(super) completions: VecDeque<(OpToken, Completion, u32)>,
     /// Payloads that come beside the stream.
@@ -151,6 +153,7 @@ impl<R: Rails> Peer<R> {
                 ack_requested: false,
                 lost: false,
                 silence: Silence::default(),
+                idle: Idle::default(),
                 completions: VecDeque::new(),
                 bodies: Bodies::default(),
                 rails: Vec::new(),

@@ -25,6 +25,7 @@ mod connections;
 mod credits;
 mod exit;
 mod hostile;
+mod idle;
 mod lost_rails;
 mod polls;
 mod progress;

@@ -56,6 +56,11 @@ impl Control {
         self.left() > 0 || self.is_urgent
     }
 
+    /// Whether there is nothing to report, and no question that is not answered.
+    pub(super) fn rests(&self) -> bool {
+        self.left() == 0 && !self.is_urgent && self.due() == 0 && self.credits.rests()
+    }
+
     #[inline]
     pub(super) fn set_ack(&mut self, ack: Ack) {
         self.ack = ack;

@@ -94,6 +94,12 @@ impl SendStream {
         self.ring.capacity() + self.extents.buffer_bytes()
     }
 
+    /// Frees the buffers of which nothing is in use; they come back with the next frame.
+    pub(crate) fn free_buffers(&mut self) {
+        self.ring.free();
+        self.extents.free();
+    }
+
     /// Copies among the extents, in bytes.
     pub(crate) fn owned_bytes(&self) -> usize {
         self.extents.owned_bytes()
@@ -128,6 +134,11 @@ impl SendStream {
     /// Whether the peer has taken everything.
     pub(crate) fn is_quiescent(&self) -> bool {
         self.released == self.head
+    }
+
+    /// Whether nothing is under way, in the stream or beside it, or waits to be reported.
+    pub(crate) fn rests(&self) -> bool {
+        self.is_quiescent() && !self.wants_to_write() && self.control.rests()
     }
 
     /// Bytes that are not written.
