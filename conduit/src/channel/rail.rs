@@ -250,6 +250,12 @@ pub trait Rails: Send + Sync + 'static {
     /// A channel that is dropped drops its rails instead.
     fn close(&self, id: RailId, rail: &Self::Rail);
 
+    /// Both ranks have closed a rail, as nothing passed: it is not lost, and the next
+    /// [`want`](Self::want) asks for another.
+    fn unwant(&self, id: RailId) {
+        let _ = id;
+    }
+
     /// Begins a poll.
     ///
     /// `alone`: there is one rail at most.

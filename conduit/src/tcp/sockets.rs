@@ -120,6 +120,10 @@ impl Rails for Sockets {
         crate::channel::rail::Rail::shut(rail);
     }
 
+    fn unwant(&self, id: RailId) {
+        self.connector.unwant(id.peer, id.number);
+    }
+
     #[inline]
     fn begin_poll(&self, alone: bool) -> Look {
         let (first, every) = self.readiness.first(alone);

@@ -56,6 +56,9 @@ settings! {
     TCP_IDLE_BUFFERS: Duration = "ARGONET_TCP_IDLE_BUFFERS",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("10"), Scope::Rank,
         "How long nothing may pass between two ranks before the buffers for each other are freed, which come back with the next message; 0 for ever.";
+    TCP_IDLE_CONNECTIONS: Duration = "ARGONET_TCP_IDLE_CONNECTIONS",
+        Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("0"), Scope::Rank,
+        "How long nothing may pass between two ranks before their connections are closed, which are made again for the next message; 0 for ever.";
     TCP_PROGRESS: Option<bool> = "ARGONET_TCP_PROGRESS", Kind::Boolean, Preset::Words("yes where the host has a processor to spare"), Scope::Rank,
         "Whether a thread serves puts and gets of other hosts while the rank computes. It runs no handlers.";
 }

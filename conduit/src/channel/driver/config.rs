@@ -58,6 +58,9 @@ pub struct ChannelSizes {
     /// After how long without anything under way, and nothing sent or received, the buffers of a
     /// peer are freed; 0 is never.
     pub idle_buffers: Duration,
+    /// The same for the rails to a peer, which are closed at both ends and made again for the next
+    /// message; 0 is never, and must be where no rail is made twice.
+    pub idle_rails: Duration,
 }
 
 impl Default for ChannelSizes {
@@ -79,6 +82,7 @@ impl Default for ChannelSizes {
             // The system retransmits lost bytes four times until then.
             silent_time: Duration::from_secs(5),
             idle_buffers: Duration::from_secs(10),
+            idle_rails: Duration::ZERO,
         }
     }
 }

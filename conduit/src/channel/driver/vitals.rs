@@ -4,7 +4,7 @@
 use super::config::ChannelSizes;
 use super::core::Core;
 use super::idle::IdleLimits;
-use super::peer::Peer;
+use super::peer::{Inbound, Peer};
 use super::silence::{LOOKS, Verdict};
 use crate::channel::rail::Rails;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -35,13 +35,18 @@ pub(super) struct Vitals {
 impl Vitals {
     pub(super) fn new(sizes: &ChannelSizes) -> Self {
         let ns = |time: Duration| time.as_nanos() as u64;
-        let waits = [sizes.silent_time / LOOKS, sizes.idle_buffers / IDLE_LOOKS];
+        let waits = [
+            sizes.silent_time / LOOKS,
+            sizes.idle_buffers / IDLE_LOOKS,
+            sizes.idle_rails / IDLE_LOOKS,
+        ];
         let interval = waits.into_iter().filter(|wait| !wait.is_zero()).min();
         Self {
             begun: Instant::now(),
             limit_ns: ns(sizes.silent_time),
             idle: IdleLimits {
                 buffers_ns: ns(sizes.idle_buffers),
+                rails_ns: ns(sizes.idle_rails),
             },
             interval_ns: interval.map_or(0, |interval| ns(interval.min(LONGEST))),
             next_ns: AtomicU64::new(0),
@@ -92,10 +97,18 @@ impl<R: Rails> Core<R> {
             return;
         };
         self.look_at_idle(peer, &mut inbound, now_ns);
-        if self.vitals.limit_ns == 0 {
-            return;
+        if self.vitals.limit_ns > 0 {
+            self.look_for_silent(peer, &mut inbound, now_ns);
         }
-        self.look_after_rails(peer, &mut inbound, now_ns);
+        let lost = core::mem::take(&mut inbound.lost_rails);
+        drop(inbound);
+        if lost > 0 {
+            self.want_rails(peer, lost);
+        }
+    }
+
+    fn look_for_silent(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, now_ns: u64) {
+        self.look_after_rails(peer, inbound, now_ns);
         let Some(vital) = inbound.wire.as_ref().and_then(|wire| wire.vital()) else {
             return;
         };
@@ -110,14 +123,7 @@ impl<R: Rails> Core<R> {
                 outbound.send_stream.probe();
                 self.flush(peer, &mut outbound);
             }
-            Verdict::GiveUp => {
-                self.lost(peer, &mut inbound);
-                let lost = core::mem::take(&mut inbound.lost);
-                drop(inbound);
-                if lost {
-                    self.want(peer.rank, 0);
-                }
-            }
+            Verdict::GiveUp => self.lost(peer, inbound),
         }
     }
 }

@@ -264,6 +264,18 @@ impl SendStream {
         self.control.probe();
     }
 
+    /// Has the peer asked to close the rails, as nothing is under way; or, where it has asked and
+    /// this rank agrees, has the frame written that is their end.
+    #[cold]
+    pub(crate) fn close(&mut self, has_agreed: bool) {
+        self.control.close(has_agreed);
+    }
+
+    /// Where this stream ends, and up to where the peer's has come.
+    pub(crate) fn positions(&self) -> (u64, u64) {
+        (self.head, self.control.heard())
+    }
+
     /// The frame just added refuses the one that begins at `position` of the peer's stream.
     pub(crate) fn hold(&mut self, position: u64) {
         self.control.hold(position, self.head);

@@ -622,7 +622,7 @@ proptest! {
     #[test]
     fn streams_from_anywhere_do_no_harm(
         bytes in proptest::collection::vec(any::<u8>(), 0..400),
-        kinds in proptest::collection::vec(0u8..14, 8),
+        kinds in proptest::collection::vec(0u8..16, 8),
     ) {
         let mut bytes = bytes;
         for (at, kind) in kinds.iter().enumerate() {
