@@ -27,7 +27,7 @@ pub const MAX_TCP_CONNECTIONS: u64 = 16;
 
 settings! {
     TCP_INTERFACES: Option<String> = "ARGONET_TCP_INTERFACES", Kind::Text, Preset::Words("all that lead to other hosts"), Scope::Rank,
-        "The network interfaces to use: names, subnets and addresses such as eth0,10.1.0.0/16, separated by commas.";
+        "The network interfaces to listen at and to connect from: names, subnets and addresses such as eth0,10.1.0.0/16, separated by commas.";
     TCP_WORKER_IP: Option<String> = "GASNET_WORKERIP", Kind::Text, Preset::Unset, Scope::Rank,
         "An address in the subnet to use, such as 192.168.0.0; ARGONET_TCP_INTERFACES comes before it.";
     TCP_INTERFACE_COUNT: u64 = "ARGONET_TCP_INTERFACE_COUNT",
