@@ -11,6 +11,8 @@ const PLACE_BITS: u32 = 16;
 pub(crate) struct Keyed<T, const TURN_BITS: u32> {
     places: Vec<(u16, Option<T>)>,
     free: Vec<u16>,
+    /// The turn before the first one of a new place.
+    begun: u16,
 }
 
 impl<T, const TURN_BITS: u32> Default for Keyed<T, TURN_BITS> {
@@ -26,7 +28,25 @@ impl<T, const TURN_BITS: u32> Keyed<T, TURN_BITS> {
         Self {
             places: Vec::with_capacity(count),
             free: Vec::with_capacity(count),
+            begun: 0,
         }
+    }
+
+    const TURNS: u16 = u16::MAX >> (u16::BITS - TURN_BITS);
+
+    /// Frees the memory if there is no value.
+    ///
+    /// Turns go on behind all that were given, so that a late answer still finds nothing.
+    pub(crate) fn free_memory(&mut self) {
+        if self.len() > 0 {
+            return;
+        }
+        let since = |turn: u16| turn.wrapping_sub(self.begun) & Self::TURNS;
+        let passed = self.places.iter().map(|(turn, _)| since(*turn)).max();
+        *self = Self {
+            begun: self.begun.wrapping_add(passed.unwrap_or(0)) & Self::TURNS,
+            ..Self::default()
+        };
     }
 
     /// How many values there are.
@@ -48,12 +68,12 @@ impl<T, const TURN_BITS: u32> Keyed<T, TURN_BITS> {
     pub(crate) fn insert(&mut self, value: T) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             let place = u16::try_from(self.places.len()).expect("a place of 16 bits");
-            self.places.push((0, None));
+            self.places.push((self.begun, None));
             place
         });
         let (turn, kept) = &mut self.places[usize::from(place)];
         // Never 0.
-        *turn = (turn.wrapping_add(1) & (u16::MAX >> (u16::BITS - TURN_BITS))).max(1);
+        *turn = (turn.wrapping_add(1) & Self::TURNS).max(1);
         *kept = Some(value);
         u32::from(*turn) << PLACE_BITS | u32::from(place)
     }
@@ -84,6 +104,30 @@ impl<T, const TURN_BITS: u32> Keyed<T, TURN_BITS> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_from_before_the_memory_was_freed_find_nothing() {
+        let mut keyed = Keyed::<_, 16>::default();
+        let first = [keyed.insert(1), keyed.insert(2)];
+        keyed.free_memory();
+        assert_eq!(keyed.len(), 2, "values are kept");
+        first.iter().for_each(|key| _ = keyed.remove(*key));
+        let mut old = first.to_vec();
+        // One place is used more often than the other.
+        for value in 0..3 {
+            let key = keyed.insert(value);
+            old.push(key);
+            keyed.remove(key);
+        }
+        keyed.free_memory();
+        assert_eq!(keyed.buffer_bytes(), 0);
+        for value in 0..3 {
+            let key = keyed.insert(value);
+            assert!(!old.contains(&key), "{key:#x}");
+        }
+        assert!(old.iter().all(|key| keyed.remove(*key).is_none()));
+        assert_eq!(keyed.len(), 3);
+    }
 
     #[test]
     fn a_key_finds_its_value_until_that_is_taken_out() {

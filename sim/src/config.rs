@@ -28,6 +28,7 @@ impl Default for Sizes {
                 // Gathered bytes leave at once.
                 gather_time: Duration::ZERO,
                 silent_time: Duration::from_millis(50),
+                idle_buffers: Duration::ZERO,
                 ..ChannelSizes::default()
             },
             pipe_bytes: 256 << 10,
@@ -47,6 +48,7 @@ impl Sizes {
             channel: ChannelSizes {
                 gather_time: usual.channel.gather_time,
                 silent_time: usual.channel.silent_time,
+                idle_buffers: usual.channel.idle_buffers,
                 ..ChannelSizes::smallest()
             },
             pipe_bytes: 200,

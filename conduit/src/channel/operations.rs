@@ -79,6 +79,14 @@ impl Operations {
         self.sent.capacity() * size_of::<Sent>() + self.gets.buffer_bytes()
     }
 
+    /// Frees the records if there is no operation.
+    pub(crate) fn free_buffers(&mut self) {
+        if self.is_empty() {
+            self.sent = VecDeque::new();
+            self.gets.free_memory();
+        }
+    }
+
     /// Whether one that goes in several frames may begin.
     ///
     /// Those of a single frame do not wait for it.

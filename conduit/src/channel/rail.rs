@@ -250,6 +250,12 @@ pub trait Rails: Send + Sync + 'static {
     /// A channel that is dropped drops its rails instead.
     fn close(&self, id: RailId, rail: &Self::Rail);
 
+    /// Both ranks have closed a rail, as nothing passed: it is not lost, and the next
+    /// [`want`](Self::want) asks for another.
+    fn unwant(&self, id: RailId) {
+        let _ = id;
+    }
+
     /// Begins a poll.
     ///
     /// `alone`: there is one rail at most.
@@ -263,6 +269,12 @@ pub trait Rails: Send + Sync + 'static {
     /// `asleep` says whether a thread sleeps in [`sleep`](Self::sleep) or is about to.
     fn heard(&self, peer: JobRank, rail: &Self::Rail, asleep: &dyn Fn() -> bool) {
         let _ = (peer, rail, asleep);
+    }
+
+    /// Nothing has come from a peer for long: [`begin_poll`](Self::begin_poll) names it no more
+    /// until something has.
+    fn cool(&self, peer: JobRank) {
+        let _ = peer;
     }
 
     /// Which have something to read now.

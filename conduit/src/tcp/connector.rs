@@ -16,6 +16,12 @@ pub trait Connector: Send + Sync {
     /// To ask again changes nothing.
     fn want(&self, peer: JobRank, number: u16);
 
+    /// Both ranks have closed a connection that they did not use, as
+    /// [`Rails::unwant`](crate::channel::rail::Rails::unwant) says.
+    fn unwant(&self, peer: JobRank, number: u16) {
+        let _ = (peer, number);
+    }
+
     /// Takes a connection that was made since, as
     /// [`Rails::next`](crate::channel::rail::Rails::next) does.
     ///

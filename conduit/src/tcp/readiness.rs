@@ -176,6 +176,15 @@ impl Readiness {
         self.watch_all();
     }
 
+    /// Nothing comes from a peer any more: it is not the hot one.
+    pub(super) fn turn_from(&self, rank: u32) {
+        if self.hot.load(Ordering::Relaxed) == rank {
+            self.hot.store(NO_RANK, Ordering::Relaxed);
+            // After that, as in `turn_to`.
+            self.watch_all();
+        }
+    }
+
     /// A read of a peer has found something; whether its socket needs to be watched no more.
     #[inline]
     pub(super) fn hit(&self, rank: u32) -> bool {

@@ -120,6 +120,10 @@ impl Rails for Sockets {
         crate::channel::rail::Rail::shut(rail);
     }
 
+    fn unwant(&self, id: RailId) {
+        self.connector.unwant(id.peer, id.number);
+    }
+
     #[inline]
     fn begin_poll(&self, alone: bool) -> Look {
         let (first, every) = self.readiness.first(alone);
@@ -138,6 +142,10 @@ impl Rails for Sockets {
         if self.readiness.hit(peer.0) {
             self.readiness.unwatch(rail, peer.0, asleep);
         }
+    }
+
+    fn cool(&self, peer: JobRank) {
+        self.readiness.turn_from(peer.0);
     }
 
     fn ready(&self, found: &mut Ready) {

@@ -93,6 +93,10 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
         self.shared.heard(peer);
     }
 
+    fn cool(&self, peer: JobRank) {
+        self.shared.cool(peer);
+    }
+
     fn ready(&self, found: &mut Ready) {
         self.shared.attend_once();
         if !self.shared.is_pending() {

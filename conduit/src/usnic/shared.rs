@@ -230,6 +230,13 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
     }
 
+    /// That peer is not the one any more.
+    pub(super) fn cool(&self, peer: JobRank) {
+        let heard = peer.0.wrapping_add(1);
+        let relaxed = Ordering::Relaxed;
+        let _ = self.heard.compare_exchange(heard, 0, relaxed, relaxed);
+    }
+
     pub(super) fn turn(&self) -> Turn<'_, Q> {
         Turn {
             shared: self,

@@ -27,7 +27,7 @@ pub const MAX_TCP_CONNECTIONS: u64 = 16;
 
 settings! {
     TCP_INTERFACES: Option<String> = "ARGONET_TCP_INTERFACES", Kind::Text, Preset::Words("all that lead to other hosts"), Scope::Rank,
-        "The network interfaces to use: names, subnets and addresses such as eth0,10.1.0.0/16, separated by commas.";
+        "The network interfaces to listen at and to connect from: names, subnets and addresses such as eth0,10.1.0.0/16, separated by commas.";
     TCP_WORKER_IP: Option<String> = "GASNET_WORKERIP", Kind::Text, Preset::Unset, Scope::Rank,
         "An address in the subnet to use, such as 192.168.0.0; ARGONET_TCP_INTERFACES comes before it.";
     TCP_INTERFACE_COUNT: u64 = "ARGONET_TCP_INTERFACE_COUNT",
@@ -53,6 +53,12 @@ settings! {
     TCP_SILENCE_TIMEOUT: Duration = "ARGONET_TCP_SILENCE_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("5"), Scope::Job,
         "How long the host of a rank may acknowledge nothing before another connection is made; 0 for as long as the system waits.";
+    TCP_IDLE_BUFFERS: Duration = "ARGONET_TCP_IDLE_BUFFERS",
+        Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("10"), Scope::Rank,
+        "How long nothing may pass between two ranks before the buffers for each other are freed, which come back with the next message; 0 for ever.";
+    TCP_IDLE_CONNECTIONS: Duration = "ARGONET_TCP_IDLE_CONNECTIONS",
+        Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("0"), Scope::Rank,
+        "How long nothing may pass between two ranks before their connections are closed, which are made again for the next message; 0 for ever.";
     TCP_PROGRESS: Option<bool> = "ARGONET_TCP_PROGRESS", Kind::Boolean, Preset::Words("yes where the host has a processor to spare"), Scope::Rank,
         "Whether a thread serves puts and gets of other hosts while the rank computes. It runs no handlers.";
 }

@@ -59,6 +59,11 @@ impl Shape {
             sizes.channel.silent_time = Duration::ZERO;
             sizes.dead_after_ns = 7_200_000_000_000;
         }
+        // Of a chance of their own, so that seeds keep all else.
+        let mut random = Random::fork(seed, 6);
+        let mut idle = || Duration::from_micros(random.pick(&[0, 0, 200, 2000]));
+        sizes.channel.idle_buffers = idle();
+        sizes.channel.idle_rails = idle();
         Self::new(seed, ranks, sizes, faults)
     }
 

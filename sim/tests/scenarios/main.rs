@@ -8,6 +8,7 @@ mod depth;
 mod endpoint_am;
 mod flow;
 mod harness;
+mod idle;
 mod ratomic;
 mod teams;
 mod vis;

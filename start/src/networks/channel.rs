@@ -2,7 +2,8 @@
 
 use argonet_conduit::channel::{ChannelCredits, ChannelSizes};
 use argonet_settings::{
-    Settings, TCP_CONNECTIONS, TCP_EAGER_SIZE, TCP_FRAGMENT_SIZE, TCP_SILENCE_TIMEOUT,
+    Settings, TCP_CONNECTIONS, TCP_EAGER_SIZE, TCP_FRAGMENT_SIZE, TCP_IDLE_BUFFERS,
+    TCP_IDLE_CONNECTIONS, TCP_SILENCE_TIMEOUT,
 };
 use core::time::Duration;
 
@@ -18,6 +19,8 @@ pub(super) fn sizes(settings: &Settings) -> ChannelSizes {
         eager_bytes: settings.get(&TCP_EAGER_SIZE).0 as usize,
         fragment_bytes: settings.get(&TCP_FRAGMENT_SIZE).0 as usize,
         silent_time: settings.get(&TCP_SILENCE_TIMEOUT),
+        idle_buffers: settings.get(&TCP_IDLE_BUFFERS),
+        idle_rails: settings.get(&TCP_IDLE_CONNECTIONS),
         credits: ChannelCredits::from_settings(settings),
         ..ChannelSizes::default()
     }
@@ -37,6 +40,18 @@ mod tests {
     #[test]
     fn without_settings_tcp_has_its_own_sizes() {
         assert_eq!(of(&[]), ChannelSizes::default());
+    }
+
+    #[test]
+    fn times_are_those_of_the_settings() {
+        let sizes = of(&[
+            ("ARGONET_TCP_SILENCE_TIMEOUT", "3"),
+            ("ARGONET_TCP_IDLE_BUFFERS", "0"),
+            ("ARGONET_TCP_IDLE_CONNECTIONS", "60"),
+        ]);
+        assert_eq!(sizes.silent_time, Duration::from_secs(3));
+        assert_eq!(sizes.idle_buffers, Duration::ZERO);
+        assert_eq!(sizes.idle_rails, Duration::from_secs(60));
     }
 
     /// spec T5: sizes of eager messages and fragments.

@@ -51,6 +51,8 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
         published: publish(boot, settings)?,
         sizes: ChannelSizes {
             rails: 1,
+            // A peer is there for the whole job, and costs no descriptor.
+            idle_rails: Duration::ZERO,
             ..sizes(settings)
         },
     }))

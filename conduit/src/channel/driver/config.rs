@@ -55,6 +55,12 @@ pub struct ChannelSizes {
     ///
     /// A peer that makes no call has a host that acknowledges.
     pub silent_time: Duration,
+    /// After how long without anything under way, and nothing sent or received, the buffers of a
+    /// peer are freed; 0 is never.
+    pub idle_buffers: Duration,
+    /// The same for the rails to a peer, which are closed at both ends and made again for the next
+    /// message; 0 is never, and must be where no rail is made twice.
+    pub idle_rails: Duration,
 }
 
 impl Default for ChannelSizes {
@@ -75,6 +81,8 @@ impl Default for ChannelSizes {
             rails: 2,
             // The system retransmits lost bytes four times until then.
             silent_time: Duration::from_secs(5),
+            idle_buffers: Duration::from_secs(10),
+            idle_rails: Duration::ZERO,
         }
     }
 }

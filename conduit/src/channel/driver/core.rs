@@ -3,6 +3,7 @@
 use super::bits::Bits;
 use super::config::{ChannelConfig, ChannelSizes};
 use super::helper::Helper;
+use super::idle::{Closing, Idle};
 use super::peer::{Inbound, Outbound, Peer, Reserved};
 use super::progress::Progress;
 use super::silence::Silence;
@@ -106,7 +107,7 @@ impl<R: Rails> Core<R> {
             prepared: PreparedBuffers::default(),
             helper: Helper::default(),
             progress: Progress::default(),
-            vitals: Vitals::new(config.sizes.silent_time),
+            vitals: Vitals::new(&config.sizes),
             bank,
             exits: Exits::new(config.rank, config.ranks),
         })
@@ -241,6 +242,8 @@ impl<R: Rails> Core<R> {
             return;
         }
         let wire = Wire::Rail(new.rail);
+        outbound.closing = Closing::Not;
+        inbound.idle = Idle::default();
         inbound.silence = Silence::default();
         outbound.striping.main = Speed::default();
         inbound.wire = Some(wire.clone());
@@ -256,8 +259,17 @@ impl<R: Rails> Core<R> {
     }
 
     /// Gives up the first rail.
-    fn unwire(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, outbound: &mut Outbound<R>) {
+    pub(super) fn unwire(
+        &self,
+        peer: &Peer<R>,
+        inbound: &mut Inbound<R>,
+        outbound: &mut Outbound<R>,
+    ) {
         outbound.waits_for_room = false;
+        if let Closing::Asked(..) = outbound.closing {
+            outbound.closing = Closing::Not;
+        }
+        outbound.watch();
         let wires = [inbound.wire.take(), outbound.wire.take()];
         if let Some(rail) = wires.iter().flatten().find_map(|wire| wire.rail()) {
             let (peer, number) = (peer.rank, 0);
@@ -273,7 +285,7 @@ impl<R: Rails> Core<R> {
     pub(super) fn lost(&self, peer: &Peer<R>, inbound: &mut Inbound<R>) {
         let mut outbound = peer.outbound.lock();
         self.unwire(peer, inbound, &mut outbound);
-        inbound.lost = outbound.failed.is_none();
+        inbound.lost_rails |= u32::from(outbound.failed.is_none());
     }
 
     /// Nothing passes between this rank and the peer any more.

@@ -32,7 +32,7 @@ impl<R: Rails> Core<R> {
             outbound.gathered_at = now;
             match outbound.wire.is_some() {
                 true => self.dirty.set(peer.rank.0),
-                false => self.unconnected.set(peer.rank.0),
+                false => self.connect_for(peer, outbound),
             }
             self.helper.gather();
         }
@@ -111,14 +111,32 @@ impl<R: Rails> Core<R> {
                 self.dirty.set(peer.rank.0);
                 self.helper.gather();
             } else if outbound.failed.is_none() {
-                self.unconnected.set(peer.rank.0);
+                self.connect_for(peer, outbound);
                 self.helper.gather();
             }
         }
-        // A rail that is waited for with nothing to write would end every sleep.
-        if outbound.waits_for_room && !outbound.is_held_up {
-            self.wait_for_room(peer, outbound, false);
+        if outbound.is_watched && !outbound.is_held_up {
+            self.look_after_write(peer, outbound);
         }
+    }
+
+    /// Something waits for a rail.
+    #[cold]
+    fn connect_for(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
+        self.unconnected.set(peer.rank.0);
+        self.reopen(peer, outbound);
+    }
+
+    #[cold]
+    fn look_after_write(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
+        // A rail that is waited for with nothing to write would end every sleep.
+        self.wait_for_room(peer, outbound, false);
+        // The rank may make no further call, by which it would find that the rail has ended.
+        if outbound.is_in_doubt() {
+            self.unconnected.set(peer.rank.0);
+            self.helper.gather();
+        }
+        outbound.watch();
     }
 
     /// Sends gathered messages to any peer, and acknowledgements that have been due for long.
@@ -201,6 +219,7 @@ impl<R: Rails> Core<R> {
             self.rails
                 .wait_for_room(RailId { peer, number }, rail, waits);
             outbound.waits_for_room = waits;
+            outbound.watch();
         }
     }
 }

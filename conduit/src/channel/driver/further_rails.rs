@@ -2,6 +2,7 @@
 
 use super::config::ChannelSizes;
 use super::core::Core;
+use super::idle::Closing;
 use super::peer::{Inbound, Outbound, Peer};
 use super::silence::{Silence, Verdict};
 use super::wire::Wire;
@@ -48,7 +49,7 @@ pub(super) struct Striping<W> {
     pub(super) main: Speed,
     pub(super) choice: Choice,
     /// They were asked for.
-    asked: bool,
+    pub(super) asked: bool,
     /// The last incarnation of each number; a rail whose incarnation is not above it is stale.
     seen: Vec<(u16, u64)>,
 }
@@ -131,11 +132,11 @@ impl<R: Rails> Core<R> {
         (1..most).for_each(|number| self.want(peer.rank, number));
     }
 
-    /// Asks again for those that were lost.
+    /// Asks again for rails that were lost.
     #[cold]
     pub(super) fn want_rails(&self, peer: &Peer<R>, lost: u32) {
         let most = self.sizes.rails;
-        let lost = (1..most).filter(|number| lost & 1 << number != 0);
+        let lost = (0..most).filter(|number| lost & 1 << number != 0);
         lost.for_each(|number| self.want(peer.rank, number));
     }
 
@@ -222,7 +223,11 @@ impl<R: Rails> Core<R> {
     pub(super) fn lost_rail(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, number: u16) {
         let mut outbound = peer.outbound.lock();
         if self.unwire_rail(peer, inbound, &mut outbound, number) && outbound.failed.is_none() {
-            inbound.lost_rails |= 1 << number;
+            match outbound.closing {
+                // Probably the peer has agreed; the next large transfer asks for it.
+                Closing::Asked(..) => outbound.striping.asked = false,
+                _ => inbound.lost_rails |= 1 << number,
+            }
         }
         // Payloads that wait now leave with the next poll.
         if outbound.is_unsent() {
@@ -242,10 +247,6 @@ impl<R: Rails> Core<R> {
         let silent: Vec<u16> = inbound.rails.iter_mut().filter_map(silent).collect();
         for number in silent {
             self.lost_rail(peer, inbound, number);
-        }
-        let lost = core::mem::take(&mut inbound.lost_rails);
-        if lost > 0 {
-            self.want_rails(peer, lost);
         }
     }
 }

@@ -146,12 +146,21 @@ impl Connecting {
         }
         core.unconnected.each(|rank| {
             let Some(peer) = core.used(rank) else { return };
-            let Some(outbound) = peer.outbound.try_lock() else {
+            let Some(mut outbound) = peer.outbound.try_lock() else {
                 return;
             };
-            let waits = outbound.wire.is_none() && outbound.failed.is_none();
-            if !(waits && outbound.is_unsent()) {
+            let is_written = outbound.wire.is_some();
+            let waits = match is_written {
+                true => outbound.is_in_doubt(),
+                false => outbound.failed.is_none() && !outbound.send_stream.rests(),
+            };
+            drop(outbound);
+            if !waits {
                 core.unconnected.take(rank);
+            } else if is_written && !rank_polls {
+                // It finds the end of a rail that the peer has closed.
+                core.serve(peer);
+                core.sleepers.wake(|| core.rails.wake());
             }
         });
     }

@@ -289,6 +289,7 @@ impl<R: Rails> Core<R> {
                     outbound
                         .send_stream
                         .report_credits(|credits| credits.ask(frame));
+                    self.reopen(peer, outbound);
                     self.flush(peer, outbound);
                 }
             },

@@ -15,6 +15,8 @@ mod core;
 mod flush;
 mod further_rails;
 mod helper;
+mod idle;
+mod idle_peers;
 mod loans;
 mod peer;
 mod peer_poll;

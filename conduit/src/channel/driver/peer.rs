@@ -2,6 +2,7 @@
 
 use super::config::{ChannelSizes, REPLY_ROOM};
 use super::further_rails::{InboundRail, Striping};
+use super::idle::{Closing, Doubt, Idle};
 use super::loans::Loans;
 use super::silence::Silence;
 use super::wire::Wire;
@@ -45,15 +46,16 @@ pub(crate) struct Inbound<R: Rails> {
     pub(super) wire: Option<Wire<R::Rail>>,
     /// The peer waits for an acknowledgement.
     pub(super) ack_requested: bool,
-    /// The first rail has ended, and another must be asked for.
-    pub(super) lost: bool,
+    /// The peer has sent this about the end of all rails, `Close` or `Closed`.
+    pub(super) heard_close: Option<Kind>,
     pub(super) silence: Silence,
+    pub(super) idle: Idle,
     /// Completions that are being reported to the sink.
     pub(super) completions: VecDeque<(OpToken, Completion, u32)>,
     /// Payloads that come beside the stream.
     pub(super) bodies: Bodies,
     pub(super) rails: Vec<InboundRail<R::Rail>>,
-    /// Numbers of further rails that have ended and must be asked for again, a bit each.
+    /// Numbers of rails that have ended and must be asked for again, a bit each.
     pub(super) lost_rails: u32,
 }
 
@@ -123,6 +125,9 @@ pub(crate) struct Outbound<R: Rails> {
     pub(super) patience: u32,
     /// A sleep ends when the first rail takes more.
     pub(super) waits_for_room: bool,
+    pub(super) closing: Closing,
+    /// Either of the two is so that a write to the first rail may change it.
+    pub(super) is_watched: bool,
     /// The first rail has taken less than there was.
     pub(super) is_held_up: bool,
     pub(super) striping: Striping<R::Rail>,
@@ -181,8 +186,9 @@ impl<R: Rails> Peer<R> {
                 replies: Aside::default(),
                 wire: None,
                 ack_requested: false,
-                lost: false,
+                heard_close: None,
                 silence: Silence::default(),
+                idle: Idle::default(),
                 completions: VecDeque::new(),
                 bodies: Bodies::default(),
                 rails: Vec::new(),
@@ -204,6 +210,8 @@ impl<R: Rails> Peer<R> {
                 gathered_at: 0,
                 patience: 0,
                 waits_for_room: false,
+                closing: Closing::Not,
+                is_watched: false,
                 is_held_up: false,
                 striping: Striping::default(),
             }),
@@ -293,6 +301,18 @@ impl<R: Rails> Outbound<R> {
             || self.wire.is_some() && self.send_stream.is_writing_control()
             || self.striping.is_writing()
             || self.send_stream.waits_for_rail()
+    }
+
+    /// Whether something that was written may be lost, as the peer was asked to close the rails.
+    pub(super) fn is_in_doubt(&mut self) -> bool {
+        let positions = self.send_stream.positions();
+        let rests = self.send_stream.rests();
+        self.closing.look(positions, rests) == Doubt::Written
+    }
+
+    /// Something may have become such that a write changes it, or such no more.
+    pub(super) fn watch(&mut self) {
+        self.is_watched = self.waits_for_room || matches!(self.closing, Closing::Asked(..));
     }
 
     /// Asks for all of a get in one frame, beside a transfer that is under way; false if the peer

@@ -135,14 +135,13 @@ impl<R: Rails> Core<R> {
         };
         poll.run(inbound);
         let (taken, moved, went) = (poll.taken, poll.moved, poll.went);
-        let lost = core::mem::take(&mut inbound.lost);
-        let lost_rails = core::mem::take(&mut inbound.lost_rails);
-        drop(guard);
-        if lost {
-            self.want(peer.rank, 0);
+        if inbound.heard_close.is_some() {
+            self.hear_close(peer, inbound);
         }
-        if lost_rails > 0 {
-            self.want_rails(peer, lost_rails);
+        let lost = core::mem::take(&mut inbound.lost_rails);
+        drop(guard);
+        if lost > 0 {
+            self.want_rails(peer, lost);
         }
         if taken > 0 || moved {
             self.sleepers.moved();

@@ -43,7 +43,7 @@ impl<R: Rails> Core<R> {
     /// Looks at all rails.
     fn poll_others<S: Sink + ?Sized>(&self, polled: Option<u32>, sink: &mut S) -> usize {
         let mut taken = 0;
-        self.look_for_silent();
+        self.look_at_peers();
         let mut found = Ready::new();
         self.rails.ready(&mut found);
         if found.has_made() {
@@ -72,7 +72,7 @@ impl<R: Rails> Core<R> {
 
     /// Sleeps until a rail has something, a thread wakes this one, or the time is over.
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
-        self.look_for_silent();
+        self.look_at_peers();
         let looks = self.flush_all().then_some(STRIPING_LOOKS);
         // Wakeups of the past were for threads that are gone. If another thread comes meanwhile and
         // its wakeup is forgotten here, this thread finds what it was for and, when it leaves, wakes

@@ -133,6 +133,7 @@ impl<R: Rails> Core<R> {
     fn lack_room(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, need: Reserved) {
         self.lack(peer, outbound, need.charge);
         if outbound.send_stream.wants_to_write() {
+            self.reopen(peer, outbound);
             self.flush(peer, outbound);
         }
     }

@@ -92,6 +92,11 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
                 }
                 return Ok(());
             }
+            Kind::Close | Kind::Closed => {
+                self.moved = true;
+                inbound.heard_close = Some(frame.kind);
+                return Ok(());
+            }
             Kind::Refused => {
                 self.moved = true;
                 self.cut_op(inbound, frame.fields.op)?;

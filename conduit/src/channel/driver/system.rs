@@ -1,6 +1,7 @@
 //! The system queue over rails: frames of one word beside the stream.
 
 use super::core::Core;
+use super::idle::Closing;
 use super::peer::{Outbound, Peer};
 use super::peer_poll::Served;
 use crate::channel::frame::Kind;
@@ -91,6 +92,8 @@ impl<R: Rails> Core<R> {
 }
 
 /// An exit is reported to peers to which there is a rail: none is made for it.
+///
+/// Rails that were closed as nothing passed count as if they had never been made.
 // spec P13
 impl<R: Rails> Way for Core<R> {
     fn ask(&self, rank: JobRank, until: Instant, ask: &mut dyn FnMut(&mut Slot) -> Option<Frame>) {
@@ -127,9 +130,12 @@ impl<R: Rails> Way for Core<R> {
         outbound.is_some_and(|outbound| !outbound.slot.has_exit_waiting() && !outbound.is_unsent())
     }
 
-    /// Its rail has ended.
+    /// Its rail has ended, and not by an agreement that came before the report.
     fn is_gone(&self, rank: JobRank) -> bool {
         let outbound = self.used(rank.0).and_then(|peer| peer.outbound.try_lock());
-        outbound.is_some_and(|outbound| outbound.wire.is_none() || outbound.failed.is_some())
+        outbound.is_some_and(|outbound| {
+            let is_closed = matches!(outbound.closing, Closing::Closed | Closing::Reopening);
+            outbound.failed.is_some() || outbound.wire.is_none() && !is_closed
+        })
     }
 }

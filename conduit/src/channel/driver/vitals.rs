@@ -1,7 +1,10 @@
-//! Looks, now and then, whether the hosts of peers that this rank waits for still answer.
+//! Looks, now and then, whether the hosts of peers that this rank waits for still answer, and which
+//! peers are idle.
 
+use super::config::ChannelSizes;
 use super::core::Core;
-use super::peer::Peer;
+use super::idle::IdleLimits;
+use super::peer::{Inbound, Peer};
 use super::silence::{LOOKS, Verdict};
 use crate::channel::rail::Rails;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +14,17 @@ use std::time::Instant;
 /// Between two looks at the latest.
 const LONGEST: Duration = Duration::from_millis(250);
 
+/// How many looks there are at least in a time after which an idle peer gives something up.
+const IDLE_LOOKS: u32 = 4;
+
 /// When to look.
 #[derive(Debug)]
 pub(super) struct Vitals {
     begun: Instant,
     /// 0 where no peer is given up.
     pub(super) limit_ns: u64,
+    pub(super) idle: IdleLimits,
+    /// 0 where there is nothing to look for.
     interval_ns: u64,
     /// ns since the beginning.
     ///
@@ -25,18 +33,29 @@ pub(super) struct Vitals {
 }
 
 impl Vitals {
-    pub(super) fn new(limit: Duration) -> Self {
+    pub(super) fn new(sizes: &ChannelSizes) -> Self {
+        let ns = |time: Duration| time.as_nanos() as u64;
+        let waits = [
+            sizes.silent_time / LOOKS,
+            sizes.idle_buffers / IDLE_LOOKS,
+            sizes.idle_rails / IDLE_LOOKS,
+        ];
+        let interval = waits.into_iter().filter(|wait| !wait.is_zero()).min();
         Self {
             begun: Instant::now(),
-            limit_ns: limit.as_nanos() as u64,
-            interval_ns: (limit / LOOKS).min(LONGEST).as_nanos() as u64,
+            limit_ns: ns(sizes.silent_time),
+            idle: IdleLimits {
+                buffers_ns: ns(sizes.idle_buffers),
+                rails_ns: ns(sizes.idle_rails),
+            },
+            interval_ns: interval.map_or(0, |interval| ns(interval.min(LONGEST))),
             next_ns: AtomicU64::new(0),
         }
     }
 
     /// The longest time between two looks.
     pub(super) fn interval(&self) -> Option<Duration> {
-        (self.limit_ns > 0).then(|| Duration::from_nanos(self.interval_ns))
+        (self.interval_ns > 0).then(|| Duration::from_nanos(self.interval_ns))
     }
 
     /// Whether a look is due at this time.
@@ -58,11 +77,11 @@ impl<R: Rails> Core<R> {
         self.rails.virtual_ns().unwrap_or_else(begun)
     }
 
-    /// Gives up rails whose hosts do not answer.
+    /// Gives up rails whose hosts do not answer, and what idle peers do not need.
     ///
     /// A look when it is time; else it reads the clock.
-    pub(super) fn look_for_silent(&self) {
-        if self.vitals.limit_ns == 0 {
+    pub(super) fn look_at_peers(&self) {
+        if self.vitals.interval_ns == 0 {
             return;
         }
         let now_ns = self.now_ns();
@@ -77,7 +96,19 @@ impl<R: Rails> Core<R> {
         let Some(mut inbound) = peer.inbound.try_lock() else {
             return;
         };
-        self.look_after_rails(peer, &mut inbound, now_ns);
+        self.look_at_idle(peer, &mut inbound, now_ns);
+        if self.vitals.limit_ns > 0 {
+            self.look_for_silent(peer, &mut inbound, now_ns);
+        }
+        let lost = core::mem::take(&mut inbound.lost_rails);
+        drop(inbound);
+        if lost > 0 {
+            self.want_rails(peer, lost);
+        }
+    }
+
+    fn look_for_silent(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, now_ns: u64) {
+        self.look_after_rails(peer, inbound, now_ns);
         let Some(vital) = inbound.wire.as_ref().and_then(|wire| wire.vital()) else {
             return;
         };
@@ -92,14 +123,7 @@ impl<R: Rails> Core<R> {
                 outbound.send_stream.probe();
                 self.flush(peer, &mut outbound);
             }
-            Verdict::GiveUp => {
-                self.lost(peer, &mut inbound);
-                let lost = core::mem::take(&mut inbound.lost);
-                drop(inbound);
-                if lost {
-                    self.want(peer.rank, 0);
-                }
-            }
+            Verdict::GiveUp => self.lost(peer, inbound),
         }
     }
 }

@@ -13,6 +13,8 @@
 //!         got           at (8)      op (4)        0 (4)
 //!         refused       offset (8)  len (8)       segment (8)  position (8)  op (4)  0 (4)
 //!         body          offset (8)  rest (8)      position (8)  op (4)  kind (4)
+//!         close         none
+//!         closed        none
 //! ```
 //!
 //! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to
@@ -24,7 +26,9 @@
 //! [`charge`] counts them, have been handled since the beginning, `lent` the low bits of how many
 //! credits it has been lent in addition to its share, and `wanted` how many the frame's sender
 //! would like to be lent. A *system* frame is outside of the stream, too: a question or an answer
-//! of the [system queue](argonet_am::system_queue).
+//! of the [system queue](argonet_am::system_queue). *Close* and *closed* are outside of it as well:
+//! the first asks the peer to close the rails between the two as nothing is under way, the second
+//! says that its sender does so with the end of this frame.
 //!
 //! The head of a put or of data may say that its payload is *beside* the stream: it does not follow
 //! the head, although positions go on as if it did, but comes as a *body* on any rail between the
@@ -95,6 +99,10 @@ pub(crate) enum Kind {
     Body = 12,
     /// A message of the system queue.
     System = 13,
+    /// Asks for the end of all rails.
+    Close = 14,
+    /// Is the end of all rails.
+    Closed = 15,
 }
 
 impl Kind {
@@ -138,7 +146,10 @@ impl Kind {
     /// Whether it belongs to no stream.
     #[inline]
     pub(crate) const fn is_outside(self) -> bool {
-        matches!(self, Kind::Control | Kind::Body | Kind::System)
+        matches!(
+            self,
+            Kind::Control | Kind::Body | Kind::System | Kind::Close | Kind::Closed
+        )
     }
 
     /// Whether its payload may be beside the stream.

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 15] = [
     Kind::Control,
     Kind::ShortRequest,
     Kind::MediumRequest,
@@ -17,6 +17,8 @@ const KINDS: [Kind; 13] = [
     Kind::Refused,
     Kind::Body,
     Kind::System,
+    Kind::Close,
+    Kind::Closed,
 ];
 
 /// All fields that a kind has, with values of their own.
@@ -91,7 +93,7 @@ fn invalid_heads_are_refused() {
         Frame::read(&bytes, 9).unwrap_err()
     };
     assert_eq!(refused(0, 0, Kind::Put), RecordError::Kind(0));
-    assert_eq!(refused(0, 14, Kind::Put), RecordError::Kind(14));
+    assert_eq!(refused(0, 16, Kind::Put), RecordError::Kind(16));
     // A body of nothing, and a payload beside the stream where there is none, or none that may be.
     assert_eq!(refused(0, 12, Kind::Put), RecordError::Kind(12));
     assert_eq!(refused(3, 2, Kind::Put), RecordError::Kind(8));
@@ -100,6 +102,8 @@ fn invalid_heads_are_refused() {
     assert_eq!(refused(3, 4, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(3, 4, Kind::System), RecordError::Kind(13));
     assert_eq!(refused(3, 8, Kind::Control), RecordError::Kind(1));
+    assert_eq!(refused(3, 4, Kind::Closed), RecordError::Kind(15));
+    assert_eq!(refused(1, 1, Kind::Close), RecordError::Kind(14));
     assert_eq!(refused(2, 18, Kind::ShortRequest), RecordError::Args(18));
     assert_eq!(refused(2, 1, Kind::Put), RecordError::Kind(8));
     assert_eq!(refused(1, 1, Kind::Get), RecordError::Kind(9));

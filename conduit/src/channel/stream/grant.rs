@@ -113,6 +113,13 @@ impl Aside {
         self.bytes.capacity()
     }
 
+    /// Frees its buffer if nothing waits.
+    pub(crate) fn free(&mut self) {
+        if self.is_empty() {
+            *self = Self::default();
+        }
+    }
+
     /// Bytes that wait.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len() - self.at
@@ -168,6 +175,11 @@ impl Parked {
     /// Bytes of the buffer for frames that were set aside.
     pub(crate) fn buffer_bytes(&self) -> usize {
         self.requests.buffer_bytes()
+    }
+
+    /// Frees that buffer if nothing was set aside.
+    pub(crate) fn free_buffer(&mut self) {
+        self.requests.free();
     }
 
     /// A request has arrived.

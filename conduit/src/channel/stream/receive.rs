@@ -125,6 +125,16 @@ impl ReceiveStream {
         self.staging.len()
     }
 
+    /// Frees its buffer, unless a frame has begun; it comes back with the next read.
+    pub(crate) fn free_buffer(&mut self) {
+        let has_begun =
+            !self.is_empty() || self.direct.is_some() || self.skip > 0 || self.skipping.is_some();
+        if !has_begun {
+            self.reset();
+            self.staging = Box::default();
+        }
+    }
+
     /// Up to where the stream was taken.
     #[inline]
     pub(crate) fn taken(&self) -> u64 {

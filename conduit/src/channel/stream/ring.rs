@@ -34,6 +34,13 @@ impl Ring {
         self.bytes.len()
     }
 
+    /// Frees its memory if none of it is in use.
+    pub(crate) fn free(&mut self) {
+        if self.used() == 0 {
+            self.bytes = Box::default();
+        }
+    }
+
     /// Writes bytes at the head.
     ///
     /// Its user has a limit for [`used`](Self::used).

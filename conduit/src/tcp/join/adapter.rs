@@ -41,6 +41,10 @@ impl Connector for Joining {
         self.service.want(peer, number);
     }
 
+    fn unwant(&self, peer: JobRank, number: u16) {
+        self.service.close(peer, number);
+    }
+
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>> {
         if self.failed.load(Ordering::Relaxed) {
             return None;

@@ -7,7 +7,9 @@ use super::key::JobKey;
 use super::listen::family;
 use super::wait::{Place, Source, Waiting};
 use argonet_base::JobRank;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, SocketType, sockopt};
@@ -30,6 +32,35 @@ pub(super) enum Outcome {
     /// The peer has taken it.
     Joined(OwnedFd, Hello),
     Failed(Failure),
+}
+
+/// Where an attempt leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    /// The address of this host that it leaves from; the system chooses if it is not given.
+    pub(super) from: Option<IpAddr>,
+    /// The peer's address.
+    pub(super) to: SocketAddr,
+}
+
+impl Route {
+    /// A socket whose connection has begun to be made.
+    fn connect(&self) -> rustix::io::Result<OwnedFd> {
+        let Self { from, to } = *self;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = net::socket_with(family(&to), SocketType::STREAM, flags, None)?;
+        prepare(&socket)?;
+        if let Some(from) = from {
+            // Else the port would be taken from all connections of that address, whatever they lead
+            // to. A system without that takes it so.
+            let _ = setsockopt(&socket, IpBindAddressNoPort, &true);
+            net::bind(&socket, &SocketAddr::new(from, 0))?;
+        }
+        match net::connect(&socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// The attempts of a rank.
@@ -58,16 +89,9 @@ impl Connector {
         me: Hello,
         peer: JobRank,
         attempt: Attempt,
-        to: &SocketAddr,
+        route: Route,
     ) -> Result<(), Failure> {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let socket =
-            net::socket_with(family(to), SocketType::STREAM, flags, None).map_err(system)?;
-        prepare(&socket).map_err(system)?;
-        match net::connect(&socket, to) {
-            Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => {}
-            Err(error) => return Err(system(error)),
-        }
+        let socket = route.connect().map_err(system)?;
         let free = self.places.iter().position(Option::is_none);
         let place = free.unwrap_or(self.places.len());
         self.turn = self.turn.wrapping_add(1);

@@ -1,10 +1,10 @@
 //! The driver: listens, connects, and hands authenticated sockets to its user.
 
-use super::connector::{Connector, Outcome};
+use super::connector::{Connector, Outcome, Route};
 use super::dial::{Action, Attempt, Decision, MAX_CONNECTIONS, Pair, Peer, Unreachable};
 use super::gate::GateCounts;
 use super::handshake::Hello;
-use super::interfaces::{Interface, in_order_of_reach};
+use super::interfaces::{Interface, in_order_of_reach, source_for};
 use super::key::JobKey;
 use super::listen::Listener;
 use super::user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};
@@ -357,9 +357,13 @@ impl Joiner {
             incarnation,
             received: user.fence(peer, attempt.connection),
         };
+        let route = Route {
+            from: source_for(&self.ours, to.ip(), attempt.connection),
+            to,
+        };
         let begun = self
             .connector
-            .begin(&self.waiting, &self.key, me, peer, attempt, &to);
+            .begin(&self.waiting, &self.key, me, peer, attempt, route);
         if let Err(why) = begun {
             let machine = &mut self.peers[peer.index()];
             machine.failed(&self.config.dial, now_ns, attempt, why);

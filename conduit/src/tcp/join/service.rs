@@ -55,6 +55,13 @@ enum Wish {
     Close(JobRank, u16),
 }
 
+impl Wish {
+    fn id(self) -> (JobRank, u16) {
+        let (Self::Want(peer, connection) | Self::Close(peer, connection)) = self;
+        (peer, connection)
+    }
+}
+
 struct State {
     joiner: Joiner,
     directory: Directory,
@@ -111,14 +118,15 @@ impl JoinService {
         self.wish(Wish::Want(peer, connection));
     }
 
-    /// A connection is not wanted any more, as at the end of a job; as [`want`](Self::want).
+    /// A connection is not wanted any more, and is closed; as [`want`](Self::want).
     pub fn close(&self, peer: JobRank, connection: u16) {
         self.wish(Wish::Close(peer, connection));
     }
 
     fn wish(&self, wish: Wish) {
         let mut wishes = self.wishes.lock();
-        if !wishes.contains(&wish) {
+        let last = wishes.iter().rfind(|other| other.id() == wish.id());
+        if last != Some(&wish) {
             wishes.push_back(wish);
         }
         // It fails only after 2^64 wakeups.

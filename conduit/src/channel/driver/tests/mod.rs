@@ -25,6 +25,7 @@ mod connections;
 mod credits;
 mod exit;
 mod hostile;
+mod idle;
 mod lost_rails;
 mod polls;
 mod progress;
@@ -51,6 +52,8 @@ struct Queue {
     wanted: Mutex<Vec<JobRank>>,
     /// Further connections.
     wanted_rails: Mutex<Vec<u16>>,
+    /// Numbers of connections that were closed at both ends.
+    unwanted: Mutex<Vec<u16>>,
     /// Can be read when something was made, after the beginning.
     wakeup: OwnedFd,
 }
@@ -61,6 +64,7 @@ impl Queue {
             made: Mutex::default(),
             wanted: Mutex::default(),
             wanted_rails: Mutex::default(),
+            unwanted: Mutex::default(),
             wakeup: eventfd(0, EventfdFlags::NONBLOCK).unwrap(),
         }
     }
@@ -77,6 +81,10 @@ impl Connector for Queue {
             0 => self.wanted.lock().push(peer),
             number => self.wanted_rails.lock().push(number),
         }
+    }
+
+    fn unwant(&self, _peer: JobRank, number: u16) {
+        self.unwanted.lock().push(number);
     }
 
     fn next(&self, _received: &dyn Fn(RailId) -> u64) -> Option<Made> {

@@ -53,7 +53,11 @@ fn pair_of(sizes: ChannelSizes) -> ([Rank; 2], [OwnedFd; 2]) {
 /// Polls for so long, or until something is so.
 ///
 /// Whether it was.
-fn poll_for(ranks: &mut [&mut Rank], time: Duration, done: impl Fn(&[&mut Rank]) -> bool) -> bool {
+pub(super) fn poll_for(
+    ranks: &mut [&mut Rank],
+    time: Duration,
+    done: impl Fn(&[&mut Rank]) -> bool,
+) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < time {
         if done(ranks) {

@@ -1,11 +1,23 @@
 //! Control frames: acknowledgements and news of credits, beside the frames of the stream.
 
 use super::credits::Credits;
-use crate::channel::frame::{HEADER_BYTES, HeadBytes, Kind};
+use crate::channel::frame::{Fields, HEADER_BYTES, HeadBytes, Kind};
 use crate::channel::stream::pieces::Pieces;
 
-/// Bytes of a control frame, and a question and an answer of the system queue behind it.
-const CONTROL_BYTES: usize = 3 * HEADER_BYTES + Kind::Control.fields() + 2 * Kind::System.fields();
+/// Bytes of a control frame, and behind it a question and an answer of the system queue, and the
+/// end of the rails.
+const CONTROL_BYTES: usize = 4 * HEADER_BYTES + Kind::Control.fields() + 2 * Kind::System.fields();
+
+/// What is written although there is no news for the peer.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+enum Extra {
+    Nothing,
+    /// A control frame.
+    Probe,
+    /// That, and a frame that asks for the end of the rails, or is it.
+    Close,
+    Closed,
+}
 
 /// Bytes taken of the peer's stream, and handled of its requests.
 pub(super) type Ack = (u64, u64);
@@ -21,8 +33,7 @@ pub(super) struct Control {
     ack: Ack,
     acked: Ack,
     is_urgent: bool,
-    /// Acknowledges also without news for the peer.
-    probes: bool,
+    extra: Extra,
     /// This position is not acknowledged before the peer has taken the refusal of the frame there;
     /// the refusal ends at the second.
     held: Option<(u64, u64)>,
@@ -38,7 +49,7 @@ impl Control {
             ack: (0, 0),
             acked: (0, 0),
             is_urgent: false,
-            probes: false,
+            extra: Extra::Nothing,
             held: None,
             credits: Credits::default(),
         }
@@ -54,6 +65,11 @@ impl Control {
     #[inline]
     pub(super) fn wants_to_write(&self) -> bool {
         self.left() > 0 || self.is_urgent
+    }
+
+    /// Whether there is nothing to report, and no question that is not answered.
+    pub(super) fn rests(&self) -> bool {
+        self.left() == 0 && !self.is_urgent && self.due() == 0 && self.credits.rests()
     }
 
     #[inline]
@@ -75,8 +91,23 @@ impl Control {
 
     /// A frame is written next, also if it has no news for the peer.
     pub(super) fn probe(&mut self) {
-        self.probes = true;
+        self.extra = Extra::Probe;
         self.is_urgent = true;
+    }
+
+    /// The end of the rails is asked for next, or written.
+    pub(super) fn close(&mut self, has_agreed: bool) {
+        self.extra = if has_agreed {
+            Extra::Closed
+        } else {
+            Extra::Close
+        };
+        self.is_urgent = true;
+    }
+
+    /// Up to where the peer's stream is taken, as far as this knows.
+    pub(super) fn heard(&self) -> u64 {
+        self.ack.0
     }
 
     /// Nothing from `position` on is acknowledged until the peer has taken this stream up to
@@ -108,8 +139,8 @@ impl Control {
         self.is_urgent = false;
         (self.at, self.end) = (0, 0);
         let news = ack != self.acked || self.credits.has_news();
-        if news || self.probes {
-            self.probes = false;
+        let extra = core::mem::replace(&mut self.extra, Extra::Nothing);
+        if news || extra > Extra::Nothing {
             self.acked = ack;
             let head = self.credits.control(ack);
             self.add(&head);
@@ -117,6 +148,18 @@ impl Control {
         while let Some(head) = self.credits.system() {
             self.add(&head);
         }
+        if extra > Extra::Probe {
+            self.add_close(extra);
+        }
+    }
+
+    #[cold]
+    fn add_close(&mut self, extra: Extra) {
+        let kind = match extra {
+            Extra::Close => Kind::Close,
+            _ => Kind::Closed,
+        };
+        self.add(&HeadBytes::new(kind, 0, &[], 0, &Fields::default()));
     }
 
     #[inline]
@@ -149,9 +192,10 @@ impl Control {
         own
     }
 
-    /// Another rail was made: a half written frame is dropped.
+    /// Another rail was made: a half written frame is dropped, and what is of the one before.
     pub(super) fn drop_rest(&mut self) {
         self.at = self.end;
+        self.extra = Extra::Nothing;
     }
 
     /// Written acknowledgements may be lost: they are reported again.

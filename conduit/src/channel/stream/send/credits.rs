@@ -76,6 +76,11 @@ impl Credits {
         self.lent != self.reported_lent || self.wanted > 0
     }
 
+    /// Whether there is nothing to report, and no question that is not answered.
+    pub(super) fn rests(&self) -> bool {
+        !self.has_news() && self.open.is_none() && self.answer.is_none()
+    }
+
     /// The control frame.
     #[inline]
     pub(super) fn control(&mut self, (taken, handled): (u64, u64)) -> HeadBytes {

@@ -82,6 +82,13 @@ impl Extents {
         self.owned_bytes + self.queue.capacity() * size_of::<Placed>()
     }
 
+    /// Frees the list if it is empty.
+    pub(super) fn free(&mut self) {
+        if self.queue.is_empty() {
+            self.queue = VecDeque::new();
+        }
+    }
+
     pub(super) fn owned_bytes(&self) -> usize {
         self.owned_bytes
     }

@@ -94,6 +94,12 @@ impl SendStream {
         self.ring.capacity() + self.extents.buffer_bytes()
     }
 
+    /// Frees the buffers of which nothing is in use; they come back with the next frame.
+    pub(crate) fn free_buffers(&mut self) {
+        self.ring.free();
+        self.extents.free();
+    }
+
     /// Copies among the extents, in bytes.
     pub(crate) fn owned_bytes(&self) -> usize {
         self.extents.owned_bytes()
@@ -128,6 +134,11 @@ impl SendStream {
     /// Whether the peer has taken everything.
     pub(crate) fn is_quiescent(&self) -> bool {
         self.released == self.head
+    }
+
+    /// Whether nothing is under way, in the stream or beside it, or waits to be reported.
+    pub(crate) fn rests(&self) -> bool {
+        self.is_quiescent() && !self.wants_to_write() && self.control.rests()
     }
 
     /// Bytes that are not written.
@@ -251,6 +262,18 @@ impl SendStream {
     #[cold]
     pub(crate) fn probe(&mut self) {
         self.control.probe();
+    }
+
+    /// Has the peer asked to close the rails, as nothing is under way; or, where it has asked and
+    /// this rank agrees, has the frame written that is their end.
+    #[cold]
+    pub(crate) fn close(&mut self, has_agreed: bool) {
+        self.control.close(has_agreed);
+    }
+
+    /// Where this stream ends, and up to where the peer's has come.
+    pub(crate) fn positions(&self) -> (u64, u64) {
+        (self.head, self.control.heard())
     }
 
     /// The frame just added refuses the one that begins at `position` of the peer's stream.

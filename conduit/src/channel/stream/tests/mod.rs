@@ -262,6 +262,11 @@ impl End {
         self.gone.push(bytes);
     }
 
+    fn free_buffers(&mut self) {
+        self.send_stream.free_buffers();
+        self.receive_stream.free_buffer();
+    }
+
     /// Acknowledges taken bytes to the other end.
     fn acknowledge(&mut self) {
         self.send_stream.set_ack(self.receive_stream.taken(), 0);
@@ -452,6 +457,30 @@ fn impossible_positions_are_refused() {
     }
 }
 
+/// Buffers are freed after each number of bytes, and only those of which nothing is in use.
+#[test]
+fn streams_go_on_without_buffers_that_were_freed() {
+    let (_, bytes) = loaded();
+    for written in 0..=bytes {
+        let (mut pair, _) = loaded();
+        pair.write(0, written);
+        pair.read(1, written);
+        pair.ends.iter_mut().for_each(End::free_buffers);
+        assert!(
+            pair.ends[0].send_stream.buffer_bytes() > 0,
+            "not all is taken"
+        );
+        pair.settle();
+        pair.ends.iter_mut().for_each(End::free_buffers);
+        for end in &pair.ends {
+            assert_eq!(end.send_stream.buffer_bytes(), 0);
+            assert_eq!(end.receive_stream.buffer_bytes(), 0);
+        }
+        SOME.into_iter().for_each(|what| pair.ends[0].send(what));
+        pair.settle();
+    }
+}
+
 /// The connection breaks after any number of bytes that were written from where they lay; the rest,
 /// or all, comes from the copy.
 ///
@@ -553,6 +582,8 @@ enum Step {
     Write(usize, usize),
     Read(usize, usize),
     Acknowledge(usize),
+    /// Buffers of which nothing is in use are freed.
+    Free(usize),
     /// Whether each end says what it had taken last, or at the last break.
     Break(bool, bool),
 }
@@ -580,6 +611,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (0usize..2, bytes()).prop_map(|(end, n)| Step::Write(end, n)),
         5 => (0usize..2, bytes()).prop_map(|(end, n)| Step::Read(end, n)),
         1 => (0usize..2).prop_map(Step::Acknowledge),
+        1 => (0usize..2).prop_map(Step::Free),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(a, b)| Step::Break(a, b)),
     ]
 }
@@ -590,7 +622,7 @@ proptest! {
     #[test]
     fn streams_from_anywhere_do_no_harm(
         bytes in proptest::collection::vec(any::<u8>(), 0..400),
-        kinds in proptest::collection::vec(0u8..14, 8),
+        kinds in proptest::collection::vec(0u8..16, 8),
     ) {
         let mut bytes = bytes;
         for (at, kind) in kinds.iter().enumerate() {
@@ -615,6 +647,7 @@ proptest! {
                 Step::Write(end, most) => { pair.write(end, most); }
                 Step::Read(end, most) => { pair.read(end, most); }
                 Step::Acknowledge(end) => pair.ends[end].acknowledge(),
+                Step::Free(end) => pair.ends[end].free_buffers(),
                 Step::Break(a, b) => {
                     let now = pair.received();
                     let said = [if a { before[0] } else { now[0] }, if b { before[1] } else { now[1] }];

@@ -2,7 +2,7 @@
 
 use super::wish::{Item, Wish};
 use super::{Interface, InterfaceKind};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 /// Why there is no interface to use.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -192,6 +192,28 @@ pub fn in_order_of_reach(ours: &[Interface], theirs: &[SocketAddr]) -> Vec<Socke
     ordered
 }
 
+/// The address of ours that a connection to a peer's address leaves from, so that it goes by an
+/// interface that was chosen: of those in the narrowest subnet that has the peer's, one for each
+/// connection in turn; else the only interface that leads to other hosts.
+///
+/// `None` where there are several of those, or none: the system's routes decide.
+#[must_use]
+pub fn source_for(ours: &[Interface], to: IpAddr, connection: u16) -> Option<IpAddr> {
+    let near = ours.iter().filter(|own| own.subnet().contains(to));
+    let narrowest = near.clone().map(|own| own.prefix).max();
+    let near: Vec<&Interface> = near.filter(|own| Some(own.prefix) == narrowest).collect();
+    if !near.is_empty() {
+        return Some(near[usize::from(connection) % near.len()].address);
+    }
+    let leads = |own: &&Interface| {
+        own.kind != InterfaceKind::Loopback && own.address.is_ipv4() == to.is_ipv4()
+    };
+    let mut leading = ours.iter().filter(leads);
+    let first = leading.next()?;
+    let is_only = leading.all(|own| own.name == first.name);
+    is_only.then_some(first.address)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::wish::SETTING;
@@ -294,5 +316,49 @@ mod tests {
         let expected = sockets(&["10.1.0.9:4", "10.3.0.9:2", "10.3.0.8:3", "172.17.0.1:1"]);
         assert_eq!(in_order_of_reach(&ours, &theirs), expected);
         assert_eq!(in_order_of_reach(&[], &theirs), theirs);
+    }
+
+    #[test]
+    fn connections_leave_from_a_chosen_interface() {
+        let source = |ours: &[Interface], to: &str, connection| {
+            let source = source_for(ours, to.parse().unwrap(), connection);
+            source.map(|address| address.to_string())
+        };
+        let chosen = choose(&host(), &Wish::default(), false, "node7").unwrap();
+        // In one subnet with it.
+        for (to, from) in [
+            ("10.1.9.9", "10.1.0.7"),
+            ("10.3.9.9", "10.3.0.7"),
+            ("fd00::9", "fd00::7"),
+        ] {
+            assert_eq!(source(&chosen, to, 1).as_deref(), Some(from));
+        }
+        // Beyond a router: eth0 is the only one with IPv6, but not with IPv4.
+        assert_eq!(source(&chosen, "192.0.2.1", 0), None);
+        assert_eq!(
+            source(&chosen, "2001:db8::1", 0).as_deref(),
+            Some("fd00::7")
+        );
+        let only: Vec<Interface> = host().into_iter().filter(|i| i.name == "ib0").collect();
+        assert_eq!(source(&only, "192.0.2.1", 0).as_deref(), Some("10.3.0.7"));
+        // Loopback leads to no other host.
+        assert_eq!(
+            source(&host()[..1], "127.0.0.9", 0).as_deref(),
+            Some("127.0.0.1")
+        );
+        assert_eq!(source(&host()[..1], "192.0.2.1", 0), None);
+        assert_eq!(source(&[], "192.0.2.1", 0), None);
+    }
+
+    #[test]
+    fn connections_of_one_subnet_leave_from_its_interfaces_in_turn() {
+        let ours = [
+            interface("wide", "10.0.0.1/8", InterfaceKind::Network, true),
+            interface("a", "10.1.0.1/16", InterfaceKind::Network, true),
+            interface("b", "10.1.0.2/16", InterfaceKind::Network, true),
+        ];
+        let from = |connection| source_for(&ours, [10, 1, 0, 9].into(), connection).unwrap();
+        let from = [0, 1, 2].map(|connection| from(connection).to_string());
+        assert_eq!(from, ["10.1.0.1", "10.1.0.2", "10.1.0.1"]);
     }
 }

@@ -7,11 +7,13 @@ mod service;
 mod strangers;
 
 use super::dial::MAX_CONNECTIONS;
-use super::interfaces::{InterfaceKind, list};
+use super::interfaces::{Interface, InterfaceKind, list};
 use super::*;
 use argonet_base::JobRank;
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use rig::{Cluster, MS, S, loopback, pass, same_bytes};
+use std::net::TcpStream;
 use std::time::Instant;
 
 /// spec T2: connections over sockets that do not block.
@@ -104,6 +106,29 @@ fn a_connection_that_breaks_is_made_anew() {
         cluster.lost(noticer, peer, 0, incarnation);
         cluster.settle();
         assert_eq!(cluster.nodes[0].user.joined.len(), 1);
+    }
+}
+
+/// Without its interface's address the system would take the first one of the host.
+#[test]
+fn connections_leave_from_the_chosen_interfaces() {
+    let interfaces = [2, 3].map(|last| Interface {
+        name: format!("lo{last}"),
+        address: [127, 0, 0, last].into(),
+        ..loopback()
+    });
+    let mut cluster = Cluster::on(&interfaces, 2, JoinConfig::default());
+    for (connection, last) in [(0, 2), (1, 3)] {
+        cluster.ask(0, 1, connection);
+        cluster.until("it is there", |nodes| {
+            nodes
+                .iter()
+                .zip([1, 0])
+                .all(|(n, peer)| n.user.current(peer, connection).is_some())
+        });
+        let joined = cluster.nodes[1].user.current(0, connection).unwrap();
+        let from = TcpStream::from(joined.socket.try_clone().unwrap()).peer_addr();
+        assert_eq!(from.unwrap().ip(), IpAddr::from([127, 0, 0, last]));
     }
 }
 

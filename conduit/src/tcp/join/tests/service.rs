@@ -116,6 +116,36 @@ fn the_descriptor_is_not_readable_without_a_wish() {
     assert_eq!(rung, 0, "rounds of {ROUNDS}");
 }
 
+/// Both ends have closed it: the lower rank, too, asks at once, where it leaves a lost one to the
+/// higher rank for a while. Wishes are granted in their order.
+#[test]
+fn a_connection_that_was_closed_is_made_again() {
+    let [a, b] = pair();
+    let meet = |closes: bool| {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                if closes {
+                    b.close(JobRank(0), 0);
+                }
+                joined(&b, 0)
+            });
+            a.want(JobRank(1), 0);
+            if closes {
+                a.close(JobRank(1), 0);
+                a.want(JobRank(1), 0);
+            }
+            let mine = joined(&a, 0);
+            let its = other.join().unwrap();
+            same_bytes(&mine.socket, &its.socket);
+            assert_eq!(mine.incarnation, its.incarnation);
+            mine.incarnation
+        })
+    };
+    let first = meet(false);
+    let next = meet(true);
+    assert!(next > first, "{first} is followed by {next}");
+}
+
 /// Asked for again after it was given, it was lost.
 #[test]
 fn a_connection_wanted_again_is_made_again() {

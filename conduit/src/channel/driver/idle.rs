@@ -1,0 +1,211 @@
+//! Peers with which nothing passes for some time: since when, and what is given up then.
+//!
+//! Peers are looked at now and then ([`Vitals`](super::vitals::Vitals)), and the positions of both
+//! streams show whether anything has passed since the last look. So a message costs nothing for
+//! this.
+
+/// After which times without anything something is given up, ns; 0 is never.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct IdleLimits {
+    /// The buffers of a peer.
+    pub(super) buffers_ns: u64,
+    /// The rails to it.
+    pub(super) rails_ns: u64,
+}
+
+/// What a look asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct IdleLook {
+    /// Free the peer's buffers.
+    pub(super) free: bool,
+    /// Ask the peer to close the rails.
+    pub(super) close: bool,
+}
+
+/// How far the rails to a peer are closed as nothing passes.
+///
+/// ```text
+///    asks                     agrees, if nothing is under way for it either
+///     | --------- close -------> |
+///     | <-------- closed ------- |  and the end of all rails
+/// ```
+///
+/// A peer with something under way passes over the question, and what it sends shows that. So bytes
+/// are lost only if the rank that has asked sends some before it hears the answer. The next rail
+/// carries these again, as after any loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Closing {
+    /// Not at all; perhaps they were lost.
+    #[default]
+    Not,
+    /// This rank has asked, when this rank's stream and the peer's had come so far.
+    Asked(u64, u64),
+    /// They are closed at both ends.
+    Closed,
+    /// That, and a rail is asked for again.
+    Reopening,
+}
+
+impl Closing {
+    /// What may be lost of what this rank has written since it has asked, by how far the streams
+    /// have come; `rests`: the peer has taken all of it.
+    pub(super) fn look(&mut self, positions: (u64, u64), rests: bool) -> Doubt {
+        let Self::Asked(sent, heard) = *self else {
+            return Doubt::Nothing;
+        };
+        // It had something under way when the question came; or it goes on with these rails.
+        if positions.1 != heard || (positions.0 != sent && rests) {
+            *self = Self::Not;
+            return Doubt::Nothing;
+        }
+        match rests {
+            true => Doubt::Nothing,
+            false => Doubt::Written,
+        }
+    }
+}
+
+/// Whether the rails may be closed under something that was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Doubt {
+    Nothing,
+    /// Somebody must look for the answer.
+    Written,
+}
+
+/// The machine of one peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Idle {
+    /// How far both streams had come at the last look.
+    positions: (u64, u64),
+    /// The first look that found them so, with nothing under way.
+    since_ns: Option<u64>,
+    has_freed: bool,
+    /// When the peer was last asked to close the rails.
+    asked_ns: Option<u64>,
+}
+
+impl Idle {
+    /// One look.
+    ///
+    /// `positions`: how far both streams have come. `rests`: nothing of either is under way.
+    pub(super) fn look(
+        &mut self,
+        now_ns: u64,
+        limits: &IdleLimits,
+        positions: (u64, u64),
+        rests: bool,
+    ) -> IdleLook {
+        if !rests || self.positions != positions {
+            *self = Self {
+                positions,
+                ..Self::default()
+            };
+        }
+        if !rests {
+            return IdleLook::default();
+        }
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        let is_over =
+            |since_ns, limit_ns| limit_ns > 0 && now_ns.saturating_sub(since_ns) >= limit_ns;
+        let free = is_over(since_ns, limits.buffers_ns) && !self.has_freed;
+        self.has_freed |= free;
+        let close = is_over(self.asked_ns.unwrap_or(since_ns), limits.rails_ns);
+        if close {
+            self.asked_ns = Some(now_ns);
+        }
+        IdleLook { free, close }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: IdleLimits = IdleLimits {
+        buffers_ns: 1000,
+        rails_ns: 0,
+    };
+
+    const FREE: IdleLook = IdleLook {
+        free: true,
+        close: false,
+    };
+
+    #[test]
+    fn buffers_are_freed_once_after_their_time() {
+        let mut idle = Idle::default();
+        for now_ns in (5000..6000).step_by(250) {
+            assert_eq!(
+                idle.look(now_ns, &LIMITS, (7, 9), true),
+                IdleLook::default()
+            );
+        }
+        assert_eq!(idle.look(6000, &LIMITS, (7, 9), true), FREE);
+        assert_eq!(idle.look(9000, &LIMITS, (7, 9), true), IdleLook::default());
+        // Whatever passes brings buffers back.
+        assert_eq!(idle.look(9001, &LIMITS, (7, 10), true), IdleLook::default());
+        assert_eq!(idle.look(9999, &LIMITS, (7, 10), true), IdleLook::default());
+        assert_eq!(idle.look(10_001, &LIMITS, (7, 10), true), FREE);
+    }
+
+    #[test]
+    fn what_is_under_way_begins_the_time_anew() {
+        let mut idle = Idle::default();
+        for now_ns in (0..5000).step_by(300) {
+            let rests = now_ns % 900 != 0;
+            assert_eq!(
+                idle.look(now_ns, &LIMITS, (7, 9), rests),
+                IdleLook::default()
+            );
+        }
+        assert_eq!(idle.look(6000, &LIMITS, (7, 9), true), FREE);
+    }
+
+    #[test]
+    fn a_peer_that_does_not_answer_is_asked_again_after_the_same_time() {
+        let limits = IdleLimits {
+            buffers_ns: 0,
+            rails_ns: 1000,
+        };
+        let mut idle = Idle::default();
+        let mut asked = Vec::new();
+        for now_ns in (500..4000).step_by(100) {
+            if idle.look(now_ns, &limits, (7, 9), true).close {
+                asked.push(now_ns);
+            }
+        }
+        assert_eq!(asked, [1500, 2500, 3500]);
+        assert!(!idle.look(4500, &limits, (8, 9), true).close);
+        assert!(idle.look(5500, &limits, (8, 9), true).close);
+    }
+
+    #[test]
+    fn what_is_written_after_the_question_is_in_doubt_until_the_peer_shows_that_it_has_it() {
+        let asked = Closing::Asked(7, 9);
+        let look = |positions, rests| {
+            let mut closing = asked;
+            (closing.look(positions, rests), closing)
+        };
+        assert_eq!(look((7, 9), true), (Doubt::Nothing, asked));
+        assert_eq!(look((8, 9), false), (Doubt::Written, asked));
+        // A question of the system queue, which is beside the stream.
+        assert_eq!(look((7, 9), false), (Doubt::Written, asked));
+        assert_eq!(look((8, 9), true), (Doubt::Nothing, Closing::Not));
+        assert_eq!(look((7, 10), false), (Doubt::Nothing, Closing::Not));
+        for mut closing in [Closing::Not, Closing::Closed, Closing::Reopening] {
+            let before = closing;
+            assert_eq!(closing.look((8, 9), false), Doubt::Nothing);
+            assert_eq!(closing, before);
+        }
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_given_up() {
+        let mut idle = Idle::default();
+        for now_ns in [0, 1, u64::MAX] {
+            let look = idle.look(now_ns, &IdleLimits::default(), (0, 0), true);
+            assert_eq!(look, IdleLook::default());
+        }
+    }
+}
