@@ -2,7 +2,7 @@
 
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
-use crate::{asan, book, budget, counts, sizes, tidy};
+use crate::{asan, book, budget, counts, oldest, sizes, tidy};
 use argonet_settings::{CONDUIT_NAMES, CONDUITS};
 use std::process::Command;
 use std::time::Instant;
@@ -165,9 +165,10 @@ pub(crate) fn build(run: &mut Run) {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
     archives(run);
-    // mdBook takes more than a minute to compile.
     if run.full() {
+        // mdBook takes more than a minute to compile.
         book::build(run);
+        oldest::check(run);
     }
     asan::build(run);
 }
