@@ -6,7 +6,7 @@ use crate::networks::{Cause, Connecting, Opened, opener};
 use crate::process;
 use crate::published::Reaches;
 use argonet_base::{JobRank, Rank};
-use argonet_boot::{Bootstrap, LocalJob};
+use argonet_boot::{BootError, Bootstrap, LocalJob};
 use argonet_conduit::selector;
 use argonet_conduit::{ExitCounts, Gauges};
 use argonet_settings::{CONDUIT, CREDITS_FILE, Letter, PORTAL_CREDIT_STATS, Settings};
@@ -40,11 +40,15 @@ pub(crate) fn reaches(network: &selector::Network, rank: Rank) -> Reaches {
     })
 }
 
+/// An error of the job's start, such as of its key store, is not the network's.
 fn failed(rank: JobRank, conduit: &'static str, cause: Cause) -> StartError {
-    StartError::Network {
-        rank: Rank(rank.0),
-        conduit,
-        cause,
+    match cause.downcast::<BootError>() {
+        Ok(error) => StartError::Boot(*error),
+        Err(cause) => StartError::Network {
+            rank: Rank(rank.0),
+            conduit,
+            cause,
+        },
     }
 }
 
@@ -156,4 +160,27 @@ pub(crate) fn follow_exits(network: &selector::Network, boot: &Arc<LocalJob>) {
         let network = network.upgrade();
         network.is_none_or(|network| network.report_exit(exit))
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argonet_boot::Key;
+
+    #[test]
+    fn errors_of_the_key_store_stay_its_own() {
+        let (rank, key, bytes) = (JobRank(3), Key::Address, 1 << 20);
+        let error = BootError::ValueTooLong { rank, key, bytes };
+        let text = error.to_string();
+        let failed_by = |cause| failed(rank, "wire", cause);
+        let own = failed_by(error.into());
+        assert!(
+            matches!(own, StartError::Boot(_)) && own.to_string() == text,
+            "{own}"
+        );
+        let other = failed_by("no address".into());
+        let text = "rank 3: the conduit wire cannot be set up: no address";
+        assert!(matches!(other, StartError::Network { .. }), "{other}");
+        assert_eq!(other.to_string(), text);
+    }
 }

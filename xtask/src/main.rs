@@ -13,6 +13,7 @@ mod items;
 mod lines;
 mod man;
 mod numbers;
+mod oldest;
 mod outside;
 mod perf;
 mod record;

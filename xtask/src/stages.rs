@@ -2,7 +2,7 @@
 
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
-use crate::{asan, book, budget, counts, sizes};
+use crate::{asan, book, budget, counts, oldest, sizes, tidy};
 use argonet_settings::{CONDUIT_NAMES, CONDUITS};
 use std::process::Command;
 use std::time::Instant;
@@ -164,11 +164,30 @@ pub(crate) fn build(run: &mut Run) {
     lints(run);
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
-    // mdBook takes more than a minute to compile.
+    archives(run);
     if run.full() {
+        // mdBook takes more than a minute to compile.
         book::build(run);
+        oldest::check(run);
     }
     asan::build(run);
+}
+
+/// Packs all crates as registries want them; in a full run those that may be published are built,
+/// each from its archive, with the others from theirs.
+fn archives(run: &mut Run) {
+    let pack = ["package", "--offline", "--allow-dirty"];
+    let mut all = cargo(&pack);
+    all.args(["--workspace", "--no-verify"]);
+    run.step("archives of all crates", &mut all);
+    if run.full() {
+        let files = tidy::files(&root());
+        let mut published = cargo(&pack);
+        for one in tidy::archives::crates(&files) {
+            published.args(["--package", one.name]);
+        }
+        run.step("build of each crate from its archive", &mut published);
+    }
 }
 
 fn lints(run: &mut Run) {

@@ -17,7 +17,7 @@ pub const PORTALS_ROW: ConduitRow = ConduitRow {
             through a library of Portals 4",
     page: Some("docs/portals.md#portals-4"),
     spans_hosts: true,
-    moves_segments: |settings| settings.peek(&PORTALS_INTERFACE) == PORTALS_INTERFACES[0],
+    moves_segments: |settings| settings.peek(&PORTALS_INTERFACE) == SOFTWARE,
     links: &[LinkName {
         is_within_another: true,
         ..LinkName::new("portals")
@@ -36,11 +36,14 @@ const MESSAGE: Kind = Kind::Size {
 };
 const EVENTS: Kind = most(0, u32::MAX as u64, "events");
 
-/// Interfaces that the portals conduit can run over; the first is the default.
-pub const PORTALS_INTERFACES: &[&str] = &["software", "udp", "portals4"];
+/// The default interface, which moves data between segments of ranks of one host.
+const SOFTWARE: &str = "software";
+
+/// Interfaces that the portals conduit can run over.
+pub const PORTALS_INTERFACES: &[&str] = &[SOFTWARE, "udp", "portals4"];
 
 settings! {
-    PORTALS_INTERFACE: &'static str = "ARGONET_PORTALS_INTERFACE", Kind::Choice(PORTALS_INTERFACES), Preset::Is("software"), Scope::Job,
+    PORTALS_INTERFACE: &'static str = "ARGONET_PORTALS_INTERFACE", Kind::Choice(PORTALS_INTERFACES), Preset::Is(SOFTWARE), Scope::Job,
         "The interfaces under the portals conduit: those in software, which reach ranks of the host in shared memory and others over UDP; \
          udp, the same with every other rank over UDP; or portals4, a library of Portals 4.";
     PORTALS_MESSAGE: Option<Bytes> = "ARGONET_PORTALS_MESSAGE", MESSAGE, Preset::Words("the longest that it has"), Scope::Job,

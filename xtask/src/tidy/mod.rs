@@ -2,6 +2,7 @@
 //!
 //! Why they are rules: docs/ARCHITECTURE.md and CONTRIBUTING.md.
 
+pub(crate) mod archives;
 mod commits;
 mod conduits;
 mod layers;
@@ -63,6 +64,7 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
     paths::check(&files, |path| root.join(path).exists(), &mut complaints);
     conduits::check(&files, |path| root.join(path).exists(), &mut complaints);
     tree::check(&mut complaints);
+    archives::check(&files, &mut complaints);
     commits::check(root, &mut complaints);
     match crate::numbers::stale(root) {
         Ok(stale) => complaints.extend(stale.into_iter().map(|file| {
