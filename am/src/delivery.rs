@@ -49,8 +49,8 @@ pub struct Delivery<'a> {
     class: MessageClass,
     category: Category,
     handler: HandlerIndex,
-    /// [`REPLIED`], [`OUTSIDE`], [`INSIDE`] and [`ENDPOINT_AM`]; one byte, so that the others cost no
-    /// store.
+    /// [`REPLIED`], [`OUTSIDE`], [`INSIDE`] and [`ENDPOINT_AM`]; one byte, so that the others cost
+    /// no store.
     marks: u8,
     args: &'a [u32],
     payload: Option<SharedBytesMut<'a>>,

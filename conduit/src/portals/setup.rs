@@ -198,8 +198,8 @@ pub(super) unsafe fn set_up(
     };
     let chunks = |part: (NonNull<u8>, u64), count, role| {
         let descriptor = bind(part, source(role, safe))?;
-        // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for nothing
-        // else.
+        // SAFETY: the part is as long as its chunks, covered by the descriptor, and used for
+        // nothing else.
         let chunks = unsafe { Chunks::new(part.0, count, CHUNK_BYTES, descriptor, config.mode) };
         Ok::<_, NicError>(chunks)
     };

@@ -20,8 +20,8 @@ pub(crate) struct UsnicRig(ThreadMode, Option<u64>);
 type Wire = Faulty<Udp>;
 
 impl UsnicRig {
-    /// SEQ and PAR over a good wire, SEQ encrypted over a bad one; where `CONFORMANCE_SEEDS` says how many
-    /// seeds of bad wires, each thread mode and so many of these.
+    /// SEQ and PAR over a good wire, SEQ encrypted over a bad one; where `CONFORMANCE_SEEDS` says
+    /// how many seeds of bad wires, each thread mode and so many of these.
     pub(crate) fn all() -> Vec<Self> {
         let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
         let seeds = seeds.and_then(|seeds| seeds.parse().ok());

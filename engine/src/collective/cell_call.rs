@@ -1,5 +1,5 @@
-//! Calls by cells that are started, or waited for: at once as far as they go; those that are started
-//! then by polls.
+//! Calls by cells that are started, or waited for: at once as far as they go; those that are
+//! started then by polls.
 //!
 //! Rounds are numbered when their call is made, so their numbers say what may be done: a round is
 //! entered when all before it have been, and reads others' cells when all before it are finished.

@@ -8,8 +8,8 @@
 //!   local steps. Polls send, since handlers cannot. Handlers put bytes that come where they
 //!   belong, or keep them (`mailbox`). Short sends go at once. Longer ones are offered, and go when
 //!   the receiver has come to them.
-//! * Shared memory (`cell_call`), for short calls and longer reductions of a team that has a slot of
-//!   cells (`shared_team`, `cell_round`, `pool`; [`shared_memory`](super::shared_memory)).
+//! * Shared memory (`cell_call`), for short calls and longer reductions of a team that has a slot
+//!   of cells (`shared_team`, `cell_round`, `pool`; [`shared_memory`](super::shared_memory)).
 //!
 //! Messages carry (team key, number of the call on that team, sender, receiver, tag), and the label
 //! of the call, which must be the same at all members. A rank that differs from another ends the

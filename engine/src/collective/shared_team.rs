@@ -49,7 +49,8 @@ pub(crate) struct SharedTeam {
     next: AtomicU64,
     /// Calls of the team, by cells or not.
     calls: AtomicU64,
-    /// Calls by messages that others don't know of yet, as calls by cells before them wait for room.
+    /// Calls by messages that others don't know of yet, as calls by cells before them wait for
+    /// room.
     ///
     /// Locked by the thread that has the turn.
     unpublished: Mutex<VecDeque<Standing>>,

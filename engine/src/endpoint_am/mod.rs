@@ -216,8 +216,8 @@ impl<C: Conduit> Engine<C> {
         self.prepare_carried(ctx, &carried, MAX_ARGS + 1, injection)
     }
 
-    /// Sends the payload that [`prepare_endpoint`](Self::prepare_endpoint) has prepared for the same
-    /// endpoints.
+    /// Sends the payload that [`prepare_endpoint`](Self::prepare_endpoint) has prepared for the
+    /// same endpoints.
     ///
     /// # Errors
     /// [`AmError::NotForClients`]; the payload is canceled then.

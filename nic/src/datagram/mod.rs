@@ -47,8 +47,8 @@ pub trait DatagramQueue: AsFd + Send + Sync {
         datagrams.for_each(|datagram| self.send(peer, datagram));
     }
 
-    /// Takes a batch of what has arrived, and gives each datagram to `take`, which may decrypt it in
-    /// its place.
+    /// Takes a batch of what has arrived, and gives each datagram to `take`, which may decrypt it
+    /// in its place.
     ///
     /// Does not wait.
     fn receive(

@@ -9,8 +9,9 @@
 //! All numbers little-endian. `seq` is the number of the record; in kinds without one, of the next.
 //! `ack` is the next number that the sender wants; bit n of `selective` says that it has number
 //! `ack` + n and keeps it until its turn. What it keeps beyond these is named by more bits in place
-//! of a record, or by none in a datagram with a record (flag 4). `number` is that of the sealed datagram, 0 in an open
-//! one. The code covers header and record; where the record is encrypted, as it is sent.
+//! of a record, or by none in a datagram with a record (flag 4). `number` is that of the sealed
+//! datagram, 0 in an open one. The code covers header and record; where the record is encrypted, as
+//! it is sent.
 
 use super::config::SPAN;
 use super::seq::Seq;

@@ -295,8 +295,8 @@ impl Endpoint {
     /// A datagram has come.
     ///
     /// `accept` is asked whether the next record of this peer may be delivered now; otherwise it is
-    /// kept for [`take`](Self::take), like those that come before their turn. An encrypted record is
-    /// decrypted in its place. `None` for a dropped datagram, which is counted.
+    /// kept for [`take`](Self::take), like those that come before their turn. An encrypted record
+    /// is decrypted in its place. `None` for a dropped datagram, which is counted.
     pub fn handle_recv(
         &mut self,
         now: Duration,

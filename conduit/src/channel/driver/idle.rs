@@ -69,7 +69,7 @@ impl Closing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Doubt {
     Nothing,
-    /// Somebody must look for the answer.
+    /// A thread must look for the answer.
     Written,
 }
 

@@ -75,8 +75,8 @@ impl<R: Rails> Core<R> {
         self.look_at_peers();
         let looks = self.flush_all().then_some(STRIPING_LOOKS);
         // Wakeups of the past were for threads that are gone. If another thread comes meanwhile and
-        // its wakeup is forgotten here, this thread finds what it was for and, when it leaves, wakes
-        // again.
+        // its wakeup is forgotten here, this thread finds what it was for and, when it leaves,
+        // wakes again.
         let forget = || self.rails.forget_wakeups();
         let sleeper = self.sleepers.enter(forget, || self.rails.wake());
         self.rails.arm();

@@ -238,7 +238,7 @@ fn what_is_sent_into_a_closed_connection_comes_over_the_next() {
     assert_eq!(ranks[1].seen.firsts, [0, 7]);
 }
 
-/// Nobody has asked it to.
+/// No rank has asked it to.
 #[test]
 fn a_peer_that_closes_unasked_loses_nothing() {
     let [here, mut there] = pair();
