@@ -61,7 +61,7 @@ impl Shape {
         }
         // Of a chance of their own, so that seeds keep all else.
         let mut random = Random::fork(seed, 6);
-        let mut idle = || Duration::from_micros(random.pick(&[0, 0, 200, 2000]));
+        let mut idle = || Duration::from_micros(random.pick(&[0, 0, 1000, 5000]));
         sizes.channel.idle_buffers = idle();
         sizes.channel.idle_rails = idle();
         Self::new(seed, ranks, sizes, faults)

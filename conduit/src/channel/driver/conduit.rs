@@ -2,6 +2,7 @@
 
 use super::config::ChannelConfig;
 use super::core::Core;
+use super::idle::Closing;
 use super::peer::{Lending, Peer, Reserved};
 use crate::channel::frame::{Kind, charge};
 use crate::channel::rail::Rails;
@@ -349,7 +350,10 @@ impl<R: Rails> Conduit for Channel<R> {
         let limit = limit.min(GRACE);
         let has_left = |peer: &Peer<R>| {
             let outbound = peer.outbound.try_lock();
-            outbound.is_some_and(|outbound| outbound.failed.is_some() || !outbound.is_unsent())
+            outbound.is_some_and(|mut outbound| {
+                let is_lost = outbound.closing == Closing::Reopening || outbound.is_in_doubt();
+                outbound.failed.is_some() || !(outbound.is_unsent() || is_lost)
+            })
         };
         while !self.core.all_used().all(has_left) {
             if begun.elapsed() >= limit {

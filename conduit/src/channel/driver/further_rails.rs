@@ -225,7 +225,11 @@ impl<R: Rails> Core<R> {
         if self.unwire_rail(peer, inbound, &mut outbound, number) && outbound.failed.is_none() {
             match outbound.closing {
                 // Probably the peer has agreed; the next large transfer asks for it.
-                Closing::Asked(..) => outbound.striping.asked = false,
+                Closing::Asked(..) => {
+                    outbound.striping.asked = false;
+                    let peer = peer.rank;
+                    self.rails.unwant(RailId { peer, number });
+                }
                 _ => inbound.lost_rails |= 1 << number,
             }
         }

@@ -16,7 +16,7 @@ const EXIT_7: u64 = 2 << 56 | 1 << 48 | 7;
 const EXITING: u64 = 0x82 << 56 | 1 << 48;
 
 /// Exits that a rank hears of.
-fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
+pub(super) fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&heard);
     rank.tcp
@@ -24,7 +24,7 @@ fn hearing(rank: &Rank) -> Arc<Mutex<Vec<(u32, u8)>>> {
     heard
 }
 
-fn report(rank: &Rank, limit: Duration) -> ExitCounts {
+pub(super) fn report(rank: &Rank, limit: Duration) -> ExitCounts {
     rank.tcp.report_exit(&ExitReport {
         code: 7,
         limit,

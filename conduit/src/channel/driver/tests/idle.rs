@@ -33,7 +33,6 @@ fn buffers_of_an_idle_peer_are_freed_and_come_back() {
     let _held = [1, 2].map(|number| connect(&ranks, number, 1));
     for _ in 0..3 {
         transfers(&mut ranks, 20);
-        assert!(buffers(&ranks[0], 1) > 0 && buffers(&ranks[1], 0) > 0);
         let none = |ranks: &[&mut Rank]| buffers(ranks[0], 1) + buffers(ranks[1], 0) == 0;
         assert!(poll_both(&mut ranks, LONG, none), "they stay");
         // A poll that finds nothing brings none back, not even that of the hot peer.
@@ -149,17 +148,22 @@ fn idle_connections_are_closed_at_both_ends_and_made_again_for_the_next_message(
     assert!(ranks.iter().all(|rank| rank.seen.broken.is_empty()));
 }
 
-#[test]
-fn only_one_of_two_need_have_a_time_for_idle_connections() {
+/// Two ranks, of which the first alone has a time for idle connections.
+fn one_closes() -> [Rank; 2] {
     let [here, there] = pair();
     let never = ChannelSizes {
         idle_rails: Duration::ZERO,
         ..closing()
     };
-    let mut ranks = [
+    [
         Rank::new(0, closing(), Some(connection(1, here, 1))),
         Rank::new(1, never, Some(connection(0, there, 1))),
-    ];
+    ]
+}
+
+#[test]
+fn only_one_of_two_need_have_a_time_for_idle_connections() {
+    let mut ranks = one_closes();
     assert!(ranks[0].note(1));
     until_closed(&mut ranks, &[0]);
 }
@@ -186,9 +190,9 @@ fn until_asked(ranks: &mut [Rank; 2]) {
     assert!(poll_for(&mut [a], LONG, asked), "it does not ask");
 }
 
-/// Two ranks, of which the first alone closes connections and has asked for that.
+/// The same, once the first has asked the second.
 fn asked() -> [Rank; 2] {
-    let mut ranks = two(closing());
+    let mut ranks = one_closes();
     assert!(ranks[0].note(0));
     let [a, b] = &mut ranks;
     until(b, "the message", |seen| seen.messages == 1);
@@ -233,9 +237,36 @@ fn what_is_sent_into_a_closed_connection_comes_over_the_next() {
     assert_eq!(wishes(a), (vec![JobRank(1)], vec![]));
     connect_again(&ranks, 2);
     let [_, b] = &mut ranks;
-    until(b, "the message", |seen| seen.firsts == [0, 7]);
+    let here = |ranks: &[&mut Rank]| ranks[0].seen.firsts == [0, 7];
+    assert!(poll_for(&mut [b], LONG, here), "the message is lost");
     until_closed(&mut ranks, &[0]);
     assert_eq!(ranks[1].seen.firsts, [0, 7]);
+}
+
+/// The peer has agreed when the exit is reported: it is not taken for one that has gone.
+#[test]
+fn an_exit_is_heard_over_the_next_connection() {
+    let mut ranks = asked();
+    let [a, b] = &mut ranks;
+    let closed = |ranks: &[&mut Rank]| !is_connected(ranks[0]);
+    assert!(poll_for(&mut [b], LONG, closed), "it does not agree");
+    let heard = exit::hearing(b);
+    let counts = exit::report(a, 2 * LIMIT);
+    assert_eq!((counts.reported, counts.confirmed), (1, 0));
+    connect_again(&ranks, 2);
+    let [_, b] = &mut ranks;
+    let has_heard = |_: &[&mut Rank]| *heard.lock() == [(0, 7)];
+    assert!(poll_for(&mut [b], LONG, has_heard), "the report is lost");
+}
+
+/// A peer to which the connections are closed gets no report, as one that was never used.
+#[test]
+fn an_exit_makes_no_connection_anew() {
+    let mut ranks = two(closing());
+    assert!(ranks[0].note(1));
+    until_closed(&mut ranks, &[0]);
+    assert_eq!(exit::report(&ranks[0], LONG).reported, 0);
+    assert_eq!(wishes(&ranks[0]), Default::default());
 }
 
 /// No rank has asked it to.

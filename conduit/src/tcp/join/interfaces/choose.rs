@@ -199,11 +199,11 @@ pub fn in_order_of_reach(ours: &[Interface], theirs: &[SocketAddr]) -> Vec<Socke
 /// `None` where there are several of those, or none: the system's routes decide.
 #[must_use]
 pub fn source_for(ours: &[Interface], to: IpAddr, connection: u16) -> Option<IpAddr> {
-    let near = ours.iter().filter(|own| own.subnet().contains(to));
-    let narrowest = near.clone().map(|own| own.prefix).max();
-    let near: Vec<&Interface> = near.filter(|own| Some(own.prefix) == narrowest).collect();
-    if !near.is_empty() {
-        return Some(near[usize::from(connection) % near.len()].address);
+    let around = ours.iter().filter(|own| own.subnet().contains(to));
+    let narrowest = around.clone().map(|own| own.prefix).max();
+    let around: Vec<&Interface> = around.filter(|own| Some(own.prefix) == narrowest).collect();
+    if !around.is_empty() {
+        return Some(around[usize::from(connection) % around.len()].address);
     }
     let leads = |own: &&Interface| {
         own.kind != InterfaceKind::Loopback && own.address.is_ipv4() == to.is_ipv4()

@@ -117,7 +117,9 @@ fn the_descriptor_is_not_readable_without_a_wish() {
 }
 
 /// Both ends have closed it: the lower rank, too, asks at once, where it leaves a lost one to the
-/// higher rank for a while. Wishes are granted in their order.
+/// higher rank for a while.
+///
+/// Wishes are granted in their order.
 #[test]
 fn a_connection_that_was_closed_is_made_again() {
     let [a, b] = pair();
