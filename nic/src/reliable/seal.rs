@@ -3,10 +3,14 @@
 //! Each direction between two ranks has a key of its own, of which ranks and incarnations are
 //! parts, and a number for each datagram, which is the nonce.
 
-use super::datagram::{HEADER_BYTES, Protection, SEAL_BYTES};
+#[cfg(feature = "encrypt")]
+use super::datagram::HEADER_BYTES;
+use super::datagram::{Protection, SEAL_BYTES};
 use super::replays::Replays;
 use argonet_base::JobRank;
+#[cfg(feature = "encrypt")]
 use chacha20poly1305::aead::inout::InOutBuf;
+#[cfg(feature = "encrypt")]
 use chacha20poly1305::{AeadInOut, ChaCha20Poly1305, KeyInit, Nonce, Tag};
 use core::fmt;
 use zeroize::Zeroizing;
@@ -45,6 +49,7 @@ impl Seal {
     }
 
     /// The record of each datagram is encrypted by the secret of the job, too.
+    #[cfg(feature = "encrypt")]
     #[must_use]
     pub fn encrypting(secret: &[u8]) -> Self {
         Self {
@@ -80,10 +85,11 @@ impl Seal {
 
     fn direction(&self, ranks: [JobRank; 2], incarnations: [u64; 2]) -> Direction {
         let key = self.key(ranks, incarnations);
-        match self.encrypts {
-            true => Direction::Cipher(ChaCha20Poly1305::new((&*key).into())),
-            false => Direction::Code(key),
+        #[cfg(feature = "encrypt")]
+        if self.encrypts {
+            return Direction::Cipher(ChaCha20Poly1305::new((&*key).into()));
         }
+        Direction::Code(key)
     }
 
     /// The keys of a rank and a peer, each with its incarnation.
@@ -104,6 +110,7 @@ impl Seal {
 enum Direction {
     Code(Key),
     /// Overwritten when it is dropped, as the other.
+    #[cfg(feature = "encrypt")]
     Cipher(ChaCha20Poly1305),
 }
 
@@ -115,6 +122,7 @@ fn code(key: &Key, bytes: &[u8]) -> [u8; SEAL_BYTES] {
 }
 
 /// The nonce of a number.
+#[cfg(feature = "encrypt")]
 fn nonce(number: u64) -> Nonce {
     let mut nonce = Nonce::default();
     nonce[..size_of::<u64>()].copy_from_slice(&number.to_le_bytes());
@@ -170,23 +178,26 @@ impl Keys {
         sealed: &'a mut [u8],
     ) -> Option<&'a [u8]> {
         let all = end + SEAL_BYTES;
-        let cipher = match &self.outgoing {
+        match &self.outgoing {
             Direction::Code(key) => {
+                let _ = (number, sealed);
                 let code = code(key, datagram.get(..end)?);
                 datagram.get_mut(end..all)?.copy_from_slice(&code);
-                return datagram.get(..all);
+                datagram.get(..all)
             }
-            Direction::Cipher(cipher) => cipher,
-        };
-        let (header, record) = datagram.get(..end)?.split_at_checked(HEADER_BYTES)?;
-        let to = sealed.get_mut(..all)?;
-        let (to_header, rest) = to.split_at_mut(HEADER_BYTES);
-        let (to_record, to_code) = rest.split_at_mut(record.len());
-        to_header.copy_from_slice(header);
-        let both = InOutBuf::new(record, to_record).ok()?;
-        let code = cipher.encrypt_inout_detached(&nonce(number), header, both);
-        to_code.copy_from_slice(&code.ok()?);
-        Some(to)
+            #[cfg(feature = "encrypt")]
+            Direction::Cipher(cipher) => {
+                let (header, record) = datagram.get(..end)?.split_at_checked(HEADER_BYTES)?;
+                let to = sealed.get_mut(..all)?;
+                let (to_header, rest) = to.split_at_mut(HEADER_BYTES);
+                let (to_record, to_code) = rest.split_at_mut(record.len());
+                to_header.copy_from_slice(header);
+                let both = InOutBuf::new(record, to_record).ok()?;
+                let code = cipher.encrypt_inout_detached(&nonce(number), header, both);
+                to_code.copy_from_slice(&code.ok()?);
+                Some(to)
+            }
+        }
     }
 
     /// Opens a datagram of that number in its place.
@@ -207,9 +218,11 @@ impl Keys {
         Some(match &self.incoming {
             // It takes as long for every wrong one.
             Direction::Code(key) => {
+                let _ = number;
                 let code = code(key, bytes);
                 u128::from_le_bytes(code) ^ u128::from_le_bytes(*wanted) == 0
             }
+            #[cfg(feature = "encrypt")]
             Direction::Cipher(cipher) => {
                 let (header, record) = bytes.split_at_mut_checked(HEADER_BYTES)?;
                 let (nonce, code) = (nonce(number), Tag::from(*wanted));

@@ -54,6 +54,11 @@ pub(super) struct Published {
     pub(super) seal: Option<Seal>,
 }
 
+/// For programs whose crates leave the ciphers out.
+#[cfg(not(feature = "encrypt"))]
+const NOT_BUILT: &str = "ARGONET_SEAL=encrypt needs the feature `encrypt` of the crate argonet, without which this program \
+     was built; add it to the program's Cargo.toml";
+
 /// Takes a port at the first of the addresses that tcp would use, and publishes it.
 pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published, Cause> {
     let chosen = addresses(settings, is_one_host(boot))?;
@@ -68,7 +73,10 @@ pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published,
     publish_host(boot)?;
     let seal = match settings.get(&argonet_settings::SEAL) {
         Sealing::Auth => Some(Seal::from_secret(boot.job_key().bytes())),
+        #[cfg(feature = "encrypt")]
         Sealing::Encrypt => Some(Seal::encrypting(boot.job_key().bytes())),
+        #[cfg(not(feature = "encrypt"))]
+        Sealing::Encrypt => return Err(NOT_BUILT.into()),
         Sealing::Off => None,
     };
     Ok(Published { port, seal })

@@ -45,7 +45,8 @@ fn manifest(directory: &str, file: &File, complaints: &mut Vec<String>) {
     for name in dependencies(&file.text) {
         let path = &file.path;
         match CRATES.iter().position(|(known, _)| *known == name) {
-            Some(other) if other < own => {}
+            // A crate that names itself turns its features on in its tests.
+            Some(other) if other <= own => {}
             Some(_) => complaints.push(format!("{path}: {name} does not stand below this crate")),
             None => complaints.push(format!(
                 "{path}: {name} has no place in the table of crates (xtask/src/tidy/layers.rs)"
