@@ -42,6 +42,7 @@ fn measured() -> Result<Vec<u64>, String> {
     let prefix = directory.join("tree");
     let options = install::Options {
         prefix: prefix.clone(),
+        destdir: None,
         debug: false,
         segment: Segment::default(),
         conduits: vec![CONDUIT_NAMES[0].into()],

@@ -1,5 +1,6 @@
 //! Reports of ranks that run on this host, out of the memory files in which they keep them.
 
+use argonet_settings::Reach;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,8 @@ pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank {whose} {what}: they are of jobs over tcp, portals or usnic (--conduit) whose ranks are of the same user\n"
+            "no rank {whose} that this user may examine {what}: ranks of jobs over {} do (--conduit)\n",
+            Reach::over_hosts()
         );
     }
     text

@@ -48,8 +48,8 @@ pub(crate) struct Info {
     /// Environment variables instead, with the values that hold here
     #[arg(long)]
     settings: bool,
-    /// Credits of jobs that run over tcp, portals or usnic on this host instead: held, in use,
-    /// stalled, lent, banked
+    /// Credits of live jobs over a conduit between hosts instead: held, in use, stalled, lent,
+    /// banked
     #[arg(long, conflicts_with = "settings", group = "live")]
     credits: bool,
     /// Connections of such jobs instead: peers used, memory kept for them, and accepted

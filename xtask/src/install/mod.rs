@@ -28,6 +28,10 @@ pub(crate) struct Options {
     /// Directory to install into; made where it is missing
     #[arg(long, value_name = "DIR")]
     pub(crate) prefix: PathBuf,
+    /// Put the tree below this directory, as DESTDIR of make does: the files name --prefix without
+    /// it
+    #[arg(long, value_name = "DIR")]
+    pub(crate) destdir: Option<PathBuf>,
     /// Variants for clients that are compiled with GASNET_DEBUG
     #[arg(long)]
     pub(crate) debug: bool,
@@ -92,9 +96,19 @@ fn at<T>(path: &Path, result: std::io::Result<T>) -> Result<T, String> {
     result.map_err(|error| format!("{}: {error}", path.display()))
 }
 
+/// Where the tree of an absolute prefix is put: there, or below the directory for staging.
+fn place(prefix: &Path, destdir: Option<&Path>) -> Result<PathBuf, String> {
+    let Some(destdir) = destdir else {
+        return Ok(prefix.to_path_buf());
+    };
+    let below = prefix.strip_prefix("/").unwrap_or(prefix);
+    Ok(at(destdir, std::path::absolute(destdir))?.join(below))
+}
+
 /// Where it is installed.
 fn run(options: &Options) -> Result<String, String> {
     let prefix = at(&options.prefix, std::path::absolute(&options.prefix))?;
+    let place = place(&prefix, options.destdir.as_deref())?;
     let text = prefix
         .to_str()
         .ok_or_else(|| format!("--prefix {prefix:?}: the files of make cannot name it"))?;
@@ -106,7 +120,7 @@ fn run(options: &Options) -> Result<String, String> {
     }
     let tools = Tools::find()?;
     // First of all, so that no user waits for a build that has nowhere to go.
-    let mut tree = Tree::begin(&prefix)?;
+    let mut tree = Tree::begin(&place)?;
     let library = match &options.library {
         Some(library) => library.clone(),
         None => sources::library()?,
@@ -115,7 +129,7 @@ fn run(options: &Options) -> Result<String, String> {
     let found = Found::new(text, tools, &sources, &tree)?;
     fill(&mut tree, options, &library, &sources, &found)?;
     tree.put(&sources.build_id())?;
-    Ok(found.prefix)
+    Ok(place.display().to_string())
 }
 
 /// Makes all files.

@@ -2,15 +2,16 @@
 
 use super::build::Found;
 use super::tree::Tree;
-use super::variant::{Chosen, Linking, Variant};
+use super::variant::{Chosen, Linking, Root, Variant};
 use super::words::shell;
 
 /// Writes those of all variants.
 pub(super) fn write(tree: &mut Tree, chosen: &Chosen, found: &Found) -> Result<(), String> {
     for variant in chosen.variants() {
         for linking in Linking::ALL {
-            let variables = variant.variables(linking, found);
+            let variables = variant.variables(linking, found, Root::Path(&found.prefix));
             tree.write(&variant.fragment(linking), &make(&variant, &variables))?;
+            let variables = variant.variables(linking, found, Root::Variable);
             let name = format!("{}{}", variant.name(), linking.suffix());
             let file = format!("lib/pkgconfig/gasnet-{name}.pc");
             let text = pkg_config(&variant, linking, &variables, &found.version);
@@ -75,14 +76,14 @@ fn make(variant: &Variant, variables: &[(&str, String)]) -> String {
     text
 }
 
-/// `gasnet-CONDUIT-MODE.pc`.
+/// `gasnet-CONDUIT-MODE.pc`, which finds the tree from where it lies in it.
 fn pkg_config(
     variant: &Variant,
     linking: Linking,
     variables: &[(&str, String)],
     version: &str,
 ) -> String {
-    let mut text = String::new();
+    let mut text = "prefix=${pcfiledir}/../..\n".to_owned();
     for (name, value) in variables {
         text += &format!("GASNET_{name}={value}\n");
     }

@@ -1,9 +1,9 @@
 //! `cargo xtask uninstall`: takes out of a tree what an installation has put there, and nothing
 //! else.
 
-use super::at;
 use super::manifest::{MANIFEST, Manifest};
 use super::tree::{LAST, lock, remove_aside};
+use super::{at, place};
 use std::path::{Path, PathBuf};
 
 /// Options of the command line.
@@ -12,11 +12,14 @@ pub(crate) struct Options {
     /// Directory that was installed into
     #[arg(long, value_name = "DIR")]
     pub(crate) prefix: PathBuf,
+    /// Directory below which the tree was put
+    #[arg(long, value_name = "DIR")]
+    pub(crate) destdir: Option<PathBuf>,
 }
 
 /// Uninstalls; whether that worked.
 pub(crate) fn uninstall(options: &Options) -> bool {
-    match run(&options.prefix) {
+    match run(options) {
         Ok(()) => true,
         Err(error) => {
             eprintln!("cargo xtask uninstall: {error}");
@@ -25,8 +28,9 @@ pub(crate) fn uninstall(options: &Options) -> bool {
     }
 }
 
-fn run(prefix: &Path) -> Result<(), String> {
-    let prefix = at(prefix, std::path::absolute(prefix))?;
+fn run(options: &Options) -> Result<(), String> {
+    let prefix = at(&options.prefix, std::path::absolute(&options.prefix))?;
+    let prefix = place(&prefix, options.destdir.as_deref())?;
     let none = || {
         format!(
             "--prefix: {} holds no installation: {MANIFEST} is missing",

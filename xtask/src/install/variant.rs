@@ -88,6 +88,26 @@ impl Linking {
     }
 }
 
+/// How a file names the tree.
+#[derive(Clone, Copy)]
+pub(super) enum Root<'a> {
+    /// By the path where the tree will lie.
+    Path(&'a str),
+    /// By a variable of pkg-config, whose value is a word for the shell.
+    Variable,
+}
+
+impl Root<'_> {
+    /// An option of a compiler with a directory of the tree, or the tree itself, as a word for the
+    /// shell.
+    fn word(self, option: &str, directory: &str) -> String {
+        match self {
+            Self::Path(prefix) => shell(&format!("{option}{prefix}{directory}")),
+            Self::Variable => format!("{option}${{prefix}}{directory}"),
+        }
+    }
+}
+
 /// The conduits and modes of an installation.
 pub(super) struct Chosen {
     pub(super) conduits: Vec<Conduit>,
@@ -165,10 +185,14 @@ impl Variant {
     /// All variables, without their common `GASNET_`.
     ///
     /// No value refers to another: not only make reads them.
-    pub(super) fn variables(&self, linking: Linking, found: &Found) -> Vec<(&'static str, String)> {
-        let prefix = &found.prefix;
+    pub(super) fn variables(
+        &self,
+        linking: Linking,
+        found: &Found,
+        root: Root<'_>,
+    ) -> Vec<(&'static str, String)> {
         let (cc, cxx) = (found.tools.cc.words(), found.tools.cxx.words());
-        let option = |start: &str, directory: &str| shell(&format!("{start}{prefix}{directory}"));
+        let option = |start: &str, directory: &str| root.word(start, directory);
         let conduit = format!("/include/{}-conduit", self.conduit);
         let includes = [option("-I", "/include"), option("-I", &conduit)].join(" ");
         let defines: Vec<String> = self.defines().iter().map(|d| format!("-D{d}")).collect();
@@ -191,7 +215,7 @@ impl Variant {
         }
         let optimization = self.optimization().to_owned();
         vec![
-            ("PREFIX", shell(prefix)),
+            ("PREFIX", root.word("", "")),
             ("CC", cc.clone()),
             ("OPT_CFLAGS", optimization.clone()),
             ("MISC_CFLAGS", String::new()),

@@ -51,6 +51,7 @@ pub(super) fn table(question: &Question) -> Result<String, String> {
     std::fs::create_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     let options = install::Options {
         prefix: prefix.clone(),
+        destdir: None,
         debug: false,
         segment: install::Segment::Fast,
         conduits: vec![question.conduit.clone()],

@@ -5,13 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::place::{installing, run, runs, succeeded};
+use crate::place::{installing, run, runs, source, succeeded};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("the recipe for Spack compiles", recipe).with_ignored_flag(!runs("python3")),
-        Trial::test("a staged tree names where it will lie", staged)
-            .with_ignored_flag(!runs("pkg-config")),
+        Trial::test(
+            "a staged tree names where it will lie, and may be moved",
+            staged,
+        )
+        .with_ignored_flag(!runs("pkg-config")),
     ]
 }
 
@@ -64,25 +67,39 @@ fn staged() -> Result<(), Failed> {
     succeeded(&run(&mut shell)?)?;
     let makes = fs::read_to_string(tree.join("include/smp-conduit/smp-par.mak"))?;
     assert!(makes.contains("-I/usr/include "), "{makes}");
-    for file in texts(&tree)? {
-        let text = fs::read_to_string(&file)?;
-        let own = staging.0.to_str().ok_or("a path that is no text")?;
-        assert!(!text.contains(own), "{} names {own}", file.display());
+    assert!(!tree.join("share/argonet/manifest").exists());
+    let own = staging.0.to_str().ok_or("a path that is no text")?;
+    for file in files(&tree)? {
+        let bytes = fs::read(&file)?;
+        let mut parts = bytes.windows(own.len());
+        let is_named = parts.any(|part| part == own.as_bytes());
+        assert!(!is_named, "{} names {own}", file.display());
     }
-    // The tree is found where it lies, and elsewhere, too.
-    let moved = staging.0.join("moved");
+    // Clients build with it wherever it lies.
+    let moved = staging.0.join("moved away/from usr");
+    fs::create_dir_all(moved.parent().unwrap_or(&moved))?;
     fs::rename(&tree, &moved)?;
-    let mut packages = Command::new("pkg-config");
-    packages
-        .args(["--variable=GASNET_PREFIX", "gasnet-smp-par"])
-        .env("PKG_CONFIG_PATH", moved.join("lib/pkgconfig"));
-    let found = PathBuf::from(succeeded(&run(&mut packages)?)?.trim());
-    assert_eq!(found.canonicalize()?, moved.canonicalize()?);
+    for package in ["gasnet-smp-par", "gasnet-smp-par-shared"] {
+        let program = staging.0.join(package);
+        client(&moved.join("lib/pkgconfig"), package, &program)?;
+        assert!(program.exists());
+    }
     Ok(())
 }
 
-/// All files that are text.
-fn texts(directory: &Path) -> Result<Vec<PathBuf>, Failed> {
+/// Builds a program with the words of pkg-config.
+fn client(packages: &Path, package: &str, program: &Path) -> Result<(), Failed> {
+    let script =
+        "words=$(pkg-config --cflags --libs \"$2\") && eval \"cc -Werror '$1' -o '$3' $words\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", script, "sh"]);
+    shell.arg(source("hello.c")).arg(package).arg(program);
+    succeeded(&run(shell.env("PKG_CONFIG_PATH", packages))?)?;
+    Ok(())
+}
+
+/// All files, without links.
+fn files(directory: &Path) -> Result<Vec<PathBuf>, Failed> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -90,8 +107,8 @@ fn texts(directory: &Path) -> Result<Vec<PathBuf>, Failed> {
             continue;
         }
         if path.is_dir() {
-            found.extend(texts(&path)?);
-        } else if fs::read_to_string(&path).is_ok() {
+            found.extend(files(&path)?);
+        } else {
             found.push(path);
         }
     }

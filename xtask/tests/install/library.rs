@@ -98,6 +98,8 @@ pub(crate) fn built_with(
     (variant, variable, options): (&str, &str, &str),
 ) -> Result<PathBuf, String> {
     let text = place.text(&format!("lib/pkgconfig/gasnet-{variant}.pc"))?;
+    let prefix = place.prefix().display().to_string().replace(' ', "\\ ");
+    let text = text.replace("${prefix}", &prefix);
     let value = |variable: &str| {
         let start = format!("GASNET_{variable}=");
         let line = text.lines().find_map(|line| line.strip_prefix(&start));

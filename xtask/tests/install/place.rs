@@ -169,8 +169,14 @@ pub(crate) fn install(prefix: &Path, options: &[&str]) -> Result<String, String>
 
 /// `cargo xtask uninstall`.
 pub(crate) fn uninstall(prefix: &Path) -> Result<Output, String> {
+    uninstall_with(prefix, &[])
+}
+
+/// The same with options.
+pub(crate) fn uninstall_with(prefix: &Path, options: &[&OsStr]) -> Result<Output, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    run(command.args(["uninstall", "--prefix"]).arg(prefix))
+    command.args(["uninstall", "--prefix"]).arg(prefix);
+    run(command.args(options))
 }
 
 pub(crate) fn run(command: &mut Command) -> Result<Output, String> {

@@ -186,10 +186,10 @@ fn files() -> Result<(), Failed> {
             ))?,
             "=",
         );
-        let package = variables(
-            &place.text(&format!("lib/pkgconfig/gasnet-smp-{mode}{linking}.pc"))?,
-            "=",
-        );
+        let text = place.text(&format!("lib/pkgconfig/gasnet-smp-{mode}{linking}.pc"))?;
+        // This file says where it lies, that of make where the tree was installed.
+        assert!(text.starts_with("prefix=${pcfiledir}/../..\n"), "{text}");
+        let package = variables(&text.replace("${prefix}", &prefix), "=");
         assert_eq!(make, package);
         let value = |name: &str| {
             let found = make
@@ -273,7 +273,7 @@ fn packages() -> Result<(), Failed> {
     let place = place.prefix().display().to_string().replace(' ', "\\ ");
     for options in [["--libs"], ["--variable=GASNET_LIBS"]] {
         let words = asked(&options)?;
-        let start = format!("-L{place}/lib -lgasnet-smp-par -largonet");
+        let start = format!("-L{place}/lib/pkgconfig/../../lib -lgasnet-smp-par -largonet");
         assert!(words.starts_with(&start), "{words}");
     }
     Ok(())

@@ -2,13 +2,16 @@
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::place::{Place, failed, install, succeeded, uninstall};
+use std::path::Path;
+
+use crate::place::{Place, failed, install, installing, run, succeeded, uninstall, uninstall_with};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         Trial::test("all of it", all),
         Trial::test("all but the files of others", of_others),
         Trial::test("nothing where nothing is", nothing),
+        Trial::test("a staged tree, and none at its prefix", staged),
     ]
 }
 
@@ -30,6 +33,28 @@ fn all() -> Result<(), Failed> {
     std::fs::remove_dir_all(prefix.join("lib"))?;
     succeeded(&uninstall(&prefix)?)?;
     assert_eq!(place.content()?.len(), 1);
+    Ok(())
+}
+
+fn staged() -> Result<(), Failed> {
+    let place = Place::empty("staged")?;
+    // Nothing is there on any machine.
+    let prefix = Path::new("/no such directory/argonet");
+    let stage = place.file("stage");
+    let tree = stage.join("no such directory/argonet");
+    let destdir = ["--destdir".as_ref(), stage.as_os_str()];
+    let text = succeeded(&run(installing(prefix)?.args(destdir))?)?;
+    let says = format!("installed in {}\n", tree.display());
+    assert!(text.ends_with(&says), "{text}");
+    let config = std::fs::read_to_string(tree.join("include/gasnet_config.h"))?;
+    assert!(
+        config.contains("--prefix=/no such directory/argonet"),
+        "{config}"
+    );
+    failed(&uninstall(prefix)?)?;
+    assert!(tree.exists());
+    succeeded(&uninstall_with(prefix, &destdir)?)?;
+    assert!(!tree.exists());
     Ok(())
 }
 
