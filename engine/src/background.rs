@@ -116,13 +116,20 @@ impl Background {
     /// Whether something waits for room at a peer.
     pub(super) fn is_stuck(&self) -> bool {
         let flags = [
-            &self.named.stuck,
-            &self.collectives.stuck,
-            &self.owed.stuck,
-            &self.notices.stuck,
-            &self.quiescence.stuck,
+            (kind::NAMED, &self.named.stuck),
+            (kind::COLLECTIVES, &self.collectives.stuck),
+            (kind::REPLIES, &self.owed.stuck),
+            (kind::VIS, &self.notices.stuck),
+            (kind::QUIESCENCE, &self.quiescence.stuck),
         ];
-        self.pending() != 0 && flags.iter().any(|stuck| stuck.load(Ordering::Relaxed))
+        let pending = self.pending();
+        // A flag may be older than the end of its kind's last operation.
+        let is_set = |(kind, stuck): (u32, &AtomicBool)| {
+            pending & kind != 0 && stuck.load(Ordering::Relaxed)
+        };
+        pending != 0
+            && (flags.into_iter().any(is_set)
+                || pending & kind::COLLECTIVES != 0 && self.collectives.any_in_hand())
     }
 
     /// Makes the next poll end the job; for handlers, which cannot.

@@ -369,7 +369,7 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// The ledger of this rank with each peer that it has used, a cell each.
+    /// The ledger of this rank with each peer that it has used, a line each.
     pub fn ledger(&self) -> String {
         let mut text = format!("argonet: rank {} and its peers:", self.rank());
         let mut used = false;

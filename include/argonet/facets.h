@@ -9,7 +9,7 @@
 #define ARGONET_NUMBERED_HELPER(name, number) argonet_link_##name##_##number
 #define ARGONET_NUMBERED(name, number) ARGONET_NUMBERED_HELPER(name, number)
 
-/* All numbers and types of the interface, and of near.h: objects that were compiled with other headers have other ones. */
+/* All numbers and types of the interface, and of mapped.h: objects that were compiled with other headers have other ones. */
 #define ARGONET_LAYOUT_HELPER(numbers, mapped_version) numbers##_##mapped_version
 #define ARGONET_LAYOUT_OF(numbers, mapped_version) ARGONET_LAYOUT_HELPER(numbers, mapped_version)
 #define ARGONET_LAYOUT ARGONET_LAYOUT_OF(ARGONET_NUMBERS_DIGEST, ARGONET_MAPPED_VERSION)

@@ -113,6 +113,8 @@ impl SimRails {
 impl Rails for SimRails {
     type Rail = SimRail;
 
+    const REOPEN: bool = true;
+
     fn name(&self) -> &'static str {
         "sim"
     }

@@ -413,7 +413,10 @@ fn library_names() -> Done {
         "argonet::rpc_result",
         "argonet::named",
         "argonet::collective",
-        "argonet::between",
+        "argonet::endpoint_am",
+        "argonet::bound_put",
+        "argonet::bound_get",
+        "argonet::bound_long",
     ] {
         let forged = argonet::Am::new(name, forged);
         let why = &["no active message is registered", name];

@@ -65,7 +65,8 @@ pub struct LidCache<H, D> {
 }
 
 impl<H, D> LidCache<H, D> {
-    /// A cache of at most `most` halves, and `most_per_source` of each rank.
+    /// A cache of at most `most` halves, and `most_per_source` of each rank; of data twice as many,
+    /// as it is in its place and cannot be pushed back.
     ///
     /// With credits a long costs 2 and both halves are paid for, so a source that holds at most `c`
     /// credits has at most `c / 2` halves here.
@@ -135,19 +136,24 @@ impl<H, D> LidCache<H, D> {
             kept,
             most,
         };
-        if self.halves.len() >= self.most {
-            return Err(full(self.halves.len(), self.most));
+        let times = match half {
+            Half::Header(_) => 1,
+            Half::Data(_) => 2,
+        };
+        let (most, most_per_source) = (times * self.most, times * self.most_per_source);
+        if self.halves.len() >= most {
+            return Err(full(self.halves.len(), most));
         }
         let of_source = self.of(source);
-        if of_source >= self.most_per_source {
-            return Err(full(of_source, self.most_per_source));
+        if of_source >= most_per_source {
+            return Err(full(of_source, most_per_source));
         }
         self.halves.insert((source, lid), half);
         self.peak = self.peak.max(self.halves.len());
         Ok(None)
     }
 
-    /// Whether a half could be kept, or finds its other one.
+    /// Whether a header could be kept, or finds its data.
     #[must_use]
     pub fn has_room(&self, source: u32, lid: u32) -> bool {
         let room = self.halves.len() < self.most && self.of(source) < self.most_per_source;

@@ -37,11 +37,15 @@ fn limits_are_kept_and_nothing_is_lost_by_them() {
     );
     cache.header(2, 1, ()).unwrap();
     assert!(!cache.has_room(3, 1));
-    let refused = cache.data(3, 1, ()).unwrap_err();
+    assert!(cache.header(3, 1, ()).is_err());
+    // Data cannot be pushed back.
+    (1..4).for_each(|lid| _ = cache.data(3, lid, ()).unwrap());
+    let refused = cache.data(4, 1, ()).unwrap_err();
     assert!(
-        refused.to_string().contains("from rank 3: 3 halves"),
+        refused.to_string().contains("from rank 4: 6 halves"),
         "{refused}"
     );
+    assert_eq!(cache.forget(3), 3);
     // A second half is always taken.
     assert!(cache.data(1, 1, ()).unwrap().is_some());
     let twice = cache.data(1, 2, ()).unwrap_err();

@@ -215,6 +215,11 @@ pub trait Rails: Send + Sync + 'static {
     /// One of them.
     type Rail: Rail;
 
+    /// Whether a rail that both ranks have closed can be made again.
+    ///
+    /// If not, a peer that asks for the end of its rails breaks the protocol.
+    const REOPEN: bool = false;
+
     /// Name of the conduit, as in `--conduit`.
     fn name(&self) -> &'static str;
 
@@ -252,6 +257,8 @@ pub trait Rails: Send + Sync + 'static {
 
     /// Both ranks have closed a rail, as nothing passed: it is not lost, and the next
     /// [`want`](Self::want) asks for another.
+    ///
+    /// Not called unless rails [reopen](Self::REOPEN).
     fn unwant(&self, id: RailId) {
         let _ = id;
     }

@@ -69,6 +69,8 @@ impl Sockets {
 impl Rails for Sockets {
     type Rail = Socket;
 
+    const REOPEN: bool = true;
+
     fn name(&self) -> &'static str {
         super::NAME
     }

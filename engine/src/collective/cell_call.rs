@@ -40,6 +40,11 @@ pub(super) struct CellCall {
 }
 
 impl CellCall {
+    /// The team's cells, and the number of the round that it is in before it goes on.
+    pub(super) fn begins(&self) -> (Arc<SharedTeam>, u64) {
+        (Arc::clone(&self.shared), self.round.number)
+    }
+
     /// Whether it can go on.
     ///
     /// The caller need not have the turn.
@@ -317,6 +322,10 @@ impl<C: Conduit> Engine<C> {
         round: &mut CellRound,
         steps: &mut Steps,
     ) -> bool {
+        // Before the turn is tried, which the call that comes next needs.
+        if !shared.is_next(round) {
+            return false;
+        }
         let _turn = if round.stage.is_some() {
             // A stage begins with work on the results of the one before, and holds no lock for it.
             if !shared.is_oldest(round) || !shared.may_enter(cells, round) {

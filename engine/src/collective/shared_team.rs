@@ -1,7 +1,7 @@
 //! Calls of teams that have a slot of cells: short ones inside a neighborhood, without messages.
 //!
 //! This module has the steps of a member on its own cells and on others';
-//! [`shared_calls`](super::shared_calls) has the way of calls through their cells.
+//! [`cell_call`](super::cell_call) has the way of calls through their cells.
 #![allow(unsafe_code)]
 
 use super::call::Call;
@@ -143,6 +143,12 @@ impl SharedTeam {
     /// Whether a round of a started call comes next, as all before it are finished.
     pub(super) fn is_oldest(&self, round: &CellRound) -> bool {
         self.oldest.load(Ordering::Acquire) == round.number
+    }
+
+    /// Whether a call that begins with this round cannot be entered yet: cells have no room before
+    /// older rounds are finished here.
+    pub(super) fn is_out_of_reach(&self, first: u64) -> bool {
+        first >= self.oldest.load(Ordering::Acquire) + SharedCells::DEPTH
     }
 
     /// The rounds before one of a started call that are not finished.

@@ -10,7 +10,9 @@
 //! library. So no thread waits for a call that another one goes on with, but passes by.
 
 use super::cell_call::CellCall;
+use super::Collectives;
 use super::message_call::MessageCall;
+use super::shared_team::SharedTeam;
 use crate::Team;
 use crate::background::{Steps, kind};
 use crate::core::Engine;
@@ -53,7 +55,8 @@ pub(super) struct Started {
     pub(super) called: Called,
     /// Its caller does nothing before it is complete.
     pub(super) blocks: bool,
-    by_cells: bool,
+    /// Of a call by cells, the team's cells and the number of its first round.
+    cells: Option<(Arc<SharedTeam>, u64)>,
     /// Taken for moments.
     event: Mutex<EventState>,
     /// Held by the thread that goes on with the call.
@@ -71,11 +74,15 @@ impl Started {
         event: Option<Event>,
         back_end: BackEnd,
     ) -> Self {
+        let cells = match &back_end {
+            BackEnd::Messages(_) => None,
+            BackEnd::Cells(call) => Some(call.begins()),
+        };
         Self {
             team,
             called,
             blocks,
-            by_cells: matches!(back_end, BackEnd::Cells(_)),
+            cells,
             event: Mutex::new(event.map_or(EventState::Missing, EventState::Known)),
             work: Mutex::new(Work {
                 back_end,
@@ -90,12 +97,36 @@ impl Started {
             && matches!(*self.event.lock(), EventState::Known(_))
     }
 
+    fn is_by_cells(&self) -> bool {
+        self.cells.is_some()
+    }
+
+    /// Whether so many calls by cells stand before it that it cannot begin.
+    fn is_out_of_reach(&self) -> bool {
+        let cells = self.cells.as_ref();
+        cells.is_some_and(|(shared, first)| shared.is_out_of_reach(*first))
+    }
+
+    /// Whether a thread goes on with it.
+    fn is_in_hand(&self) -> bool {
+        self.work.is_locked()
+    }
+
     /// The call is complete: its event, if its caller has found one.
     fn complete(&self) -> Option<Event> {
         match core::mem::replace(&mut *self.event.lock(), EventState::Complete) {
             EventState::Known(event) => Some(event),
             EventState::Missing | EventState::Complete => None,
         }
+    }
+}
+
+impl Collectives {
+    /// Whether a thread goes on with a call: it may complete one that another thread waits for,
+    /// and wakes no thread then.
+    pub(crate) fn any_in_hand(&self) -> bool {
+        let list = self.started.try_lock();
+        list.is_none_or(|list| list.iter().any(|started| started.is_in_hand()))
     }
 }
 
@@ -110,7 +141,10 @@ impl<C: Conduit> Engine<C> {
     ) -> Arc<Started> {
         let started = Arc::new(started);
         list.push(Arc::clone(&started));
-        let cells = if started.by_cells { kind::CELLS } else { 0 };
+        let cells = match started.is_by_cells() {
+            true => kind::CELLS,
+            false => 0,
+        };
         self.background.begin(kind::COLLECTIVES | cells);
         started
     }
@@ -162,7 +196,7 @@ impl<C: Conduit> Engine<C> {
             }
             // While this thread has the call: another one that is about to sleep finds either.
             self.background.stepped();
-            let cells_end = started.by_cells && !list.iter().any(|other| other.by_cells);
+            let cells_end = started.is_by_cells() && !list.iter().any(|other| other.is_by_cells());
             if is_complete && cells_end {
                 self.background.end(kind::CELLS);
             }
@@ -186,23 +220,29 @@ impl<C: Conduit> Engine<C> {
         let mut steps = Steps::default();
         let mut at = 0;
         loop {
-            let Some(started) = collectives.started.lock().get(at).map(Arc::clone) else {
-                break;
+            let started = {
+                let list = collectives.started.lock();
+                let rest = list.get(at..).unwrap_or(&[]);
+                let Some(next) = rest.iter().position(|next| !next.is_out_of_reach()) else {
+                    break;
+                };
+                at += next;
+                Arc::clone(&rest[next])
             };
             at += usize::from(!self.advance_one(ctx, &started, &mut steps));
         }
-        // Another thread may store its result at the same time; either is good, as the next look
-        // stores it again.
+        // Another thread may store its result at the same time. A thread about to sleep looks for
+        // calls that a thread goes on with besides.
         collectives.stuck.store(steps.stuck, Ordering::Relaxed);
         steps.taken
     }
 
-    /// Whether a call by cells is so, or another thread goes on with one.
+    /// Whether a call by cells that may go on is so, or another thread goes on with one.
     pub(super) fn any_by_cells(&self, is: impl Fn(&CellCall) -> bool) -> bool {
         let Some(list) = self.background.collectives.started.try_lock() else {
             return true;
         };
-        let mut by_cells = list.iter().filter(|started| started.by_cells);
+        let mut by_cells = list.iter().filter(|started| started.is_by_cells() && !started.is_out_of_reach());
         by_cells.any(|started| match started.work.try_lock().as_deref() {
             Some(Work {
                 back_end: BackEnd::Cells(call),

@@ -107,11 +107,13 @@ impl<R: Rails> Core<R> {
             outbound.go_on(&self.sizes);
         }
         if outbound.is_unsent() {
+            // Further rails alone carry no stream.
+            if outbound.wire.is_none() && outbound.failed.is_none() {
+                self.connect_for(peer, outbound);
+                self.helper.gather();
+            }
             if outbound.wire.is_some() || outbound.striping.has_rails() {
                 self.dirty.set(peer.rank.0);
-                self.helper.gather();
-            } else if outbound.failed.is_none() {
-                self.connect_for(peer, outbound);
                 self.helper.gather();
             }
         }
@@ -122,7 +124,7 @@ impl<R: Rails> Core<R> {
 
     /// Something waits for a rail.
     #[cold]
-    fn connect_for(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
+    pub(super) fn connect_for(&self, peer: &Peer<R>, outbound: &mut Outbound<R>) {
         self.unconnected.set(peer.rank.0);
         self.reopen(peer, outbound);
     }

@@ -154,10 +154,13 @@ impl Connecting {
                 true => outbound.is_in_doubt(),
                 false => outbound.failed.is_none() && !outbound.send_stream.rests(),
             };
-            drop(outbound);
             if !waits {
+                // Under the lock: a rank that sends meanwhile sets it again.
                 core.unconnected.take(rank);
-            } else if is_written && !rank_polls {
+                return;
+            }
+            drop(outbound);
+            if is_written && !rank_polls {
                 // It finds the end of a rail that the peer has closed.
                 core.serve(peer);
                 core.sleepers.wake(|| core.rails.wake());

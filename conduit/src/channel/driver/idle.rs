@@ -48,13 +48,13 @@ pub(super) enum Closing {
 
 impl Closing {
     /// What may be lost of what this rank has written since it has asked, by how far the streams
-    /// have come; `rests`: the peer has taken all of it.
-    pub(super) fn look(&mut self, positions: (u64, u64), rests: bool) -> Doubt {
+    /// have come; `taken`: up to where the peer has taken this rank's; `rests`: it has taken all.
+    pub(super) fn look(&mut self, positions: (u64, u64), taken: u64, rests: bool) -> Doubt {
         let Self::Asked(sent, heard) = *self else {
             return Doubt::Nothing;
         };
         // It had something under way when the question came; or it goes on with these rails.
-        if positions.1 != heard || (positions.0 != sent && rests) {
+        if positions.1 != heard || taken > sent || (positions.0 != sent && rests) {
             *self = Self::Not;
             return Doubt::Nothing;
         }
@@ -89,12 +89,14 @@ impl Idle {
     /// One look.
     ///
     /// `positions`: how far both streams have come. `rests`: nothing of either is under way.
+    /// `holds`: there is a buffer, although none may have been used since they were freed.
     pub(super) fn look(
         &mut self,
         now_ns: u64,
         limits: &IdleLimits,
         positions: (u64, u64),
         rests: bool,
+        holds: bool,
     ) -> IdleLook {
         if !rests || self.positions != positions {
             *self = Self {
@@ -108,7 +110,7 @@ impl Idle {
         let since_ns = *self.since_ns.get_or_insert(now_ns);
         let is_over =
             |since_ns, limit_ns| limit_ns > 0 && now_ns.saturating_sub(since_ns) >= limit_ns;
-        let free = is_over(since_ns, limits.buffers_ns) && !self.has_freed;
+        let free = is_over(since_ns, limits.buffers_ns) && (holds || !self.has_freed);
         self.has_freed |= free;
         let close = is_over(self.asked_ns.unwrap_or(since_ns), limits.rails_ns);
         if close {
@@ -137,16 +139,17 @@ mod tests {
         let mut idle = Idle::default();
         for now_ns in (5000..6000).step_by(250) {
             assert_eq!(
-                idle.look(now_ns, &LIMITS, (7, 9), true),
+                idle.look(now_ns, &LIMITS, (7, 9), true, false),
                 IdleLook::default()
             );
         }
-        assert_eq!(idle.look(6000, &LIMITS, (7, 9), true), FREE);
-        assert_eq!(idle.look(9000, &LIMITS, (7, 9), true), IdleLook::default());
+        assert_eq!(idle.look(6000, &LIMITS, (7, 9), true, false), FREE);
+        assert_eq!(idle.look(9000, &LIMITS, (7, 9), true, false), IdleLook::default());
+        assert_eq!(idle.look(9000, &LIMITS, (7, 9), true, true), FREE);
         // Whatever passes brings buffers back.
-        assert_eq!(idle.look(9001, &LIMITS, (7, 10), true), IdleLook::default());
-        assert_eq!(idle.look(9999, &LIMITS, (7, 10), true), IdleLook::default());
-        assert_eq!(idle.look(10_001, &LIMITS, (7, 10), true), FREE);
+        assert_eq!(idle.look(9001, &LIMITS, (7, 10), true, false), IdleLook::default());
+        assert_eq!(idle.look(9999, &LIMITS, (7, 10), true, false), IdleLook::default());
+        assert_eq!(idle.look(10_001, &LIMITS, (7, 10), true, false), FREE);
     }
 
     #[test]
@@ -155,11 +158,11 @@ mod tests {
         for now_ns in (0..5000).step_by(300) {
             let rests = now_ns % 900 != 0;
             assert_eq!(
-                idle.look(now_ns, &LIMITS, (7, 9), rests),
+                idle.look(now_ns, &LIMITS, (7, 9), rests, false),
                 IdleLook::default()
             );
         }
-        assert_eq!(idle.look(6000, &LIMITS, (7, 9), true), FREE);
+        assert_eq!(idle.look(6000, &LIMITS, (7, 9), true, false), FREE);
     }
 
     #[test]
@@ -171,31 +174,33 @@ mod tests {
         let mut idle = Idle::default();
         let mut asked = Vec::new();
         for now_ns in (500..4000).step_by(100) {
-            if idle.look(now_ns, &limits, (7, 9), true).close {
+            if idle.look(now_ns, &limits, (7, 9), true, false).close {
                 asked.push(now_ns);
             }
         }
         assert_eq!(asked, [1500, 2500, 3500]);
-        assert!(!idle.look(4500, &limits, (8, 9), true).close);
-        assert!(idle.look(5500, &limits, (8, 9), true).close);
+        assert!(!idle.look(4500, &limits, (8, 9), true, false).close);
+        assert!(idle.look(5500, &limits, (8, 9), true, false).close);
     }
 
     #[test]
     fn what_is_written_after_the_question_is_in_doubt_until_the_peer_shows_that_it_has_it() {
         let asked = Closing::Asked(7, 9);
-        let look = |positions, rests| {
+        let look = |positions, taken, rests| {
             let mut closing = asked;
-            (closing.look(positions, rests), closing)
+            (closing.look(positions, taken, rests), closing)
         };
-        assert_eq!(look((7, 9), true), (Doubt::Nothing, asked));
-        assert_eq!(look((8, 9), false), (Doubt::Written, asked));
+        assert_eq!(look((7, 9), 7, true), (Doubt::Nothing, asked));
+        assert_eq!(look((8, 9), 7, false), (Doubt::Written, asked));
         // A question of the system queue, which is beside the stream.
-        assert_eq!(look((7, 9), false), (Doubt::Written, asked));
-        assert_eq!(look((8, 9), true), (Doubt::Nothing, Closing::Not));
-        assert_eq!(look((7, 10), false), (Doubt::Nothing, Closing::Not));
+        assert_eq!(look((7, 9), 7, false), (Doubt::Written, asked));
+        assert_eq!(look((8, 9), 7, true), (Doubt::Nothing, Closing::Not));
+        // A peer that takes what was sent afterwards has passed over the question.
+        assert_eq!(look((9, 9), 8, false), (Doubt::Nothing, Closing::Not));
+        assert_eq!(look((7, 10), 7, false), (Doubt::Nothing, Closing::Not));
         for mut closing in [Closing::Not, Closing::Closed, Closing::Reopening] {
             let before = closing;
-            assert_eq!(closing.look((8, 9), false), Doubt::Nothing);
+            assert_eq!(closing.look((8, 9), 7, false), Doubt::Nothing);
             assert_eq!(closing, before);
         }
     }
@@ -204,7 +209,7 @@ mod tests {
     fn without_a_limit_nothing_is_given_up() {
         let mut idle = Idle::default();
         for now_ns in [0, 1, u64::MAX] {
-            let look = idle.look(now_ns, &IdleLimits::default(), (0, 0), true);
+            let look = idle.look(now_ns, &IdleLimits::default(), (0, 0), true, false);
             assert_eq!(look, IdleLook::default());
         }
     }

@@ -24,7 +24,9 @@ impl<R: Rails> Core<R> {
         let rests = rests(inbound, &outbound);
         let positions = (outbound.send_stream.head(), inbound.receive_stream.taken());
         let idle = &mut inbound.idle;
-        let look = idle.look(now_ns, &self.vitals.idle, positions, rests);
+        // What passes beside the stream may have brought one back.
+        let holds = inbound.receive_stream.buffer_bytes() > 0;
+        let look = idle.look(now_ns, &self.vitals.idle, positions, rests, holds);
         if look.free {
             self.free_buffers(peer, inbound, &mut outbound);
         }
@@ -70,11 +72,14 @@ impl<R: Rails> Core<R> {
 
     /// Closes all rails to a peer, and asks for none before the next use.
     fn close(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, outbound: &mut Outbound<R>) {
-        let further = outbound.striping.rails.iter().map(|rail| rail.number);
-        let numbers: Vec<u16> = core::iter::once(0).chain(further).collect();
         self.unwire(peer, inbound, outbound);
         self.unwire_rails(peer, inbound, outbound);
-        for number in numbers {
+        // Further ones may be on their way.
+        let rails = match outbound.striping.asked {
+            true => self.sizes.rails,
+            false => 1,
+        };
+        for number in 0..rails {
             let peer = peer.rank;
             self.rails.unwant(RailId { peer, number });
         }

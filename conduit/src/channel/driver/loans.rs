@@ -289,7 +289,10 @@ impl<R: Rails> Core<R> {
                     outbound
                         .send_stream
                         .report_credits(|credits| credits.ask(frame));
-                    self.reopen(peer, outbound);
+                    if outbound.wire.is_none() {
+                        self.connect_for(peer, outbound);
+                        self.helper.gather();
+                    }
                     self.flush(peer, outbound);
                 }
             },

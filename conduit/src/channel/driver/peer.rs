@@ -306,8 +306,8 @@ impl<R: Rails> Outbound<R> {
     /// Whether something that was written may be lost, as the peer was asked to close the rails.
     pub(super) fn is_in_doubt(&mut self) -> bool {
         let positions = self.send_stream.positions();
-        let rests = self.send_stream.rests();
-        self.closing.look(positions, rests) == Doubt::Written
+        let (taken, rests) = (self.send_stream.released(), self.send_stream.rests());
+        self.closing.look(positions, taken, rests) == Doubt::Written
     }
 
     /// Something may have become such that a write changes it, or such no more.

@@ -133,7 +133,10 @@ impl<R: Rails> Core<R> {
     fn lack_room(&self, peer: &Peer<R>, outbound: &mut Outbound<R>, need: Reserved) {
         self.lack(peer, outbound, need.charge);
         if outbound.send_stream.wants_to_write() {
-            self.reopen(peer, outbound);
+            if outbound.wire.is_none() {
+                self.connect_for(peer, outbound);
+                self.helper.gather();
+            }
             self.flush(peer, outbound);
         }
     }

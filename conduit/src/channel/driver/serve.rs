@@ -92,6 +92,9 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
                 }
                 return Ok(());
             }
+            Kind::Close | Kind::Closed if !R::REOPEN => {
+                return Err(RecordError::Kind(frame.kind as u8));
+            }
             Kind::Close | Kind::Closed => {
                 self.moved = true;
                 inbound.heard_close = Some(frame.kind);

@@ -54,7 +54,8 @@ impl Route {
             // Else the port would be taken from all connections of that address, whatever they lead
             // to. A system without that takes it so.
             let _ = setsockopt(&socket, IpBindAddressNoPort, &true);
-            net::bind(&socket, &SocketAddr::new(from, 0))?;
+            // An address that the host has no more: the system chooses another one.
+            let _ = net::bind(&socket, &SocketAddr::new(from, 0));
         }
         match net::connect(&socket, &to) {
             Ok(()) | Err(Errno::INPROGRESS | Errno::INTR) => Ok(socket),

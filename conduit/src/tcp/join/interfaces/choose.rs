@@ -194,9 +194,10 @@ pub fn in_order_of_reach(ours: &[Interface], theirs: &[SocketAddr]) -> Vec<Socke
 
 /// The address of ours that a connection to a peer's address leaves from, so that it goes by an
 /// interface that was chosen: of those in the narrowest subnet that has the peer's, one for each
-/// connection in turn; else the only interface that leads to other hosts.
+/// connection in turn; else the only one that leads to other hosts.
 ///
-/// `None` where there are several of those, or none: the system's routes decide.
+/// `None` where there are several of those, also of one interface, or none: the system's routes
+/// decide.
 #[must_use]
 pub fn source_for(ours: &[Interface], to: IpAddr, connection: u16) -> Option<IpAddr> {
     let around = ours.iter().filter(|own| own.subnet().contains(to));
@@ -210,8 +211,7 @@ pub fn source_for(ours: &[Interface], to: IpAddr, connection: u16) -> Option<IpA
     };
     let mut leading = ours.iter().filter(leads);
     let first = leading.next()?;
-    let is_only = leading.all(|own| own.name == first.name);
-    is_only.then_some(first.address)
+    leading.next().is_none().then_some(first.address)
 }
 
 #[cfg(test)]
@@ -339,6 +339,9 @@ mod tests {
             source(&chosen, "2001:db8::1", 0).as_deref(),
             Some("fd00::7")
         );
+        let mut two = vec![interface("eth0", "10.1.0.7/16", InterfaceKind::Network, true)];
+        two.push(interface("eth0", "192.0.2.7/24", InterfaceKind::Network, true));
+        assert_eq!(source(&two, "198.51.100.1", 0), None, "the router's subnet is unknown");
         let only: Vec<Interface> = host().into_iter().filter(|i| i.name == "ib0").collect();
         assert_eq!(source(&only, "192.0.2.1", 0).as_deref(), Some("10.3.0.7"));
         // Loopback leads to no other host.

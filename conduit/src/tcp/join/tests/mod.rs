@@ -109,6 +109,28 @@ fn a_connection_that_breaks_is_made_anew() {
     }
 }
 
+/// An address that the host has no more does not keep ranks apart.
+#[test]
+fn a_connection_is_made_although_its_address_has_gone() {
+    let interfaces = [Interface {
+        address: [127, 0, 0, 1].into(),
+        ..loopback()
+    }];
+    let mut cluster = Cluster::on(&interfaces, 2, JoinConfig::default());
+    let gone = Interface {
+        address: [192, 0, 2, 77].into(),
+        prefix: 0,
+        ..loopback()
+    };
+    for node in &mut cluster.nodes {
+        node.joiner.ours = vec![gone.clone()];
+    }
+    cluster.ask(0, 1, 0);
+    cluster.until("it is there", |nodes| {
+        nodes[0].user.current(1, 0).is_some() && nodes[1].user.current(0, 0).is_some()
+    });
+}
+
 /// Without its interface's address the system would take the first one of the host.
 #[test]
 fn connections_leave_from_the_chosen_interfaces() {
