@@ -9,8 +9,8 @@
 //! Combinations may be the client's code, which may wait for another thread that calls into the
 //! library. So no thread waits for a call that another one goes on with, but passes by.
 
-use super::cell_call::CellCall;
 use super::Collectives;
+use super::cell_call::CellCall;
 use super::message_call::MessageCall;
 use super::shared_team::SharedTeam;
 use crate::Team;
@@ -242,7 +242,9 @@ impl<C: Conduit> Engine<C> {
         let Some(list) = self.background.collectives.started.try_lock() else {
             return true;
         };
-        let mut by_cells = list.iter().filter(|started| started.is_by_cells() && !started.is_out_of_reach());
+        let mut by_cells = list
+            .iter()
+            .filter(|started| started.is_by_cells() && !started.is_out_of_reach());
         by_cells.any(|started| match started.work.try_lock().as_deref() {
             Some(Work {
                 back_end: BackEnd::Cells(call),

@@ -144,11 +144,20 @@ mod tests {
             );
         }
         assert_eq!(idle.look(6000, &LIMITS, (7, 9), true, false), FREE);
-        assert_eq!(idle.look(9000, &LIMITS, (7, 9), true, false), IdleLook::default());
+        assert_eq!(
+            idle.look(9000, &LIMITS, (7, 9), true, false),
+            IdleLook::default()
+        );
         assert_eq!(idle.look(9000, &LIMITS, (7, 9), true, true), FREE);
         // Whatever passes brings buffers back.
-        assert_eq!(idle.look(9001, &LIMITS, (7, 10), true, false), IdleLook::default());
-        assert_eq!(idle.look(9999, &LIMITS, (7, 10), true, false), IdleLook::default());
+        assert_eq!(
+            idle.look(9001, &LIMITS, (7, 10), true, false),
+            IdleLook::default()
+        );
+        assert_eq!(
+            idle.look(9999, &LIMITS, (7, 10), true, false),
+            IdleLook::default()
+        );
         assert_eq!(idle.look(10_001, &LIMITS, (7, 10), true, false), FREE);
     }
 

@@ -34,7 +34,7 @@ pub struct Joiner {
     me: JobRank,
     key: JobKey,
     seed: u64,
-    ours: Vec<Interface>,
+    pub(super) ours: Vec<Interface>,
     waiting: Waiting,
     listener: Listener,
     connector: Connector,

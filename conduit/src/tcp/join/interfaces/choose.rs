@@ -339,9 +339,23 @@ mod tests {
             source(&chosen, "2001:db8::1", 0).as_deref(),
             Some("fd00::7")
         );
-        let mut two = vec![interface("eth0", "10.1.0.7/16", InterfaceKind::Network, true)];
-        two.push(interface("eth0", "192.0.2.7/24", InterfaceKind::Network, true));
-        assert_eq!(source(&two, "198.51.100.1", 0), None, "the router's subnet is unknown");
+        let mut two = vec![interface(
+            "eth0",
+            "10.1.0.7/16",
+            InterfaceKind::Network,
+            true,
+        )];
+        two.push(interface(
+            "eth0",
+            "192.0.2.7/24",
+            InterfaceKind::Network,
+            true,
+        ));
+        assert_eq!(
+            source(&two, "198.51.100.1", 0),
+            None,
+            "the router's subnet is unknown"
+        );
         let only: Vec<Interface> = host().into_iter().filter(|i| i.name == "ib0").collect();
         assert_eq!(source(&only, "192.0.2.1", 0).as_deref(), Some("10.3.0.7"));
         // Loopback leads to no other host.
