@@ -116,7 +116,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "U4",
         "A sequence number a packet, a window, cumulative acknowledgements, on other packets where possible",
         Partly(
-            "numbers, a window of 128, cumulative and selective acknowledgements that ride on data (`every_record_arrives_once_and_in_order`); the window is not 4,096, and an acknowledgement alone waits 2 ms",
+            "numbers, a window of 4,096, cumulative and selective acknowledgements that ride on data (`losses_of_a_full_window_are_named_one_by_one_over_the_end_of_numbers`); an acknowledgement alone waits 2 ms",
         ),
     ),
     item(

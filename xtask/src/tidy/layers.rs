@@ -93,7 +93,9 @@ mod tests {
         assert_eq!(complaints("am/Cargo.toml", text).len(), 1);
         assert_eq!(complaints("boot/Cargo.toml", text).len(), 0);
         let own = "[dev-dependencies]\nargonet-am.workspace = true\n";
-        assert_eq!(complaints("am/Cargo.toml", own).len(), 1);
+        assert_eq!(complaints("am/Cargo.toml", own).len(), 0);
+        let above = "[dev-dependencies]\nargonet-engine.workspace = true\n";
+        assert_eq!(complaints("am/Cargo.toml", above).len(), 1);
         let unknown = "[target.'cfg(loom)'.dependencies]\nargonet-x.workspace = true\n";
         assert_eq!(complaints("Cargo.toml", unknown).len(), 1);
         let table = "[workspace.dependencies]\nargonet-x = { path = \"x\" }\n";
