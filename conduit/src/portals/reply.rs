@@ -144,6 +144,7 @@ impl<N: Interface> Portals<N> {
     /// Puts the reply that was recorded for a chunk of RplSB.
     ///
     /// Chunk and ticket go back when the interface has done it.
+    #[inline]
     pub(super) fn put_reply(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let at = self.reply_chunks.offset(chunk);
         let put = self.put_chunk(self.reply_chunks.descriptor, at, self.ack(), sent);

@@ -318,6 +318,7 @@ impl<N: Interface> Portals<N> {
     /// Puts the request that was recorded for a chunk of ReqSB.
     ///
     /// The ticket goes back when the interface has done it.
+    #[inline]
     pub(super) fn put_request(&self, chunk: u32, sent: &Sent) -> Result<(), NicError> {
         let ack = self.ack();
         self.put_chunk(

@@ -248,7 +248,7 @@ impl<C: Conduit> Engine<C> {
             let next = standing.map(|at| at.next_by_cells);
             let called = Called::of_team(member.team.key, before, label);
             let by_messages = MessageCall::new(member, number, call, schedule, next);
-            let back_end = BackEnd::Messages(by_messages);
+            let back_end = BackEnd::Messages(Box::new(by_messages));
             let team = Arc::clone(&member.team);
             let started = Started::new(team, called, blocks, event, back_end);
             self.leave_to_polls(&mut list, started)

@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 /// What moves the data of a call, and how far it is.
 pub(super) enum BackEnd {
-    /// The messages of its schedule.
-    Messages(MessageCall),
+    /// The messages of its schedule; boxed, as calls by cells are moved.
+    Messages(Box<MessageCall>),
     /// Cells, and pools.
     Cells(CellCall),
 }
