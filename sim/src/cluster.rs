@@ -25,8 +25,9 @@ impl Simulated for ChannelNode {
     }
 
     fn is_delivered(&self) -> bool {
-        // A channel is quiescent when all that it sent is acknowledged.
-        true
+        // A channel is quiescent when all that it sent is acknowledged. A peer that has a part of a
+        // control frame waits for the rest.
+        self.is_written()
     }
 
     /// One line for each peer.

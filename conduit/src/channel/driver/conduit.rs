@@ -37,6 +37,16 @@ const GRACE: Duration = Duration::from_millis(200);
 const GRACE_LOOKS: Duration = Duration::from_micros(100);
 
 impl<R: Rails> Channel<R> {
+    /// Whether all that this rank has begun to write is written: no peer waits for the rest of a
+    /// frame if the rank ends now.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.core.all_used().all(|peer| {
+            let outbound = peer.outbound.try_lock();
+            outbound.is_some_and(|outbound| outbound.failed.is_some() || !outbound.is_unsent())
+        })
+    }
+
     /// Capabilities of its own: none, all operations are served by the target's polls.
     pub const CAPABILITIES: Capabilities = Capabilities {
         put: false,
