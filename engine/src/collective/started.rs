@@ -25,6 +25,10 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// What moves the data of a call, and how far it is.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a call by cells takes one allocation, that of all that is started"
+)]
 pub(super) enum BackEnd {
     /// The messages of its schedule; boxed, as calls by cells are moved.
     Messages(Box<MessageCall>),
@@ -76,7 +80,7 @@ impl Started {
     ) -> Self {
         let cells = match &back_end {
             BackEnd::Messages(_) => None,
-            BackEnd::Cells(call) => Some(call.begins()),
+            BackEnd::Cells(call) => Some(call.first_round()),
         };
         Self {
             team,
@@ -237,7 +241,7 @@ impl<C: Conduit> Engine<C> {
         steps.taken
     }
 
-    /// Whether a call by cells that may go on is so, or another thread goes on with one.
+    /// Whether `is` holds for a call by cells in reach of the cells; also if a thread holds a lock.
     pub(super) fn any_by_cells(&self, is: impl Fn(&CellCall) -> bool) -> bool {
         let Some(list) = self.background.collectives.started.try_lock() else {
             return true;

@@ -13,7 +13,8 @@ pub(crate) const WORLD_SLOT: u32 = 3;
 
 /// Most members of a group.
 ///
-/// In larger ones each rank would read more cells than a dissemination has rounds by far.
+/// Each member reads the cells of all. In a larger group that takes longer than the log2(n) rounds
+/// of a dissemination by messages.
 pub(crate) const MOST_MEMBERS: u32 = 64;
 
 /// The groups of all ranks.
@@ -43,9 +44,11 @@ impl Groups {
 
 /// A team that has a slot, as one of its members sees it.
 ///
-/// Numbers are changed by the thread that has the turn; atomics only so that no lock is needed for
-/// memory safety. Relaxed throughout: the lock orders, and where threads take turns by themselves
-/// they order.
+/// Only the thread that has the turn changes `next`, and other threads load it as a hint. Relaxed:
+/// `turn` orders its changes in PAR, and the program orders its threads in other modes. Any thread
+/// that looks for room stores `known`, with Release after it has loaded the members' counts with
+/// Acquire; the Acquire load before a cell is written anew pairs with that, so that the members'
+/// reads of the old cell come before. A `known` that is too small costs another look.
 pub(crate) struct Group {
     pub(crate) slot: u32,
     /// This member.
@@ -89,13 +92,13 @@ impl Group {
     /// Whether the call's cell may be written, as far as this member knows.
     #[inline(always)]
     pub(crate) fn has_room(&self, call: u64) -> bool {
-        self.known.load(Ordering::Relaxed) + SharedCells::DEPTH > call
+        self.known.load(Ordering::Acquire) + SharedCells::DEPTH > call
     }
 
     /// All members have finished so many calls.
     #[inline(always)]
     pub(crate) fn knows(&self, finished: u64) {
-        self.known.store(finished, Ordering::Relaxed);
+        self.known.store(finished, Ordering::Release);
     }
 
     /// Reads how many calls the members have finished; returns whether the call's cell may be
