@@ -1,30 +1,30 @@
 //! Values that peers name by a number.
 
-/// Bits of a key that are the place; the others say how often that was used before.
+/// Bits of a key that are the place; the others are its generation, how often it was used.
 const PLACE_BITS: u32 = 16;
 
-/// Values by keys of 16 and `TURN_BITS` bits, none of which is 0.
+/// Values by keys, each a place of 16 bits and a generation of `GENERATION_BITS` bits; no key is 0.
 ///
-/// A place that is used again has another key, so a late answer to what was there before finds
-/// nothing.
+/// A place that is used again has the next generation, so that a late answer to an operation that
+/// is over finds nothing, until the generations begin anew.
 #[derive(Debug)]
-pub(crate) struct Keyed<T, const TURN_BITS: u32> {
+pub(crate) struct Keyed<T, const GENERATION_BITS: u32> {
     places: Vec<(u16, Option<T>)>,
     free: Vec<u16>,
-    /// The turn before the first one of a new place.
+    /// The generation before the first one of a new place.
     begun: u16,
 }
 
-impl<T, const TURN_BITS: u32> Default for Keyed<T, TURN_BITS> {
+impl<T, const GENERATION_BITS: u32> Default for Keyed<T, GENERATION_BITS> {
     fn default() -> Self {
         Self::with_room(0)
     }
 }
 
-impl<T, const TURN_BITS: u32> Keyed<T, TURN_BITS> {
+impl<T, const GENERATION_BITS: u32> Keyed<T, GENERATION_BITS> {
     /// Has memory for so many values.
     pub(crate) fn with_room(count: usize) -> Self {
-        const { assert!(TURN_BITS > 0 && TURN_BITS <= u16::BITS) };
+        const { assert!(GENERATION_BITS > 0 && GENERATION_BITS <= u16::BITS) };
         Self {
             places: Vec::with_capacity(count),
             free: Vec::with_capacity(count),
@@ -32,19 +32,23 @@ impl<T, const TURN_BITS: u32> Keyed<T, TURN_BITS> {
         }
     }
 
-    const TURNS: u16 = u16::MAX >> (u16::BITS - TURN_BITS);
+    const GENERATIONS: u16 = u16::MAX >> (u16::BITS - GENERATION_BITS);
 
     /// Frees the memory if there is no value.
     ///
-    /// Turns go on behind all that were given, so that a late answer still finds nothing.
+    /// New places begin behind the highest generation, so that a late answer still finds nothing.
     pub(crate) fn free_memory(&mut self) {
         if self.len() > 0 {
             return;
         }
-        let since = |turn: u16| turn.wrapping_sub(self.begun) & Self::TURNS;
-        let passed = self.places.iter().map(|(turn, _)| since(*turn)).max();
+        let since = |generation: u16| generation.wrapping_sub(self.begun) & Self::GENERATIONS;
+        let passed = self
+            .places
+            .iter()
+            .map(|(generation, _)| since(*generation))
+            .max();
         *self = Self {
-            begun: self.begun.wrapping_add(passed.unwrap_or(0)) & Self::TURNS,
+            begun: self.begun.wrapping_add(passed.unwrap_or(0)) & Self::GENERATIONS,
             ..Self::default()
         };
     }
@@ -71,18 +75,18 @@ impl<T, const TURN_BITS: u32> Keyed<T, TURN_BITS> {
             self.places.push((self.begun, None));
             place
         });
-        let (turn, kept) = &mut self.places[usize::from(place)];
+        let (generation, kept) = &mut self.places[usize::from(place)];
         // Never 0.
-        *turn = (turn.wrapping_add(1) & Self::TURNS).max(1);
+        *generation = (generation.wrapping_add(1) & Self::GENERATIONS).max(1);
         *kept = Some(value);
-        u32::from(*turn) << PLACE_BITS | u32::from(place)
+        u32::from(*generation) << PLACE_BITS | u32::from(place)
     }
 
     /// The value with a key, if it is there.
     #[inline]
     pub(crate) fn get_mut(&mut self, key: u32) -> Option<&mut T> {
-        let (turn, value) = self.places.get_mut(usize::from(key as u16))?;
-        if u32::from(*turn) != key >> PLACE_BITS {
+        let (generation, value) = self.places.get_mut(usize::from(key as u16))?;
+        if u32::from(*generation) != key >> PLACE_BITS {
             return None;
         }
         value.as_mut()
@@ -91,8 +95,8 @@ impl<T, const TURN_BITS: u32> Keyed<T, TURN_BITS> {
     /// Takes the value with a key out, if it is there.
     #[inline]
     pub(crate) fn remove(&mut self, key: u32) -> Option<T> {
-        let (turn, value) = self.places.get_mut(usize::from(key as u16))?;
-        if u32::from(*turn) != key >> PLACE_BITS {
+        let (generation, value) = self.places.get_mut(usize::from(key as u16))?;
+        if u32::from(*generation) != key >> PLACE_BITS {
             return None;
         }
         let value = value.take()?;

@@ -24,7 +24,7 @@ impl<P> Peers<P> {
         self.0.get(rank as usize)?.get().map(|peer| &**peer)
     }
 
-    /// The state of a rank, and whether this call has made it.
+    /// The state of a rank, made if there was none, and whether this call has made it.
     ///
     /// # Panics
     /// If there is no such rank.

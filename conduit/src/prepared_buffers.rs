@@ -1,5 +1,4 @@
-//! Buffers of payloads that are filled before their message is sent, where they are memory of the
-//! process.
+//! Buffers of negotiated payloads, on conduits where these are private memory of the process.
 
 use crate::conduit::{PrepareRequest, Prepared};
 use argonet_am::{Message, Payload};
@@ -9,7 +8,7 @@ use argonet_segment::SharedBytes;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// Buffers until their commit or cancel, by their address, each with what its message has taken.
+/// Buffers from prepare to commit or cancel, by address, each with the room that it has reserved.
 pub(crate) struct PreparedBuffers<T>(Mutex<BTreeMap<usize, (Kept<u8>, T)>>);
 
 impl<T> Default for PreparedBuffers<T> {
@@ -19,7 +18,7 @@ impl<T> Default for PreparedBuffers<T> {
 }
 
 impl<T> PreparedBuffers<T> {
-    /// Makes a buffer of so many bytes, for a message that has taken `taken`.
+    /// Makes a buffer of `capacity` bytes, for a message that has reserved the room `taken`.
     pub(crate) fn add(&self, want: &PrepareRequest, capacity: usize, taken: T) -> Prepared {
         let buffer = Kept::new(vec![0; capacity.max(1)].into());
         let start = buffer.as_ptr().cast::<u8>();
@@ -28,7 +27,7 @@ impl<T> PreparedBuffers<T> {
         unsafe { Prepared::new(*want, start, capacity, start.addr(), 0) }
     }
 
-    /// Takes a buffer, and what its message has taken.
+    /// Takes a buffer out, and the room that its message has reserved.
     ///
     /// # Panics
     /// If the conduit has not prepared it.

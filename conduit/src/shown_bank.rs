@@ -8,7 +8,7 @@ use core::ops::Deref;
 use std::io;
 use std::sync::Arc;
 
-/// Credits that a rank has not lent, where others can see them.
+/// A rank's [`Bank`], and the gauges in shared memory from which commands read its credits.
 pub(crate) struct ShownBank {
     bank: Bank,
     gauges: Arc<Gauges>,
@@ -51,9 +51,9 @@ impl ShownBank {
 
     /// Asks peers to give credits back, if a peer lacks some.
     ///
-    /// `visit` calls its function with the credits of a rank that it can have at once and that has
-    /// answered what it was asked before; `ask` puts a question to a rank. The caller holds no
-    /// peer's lock.
+    /// `visit` gives its function the credits of a rank, unless another thread holds the peer's
+    /// lock or a question to the peer is open. `ask` sends a question to a rank. Both take the lock
+    /// of a peer, so the caller holds none.
     // spec P11
     #[inline]
     pub(crate) fn call_back(

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering, fence};
 pub(crate) struct Sleepers {
     /// Threads that sleep or are about to.
     count: AtomicU32,
-    /// Polls that took something, if only what made room.
+    /// Polls that have taken something, also only an acknowledgement that made room.
     ///
     /// Written by polling threads, read by waiting threads (Acquire): acquire loads pair with the
     /// increment in `moved`, so that the stores of handlers are seen.
@@ -40,7 +40,7 @@ impl Sleepers {
 
     /// A poll has moved something: wakes the threads that sleep.
     ///
-    /// `is_alone`: no other thread polls.
+    /// `is_alone`: the rank is in SEQ mode, so that no other thread polls or loads the epoch.
     #[inline]
     pub(crate) fn moved_and_wake(&self, is_alone: bool, wake: impl FnOnce()) {
         if is_alone && self.count.load(Ordering::Relaxed) == 0 {

@@ -1,7 +1,7 @@
-//! The system queue over a network that loses nothing, or repeats itself what it has lost: no
-//! question is kept to be repeated.
+//! The system queue over a network that delivers every frame, so that no question needs a timer for
+//! retries.
 //!
-//! Credits called back and the end of the job ride on it.
+//! Its questions call credits back and announce the end of the job.
 
 use argonet_am::credit::{Return, Revoke};
 use argonet_am::record::RecordError;
@@ -9,7 +9,7 @@ use argonet_am::system_queue::{Answer, Frame, Heard, Question, Slot, SystemQueue
 use argonet_base::JobRank;
 use core::time::Duration;
 
-/// A peer whose frames are taken; its lock is held.
+/// What [`take`] does with a peer whose frame has come; the caller holds the peer's lock.
 pub(crate) trait Asker {
     /// What is kept of its questions and answers.
     fn slot(&mut self) -> &mut Slot;
@@ -33,11 +33,14 @@ pub(crate) trait Asker {
     fn ask(&mut self, frame: Frame);
 }
 
-/// Takes a frame of a peer; its meaning is for [`Exits::heard`](crate::exit::Exits::heard) when the
-/// lock is free again.
+/// Takes a frame of a peer, and answers it.
+///
+/// The caller gives the result to [`Exits::heard`](crate::exit::Exits::heard) after it has unlocked
+/// the peer.
 ///
 /// # Errors
-/// `unknown` if it is none, or cannot come now; or its count is impossible.
+/// `unknown` if the word is no frame, or none that can come now; the error of an impossible count
+/// of credits.
 // spec P12
 #[cold]
 pub(crate) fn take(

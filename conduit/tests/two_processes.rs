@@ -106,7 +106,7 @@ fn exchange(smp: &Smp, me: u32) -> Duration {
             what,
         };
         cells.enter(SLOT, call, entry, &data.as_flattened()[..len]);
-        cells.ring([peer].into_iter());
+        cells.wake([peer].into_iter());
     };
     let take = |call: u64, entry: Entry| {
         let mut data = [[0; 8]; 22];

@@ -1,8 +1,8 @@
 //! Puts and gets of one piece of memory, blocking, explicit and implicit.
 //!
-//! A transfer whose memory is mapped here is a copy by this processor, which is complete when the
-//! call returns and takes no handle: its event is [`Event::DONE`]. Any other is given to the
-//! conduit, or, where its memory is bound to an endpoint, goes in messages to its owner.
+//! A transfer whose memory is mapped here, or which the kernel may copy, is complete when the call
+//! returns and takes no handle: its event is [`Event::DONE`]. The conduit takes those to other
+//! segments; those to other bound memory go in messages to its owner.
 #![allow(unsafe_code)]
 
 use super::core::{Engine, Injection};

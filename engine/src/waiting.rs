@@ -196,7 +196,7 @@ impl<'e, C: Conduit> Wait<'e, C> {
                 // before it lets go of it.
                 let come = || {
                     come()
-                        || self.engine.cells_have_come()
+                        || self.engine.cells_can_advance()
                         || self.engine.background.stepped_since(seen_of_others)
                 };
                 self.engine.conduit.sleep_unless(Some(time), seen, &come);

@@ -34,7 +34,7 @@ pub enum EventError {
     WrongKind(Event),
     /// The completion names more parts than are pending: it was repeated or invented.
     #[error("{event}: {count} parts completed, only {pending} pending")]
-    TooManyParts {
+    TooManyCompletions {
         /// The operation, or the token of the implicit one.
         event: Event,
         /// The parts that the completion named.

@@ -154,7 +154,7 @@ impl Operation {
             };
             if count64 > pending {
                 let pending = pending as u32;
-                return Err(EventError::TooManyParts {
+                return Err(EventError::TooManyCompletions {
                     event,
                     count,
                     pending,

@@ -134,7 +134,7 @@ impl Scope {
             let outstanding = (word & COUNT_MASK) as u32;
             if count > outstanding {
                 let pending = outstanding;
-                return Err(EventError::TooManyParts {
+                return Err(EventError::TooManyCompletions {
                     event,
                     count,
                     pending,

@@ -20,7 +20,7 @@ fn categories_are_counted_apart() {
         assert_eq!(nbi.test(category.mask()), Ok(true));
         assert!(matches!(
             table.complete_nbi(token, 1),
-            Err(EventError::TooManyParts { pending: 0, .. })
+            Err(EventError::TooManyCompletions { pending: 0, .. })
         ));
     }
     assert_eq!(nbi.test(CategoryMask::ALL), Ok(true));

@@ -58,7 +58,7 @@ fn complete_against_test_against_reuse() {
                 assert_eq!(table.complete(event, Completion::Remote, 1), Ok(true));
                 // Repeated: the part is over, or the operation is.
                 match table.complete(event, Completion::Remote, 1) {
-                    Err(EventError::TooManyParts { .. } | EventError::Stale(_)) => {}
+                    Err(EventError::TooManyCompletions { .. } | EventError::Stale(_)) => {}
                     other => panic!("{other:?}"),
                 }
             })

@@ -149,7 +149,7 @@ impl Model {
             Completion::Both => (count, count),
         };
         if locals > *local || remotes > *remote {
-            assert!(matches!(result, Err(EventError::TooManyParts { .. })));
+            assert!(matches!(result, Err(EventError::TooManyCompletions { .. })));
         } else {
             (*local, *remote) = (*local - locals, *remote - remotes);
             assert_eq!(result, Ok((*local, *remote) == (0, 0)));
@@ -461,7 +461,7 @@ impl NbiModel {
             assert!(matches!(result, Err(EventError::Stale(_))), "{result:?}");
         } else if count > *outstanding {
             assert!(
-                matches!(result, Err(EventError::TooManyParts { .. })),
+                matches!(result, Err(EventError::TooManyCompletions { .. })),
                 "{result:?}"
             );
         } else {

@@ -145,7 +145,7 @@ fn stale_and_invented_completions_change_nothing() {
     table.complete(first, Completion::Remote, 1).unwrap();
     assert!(matches!(
         table.complete(first, Completion::Remote, 1),
-        Err(EventError::TooManyParts {
+        Err(EventError::TooManyCompletions {
             count: 1,
             pending: 0,
             ..

@@ -28,7 +28,7 @@ type Round = (&'static str, fn(u64));
 
 /// Values put and got through the public interface, by a rank alone; and work of two ranks, both of
 /// this process: round trips over a connection, also for the cost of credits
-/// (docs/flow-control.md), and over interfaces in software; collective calls by lines.
+/// (docs/flow-control.md), and over interfaces in software; collective calls by cells.
 const ROUNDS: [Round; 9] = [
     ("put-value", |times| {
         of_a_world(times, |world, array, i| {

@@ -15,7 +15,8 @@
 //!            not finished
 //! what       which operation it is, for others to compare
 //! done       calls that this rank has finished: it reads nothing of them any more
-//! by         operations of the team that this rank has begun by messages
+//! by         1 + the number of this rank's last call by messages in the sequence of all rounds
+//!            and calls of the team; 0 before the first
 //! on         the processor on which this rank has waited last, + 1; 0 before that
 //! ```
 //!
@@ -24,7 +25,8 @@
 //! has the number of the call.
 //!
 //! Invariants
-//! 1. Members of a team number their calls alike, from 0 on, and each enters them in order.
+//! 1. Members of a team number their calls alike, and each enters them in order. The first is 0, or
+//!    in a slot that another team had, above all numbers that the members have used in slots.
 //! 2. A rank enters call n only when all members have finished call n - [`DEPTH`], whose cell it
 //!    uses anew.
 //!
@@ -169,12 +171,12 @@ impl Block {
         self.0.store(DONE_WORD, calls, Ordering::Release);
     }
 
-    /// Operations that the owner has begun by messages.
+    /// 1 + the number of the owner's last call by messages among the team's rounds and calls.
     pub(crate) fn by_messages(&self) -> u64 {
         self.0.load(BY_WORD, Ordering::Acquire)
     }
 
-    /// Publishes how many operations the owner has begun by messages.
+    /// Publishes that the owner has begun the call by messages whose number is `count` - 1.
     #[inline(always)]
     pub(crate) fn publish_messages(&self, count: u64) {
         self.0.store(BY_WORD, count, Ordering::Release);
@@ -248,7 +250,7 @@ mod shared {
         /// This rank enters a call of the slot.
         ///
         /// All members have finished the call that is [`DEPTH`](Self::DEPTH) before it.
-        /// [`ring`](Self::ring) wakes the ranks that may wait for it.
+        /// The caller wakes the ranks that may wait for it by [`ring`](Self::ring).
         ///
         /// # Panics
         /// If there is no such slot, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).
@@ -276,9 +278,9 @@ mod shared {
         /// # Panics
         /// If there is no such rank.
         #[inline(always)]
-        pub fn ring(&self, ranks: impl Iterator<Item = JobRank>) {
+        pub fn wake(&self, ranks: impl Iterator<Item = JobRank>) {
             let words = ranks.map(|rank| self.region.sleep_word_of(rank));
-            wake::ring_all(words, self.barrier, &Linux);
+            wake::wake_all(words, self.barrier, &Linux);
         }
 
         /// The record of `rank` of a call of the slot; `None` as long as it has not entered it.
@@ -330,8 +332,8 @@ mod shared {
             self.own(slot).finish(calls);
         }
 
-        /// Operations that `rank` has begun by messages where others of the team go by the cells of
-        /// the slot.
+        /// 1 + the number of the last call by messages of `rank`, among the rounds and calls of the
+        /// slot's team; 0 before the first.
         ///
         /// # Panics
         /// If there is no such slot or rank.
@@ -363,7 +365,7 @@ mod shared {
             })
         }
 
-        /// Publishes how many operations this rank has begun by messages.
+        /// Publishes that this rank has begun the call by messages whose number is `count` - 1.
         ///
         /// # Panics
         /// If there is no such slot.

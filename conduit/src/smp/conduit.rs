@@ -171,7 +171,7 @@ impl Smp {
     /// Wakes threads of this rank that sleep, as a sender to it does; outlives the conduit.
     pub(crate) fn waker(&self) -> Box<dyn Fn() + Send + Sync> {
         let (region, rank, barrier) = (self.region.clone(), self.rank, self.barrier);
-        Box::new(move || wake::ring(region.sleep_word(rank), barrier, &Linux))
+        Box::new(move || wake::wake_rank(region.sleep_word(rank), barrier, &Linux))
     }
 
     fn members(&self) -> impl Iterator<Item = JobRank> {
@@ -202,8 +202,8 @@ impl Smp {
     }
 
     #[inline(always)]
-    pub(super) fn ring_doorbell(&self, to: JobRank) {
-        wake::ring(self.region.sleep_word(to), self.barrier, &Linux);
+    pub(super) fn wake_rank(&self, to: JobRank) {
+        wake::wake_rank(self.region.sleep_word(to), self.barrier, &Linux);
     }
 }
 
@@ -260,7 +260,7 @@ impl Conduit for Smp {
         };
         ring.words.store(at + 1, short.rest, Ordering::Relaxed);
         publish(&ring, at, short.head);
-        self.ring_doorbell(to);
+        self.wake_rank(to);
         true
     }
 
@@ -316,13 +316,13 @@ impl Conduit for Smp {
         let least_units = record::record_units(category, args.len(), carried);
         let (ring, at, units) = self.prepared_place(&prepared, least_units);
         self.publish_packed(&ring, at, units, handler, category, args, len, offset);
-        self.ring_doorbell(prepared.to());
+        self.wake_rank(prepared.to());
     }
 
     fn cancel(&self, prepared: Prepared) {
         let (ring, at, units) = self.prepared_place(&prepared, 1);
         publish(&ring, at, Head::skip(units));
-        self.ring_doorbell(prepared.to());
+        self.wake_rank(prepared.to());
     }
 
     unsafe fn put(

@@ -105,7 +105,7 @@ fn a_written_cell_wakes_its_sleeper() {
             (shared.clone(), Arc::clone(&word), Arc::clone(&kernel));
         let writer = thread::spawn(move || {
             enter(&theirs.block(), 0, 3);
-            wake::ring_all([&*their_word].into_iter(), Barrier::Sender, &*their_kernel);
+            wake::wake_all([&*their_word].into_iter(), Barrier::Sender, &*their_kernel);
         });
         let block = shared.block();
         while block.look(0).is_none() {

@@ -195,7 +195,7 @@ fn no_wake_up_is_lost() {
         let sender = thread::spawn(move || {
             let writer = Writer::default();
             assert!(try_write(&their_shared, &writer, 7, 1));
-            wake::ring(&their_word, Barrier::Sender, &*their_kernel);
+            wake::wake_rank(&their_word, Barrier::Sender, &*their_kernel);
         });
         let reader = Reader::default();
         loop {
@@ -231,7 +231,7 @@ fn two_sleepers_are_both_woken() {
             })
             .collect();
         work.store(1, Ordering::Relaxed);
-        wake::ring(&word, Barrier::Sender, &*kernel);
+        wake::wake_rank(&word, Barrier::Sender, &*kernel);
         for sleeper in sleepers {
             sleeper.join().unwrap();
         }

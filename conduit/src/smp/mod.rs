@@ -5,8 +5,8 @@
 //! * A request is accepted only while the reply ring to its sender holds the largest possible
 //!   reply, so a handler's reply never waits, handlers never poll, and nothing can deadlock:
 //!   replies are always taken, and taking them frees the room that acceptance waits for.
-//! * [`SharedCells`](crate::SharedCells): small collective operations without messages, by one
-//!   cache line a rank.
+//! * [`SharedCells`](crate::SharedCells): small collective operations without messages: each rank
+//!   writes a cell, and reads those of the others.
 //! * Waiting ranks sleep on a futex word; see [`Barrier`].
 
 pub(crate) mod cells;

@@ -42,7 +42,7 @@ impl Smp {
         } else {
             self.write_large(to, &ring, writer, message)?;
         }
-        self.ring_doorbell(to);
+        self.wake_rank(to);
         Ok(())
     }
 

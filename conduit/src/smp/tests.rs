@@ -392,7 +392,7 @@ fn waking_a_rank_without_shared_memory_panics() {
     let [a, _] = &pair.ranks;
     a.shared_cells()
         .unwrap()
-        .ring([JobRank(1 << 30)].into_iter());
+        .wake([JobRank(1 << 30)].into_iter());
 }
 
 /// A rank that waits for ranks that run elsewhere, or have come, keeps its processor.

@@ -53,14 +53,14 @@ pub(crate) trait Kernel {
 
 /// After a record for the owner of `word` was published: wakes it if it sleeps.
 #[inline(always)]
-pub(crate) fn ring(word: &AtomicU32, barrier: Barrier, kernel: &impl Kernel) {
-    ring_all(core::iter::once(word), barrier, kernel);
+pub(crate) fn wake_rank(word: &AtomicU32, barrier: Barrier, kernel: &impl Kernel) {
+    wake_all(core::iter::once(word), barrier, kernel);
 }
 
 /// As [`ring`], after something that the owners of several words may wait for: one fence does for
 /// all.
 #[inline(always)]
-pub(crate) fn ring_all<'w>(
+pub(crate) fn wake_all<'w>(
     words: impl Iterator<Item = &'w AtomicU32>,
     barrier: Barrier,
     kernel: &impl Kernel,

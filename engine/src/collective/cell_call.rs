@@ -1,8 +1,10 @@
-//! Calls by cells that are started, or waited for: at once as far as they go; those that are
-//! started then by polls.
+//! Calls by cells: the way of a call through its rounds.
 //!
-//! Rounds are numbered when their call is made, so their numbers say what may be done: a round is
-//! entered when all before it have been, and reads others' cells when all before it are finished.
+//! A call that waits goes through its rounds in the caller's thread. One that is started goes as
+//! far as it can at once, and polls go on with it.
+//!
+//! A round gets its number when its call is made. A member enters a round when it has entered all
+//! rounds with lower numbers, and reads others' cells when it has finished these.
 #![allow(unsafe_code)]
 
 use super::call::{Call, Kind};
@@ -24,10 +26,9 @@ use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::vec;
 
-/// Looks at the cell that a started call waits for before it is left to polls: less than an event
-/// costs.
+/// Looks at awaited cells before a started call gets an event: they cost less than the event.
 ///
-/// One where the rank that is waited for may wait for this processor.
+/// Where ranks share processors there is one look, as the awaited rank may need this processor.
 const LOOKS: u32 = 33;
 
 /// A call by cells that is started.
@@ -41,14 +42,14 @@ pub(super) struct CellCall {
 
 impl CellCall {
     /// The team's cells, and the number of the round that it is in before it goes on.
-    pub(super) fn begins(&self) -> (Arc<SharedTeam>, u64) {
+    pub(super) fn first_round(&self) -> (Arc<SharedTeam>, u64) {
         (Arc::clone(&self.shared), self.round.number)
     }
 
-    /// Whether it can go on.
+    /// Whether a poll can enter the round, or read the next cell.
     ///
-    /// The caller need not have the turn.
-    fn has_come(&self, cells: SharedCells<'_>) -> bool {
+    /// A hint for a thread without the turn.
+    fn can_advance(&self, cells: SharedCells<'_>) -> bool {
         let Self { shared, round, .. } = self;
         let is_oldest = shared.is_oldest(round);
         if !round.entered {
@@ -351,15 +352,16 @@ impl<C: Conduit> Engine<C> {
         entered
     }
 
-    /// Lets another rank run, unless all ranks that the oldest calls by cells wait for have other
-    /// processors: then this thread looks at their cells a little longer first.
+    /// Yields the processor, unless a cell comes first that a call by cells waits for.
+    ///
+    /// Looks for cells only where no awaited rank needs this processor to write them.
     pub(crate) fn give_way(&self) {
         if self.background.pending() & kind::CELLS != 0
             && let Some(cells) = self.conduit.shared_cells()
             && !self.any_by_cells(|call| call.needs_processor(cells))
         {
             for _ in 0..LOOKS_AT_OTHERS {
-                if self.cells_have_come() {
+                if self.cells_can_advance() {
                     return;
                 }
                 argonet_base::cpu::relax();
@@ -369,13 +371,13 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Whether a thread that is about to sleep has something to do for calls by cells.
-    pub(crate) fn cells_have_come(&self) -> bool {
+    pub(crate) fn cells_can_advance(&self) -> bool {
         if self.background.pending() & kind::CELLS == 0 {
             return false;
         }
         let Some(cells) = self.conduit.shared_cells() else {
             return false;
         };
-        self.any_by_cells(|call| call.has_come(cells))
+        self.any_by_cells(|call| call.can_advance(cells))
     }
 }

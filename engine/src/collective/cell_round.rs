@@ -1,4 +1,4 @@
-//! A call by cells: the data that a member writes, the cells that it reads, and how it combines
+//! A round by cells: the data that a member writes, the cells that it reads, and how it combines
 //! them.
 #![allow(unsafe_code)]
 
@@ -39,13 +39,13 @@ impl Call {
     }
 }
 
-/// A call by cells, as one member goes through it.
+/// A round of a call by cells, as one member goes through it.
 #[derive(Clone)]
 pub(super) struct CellRound {
     pub(super) call: Call,
-    /// Its number among those by cells.
+    /// Its number among the rounds of the team's slot.
     pub(super) number: u64,
-    /// How many calls of the team precede it, by cells or not.
+    /// How many rounds and calls by messages of the team precede it.
     pub(super) before: u64,
     /// The word that other members compare.
     pub(super) what: u64,

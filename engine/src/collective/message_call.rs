@@ -39,7 +39,7 @@ pub(super) enum State {
     Over,
 }
 
-/// State of a call for the thread that goes on with it.
+/// How far a member has come in the schedule of a call by messages.
 pub(super) struct Work {
     pub(super) call: Call,
     pub(super) schedule: Schedule,

@@ -6,8 +6,8 @@
 //! * Messages (`message_call`). The call is a [`Schedule`], made by a pure function ([`plan`]) of
 //!   its kind, its lengths, the member's place and the neighborhoods: rounds of messages and of
 //!   local steps. Polls send, since handlers cannot. Handlers put bytes that come where they
-//!   belong, or keep them (`mailbox`). Short sends go at once. Longer ones are offered, and go when
-//!   the receiver has come to them.
+//!   belong, or keep them (`mailbox`). Short sends go at once. Longer ones are offered: a receiver
+//!   that reaches the bytes reads them where they lie (`pull`), another asks for them in pieces.
 //! * Shared memory (`cell_call`), for short calls and longer reductions of a team that has a slot
 //!   of cells (`shared_team`, `cell_round`, `pool`; [`shared_memory`](super::shared_memory)).
 //!

@@ -45,7 +45,7 @@ enum Step {
     Fold,
 }
 
-/// One call by cells of those that a reduction takes.
+/// The work of one round of a reduction through pools.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stage {
     step: Step,

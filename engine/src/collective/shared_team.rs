@@ -1,7 +1,7 @@
-//! Calls of teams that have a slot of cells: short ones inside a neighborhood, without messages.
+//! Shared teams: teams whose members share memory and have a slot, so that calls go by cells.
 //!
-//! This module has the steps of a member on its own cells and on others';
-//! [`cell_call`](super::cell_call) has the way of calls through their cells.
+//! This module has the steps of one round on a member's own cell and on others' cells;
+//! [`cell_call`](super::cell_call) takes calls through their rounds.
 #![allow(unsafe_code)]
 
 use super::call::Call;
@@ -43,11 +43,13 @@ pub(crate) struct SharedTeam {
     /// Changed by the thread that has the turn (Release), read by threads that go on with a call
     /// (Acquire).
     oldest: AtomicU64,
-    /// Number of the next call by cells.
+    /// Number of the next round that is made; `Group::next` is that of the next to be entered.
     ///
-    /// Changed by the thread that has the turn, as the next.
+    /// Changed by the thread that has the turn.
     next: AtomicU64,
-    /// Calls of the team, by cells or not.
+    /// Number of the next round or call by messages in the team's sequence of both.
+    ///
+    /// Changed by the thread that has the turn.
     calls: AtomicU64,
     /// Calls by messages that others don't know of yet, as calls by cells before them wait for
     /// room.
@@ -73,9 +75,9 @@ pub(crate) struct SharedTeam {
 /// Where a call by messages stands among a team's calls by cells.
 #[derive(Clone, Copy)]
 pub(super) struct Standing {
-    /// How many calls of the team precede it.
+    /// How many rounds and calls by messages of the team precede it.
     pub(super) before: u64,
-    /// Number of the next call by cells.
+    /// Number of the round that is made next after it.
     pub(super) next_by_cells: u64,
 }
 
@@ -158,7 +160,7 @@ impl SharedTeam {
         round.number - self.oldest.load(Ordering::Acquire)
     }
 
-    /// Counts a call of the team: how many preceded it.
+    /// Counts a round or a call by messages; returns how many of both preceded it.
     ///
     /// The caller has the turn.
     fn count(&self) -> u64 {
@@ -167,7 +169,7 @@ impl SharedTeam {
         before
     }
 
-    /// The next call by cells.
+    /// Makes the next round of a call by cells, and counts it.
     ///
     /// The caller has the turn.
     pub(super) fn round(&self, call: Call, stage: Option<Stage>) -> CellRound {
@@ -189,18 +191,20 @@ impl SharedTeam {
         History::from_bits(self.history.load(Ordering::Relaxed))
     }
 
-    /// Number of the next call by cells.
+    /// Number of the next round that is made.
     pub(crate) fn next(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Calls of the team that this member has made, by cells or not.
+    /// Number of the next round or call by messages that this member makes.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Publishes the calls by messages before which no call by cells waits for room: of a later one
-    /// the other members would conclude that this one has left that out.
+    /// Publishes the calls by messages whose earlier rounds have all been entered.
+    ///
+    /// If one were published before a round that waits for room, other members would conclude that
+    /// this member has left that round out.
     ///
     /// The caller has the turn.
     pub(super) fn publish_calls(&self, cells: SharedCells<'_>) {
@@ -380,7 +384,7 @@ impl<C: Conduit> Engine<C> {
         }
         round.entered = true;
         group.entered(number);
-        cells.ring(group.others());
+        cells.wake(group.others());
         true
     }
 
@@ -440,7 +444,7 @@ impl<C: Conduit> Engine<C> {
         }
         cells.finish(group.slot, round.number + 1);
         // Another member may wait for room.
-        cells.ring(group.others());
+        cells.wake(group.others());
     }
 
     /// Publishes that this member begins a call by messages; returns where that call stands among

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_team_with_a_process_twice_has_no_lines() {
+    fn a_team_with_a_process_twice_has_no_slot() {
         let members = |list: &[(u32, u32)]| {
             let list: Vec<_> = list.iter().map(|&(rank, at)| (JobRank(rank), at)).collect();
             Members::new(&list).unwrap()

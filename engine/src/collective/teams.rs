@@ -306,8 +306,9 @@ impl<C: Conduit> Engine<C> {
         team
     }
 
-    /// Calls of a team that this rank has made, the library's own included; `None` if it is not
-    /// open here.
+    /// How far this rank is in the team's sequence of calls; `None` if it is not open here.
+    ///
+    /// A shared team counts rounds and clients' calls by messages, another one all its calls.
     pub(crate) fn team_calls(&self, key: TeamKey) -> Option<u64> {
         if key == TeamKey::WORLD {
             self.world_team();

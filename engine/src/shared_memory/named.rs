@@ -24,7 +24,7 @@ impl NamedCall {
             *bytes = arg.to_ne_bytes();
         }
         cells.enter(group.slot, call, Entry::default(), bytes.as_flattened());
-        cells.ring(group.others());
+        cells.wake(group.others());
         group.entered(call);
         Self {
             call,

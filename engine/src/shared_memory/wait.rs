@@ -16,11 +16,14 @@ use parking_lot::MutexGuard;
 /// The cell of a rank that runs comes within some hundred nanoseconds, and these take less.
 const LOOKS: u32 = 64;
 
-/// The same where ranks are more than processors, and the yields between such looks.
+/// Looks between two yields, where ranks are more than processors.
 ///
-/// The awaited rank probably waits for this processor, so it comes the sooner the sooner this one
-/// yields. Nothing else is done, since it would add up over all ranks on the way.
+/// They are few, as the awaited rank probably waits for this processor.
 const LOOKS_BETWEEN_YIELDS: u32 = 16;
+
+/// Yields before the thread polls between looks.
+///
+/// Until then it does nothing else, as the awaited rank waits for all that each rank does in turn.
 const YIELDS: u32 = 4;
 
 /// Looks before such a yield where no awaited rank needs this processor: as long as some ranks take
@@ -76,9 +79,9 @@ impl MemberCell<'_> {
 impl<C: Conduit> Engine<C> {
     /// Enters the next call of a group, the same operation on all members.
     ///
-    /// Waits for cells only.
+    /// Waits while this rank's cell has no room, as another member is 16 calls behind.
     ///
-    /// The caller has asked for permission to wait.
+    /// The caller has checked that this thread may wait.
     #[inline(always)]
     pub(super) fn enter<'e>(
         &'e self,
@@ -95,7 +98,7 @@ impl<C: Conduit> Engine<C> {
         }
         let unfinished = 0;
         cells.enter(group.slot, call, Entry { unfinished, what }, data);
-        cells.ring(group.others());
+        cells.wake(group.others());
         group.entered(call);
         Entered {
             engine: self,

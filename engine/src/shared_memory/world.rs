@@ -9,9 +9,12 @@ use crate::tree::{Fold, Pass};
 use argonet_boot::WaitFor;
 use argonet_conduit::{Conduit, SharedCells};
 
-/// Words that are cleared for the contribution of another rank: enough for one that fits its first
-/// cache line, and for any.
+/// Words of a contribution that fits the first cache line of a cell.
+///
+/// A fold clears a buffer for the contribution of each rank, and a short one costs less.
 const SHORT_WORDS: usize = 6;
+
+/// Words of any contribution that fits a cell.
 const ALL_WORDS: usize = SharedCells::MAX_BYTES / 8;
 
 impl<C: Conduit> Engine<C> {

@@ -20,8 +20,9 @@
 //!   little for company.
 //! * A loss is found by later datagrams that arrived (three of them), or by a timer after
 //!   measured round trips (RFC 6298), which doubles.
-//! * The window is bytes: it grows and shrinks with losses (RFC 5681) up to a limit, and to 4,096
-//!   datagrams. Early records are kept up to the same limits. Memory follows what is under way.
+//! * The window counts bytes: it grows with acknowledgements up to a limit and shrinks with losses
+//!   (RFC 5681), and has at most 4,096 datagrams. Early records are kept up to the same limits.
+//!   Memory follows what is in flight.
 //! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not
 //!   wait for acknowledgements that no peer sends.
 //! * A datagram names the incarnations of both ranks, numbers that cannot be guessed, so those of

@@ -1,16 +1,16 @@
-//! Numbers of datagrams that were here (RFC 6479).
+//! The window of numbers by which replayed datagrams are recognized (RFC 6479).
 
-/// Words of a bit a number.
+/// Words of the bitmap, which has one bit for each number.
 const WORDS: u64 = 16;
 
-/// Which of the newest numbers were here.
+/// Which of the newest numbers have arrived.
 ///
-/// One that is more than 960 behind the newest counts as if it was: the sender sends again what is
-/// missing, with a new number.
+/// The bitmap reaches at least 960 numbers behind the newest. One further behind counts as arrived:
+/// its datagram is dropped, and the sender retransmits the record with a new number.
 #[derive(Debug, Default)]
 pub(super) struct Replays {
     newest: u64,
-    /// The word of a number has those around it, as long as it is one of the newest words.
+    /// The bits of the 16 newest words of numbers, each at its word modulo 16.
     words: [u64; WORDS as usize],
 }
 
@@ -24,7 +24,7 @@ fn place(number: u64) -> (u64, usize, u64) {
 }
 
 impl Replays {
-    /// Whether no datagram of this number was here.
+    /// Whether no datagram with this number has arrived, and the bitmap would know.
     pub(super) fn is_fresh(&self, number: u64) -> bool {
         if number > self.newest {
             return true;
@@ -33,7 +33,7 @@ impl Replays {
         number != 0 && newest - word < WORDS && self.words[at] & bit == 0
     }
 
-    /// One is here, which was fresh.
+    /// Records the arrival of a number that was fresh.
     pub(super) fn mark(&mut self, number: u64) {
         let (word, at, bit) = place(number);
         if number > self.newest {

@@ -1,7 +1,7 @@
-//! Codes and ciphers of datagrams by a secret of the job.
+//! Authentication and encryption of datagrams by keys made from the secret of the job.
 //!
-//! Each direction between two ranks has a key of its own, of which ranks and incarnations are
-//! parts, and a number for each datagram, which is the nonce.
+//! Each direction between two ranks has a key of its own, derived from the secret, the two ranks
+//! and their incarnations, and numbers its datagrams; the number is the nonce.
 
 #[cfg(feature = "encrypt")]
 use super::datagram::HEADER_BYTES;
@@ -24,8 +24,8 @@ type Key = Zeroizing<[u8; blake3::KEY_LEN]>;
 
 /// Protects datagrams: a process that has the secret is of the job.
 ///
-/// A code (keyed BLAKE3) over all that is in a datagram, or encryption of its record
-/// (ChaCha20-Poly1305), whose code covers the header, too.
+/// Adds a code (keyed BLAKE3) over the whole datagram, or encrypts its record (ChaCha20-Poly1305)
+/// and adds a code over header and record.
 #[derive(Clone)]
 pub struct Seal {
     secret: Zeroizing<Vec<u8>>,
@@ -39,7 +39,7 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// Each datagram has a code by the secret of the job.
+    /// A seal that adds a code to each datagram and leaves its record readable.
     #[must_use]
     pub fn from_secret(secret: &[u8]) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Seal {
         }
     }
 
-    /// The record of each datagram is encrypted by the secret of the job, too.
+    /// A seal that encrypts the record of each datagram, and adds a code.
     #[cfg(feature = "encrypt")]
     #[must_use]
     pub fn encrypting(secret: &[u8]) -> Self {
@@ -134,7 +134,7 @@ fn nonce(number: u64) -> Nonce {
 pub(super) enum Refused {
     /// Its code is wrong.
     Forged,
-    /// One of its number was here, or may have been so long ago that nothing says so any more.
+    /// Its number has arrived before, or is so old that the rank does not know.
     Replayed,
 }
 
@@ -156,10 +156,9 @@ impl fmt::Debug for Keys {
 }
 
 impl Keys {
-    /// The number of the datagram that is sealed next, which no other one has; none, once all were
-    /// used.
+    /// Takes the number of the next datagram; `None` once all have been used.
     ///
-    /// Every send takes one, also of a record that was sent before.
+    /// A retransmitted record gets a new one, so that no nonce is used twice.
     pub(super) fn number(&mut self) -> Option<u64> {
         let number = self.next;
         self.next = number.checked_add(1)?;

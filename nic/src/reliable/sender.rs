@@ -24,6 +24,7 @@ enum State {
     Arrived,
 }
 
+/// A record that the peer has not acknowledged cumulatively: what usNIC's text calls a segment.
 #[derive(Debug)]
 struct Segment {
     state: State,
@@ -45,11 +46,12 @@ pub(super) struct Impossible;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledgement<'a> {
     pub(super) ack: Seq,
-    /// The first ones.
+    /// A bit for each of the first 128 records from `ack` on.
     pub(super) selective: u128,
-    /// Those behind.
+    /// Bits for the records after those.
     pub(super) more: &'a [u8],
-    /// It may have more: nothing is known to be missing.
+    /// The datagram had no room for all bits: the peer may have records that no bit names, so the
+    /// sender judges no loss by it.
     pub(super) partial: bool,
 }
 
@@ -106,12 +108,13 @@ pub(super) struct Sender {
     /// Of all segments: what has arrived before its turn is kept by the peer, in no more room than
     /// a window.
     span_bytes: usize,
-    /// Sends so far, and numbers of the last ones: those that no later arrival has passed.
+    /// The number of the next send; retransmissions count.
     order: u64,
+    /// Records of the last sends, up to `order`: those that are not yet judged lost or arrived.
     sends: VecDeque<Seq>,
     /// The last send that has arrived.
     arrived: u64,
-    /// Losses of sends before this one have been answered for.
+    /// The window has shrunk for all losses of sends before this one.
     recovery: u64,
     rtt: Rtt,
     congestion: Congestion,
@@ -151,7 +154,7 @@ impl Sender {
             && (waiting == 0 || waiting + one <= self.congestion.window_bytes())
     }
 
-    /// Whether the peer owes an acknowledgement.
+    /// Whether the peer has acknowledged all records that were submitted.
     pub(super) fn is_idle(&self) -> bool {
         self.segments.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Combinations of reductions: by lines, through pools, by messages, through the tree; blocking or
+//! Combinations of reductions: by cells, through pools, by messages, through the tree; blocking or
 //! started.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};

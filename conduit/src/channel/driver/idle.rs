@@ -4,7 +4,7 @@
 //! streams show whether anything has passed since the last look. So a message costs nothing for
 //! this.
 
-/// After which times without anything something is given up, ns; 0 is never.
+/// How long nothing may pass before a rank gives something up, in ns; 0 is for ever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct IdleLimits {
     /// The buffers of a peer.
@@ -35,20 +35,24 @@ pub(super) struct IdleLook {
 /// carries these again, as after any loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Closing {
-    /// Not at all; perhaps they were lost.
+    /// No close is under way: the rails are open, or were lost and a new one was asked for.
     #[default]
     Not,
-    /// This rank has asked, when this rank's stream and the peer's had come so far.
+    /// This rank has sent *close*; the positions of its own and of the peer's stream at that time.
     Asked(u64, u64),
     /// They are closed at both ends.
     Closed,
-    /// That, and a rail is asked for again.
+    /// They are closed at both ends, and this rank has asked for a new one.
     Reopening,
 }
 
 impl Closing {
-    /// What may be lost of what this rank has written since it has asked, by how far the streams
-    /// have come; `taken`: up to where the peer has taken this rank's; `rests`: it has taken all.
+    /// Whether bytes that this rank wrote after *close* may be lost.
+    ///
+    /// Becomes `Not` where the peer has shown that it goes on with these rails.
+    ///
+    /// `positions`: of this rank's stream and the peer's. `taken`: up to where the peer has taken
+    /// this rank's stream. `rests`: the peer has taken all of it.
     pub(super) fn look(&mut self, positions: (u64, u64), taken: u64, rests: bool) -> Doubt {
         let Self::Asked(sent, heard) = *self else {
             return Doubt::Nothing;
@@ -65,15 +69,15 @@ impl Closing {
     }
 }
 
-/// Whether the rails may be closed under something that was written.
+/// Whether the peer may have closed the rails before it took what this rank wrote last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Doubt {
     Nothing,
-    /// A thread must look for the answer.
+    /// It may: a thread must look for the peer's *closed*, to send those bytes over a new rail.
     Written,
 }
 
-/// The machine of one peer.
+/// For how long nothing has passed between this rank and one peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Idle {
     /// How far both streams had come at the last look.
@@ -201,7 +205,7 @@ mod tests {
         };
         assert_eq!(look((7, 9), 7, true), (Doubt::Nothing, asked));
         assert_eq!(look((8, 9), 7, false), (Doubt::Written, asked));
-        // A question of the system queue, which is beside the stream.
+        // A question of the system queue, which is outside of the stream.
         assert_eq!(look((7, 9), 7, false), (Doubt::Written, asked));
         assert_eq!(look((8, 9), 7, true), (Doubt::Nothing, Closing::Not));
         // A peer that takes what was sent afterwards has passed over the question.

@@ -24,7 +24,7 @@ impl<R: Rails> Core<R> {
         let rests = rests(inbound, &outbound);
         let positions = (outbound.send_stream.head(), inbound.receive_stream.taken());
         let idle = &mut inbound.idle;
-        // What passes beside the stream may have brought one back.
+        // A frame outside of the stream may have brought one back.
         let holds = inbound.receive_stream.buffer_bytes() > 0;
         let look = idle.look(now_ns, &self.vitals.idle, positions, rests, holds);
         if look.free {

@@ -17,8 +17,10 @@
 //!         closed        none
 //! ```
 //!
-//! All fields are little-endian. Every frame but *control* belongs to the stream from one rank to
-//! another, which goes on over all rails between the two: its bytes are counted from 0, and
+//! All fields are little-endian. Every frame but *control*, *system*, *body*, *close* and *closed*
+//! belongs to the stream from one rank to another.
+//!
+//! The stream goes on over all rails between the two: its bytes are counted from 0, and
 //! `position` holds the low 32 bits of the number of the frame's first byte. So the receiver
 //! recognizes bytes that arrive a second time after a rail was made again, and missing bytes, too.
 //! Control frames are outside of the stream and never repeated: `taken` says up to which byte the
