@@ -24,7 +24,7 @@ pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank {whose} that this user may examine {what}: ranks of jobs over {} do (--conduit)\n",
+            "no rank {whose} {what}: ranks of jobs over {} do (--conduit), and only their user sees them\n",
             Reach::over_hosts()
         );
     }
