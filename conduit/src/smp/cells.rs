@@ -250,7 +250,7 @@ mod shared {
         /// This rank enters a call of the slot.
         ///
         /// All members have finished the call that is [`DEPTH`](Self::DEPTH) before it.
-        /// The caller wakes the ranks that may wait for it by [`ring`](Self::ring).
+        /// The caller wakes the ranks that may wait for it by [`wake`](Self::wake).
         ///
         /// # Panics
         /// If there is no such slot, or `data` is longer than [`MAX_BYTES`](Self::MAX_BYTES).
