@@ -40,7 +40,7 @@ pub(crate) const BUILD: Budget = seconds("build", 780, 1);
 /// fast paths, which need valgrind.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
-pub(crate) const UNIT: Budget = seconds("unit", 285, 1);
+pub(crate) const UNIT: Budget = seconds("unit", 275, 1);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = seconds("conformance", 440, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
@@ -53,7 +53,7 @@ pub(crate) const NETWORKS: Budget = seconds("networks", 40, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
 pub(crate) const C: Budget = seconds("c", 690, 0);
 /// Seeds of the simulator.
-pub(crate) const SEEDS: Budget = seconds("seeds", 85, 0);
+pub(crate) const SEEDS: Budget = seconds("seeds", 95, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
 pub(crate) const ASAN: Budget = minutes("asan", 2, 0);
 
