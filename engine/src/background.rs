@@ -230,3 +230,22 @@ impl<C: Conduit> Engine<C> {
         JobRank(self.wrap(u64::from(self.rank.0) + (1 << round)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_stuck_does_not_outlast_its_kind() {
+        let background = Background::default();
+        background.begin(kind::COLLECTIVES);
+        background.collectives.stuck.store(true, Ordering::Relaxed);
+        assert!(background.is_stuck());
+        // Another thread has stored it after the last call was complete.
+        background.end(kind::COLLECTIVES);
+        background.begin(kind::NAMED);
+        assert!(!background.is_stuck());
+        background.named.stuck.store(true, Ordering::Relaxed);
+        assert!(background.is_stuck());
+    }
+}

@@ -21,8 +21,13 @@ pub(crate) fn check(run: &mut Run) {
     run.step(&name, &mut check);
 }
 
-/// Where rustup has the compiler, which it installs if it is missing.
+/// The compiler that is used, if it is of that version, or where rustup has that one, which it
+/// installs if it is missing.
 fn compiler(run: &Run) -> Option<String> {
+    let used = output(Command::new("rustc").arg("--version"), run.until)?;
+    if is_of(&used, VERSION) {
+        return Some("rustc".to_owned());
+    }
     let which = || {
         let mut which = Command::new("rustup");
         output(
@@ -37,4 +42,23 @@ fn compiler(run: &Run) -> Option<String> {
         which()
     })?;
     Some(found.trim().to_owned())
+}
+
+/// Whether a compiler that says so is of a version without its last number, or with it.
+fn is_of(said: &str, version: &str) -> bool {
+    let number = said.split(' ').nth(1).unwrap_or_default();
+    let rest = number.strip_prefix(version);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_known_by_its_first_numbers() {
+        let said = "rustc 1.95.0 (59807616e 2026-04-14)";
+        assert!(is_of(said, "1.95") && is_of(said, "1.95.0"));
+        assert!(!is_of(said, "1.9") && !is_of(said, "1.96") && !is_of("", "1.95"));
+    }
 }

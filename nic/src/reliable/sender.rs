@@ -295,6 +295,14 @@ impl Sender {
         if !acknowledgement.partial {
             self.find_losses();
         }
+        // Also of a peer that names less than it has in every acknowledgement.
+        while self
+            .sends
+            .front()
+            .is_some_and(|seq| seq.distance(self.base) < 0)
+        {
+            self.sends.pop_front();
+        }
         self.seek_lost();
         if self.is_idle() && self.segments.capacity() > FEW {
             self.segments = VecDeque::new();
@@ -440,6 +448,32 @@ mod tests {
         let queued_from = sender.segments.len() - sender.queued;
         let mut sent = sender.segments.iter().take(queued_from);
         assert!(sent.all(|segment| segment.state != State::Queued));
+    }
+
+    /// A peer that names less than it has in every acknowledgement costs no more memory for that.
+    #[test]
+    fn sends_that_are_acknowledged_are_forgotten_unjudged() {
+        let config = ReliableConfig::default();
+        let mut pool = Pool::new(config.datagram_bytes);
+        let mut sender = Sender::new(Seq(u32::MAX - 1000), &config);
+        let mut now = Duration::ZERO;
+        for _ in 0..3000 {
+            sender.submit(pool.record(0, 8).unwrap(), &config);
+            let index = sender.due().unwrap();
+            let (seq, _) = sender.send(index, now, &config).unwrap();
+            now += Duration::from_micros(10);
+            // One stays under way.
+            let partial = Acknowledgement {
+                ack: seq,
+                selective: 0,
+                more: &[],
+                partial: true,
+            };
+            sender
+                .acknowledged(&partial, now, &config, &mut pool)
+                .unwrap();
+            assert!(sender.sends.len() <= 2, "{}", sender.sends.len());
+        }
     }
 
     /// spec U4: a window is as long as it is needed, and its places are given back.

@@ -361,7 +361,7 @@ impl<R: Rails> Conduit for Channel<R> {
         let has_left = |peer: &Peer<R>| {
             let outbound = peer.outbound.try_lock();
             outbound.is_some_and(|mut outbound| {
-                let is_lost = outbound.closing == Closing::Reopening || outbound.is_in_doubt();
+                let is_lost = outbound.closing == Closing::Reopening || outbound.may_be_lost();
                 outbound.failed.is_some() || !(outbound.is_unsent() || is_lost)
             })
         };

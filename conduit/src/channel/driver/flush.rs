@@ -134,7 +134,7 @@ impl<R: Rails> Core<R> {
         // A rail that is waited for with nothing to write would end every sleep.
         self.wait_for_room(peer, outbound, false);
         // The rank may make no further call, by which it would find that the rail has ended.
-        if outbound.is_in_doubt() {
+        if outbound.may_be_lost() {
             self.unconnected.set(peer.rank.0);
             self.helper.gather();
         }

@@ -151,7 +151,7 @@ impl Connecting {
             };
             let is_written = outbound.wire.is_some();
             let waits = match is_written {
-                true => outbound.is_in_doubt(),
+                true => outbound.may_be_lost(),
                 false => outbound.failed.is_none() && !outbound.send_stream.rests(),
             };
             if !waits {

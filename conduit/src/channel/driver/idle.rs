@@ -47,34 +47,24 @@ pub(super) enum Closing {
 }
 
 impl Closing {
-    /// Whether bytes that this rank wrote after *close* may be lost.
+    /// Whether bytes that this rank wrote after *close* may be lost: a thread must look for the
+    /// peer's *closed*, to send them over a new rail.
     ///
     /// Becomes `Not` where the peer has shown that it goes on with these rails.
     ///
     /// `positions`: of this rank's stream and the peer's. `taken`: up to where the peer has taken
     /// this rank's stream. `rests`: the peer has taken all of it.
-    pub(super) fn look(&mut self, positions: (u64, u64), taken: u64, rests: bool) -> Doubt {
+    pub(super) fn look(&mut self, positions: (u64, u64), taken: u64, rests: bool) -> bool {
         let Self::Asked(sent, heard) = *self else {
-            return Doubt::Nothing;
+            return false;
         };
         // It had something under way when the question came; or it goes on with these rails.
         if positions.1 != heard || taken > sent || (positions.0 != sent && rests) {
             *self = Self::Not;
-            return Doubt::Nothing;
+            return false;
         }
-        match rests {
-            true => Doubt::Nothing,
-            false => Doubt::Written,
-        }
+        !rests
     }
-}
-
-/// Whether the peer may have closed the rails before it took what this rank wrote last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Doubt {
-    Nothing,
-    /// It may: a thread must look for the peer's *closed*, to send those bytes over a new rail.
-    Written,
 }
 
 /// For how long nothing has passed between this rank and one peer.
@@ -197,23 +187,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_after_the_question_is_in_doubt_until_the_peer_shows_that_it_has_it() {
+    fn what_is_written_after_the_question_may_be_lost_until_the_peer_shows_that_it_has_it() {
         let asked = Closing::Asked(7, 9);
         let look = |positions, taken, rests| {
             let mut closing = asked;
             (closing.look(positions, taken, rests), closing)
         };
-        assert_eq!(look((7, 9), 7, true), (Doubt::Nothing, asked));
-        assert_eq!(look((8, 9), 7, false), (Doubt::Written, asked));
+        assert_eq!(look((7, 9), 7, true), (false, asked));
+        assert_eq!(look((8, 9), 7, false), (true, asked));
         // A question of the system queue, which is outside of the stream.
-        assert_eq!(look((7, 9), 7, false), (Doubt::Written, asked));
-        assert_eq!(look((8, 9), 7, true), (Doubt::Nothing, Closing::Not));
+        assert_eq!(look((7, 9), 7, false), (true, asked));
+        assert_eq!(look((8, 9), 7, true), (false, Closing::Not));
         // A peer that takes what was sent afterwards has passed over the question.
-        assert_eq!(look((9, 9), 8, false), (Doubt::Nothing, Closing::Not));
-        assert_eq!(look((7, 10), 7, false), (Doubt::Nothing, Closing::Not));
+        assert_eq!(look((9, 9), 8, false), (false, Closing::Not));
+        assert_eq!(look((7, 10), 7, false), (false, Closing::Not));
         for mut closing in [Closing::Not, Closing::Closed, Closing::Reopening] {
             let before = closing;
-            assert_eq!(closing.look((8, 9), 7, false), Doubt::Nothing);
+            assert!(!closing.look((8, 9), 7, false));
             assert_eq!(closing, before);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::config::{ChannelSizes, REPLY_ROOM};
 use super::further_rails::{InboundRail, Striping};
-use super::idle::{Closing, Doubt, Idle};
+use super::idle::{Closing, Idle};
 use super::loans::Loans;
 use super::silence::Silence;
 use super::wire::Wire;
@@ -304,10 +304,10 @@ impl<R: Rails> Outbound<R> {
     }
 
     /// Whether something that was written may be lost, as the peer was asked to close the rails.
-    pub(super) fn is_in_doubt(&mut self) -> bool {
+    pub(super) fn may_be_lost(&mut self) -> bool {
         let positions = self.send_stream.positions();
         let (taken, rests) = (self.send_stream.released(), self.send_stream.rests());
-        self.closing.look(positions, taken, rests) == Doubt::Written
+        self.closing.look(positions, taken, rests)
     }
 
     /// Something may have become such that a write changes it, or such no more.

@@ -269,6 +269,26 @@ fn an_exit_makes_no_connection_anew() {
     assert_eq!(wishes(&ranks[0]), Default::default());
 }
 
+/// It was on its way when all connections were closed.
+#[test]
+fn a_message_is_not_left_to_a_further_connection_alone() {
+    let mut ranks = two(closing());
+    assert!(ranks[0].note(0));
+    until_closed(&mut ranks, &[0]);
+    let _held = connect(&ranks, 1, 1);
+    let [a, b] = &mut ranks;
+    (0..200).for_each(|_| {
+        a.poll();
+        b.poll();
+    });
+    assert!(a.note(7));
+    a.tcp.flush();
+    assert_eq!(wishes(a).0, [JobRank(1)], "the first one is not asked for");
+    connect_again(&ranks, 2);
+    let [_, b] = &mut ranks;
+    until(b, "the message", |seen| seen.firsts == [0, 7]);
+}
+
 /// No rank has asked it to.
 #[test]
 fn a_peer_that_closes_unasked_loses_nothing() {
