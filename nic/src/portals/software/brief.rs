@@ -7,10 +7,10 @@ use super::deliver::{Arrival, UNDER_LOCK_BYTES};
 use super::message::{Action, Message};
 use super::queue::number;
 use super::records::{self, entry, index, portal};
-use super::section::Section;
+use super::transaction::Transaction;
 use crate::portals::{EntryHandle, Event, EventKind, Outcome};
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// Executes `message`, if it is a usual one and the first entry of its portal takes it and goes
     /// on in its list.
     ///
@@ -50,7 +50,7 @@ impl Section<'_> {
             return None;
         }
         let queue = index(word(entry::REPORTS) >> 16 & 0xffff, config.queues)?;
-        let room = self.room_for_one(queue)?;
+        let slot = self.free_slot(queue)?;
         shared.step();
         // SAFETY: `try_words` resolved `moved` bytes, no more than the message has; the lock keeps
         // the entry.
@@ -80,7 +80,7 @@ impl Section<'_> {
         self.push(at + entry::PUTS, word(entry::PUTS).wrapping_add(1));
         let bytes = word(entry::BYTES).wrapping_add(selected.moved);
         self.push(at + entry::BYTES, bytes);
-        self.put_in(queue, room, &event);
+        self.put_in(queue, slot, &event);
         self.rings = true;
         self.commit();
         Some(Arrival::done(selected.moved, selected.options))

@@ -5,14 +5,14 @@
 use super::message::{Action, Message};
 use super::records::{self, entry, portal};
 use super::search::Selected;
-use super::section::Section;
 use super::shared::{DROPS, Shared};
+use super::transaction::Transaction;
 use crate::portals::{EntryHandle, Event, EventKind, Outcome};
 use core::sync::atomic::Ordering;
 
 /// Longest data that is moved under the lock.
 ///
-/// More would keep others out for longer than a second section costs.
+/// More would keep others out for longer than a second transaction costs.
 pub(super) const UNDER_LOCK_BYTES: u64 = 4096;
 
 /// The outcome of a message.
@@ -65,43 +65,43 @@ impl Shared {
     unsafe fn deliver(&self, place: u32, message: &Message) -> Arrival {
         // Before the lock: the holder of a place may be waiting for the lock.
         let claim = (message.len > UNDER_LOCK_BYTES).then(|| self.claim());
-        let mut section = self.section(place);
+        let mut transaction = self.transaction(place);
         // SAFETY: the caller's promise.
-        if let Some(arrival) = unsafe { section.deliver_brief(message) } {
+        if let Some(arrival) = unsafe { transaction.deliver_brief(message) } {
             return arrival;
         }
-        let selected = match section.admit(message) {
+        let selected = match transaction.admit(message) {
             Ok(selected) => selected,
             Err(arrival) => return arrival,
         };
-        section.begin_operation(&selected, message);
+        transaction.begin_operation(&selected, message);
         if let Some(claim) = claim {
-            section.promise_end(selected.entry);
-            claim.begin(&mut section, &selected, message);
-            section.commit();
-            drop(section);
+            transaction.promise_end(selected.entry);
+            claim.begin(&mut transaction, &selected, message);
+            transaction.commit();
+            drop(transaction);
             self.step();
             // SAFETY: the search resolved `moved` bytes, no more than the message has; the
             // announced operation keeps the entry.
             unsafe { message.carry(selected.memory, selected.moved) };
             self.step();
-            let mut section = self.section(place);
-            claim.end(&mut section, Outcome::Done);
-            section.commit();
+            let mut transaction = self.transaction(place);
+            claim.end(&mut transaction, Outcome::Done);
+            transaction.commit();
         } else {
             self.step();
             // SAFETY: as above; the lock keeps the entry.
             unsafe { message.carry(selected.memory, selected.moved) };
             self.step();
-            let event = section.end_of(&selected, message);
-            section.end_operation(selected.entry, event, false);
-            section.commit();
+            let event = transaction.end_of(&selected, message);
+            transaction.end_operation(selected.entry, event, false);
+            transaction.commit();
         }
         Arrival::done(selected.moved, selected.options)
     }
 }
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// The entry that a message goes to, or its outcome otherwise.
     pub(super) fn admit(&mut self, message: &Message) -> Result<Selected, Arrival> {
         let portal = self

@@ -3,10 +3,10 @@
 use super::list::Place;
 use super::memory;
 use super::records::{New, entry};
-use super::section::Section;
+use super::transaction::Transaction;
 use crate::portals::{Entry, EntryHandle, Matching, NicError, PortalIndex, Position};
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// The place in the file of an entry that exists.
     pub(super) fn check_entry(&self, handle: EntryHandle) -> Result<u64, NicError> {
         let layout = &self.shared.region.layout;

@@ -7,8 +7,8 @@ use super::memory::Memory;
 use super::operate::Initiator;
 use super::records::entry;
 use super::region::Region;
-use super::section::Section;
 use super::shared::Shared;
+use super::transaction::Transaction;
 use crate::portals::{DescriptorHandle, EntryHandle, NicError, Part};
 use argonet_base::JobRank;
 use argonet_segment::Resolver;
@@ -118,13 +118,13 @@ impl Software {
     /// # Errors
     /// [`NicError::BadHandle`].
     pub fn carried(&self, entry: EntryHandle) -> Result<Carried, NicError> {
-        let section = self.own();
-        let at = section.check_entry(entry)?;
+        let transaction = self.own();
+        let at = transaction.check_entry(entry)?;
         Ok(Carried {
-            puts: section.get(at + entry::PUTS),
-            gets: section.get(at + entry::GETS),
-            atomics: section.get(at + entry::ATOMICS),
-            bytes: section.get(at + entry::BYTES),
+            puts: transaction.get(at + entry::PUTS),
+            gets: transaction.get(at + entry::GETS),
+            atomics: transaction.get(at + entry::ATOMICS),
+            bytes: transaction.get(at + entry::BYTES),
         })
     }
 
@@ -175,8 +175,8 @@ impl Software {
         }
     }
 
-    pub(super) fn own(&self) -> Section<'_> {
-        self.shared.section(self.shared.place)
+    pub(super) fn own(&self) -> Transaction<'_> {
+        self.shared.transaction(self.shared.place)
     }
 
     #[inline(always)]

@@ -38,7 +38,7 @@ const JOURNAL: u64 = 0x100;
 const SLOTS: u64 = 0x400;
 const PORTALS: u64 = 0x600;
 
-/// Entries of a journal; the longest section changes less than half of it.
+/// Entries of a journal; the longest transaction changes less than half of it.
 pub(super) const JOURNAL_ENTRIES: usize = ((SLOTS - JOURNAL - WORD) / (2 * WORD)) as usize;
 /// Operations that a rank has under way outside of locks.
 pub(super) const SLOT_COUNT: u64 = 8;
@@ -172,8 +172,8 @@ impl Layout {
         self.area(place) + self.arena
     }
 
-    /// Whether a section of the interface at `place` may have changed this word: a count, a place
-    /// of an operation under way of any rank, or a word of the tables and queues.
+    /// Whether a transaction of the interface at `place` may have changed this word: a count, a
+    /// place of an operation under way of any rank, or a word of the tables and queues.
     pub(super) fn is_journalled(&self, place: u32, at: u64) -> bool {
         if !at.is_multiple_of(WORD) || at < PAGE || at >= self.total_bytes() {
             return false;

@@ -1,7 +1,7 @@
 //! Match lists: doubly linked, by indices, in a rank's table of entries.
 
 use super::records::{entry, index, one_based, portal};
-use super::section::Section;
+use super::transaction::Transaction;
 use crate::portals::NicError;
 
 /// Where an entry goes.
@@ -20,7 +20,7 @@ struct Links {
     before: Option<u32>,
 }
 
-impl Section<'_> {
+impl Transaction<'_> {
     fn entries(&self) -> u32 {
         self.shared.region.layout.config.entries
     }
@@ -114,7 +114,7 @@ impl Section<'_> {
     pub(super) fn list(&self, portal: u32) -> List<'_> {
         let at = self.shared.region.layout.portal(self.place, portal);
         List {
-            section: self,
+            transaction: self,
             next: self.end(at, portal::HEAD),
             left: self.entries(),
         }
@@ -123,7 +123,7 @@ impl Section<'_> {
 
 /// Goes through a list; a list with a loop ends in an error.
 pub(super) struct List<'a> {
-    section: &'a Section<'a>,
+    transaction: &'a Transaction<'a>,
     next: Option<u32>,
     left: u32,
 }
@@ -137,12 +137,12 @@ impl Iterator for List<'_> {
         if self.left == 0 {
             self.next = None;
             return Some(Err(NicError::Corrupt {
-                rank: self.section.shared.rank_at(self.section.place),
+                rank: self.transaction.shared.rank_at(self.transaction.place),
                 what: "a match list without an end",
             }));
         }
         self.left -= 1;
-        self.next = self.section.links(entry).next;
+        self.next = self.transaction.links(entry).next;
         Some(Ok(entry))
     }
 }

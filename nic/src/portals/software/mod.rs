@@ -11,7 +11,7 @@
 //! * Entries that report nothing are reached without a lock
 //!   ([`Register::Direct`](super::Register::Direct) counts it).
 //! * All others by the target's one lock ([`Register::Matched`](super::Register::Matched)), each
-//!   operation in one short section, two if it moves more than 4 KiB.
+//!   operation in one short transaction, two if it moves more than 4 KiB.
 //! * Bound descriptors are memory of their process.
 //!
 //! [`FaultRules`] make it fail on demand.
@@ -40,11 +40,11 @@ mod queue;
 mod records;
 mod region;
 mod search;
-mod section;
 mod shared;
 mod sleep;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod under_way;
 
 pub(super) use away::{Asked, Away, Request};

@@ -173,13 +173,13 @@ impl Portals for Software {
             return Err(self.invalid("a descriptor for no operation"));
         }
         if descriptor.queue.is_some() || descriptor.count.is_some() {
-            let section = self.own();
+            let transaction = self.own();
             descriptor
                 .queue
-                .map_or(Ok(()), |queue| section.check_queue(queue))?;
+                .map_or(Ok(()), |queue| transaction.check_queue(queue))?;
             descriptor
                 .count
-                .map_or(Ok(0), |count| section.check_counter(count.counter))?;
+                .map_or(Ok(0), |count| transaction.check_counter(count.counter))?;
         }
         self.table.bind(memory, len_bytes, descriptor)
     }

@@ -3,10 +3,10 @@
 use super::layout::WORD;
 use super::queue;
 use super::records::{counter, entry, index, one_based, portal};
-use super::section::Section;
+use super::transaction::Transaction;
 use crate::portals::{Counter, NicError, PortalIndex, PortalOptions, Queue};
 
-impl Section<'_> {
+impl Transaction<'_> {
     fn no_space(&self, what: &'static str, limit: u64) -> NicError {
         NicError::NoSpace {
             rank: self.shared.rank(),

@@ -4,8 +4,8 @@
 use super::bound::{Local, Table};
 use super::deliver::Arrival;
 use super::message::{Action, Message};
-use super::section::Section;
 use super::shared::Shared;
+use super::transaction::Transaction;
 use crate::portals::interface::not_synchronous;
 use crate::portals::{
     Ack, Answer, AtomicKind, AtomicOp, Descriptor, DescriptorHandle, Event, EventKind, NicError,
@@ -381,7 +381,7 @@ impl Initiator<'_> {
         }
     }
 
-    /// Ends an operation: events and counts in one section, then the descriptors.
+    /// Ends an operation: events and counts in one transaction, then the descriptors.
     #[inline]
     pub(super) fn finish(&self, operation: &Operation, arrival: Arrival) {
         let sent = operation
@@ -397,11 +397,11 @@ impl Initiator<'_> {
         ) {
             return;
         }
-        let mut section = self.shared.section(self.shared.place);
+        let mut transaction = self.shared.transaction(self.shared.place);
         let whole = (Outcome::Done, operation.message.len);
         let moved = (arrival.outcome, arrival.moved);
         if let (Some((local, released)), Some((_, ack))) = (sent, operation.sends) {
-            let mut post = |kind, end| self.post(&mut section, operation, &local, kind, end);
+            let mut post = |kind, end| self.post(&mut transaction, operation, &local, kind, end);
             if local.options.events.start {
                 post(EventKind::SendStart, (Outcome::Done, 0));
             }
@@ -415,11 +415,11 @@ impl Initiator<'_> {
                 post(EventKind::Unlink, (Outcome::Done, 0));
             }
             if ack == Ack::Count && arrival.acknowledged {
-                count(&mut section, &local, &arrival);
+                count(&mut transaction, &local, &arrival);
             }
         }
         if let Some((local, released)) = received {
-            let mut post = |kind, end| self.post(&mut section, operation, &local, kind, end);
+            let mut post = |kind, end| self.post(&mut transaction, operation, &local, kind, end);
             if local.options.events.start {
                 post(EventKind::ReplyStart, (Outcome::Done, 0));
             }
@@ -429,16 +429,16 @@ impl Initiator<'_> {
             if released {
                 post(EventKind::Unlink, (Outcome::Done, 0));
             }
-            count(&mut section, &local, &arrival);
+            count(&mut transaction, &local, &arrival);
         }
-        section.commit();
+        transaction.commit();
     }
 
     /// Reports an operation to the queue of a descriptor, if it has one.
     #[inline]
     fn post(
         &self,
-        section: &mut Section<'_>,
+        transaction: &mut Transaction<'_>,
         operation: &Operation,
         local: &Local,
         kind: EventKind,
@@ -446,7 +446,7 @@ impl Initiator<'_> {
     ) {
         if let Some(queue) = local.options.queue {
             let event = self.event(operation, local, kind, outcome, moved);
-            section.post(queue.index, &event);
+            transaction.post(queue.index, &event);
         }
     }
 
@@ -478,11 +478,11 @@ impl Initiator<'_> {
 
 /// Counts the end of an operation where its descriptor has a counter.
 #[inline]
-fn count(section: &mut Section<'_>, local: &Local, arrival: &Arrival) {
+fn count(transaction: &mut Transaction<'_>, local: &Local, arrival: &Arrival) {
     if let Some(count) = local.options.count {
         let bytes = count.bytes.then_some(arrival.moved);
         let is_done = arrival.outcome == Outcome::Done;
-        section.count_event(count.counter.index, bytes, is_done);
+        transaction.count_event(count.counter.index, bytes, is_done);
     }
 }
 

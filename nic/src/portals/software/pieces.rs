@@ -114,17 +114,17 @@ impl Software {
         let message = self.message(request, from, nowhere, nowhere);
         let message = message.ok_or(Arrival::failed(Outcome::Refused))?;
         self.shared.matched.fetch_add(1, Ordering::Relaxed);
-        let mut section = self.own();
-        let selected = section.admit(&message)?;
-        section.begin_operation(&selected, &message);
-        section.promise_end(selected.entry);
+        let mut transaction = self.own();
+        let selected = transaction.admit(&message)?;
+        transaction.begin_operation(&selected, &message);
+        transaction.promise_end(selected.entry);
         let at = self.shared.region.layout;
         let at = at.entry(self.shared.place, selected.entry);
-        section.add(at + entry::PENDING, 1);
-        section.commit();
+        transaction.add(at + entry::PENDING, 1);
+        transaction.commit();
         Ok(Opened {
             entry: selected.entry,
-            event: section.end_of(&selected, &message),
+            event: transaction.end_of(&selected, &message),
             options: selected.options,
             memory: selected.memory,
             moved: selected.moved,
@@ -134,11 +134,11 @@ impl Software {
     /// Reports the end of an operation, of which all pieces have come or gone, or none will any
     /// more.
     pub(in crate::portals) fn close(&self, opened: Opened, outcome: Outcome) -> Arrival {
-        let mut section = self.own();
+        let mut transaction = self.own();
         let at = self.shared.region.layout;
         let at = at.entry(self.shared.place, opened.entry);
-        let pending = section.get(at + entry::PENDING);
-        section.set(at + entry::PENDING, pending.saturating_sub(1));
+        let pending = transaction.get(at + entry::PENDING);
+        transaction.set(at + entry::PENDING, pending.saturating_sub(1));
         let moved_bytes = if outcome == Outcome::Done {
             opened.moved
         } else {
@@ -149,8 +149,8 @@ impl Software {
             moved_bytes,
             ..opened.event
         };
-        section.end_operation(opened.entry, event, true);
-        section.commit();
+        transaction.end_operation(opened.entry, event, true);
+        transaction.commit();
         Arrival::done(moved_bytes, opened.options)
     }
 }

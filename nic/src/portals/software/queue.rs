@@ -8,8 +8,8 @@
 use super::layout::WORD;
 use super::packed::{EVENT_WORDS, Packed, unpack};
 use super::region::Words;
-use super::section::Section;
 use super::shared::{EVENTS_DROPPED, Shared};
+use super::transaction::Transaction;
 use crate::portals::{Event, NicError, Queue};
 use core::sync::atomic::Ordering;
 
@@ -48,12 +48,12 @@ pub(super) const fn number(at: u64) -> usize {
 
 /// Room behind the last event of a queue, whose depth is one that it may have.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct FreeSlot {
     tail: u64,
     depth: u64,
 }
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// Makes a queue; the generation of its place goes up.
     pub(super) fn open_queue(&mut self, index: u32, generation: u32, depth: u64) {
         let at = self.shared.region.layout.queue(self.place, index);
@@ -108,12 +108,12 @@ impl Section<'_> {
         let at = layout.queue(self.place, queue);
         if self.is_unchanged()
             && !shared.faults.is_active()
-            && let Some(room) = self.room_for_one(queue)
+            && let Some(slot) = self.free_slot(queue)
         {
             if self.place == self.shared.place {
-                self.put_in_now(queue, room, event);
+                self.put_in_now(queue, slot, event);
             } else {
-                self.put_in(queue, room, event);
+                self.put_in(queue, slot, event);
             }
             return;
         }
@@ -129,12 +129,12 @@ impl Section<'_> {
             self.count_up(EVENTS_DROPPED, 1);
             return;
         }
-        self.put_in(queue, Room { tail, depth }, event);
+        self.put_in(queue, FreeSlot { tail, depth }, event);
     }
 
-    /// Room in a queue that nothing was posted to in this section, if none is promised to others.
+    /// Room in a queue that this transaction has posted nothing to, if none is promised to others.
     #[inline(always)]
-    pub(super) fn room_for_one(&self, queue: u32) -> Option<Room> {
+    pub(super) fn free_slot(&self, queue: u32) -> Option<FreeSlot> {
         let region = &self.shared.region;
         let layout = &region.layout;
         let at = layout.queue(self.place, queue);
@@ -153,13 +153,13 @@ impl Section<'_> {
             }
             ring.set(number(HEAD_SEEN), head);
         }
-        Some(Room { tail, depth })
+        Some(FreeSlot { tail, depth })
     }
 
     /// Puts an event behind the last one of a queue, with the next commit.
     #[inline(always)]
-    pub(super) fn put_in(&mut self, queue: u32, room: Room, event: &Event) {
-        let [tail, first] = self.write(queue, room, event);
+    pub(super) fn put_in(&mut self, queue: u32, slot: FreeSlot, event: &Event) {
+        let [tail, first] = self.write(queue, slot, event);
         self.set(tail.0, tail.1);
         self.push(first.0, first.1);
     }
@@ -167,8 +167,8 @@ impl Section<'_> {
     /// Puts an event behind the last one of a queue of the own rank at once: if the rank dies on
     /// the way, no thread will read it.
     #[inline(always)]
-    fn put_in_now(&mut self, queue: u32, room: Room, event: &Event) {
-        for (at, value) in self.write(queue, room, event) {
+    fn put_in_now(&mut self, queue: u32, slot: FreeSlot, event: &Event) {
+        for (at, value) in self.write(queue, slot, event) {
             self.shared.step();
             self.shared.region.word(at).store(value, Ordering::Release);
         }
@@ -176,7 +176,12 @@ impl Section<'_> {
 
     /// Writes all of an event but its first word; the words that put it in, in their order.
     #[inline(always)]
-    fn write(&self, queue: u32, Room { tail, depth }: Room, event: &Event) -> [(u64, u64); 2] {
+    fn write(
+        &self,
+        queue: u32,
+        FreeSlot { tail, depth }: FreeSlot,
+        event: &Event,
+    ) -> [(u64, u64); 2] {
         let region = &self.shared.region;
         let layout = &region.layout;
         let place = layout.event(self.place, queue, tail & (depth - 1));
@@ -288,10 +293,10 @@ impl Shared {
     #[cold]
     fn take_dropped(&self, queue: u32) -> Option<NicError> {
         let at = self.region.layout.queue(self.place, queue);
-        let mut section = self.section(self.place);
-        let count = section.get(at + DROPPED);
-        section.set(at + DROPPED, 0);
-        section.commit();
+        let mut transaction = self.transaction(self.place);
+        let count = transaction.get(at + DROPPED);
+        transaction.set(at + DROPPED, 0);
+        transaction.commit();
         (count != 0).then(|| NicError::EventsDropped {
             rank: self.rank(),
             queue,

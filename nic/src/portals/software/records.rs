@@ -2,7 +2,7 @@
 
 use super::layout::WORD;
 use super::memory::Place;
-use super::section::Section;
+use super::transaction::Transaction;
 use crate::portals::{Entry, Events, Managed, Matching};
 
 /// Words of a portal.
@@ -144,7 +144,7 @@ pub(super) struct New {
     pub(super) len: u64,
 }
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// Writes an entry that is in no list yet.
     pub(super) fn write_entry(&mut self, new: &New, matching: &Matching, options: &Entry) {
         let at = self.shared.region.layout.entry(self.place, new.index);

@@ -3,7 +3,7 @@
 use super::memory::Place;
 use super::message::{Action, Message};
 use super::records::{self, entry, index};
-use super::section::Section;
+use super::transaction::Transaction;
 use crate::portals::NicError;
 use core::ptr::NonNull;
 
@@ -52,7 +52,7 @@ pub(super) fn suits(message: &Message, memory: NonNull<u8>, moved: u64) -> bool 
     }
 }
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// The first entry in the list of the message's portal that accepts it.
     pub(super) fn search(&self, message: &Message) -> Result<Option<Selected>, NicError> {
         for entry in self.list(message.portal.0) {

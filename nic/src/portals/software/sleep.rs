@@ -62,8 +62,8 @@ impl Shared {
 
     /// Wakes the threads of this rank, as an event does.
     pub(super) fn wake_all(&self) {
-        let mut section = self.section(self.place);
-        section.rings = true;
+        let mut transaction = self.transaction(self.place);
+        transaction.rings = true;
     }
 
     /// Sleeps unless `has_event`, asked under the lock, or `come`, asked afterwards, says yes.
@@ -74,12 +74,12 @@ impl Shared {
         come: &dyn Fn() -> bool,
     ) {
         let word = self.region.sleep_word(self.place);
-        let section = self.section(self.place);
+        let transaction = self.transaction(self.place);
         if has_event() {
             return;
         }
         word.store(SLEEPS, Ordering::Relaxed);
-        drop(section);
+        drop(transaction);
         // A thread that makes `come` true and then wakes has the lock either before us, and we see
         // its stores, or after us, and it sees the word.
         let has_come = come();

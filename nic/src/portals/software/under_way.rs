@@ -9,8 +9,8 @@ use super::layout::{SLOT_COUNT, WORD};
 use super::message::Message;
 use super::records::entry;
 use super::search::Selected;
-use super::section::Section;
 use super::shared::Shared;
+use super::transaction::Transaction;
 use crate::portals::{Event, EventKind, NicError, Outcome, PortalIndex};
 use core::sync::atomic::{Ordering, fence};
 use crossbeam_utils::Backoff;
@@ -71,8 +71,13 @@ impl Claim<'_> {
         place.store(0, Ordering::Release);
     }
 
-    /// Announces a counted operation with the commit of `section`.
-    pub(super) fn begin(&self, section: &mut Section<'_>, selected: &Selected, message: &Message) {
+    /// Announces a counted operation with the commit of `transaction`.
+    pub(super) fn begin(
+        &self,
+        transaction: &mut Transaction<'_>,
+        selected: &Selected,
+        message: &Message,
+    ) {
         let (_, end) = message.kinds();
         let words = [
             u64::from(u8::from(end)) | u64::from(message.portal.0) << 32,
@@ -84,20 +89,20 @@ impl Claim<'_> {
             message.link,
         ];
         for (word, value) in (1..).zip(words) {
-            section.set(self.at + word * WORD, value);
+            transaction.set(self.at + word * WORD, value);
         }
-        section.set(self.at, state(section.place, selected.entry) | COUNTED);
-        let entry = section
+        transaction.set(self.at, state(transaction.place, selected.entry) | COUNTED);
+        let entry = transaction
             .shared
             .region
             .layout
-            .entry(section.place, selected.entry);
-        section.add(entry + entry::PENDING, 1);
+            .entry(transaction.place, selected.entry);
+        transaction.add(entry + entry::PENDING, 1);
     }
 
-    /// Ends it with the commit of `section`.
-    pub(super) fn end(&self, section: &mut Section<'_>, outcome: Outcome) {
-        section.end_announced(self.at, self.shared.place, outcome);
+    /// Ends it with the commit of `transaction`.
+    pub(super) fn end(&self, transaction: &mut Transaction<'_>, outcome: Outcome) {
+        transaction.end_announced(self.at, self.shared.place, outcome);
     }
 }
 
@@ -107,7 +112,7 @@ impl Drop for Claim<'_> {
     }
 }
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// Ends the counted operation that is announced at `at`.
     fn end_announced(&mut self, at: u64, initiator: u32, outcome: Outcome) {
         let index = self.get(at) as u32;

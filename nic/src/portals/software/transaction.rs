@@ -1,10 +1,10 @@
-//! Critical sections that survive the death of their process.
+//! Transactions on the shared state of an interface, which survive the death of their process.
 //!
-//! An interface has one lock, and behind it one journal. A section reads any words, and writes its
-//! changes into the journal: (place, value) pairs. To commit it writes their number, then changes
-//! the words one by one, then sets the number to 0. A number that is not 0 in the journal of a lock
-//! whose owner died means that the changes may be half made: making them all again completes them.
-//! If it is 0 nothing was changed, or everything. A single word is changed at once.
+//! An interface has one lock, and behind it one journal. A transaction reads any words, and writes
+//! its changes into the journal: (place, value) pairs. To commit it writes their number, then
+//! changes the words one by one, then sets the number to 0. A number that is not 0 in the journal
+//! of a lock whose owner died means that the changes may be half made: making them all again
+//! completes them. If it is 0 nothing was changed, or everything. A single word is changed at once.
 //!
 //! The lock holds its owner's place. A thread that waits long for it asks whether the owner's
 //! process has ended, takes the lock over if so, and completes the changes in the journal. Recovery
@@ -22,7 +22,7 @@ use crossbeam_utils::Backoff;
 const PATIENCE: u32 = 256;
 
 /// The lock of an interface, held, with the changes that its commit makes.
-pub(super) struct Section<'a> {
+pub(super) struct Transaction<'a> {
     pub(super) shared: &'a Shared,
     /// The place of the interface.
     pub(super) place: u32,
@@ -39,7 +39,7 @@ pub(super) struct Section<'a> {
 impl Shared {
     /// Takes the lock of an interface.
     #[inline]
-    pub(super) fn section(&self, place: u32) -> Section<'_> {
+    pub(super) fn transaction(&self, place: u32) -> Transaction<'_> {
         let word = self.region.word(self.region.layout.lock(place));
         let mine = u64::from(self.place) + 1;
         if word
@@ -49,7 +49,7 @@ impl Shared {
             self.wait_for(place);
         }
         self.step();
-        Section {
+        Transaction {
             shared: self,
             place,
             count: 0,
@@ -111,7 +111,7 @@ impl Shared {
         self.region.word(journal).store(0, Ordering::Release);
         self.step();
         self.publish_lists(place);
-        let mut section = Section {
+        let mut transaction = Transaction {
             shared: self,
             place,
             count: 0,
@@ -119,13 +119,13 @@ impl Shared {
             lists: false,
             rings: false,
         };
-        section.count_up(super::shared::RECOVERIES, 1);
-        section.commit();
+        transaction.count_up(super::shared::RECOVERIES, 1);
+        transaction.commit();
         if let Some(dead) = dead {
-            section.finish_operations_of(dead);
+            transaction.finish_operations_of(dead);
         }
         // The caller goes on with the lock.
-        core::mem::forget(section);
+        core::mem::forget(transaction);
     }
 
     /// Makes the version of the lists even: the lists are valid.
@@ -138,7 +138,7 @@ impl Shared {
     }
 }
 
-impl Section<'_> {
+impl Transaction<'_> {
     /// The place in the file of a pair of the journal.
     #[inline(always)]
     fn pair(&self, n: usize) -> u64 {
@@ -175,7 +175,7 @@ impl Section<'_> {
         }
     }
 
-    /// Changes a word with the next commit that nothing has changed in this section.
+    /// Changes a word with the next commit that nothing has changed in this transaction.
     #[inline(always)]
     pub(super) fn push(&mut self, at: u64, value: u64) {
         self.shared.step();
@@ -209,7 +209,7 @@ impl Section<'_> {
     }
 
     /// Keeps threads out that read the lists without the lock, until the commit or the end of the
-    /// section.
+    /// transaction.
     ///
     /// Threads that began before are found by their announcements.
     pub(super) fn close_lists(&mut self) {
@@ -234,7 +234,7 @@ impl Section<'_> {
         let region = &self.shared.region;
         debug_assert!(
             !self.overflow,
-            "a section changes less than a journal holds"
+            "a transaction changes less than a journal holds"
         );
         let apply = |pair: u64| {
             self.shared.step();
@@ -266,7 +266,7 @@ impl Section<'_> {
     }
 }
 
-impl Drop for Section<'_> {
+impl Drop for Transaction<'_> {
     /// Releases the lock; uncommitted changes are forgotten.
     #[inline]
     fn drop(&mut self) {
