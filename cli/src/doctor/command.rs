@@ -10,11 +10,11 @@ use argonet_boot::{BootError, HostOptions, VisitOptions, Visits, visit};
 use argonet_settings::{SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS};
 use clap::Args;
 
+use super::connect::{Attempts, Other};
 use super::facts::Facts;
 use super::finding::{Finding, Level, Patient, Report};
 use super::judge::{self, Seen};
 use super::look::Question;
-use super::meet::{Meeting, Other};
 use super::network;
 
 /// The conduit that ranks on several hosts use.
@@ -153,7 +153,7 @@ fn examine(
     findings.extend(judge::versions(&seen));
     findings.extend(judge::interfaces(&seen));
     findings.extend(judge::doors(&seen));
-    findings.extend(meet(visits, &seen, wait));
+    findings.extend(connect(visits, &seen, wait));
     findings.extend(judge::mtu(&seen));
     findings.extend(files(&seen, size));
     findings.extend(judge::memory(&seen));
@@ -175,7 +175,7 @@ fn examine(
 }
 
 /// Lets every host that can be asked connect to all others.
-fn meet(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Finding> {
+fn connect(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Finding> {
     if seen.len() < 2 {
         return Vec::new();
     }
@@ -196,10 +196,10 @@ fn meet(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Finding> 
         let name = names.get(i)?;
         let me = seen.iter().find(|host| host.name == *name)?;
         let others = others(&me.name);
-        Some(Question::Meet(Meeting { others, wait }).encode())
+        Some(Question::Connect(Attempts { others, wait }).encode())
     };
     let most = seen.iter().map(|host| host.facts.doors.len()).max();
-    let limit = super::meet::limit(seen.len(), most.unwrap_or(0), wait);
+    let limit = super::connect::limit(seen.len(), most.unwrap_or(0), wait);
     let answers = visits.ask(question, limit);
     let mut findings = Vec::new();
     let mut ways = Vec::new();

@@ -11,8 +11,8 @@ use argonet_conduit::tcp::join::{
 use rustix::process::Resource;
 use serde::{Deserialize, Serialize};
 
+use super::connect::{Attempts, connect, serve};
 use super::facts::{Card, Door, Facts, Limit, Trouble, clock_ns, system_ports};
-use super::meet::{Meeting, meet, serve};
 
 /// At so many ports a host listens at most; a firewall that lets these pass and not the next is not
 /// looked for.
@@ -24,7 +24,7 @@ pub(super) enum Question {
     /// For its [`Facts`]; it listens from then on.
     Look,
     /// To connect to others.
-    Meet(Meeting),
+    Connect(Attempts),
 }
 
 impl Question {
@@ -39,9 +39,9 @@ pub(crate) fn look(post: Post) -> Answers {
     Box::new(move |question| {
         let answer = match serde_json::from_slice(question) {
             Ok(Question::Look) => serde_json::to_vec(&facts(&post)),
-            Ok(Question::Meet(meeting)) => {
+            Ok(Question::Connect(attempts)) => {
                 let me = JobRank(post.ranks.start);
-                serde_json::to_vec(&meet(&key(&post), me, &meeting))
+                serde_json::to_vec(&connect(&key(&post), me, &attempts))
             }
             Err(error) => Ok(format!("a question that is none: {error}").into_bytes()),
         };

@@ -2,15 +2,15 @@
 //! not.
 //!
 //! An agent on each host reports the facts of the host ([`facts`]) and listens as the ranks of a
-//! job would; then all agents connect to all others ([`meet`]). The results are judged here
+//! job would; then all agents connect to all others ([`connect`]). The results are judged here
 //! ([`judge`]), without any system call, and printed ([`finding`]).
 
 mod command;
+mod connect;
 mod facts;
 mod finding;
 mod judge;
 mod look;
-mod meet;
 mod network;
 
 pub(crate) use command::Doctor;

@@ -4,9 +4,9 @@ use core::net::IpAddr;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::connect::{Outcome, Probe};
 use super::finding::{Finding, Level};
 use super::judge::{Seen, in_words};
-use super::meet::{Outcome, Probe};
 
 /// The attempts of one host, by its name.
 type Tried = (String, Vec<Probe>);

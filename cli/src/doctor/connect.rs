@@ -33,7 +33,7 @@ pub(super) struct Other {
 
 /// The attempts of a host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Meeting {
+pub(super) struct Attempts {
     pub(super) others: Vec<Other>,
     /// Time limit of a step of a connection.
     pub(super) wait: Duration,
@@ -65,7 +65,7 @@ pub(super) struct Probe {
     pub(super) outcome: Outcome,
 }
 
-/// Time limit of a meeting of so many hosts, each with so many doors.
+/// Time limit of the attempts of so many hosts, each with so many doors.
 pub(super) fn limit(hosts: usize, doors: usize, wait: Duration) -> Duration {
     // Of an attempt: to connect, three steps of the handshake, two exchanges; and a host may have
     // several addresses.
@@ -76,8 +76,8 @@ pub(super) fn limit(hosts: usize, doors: usize, wait: Duration) -> Duration {
 /// Connects to every address of all others.
 ///
 /// The attempts at one rank come one after the other, as each of them ends the one before.
-pub(super) fn meet(key: &JobKey, me: JobRank, meeting: &Meeting) -> Vec<Probe> {
-    let doors = meeting.others.iter();
+pub(super) fn connect(key: &JobKey, me: JobRank, attempts: &Attempts) -> Vec<Probe> {
+    let doors = attempts.others.iter();
     let doors: Vec<(&str, &Door)> = doors
         .flat_map(|other| other.doors.iter().map(|door| (other.host.as_str(), door)))
         .collect();
@@ -93,7 +93,7 @@ pub(super) fn meet(key: &JobKey, me: JobRank, meeting: &Meeting) -> Vec<Probe> {
                             host: (*host).to_owned(),
                             rank: door.rank,
                             address,
-                            outcome: attempt(key, me, JobRank(door.rank), address, meeting.wait),
+                            outcome: attempt(key, me, JobRank(door.rank), address, attempts.wait),
                         };
                         if let Ok(mut probes) = probes.lock() {
                             probes.push(probe);
