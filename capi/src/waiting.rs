@@ -13,17 +13,17 @@ use crate::context::{communicating, done};
 use crate::export::{export, names};
 use crate::job::{BAD_ARG, OK, job, refuse};
 
-/// `struct argonet_wait`: room for a wait of the engine's between two calls.
+/// `struct argonet_wait`: storage for a wait of the engine's between two calls.
 #[repr(C)]
-struct Room([u64; 24]);
+struct WaitStorage([u64; 24]);
 
 type Step = Wait<'static, Selector>;
 
-const _: () = assert!(size_of::<Step>() <= size_of::<Room>());
-const _: () = assert!(align_of::<Step>() <= align_of::<Room>());
+const _: () = assert!(size_of::<Step>() <= size_of::<WaitStorage>());
+const _: () = assert!(align_of::<Step>() <= align_of::<WaitStorage>());
 
 names! {
-    *mut Room = "struct argonet_wait *",
+    *mut WaitStorage = "struct argonet_wait *",
 }
 
 /// All functions that `argonet/waiting.h` calls.
@@ -33,7 +33,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
 
 /// Sizes in structs that C declares too.
 pub(crate) fn layouts() -> Vec<(&'static str, usize)> {
-    vec![("sizeof(struct argonet_wait)", size_of::<Room>())]
+    vec![("sizeof(struct argonet_wait)", size_of::<WaitStorage>())]
 }
 
 const BLOCKUNTIL: &str = "GASNET_BLOCKUNTIL";
@@ -63,22 +63,22 @@ export! {
         OK
     }
 
-    fn argonet_wait_begin(room: *mut Room) {
+    fn argonet_wait_begin(storage: *mut WaitStorage) {
         // The condition may be of memory that a put changes, and a put wakes no thread.
         let wait = job(BLOCKUNTIL).joined.engine.waiting_unannounced(Waiting::new(WaitFor::Condition));
-        // SAFETY: the header's macro gives its own room, which is large enough and aligned as
+        // SAFETY: the header's macro gives its own storage, which is large enough and aligned as
         // asserted above.
-        unsafe { (*room.cast::<MaybeUninit<Step>>()).write(wait) };
+        unsafe { (*storage.cast::<MaybeUninit<Step>>()).write(wait) };
     }
 
-    fn argonet_wait_step(room: *mut Room) {
+    fn argonet_wait_step(storage: *mut WaitStorage) {
         // SAFETY: the macro has had it begun, and no other thread knows it.
-        let wait = unsafe { &mut *room.cast::<Step>() };
+        let wait = unsafe { &mut *storage.cast::<Step>() };
         communicating(BLOCKUNTIL, |_, ctx| done(BLOCKUNTIL, wait.idle(ctx).map_err(Into::into)));
     }
 
-    fn argonet_wait_end(room: *mut Room) {
+    fn argonet_wait_end(storage: *mut WaitStorage) {
         // SAFETY: as in the step; the macro does not use it any more.
-        unsafe { room.cast::<Step>().drop_in_place() };
+        unsafe { storage.cast::<Step>().drop_in_place() };
     }
 }

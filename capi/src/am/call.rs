@@ -7,7 +7,7 @@ use argonet_base::SegmentOffset;
 use core::ffi::c_void;
 
 use crate::am::entry::Entry;
-use crate::am::room;
+use crate::am::source_descriptor;
 use crate::am::token::{self, Token};
 use crate::hsl;
 use crate::job::fatal;
@@ -129,7 +129,7 @@ fn run_checked(job: &Job, entry: &'static Entry, delivery: &mut Delivery<'_>) {
             entry.named()
         ));
     }
-    if room::is_open() {
+    if source_descriptor::is_open() {
         job.joined.engine.fatal(&format!(
             "handler {} ({}) of rank {to} returned between prepare and commit of its reply to rank {from}",
             entry.index,

@@ -3,7 +3,7 @@
 use crate::am::arguments::What;
 use crate::am::entry::Entry;
 use crate::am::local::{AnyLocal, Local};
-use crate::am::room::Room;
+use crate::am::source_descriptor::SourceDescriptor;
 use crate::am::token::{Info, Token};
 use crate::export::names;
 
@@ -14,6 +14,6 @@ names! {
     *mut Entry = "gex_AM_Entry_t *",
     *mut Token = "gex_Token_t",
     *mut Info = "gex_Token_Info_t *",
-    *const Room = "gex_AM_SrcDesc_t",
+    *const SourceDescriptor = "gex_AM_SrcDesc_t",
     *const i32 = "const gex_AM_Arg_t *",
 }

@@ -13,7 +13,7 @@ mod place;
 mod register;
 mod reply;
 mod request;
-mod room;
+mod source_descriptor;
 mod token;
 
 pub(crate) use arguments::{What, failed};
@@ -23,7 +23,7 @@ pub(crate) use handlers::{Handlers, Refusal};
 pub(crate) use local::Local;
 pub(crate) use reply::{Reply, packed_reply};
 pub(crate) use request::{Request, packed};
-pub(crate) use room::thread_ends;
+pub(crate) use source_descriptor::thread_ends;
 pub(crate) use token::{Token, delivery};
 
 use argonet_am::record::{Head, Short};

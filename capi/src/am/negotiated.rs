@@ -14,7 +14,7 @@ use crate::am::local::Local;
 use crate::am::place::{Given, Outgoing, destination, source};
 use crate::am::reply::{answer, requester};
 use crate::am::request::{both_sides, injection, send, sent};
-use crate::am::room::{self, Open, Room};
+use crate::am::source_descriptor::{self, Open, SourceDescriptor};
 use crate::am::token::{Token, delivery};
 use crate::export::export;
 use crate::flags::{IMMEDIATE, SELF_OFFSET};
@@ -47,7 +47,7 @@ impl Wanted {
             nargs,
             ..
         } = *self;
-        room::check_closed(function);
+        source_descriptor::check_closed(function);
         check_flags(job, flags, LEAST, function);
         if flags & SELF_OFFSET != 0 {
             fatal(
@@ -88,14 +88,14 @@ impl Wanted {
     }
 
     /// Keeps a buffer of `size` bytes, the client's or the library's.
-    fn open(&self, to: Receiver, token: *mut Token, size: usize) -> *const Room {
+    fn open(&self, to: Receiver, token: *mut Token, size: usize) -> *const SourceDescriptor {
         let mut open = self.opened(to, token, self.client.cast_mut().cast(), size);
         if self.client.is_null() {
             debug_assert!(size <= ALLOCATED);
-            open.own = room::buffer(size);
+            open.own = source_descriptor::buffer(size);
             open.address = open.own.as_mut_ptr().cast();
         }
-        room::open(open)
+        source_descriptor::open(open)
     }
 
     fn opened(&self, to: Receiver, token: *mut Token, address: *mut u8, size: usize) -> Open {
@@ -120,7 +120,7 @@ impl Wanted {
 ///
 /// # Safety
 /// A team of ours, or null.
-unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const Room {
+unsafe fn prepare_request(tm: *const Team, rank: u32, wanted: &Wanted) -> *const SourceDescriptor {
     let function = wanted.function;
     // SAFETY: this function's contract.
     let (_, to) = unsafe { both_sides(tm, rank, function) };
@@ -154,7 +154,7 @@ fn prepare_in_place(
     to: Receiver,
     most: usize,
     wanted: &Wanted,
-) -> *const Room {
+) -> *const SourceDescriptor {
     let want = PrepareRequest {
         to: to.rank,
         class: MessageClass::Request,
@@ -174,7 +174,7 @@ fn prepare_in_place(
     let address = unsafe { prepared.buffer() }.as_mut_ptr();
     let mut open = wanted.opened(to, null_mut(), address, size);
     open.prepared = Some(prepared);
-    room::open(open)
+    source_descriptor::open(open)
 }
 
 /// Prepares a reply.
@@ -184,7 +184,7 @@ fn prepare_in_place(
 ///
 /// # Safety
 /// The token of a handler that runs, or null.
-unsafe fn prepare_reply(token: *mut Token, wanted: &Wanted) -> *const Room {
+unsafe fn prepare_reply(token: *mut Token, wanted: &Wanted) -> *const SourceDescriptor {
     // SAFETY: this function's contract.
     let delivery = unsafe { delivery(token, wanted.function) };
     check_may_reply(delivery, wanted.function);
@@ -262,9 +262,10 @@ impl Commit {
 ///
 /// # Safety
 /// The arguments are there; the buffer that was prepared is still.
-unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
+unsafe fn commit_request(handle: *const SourceDescriptor, commit: &Commit) -> c_int {
     let function = commit.function;
-    let mut open = room::close(handle, MessageClass::Request, commit.category, function);
+    let mut open =
+        source_descriptor::close(handle, MessageClass::Request, commit.category, function);
     commit.check(&open);
     with_job(function, |job, ctx| {
         if let Some(prepared) = open.prepared.take() {
@@ -302,11 +303,11 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
         if result == 0 {
             // SAFETY: checked at prepare, and the caller's to write, as the header asks.
             unsafe { open.lc_opt.complete() };
-            room::done(open);
+            source_descriptor::done(open);
         } else {
             // It may be tried again.
             ctx.enter(Context::Preparing);
-            room::open(open);
+            source_descriptor::open(open);
         }
         result
     })
@@ -316,9 +317,9 @@ unsafe fn commit_request(handle: *const Room, commit: &Commit) -> c_int {
 ///
 /// # Safety
 /// The arguments are there; the buffer that was prepared is still, and the token's handler runs.
-unsafe fn commit_reply(handle: *const Room, commit: &Commit) -> c_int {
+unsafe fn commit_reply(handle: *const SourceDescriptor, commit: &Commit) -> c_int {
     let function = commit.function;
-    let open = room::close(handle, MessageClass::Reply, commit.category, function);
+    let open = source_descriptor::close(handle, MessageClass::Reply, commit.category, function);
     commit.check(&open);
     let job = job(function);
     // SAFETY: this function's contract.
@@ -331,13 +332,13 @@ unsafe fn commit_reply(handle: *const Room, commit: &Commit) -> c_int {
     };
     // SAFETY: checked at prepare, and the caller's to write, as the header asks.
     unsafe { open.lc_opt.complete() };
-    room::done(open);
+    source_descriptor::done(open);
     0
 }
 
 /// Drops what was prepared.
 fn cancel(
-    handle: *const Room,
+    handle: *const SourceDescriptor,
     class: MessageClass,
     category: Category,
     flags: u32,
@@ -346,95 +347,95 @@ fn cancel(
     if flags != 0 {
         fatal(function, &format!("flags are {flags:#x}; they must be 0"));
     }
-    let mut open = room::close(handle, class, category, function);
+    let mut open = source_descriptor::close(handle, class, category, function);
     if class == MessageClass::Request {
         with_job(function, |job, ctx| match open.prepared.take() {
             Some(prepared) => job.joined.engine.cancel(ctx, prepared),
             None => ctx.leave_preparing(),
         });
     }
-    room::done(open);
+    source_descriptor::done(open);
     0
 }
 
 export! {
-    fn gex_AM_PrepareRequestMedium(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+    fn gex_AM_PrepareRequestMedium(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const SourceDescriptor {
         const FUNCTION: &str = "gex_AM_PrepareRequestMedium";
         let wanted = Wanted { function: FUNCTION, class: MessageClass::Request, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
         // SAFETY: a team of ours, or null.
         unsafe { prepare_request(tm, rank, &wanted) }
     }
 
-    fn gex_AM_PrepareRequestLong(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+    fn gex_AM_PrepareRequestLong(tm: *const Team, rank: u32, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const SourceDescriptor {
         const FUNCTION: &str = "gex_AM_PrepareRequestLong";
         let wanted = Wanted { function: FUNCTION, class: MessageClass::Request, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
         // SAFETY: a team of ours, or null.
         unsafe { prepare_request(tm, rank, &wanted) }
     }
 
-    fn gex_AM_PrepareReplyMedium(token: *mut Token, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+    fn gex_AM_PrepareReplyMedium(token: *mut Token, client: *const c_void, least: usize, most: usize, lc_opt: Local, flags: u32, nargs: u32) -> *const SourceDescriptor {
         const FUNCTION: &str = "gex_AM_PrepareReplyMedium";
         let wanted = Wanted { function: FUNCTION, class: MessageClass::Reply, category: Category::Medium, client, least, most, destination: null_mut(), lc_opt, flags, nargs };
         // SAFETY: the token of a handler that runs, or null.
         unsafe { prepare_reply(token, &wanted) }
     }
 
-    fn gex_AM_PrepareReplyLong(token: *mut Token, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const Room {
+    fn gex_AM_PrepareReplyLong(token: *mut Token, client: *const c_void, least: usize, most: usize, destination: *mut c_void, lc_opt: Local, flags: u32, nargs: u32) -> *const SourceDescriptor {
         const FUNCTION: &str = "gex_AM_PrepareReplyLong";
         let wanted = Wanted { function: FUNCTION, class: MessageClass::Reply, category: Category::Long, client, least, most, destination, lc_opt, flags, nargs };
         // SAFETY: the token of a handler that runs, or null.
         unsafe { prepare_reply(token, &wanted) }
     }
 
-    fn gex_AM_SrcDescAddr(handle: *const Room) -> *mut c_void {
-        room::look(handle, "gex_AM_SrcDescAddr").0.cast()
+    fn gex_AM_SrcDescAddr(handle: *const SourceDescriptor) -> *mut c_void {
+        source_descriptor::look(handle, "gex_AM_SrcDescAddr").0.cast()
     }
 
-    fn gex_AM_SrcDescSize(handle: *const Room) -> usize {
-        room::look(handle, "gex_AM_SrcDescSize").1
+    fn gex_AM_SrcDescSize(handle: *const SourceDescriptor) -> usize {
+        source_descriptor::look(handle, "gex_AM_SrcDescSize").1
     }
 
-    fn argonet_commit_request_medium(handle: *const Room, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
+    fn argonet_commit_request_medium(handle: *const SourceDescriptor, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitRequestMedium", category: Category::Medium, what, bytes, destination: null_mut(), flags, args };
         // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
         // commit.
         unsafe { commit_request(handle, &commit) }
     }
 
-    fn argonet_commit_request_long(handle: *const Room, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
+    fn argonet_commit_request_long(handle: *const SourceDescriptor, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitRequestLong", category: Category::Long, what, bytes, destination, flags, args };
         // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
         // commit.
         unsafe { commit_request(handle, &commit) }
     }
 
-    fn argonet_commit_reply_medium(handle: *const Room, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
+    fn argonet_commit_reply_medium(handle: *const SourceDescriptor, what: What, bytes: usize, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitReplyMedium", category: Category::Medium, what, bytes, destination: null_mut(), flags, args };
         // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
         // commit.
         unsafe { commit_reply(handle, &commit) }
     }
 
-    fn argonet_commit_reply_long(handle: *const Room, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
+    fn argonet_commit_reply_long(handle: *const SourceDescriptor, what: What, bytes: usize, destination: *mut c_void, flags: u32, args: *const i32) -> c_int {
         let commit = Commit { function: "gex_AM_CommitReplyLong", category: Category::Long, what, bytes, destination, flags, args };
         // SAFETY: the header's arguments; the buffer is the library's, or the client's until the
         // commit.
         unsafe { commit_reply(handle, &commit) }
     }
 
-    fn gex_AM_CancelRequestMedium(handle: *const Room, flags: u32) -> c_int {
+    fn gex_AM_CancelRequestMedium(handle: *const SourceDescriptor, flags: u32) -> c_int {
         cancel(handle, MessageClass::Request, Category::Medium, flags, "gex_AM_CancelRequestMedium")
     }
 
-    fn gex_AM_CancelRequestLong(handle: *const Room, flags: u32) -> c_int {
+    fn gex_AM_CancelRequestLong(handle: *const SourceDescriptor, flags: u32) -> c_int {
         cancel(handle, MessageClass::Request, Category::Long, flags, "gex_AM_CancelRequestLong")
     }
 
-    fn gex_AM_CancelReplyMedium(handle: *const Room, flags: u32) -> c_int {
+    fn gex_AM_CancelReplyMedium(handle: *const SourceDescriptor, flags: u32) -> c_int {
         cancel(handle, MessageClass::Reply, Category::Medium, flags, "gex_AM_CancelReplyMedium")
     }
 
-    fn gex_AM_CancelReplyLong(handle: *const Room, flags: u32) -> c_int {
+    fn gex_AM_CancelReplyLong(handle: *const SourceDescriptor, flags: u32) -> c_int {
         cancel(handle, MessageClass::Reply, Category::Long, flags, "gex_AM_CancelReplyLong")
     }
 }

@@ -9,7 +9,7 @@ use argonet_engine::Long;
 use crate::am::arguments::{What, arguments, check_flags};
 use crate::am::local::Local;
 use crate::am::place::{Given, Outgoing, check_overlap, destination, refused, source};
-use crate::am::room;
+use crate::am::source_descriptor;
 use crate::am::token::{Token, delivery, receiving};
 use crate::export::export;
 use crate::job::{Job, Receiver, fatal, job};
@@ -66,7 +66,7 @@ pub(crate) fn answer(
 fn check(job: &Job, flags: u32, function: &str) {
     if job.debug {
         check_flags(job, flags, 0, function);
-        if room::is_open() {
+        if source_descriptor::is_open() {
             fatal(
                 function,
                 "called between prepare and commit of a negotiated payload",

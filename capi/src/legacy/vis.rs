@@ -16,7 +16,7 @@ use crate::vis::{Call, Indexed, Strided, Vector};
 #[repr(transparent)]
 pub(super) struct LegacyPiece(Piece);
 
-type Places = *const *mut c_void;
+type AddressList = *const *mut c_void;
 
 fn call(function: &'static str, rank: u32, direction: Direction) -> Call {
     Call::new(function, user(function).world.handle(), rank, direction, 0)
@@ -67,7 +67,7 @@ export! {
     fn gasnet_putv_bulk(rank: u32, dst_count: usize, dst: *const LegacyPiece, src_count: usize, src: *const LegacyPiece) {
         call("gasnet_putv_bulk", rank, Put).block(&vector(dst_count, dst, src_count, src));
     }
-    fn gasnet_puti_bulk(rank: u32, dst_count: usize, dst: Places, dst_len: usize, src_count: usize, src: Places, src_len: usize) {
+    fn gasnet_puti_bulk(rank: u32, dst_count: usize, dst: AddressList, dst_len: usize, src_count: usize, src: AddressList, src_len: usize) {
         call("gasnet_puti_bulk", rank, Put).block(&Indexed { dst_count, dst, dst_len, src_count, src, src_len });
     }
     fn gasnet_puts_bulk(rank: u32, dst: *mut c_void, dst_strides: *const usize, src: *mut c_void, src_strides: *const usize, counts: *const usize, levels: usize) {
@@ -77,7 +77,7 @@ export! {
     fn gasnet_putv_nb_bulk(rank: u32, dst_count: usize, dst: *const LegacyPiece, src_count: usize, src: *const LegacyPiece) -> Event {
         call("gasnet_putv_nb_bulk", rank, Put).explicit(&vector(dst_count, dst, src_count, src))
     }
-    fn gasnet_puti_nb_bulk(rank: u32, dst_count: usize, dst: Places, dst_len: usize, src_count: usize, src: Places, src_len: usize) -> Event {
+    fn gasnet_puti_nb_bulk(rank: u32, dst_count: usize, dst: AddressList, dst_len: usize, src_count: usize, src: AddressList, src_len: usize) -> Event {
         call("gasnet_puti_nb_bulk", rank, Put).explicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
     fn gasnet_puts_nb_bulk(rank: u32, dst: *mut c_void, dst_strides: *const usize, src: *mut c_void, src_strides: *const usize, counts: *const usize, levels: usize) -> Event {
@@ -87,7 +87,7 @@ export! {
     fn gasnet_putv_nbi_bulk(rank: u32, dst_count: usize, dst: *const LegacyPiece, src_count: usize, src: *const LegacyPiece) {
         call("gasnet_putv_nbi_bulk", rank, Put).implicit(&vector(dst_count, dst, src_count, src));
     }
-    fn gasnet_puti_nbi_bulk(rank: u32, dst_count: usize, dst: Places, dst_len: usize, src_count: usize, src: Places, src_len: usize) {
+    fn gasnet_puti_nbi_bulk(rank: u32, dst_count: usize, dst: AddressList, dst_len: usize, src_count: usize, src: AddressList, src_len: usize) {
         call("gasnet_puti_nbi_bulk", rank, Put).implicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len });
     }
     fn gasnet_puts_nbi_bulk(rank: u32, dst: *mut c_void, dst_strides: *const usize, src: *mut c_void, src_strides: *const usize, counts: *const usize, levels: usize) {
@@ -97,7 +97,7 @@ export! {
     fn gasnet_getv_bulk(dst_count: usize, dst: *const LegacyPiece, rank: u32, src_count: usize, src: *const LegacyPiece) {
         call("gasnet_getv_bulk", rank, Get).block(&vector(dst_count, dst, src_count, src));
     }
-    fn gasnet_geti_bulk(dst_count: usize, dst: Places, dst_len: usize, rank: u32, src_count: usize, src: Places, src_len: usize) {
+    fn gasnet_geti_bulk(dst_count: usize, dst: AddressList, dst_len: usize, rank: u32, src_count: usize, src: AddressList, src_len: usize) {
         call("gasnet_geti_bulk", rank, Get).block(&Indexed { dst_count, dst, dst_len, src_count, src, src_len });
     }
     fn gasnet_gets_bulk(dst: *mut c_void, dst_strides: *const usize, rank: u32, src: *mut c_void, src_strides: *const usize, counts: *const usize, levels: usize) {
@@ -107,7 +107,7 @@ export! {
     fn gasnet_getv_nb_bulk(dst_count: usize, dst: *const LegacyPiece, rank: u32, src_count: usize, src: *const LegacyPiece) -> Event {
         call("gasnet_getv_nb_bulk", rank, Get).explicit(&vector(dst_count, dst, src_count, src))
     }
-    fn gasnet_geti_nb_bulk(dst_count: usize, dst: Places, dst_len: usize, rank: u32, src_count: usize, src: Places, src_len: usize) -> Event {
+    fn gasnet_geti_nb_bulk(dst_count: usize, dst: AddressList, dst_len: usize, rank: u32, src_count: usize, src: AddressList, src_len: usize) -> Event {
         call("gasnet_geti_nb_bulk", rank, Get).explicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
     fn gasnet_gets_nb_bulk(dst: *mut c_void, dst_strides: *const usize, rank: u32, src: *mut c_void, src_strides: *const usize, counts: *const usize, levels: usize) -> Event {
@@ -117,7 +117,7 @@ export! {
     fn gasnet_getv_nbi_bulk(dst_count: usize, dst: *const LegacyPiece, rank: u32, src_count: usize, src: *const LegacyPiece) {
         call("gasnet_getv_nbi_bulk", rank, Get).implicit(&vector(dst_count, dst, src_count, src));
     }
-    fn gasnet_geti_nbi_bulk(dst_count: usize, dst: Places, dst_len: usize, rank: u32, src_count: usize, src: Places, src_len: usize) {
+    fn gasnet_geti_nbi_bulk(dst_count: usize, dst: AddressList, dst_len: usize, rank: u32, src_count: usize, src: AddressList, src_len: usize) {
         call("gasnet_geti_nbi_bulk", rank, Get).implicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len });
     }
     fn gasnet_gets_nbi_bulk(dst: *mut c_void, dst_strides: *const usize, rank: u32, src: *mut c_void, src_strides: *const usize, counts: *const usize, levels: usize) {

@@ -27,7 +27,7 @@ names! {
     *const Piece = "const gex_Memvec_t *",
 }
 
-type Places = *const *mut c_void;
+type AddressList = *const *mut c_void;
 
 export! {
     fn gex_VIS_VectorPutBlocking(tm: *const Team, rank: u32, dst_count: usize, dst: *const Piece, src_count: usize, src: *const Piece, flags: u32) -> c_int {
@@ -49,22 +49,22 @@ export! {
         Call::new("gex_VIS_VectorGetNB", tm, rank, Get, flags).explicit(&Vector { dst_count, dst, src_count, src })
     }
 
-    fn gex_VIS_IndexedPutBlocking(tm: *const Team, rank: u32, dst_count: usize, dst: Places, dst_len: usize, src_count: usize, src: Places, src_len: usize, flags: u32) -> c_int {
+    fn gex_VIS_IndexedPutBlocking(tm: *const Team, rank: u32, dst_count: usize, dst: AddressList, dst_len: usize, src_count: usize, src: AddressList, src_len: usize, flags: u32) -> c_int {
         Call::new("gex_VIS_IndexedPutBlocking", tm, rank, Put, flags).block(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
-    fn gex_VIS_IndexedPutNBI(tm: *const Team, rank: u32, dst_count: usize, dst: Places, dst_len: usize, src_count: usize, src: Places, src_len: usize, flags: u32) -> c_int {
+    fn gex_VIS_IndexedPutNBI(tm: *const Team, rank: u32, dst_count: usize, dst: AddressList, dst_len: usize, src_count: usize, src: AddressList, src_len: usize, flags: u32) -> c_int {
         Call::new("gex_VIS_IndexedPutNBI", tm, rank, Put, flags).implicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
-    fn gex_VIS_IndexedPutNB(tm: *const Team, rank: u32, dst_count: usize, dst: Places, dst_len: usize, src_count: usize, src: Places, src_len: usize, flags: u32) -> Event {
+    fn gex_VIS_IndexedPutNB(tm: *const Team, rank: u32, dst_count: usize, dst: AddressList, dst_len: usize, src_count: usize, src: AddressList, src_len: usize, flags: u32) -> Event {
         Call::new("gex_VIS_IndexedPutNB", tm, rank, Put, flags).explicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
-    fn gex_VIS_IndexedGetBlocking(tm: *const Team, dst_count: usize, dst: Places, dst_len: usize, rank: u32, src_count: usize, src: Places, src_len: usize, flags: u32) -> c_int {
+    fn gex_VIS_IndexedGetBlocking(tm: *const Team, dst_count: usize, dst: AddressList, dst_len: usize, rank: u32, src_count: usize, src: AddressList, src_len: usize, flags: u32) -> c_int {
         Call::new("gex_VIS_IndexedGetBlocking", tm, rank, Get, flags).block(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
-    fn gex_VIS_IndexedGetNBI(tm: *const Team, dst_count: usize, dst: Places, dst_len: usize, rank: u32, src_count: usize, src: Places, src_len: usize, flags: u32) -> c_int {
+    fn gex_VIS_IndexedGetNBI(tm: *const Team, dst_count: usize, dst: AddressList, dst_len: usize, rank: u32, src_count: usize, src: AddressList, src_len: usize, flags: u32) -> c_int {
         Call::new("gex_VIS_IndexedGetNBI", tm, rank, Get, flags).implicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
-    fn gex_VIS_IndexedGetNB(tm: *const Team, dst_count: usize, dst: Places, dst_len: usize, rank: u32, src_count: usize, src: Places, src_len: usize, flags: u32) -> Event {
+    fn gex_VIS_IndexedGetNB(tm: *const Team, dst_count: usize, dst: AddressList, dst_len: usize, rank: u32, src_count: usize, src: AddressList, src_len: usize, flags: u32) -> Event {
         Call::new("gex_VIS_IndexedGetNB", tm, rank, Get, flags).explicit(&Indexed { dst_count, dst, dst_len, src_count, src, src_len })
     }
 

@@ -1,4 +1,4 @@
-/* Meeting, numbers, patterns, memory. */
+/* Barriers, numbers, patterns, memory. */
 #include "diagnostics.h"
 
 /* How many threads have come, and how often all have. */

@@ -19,7 +19,7 @@ pub(super) struct Assembly {
     /// By sender.
     partial: BTreeMap<u32, Partial>,
     /// Made as it is needed, and kept.
-    memory: Vec<Room>,
+    memory: Vec<WholeBuffer>,
     free: Vec<u32>,
     /// Most of `memory`.
     most: usize,
@@ -27,23 +27,23 @@ pub(super) struct Assembly {
 
 struct Partial {
     lid: u32,
-    room: u32,
+    buffer: u32,
     /// Bytes that have come.
     len: usize,
     total: usize,
 }
 
 /// Memory for a payload of any length.
-struct Room {
+struct WholeBuffer {
     /// Where it begins, on a page.
     start: NonNull<u8>,
     _mapping: MmapMut,
 }
 
 // SAFETY: the pointer is to the mapping that the value owns, which is accessed by `bulk` only.
-unsafe impl Send for Room {}
+unsafe impl Send for WholeBuffer {}
 
-impl Room {
+impl WholeBuffer {
     fn new() -> std::io::Result<Self> {
         let mut mapping = MmapMut::map_anon(LARGE_BYTES)?;
         // A mapping is not at address 0.
@@ -86,10 +86,10 @@ impl Assembly {
 
     /// Copies a part to its place.
     ///
-    /// The room of the payload if that was the last one.
+    /// The buffer of the payload if that was the last one.
     ///
     /// # Errors
-    /// The part does not follow the one before; no room. Nothing was copied.
+    /// The part does not follow the one before; no memory. Nothing was copied.
     ///
     /// # Safety
     /// `len` bytes at `bytes` can be read.
@@ -108,25 +108,25 @@ impl Assembly {
                 max: total.min(LARGE_BYTES) as u64,
             }));
         }
-        let room = match self.partial.get(&from.0) {
+        let buffer = match self.partial.get(&from.0) {
             None if offset > 0 => return Err(out_of_turn(offset, 0)),
             None => self.take()?,
             Some(partial) if (partial.lid, partial.len, partial.total) != (lid, offset, total) => {
                 return Err(out_of_turn(offset, partial.len));
             }
-            Some(partial) => partial.room,
+            Some(partial) => partial.buffer,
         };
-        let to = self.memory(room);
-        // SAFETY: the room has `LARGE_BYTES`, which `end` was compared with, and no other code has
-        // it; the caller promises the source.
+        let to = self.memory(buffer);
+        // SAFETY: the buffer has `LARGE_BYTES`, which `end` was compared with, and no other code
+        // has it; the caller promises the source.
         unsafe { bulk::copy(to.as_ptr().add(offset), bytes.as_ptr(), len) };
         if end == total {
             self.partial.remove(&from.0);
-            return Ok(Some(room));
+            return Ok(Some(buffer));
         }
         let partial = Partial {
             lid,
-            room,
+            buffer,
             len: end,
             total,
         };
@@ -135,8 +135,8 @@ impl Assembly {
     }
 
     fn take(&mut self) -> Result<u32, PartError> {
-        if let Some(room) = self.free.pop() {
-            return Ok(room);
+        if let Some(buffer) = self.free.pop() {
+            return Ok(buffer);
         }
         let count = self.memory.len();
         if count >= self.most {
@@ -146,21 +146,22 @@ impl Assembly {
                 most: self.most as u64,
             }));
         }
-        self.memory.push(Room::new().map_err(PartError::NoMemory)?);
+        self.memory
+            .push(WholeBuffer::new().map_err(PartError::NoMemory)?);
         Ok(count as u32)
     }
 
     /// Where a payload lies that is all here.
     ///
     /// # Panics
-    /// If there is no such room.
-    pub(super) fn memory(&self, room: u32) -> NonNull<u8> {
-        self.memory[room as usize].start
+    /// If there is no such buffer.
+    pub(super) fn memory(&self, buffer: u32) -> NonNull<u8> {
+        self.memory[buffer as usize].start
     }
 
     /// A payload was handled.
-    pub(super) fn handled(&mut self, room: u32) {
-        self.free.push(room);
+    pub(super) fn handled(&mut self, buffer: u32) {
+        self.free.push(buffer);
     }
 
     /// Rooms that are not free.
@@ -186,15 +187,15 @@ mod tests {
         unsafe { assembly.part(from, lid, Piece { total, offset }, (start, bytes.len())) }
     }
 
-    fn read(assembly: &Assembly, room: u32, len: usize) -> Vec<u8> {
+    fn read(assembly: &Assembly, buffer: u32, len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
-        // SAFETY: a room has as many bytes, and nothing writes there.
-        unsafe { bulk::copy(bytes.as_mut_ptr(), assembly.memory(room).as_ptr(), len) };
+        // SAFETY: a buffer has as many bytes, and nothing writes there.
+        unsafe { bulk::copy(bytes.as_mut_ptr(), assembly.memory(buffer).as_ptr(), len) };
         bytes
     }
 
     #[test]
-    fn parts_of_several_senders_are_put_together_each_for_itself_and_rooms_are_used_again() {
+    fn parts_of_several_senders_are_put_together_each_for_itself_and_buffers_are_used_again() {
         let mut assembly = Assembly::new(2);
         for lid in 0..3 {
             let other = JobRank(4);
@@ -244,14 +245,14 @@ mod tests {
         assert!(is_broken(give(0, (1, 2), b"x")));
         assert!(is_broken(give(0, (0, 3), b"x")));
         assert!(is_broken(give(0, (2, 3), b"x")));
-        let room = give(0, (1, 3), b"bc").unwrap().unwrap();
-        assert_eq!(read(&assembly, room, 3), b"abc");
+        let buffer = give(0, (1, 3), b"bc").unwrap().unwrap();
+        assert_eq!(read(&assembly, buffer, 3), b"abc");
     }
 
     #[test]
     fn more_payloads_than_there_may_be_are_refused() {
         let mut assembly = Assembly::new(1);
-        let room = give(&mut assembly, (FROM, 0), (0, 1), b"a")
+        let buffer = give(&mut assembly, (FROM, 0), (0, 1), b"a")
             .unwrap()
             .unwrap();
         let over = give(&mut assembly, (FROM, 1), (0, 1), b"a");
@@ -263,10 +264,10 @@ mod tests {
                 ..
             }))
         ));
-        assembly.handled(room);
+        assembly.handled(buffer);
         assert_eq!(
             give(&mut assembly, (FROM, 1), (0, 1), b"a").unwrap(),
-            Some(room)
+            Some(buffer)
         );
     }
 }

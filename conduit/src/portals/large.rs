@@ -22,15 +22,15 @@ pub(super) struct Large {
 pub(super) enum Lies {
     /// In a buffer, as it came.
     Buffer(Place),
-    /// In a room of the assembly.
-    Room(u32),
+    /// In a buffer of the assembly.
+    Assembled(u32),
 }
 
 impl Large {
     pub(super) fn memory(&self, lies: Lies) -> NonNull<u8> {
         match lies {
             Lies::Buffer(place) => self.buffers.memory(place),
-            Lies::Room(room) => self.parts.memory(room),
+            Lies::Assembled(index) => self.parts.memory(index),
         }
     }
 
@@ -38,8 +38,8 @@ impl Large {
     pub(super) fn handled(&mut self, nic: &impl Interface, lies: Lies) -> Result<(), NicError> {
         match lies {
             Lies::Buffer(place) => self.buffers.handled(nic, place),
-            Lies::Room(room) => {
-                self.parts.handled(room);
+            Lies::Assembled(index) => {
+                self.parts.handled(index);
                 Ok(())
             }
         }
@@ -116,6 +116,6 @@ impl<N: Interface> Portals<N> {
                 self.refuses(event.peer, &what)
             }
         })?;
-        Ok(part.map(|room| whole(Lies::Room(room), piece.total)))
+        Ok(part.map(|index| whole(Lies::Assembled(index), piece.total)))
     }
 }

@@ -26,16 +26,16 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
     ]
 }
 
-/// The room that is asked for.
+/// The payload that is asked for.
 #[derive(Clone, Copy)]
-struct Room {
+struct Shape {
     nargs: usize,
     least: usize,
     most: usize,
     offset: Option<u64>,
 }
 
-impl Room {
+impl Shape {
     fn medium(nargs: usize, least: usize, most: usize) -> Self {
         Self {
             nargs,
@@ -58,16 +58,19 @@ impl Room {
 }
 
 /// Tries once, and looks at the prepared payload.
-fn try_prepare<R: Rig>(bench: &mut Bench<R>, to: u32, room: Room) -> Option<Prepared> {
-    match bench.at(0).prepare(&room.want(to)) {
+fn try_prepare<R: Rig>(bench: &mut Bench<R>, to: u32, shape: Shape) -> Option<Prepared> {
+    match bench.at(0).prepare(&shape.want(to)) {
         Ok(prepared) => {
-            let range = room.least..=room.most;
+            let range = shape.least..=shape.most;
             assert!(
                 range.contains(&prepared.capacity()),
                 "{} of {range:?}",
                 prepared.capacity()
             );
-            assert_eq!((prepared.to(), prepared.nargs()), (JobRank(to), room.nargs));
+            assert_eq!(
+                (prepared.to(), prepared.nargs()),
+                (JobRank(to), shape.nargs)
+            );
             Some(prepared)
         }
         Err(SendError::Full) => None,
@@ -75,10 +78,10 @@ fn try_prepare<R: Rig>(bench: &mut Bench<R>, to: u32, room: Room) -> Option<Prep
     }
 }
 
-fn prepare<R: Rig>(bench: &mut Bench<R>, to: u32, room: Room) -> Prepared {
+fn prepare<R: Rig>(bench: &mut Bench<R>, to: u32, shape: Shape) -> Prepared {
     let mut prepared = None;
     bench.until("room to prepare", |bench| {
-        prepared = try_prepare(bench, to, room);
+        prepared = try_prepare(bench, to, shape);
         prepared.is_some()
     });
     prepared.unwrap_or_else(|| bench.fail("nothing was prepared"))
@@ -108,7 +111,7 @@ fn prepared_mediums_of_every_length<R: Rig>(rig: &R) {
     for (tag, len) in lengths(&bench.promises, max).into_iter().enumerate() {
         for nargs in [1, 2, 3, 16] {
             for (least, most) in [(len, len), (0, len), (len, max), (0, max)] {
-                let prepared = prepare(&mut bench, 1, Room::medium(nargs, least, most));
+                let prepared = prepare(&mut bench, 1, Shape::medium(nargs, least, most));
                 let len = len.min(prepared.capacity());
                 commit(
                     &mut bench,
@@ -128,13 +131,13 @@ fn prepared_longs_of_every_length<R: Rig>(rig: &R) {
     for (tag, len) in lengths(&bench.promises, max).into_iter().enumerate() {
         let around = vec![0xa5; len + 128];
         bench.write(1, PLACE - 64, &around);
-        let room = Room {
+        let shape = Shape {
             nargs: 3,
             least: len,
             most: len,
             offset: Some(PLACE),
         };
-        let prepared = prepare(&mut bench, 1, room);
+        let prepared = prepare(&mut bench, 1, shape);
         assert_eq!(prepared.offset(), Some(SegmentOffset(PLACE)));
         let mail = Mail::note(tag as u32).args(3).long(len, PLACE);
         commit(&mut bench, prepared, mail);
@@ -160,13 +163,13 @@ fn a_commit_may_be_smaller<R: Rig>(rig: &R) {
         for len in [0, 1, most / 2, most - 1] {
             for offset in [None, Some(1000)] {
                 tag += 1;
-                let room = Room {
+                let shape = Shape {
                     nargs: 1,
                     least: most.min(1),
                     most,
                     offset,
                 };
-                let prepared = prepare(&mut bench, 1, room);
+                let prepared = prepare(&mut bench, 1, shape);
                 let len = len.min(prepared.capacity());
                 let mail = Mail::note(tag);
                 let mail = match offset {
@@ -188,17 +191,17 @@ fn canceling_gives_room_back<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2).cramped());
     let max = bench.at(0).limits().medium_request;
     for round in 0..400 {
-        for room in [
-            Room::medium(16, max, max),
-            Room::medium(0, 0, round),
-            Room {
+        for shape in [
+            Shape::medium(16, max, max),
+            Shape::medium(0, 0, round),
+            Shape {
                 nargs: 2,
                 least: 64,
                 most: 64,
                 offset: Some(8),
             },
         ] {
-            let prepared = prepare(&mut bench, 1, room);
+            let prepared = prepare(&mut bench, 1, shape);
             bench.at(0).cancel(prepared);
         }
         if round % 7 == 0 {
@@ -220,13 +223,13 @@ fn several_prepared_at_once<R: Rig>(rig: &R) {
         for (n, to) in [1, 2, 1, 1, 2].into_iter().enumerate() {
             let tag = 8 * round + n as u32;
             let offset = (n == 2).then_some(64 * u64::from(tag));
-            let room = Room {
+            let shape = Shape {
                 nargs: 1,
                 least: 40,
                 most: 50,
                 offset,
             };
-            open.extend(try_prepare(&mut bench, to, room).map(|prepared| (prepared, tag, offset)));
+            open.extend(try_prepare(&mut bench, to, shape).map(|prepared| (prepared, tag, offset)));
         }
         // Others still send, and their messages arrive once those before them are there.
         let _ = bench.try_send(0, 1, Mail::note(8 * round + 7));
@@ -253,8 +256,8 @@ fn prepared_in_a_flood<R: Rig>(rig: &R) {
     for round in 0..20 {
         let mut tag = 0;
         bench.fill(0, 1, |n| Mail::note(n).medium(max / 2));
-        let room = Room::medium(1, 16 + round, max);
-        while let Some(prepared) = try_prepare(&mut bench, 1, room) {
+        let shape = Shape::medium(1, 16 + round, max);
+        while let Some(prepared) = try_prepare(&mut bench, 1, shape) {
             let len = prepared.capacity().min(100);
             commit(&mut bench, prepared, Mail::note(tag).medium(len));
             tag += 1;

@@ -19,7 +19,7 @@ use super::notice::Notice;
 use super::plan::Plan;
 use super::space::Space;
 use super::walk::{Runs, Walk, parts, together};
-use super::wire::{Naming, Room, lattice_bytes, name_addresses, name_lattice};
+use super::wire::{MessageLimits, Naming, lattice_bytes, name_addresses, name_lattice};
 use argonet_am::{AmError, Message, MessageClass, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::{Completion, Conduit, Injected, OpToken, PrepareRequest};
@@ -220,12 +220,12 @@ impl<C: Conduit> Engine<C> {
         let (mut there, mut here) = (to.all(), from.all());
         let (mut name, mut left) = (Vec::new(), journey.bytes);
         while left > 0 {
-            let room = Room {
+            let limits = MessageLimits {
                 message: self.conduit.limits().medium_request,
                 bytes: chunk.min(left),
                 carries: true,
             };
-            let (naming, bytes) = name_next(&mut name, to, &mut there, room);
+            let (naming, bytes) = name_next(&mut name, to, &mut there, limits);
             let args = Args::pack([op, journey.space.code(naming), name.len() as u64]);
             let want = PrepareRequest {
                 to: journey.rank,
@@ -287,12 +287,12 @@ impl<C: Conduit> Engine<C> {
         let (mut there, mut here) = (from.all(), to.all());
         let (mut name, mut left) = (Vec::new(), journey.bytes);
         while left > 0 {
-            let room = Room {
+            let limits = MessageLimits {
                 message: self.conduit.limits().medium_request,
                 bytes: chunk.min(left),
                 carries: false,
             };
-            let (naming, bytes) = name_next(&mut name, from, &mut there, room);
+            let (naming, bytes) = name_next(&mut name, from, &mut there, limits);
             let piece = scatter.expect(here.place(), bytes);
             here.skip_all(bytes);
             let space = journey.space.code(naming);
@@ -341,24 +341,24 @@ impl<C: Conduit> Engine<C> {
     }
 }
 
-/// Names the next bytes of a side in the way that takes less room.
+/// Names the next bytes of a side in the way that takes less limits.
 fn name_next(
     name: &mut Vec<u8>,
     runs: &Runs<'_>,
     walk: &mut Walk<'_>,
-    room: Room,
+    limits: MessageLimits,
 ) -> (Naming, usize) {
     if let Runs::Lattice(lattice) = runs {
         let len = lattice_bytes(lattice);
-        if len <= room.message / 2 {
+        if len <= limits.message / 2 {
             name_lattice(name, lattice, walk.place());
-            let bytes = match room.carries {
-                true => room.bytes.min(room.message - len),
-                false => room.bytes,
+            let bytes = match limits.carries {
+                true => limits.bytes.min(limits.message - len),
+                false => limits.bytes,
             };
             walk.skip_all(bytes);
             return (Naming::Lattice, bytes);
         }
     }
-    (Naming::Addresses, name_addresses(name, walk, room))
+    (Naming::Addresses, name_addresses(name, walk, limits))
 }

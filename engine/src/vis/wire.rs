@@ -63,7 +63,7 @@ pub(super) fn name_lattice(name: &mut Vec<u8>, lattice: &Lattice, from: Place) {
 
 /// Limits of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct MessageLimits {
     /// Name and, if they travel with it, the bytes.
     pub(super) message: usize,
     /// The bytes.
@@ -74,24 +74,28 @@ pub(super) struct Room {
 
 /// Names the next runs of a side by their addresses, as many as there is room for, and passes them;
 /// how many bytes they are.
-pub(super) fn name_addresses(name: &mut Vec<u8>, walk: &mut Walk<'_>, room: Room) -> usize {
+pub(super) fn name_addresses(
+    name: &mut Vec<u8>,
+    walk: &mut Walk<'_>,
+    limits: MessageLimits,
+) -> usize {
     name.clear();
     let mut bytes = 0;
     // Where the last group begins, and its length and count.
     let mut group: Option<(usize, u32, u32)> = None;
     while let Some((address, together)) = walk.now() {
-        let mut len = together.min(room.bytes - bytes).min(u32::MAX as usize);
-        let carried = if room.carries { bytes } else { 0 };
-        let left = room.message - name.len() - carried;
-        // The room of a piece beside its address.
-        let needs = |len: usize| if room.carries { len } else { 0 };
+        let mut len = together.min(limits.bytes - bytes).min(u32::MAX as usize);
+        let carried = if limits.carries { bytes } else { 0 };
+        let left = limits.message - name.len() - carried;
+        // The bytes of a piece beside its address.
+        let needs = |len: usize| if limits.carries { len } else { 0 };
         let joins = group.is_some_and(|(_, other, _)| other as usize == len)
             && left >= ADDRESS + needs(len);
         if !joins {
             if len == 0 || left < GROUP + ADDRESS + needs(1) {
                 break;
             }
-            if room.carries {
+            if limits.carries {
                 len = len.min(left - GROUP - ADDRESS);
             }
             group = Some((name.len(), len as u32, 0));

@@ -49,7 +49,7 @@ const GLOBALS: &[&str] = &[
     // The number of the calling thread, for debug builds.
     "capi/src/job/threads.rs",
     // The negotiated payload that a thread of a C program has begun.
-    "capi/src/am/room.rs",
+    "capi/src/am/source_descriptor.rs",
     // The token of the C handler that a thread runs, for debug builds.
     "capi/src/am/token.rs",
 ];

@@ -4,7 +4,7 @@ use super::model::{Case, any_case, any_strided};
 use crate::vis::copy::{Ways, walks};
 use crate::vis::grid::{Grid, Side};
 use crate::vis::walk::{Place, Runs, Walk, together};
-use crate::vis::wire::{Named, Naming, Room, name_addresses, name_lattice};
+use crate::vis::wire::{MessageLimits, Named, Naming, name_addresses, name_lattice};
 use crate::vis::{Shape, Strided, copy};
 use argonet_segment::SharedBytes;
 use core::convert::Infallible;
@@ -136,10 +136,10 @@ proptest! {
             let all = addresses(runs.all());
             let (mut walk, mut name, mut done) = (runs.all(), Vec::new(), 0);
             while done < all.len() {
-                let room = Room { message, bytes: chunk.min(all.len() - done), carries };
+                let limits = MessageLimits { message, bytes: chunk.min(all.len() - done), carries };
                 let place = walk.place();
-                let bytes = name_addresses(&mut name, &mut walk, room);
-                prop_assert!(bytes > 0 && bytes <= room.bytes);
+                let bytes = name_addresses(&mut name, &mut walk, limits);
+                prop_assert!(bytes > 0 && bytes <= limits.bytes);
                 let carried = if carries { bytes } else { 0 };
                 prop_assert!(name.len() + carried <= message);
                 let expected = &all[done..done + bytes];

@@ -17,7 +17,7 @@ use crate::job::{Receiver, fatal, job};
 
 /// Target of a `gex_AM_SrcDesc_t`: a thread's place for a payload that is being negotiated.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct SourceDescriptor {
     open: Option<Open>,
     /// A buffer for the next payload that is not written in place.
     own: Vec<u128>,
@@ -47,22 +47,22 @@ pub(crate) struct Open {
 thread_local! {
     /// Without drop code, as destructors of the client's may call when a thread ends: see
     /// [`thread_ends`].
-    static ROOM: RefCell<ManuallyDrop<Room>> = const {
-        RefCell::new(ManuallyDrop::new(Room {
+    static DESCRIPTOR: RefCell<ManuallyDrop<SourceDescriptor>> = const {
+        RefCell::new(ManuallyDrop::new(SourceDescriptor {
             open: None,
             own: Vec::new(),
         }))
     };
 }
 
-/// Gives back the room of a thread that ends.
+/// Gives back the descriptor of a thread that ends.
 ///
 /// A payload that it has prepared and neither committed nor canceled is an error, reported in debug
 /// builds; its room in the ring to its target would hold up all messages after it, so it is
 /// canceled.
 pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
-    let room = ROOM.with_borrow_mut(core::mem::take);
-    let Room { open, own: _ } = ManuallyDrop::into_inner(room);
+    let descriptor = DESCRIPTOR.with_borrow_mut(core::mem::take);
+    let SourceDescriptor { open, own: _ } = ManuallyDrop::into_inner(descriptor);
     let Some(open) = open else {
         return;
     };
@@ -83,7 +83,7 @@ pub(crate) fn thread_ends(ctx: &ThreadCtx, function: &str) {
 
 /// Whether this thread has prepared a payload that is neither committed nor canceled.
 pub(crate) fn is_open() -> bool {
-    ROOM.with_borrow(|room| room.open.is_some())
+    DESCRIPTOR.with_borrow(|descriptor| descriptor.open.is_some())
 }
 
 /// Ends the job if this thread has a payload prepared already.
@@ -101,7 +101,7 @@ pub(crate) fn check_closed(function: &str) {
 /// It is the payload's until [`done`]: a commit may wait and run handlers, which may prepare
 /// replies.
 pub(crate) fn buffer(bytes: usize) -> Vec<u128> {
-    let mut buffer = ROOM.with_borrow_mut(|room| core::mem::take(&mut room.own));
+    let mut buffer = DESCRIPTOR.with_borrow_mut(|descriptor| core::mem::take(&mut descriptor.own));
     // One more, so that there is an address for nothing too.
     let units = bytes / size_of::<u128>() + 1;
     if buffer.len() < units {
@@ -112,39 +112,39 @@ pub(crate) fn buffer(bytes: usize) -> Vec<u128> {
 
 /// Ends a payload that was sent or dropped; keeps its buffer for the next one.
 pub(crate) fn done(open: Open) {
-    ROOM.with_borrow_mut(|room| {
-        if open.own.len() > room.own.len() {
-            room.own = open.own;
+    DESCRIPTOR.with_borrow_mut(|descriptor| {
+        if open.own.len() > descriptor.own.len() {
+            descriptor.own = open.own;
         }
     });
 }
 
 /// Keeps a prepared payload.
-pub(crate) fn open(what: Open) -> *const Room {
-    ROOM.with_borrow_mut(|room| {
-        room.open = Some(what);
-        std::ptr::from_ref(&**room)
+pub(crate) fn open(what: Open) -> *const SourceDescriptor {
+    DESCRIPTOR.with_borrow_mut(|descriptor| {
+        descriptor.open = Some(what);
+        std::ptr::from_ref(&**descriptor)
     })
 }
 
 /// Address and length of the buffer.
-pub(crate) fn look(handle: *const Room, function: &str) -> (*mut u8, usize) {
-    ROOM.with_borrow(|room| match &room.open {
-        Some(open) if std::ptr::eq(&raw const **room, handle) => (open.address, open.size),
+pub(crate) fn look(handle: *const SourceDescriptor, function: &str) -> (*mut u8, usize) {
+    DESCRIPTOR.with_borrow(|descriptor| match &descriptor.open {
+        Some(open) if std::ptr::eq(&raw const **descriptor, handle) => (open.address, open.size),
         _ => not_open(function),
     })
 }
 
 /// Takes what was prepared for this class and category.
 pub(crate) fn close(
-    handle: *const Room,
+    handle: *const SourceDescriptor,
     class: MessageClass,
     category: Category,
     function: &str,
 ) -> Open {
-    ROOM.with_borrow_mut(|room| {
-        let mine = std::ptr::eq(&raw const **room, handle);
-        let Some(open) = room.open.take().filter(|_| mine) else {
+    DESCRIPTOR.with_borrow_mut(|descriptor| {
+        let mine = std::ptr::eq(&raw const **descriptor, handle);
+        let Some(open) = descriptor.open.take().filter(|_| mine) else {
             not_open(function);
         };
         if open.class != class || open.category != category {
