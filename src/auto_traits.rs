@@ -2,9 +2,9 @@
 //!
 //! The compiler derives it from fields, so a field that changes could change it unnoticed.
 
-use crate::among::Among;
+use crate::collectives::Collectives;
 use crate::op::Op;
-use crate::raw::{Event, Raw, Room, Token};
+use crate::raw::{Event, PreparedPayload, Raw, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{
@@ -18,11 +18,11 @@ use static_assertions::{assert_impl_all, assert_not_impl_any};
 // One thread calls, so nothing by which it calls leaves it.
 assert_not_impl_any!(World<Seq>: Send, Sync);
 assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
-assert_not_impl_any!(Among<'static, Seq>: Send, Sync);
+assert_not_impl_any!(Collectives<'static, Seq>: Send, Sync);
 assert_impl_all!(World<Par>: Send, Sync);
 assert_impl_all!(GlobalRef<'static, u64>: Send, Sync);
 assert_impl_all!(Raw<'static, Par>: Send, Sync);
-assert_impl_all!(Among<'static, Par>: Send, Sync);
+assert_impl_all!(Collectives<'static, Par>: Send, Sync);
 
 // Values that name memory or ranks, and communicate by a world that they are given.
 assert_impl_all!(Team: Send, Sync);
@@ -56,7 +56,7 @@ assert_not_impl_any!(Op<'static, Box<[u8]>>: Send, Sync);
 assert_not_impl_any!(Op<'static, Rank>: Send, Sync);
 assert_not_impl_any!(Scope<'static, 'static, Seq>: Send, Sync);
 assert_not_impl_any!(Scope<'static, 'static, Par>: Send, Sync);
-assert_not_impl_any!(Room<'static>: Send, Sync);
+assert_not_impl_any!(PreparedPayload<'static>: Send, Sync);
 assert_not_impl_any!(ThreadCtx: Sync);
 
 // Any thread may read the bytes of a message while its handler runs.

@@ -212,7 +212,7 @@ impl Builder {
             engine: joined.engine,
             memory: Memory::new(own, joined.limit, joined.published, on_host),
             calls,
-            places: joined.places,
+            placement: joined.placement,
         }))
     }
 }

@@ -1,6 +1,6 @@
 //! This rank's segment and the symmetric heap in it.
 
-use crate::collective::{Reduction, vote};
+use crate::collectives::{Reduction, vote};
 use crate::error::{Error, Result};
 use crate::world::{Threading, World};
 use argonet_base::{Rank, SegmentOffset};

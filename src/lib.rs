@@ -72,14 +72,13 @@
 #![deny(unsafe_code)]
 
 mod am;
-mod among;
 mod atomics;
 mod auto_traits;
 #[cfg(doctest)]
 mod book;
 mod bounded;
 mod builder;
-mod collective;
+mod collectives;
 pub mod engine;
 mod error;
 mod global;
@@ -105,7 +104,6 @@ mod vis;
 mod world;
 
 pub use am::{Am, AmContext};
-pub use among::Among;
 pub use argonet_am::{AmError, CLIENT_BASE, MAX_ARGS, MAX_MEDIUM};
 pub use argonet_base::{HandlerIndex, JobRank, Rank, SegmentOffset};
 pub use argonet_boot::{BootError, print_backtrace};
@@ -116,7 +114,7 @@ pub use argonet_start::StartError;
 pub use atomics::{Atomic, AtomicInteger, AtomicOp};
 pub use bounded::{MAX_RPC_DEPTH, MAX_RPC_ELEMENTS};
 pub use builder::Builder;
-pub use collective::{Reducible, Reduction};
+pub use collectives::{Collectives, Reducible, Reduction};
 pub use error::{Error, Result};
 pub use global::{Global, GlobalPtr};
 pub use global_ref::GlobalRef;

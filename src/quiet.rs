@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
-use argonet_engine::Meeting;
+use argonet_engine::BarrierKind;
 
 /// Proof that every rank is inside one collective quiet phase; see the example of
 /// [`World::quiet`].
@@ -54,11 +54,11 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     pub fn quiet<R>(&mut self, f: impl FnOnce(&Quiet) -> R) -> Result<R> {
-        self.drain_for(Meeting::Quiet)?;
+        self.drain_for(BarrierKind::Quiet)?;
         let unfinished = Unfinished(self);
         let result = f(&Quiet { _private: () });
         core::mem::forget(unfinished);
-        if let Err(error) = process::with(|ctx| self.engine().barrier(ctx, Meeting::Quiet)) {
+        if let Err(error) = process::with(|ctx| self.engine().barrier(ctx, BarrierKind::Quiet)) {
             // Other ranks may still hold slices, and the caller would have the world again.
             let engine = self.engine();
             engine.fatal(&format!(

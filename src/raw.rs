@@ -99,36 +99,36 @@ impl<M: Threading> World<M> {
     }
 }
 
-/// Room for a payload that is written in place, made by [`Raw::prepare`].
+/// A payload that is written in place, made by [`Raw::prepare`].
 ///
 /// It lies in memory of its world, which cannot be finalized meanwhile:
 ///
 /// ```compile_fail,E0505
 /// # use argonet::{World, engine::Injection, raw::PrepareRequest};
 /// # fn f(world: World, want: &PrepareRequest) {
-/// let mut room = world.raw().prepare(want, Injection::Blocking).unwrap();
+/// let mut prepared = world.raw().prepare(want, Injection::Blocking).unwrap();
 /// world.finalize().unwrap();
-/// room.buffer().fill(0, 1, 7).unwrap();
+/// prepared.buffer().fill(0, 1, 7).unwrap();
 /// # }
 /// ```
 ///
 /// See the example of [`Raw::request`].
 ///
 /// Dropped without a commit it is canceled. It stays on the thread that made it.
-pub struct Room<'w> {
+pub struct PreparedPayload<'w> {
     /// Taken only by a commit and by `drop`.
     prepared: Option<Prepared>,
     cancel: &'w dyn Cancel,
     _thread: PhantomData<*mut ()>,
 }
 
-impl core::fmt::Debug for Room<'_> {
+impl core::fmt::Debug for PreparedPayload<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Room({:?})", self.prepared)
+        write!(f, "PreparedPayload({:?})", self.prepared)
     }
 }
 
-/// The call of a world that dropping a room makes, for worlds of either threading.
+/// The call of a world that dropping a prepared payload makes, for worlds of either threading.
 trait Cancel {
     fn cancel(&self, prepared: Prepared);
 }
@@ -139,7 +139,7 @@ impl<M: Threading> Cancel for World<M> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for PreparedPayload<'_> {
     fn drop(&mut self) {
         if let Some(prepared) = self.prepared.take() {
             self.cancel.cancel(prepared);
@@ -147,7 +147,7 @@ impl Drop for Room<'_> {
     }
 }
 
-impl Room<'_> {
+impl PreparedPayload<'_> {
     /// Bytes that it holds.
     ///
     /// See the example of [`Raw::request`].
@@ -489,11 +489,11 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///     most: 8,
     ///     offset: None,
     /// };
-    /// let mut room = raw.prepare(&want, Injection::Blocking).unwrap();
-    /// assert!(room.capacity() >= 4);
-    /// room.buffer().copy_from(0, b"four").unwrap();
+    /// let mut prepared = raw.prepare(&want, Injection::Blocking).unwrap();
+    /// assert!(prepared.capacity() >= 4);
+    /// prepared.buffer().copy_from(0, b"four").unwrap();
     /// // SAFETY: prepared just now, on this thread.
-    /// unsafe { raw.commit(room, handler, &[20], 4).unwrap() };
+    /// unsafe { raw.commit(prepared, handler, &[20], 4).unwrap() };
     /// raw.cancel(raw.prepare(&want, Injection::Blocking).unwrap());
     /// world.wait_until(|| SUM.load(Ordering::Relaxed) == 37).unwrap();
     /// ```
@@ -529,7 +529,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Reserves room for a payload that is written in place.
     ///
     /// Until it is committed or canceled this thread can do nothing else, and messages of other
-    /// threads to the same rank wait behind it. A room that is forgotten
+    /// threads to the same rank wait behind it. A prepared payload that is forgotten
     /// ([`mem::forget`](core::mem::forget)) stays so, and the job ends when the world is finalized
     /// or dropped. Of `want`, the class is ignored: it is a request's.
     ///
@@ -537,13 +537,17 @@ impl<'w, M: Threading> Raw<'w, M> {
     ///
     /// # Errors
     /// As [`request`](Self::request).
-    pub fn prepare(&self, want: &PrepareRequest, injection: Injection) -> Result<Room<'w>> {
+    pub fn prepare(
+        &self,
+        want: &PrepareRequest,
+        injection: Injection,
+    ) -> Result<PreparedPayload<'w>> {
         let want = PrepareRequest {
             class: MessageClass::Request,
             ..*want
         };
         let prepared = process::with(|ctx| self.0.engine().prepare(ctx, &want, injection))?;
-        Ok(Room {
+        Ok(PreparedPayload {
             prepared: Some(prepared),
             cancel: self.0,
             _thread: PhantomData,
@@ -555,23 +559,23 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// See the example of [`request`](Self::request).
     ///
     /// # Safety
-    /// `room` came from [`prepare`](Self::prepare) of this world, on this thread.
+    /// `payload` came from [`prepare`](Self::prepare) of this world, on this thread.
     ///
     /// # Errors
     /// A handler that is not registered; the payload is canceled then.
     ///
     /// # Panics
-    /// If `args` are not as many as were prepared, or `len` is above the room's capacity; the
+    /// If `args` are not as many as were prepared, or `len` is above the payload's capacity; the
     /// payload is canceled then.
     pub unsafe fn commit(
         &self,
-        mut room: Room<'_>,
+        mut payload: PreparedPayload<'_>,
         handler: HandlerIndex,
         args: &[u32],
         len: usize,
     ) -> Result<()> {
-        let Some(prepared) = room.prepared.take() else {
-            unreachable!("a room is committed once: it is consumed here");
+        let Some(prepared) = payload.prepared.take() else {
+            unreachable!("a payload is committed once: it is consumed here");
         };
         if let Err(error) = self.check_client(handler, Rank(prepared.to().0)) {
             self.0.cancel(prepared);
@@ -584,7 +588,7 @@ impl<'w, M: Threading> Raw<'w, M> {
     /// Gives a prepared payload back, as dropping it does.
     ///
     /// See the example of [`request`](Self::request).
-    pub fn cancel(&self, room: Room<'_>) {
-        drop(room);
+    pub fn cancel(&self, payload: PreparedPayload<'_>) {
+        drop(payload);
     }
 }

@@ -28,8 +28,8 @@ impl<M: Threading> World<M> {
     /// gets are here.
     ///
     /// A scope whose end cannot wait for those under way ends the job, as it cannot know when the
-    /// buffers are free: one that ends while the thread holds a [`Room`](crate::raw::Room), be it
-    /// by a panic.
+    /// buffers are free: one that ends, be it by a panic, while the thread holds a
+    /// [`PreparedPayload`](crate::raw::PreparedPayload).
     ///
     /// ```
     /// # use argonet::{SharedArray, World};

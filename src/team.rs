@@ -255,7 +255,7 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// As [`Team::split`].
     pub fn host_team(&self) -> Result<Team> {
-        self.team_of(self.inner.places.host(self.engine().rank()))
+        self.team_of(self.inner.placement.host(self.engine().rank()))
     }
 
     /// The team of the ranks with the same `place`.

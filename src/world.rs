@@ -10,8 +10,8 @@ use argonet_base::{JobRank, Rank};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::selector::Selector;
 use argonet_conduit::{Conduit, ThreadMode};
-use argonet_engine::{Engine, Leaving, Meeting, PANIC_CODE, WaitMode};
-use argonet_start::Places;
+use argonet_engine::{BarrierKind, Engine, Leaving, PANIC_CODE, WaitMode};
+use argonet_start::Placement;
 use core::future::Future;
 use core::marker::PhantomData;
 use core::pin::pin;
@@ -80,7 +80,7 @@ pub(crate) struct Inner {
     pub(crate) memory: Memory,
     pub(crate) calls: Arc<Calls>,
     /// Where the ranks are.
-    pub(crate) places: Arc<Places>,
+    pub(crate) placement: Arc<Placement>,
 }
 
 /// The job as one rank sees it: its rank, the other ranks, and all operations on them.
@@ -320,8 +320,8 @@ impl<M: Threading> World<M> {
     ///
     /// Collective; blocks, polling. Messages sent before it may still be under way, and so may
     /// operations of this rank that it has not waited for; see [`drain`](World::drain). All ranks
-    /// make calls of the world in one order, among which are operations of [`among`](World::among)
-    /// that were started.
+    /// make calls of the world in one order, started operations of
+    /// [`collectives`](World::collectives) included.
     ///
     /// See the example of [`World`].
     ///
@@ -330,7 +330,7 @@ impl<M: Threading> World<M> {
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         Ok(process::with(|ctx| {
-            self.engine().barrier(ctx, Meeting::Barrier)
+            self.engine().barrier(ctx, BarrierKind::Client)
         })?)
     }
 
@@ -391,11 +391,11 @@ impl<M: Threading> World<M> {
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     pub fn drain(&self) -> Result<()> {
-        self.drain_for(Meeting::Drain)
+        self.drain_for(BarrierKind::Drain)
     }
 
-    pub(crate) fn drain_for(&self, meeting: Meeting) -> Result<()> {
-        Ok(process::with(|ctx| self.engine().drain(ctx, meeting))?)
+    pub(crate) fn drain_for(&self, kind: BarrierKind) -> Result<()> {
+        Ok(process::with(|ctx| self.engine().drain(ctx, kind))?)
     }
 
     /// Finalizes: waits for all ranks and everything under way, then leaves the job.
@@ -413,7 +413,7 @@ impl<M: Threading> World<M> {
 
     fn leave(&mut self, how: Leaving) -> Result<()> {
         self.engine().begin_to_leave(how);
-        self.drain_for(Meeting::Finalize)?;
+        self.drain_for(BarrierKind::Finalize)?;
         // Only now: others wait for this rank there, so a world that has not met them ends the job
         // when it is dropped.
         self.finalized = true;

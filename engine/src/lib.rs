@@ -22,9 +22,9 @@
 //!   of this engine. The state of a context ([`ThreadCtx::enter`], [`ThreadCtx::leave_preparing`])
 //!   is changed only as prepare, commit and cancel do, and a thread is [retired](ThreadCtx::retire)
 //!   when it ends and none of its operations uses memory that other code relies on.
-//! * **Meetings.** Barriers and drains of [`Meeting::Quiet`], [`Meeting::Finalize`] and
-//!   [`Meeting::Segments`] are the library's: a rank that enters one lets others out of it, which
-//!   then hold slices of memory that this rank can still write.
+//! * **Barriers.** Barriers and drains of [`BarrierKind::Quiet`], [`BarrierKind::Finalize`] and
+//!   [`BarrierKind::Segments`] are the library's: a rank that enters one lets others out of it,
+//!   which then hold slices of memory that this rank can still write.
 //! * **Slices.** Longs, puts and atomic operations go to no memory that its rank holds as a slice.
 //! * **Payloads.** A prepared payload is committed or canceled at the engine that prepared it, by
 //!   the same thread, while that engine exists.
@@ -65,7 +65,7 @@ pub use argonet_settings::WaitMode;
 pub use bound::{BoundMemory, BoundPlace, Long, ProcessOf};
 pub use client::{PANIC_CODE, call_named};
 pub use collective::{
-    Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Meets, Range, Schedule, Signature,
+    AllSync, Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Range, Schedule, Signature,
     Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};
@@ -86,7 +86,7 @@ pub use team::{Choice, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use traced::{Span, span, trace_handlers};
 pub use transfer::{LocalCompletion, Side, Transfer};
-pub use tree::{Fold, Meeting, Pass};
+pub use tree::{BarrierKind, Fold, Pass};
 pub use vis::{
     Direction, Few, Notice, PeerMemory, Piece, Pieces, RowsAt, Shape, ShapePart, Strided, VisError,
     VisTransfer,

@@ -23,7 +23,7 @@ use super::core::Engine;
 use super::limits::internal;
 use super::shared_memory::{CellPlace, WORLD_SLOT};
 use super::team::TeamKey;
-use super::tree::Meeting;
+use super::tree::BarrierKind;
 use argonet_am::{AmError, Delivery, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, SharedCells, ThreadMode};
@@ -60,7 +60,7 @@ const ABOUT_ARGS: usize = 5;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sequence {
     /// Barriers of all ranks, of each kind.
-    Meetings(Meeting),
+    Barriers(BarrierKind),
     /// Passes of all ranks.
     Passes,
     /// Calls of a team.
@@ -72,7 +72,7 @@ impl Sequence {
         let (class, key) = match self {
             Self::Passes => (0, 0),
             Self::Team(key) => (1, key.0),
-            Self::Meetings(meeting) => (2 + meeting as u32, 0),
+            Self::Barriers(kind) => (2 + kind as u32, 0),
         };
         [class, key as u32, (key >> 32) as u32]
     }
@@ -82,7 +82,7 @@ impl Sequence {
         Some(match class {
             0 => Self::Passes,
             1 => Self::Team(TeamKey(u64::from(low) | u64::from(high) << 32)),
-            _ => Self::Meetings(*Meeting::ALL.get(class as usize - 2)?),
+            _ => Self::Barriers(*BarrierKind::ALL.get(class as usize - 2)?),
         })
     }
 }
@@ -97,9 +97,9 @@ pub(super) struct Called {
 
 impl Called {
     /// A barrier of all ranks.
-    pub(super) fn meeting(meeting: Meeting, number: u64) -> Self {
+    pub(super) fn barrier(kind: BarrierKind, number: u64) -> Self {
         Self {
-            sequence: Sequence::Meetings(meeting),
+            sequence: Sequence::Barriers(kind),
             number,
             label: Label::new(Kind::Barrier, 0, 0, Signature::default()),
         }
@@ -152,11 +152,13 @@ impl Called {
 impl fmt::Display for Called {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sequence {
-            Sequence::Meetings(Meeting::Barrier) => f.write_str("a barrier of all ranks"),
-            Sequence::Meetings(Meeting::Drain) => f.write_str("a drain"),
-            Sequence::Meetings(Meeting::Quiet) => f.write_str("the begin or end of a quiet phase"),
-            Sequence::Meetings(Meeting::Finalize) => f.write_str("the end of the world"),
-            Sequence::Meetings(Meeting::Segments) => f.write_str("the use of segments"),
+            Sequence::Barriers(BarrierKind::Client) => f.write_str("a barrier of all ranks"),
+            Sequence::Barriers(BarrierKind::Drain) => f.write_str("a drain"),
+            Sequence::Barriers(BarrierKind::Quiet) => {
+                f.write_str("the begin or end of a quiet phase")
+            }
+            Sequence::Barriers(BarrierKind::Finalize) => f.write_str("the end of the world"),
+            Sequence::Barriers(BarrierKind::Segments) => f.write_str("the use of segments"),
             Sequence::Team(key) if key != TeamKey::WORLD => {
                 write!(f, "a {} of team {:#x}", self.label, key.0)
             }
@@ -272,7 +274,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn question(&self, mine: &Called, awaited: JobRank) -> bool {
         // A rank that finalizes waits for no rank that has called anything else, and perhaps no
         // rank waits for it.
-        if mine.sequence == Sequence::Meetings(Meeting::Finalize) || awaited == self.rank {
+        if mine.sequence == Sequence::Barriers(BarrierKind::Finalize) || awaited == self.rank {
             return true;
         }
         self.say(awaited, &mine.to_args())
@@ -303,13 +305,13 @@ impl<C: Conduit> Engine<C> {
     /// The call that a rank has made in the place of this rank's call.
     fn weigh(&self, mine: &Called, rank: JobRank, heard: &mut Heard) -> Option<(JobRank, Called)> {
         // A rank that leaves answers for itself: see `quiescence`.
-        if mine.sequence == Sequence::Meetings(Meeting::Finalize) {
+        if mine.sequence == Sequence::Barriers(BarrierKind::Finalize) {
             return None;
         }
         // In PAR threads of a rank may be in several sequences at once, in any order. A thread that
         // sleeps counts, too, as a handler may wake it.
         let may_cross = |other: &Called| match [mine.sequence, other.sequence] {
-            [_, Sequence::Meetings(Meeting::Finalize)] => false,
+            [_, Sequence::Barriers(BarrierKind::Finalize)] => false,
             [Sequence::Team(here), Sequence::Team(there)] if here == there => true,
             _ => self.mode != ThreadMode::Par || !self.boot.has_other_threads(),
         };
@@ -343,7 +345,7 @@ impl<C: Conduit> Engine<C> {
     fn needs(&self, mine: &Called, rank: JobRank) -> bool {
         match mine.sequence {
             Sequence::Team(key) => self.team_needs(key, &mine.label, rank),
-            Sequence::Meetings(_) | Sequence::Passes => true,
+            Sequence::Barriers(_) | Sequence::Passes => true,
         }
     }
 
@@ -351,7 +353,7 @@ impl<C: Conduit> Engine<C> {
     /// it.
     fn has_called(&self, theirs: &Called) -> bool {
         let calls = match theirs.sequence {
-            Sequence::Meetings(meeting) => Some(self.meetings(meeting)),
+            Sequence::Barriers(kind) => Some(self.barriers(kind)),
             Sequence::Passes => Some(self.passes()),
             Sequence::Team(key) => self.team_calls(key),
         };
@@ -458,7 +460,7 @@ mod tests {
     #[test]
     fn written_calls_are_read_back() {
         let label = Label::new(Kind::Broadcast, 70, 12, Signature::reduction(1).on::<u16>());
-        let sequences = Meeting::ALL.map(Sequence::Meetings).into_iter();
+        let sequences = BarrierKind::ALL.map(Sequence::Barriers).into_iter();
         for sequence in sequences.chain([Sequence::Passes, Sequence::Team(TeamKey(u64::MAX - 3))]) {
             let called = Called {
                 sequence,
@@ -468,7 +470,7 @@ mod tests {
             let read = Called::from_args(&called.to_args()).unwrap();
             assert!(read.is_at(sequence, called.number) && read.means(&called));
         }
-        let mut wrong = Called::meeting(Meeting::Quiet, 3).to_args();
+        let mut wrong = Called::barrier(BarrierKind::Quiet, 3).to_args();
         wrong[0] = 7;
         assert_eq!(Called::from_args(&wrong), None);
         assert_eq!(Called::from_args(&wrong[1..]), None);
@@ -481,7 +483,7 @@ mod tests {
         mismatch.hear(JobRank(1), &[9; CALL_ARGS]);
         mismatch.hear(JobRank(1), &[0; 20]);
         assert!(mismatch.heard.lock().is_empty());
-        let call = Called::meeting(Meeting::Barrier, 3).to_args();
+        let call = Called::barrier(BarrierKind::Client, 3).to_args();
         mismatch.hear(JobRank(1), &call);
         assert!(mismatch.heard.lock()[&JobRank(1)].question.is_some());
     }

@@ -334,7 +334,7 @@ impl<C: Conduit> Engine<C> {
 
     /// This rank leaves the job.
     ///
-    /// Its next call is [`drain`](Self::drain) with [`Meeting::Finalize`](super::Meeting).
+    /// Its next call is [`drain`](Self::drain) with [`BarrierKind::Finalize`](super::BarrierKind).
     pub fn begin_to_leave(&self, how: Leaving) {
         let quiescence = &self.background.quiescence;
         let mut state = quiescence.state.lock();

@@ -488,7 +488,7 @@ fn outside_every_segment_and_inside_handlers_it_is_refused() {
         Err(OpError::Am(argonet_am::AmError::Restricted { .. }))
     ));
     assert!(engine.poll(&ctx).is_err());
-    assert!(engine.barrier(&ctx, Meeting::Barrier).is_err());
+    assert!(engine.barrier(&ctx, BarrierKind::Client).is_err());
 }
 
 proptest! {

@@ -31,14 +31,14 @@ pub(super) const ROUNDS: usize = 32;
 /// Less where the conduit has shorter mediums.
 pub(super) const CHUNK: usize = 32 * 1024;
 
-/// Why ranks meet in a barrier.
+/// Why ranks enter a barrier.
 ///
 /// Barriers of one kind do not count for another: a rank that calls barriers while another is in a
 /// quiet phase waits, and cannot touch the slices held there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Meeting {
+pub enum BarrierKind {
     /// The client asked for it.
-    Barrier,
+    Client,
     /// Part of draining.
     Drain,
     /// Begins or ends a quiet phase.
@@ -49,22 +49,22 @@ pub enum Meeting {
     Segments,
 }
 
-impl From<Meeting> for WaitFor {
-    fn from(meeting: Meeting) -> Self {
-        match meeting {
-            Meeting::Barrier => Self::Barrier,
-            Meeting::Drain => Self::Drain,
-            Meeting::Quiet => Self::Quiet,
-            Meeting::Finalize => Self::Finalize,
-            Meeting::Segments => Self::Segments,
+impl From<BarrierKind> for WaitFor {
+    fn from(kind: BarrierKind) -> Self {
+        match kind {
+            BarrierKind::Client => Self::Barrier,
+            BarrierKind::Drain => Self::Drain,
+            BarrierKind::Quiet => Self::Quiet,
+            BarrierKind::Finalize => Self::Finalize,
+            BarrierKind::Segments => Self::Segments,
         }
     }
 }
 
-impl Meeting {
+impl BarrierKind {
     /// All kinds, by their numbers.
     pub(super) const ALL: [Self; 5] = [
-        Self::Barrier,
+        Self::Client,
         Self::Drain,
         Self::Quiet,
         Self::Finalize,
@@ -73,7 +73,7 @@ impl Meeting {
 }
 
 /// Kinds of barriers.
-const MEETINGS: usize = Meeting::ALL.len();
+const KINDS: usize = BarrierKind::ALL.len();
 
 /// State of the barriers of one kind.
 #[derive(Default)]
@@ -93,14 +93,14 @@ struct Rounds {
 
 /// State of the barriers, by kind.
 #[derive(Default)]
-pub(super) struct Barrier([Rounds; MEETINGS]);
+pub(super) struct Barrier([Rounds; KINDS]);
 
 impl Barrier {
     pub(super) fn register(self: &Arc<Self>, handlers: &mut HandlerTable) -> Result<(), AmError> {
         let this = Arc::clone(self);
         let run = move |delivery: &mut Delivery<'_>| {
             let round = delivery.arg(0) as usize % ROUNDS;
-            let rounds = &this.0[delivery.arg(2) as usize % MEETINGS];
+            let rounds = &this.0[delivery.arg(2) as usize % KINDS];
             rounds.arrived[delivery.arg(1) as usize & 1][round].fetch_add(1, Ordering::Release);
         };
         handlers.register_internal(internal::BARRIER, "argonet::barrier", Box::new(run))
@@ -226,39 +226,39 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
-    pub fn barrier(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
+    pub fn barrier(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
         ctx.permit("a barrier", self.rank)?;
         let mut span = span(ctx, Kind::BarrierWait);
-        if let Some(span) = span.as_mut().filter(|_| meeting != Meeting::Barrier) {
+        if let Some(span) = span.as_mut().filter(|_| kind != BarrierKind::Client) {
             span.forget();
         }
-        if meeting == Meeting::Barrier
+        if kind == BarrierKind::Client
             && let Some(groups) = &self.groups
             && let Some(cells) = self.conduit.shared_cells()
         {
             self.barrier_by_cells(ctx, cells, &groups.barrier);
             return Ok(());
         }
-        self.barrier_by_messages(ctx, meeting)
+        self.barrier_by_messages(ctx, kind)
     }
 
-    fn barrier_by_messages(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
-        let rounds = &self.barrier.0[meeting as usize];
+    fn barrier_by_messages(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
+        let rounds = &self.barrier.0[kind as usize];
         let mut turn = rounds.turn.lock();
         let parity = *turn & 1;
         *turn = turn.wrapping_add(1);
         let number = rounds.calls.load(Ordering::Relaxed);
         rounds.calls.store(number + 1, Ordering::Relaxed);
-        let called = || Called::meeting(meeting, number);
+        let called = || Called::barrier(kind, number);
         let mut distance = 1u32;
         let mut round = 0u32;
         while distance < self.size {
             let to = JobRank(self.wrap(u64::from(self.rank.0) + u64::from(distance)));
-            let args = [round, parity, meeting as u32];
+            let args = [round, parity, kind as u32];
             self.signal(ctx, to, internal::BARRIER, &args, &[])?;
             let arrived = &rounds.arrived[parity as usize][round as usize];
             let from = u64::from(self.rank.0) + u64::from(self.size - distance);
-            let from = (meeting.into(), JobRank(self.wrap(from)));
+            let from = (kind.into(), JobRank(self.wrap(from)));
             self.wait_in(ctx, from, called, || arrived.load(Ordering::Acquire) > 0)?;
             arrived.fetch_sub(1, Ordering::Relaxed);
             distance = distance.saturating_mul(2);
@@ -274,30 +274,30 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
-    pub fn drain(&self, ctx: &ThreadCtx, meeting: Meeting) -> Result<(), AmError> {
+    pub fn drain(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
         // After the first barrier no rank sends requests; when all that was sent has been handled,
         // all replies are sent, which the second barrier makes certain.
         ctx.permit("draining", self.rank)?;
         let mut span = span(ctx, Kind::Drain);
-        if let Some(span) = span.as_mut().filter(|_| meeting == Meeting::Finalize) {
+        if let Some(span) = span.as_mut().filter(|_| kind == BarrierKind::Finalize) {
             span.forget();
         }
         for turn in 0..2 {
-            self.barrier(ctx, meeting)?;
-            if turn == 0 && meeting == Meeting::Finalize {
+            self.barrier(ctx, kind)?;
+            if turn == 0 && kind == BarrierKind::Finalize {
                 self.all_leave();
                 // No rank makes another call, so the sequences of calls are complete.
                 self.leave_teams_with_slots(ctx)?;
             }
-            self.wait_until(ctx, Waiting::new(meeting.into()), || {
+            self.wait_until(ctx, Waiting::new(kind.into()), || {
                 self.conduit.is_quiescent()
             })?;
         }
-        if meeting == Meeting::Finalize {
+        if kind == BarrierKind::Finalize {
             // Here every operation of this rank is done.
             argonet_trace::end(true);
         }
-        self.barrier(ctx, meeting)
+        self.barrier(ctx, kind)
     }
 
     /// One pass up and down a binomial tree with at most [`CHUNK`] bytes, of an operation of
@@ -425,12 +425,10 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Barriers of a kind that this rank has entered.
-    pub(super) fn meetings(&self, meeting: Meeting) -> u64 {
+    pub(super) fn barriers(&self, kind: BarrierKind) -> u64 {
         match &self.groups {
-            Some(groups) if meeting == Meeting::Barrier => groups.barrier.next(),
-            _ => self.barrier.0[meeting as usize]
-                .calls
-                .load(Ordering::Relaxed),
+            Some(groups) if kind == BarrierKind::Client => groups.barrier.next(),
+            _ => self.barrier.0[kind as usize].calls.load(Ordering::Relaxed),
         }
     }
 

@@ -9,7 +9,9 @@ use crate::random::Random;
 use argonet_am::{AmError, HandlerTable, Registered};
 use argonet_base::JobRank;
 use argonet_conduit::{Conduit, ThreadMode};
-use argonet_engine::{Engine, EngineConfig, Internals, Meeting, ThreadCtx, WaitMode, WaitPolicy};
+use argonet_engine::{
+    BarrierKind, Engine, EngineConfig, Internals, ThreadCtx, WaitMode, WaitPolicy,
+};
 use argonet_event::HandleTable;
 use argonet_segment::{OwnSegment, SegmentError};
 use core::cell::RefCell;
@@ -102,7 +104,7 @@ impl<C: Simulated> Rank<C> {
     /// Drains, finalizes, and goes on acknowledging until no rank needs it any more.
     fn leave(&self) -> Result<(), AmError> {
         self.doing(format_args!("finalizes"));
-        self.engine.drain(&self.ctx, Meeting::Finalize)?;
+        self.engine.drain(&self.ctx, BarrierKind::Finalize)?;
         self.engine.boot().finalized();
         self.doing(format_args!(
             "has finalized, and waits for its peers to be done"

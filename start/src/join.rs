@@ -4,7 +4,7 @@
 use crate::error::{Result, StartError};
 use crate::network::{Network, follow_exits, reaches};
 use crate::networks::Connecting;
-use crate::places::{Card, Places};
+use crate::placement::{Card, Placement};
 use crate::plan::{own_processors, processors};
 use crate::process;
 use crate::published::Published;
@@ -18,8 +18,8 @@ use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_engine::{
-    DataType, Direction, Engine, EngineConfig, Internals, Meeting, Operation, Pass, SegmentBase,
-    Signature, ThreadCtx, WaitPolicy, fold, trace_handlers,
+    BarrierKind, DataType, Direction, Engine, EngineConfig, Internals, Operation, Pass,
+    SegmentBase, Signature, ThreadCtx, WaitPolicy, fold, trace_handlers,
 };
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
@@ -89,7 +89,7 @@ pub struct Joined {
     /// Bytes that a segment may grow to.
     pub limit: u64,
     /// Where the ranks are.
-    pub places: Arc<Places>,
+    pub placement: Arc<Placement>,
     /// Published bases and lengths of the ranks' segments.
     pub published: Arc<Published>,
 }
@@ -160,7 +160,7 @@ pub unsafe fn join(
     boot.publish(Key::Membarrier, &[u8::from(barrier == Barrier::Sleeper)])?;
     boot.publish(Key::Processors, &own_processors())?;
     let published = Arc::new(Published::new(Arc::clone(&boot)));
-    let (directory, reached, places) = spans(&boot, how.limit, &settings, &published)?;
+    let (directory, reached, placement) = spans(&boot, how.limit, &settings, &published)?;
     tuning::compare(&*boot, &settings, &choices)?;
     tracing::start(&*boot, trace)?;
     trace_handlers(&mut handlers);
@@ -240,8 +240,8 @@ pub unsafe fn join(
         follow_exits(network, &boot);
     }
     engine.tune_collectives(choices);
-    let places = Arc::new(places);
-    let hoods = Arc::clone(&places);
+    let placement = Arc::new(placement);
+    let hoods = Arc::clone(&placement);
     engine.set_neighborhoods(Box::new(move |rank| hoods.neighborhood(rank)));
     if settings.get(&CROSS_MEMORY) {
         // The ranks of a host descend from the launcher, or from the rank that forked the others.
@@ -260,8 +260,8 @@ pub unsafe fn join(
         engine,
         boot,
         settings,
-        limit: places.limit(),
-        places,
+        limit: placement.limit(),
+        placement,
         published,
     })
 }
@@ -284,7 +284,7 @@ impl Joined {
     /// pages.
     #[must_use]
     pub fn largest_segment(&self) -> u64 {
-        self.places.share()
+        self.placement.share()
     }
 
     /// Attaches this rank's segment before the start; `bytes` is the same on all ranks.
@@ -347,7 +347,7 @@ impl Joined {
         let own = self.attach_one_of(&requests)?;
         self.published.publish_len(own.len())?;
         if !self.published.has_others() {
-            engine.barrier(ctx, Meeting::Segments)?;
+            engine.barrier(ctx, BarrierKind::Segments)?;
             return Ok(own);
         }
         // Elsewhere pages may have another size.
@@ -362,9 +362,9 @@ impl Joined {
     /// its ranks.
     fn attach_one_of(&self, requests: &[u64]) -> Result<OwnSegment> {
         let rank = self.boot.rank();
-        let available = self.places.card(rank).available;
+        let available = self.placement.card(rank).available;
         let host = HostMemory::probe()?.with_available(available);
-        let on_host = self.places.on_host(rank);
+        let on_host = self.placement.on_host(rank);
         admit(
             &requests[on_host.start as usize..on_host.end as usize],
             &host,
@@ -385,7 +385,7 @@ fn spans(
     preset: Option<SegmentLimit>,
     settings: &Settings,
     published: &Published,
-) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Places)> {
+) -> Result<(Arc<Directory>, Option<Arc<Directory>>, Placement)> {
     let (rank, near) = (boot.rank(), boot.neighborhood());
     let reaches = near != boot.host_ranks() && Reach::of(settings.get(&CONDUIT), settings).segments;
     // The ranks whose segments the file holds.
@@ -426,9 +426,9 @@ fn spans(
     boot.fence()?;
     // The first place where it can be done: other differences may follow from this one.
     settings::compare(boot, settings)?;
-    let places = Places::read(boot)?;
+    let placement = Placement::read(boot)?;
     let open = || -> Result<SegmentFile> {
-        let limit = places.card(first).limit;
+        let limit = placement.card(first).limit;
         Ok(SegmentFile::from_fd(fd()?, ranks, limit, pages)?.starting_at(first))
     };
     let file = match file {
@@ -443,7 +443,7 @@ fn spans(
     if let Some(base) = directory.span_base(rank) {
         published.publish_base(base.addr().get() as u64)?;
     }
-    Ok((directory, reached, places))
+    Ok((directory, reached, placement))
 }
 
 /// Word `i` of a published card; 0 where it is too short.

@@ -15,7 +15,7 @@ mod error;
 mod join;
 mod network;
 mod networks;
-mod places;
+mod placement;
 mod plan;
 mod process;
 mod published;
@@ -25,6 +25,6 @@ mod tuning;
 
 pub use error::{Result, StartError};
 pub use join::{Joined, Joining, expect_threads, join, launch_if_alone, with_thread};
-pub use places::Places;
+pub use placement::Placement;
 pub use plan::{Plan, segment_request};
 pub use published::Published;

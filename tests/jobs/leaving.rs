@@ -112,7 +112,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     }),
     ("drop-started", || {
         leaving(|world| {
-            let all = world.among();
+            let all = world.collectives();
             all.start_barrier()?.wait()
         })
     }),

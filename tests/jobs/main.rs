@@ -5,7 +5,6 @@
 //! when none of them is left.
 #![deny(unsafe_code)]
 
-mod among;
 mod atomics;
 #[path = "../built/mod.rs"]
 mod built;
@@ -37,6 +36,7 @@ mod rpc;
 mod settings;
 mod spread;
 mod support;
+mod team_collectives;
 mod teams;
 mod threads;
 mod tracing;
@@ -55,7 +55,7 @@ fn main() {
             put_get::PROGRAMS,
             atomics::PROGRAMS,
             heap::PROGRAMS,
-            among::PROGRAMS,
+            team_collectives::PROGRAMS,
             collectives::PROGRAMS,
             mismatch::PROGRAMS,
             connections::PROGRAMS,
@@ -98,7 +98,7 @@ fn main() {
         put_get::TESTS,
         atomics::TESTS,
         heap::TESTS,
-        among::TESTS,
+        team_collectives::TESTS,
         collectives::TESTS,
         mismatch::TESTS,
         connections::TESTS,

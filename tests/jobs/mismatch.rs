@@ -4,7 +4,7 @@
 use std::any::TypeId;
 
 use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-use argonet::{Among, Builder, Par, Rank, Reducible, Reduction, Seq, Threading, World};
+use argonet::{Builder, Collectives, Par, Rank, Reducible, Reduction, Seq, Threading, World};
 
 use crate::support::{Done, Job, Path, Program, Test};
 
@@ -69,8 +69,8 @@ fn broadcast<M: Threading, T: Reducible>(world: &World<M>, root: u32, values: &m
     Ok(())
 }
 
-fn all<M: Threading>(world: &World<M>) -> Among<'_, M> {
-    world.among()
+fn all<M: Threading>(world: &World<M>) -> Collectives<'_, M> {
+    world.collectives()
 }
 
 /// A team of all ranks, the first or the second of two.
@@ -78,7 +78,7 @@ fn reduce_in_team<M: Threading>(world: &World<M>, which: usize) -> Done {
     let split = || world.team().split(world, Some(0), 0);
     let teams = [split()?.expect("a team"), split()?.expect("a team")];
     teams[which]
-        .among(world)
+        .collectives(world)
         .reduce_all(Reduction::Sum, &mut [1u32])?;
     println!("{DATA}");
     Ok(())
@@ -88,7 +88,7 @@ fn reduce_in_team<M: Threading>(world: &World<M>, which: usize) -> Done {
 /// world ends.
 fn broadcast_in_team<M: Threading>(world: &World<M>, root: u32) -> Done {
     let team = world.team().split(world, Some(0), 0)?.expect("a team");
-    team.among(world).broadcast(Rank(root), &mut [1u64])?;
+    team.collectives(world).broadcast(Rank(root), &mut [1u64])?;
     std::mem::forget(team);
     Ok(())
 }
@@ -183,7 +183,7 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
             ],
         },
         Case {
-            name: "mismatch-among-reduction",
+            name: "mismatch-team-reduction",
             one: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1u64])?),
             other: |world| Ok(all(world).reduce_all(Reduction::Max, &mut [1u64])?),
             names: [
@@ -192,7 +192,7 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
             ],
         },
         Case {
-            name: "mismatch-among-long",
+            name: "mismatch-team-long",
             one: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1u64; 9000])?),
             other: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1f64; 9000])?),
             names: [
@@ -201,7 +201,7 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
             ],
         },
         Case {
-            name: "mismatch-among-started",
+            name: "mismatch-team-started",
             one: |world| {
                 all(world)
                     .start_reduce_all(Reduction::Sum, vec![1u64].into())?
@@ -220,13 +220,13 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
             ],
         },
         Case {
-            name: "mismatch-among-bytes",
+            name: "mismatch-team-bytes",
             one: |world| Ok(all(world).gather_all(&[1u64]).map(drop)?),
             other: |world| Ok(all(world).gather_all(&[1u32; 2]).map(drop)?),
             names: ["a gather-all of 1 u64", "a gather-all of 2 u32"],
         },
         Case {
-            name: "mismatch-among-root",
+            name: "mismatch-team-root",
             one: |world| Ok(all(world).broadcast(Rank(0), &mut [1u64])?),
             other: |world| Ok(all(world).broadcast(Rank(1), &mut [1u64])?),
             names: [
@@ -235,7 +235,7 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
             ],
         },
         Case {
-            name: "mismatch-among-world",
+            name: "mismatch-team-world",
             one: |world| Ok(world.barrier()?),
             other: |world| Ok(all(world).reduce_all(Reduction::Sum, &mut [1u64])?),
             names: [
@@ -244,7 +244,7 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
             ],
         },
         Case {
-            name: "mismatch-among-world-long",
+            name: "mismatch-team-world-long",
             one: |world| Ok(world.barrier()?),
             other: |world| Ok(all(world).gather_all(&[1u64; 9000]).map(drop)?),
             names: [
@@ -315,7 +315,7 @@ fn run<M: Threading>(name: &str, build: fn(Builder) -> argonet::Result<World<M>>
     // calls.
     let is_late = match name {
         "mismatch-root-in-team" => true,
-        "mismatch-among-root" => TypeId::of::<M>() == TypeId::of::<Par>(),
+        "mismatch-team-root" => TypeId::of::<M>() == TypeId::of::<Par>(),
         _ => false,
     };
     if !is_late {
@@ -373,13 +373,13 @@ tests! {
     "mismatch_of_roots" "mismatch-root";
     "mismatch_of_roots_of_reductions" "mismatch-root-of-reduction";
     "mismatch_of_kinds" "mismatch-kind";
-    "mismatch_among_of_reductions" "mismatch-among-reduction";
-    "mismatch_among_of_long_types" "mismatch-among-long";
-    "mismatch_among_of_started" "mismatch-among-started";
-    "mismatch_among_of_types_as_long" "mismatch-among-bytes";
-    "mismatch_among_of_roots" "mismatch-among-root";
-    "mismatch_of_a_barrier_and_among" "mismatch-among-world";
-    "mismatch_of_a_barrier_and_among_long" "mismatch-among-world-long";
+    "mismatch_team_of_reductions" "mismatch-team-reduction";
+    "mismatch_team_of_long_types" "mismatch-team-long";
+    "mismatch_team_of_started" "mismatch-team-started";
+    "mismatch_team_of_types_as_long" "mismatch-team-bytes";
+    "mismatch_team_of_roots" "mismatch-team-root";
+    "mismatch_of_a_barrier_and_of_team" "mismatch-team-world";
+    "mismatch_of_a_barrier_and_of_team_long" "mismatch-team-world-long";
     "mismatch_of_teams" "mismatch-team";
     "mismatch_of_a_team_and_the_world" "mismatch-team-world";
     "mismatch_of_a_short_and_a_long_call" "mismatch-short-long";

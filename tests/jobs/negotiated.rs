@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use argonet::engine::Injection;
-use argonet::raw::{PrepareRequest, Room};
+use argonet::raw::{PrepareRequest, PreparedPayload};
 use argonet::{AmError, Error, JobRank, MAX_MEDIUM, Rank, SharedArray, Threading, World};
 
 use crate::ordering::Logs;
@@ -316,21 +316,22 @@ fn in_condition<M: Threading>(build: fn(argonet::Builder) -> argonet::Result<Wor
     let world = build(builder)?;
     let handler = world.raw().handler("logged").expect("registered");
     let me = world.rank();
-    let send = |room: Room<'_>, number: u32| -> Done {
-        let mut room = room;
-        room.buffer()
+    let send = |prepared: PreparedPayload<'_>, number: u32| -> Done {
+        let mut prepared = prepared;
+        prepared
+            .buffer()
             .copy_from(0, pattern.piece(number.into(), 8))?;
         // SAFETY: prepared by this thread.
-        unsafe { world.raw().commit(room, handler, &[number, 8], 8)? };
+        unsafe { world.raw().commit(prepared, handler, &[number, 8], 8)? };
         Ok(())
     };
     let want = medium(me, 2, 8, 8);
     for (number, timeout) in [(0, None), (2, Some(Duration::from_secs(100)))] {
         send(world.raw().prepare(&want, Injection::Blocking)?, number)?;
-        let mut room = None;
+        let mut prepared = None;
         let condition = || {
-            assert!(room.is_none(), "the wait went on");
-            room = Some(
+            assert!(prepared.is_none(), "the wait went on");
+            prepared = Some(
                 world
                     .raw()
                     .prepare(&want, Injection::Blocking)
@@ -344,7 +345,7 @@ fn in_condition<M: Threading>(build: fn(argonet::Builder) -> argonet::Result<Wor
         };
         assert!(matches!(waited, Err(Error::Am(AmError::Preparing { .. }))));
         assert_eq!(logs.len_of(me), number as usize, "no handler has run");
-        send(room.expect("prepared"), number + 1)?;
+        send(prepared.expect("prepared"), number + 1)?;
         world.drain()?;
         assert_eq!(logs.len_of(me), number as usize + 2);
     }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use argonet_base::gasnet::number32;
-use argonet_engine::{Call, Count, Engine, Kind, Meets};
+use argonet_engine::{AllSync, Call, Count, Engine, Kind};
 use argonet_event::Event;
 
 use super::{Asked, bytes};
@@ -40,7 +40,7 @@ const HINTS: c_int = (number32("GASNET_COLL_FIXED_THREADS_PER_NODE")
     | number32("GASNET_COLL_NO_IMAGES")) as c_int;
 
 /// Where all meet.
-fn meets(function: &str, flags: c_int) -> Meets {
+fn all_sync(function: &str, flags: c_int) -> AllSync {
     let one_of = |group: [c_int; 3], name: &str| {
         let given = flags & (group[0] | group[1] | group[2]);
         if !group.contains(&given) {
@@ -53,7 +53,7 @@ fn meets(function: &str, flags: c_int) -> Meets {
         }
         given == group[2]
     };
-    let meets = Meets {
+    let all_sync = AllSync {
         before: one_of(IN, "IN"),
         after: one_of(OUT, "OUT"),
     };
@@ -72,7 +72,7 @@ fn meets(function: &str, flags: c_int) -> Meets {
             &format!("flags are {flags:#x}, of which {unknown:#x} is not known"),
         );
     }
-    meets
+    all_sync
 }
 
 /// The data of an operation: lengths, memory and flags.
@@ -110,7 +110,7 @@ unsafe fn start(
         _ => (size, size),
     };
     let call = Call {
-        meets: meets(function, data.flags),
+        all_sync: all_sync(function, data.flags),
         ..bytes(kind, data.dst, data.src, data.bytes)
     };
     // SAFETY: this function's contract.

@@ -8,7 +8,7 @@ mod legacy;
 
 use core::ffi::c_void;
 
-use argonet_engine::{Call, Meets};
+use argonet_engine::{AllSync, Call};
 use argonet_event::Event;
 
 use crate::Prototype;
@@ -118,7 +118,7 @@ fn bytes(kind: argonet_engine::Kind, dst: *mut c_void, src: *const c_void, bytes
         count: bytes,
         src: src.cast(),
         dst: dst.cast(),
-        meets: Meets::default(),
+        all_sync: AllSync::default(),
         ..Call::of(kind)
     }
 }

@@ -117,7 +117,7 @@ fn init(
     let size = joined.engine.size();
     let rank = joined.engine.rank().0;
     let own = joined.engine.rank();
-    let near = joined.places.neighbors(own);
+    let near = joined.placement.neighbors(own);
     let world = Placed::new(Team::world(endpoint, rank, size, near.end));
     let teams = Teams::default();
     let neighbors = match segments {
@@ -129,7 +129,7 @@ fn init(
         }
         SegmentMode::Fast | SegmentMode::Large => near.collect(),
     };
-    let ranks = joined.places.on_host(own).collect();
+    let ranks = joined.placement.on_host(own).collect();
     let threads = Threads::new(mode, joined.settings.get(&MAX_THREADS), debug);
     threads.expect(debug);
     Ok(set(Job {

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use argonet_base::JobRank;
-use argonet_engine::{Meeting, ThreadCtx};
+use argonet_engine::{BarrierKind, ThreadCtx};
 use argonet_segment::cross_memory::allow_descendants_of;
 use argonet_settings::CROSS_MEMORY;
 use argonet_start::Joined;
@@ -53,6 +53,6 @@ pub(crate) fn deltas(rank: u32, size: u32) -> Box<[Option<isize>]> {
 /// Attaching where there is nothing to attach: a barrier.
 pub(crate) fn attach(job: &Job, ctx: &ThreadCtx) -> Result<(), String> {
     job.was_attached.store(true, Ordering::Relaxed);
-    let met = job.joined.engine.barrier(ctx, Meeting::Segments);
+    let met = job.joined.engine.barrier(ctx, BarrierKind::Segments);
     met.map_err(|error| error.to_string())
 }

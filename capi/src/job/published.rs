@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 
 use argonet_base::JobRank;
 use argonet_conduit::selector::Selector;
-use argonet_engine::{BoundMemory, Engine, Injection, Meeting, OpError};
+use argonet_engine::{BarrierKind, BoundMemory, Engine, Injection, OpError};
 use argonet_event::Event;
 
 use crate::context::{communicating, done};
@@ -155,7 +155,7 @@ export! {
             // threads have got meanwhile.
             engine.bound_forget();
             let met = match team.as_made() {
-                None => engine.barrier(ctx, Meeting::Segments).map_err(OpError::from),
+                None => engine.barrier(ctx, BarrierKind::Segments).map_err(OpError::from),
                 Some(made) => engine.team_barrier(ctx, &made.team),
             };
             engine.bound_forget();

@@ -66,8 +66,11 @@ fn neighborhood(job: &Job, rank: u32) -> (u32, u32) {
     match job.is_everything() {
         true => (job.joined.engine.size(), rank),
         false => {
-            let places = &job.joined.places;
-            (places.neighborhoods(), places.neighborhood(JobRank(rank)))
+            let placement = &job.joined.placement;
+            (
+                placement.neighborhoods(),
+                placement.neighborhood(JobRank(rank)),
+            )
         }
     }
 }
@@ -112,8 +115,8 @@ export! {
         unsafe {
             write(nbrhd_size, neighborhoods);
             write(nbrhd_rank, own);
-            write(host_size, job.joined.places.hosts());
-            write(host_rank, job.joined.places.host(rank));
+            write(host_size, job.joined.placement.hosts());
+            write(host_rank, job.joined.placement.host(rank));
         }
     }
 
@@ -162,7 +165,7 @@ export! {
         let engine = &job.joined.engine;
         for rank in 0..engine.size().min(count) {
             let (_, neighborhood) = neighborhood(job, rank);
-            let host = job.joined.places.host(JobRank(rank));
+            let host = job.joined.placement.host(JobRank(rank));
             // Where there is no way to the memory, no distance either.
             let offset = match job.neighbors.binary_search(&rank).is_ok() && !job.is_everything() {
                 true => engine.segment_delta(JobRank(rank)) as usize,

@@ -146,9 +146,11 @@ unsafe fn built_in(context: [*const (); 2], left: *const u8, right: *mut u8, cou
     fold_before(op, dt, right, left);
 }
 
-/// Whether all members meet in a call, even where its data does not make them.
+/// Whether a call synchronizes all its members, even where its data does not make it.
+///
+/// Source: `GASNET_COLL_IN_ALLSYNC` and `GASNET_COLL_OUT_ALLSYNC`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Meets {
+pub struct AllSync {
     /// No data moves before all have called.
     pub before: bool,
     /// It is complete nowhere before it is everywhere.
@@ -174,8 +176,8 @@ pub struct Call {
     pub folding: Option<Folding>,
     /// The type of the elements, as [`Signature::element`] has it; 0 where only bytes count.
     pub element: u16,
-    /// Whether all members meet.
-    pub meets: Meets,
+    /// Whether it synchronizes all members.
+    pub all_sync: AllSync,
 }
 
 // SAFETY: the memory and the folding's context are the call's until its event is complete, for any
@@ -196,7 +198,7 @@ impl Call {
             dst: core::ptr::null_mut(),
             folding: None,
             element: 0,
-            meets: Meets {
+            all_sync: AllSync {
                 before: false,
                 after: false,
             },
@@ -224,6 +226,6 @@ impl Call {
             element: signature.element | self.element,
             ..signature
         };
-        Label::new(self.kind, self.root, self.block() as u64, signature).with(self.meets)
+        Label::new(self.kind, self.root, self.block() as u64, signature).with(self.all_sync)
     }
 }

@@ -2,7 +2,7 @@
 //! them.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Kind, Meets};
+use super::call::{AllSync, Call, Kind};
 use super::label::History;
 use super::pool::Stage;
 use argonet_conduit::SharedCells;
@@ -34,7 +34,7 @@ impl Call {
     /// Where members meet besides, messages do that.
     pub(super) fn fits_cell(&self, size: u32) -> bool {
         self.kind != Kind::Window
-            && self.meets == Meets::default()
+            && self.all_sync == AllSync::default()
             && self.given(size) <= SharedCells::MAX_BYTES
     }
 }

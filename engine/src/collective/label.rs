@@ -8,7 +8,7 @@
 //! A cell carries one such word, so that members compare with one instruction. Messages carry root
 //! and length in full.
 
-use super::call::{Kind, Meets};
+use super::call::{AllSync, Kind};
 use core::any::TypeId;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -168,10 +168,10 @@ impl Label {
     }
 
     #[inline(always)]
-    pub(super) fn with(self, meets: Meets) -> Self {
-        let meets = u32::from(meets.before) << 1 | u32::from(meets.after);
+    pub(super) fn with(self, all_sync: AllSync) -> Self {
+        let all_sync = u32::from(all_sync.before) << 1 | u32::from(all_sync.after);
         Self {
-            digest: self.digest | meets << (DIGEST_BITS - 2),
+            digest: self.digest | all_sync << (DIGEST_BITS - 2),
             ..self
         }
     }

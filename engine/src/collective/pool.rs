@@ -12,7 +12,7 @@
 //!
 //! So every byte is read by one other member on its way there and by each on its way back: the
 //! least that there can be. Short pieces take one stage, *give all*: each member combines
-//! everything, which is more traffic and one meeting less.
+//! everything, which is more traffic and one synchronization less.
 //!
 //! A pool has two halves, which pieces use in turn, and no member needs to ask whether a half may
 //! be written anew: a member enters no stage before it has finished all calls before it. So a
@@ -20,7 +20,7 @@
 //! to piece k + 2, knows that all have finished piece k.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Kind, Meets};
+use super::call::{AllSync, Call, Kind};
 use super::plan::{Area, Range, parts, pieces};
 use super::shared_team::SharedTeam;
 use argonet_base::JobRank;
@@ -59,7 +59,7 @@ impl Call {
     /// Whether the call can go through pools; the same at all members that call the same.
     pub(super) fn fits_pool(&self) -> bool {
         matches!(self.kind, Kind::Reduce | Kind::ReduceAll)
-            && self.meets == Meets::default()
+            && self.all_sync == AllSync::default()
             && self.folding.is_some()
             && (1..=BLOCK_BYTES).contains(&self.unit)
     }

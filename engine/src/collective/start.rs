@@ -51,7 +51,7 @@ impl Member {
             unit: call.unit,
             count: call.count,
             ordered: call.folding.is_some_and(|folding| folding.ordered),
-            meets: call.meets,
+            all_sync: call.all_sync,
         };
         let mut schedule = Schedule::default();
         let tuning = self.tuning();

@@ -5,7 +5,7 @@ use crate::collective::Label;
 use crate::core::Engine;
 use crate::mismatch::{Called, MismatchCheck, Sequence};
 use crate::thread::ThreadCtx;
-use crate::tree::Meeting;
+use crate::tree::BarrierKind;
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, Entry, SharedCells, ThreadMode};
@@ -230,7 +230,7 @@ impl<'e, C: Conduit> Entered<'e, C> {
         };
         let waiting = Waiting::on(why, rank);
         let called = || match why {
-            WaitFor::Barrier => Called::meeting(Meeting::Barrier, self.call),
+            WaitFor::Barrier => Called::barrier(BarrierKind::Client, self.call),
             _ => Called {
                 sequence: Sequence::Passes,
                 number: self.call,

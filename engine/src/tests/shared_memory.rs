@@ -145,7 +145,7 @@ fn fold(mine: &mut [u8], theirs: &[u8]) {
 fn make(engine: &Engine<Smp>, ctx: &ThreadCtx, number: usize, call: &Call) {
     let (rank, size) = (engine.rank().0, engine.size());
     match call {
-        Call::Barrier => engine.barrier(ctx, Meeting::Barrier).unwrap(),
+        Call::Barrier => engine.barrier(ctx, BarrierKind::Client).unwrap(),
         Call::Named(names) => {
             let name = |name: &Option<i32>| name.map_or(Name::Anonymous, Name::Id);
             let own = name(&names[rank as usize]);
@@ -214,7 +214,7 @@ fn a_barrier_holds_all_ranks() {
     job(5, ThreadMode::Par, |engine, ctx| {
         for round in 0..2000 {
             entered.fetch_add(1, order);
-            engine.barrier(ctx, Meeting::Barrier).unwrap();
+            engine.barrier(ctx, BarrierKind::Client).unwrap();
             let count = entered.load(order);
             assert!(5 * (round + 1) <= count && count < 5 * (round + 2));
         }

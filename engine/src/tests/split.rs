@@ -56,7 +56,7 @@ fn other_barriers_do_not_count() {
         let threads = ranks.iter().map(|Rank { engine, .. }| {
             scope.spawn(move || {
                 let ctx = ThreadCtx::uncounted();
-                engine.barrier(&ctx, Meeting::Barrier).unwrap();
+                engine.barrier(&ctx, BarrierKind::Client).unwrap();
                 engine.named_notify(&ctx, Name::Anonymous).unwrap();
                 engine.named_wait(&ctx, Name::Anonymous).unwrap();
             })

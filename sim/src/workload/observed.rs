@@ -67,7 +67,7 @@ pub(super) struct Observed {
     pub(super) model: Vec<Vec<u8>>,
     /// The segment of each rank that has begun.
     pub(super) segments: Vec<Option<Arc<Directory>>>,
-    /// Ranks that have entered each meeting.
+    /// Ranks that have entered each barrier.
     pub(super) entered: Vec<u32>,
     /// Ranks that have begun each operation that goes on in the background.
     in_background: Vec<u32>,

@@ -11,7 +11,7 @@ use argonet_am::{AmError, Category, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::PrepareRequest;
-use argonet_engine::{Injection, Meeting, Pass, Side, Signature, Target, Transfer};
+use argonet_engine::{BarrierKind, Injection, Pass, Side, Signature, Target, Transfer};
 use argonet_event::{Category as Part, Event};
 use argonet_segment::SharedBytes;
 use core::time::Duration;
@@ -106,7 +106,7 @@ impl<'r, C: Simulated> Program<'r, C> {
             self.wait(|| observed.lock().awaits(me) == 0);
         }
         self.rank.doing(format_args!("drains"));
-        let drained = self.rank.engine.drain(&self.rank.ctx, Meeting::Drain);
+        let drained = self.rank.engine.drain(&self.rank.ctx, BarrierKind::Drain);
         self.must(drained);
         self.observed.lock().drained(self.me);
         let mut segment = vec![0; self.rank.segment.len() as usize];
@@ -504,7 +504,7 @@ impl<'r, C: Simulated> Program<'r, C> {
         }
         let (engine, ctx) = (&self.rank.engine, &self.rank.ctx);
         if kind == 0 {
-            self.must(engine.barrier(ctx, Meeting::Barrier));
+            self.must(engine.barrier(ctx, BarrierKind::Client));
         } else {
             let mut data: Vec<u8> = (0..words)
                 .flat_map(|i| value(self.me, i).to_le_bytes())

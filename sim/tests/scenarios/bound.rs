@@ -130,7 +130,7 @@ fn program(rank: &Rank, longs: Longs) {
             assert!(there == expected);
         }
         engine
-            .barrier(ctx, argonet_engine::Meeting::Barrier)
+            .barrier(ctx, argonet_engine::BarrierKind::Client)
             .unwrap();
     }
 }

@@ -7,7 +7,7 @@ use crate::harness;
 use argonet_am::HandlerTable;
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
-use argonet_engine::{Atomic, AtomicWord, BoundPlace, Injection, Meeting, Operation, Target};
+use argonet_engine::{Atomic, AtomicWord, BarrierKind, BoundPlace, Injection, Operation, Target};
 use argonet_event::{CategoryMask, Event};
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use parking_lot::Mutex;
@@ -121,7 +121,7 @@ fn program(rank: &Rank, befores: &Befores) {
                 .push(before);
         }
     }
-    engine.barrier(ctx, Meeting::Barrier).unwrap();
+    engine.barrier(ctx, BarrierKind::Client).unwrap();
     for attached in [false, true] {
         let at = |at| word(me, address, attached, at);
         let get = |at| {

@@ -5,7 +5,7 @@ use crate::harness;
 
 use argonet_am::{AmError, HandlerTable};
 use argonet_base::JobRank;
-use argonet_engine::{Choice, Meeting, Team, TeamError, Terms};
+use argonet_engine::{BarrierKind, Choice, Team, TeamError, Terms};
 use argonet_sim::{JobConfig, Outcome, Rank, StartError};
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ fn program(rank: &Rank, (): ()) {
             _ => assert!(outcome.unwrap().is_empty()),
         }
     }
-    engine.barrier(ctx, Meeting::Barrier).unwrap();
+    engine.barrier(ctx, BarrierKind::Client).unwrap();
 }
 
 fn job(config: &JobConfig) -> Result<Outcome, StartError> {

@@ -8,7 +8,8 @@ use argonet_am::{AmError, Category, Delivery, Endpoints, HandlerTable, MessageCl
 use argonet_base::{HandlerIndex, JobRank};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_engine::{
-    Direction, Injection, Meeting, Notice, PeerMemory, Piece, Pieces, Shape, Strided, VisTransfer,
+    BarrierKind, Direction, Injection, Notice, PeerMemory, Piece, Pieces, Shape, Strided,
+    VisTransfer,
 };
 use argonet_event::CategoryMask;
 use argonet_segment::bulk;
@@ -181,7 +182,7 @@ fn program(rank: &Rank, notes: Notes) {
         .filter(|(_, payload)| payload[1] != 0)
         .count();
     assert_eq!(further, (size as usize - 1) * 2);
-    engine.barrier(ctx, Meeting::Barrier).unwrap();
+    engine.barrier(ctx, BarrierKind::Client).unwrap();
     let mut all = vec![0; EACH * size as usize];
     // SAFETY: as many bytes as there are.
     unsafe { bulk::copy(all.as_mut_ptr(), base, all.len()) };

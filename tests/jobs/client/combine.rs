@@ -42,7 +42,7 @@ const PANICS: [(&str, &str); 10] = [
     ("combine-panic-messages", "rank 1"),
     ("combine-panic-tree", "rank 0"),
     ("combine-panic-closure", "rank 0"),
-    ("combine-panic-among-closure", "rank 0"),
+    ("combine-panic-team-closure", "rank 0"),
 ];
 
 const REENTERS: [&str; 2] = ["combine-calls", "combine-calls-par"];
@@ -61,7 +61,7 @@ pub(super) const PROGRAMS: &[Program] = &[
     ("combine-panic-messages", || panics(Way::Messages)),
     ("combine-panic-tree", || panics(Way::Tree)),
     ("combine-panic-closure", || panics(Way::Closure)),
-    ("combine-panic-among-closure", || panics(Way::AmongClosure)),
+    ("combine-panic-team-closure", || panics(Way::TeamClosure)),
     ("combine-calls", || calls(World::init()?)),
     ("combine-calls-par", || calls(World::builder().build_par()?)),
     ("combine-waits-lines", || waits(1)),
@@ -114,7 +114,7 @@ enum Way {
     Messages,
     Tree,
     Closure,
-    AmongClosure,
+    TeamClosure,
 }
 
 const WAYS: [Way; 9] = [
@@ -126,17 +126,17 @@ const WAYS: [Way; 9] = [
     Way::Messages,
     Way::Tree,
     Way::Closure,
-    Way::AmongClosure,
+    Way::TeamClosure,
 ];
 
 /// A reduction of ones that goes a way.
 fn reduce<M: Threading>(world: &World<M>, way: Way) -> Done {
-    let all = world.among();
+    let all = world.collectives();
     let size = world.size();
     let ones = |count| vec![Touchy(1); count];
     let sum = Reduction::Sum;
     let mut values = ones(match way {
-        Way::Lines | Way::LinesStarted | Way::Tree | Way::Closure | Way::AmongClosure => 1,
+        Way::Lines | Way::LinesStarted | Way::Tree | Way::Closure | Way::TeamClosure => 1,
         Way::Pool | Way::PoolStarted => 500,
         Way::PoolLong | Way::Messages => 50_000,
     });
@@ -154,7 +154,7 @@ fn reduce<M: Threading>(world: &World<M>, way: Way) -> Done {
             assert_eq!(values, vec![Touchy(own); count], "{way:?}");
             values = vec![Touchy(size); count];
         }
-        Way::AmongClosure => {
+        Way::TeamClosure => {
             all.reduce_all_with(&mut values, |a, b| Touchy::combine(sum, a, b))?;
         }
         Way::Tree => world.reduce_all(sum, &mut values)?,
@@ -183,7 +183,7 @@ fn panics(way: Way) -> Done {
 /// has borrowed.
 fn panic_in_an_unrelated_call() -> Done {
     let world = World::init()?;
-    let all = world.among();
+    let all = world.collectives();
     world.barrier()?;
     let ones = || vec![Touchy(1)].into();
     let mut values = vec![0u8; 4096];
@@ -235,7 +235,7 @@ fn calls<M: Threading>(world: World<M>) -> Done {
 /// same team meanwhile.
 fn waits(count: usize) -> Done {
     let world = World::builder().build_par()?;
-    let all = world.among();
+    let all = world.collectives();
     world.barrier()?;
     if world.rank() == Rank(0) {
         MODE.store(WAITS_NOW, Ordering::Relaxed);
@@ -252,7 +252,7 @@ fn waits(count: usize) -> Done {
                     std::thread::yield_now();
                 }
             }
-            let second = world.among();
+            let second = world.collectives();
             let short = second.start_reduce_all(Reduction::Sum, vec![1u32].into())?;
             let barrier = second.start_barrier()?;
             world.poll()?;

@@ -68,7 +68,7 @@ trait Reenter {
 
 impl<M: Threading> Reenter for World<M> {
     fn results(&self) -> Vec<argonet::Result<()>> {
-        let all = self.among();
+        let all = self.collectives();
         vec![
             self.poll().map(drop),
             self.wait_until(|| true),

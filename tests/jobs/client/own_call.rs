@@ -76,7 +76,7 @@ fn condition<M: argonet::Threading>(world: World<M>) -> Done {
         world.wait_until(|| {
             allowed();
             world.barrier().expect("a barrier");
-            let meet = world.among().start_barrier().expect("a barrier");
+            let meet = world.collectives().start_barrier().expect("a barrier");
             meet.wait().expect("its end");
             met += 1;
             met == 3

@@ -6,7 +6,7 @@ use argonet::{JobRank, Reduction, Result, World};
 use argonet_conduit::Conduit;
 use argonet_conduit::selector::Selector;
 use argonet_engine::{
-    Call, DataType, Engine, Folding, Hoods, Kind, Meets, Operation, Schedule, Situation, Step,
+    AllSync, Call, DataType, Engine, Folding, Hoods, Kind, Operation, Schedule, Situation, Step,
     Task, Team, ThreadCtx, Tuning, plan,
 };
 use argonet_start::with_thread;
@@ -90,7 +90,7 @@ impl<'w> Rig<'w> {
                 unit: UNIT,
                 count: load.block / UNIT,
                 ordered: false,
-                meets: Meets::default(),
+                all_sync: AllSync::default(),
             };
             plan(&situation, &task, &mut schedule);
             let mut way = DefaultHasher::new();

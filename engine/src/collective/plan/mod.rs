@@ -26,7 +26,7 @@ pub(super) use parts::{parts, pieces};
 pub use tuning::TREES;
 pub use tuning::{Tuning, radix_of, tree_of};
 
-use super::call::{Kind, Meets};
+use super::call::{AllSync, Kind};
 use super::schedule::Schedule;
 pub(super) use super::schedule::{Area, Range};
 
@@ -62,8 +62,8 @@ pub struct Task {
     pub count: usize,
     /// Whether operands stay in the order of ranks.
     pub ordered: bool,
-    /// Whether all meet, even where the data does not make them.
-    pub meets: Meets,
+    /// Whether it synchronizes all, even where the data does not make it.
+    pub all_sync: AllSync,
 }
 
 impl Task {
@@ -87,7 +87,7 @@ impl Task {
 /// Makes the steps of a member.
 pub fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
     out.clear();
-    if task.meets.before {
+    if task.all_sync.before {
         barrier::plan(situation, out);
         out.round();
     }
@@ -104,7 +104,7 @@ pub fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         Kind::Scan | Kind::ExclusiveScan => scan::plan(situation, task, out),
     }
     out.round();
-    if task.meets.after {
+    if task.all_sync.after {
         barrier::plan(situation, out);
         out.round();
     }

@@ -143,9 +143,9 @@ fn check(hoods: &Hoods, tuning: &Tuning, task: &Task, sends: Sends) {
     };
     let outcome = execute(hoods, tuning, task, sources, targets, sends, fold);
     scratch::check_bound(outcome.most_scratch, tuning, task, hoods);
-    let meets = task.kind == Kind::Barrier || task.meets != Meets::default();
+    let all_sync = task.kind == Kind::Barrier || task.all_sync != AllSync::default();
     assert!(
-        outcome.all_met || !meets,
+        outcome.all_met || !all_sync,
         "{task:?} of {size}, {hoods:?}: a rank has not heard of all"
     );
     for (rank, (target, expected)) in outcome.targets.iter().zip(&expected).enumerate() {
@@ -163,7 +163,7 @@ fn task(kind: Kind, root: u32, count: usize, ordered: bool) -> Task {
         unit: UNIT,
         count,
         ordered: ordered && kind.folds(),
-        meets: Meets {
+        all_sync: AllSync {
             before: count % 2 == 1,
             after: count % 3 == 1,
         },

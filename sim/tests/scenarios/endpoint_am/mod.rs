@@ -15,7 +15,7 @@ use argonet_am::{
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{Key, WaitFor, Waiting};
 use argonet_conduit::{Conduit, PrepareRequest};
-use argonet_engine::{BoundPlace, Engine, Injection, Long, Meeting, PeerAddress, Target};
+use argonet_engine::{BarrierKind, BoundPlace, Engine, Injection, Long, PeerAddress, Target};
 use argonet_segment::SharedBytes;
 use argonet_sim::{ChannelNode, JobConfig, Outcome, Rank, StartError};
 use core::ptr::null_mut;
@@ -316,7 +316,7 @@ fn program(rank: &Rank, shared: Arc<Shared>, seed: u64) {
             .wait_until(ctx, Waiting::new(WaitFor::Condition), all)
             .unwrap();
     }
-    engine.barrier(ctx, Meeting::Barrier).unwrap();
+    engine.barrier(ctx, BarrierKind::Client).unwrap();
     shared.check_all(me);
     shared.engine.store(null_mut(), Ordering::Release);
 }

@@ -6,7 +6,7 @@ use super::*;
 /// Executes one call of all members, and compares the result.
 fn run(hoods: &Hoods, kind: Kind, count: usize) -> Outcome {
     let task = Task {
-        meets: Meets::default(),
+        all_sync: AllSync::default(),
         ..task(kind, 0, count, false)
     };
     let (sources, expected) = model(&task, hoods.size(), false);

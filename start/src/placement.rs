@@ -72,9 +72,9 @@ struct Hood {
 
 /// The neighborhoods of a job, in the order of their ranks.
 #[derive(Clone, Debug)]
-pub struct Places(Vec<Hood>);
+pub struct Placement(Vec<Hood>);
 
-impl Places {
+impl Placement {
     /// Reads the cards that the neighborhoods have published, after a fence.
     pub(crate) fn read(boot: &LocalJob) -> Result<Self> {
         let mut cards = Vec::new();
@@ -188,20 +188,20 @@ mod tests {
     #[test]
     fn ranks_are_found_by_neighborhood_and_host() {
         let (mib, page) = (1 << 20, PageKind::Normal.page_bytes());
-        let places = Places::new(vec![
+        let placement = Placement::new(vec![
             card(0..2, 0..3, 8 * mib, 64 * mib),
             card(2..3, 0..3, 8 * mib, 64 * mib),
             card(3..7, 3..7, 4 * mib, 9 * mib),
             card(7..8, 7..8, 16 * mib, mib),
         ]);
-        let hoods: Vec<u32> = (0..8).map(|r| places.neighborhood(JobRank(r))).collect();
+        let hoods: Vec<u32> = (0..8).map(|r| placement.neighborhood(JobRank(r))).collect();
         assert_eq!(hoods, [0, 0, 1, 2, 2, 2, 2, 3]);
-        let hosts: Vec<u32> = (0..8).map(|r| places.host(JobRank(r))).collect();
+        let hosts: Vec<u32> = (0..8).map(|r| placement.host(JobRank(r))).collect();
         assert_eq!(hosts, [0, 0, 0, 1, 1, 1, 1, 2]);
-        assert_eq!((places.neighborhoods(), places.hosts()), (4, 3));
-        assert_eq!(places.neighbors(JobRank(1)), 0..2);
-        assert_eq!(places.on_host(JobRank(2)), 0..3);
-        assert_eq!(places.limit(), 4 * mib);
-        assert_eq!(places.share(), mib / page * page);
+        assert_eq!((placement.neighborhoods(), placement.hosts()), (4, 3));
+        assert_eq!(placement.neighbors(JobRank(1)), 0..2);
+        assert_eq!(placement.on_host(JobRank(2)), 0..3);
+        assert_eq!(placement.limit(), 4 * mib);
+        assert_eq!(placement.share(), mib / page * page);
     }
 }

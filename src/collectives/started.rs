@@ -3,8 +3,8 @@
 //! They own their buffers until they are complete. An operation that is dropped before goes on, and
 //! its buffers are leaked.
 
-use super::{Among, between, folding, within};
-use crate::collective::{Reducible, Reduction};
+use super::{Collectives, between, folding, within};
+use crate::collectives::{Reducible, Reduction};
 use crate::error::Result;
 use crate::global::Global;
 use crate::op::Op;
@@ -17,12 +17,12 @@ fn zeroed<T: Global>(count: usize) -> Kept<T> {
     Kept::new(vec![T::new_zeroed(); count].into())
 }
 
-impl<'w, M: Threading> Among<'w, M> {
+impl<'w, M: Threading> Collectives<'w, M> {
     /// Enters a barrier; it is complete when all ranks of the team have.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
-    /// let entered = world.among().start_barrier().unwrap();
+    /// let entered = world.collectives().start_barrier().unwrap();
     /// // Something else, and then:
     /// entered.wait().unwrap();
     /// ```
@@ -39,7 +39,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// ```
     /// # use argonet::{Rank, World};
     /// # let world = World::init().unwrap();
-    /// let word = world.among().start_broadcast(Rank(0), vec![world.rank().0].into()).unwrap();
+    /// let word = world.collectives().start_broadcast(Rank(0), vec![world.rank().0].into()).unwrap();
     /// assert_eq!(*word.wait().unwrap(), [0]);
     /// ```
     ///
@@ -64,7 +64,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// ```
     /// # use argonet::{Rank, Reduction, World};
     /// # let world = World::init().unwrap();
-    /// let sum = world.among().start_reduce(Rank(0), Reduction::Sum, vec![1u32].into()).unwrap();
+    /// let sum = world.collectives().start_reduce(Rank(0), Reduction::Sum, vec![1u32].into()).unwrap();
     /// let sum = sum.wait().unwrap();
     /// assert!(sum.is_none_or(|sum| *sum == [world.size()]));
     /// ```
@@ -93,7 +93,7 @@ impl<'w, M: Threading> Among<'w, M> {
 
     /// Starts a [`reduce_all`](Self::reduce_all).
     ///
-    /// See the example of [`Among`].
+    /// See the example of [`Collectives`].
     ///
     /// # Errors
     /// As [`reduce_all`](Self::reduce_all).
@@ -116,7 +116,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// ```
     /// # use argonet::{Rank, World};
     /// # let world = World::init().unwrap();
-    /// let all = world.among().start_gather(Rank(0), vec![world.rank().0].into()).unwrap();
+    /// let all = world.collectives().start_gather(Rank(0), vec![world.rank().0].into()).unwrap();
     /// let all = all.wait().unwrap();
     /// assert!(all.is_none_or(|all| all.iter().copied().eq(0..world.size())));
     /// ```
@@ -145,7 +145,7 @@ impl<'w, M: Threading> Among<'w, M> {
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
-    /// let all = world.among().start_gather_all(vec![world.rank().0].into()).unwrap();
+    /// let all = world.collectives().start_gather_all(vec![world.rank().0].into()).unwrap();
     /// assert!(all.wait().unwrap().iter().copied().eq(0..world.size()));
     /// ```
     ///
@@ -167,7 +167,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// # use argonet::{Rank, World};
     /// # let world = World::init().unwrap();
     /// let blocks: Box<[u32]> = (0..world.size()).collect();
-    /// let own = world.among().start_scatter(Rank(0), blocks, 1).unwrap();
+    /// let own = world.collectives().start_scatter(Rank(0), blocks, 1).unwrap();
     /// assert_eq!(*own.wait().unwrap(), [world.rank().0]);
     /// ```
     ///
@@ -201,7 +201,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// ```
     /// # let world = argonet::World::init().unwrap();
     /// let me = world.rank().0;
-    /// let got = world.among().start_exchange(vec![me; world.size() as usize].into()).unwrap();
+    /// let got = world.collectives().start_exchange(vec![me; world.size() as usize].into()).unwrap();
     /// assert!(got.wait().unwrap().iter().copied().eq(0..world.size()));
     /// ```
     ///
@@ -225,7 +225,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// # use argonet::{Reduction, World};
     /// # let world = World::init().unwrap();
     /// let blocks: Box<[u32]> = (0..world.size()).collect();
-    /// let sum = world.among().start_reduce_scatter(Reduction::Sum, blocks).unwrap();
+    /// let sum = world.collectives().start_reduce_scatter(Reduction::Sum, blocks).unwrap();
     /// assert_eq!(*sum.wait().unwrap(), [world.rank().0 * world.size()]);
     /// ```
     ///
@@ -255,7 +255,7 @@ impl<'w, M: Threading> Among<'w, M> {
     /// ```
     /// # use argonet::{Reduction, World};
     /// # let world = World::init().unwrap();
-    /// let place = world.among().start_scan(Reduction::Sum, vec![1u32].into()).unwrap();
+    /// let place = world.collectives().start_scan(Reduction::Sum, vec![1u32].into()).unwrap();
     /// assert_eq!(*place.wait().unwrap(), [world.rank().0 + 1]);
     /// ```
     ///

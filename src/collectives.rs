@@ -2,9 +2,12 @@
 #![allow(unsafe_code)]
 
 mod blocking;
+mod of_world;
 mod started;
 
-use crate::collective::{Reducible, Reduction};
+pub(crate) use of_world::vote;
+pub use of_world::{Reducible, Reduction};
+
 use crate::error::Result;
 use crate::op::Op;
 use crate::process;
@@ -17,7 +20,7 @@ use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
 /// The collective operations among the ranks of a [`Team`], or of the whole [`World`]; returned by
-/// [`Team::among`] and [`World::among`].
+/// [`Team::collectives`] and [`World::collectives`].
 ///
 /// All ranks of the team call the same operations in the same order, with the same root, length and
 /// operation; ranks that differ end the job with a message that names two of them. Ranks here are
@@ -40,7 +43,7 @@ use std::sync::Arc;
 /// # use argonet::{Rank, Reduction, World};
 /// # let world = World::init().unwrap();
 /// let (me, size) = (world.rank().0, world.size());
-/// let all = world.among();
+/// let all = world.collectives();
 /// assert!(all.gather_all(&[me]).unwrap().into_iter().eq(0..size));
 /// // Two at once.
 /// let sum = all.start_reduce_all(Reduction::Sum, vec![1u32; 3].into()).unwrap();
@@ -49,13 +52,13 @@ use std::sync::Arc;
 /// assert_eq!(*sum.wait().unwrap(), [size; 3]);
 /// // Of one's own row.
 /// let team = world.team().split(&world, Some(me / 4), 0).unwrap().unwrap();
-/// let first = team.among(&world).gather(Rank(0), &[me]).unwrap();
+/// let first = team.collectives(&world).gather(Rank(0), &[me]).unwrap();
 /// assert_eq!(first.is_some(), me % 4 == 0);
 /// ```
 ///
 /// Source: GASNet-EX, `gasnet_coll.h`, and beyond it.
 #[derive(Clone)]
-pub struct Among<'w, M: Threading> {
+pub struct Collectives<'w, M: Threading> {
     world: &'w World<M>,
     team: Arc<EngineTeam>,
 }
@@ -63,10 +66,10 @@ pub struct Among<'w, M: Threading> {
 impl<M: Threading> World<M> {
     /// The collective operations among all ranks.
     ///
-    /// See the example of [`Among`].
+    /// See the example of [`Collectives`].
     #[must_use]
-    pub fn among(&self) -> Among<'_, M> {
-        Among {
+    pub fn collectives(&self) -> Collectives<'_, M> {
+        Collectives {
             world: self,
             team: Arc::clone(self.engine().world_team()),
         }
@@ -76,10 +79,10 @@ impl<M: Threading> World<M> {
 impl Team {
     /// The collective operations among the ranks of the team.
     ///
-    /// See the example of [`Among`].
+    /// See the example of [`Collectives`].
     #[must_use]
-    pub fn among<'w, M: Threading>(&'w self, world: &'w World<M>) -> Among<'w, M> {
-        Among {
+    pub fn collectives<'w, M: Threading>(&'w self, world: &'w World<M>) -> Collectives<'w, M> {
+        Collectives {
             world,
             team: Arc::clone(self.of_engine()),
         }
@@ -209,7 +212,7 @@ impl<B> Lent<B> {
     }
 }
 
-impl<'w, M: Threading> Among<'w, M> {
+impl<'w, M: Threading> Collectives<'w, M> {
     fn size(&self) -> usize {
         self.team.size() as usize
     }

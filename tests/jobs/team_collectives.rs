@@ -1,33 +1,39 @@
 //! Collective operations among the ranks of teams against sequential results.
 
-use argonet::{Among, Par, Rank, Reduction, Seq, Threading, World};
+use argonet::{Collectives, Par, Rank, Reduction, Seq, Threading, World};
 
 use crate::support::{Done, Job, Pattern, Program, Test, each};
 
 const SIZES: [u32; 6] = [1, 2, 3, 4, 5, 8];
 
 pub(crate) const TESTS: &[Test] = &[
-    ("among_all_ranks_everything", || each(&SIZES, "among-world")),
-    ("among_rows_and_columns_at_once", || {
-        each(&SIZES, "among-teams")
+    ("team_collectives_all_ranks_everything", || {
+        each(&SIZES, "team-collectives-world")
     }),
-    ("among_by_messages_in_small_pieces", || {
+    ("team_collectives_rows_and_columns_at_once", || {
+        each(&SIZES, "team-collectives-teams")
+    }),
+    ("team_collectives_by_messages_in_small_pieces", || {
         for ranks in [2, 3, 5] {
-            small(Job::launched(ranks, "among-world")).run().well();
-            small(Job::launched(ranks, "among-teams")).run().well();
+            small(Job::launched(ranks, "team-collectives-world"))
+                .run()
+                .well();
+            small(Job::launched(ranks, "team-collectives-teams"))
+                .run()
+                .well();
         }
     }),
-    ("among_threads_of_different_teams", || {
-        each(&[2, 4], "among-threads")
+    ("team_collectives_threads_of_different_teams", || {
+        each(&[2, 4], "team-collectives-threads")
     }),
-    ("among_operations_that_are_dropped_go_on", || {
-        each(&[1, 2, 4], "among-dropped")
+    ("team_collectives_operations_that_are_dropped_go_on", || {
+        each(&[1, 2, 4], "team-collectives-dropped")
     }),
     (
-        "among_short_ones_that_wait_for_room_before_a_long_one",
-        || each(&[2, 3, 8], "among-queued"),
+        "team_collectives_short_ones_that_wait_for_room_before_a_long_one",
+        || each(&[2, 3, 8], "team-collectives-queued"),
     ),
-    ("among_wrong_settings", || {
+    ("team_collectives_wrong_settings", || {
         for (name, value, part) in [
             (
                 "GASNET_COLL_ROOTED_GEOM",
@@ -36,39 +42,49 @@ pub(crate) const TESTS: &[Test] = &[
             ),
             ("GASNET_COLL_TUNING_FILE", "/nowhere/at/all", "No such file"),
         ] {
-            let outcome = Job::launched(2, "among-world").env(name, value).run();
+            let outcome = Job::launched(2, "team-collectives-world")
+                .env(name, value)
+                .run();
             outcome.failed(&[name, value, part]);
         }
     }),
-    ("among_a_long_call_against_a_short_one_names_both", || {
-        for job in [
-            Job::launched(3, "among-differs"),
-            Job::self_started(2, "among-differs"),
-        ] {
-            job.run().failed(&[
-                "rank 1: members of a team call different operations",
-                "a broadcast with root 0 and 20000 u8 at rank 1",
-                "a broadcast with root 0 and 5 u8 at rank 0",
-            ]);
-        }
-    }),
-    ("among_tuning_files_are_read_alike_or_refused", tuning_files),
+    (
+        "team_collectives_a_long_call_against_a_short_one_names_both",
+        || {
+            for job in [
+                Job::launched(3, "team-collectives-differs"),
+                Job::self_started(2, "team-collectives-differs"),
+            ] {
+                job.run().failed(&[
+                    "rank 1: members of a team call different operations",
+                    "a broadcast with root 0 and 20000 u8 at rank 1",
+                    "a broadcast with root 0 and 5 u8 at rank 0",
+                ]);
+            }
+        },
+    ),
+    (
+        "team_collectives_tuning_files_are_read_alike_or_refused",
+        tuning_files,
+    ),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
-    ("among-world", || {
+    ("team-collectives-world", || {
         let world = World::init()?;
-        everything(&world.among(), world.rank(), world.size())?;
+        everything(&world.collectives(), world.rank(), world.size())?;
         Ok(world.finalize()?)
     }),
-    ("among-teams", teams),
-    ("among-threads", threads),
-    ("among-dropped", dropped),
-    ("among-queued", queued),
-    ("among-differs", || {
+    ("team-collectives-teams", teams),
+    ("team-collectives-threads", threads),
+    ("team-collectives-dropped", dropped),
+    ("team-collectives-queued", queued),
+    ("team-collectives-differs", || {
         let world = World::init()?;
         let len = if world.rank() == Rank(1) { 20_000 } else { 5 };
-        world.among().broadcast(Rank(0), &mut vec![1u8; len])?;
+        world
+            .collectives()
+            .broadcast(Rank(0), &mut vec![1u8; len])?;
         Ok(world.finalize()?)
     }),
 ];
@@ -106,16 +122,16 @@ fn tuning_files() {
     let good = Tuned::new("good", "# small\nGASNET_COLL_PIPE_SEG_SIZE=128\n");
     let other = Tuned::new("other", "GASNET_COLL_PIPE_SEG_SIZE=256\n");
     let wrong = Tuned::new("wrong", "# small\nGASNET_COLL_PIPE_SEG_SIZE=some\n");
-    let job = Job::launched(3, "among-world");
+    let job = Job::launched(3, "team-collectives-world");
     job.env(NAME, &good.file()).run().well();
-    let job = Job::launched(3, "among-world");
+    let job = Job::launched(3, "team-collectives-world");
     let outcome = job.env(NAME, &wrong.file()).run();
     outcome.failed(&[NAME, &wrong.file(), "line 2", "PIPE_SEG_SIZE=some", "64 KB"]);
     // One name, and two files, as there may be on two hosts.
     let [here, there] = [&good, &other].map(|tuned| tuned.0.display());
     let script =
         format!("case $ARGONET_BOOT in 2:1:*) cd {there};; *) cd {here};; esac; exec \"$0\"");
-    let elsewhere = || Job::wrapped(3, &script, "among-world").env(NAME, FILE);
+    let elsewhere = || Job::wrapped(3, &script, "team-collectives-world").env(NAME, FILE);
     let outcome = elsewhere().run();
     outcome.failed(&[
         "rank 1: GASNET_COLL_PIPE_SEG_SIZE is 256 by the file coll.tune here and 128 on rank 0",
@@ -150,7 +166,7 @@ fn sum(ranks: core::ops::Range<u32>, to: u32, len: usize) -> Vec<u64> {
     sum
 }
 
-fn everything<M: Threading>(all: &Among<'_, M>, me: Rank, size: u32) -> argonet::Result<()> {
+fn everything<M: Threading>(all: &Collectives<'_, M>, me: Rank, size: u32) -> argonet::Result<()> {
     for len in [0, 1, 7, 100, 1500, 20_000] {
         let mine = values(me.0, 0, len);
         let flat =
@@ -219,9 +235,13 @@ fn teams() -> Done {
         .expect("a row");
     let column = all.split(&world, Some(me % 2), 0)?.expect("a column");
     for team in [&row, &column] {
-        everything(&team.among(&world), team.rank(), team.size())?;
+        everything(&team.collectives(&world), team.rank(), team.size())?;
     }
-    let (world_of, row_of, column_of) = (world.among(), row.among(&world), column.among(&world));
+    let (world_of, row_of, column_of) = (
+        world.collectives(),
+        row.collectives(&world),
+        column.collectives(&world),
+    );
     for round in 0..40u32 {
         let len = [1, 50, 3000, 30_000][round as usize % 4];
         let mut sums = Vec::new();
@@ -264,7 +284,7 @@ fn threads() -> Done {
             let world = &world;
             scope.spawn(move || {
                 for _ in 0..3 {
-                    everything(&team.among(world), team.rank(), team.size())
+                    everything(&team.collectives(world), team.rank(), team.size())
                         .expect("all goes well");
                 }
             });
@@ -287,7 +307,7 @@ fn dropped() -> Done {
         } else {
             vec![0; 20_000]
         };
-        let sent = world.among().start_broadcast(root, bytes.into())?;
+        let sent = world.collectives().start_broadcast(root, bytes.into())?;
         if me == root.0 {
             drop(sent);
         } else {
@@ -309,11 +329,13 @@ fn queued() -> Done {
         for call in 0..40u32 {
             let value = vec![round + call + me].into();
             let number = size * (round + call) + size * (size - 1) / 2;
-            let started = world.among().start_reduce_all(Reduction::Sum, value)?;
+            let started = world
+                .collectives()
+                .start_reduce_all(Reduction::Sum, value)?;
             short.push((started, number));
             if call % 16 == 7 {
                 let bytes = vec![if me == 0 { call as u8 } else { 0 }; 10_000];
-                let started = world.among().start_broadcast(Rank(0), bytes.into())?;
+                let started = world.collectives().start_broadcast(Rank(0), bytes.into())?;
                 long.push((started, call as u8));
             }
         }

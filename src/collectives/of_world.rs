@@ -1,6 +1,6 @@
 //! Broadcast and reduction.
 
-use crate::among;
+use crate::collectives;
 use crate::error::{Error, Result};
 use crate::global::Global;
 use crate::process;
@@ -117,7 +117,7 @@ pub(crate) fn fold_with<T: Global>(combine: impl Fn(T, T) -> T) -> impl Fn(&mut 
 
 /// The description of values, and of how they are combined, that ranks compare.
 fn signature<T: Reducible>(reduction: Reduction) -> Signature {
-    Signature::reduction(among::code(reduction) as u16).on::<T>()
+    Signature::reduction(collectives::code(reduction) as u16).on::<T>()
 }
 
 /// In the third word of a vote of every rank but the root: the verdict that comes back from the
@@ -221,7 +221,7 @@ impl<M: Threading> World<M> {
         };
         if size_of_val(values) > self.engine().longest_pass() {
             agree(self, &pass, size_of_val(values))?;
-            return self.among().broadcast(root, values);
+            return self.collectives().broadcast(root, values);
         }
         run(self, &pass, values.as_mut_bytes(), 1)
     }
@@ -306,7 +306,7 @@ impl<M: Threading> World<M> {
                 signature: signature::<T>(reduction),
             };
             agree(self, &pass, size_of_val(values))?;
-            return self.among().reduce_all(reduction, values);
+            return self.collectives().reduce_all(reduction, values);
         }
         let combine = |a, b| T::combine(reduction, a, b);
         self.reduce_all_as(values, signature::<T>(reduction), combine)

@@ -1,7 +1,7 @@
 //! Collective operations that wait.
 
-use super::{Among, between, combine_with, folding, within};
-use crate::collective::{Reducible, Reduction};
+use super::{Collectives, between, combine_with, folding, within};
+use crate::collectives::{Reducible, Reduction};
 use crate::error::Result;
 use crate::global::Global;
 use crate::process;
@@ -13,7 +13,7 @@ fn zeroed<T: Global>(count: usize) -> Vec<T> {
     vec![T::new_zeroed(); count]
 }
 
-impl<M: Threading> Among<'_, M> {
+impl<M: Threading> Collectives<'_, M> {
     /// # Safety
     /// The call's memory is that of slices that the caller has borrowed until this returns.
     unsafe fn run(&self, call: Call) -> Result<()> {
@@ -30,7 +30,7 @@ impl<M: Threading> Among<'_, M> {
     /// # use argonet::{Rank, World};
     /// # let world = World::init().unwrap();
     /// let mut seeds = if world.rank() == Rank(0) { [11u64, 12] } else { [0; 2] };
-    /// world.among().broadcast(Rank(0), &mut seeds).unwrap();
+    /// world.collectives().broadcast(Rank(0), &mut seeds).unwrap();
     /// assert_eq!(seeds, [11, 12]);
     /// ```
     ///
@@ -51,7 +51,7 @@ impl<M: Threading> Among<'_, M> {
     /// ```
     /// # use argonet::{Rank, Reduction, World};
     /// # let world = World::init().unwrap();
-    /// let sum = world.among().reduce(Rank(0), Reduction::Sum, &[1u32, 2]).unwrap();
+    /// let sum = world.collectives().reduce(Rank(0), Reduction::Sum, &[1u32, 2]).unwrap();
     /// assert_eq!(sum, (world.rank() == Rank(0)).then(|| vec![world.size(), 2 * world.size()]));
     /// ```
     ///
@@ -80,7 +80,7 @@ impl<M: Threading> Among<'_, M> {
     /// # use argonet::{Reduction, World};
     /// # let world = World::init().unwrap();
     /// let mut count = [1.0f64];
-    /// world.among().reduce_all(Reduction::Sum, &mut count).unwrap();
+    /// world.collectives().reduce_all(Reduction::Sum, &mut count).unwrap();
     /// assert_eq!(count, [f64::from(world.size())]);
     /// ```
     ///
@@ -105,7 +105,7 @@ impl<M: Threading> Among<'_, M> {
     /// # let world = argonet::World::init().unwrap();
     /// // The longest run of ranks: first and last.
     /// let mut run = [[world.rank().0; 2]];
-    /// world.among().reduce_all_with(&mut run, |a, b| [a[0], b[1]]).unwrap();
+    /// world.collectives().reduce_all_with(&mut run, |a, b| [a[0], b[1]]).unwrap();
     /// assert_eq!(run, [[0, world.size() - 1]]);
     /// ```
     ///
@@ -134,7 +134,7 @@ impl<M: Threading> Among<'_, M> {
     /// Gives `root` the values of all ranks, one rank's behind the other's; all slices have the
     /// same length.
     ///
-    /// See the example of [`Among`].
+    /// See the example of [`Collectives`].
     ///
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
@@ -157,7 +157,7 @@ impl<M: Threading> Among<'_, M> {
     /// Gives all ranks the values of all, one rank's behind the other's; all slices have the same
     /// length.
     ///
-    /// See the example of [`Among`].
+    /// See the example of [`Collectives`].
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
@@ -178,7 +178,7 @@ impl<M: Threading> Among<'_, M> {
     /// # let world = World::init().unwrap();
     /// let blocks: Vec<u32> = (0..2 * world.size()).collect();
     /// let mut own = [0; 2];
-    /// world.among().scatter(Rank(0), &blocks, &mut own).unwrap();
+    /// world.collectives().scatter(Rank(0), &blocks, &mut own).unwrap();
     /// assert_eq!(own, [2 * world.rank().0, 2 * world.rank().0 + 1]);
     /// ```
     ///
@@ -210,7 +210,7 @@ impl<M: Threading> Among<'_, M> {
     /// # let world = argonet::World::init().unwrap();
     /// let me = world.rank().0;
     /// let blocks: Vec<[u32; 2]> = (0..world.size()).map(|to| [me, to]).collect();
-    /// let got = world.among().exchange(&blocks).unwrap();
+    /// let got = world.collectives().exchange(&blocks).unwrap();
     /// assert!(got.into_iter().eq((0..world.size()).map(|from| [from, me])));
     /// ```
     ///
@@ -245,7 +245,7 @@ impl<M: Threading> Among<'_, M> {
     /// # use argonet::{Reduction, World};
     /// # let world = World::init().unwrap();
     /// let blocks: Vec<u32> = (0..world.size()).collect();
-    /// let sum = world.among().reduce_scatter(Reduction::Sum, &blocks).unwrap();
+    /// let sum = world.collectives().reduce_scatter(Reduction::Sum, &blocks).unwrap();
     /// assert_eq!(sum, [world.rank().0 * world.size()]);
     /// ```
     ///
@@ -276,7 +276,7 @@ impl<M: Threading> Among<'_, M> {
     /// # use argonet::{Reduction, World};
     /// # let world = World::init().unwrap();
     /// let mut place = [1u32];
-    /// world.among().scan(Reduction::Sum, &mut place).unwrap();
+    /// world.collectives().scan(Reduction::Sum, &mut place).unwrap();
     /// assert_eq!(place, [world.rank().0 + 1]);
     /// ```
     ///
@@ -296,7 +296,7 @@ impl<M: Threading> Among<'_, M> {
     /// ```
     /// # use argonet::{Reduction, World};
     /// # let world = World::init().unwrap();
-    /// let before = world.among().exclusive_scan(Reduction::Sum, &[5u32]).unwrap();
+    /// let before = world.collectives().exclusive_scan(Reduction::Sum, &[5u32]).unwrap();
     /// assert_eq!(before.unwrap_or(vec![0]), [5 * world.rank().0]);
     /// ```
     ///
