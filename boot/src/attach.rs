@@ -19,7 +19,7 @@ use crate::error::BootError;
 use crate::exit_options::ExitOptions;
 use crate::file_limit::make_room_for_connections;
 use crate::files::SharedFiles;
-use crate::foreign::foreign_launcher;
+use crate::foreign::{self, foreign_launcher};
 use crate::line::Line;
 use crate::local::LocalJob;
 use crate::page::{Control, HostPart, JobIdentity, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
@@ -105,6 +105,9 @@ fn find_job(
         None => check_count(settings.get(&PSHM_NODES).max(1))?,
     };
     if ranks > 1 {
+        if let Some(warning) = foreign::warning("a program that starts its other ranks itself") {
+            sys::say(&format!("argonet: {warning}"));
+        }
         let (job, link) = selfspawn::spawn(ranks, settings)?;
         return Ok((job, Some(link)));
     }

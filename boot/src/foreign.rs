@@ -38,9 +38,9 @@ pub(crate) fn foreign_launcher() -> Option<BootError> {
     judge(|name| std::env::var_os(name))
 }
 
-/// The warning of `argonet run` if another launcher has started several processes, as each may be
-/// an `argonet run`.
-pub(crate) fn warning() -> Option<String> {
+/// The warning of what starts ranks if another launcher has started several processes, as each of
+/// those may be `starter`.
+pub(crate) fn warning(starter: &str) -> Option<String> {
     let BootError::ForeignLauncher {
         variable,
         launcher,
@@ -51,8 +51,8 @@ pub(crate) fn warning() -> Option<String> {
     };
     let size = size.map_or("several".into(), |size| size.to_string());
     Some(format!(
-        "warning: {variable} says that {launcher} started {size} processes; if each of them is an \
-         `argonet run`, there are as many jobs"
+        "warning: {variable} says that {launcher} started {size} processes; if each of them is \
+         {starter}, there are as many jobs"
     ))
 }
 

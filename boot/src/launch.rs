@@ -83,7 +83,7 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
             });
         }
     }
-    if let Some(warning) = foreign::warning() {
+    if let Some(warning) = foreign::warning("an `argonet run`") {
         say(&warning);
     }
     match hosts::choose(&options.hosts, &conduit, settings)? {

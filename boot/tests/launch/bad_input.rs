@@ -208,6 +208,11 @@ fn foreign() {
         "argonet run: warning: SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes; \
          if each of them is an `argonet run`, there are as many jobs",
     ]);
+    let outcome = within(alone()).env("GASNET_PSHM_NODES", "2").run().code(0);
+    outcome.says(&[
+        "argonet: warning: SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes; if \
+         each of them is a program that starts its other ranks itself, there are as many jobs",
+    ]);
 }
 
 fn open_files() {

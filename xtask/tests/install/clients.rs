@@ -38,7 +38,8 @@ pub(crate) fn trials() -> Vec<Trial> {
             chosen,
         )
         .with_ignored_flag(cmake),
-        Trial::test("programs of tools alone by make", tools_alone).with_ignored_flag(make),
+        Trial::test("programs of tools alone by make", tools_alone)
+            .with_ignored_flag(make || !runs("c++")),
         Trial::test("files are filled in as in a build directory", filled_in),
         Trial::test("files that cannot be filled in", not_filled_in),
         Trial::test(

@@ -11,19 +11,33 @@ use crate::place::{Place, run, runs, said, source, stand_in};
 const MODES: [(&str, u32); 3] = [("seq", 0), ("parsync", 1), ("par", 2)];
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let make = !runs("make");
+    let cxx = !runs("c++");
+    let make = !runs("make") || cxx;
+    let clang = !runs("clang");
     vec![
         Trial::test("make builds programs that run", || made(false)).with_ignored_flag(make),
         Trial::test("make builds programs with checks", || made(true)).with_ignored_flag(make),
-        Trial::test("objects of different builds do not link", misfits),
+        Trial::test("objects of different builds do not link", || misfits("c")),
+        Trial::test("objects of different builds do not link in C++", || {
+            misfits("c++")
+        })
+        .with_ignored_flag(cxx),
         Trial::test("trees do not mix", trees),
         Trial::test(
             "clients that contradict themselves do not compile",
             contradictions,
         ),
-        Trial::test("headers compile in every language", || languages("cc")),
-        Trial::test("headers compile with clang", || languages("clang"))
-            .with_ignored_flag(!runs("clang")),
+        Trial::test("headers compile in every C", || languages("cc", "c")),
+        Trial::test("headers compile in every C++", || languages("cc", "c++"))
+            .with_ignored_flag(cxx),
+        Trial::test("headers compile in every C with clang", || {
+            languages("clang", "c")
+        })
+        .with_ignored_flag(clang),
+        Trial::test("headers compile in every C++ with clang", || {
+            languages("clang", "c++")
+        })
+        .with_ignored_flag(clang || cxx),
         Trial::test("idents are in the program", idents),
         Trial::test("the checks are no code", no_code),
         Trial::test("the library goes into shared objects", shared),
@@ -147,44 +161,42 @@ const WAYS: [(&[&str], &[&str]); 2] = [
     ),
 ];
 
-fn misfits() -> Result<(), Failed> {
-    let place = Place::installed("misfits", false)?;
-    for language in ["c", "c++"] {
-        for (options, link) in WAYS {
-            let object =
-                |name, own: &[&str]| compiled(&place, language, name, &[options, own].concat());
-            let stand_in = stand_in()?;
-            let silent = object("silent", &["-DGASNET_SEQ"])?;
-            let client = object("client", &["-DGASNET_SEQ"])?;
-            linked(&place, &[&silent, &stand_in], "seq", link)?;
-            let wrong = |objects: &[&Path], mode: &str, symbol: &str| match linked(
-                &place,
-                &[objects, &[&stand_in]].concat(),
-                mode,
-                link,
-            ) {
-                Err(error) if error.contains(symbol) => Ok(()),
-                other => Err(format!("{language} {mode} {symbol}: {other:?}")),
-            };
-            wrong(&[&silent], "par", "argonet_link_threads_SEQ")?;
-            wrong(&[&silent], "parsync", "argonet_link_threads_SEQ")?;
-            wrong(
-                &[&client],
-                "par",
-                "argonet_client_init_2025_8_0_SMP_SEQ_FAST_ndebug_layout_",
-            )?;
-            let second = object("second", &["-DGASNET_PAR"])?;
-            wrong(&[&silent, &second], "seq", "argonet_link_threads_PAR")?;
-            let checked = object(
-                "second",
-                &[
-                    "-DGASNET_SEQ",
-                    "-DGASNET_DEBUG",
-                    "-DGASNET_ALLOW_OPTIMIZED_DEBUG",
-                ],
-            )?;
-            wrong(&[&silent, &checked], "seq", "argonet_link_debug_debug")?;
-        }
+fn misfits(language: &str) -> Result<(), Failed> {
+    let place = Place::installed(&format!("misfits {language}"), false)?;
+    for (options, link) in WAYS {
+        let object =
+            |name, own: &[&str]| compiled(&place, language, name, &[options, own].concat());
+        let stand_in = stand_in()?;
+        let silent = object("silent", &["-DGASNET_SEQ"])?;
+        let client = object("client", &["-DGASNET_SEQ"])?;
+        linked(&place, &[&silent, &stand_in], "seq", link)?;
+        let wrong = |objects: &[&Path], mode: &str, symbol: &str| match linked(
+            &place,
+            &[objects, &[&stand_in]].concat(),
+            mode,
+            link,
+        ) {
+            Err(error) if error.contains(symbol) => Ok(()),
+            other => Err(format!("{language} {mode} {symbol}: {other:?}")),
+        };
+        wrong(&[&silent], "par", "argonet_link_threads_SEQ")?;
+        wrong(&[&silent], "parsync", "argonet_link_threads_SEQ")?;
+        wrong(
+            &[&client],
+            "par",
+            "argonet_client_init_2025_8_0_SMP_SEQ_FAST_ndebug_layout_",
+        )?;
+        let second = object("second", &["-DGASNET_PAR"])?;
+        wrong(&[&silent, &second], "seq", "argonet_link_threads_PAR")?;
+        let checked = object(
+            "second",
+            &[
+                "-DGASNET_SEQ",
+                "-DGASNET_DEBUG",
+                "-DGASNET_ALLOW_OPTIMIZED_DEBUG",
+            ],
+        )?;
+        wrong(&[&silent, &checked], "seq", "argonet_link_debug_debug")?;
     }
     Ok(())
 }
@@ -287,24 +299,23 @@ fn contradictions() -> Result<(), Failed> {
     Ok(())
 }
 
-fn languages(compiler: &str) -> Result<(), Failed> {
-    let place = Place::installed(&format!("languages {compiler}"), false)?;
-    for (language, standards) in [
-        ("c", ["c99", "c11", "c17", "c2x"].as_slice()),
-        ("c++", &["c++11", "c++17", "c++20"]),
-    ] {
-        for standard in standards {
-            let mut command = Command::new(compiler);
-            command
-                .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"])
-                .args(["-DGASNET_PAR", &format!("-std={standard}"), "-I"])
-                .arg(place.prefix().join("include"))
-                .args(["-x", language])
-                .args(["client.c", "tools.c", "second.c"].map(source));
-            let output = run(&mut command)?;
-            if !output.status.success() {
-                return Err(format!("{standard}: {}", said(&output)).into());
-            }
+fn languages(compiler: &str, language: &str) -> Result<(), Failed> {
+    let place = Place::installed(&format!("languages {compiler} {language}"), false)?;
+    let standards: &[&str] = match language {
+        "c" => &["c99", "c11", "c17", "c2x"],
+        _ => &["c++11", "c++17", "c++20"],
+    };
+    for standard in standards {
+        let mut command = Command::new(compiler);
+        command
+            .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"])
+            .args(["-DGASNET_PAR", &format!("-std={standard}"), "-I"])
+            .arg(place.prefix().join("include"))
+            .args(["-x", language])
+            .args(["client.c", "tools.c", "second.c"].map(source));
+        let output = run(&mut command)?;
+        if !output.status.success() {
+            return Err(format!("{standard}: {}", said(&output)).into());
         }
     }
     Ok(())
