@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use argonet_settings::{CONDUIT, Reach, SPAWN_VERBOSE, Settings, environment};
+use argonet_settings::{AGENT_TIMEOUT, CONDUIT, Reach, SPAWN_VERBOSE, Settings, environment};
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::isatty;
 
@@ -21,7 +21,7 @@ use crate::hosts::hello::Hello;
 use crate::hosts::here::Here;
 use crate::hosts::look::{Look, answer};
 use crate::hosts::message::Message;
-use crate::hosts::node::Node;
+use crate::hosts::node::{DESERTED_CODE, Node};
 use crate::hosts::pipe::{receive, transmit, unblock};
 use crate::launch::{NO_CONDUIT, fired};
 use crate::output::Streams;
@@ -29,9 +29,6 @@ use crate::page::{Control, HostPart};
 use crate::secret::Secret;
 use crate::signals::LauncherSignals;
 use crate::spawn::{Environment, Spawner};
-
-/// Time that an agent waits for its first messages.
-const GREETING: Duration = Duration::from_secs(30);
 
 /// Descriptors of each rank: process, line, standard output and standard error.
 const FILES_OF_RANK: u64 = 4;
@@ -60,16 +57,18 @@ pub fn agent(look: Look) -> Result<u8, BootError> {
     unblock(stdin)
         .and_then(|()| unblock(stdout))
         .map_err(|e| BootError::system("preparing the connection to the launcher", e))?;
-    let mut edge = Edge::agent(Instant::now(), GREETING);
+    let mut edge = Edge::agent(Instant::now(), patience());
     edge.send(Instant::now(), &Message::Hello(Hello::own()));
-    let Some(job) = expect(&mut edge)? else {
-        return Err(no_launcher("no job came from the launcher"));
+    let job = match expect(&mut edge)? {
+        Next::Message(Message::Job(job)) => job,
+        Next::Message(_) => return Err(no_launcher("its first message is not a job")),
+        Next::End => return Err(no_launcher("no job came from the launcher")),
+        Next::Silence => return Ok(DESERTED_CODE),
     };
-    let Message::Job(job) = job else {
-        return Err(no_launcher("its first message is not a job"));
-    };
-    let Some(Message::Key(key)) = expect(&mut edge)? else {
-        return Err(no_launcher("no key came with the job"));
+    let key = match expect(&mut edge)? {
+        Next::Message(Message::Key(key)) => key,
+        Next::Message(_) | Next::End => return Err(no_launcher("no key came with the job")),
+        Next::Silence => return Ok(DESERTED_CODE),
     };
     edge.allow_silence(Duration::from_millis(job.silence_ms.into()));
     if job.task == Task::Look {
@@ -80,15 +79,33 @@ pub fn agent(look: Look) -> Result<u8, BootError> {
     Ok(run(&job, &key, edge, &signals))
 }
 
-/// Waits for the next message; `None` if the connection ends or is silent.
-fn expect(edge: &mut Edge) -> Result<Option<Message>, BootError> {
+/// How long an agent waits for its first messages; the first of them has the launcher's limit.
+fn patience() -> Duration {
+    let variables = environment::variables().into_iter();
+    let own = variables.filter(|(name, _)| name == AGENT_TIMEOUT.name());
+    let settings = Settings::from_pairs(own).unwrap_or_default();
+    settings.keep_quiet();
+    settings.get(&AGENT_TIMEOUT)
+}
+
+/// What comes from the other end.
+enum Next {
+    Message(Message),
+    /// The connection has ended.
+    End,
+    /// It did not give a sign of life for too long.
+    Silence,
+}
+
+/// Waits for the next message.
+fn expect(edge: &mut Edge) -> Result<Next, BootError> {
     let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
     loop {
         let next = edge.next().map_err(|garbled| BootError::NoLauncher {
             reason: garbled.to_string(),
         })?;
-        if next.is_some() {
-            return Ok(next);
+        if let Some(message) = next {
+            return Ok(Next::Message(message));
         }
         let mut fds = vec![PollFd::from_borrowed_fd(stdin, PollFlags::IN)];
         if !edge.to_send().is_empty() {
@@ -98,14 +115,14 @@ fn expect(edge: &mut Edge) -> Result<Option<Message>, BootError> {
         for is_output in fired(&mut fds, events, edge.deadline()) {
             if is_output {
                 if !transmit(edge, stdout) {
-                    return Ok(None);
+                    return Ok(Next::End);
                 }
             } else if !receive(edge, stdin, Instant::now()) {
-                return Ok(None);
+                return Ok(Next::End);
             }
         }
         if edge.is_silent(Instant::now()) {
-            return Ok(None);
+            return Ok(Next::Silence);
         }
     }
 }

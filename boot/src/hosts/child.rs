@@ -99,6 +99,8 @@ impl Child {
                 self.interrupted = Some(*number);
             }
             Message::Gone(_) | Message::Deaf(_) => self.held.push(message.clone()),
+            // It finds this when it has greeted, and waits for its job.
+            Message::Pause => self.edge.send(Instant::now(), message),
             _ => {}
         }
     }

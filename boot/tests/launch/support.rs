@@ -274,6 +274,14 @@ impl Running {
         all.any(|p| pid(p.pid) == process && p.is_in_state("T"))
     }
 
+    /// Of each process but the launcher that sleeps, whether it is a shell: the way to an agent that
+    /// is not there yet.
+    pub(crate) fn ways(&self) -> Vec<bool> {
+        let others = self.processes().into_iter();
+        let asleep = others.filter(|p| pid(p.pid) != self.pid() && p.is_in_state("S"));
+        asleep.map(|p| p.is_called("sh")).collect()
+    }
+
     /// The process ids that ranks have said so far (`wait`).
     pub(crate) fn rank_pid(&self, rank: u32) -> Pid {
         let start = format!("pid {rank} ");

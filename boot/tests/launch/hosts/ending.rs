@@ -32,6 +32,10 @@ pub(super) const TESTS: &[Test] = &[
     ),
     ("hosts_agent_that_hangs_is_given_up", agent_hangs),
     ("hosts_launcher_that_hangs_is_given_up", launcher_hangs),
+    (
+        "hosts_launcher_that_hangs_before_agents_have_greeted",
+        launcher_hangs_before_greetings,
+    ),
     ("hosts_connection_cut", connection_cut),
     (
         "hosts_way_that_fails_ends_a_job_whose_other_hosts_are_slow",
@@ -135,18 +139,13 @@ fn interrupt_with_greeting() {
     let job = with_slow_b("0", &[], &["sleep", "100000"]);
     let job = job.env(TEMPLATE.0, &template).start();
     let launcher = job.pid();
-    let ways = |state: &str| {
-        let all = job.processes().into_iter();
-        let ways = all.filter(|p| pid(p.pid) != launcher && p.is_in_state(state));
-        ways.map(|p| p.is_called("sh")).collect::<Vec<_>>()
-    };
-    until(|| ways("S") == [true, true]);
+    until(|| job.ways() == [true, true]);
     job.kill(launcher, Signal::STOP);
     until(|| job.is_stopped(launcher));
     job.kill(launcher, Signal::INT);
     go.let_go(2);
     // The agents have greeted, and wait for their job.
-    until(|| ways("S") == [false, false]);
+    until(|| job.ways() == [false, false]);
     job.kill(launcher, Signal::CONT);
     job.outcome().code(130).says(&["(SIGINT)"]);
 }
@@ -341,6 +340,26 @@ fn launcher_hangs() {
     job.outcome().code(1).says(&[
         "its agent gave up this process (pid ",
         "was it stopped? Agents wait for 1 s (ARGONET_AGENT_TIMEOUT)",
+    ]);
+}
+
+fn launcher_hangs_before_greetings() {
+    let mut go = TestFifo::new("hangs");
+    let path = go.path();
+    let template = format!("read go < {path}; ARGONET_AGENT_TIMEOUT=2.2 HOST_OF_TEST=%M exec %C");
+    let job = with_slow_b("0", &[], &["true"]).env(TEMPLATE.0, &template);
+    let job = job.env("ARGONET_AGENT_TIMEOUT", "4").start();
+    let launcher = job.pid();
+    until(|| job.ways() == [true, true]);
+    job.kill(launcher, Signal::STOP);
+    until(|| job.is_stopped(launcher));
+    go.let_go(2);
+    // Both agents greet, and give up.
+    until(|| job.ways().is_empty());
+    job.kill(launcher, Signal::CONT);
+    job.outcome().code(1).says(&[
+        "its agent gave up this process (pid ",
+        "was it stopped? Agents wait for 4 s (ARGONET_AGENT_TIMEOUT)",
     ]);
 }
 

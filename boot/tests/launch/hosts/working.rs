@@ -1,6 +1,6 @@
 //! Traffic between the hosts of a job: fences, values, lines, input, reports.
 
-use super::rig::{agent_of, spread, spread_with, waiting};
+use super::rig::{TEMPLATE, TestFifo, agent_of, spread, spread_with, waiting};
 use crate::support::{Outcome, Test, check_hello, until};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -17,6 +17,10 @@ pub(super) const TESTS: &[Test] = &[
     ("hosts_rank_that_is_late_is_named", late),
     ("hosts_report_of_all_hosts", report),
     ("hosts_terminal_stop_is_no_hang", terminal_stop),
+    (
+        "hosts_terminal_stop_before_agents_have_greeted",
+        terminal_stop_before_greetings,
+    ),
 ];
 
 fn check_lines(outcome: &Outcome, ranks: u32) {
@@ -167,4 +171,24 @@ fn terminal_stop() {
     until(|| !job.is_stopped(rank));
     job.kill(launcher, Signal::TERM);
     job.outcome().code(143);
+}
+
+fn terminal_stop_before_greetings() {
+    let mut go = TestFifo::new("stopped");
+    let path = go.path();
+    let template = format!("read go < {path}; ARGONET_AGENT_TIMEOUT=0.3 HOST_OF_TEST=%M exec %C");
+    let job = spread(4, "a:2,b:2", &["hello"]).env(TEMPLATE.0, &template);
+    let job = job.start();
+    let launcher = job.pid();
+    until(|| job.ways() == [true, true]);
+    job.kill(launcher, Signal::TSTP);
+    until(|| job.is_stopped(launcher));
+    go.let_go(2);
+    until(|| job.ways() == [false, false]);
+    // Longer than the agents bear silence.
+    let begin = Instant::now();
+    until(|| begin.elapsed() > Duration::from_secs(1));
+    assert_eq!(job.ways(), [false, false]);
+    job.kill(launcher, Signal::CONT);
+    check_hello(&job.outcome().code(0), 4);
 }
