@@ -57,10 +57,10 @@ pub struct Am<A: Global> {
     _args: PhantomData<fn(A)>,
 }
 
-/// The view of a handler: where the message comes from, its payload, and the way to reply once.
+/// A handler's view of its message: the source, the payload, and the one reply.
 ///
-/// There is no way to start anything else. The room for a reply was reserved with the request, so a
-/// reply never waits.
+/// A handler can start nothing else. The room for a reply was reserved with the request, so a reply
+/// never waits.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,6 +1,7 @@
 //! Which types go to other threads, and which are shared with them.
 //!
-//! The compiler derives it from fields, so a field that changes could change it unnoticed.
+//! The compiler derives `Send` and `Sync` from fields, so a changed field could change them
+//! unnoticed.
 
 use crate::collectives::Collectives;
 use crate::op::Op;
@@ -15,7 +16,7 @@ use argonet_engine::ThreadCtx;
 use core::cell::Cell;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
 
-// One thread calls, so nothing by which it calls leaves it.
+// A `World<Seq>`, and each value that calls through it, stays on the thread that made it.
 assert_not_impl_any!(World<Seq>: Send, Sync);
 assert_not_impl_any!(Raw<'static, Seq>: Send, Sync);
 assert_not_impl_any!(Collectives<'static, Seq>: Send, Sync);
@@ -62,6 +63,6 @@ assert_not_impl_any!(ThreadCtx: Sync);
 // Any thread may read the bytes of a message while its handler runs.
 assert_impl_all!(Payload<'static>: Send, Sync);
 
-// A handler's way to reply is its thread's.
+// A handler replies on the thread that runs it.
 assert_not_impl_any!(AmContext<'static, 'static>: Send, Sync);
 assert_not_impl_any!(Token<'static, 'static>: Send, Sync);

@@ -16,13 +16,14 @@ use serde::de::{
 /// Levels of the values that one message of a remote procedure call may have: an element, a field,
 /// the content of an option, a variant or a new type is one level below the value that has it.
 ///
-/// Such as serde's formats for text have.
+/// Serde's formats for text have such a limit, too.
 pub const MAX_RPC_DEPTH: u32 = 128;
 
 /// Elements and fields of the values that one message of a remote procedure call may have, of all
 /// levels together.
 ///
-/// More than there are bytes in one message, so that only elements without bytes come to it.
+/// More than there are bytes in one message, so that only elements without bytes reach it. Those
+/// take the memory that their type has: a field that serde skips counts for nothing here.
 pub const MAX_RPC_ELEMENTS: u64 = 1 << 20;
 
 /// Why bytes are no value.

@@ -1,4 +1,4 @@
-//! Collective operations among the ranks of a team.
+//! Collective operations of a team.
 #![allow(unsafe_code)]
 
 mod blocking;
@@ -19,21 +19,21 @@ use core::any::TypeId;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// The collective operations among the ranks of a [`Team`], or of the whole [`World`]; returned by
+/// The collective operations of a [`Team`], or of the whole [`World`]; returned by
 /// [`Team::collectives`] and [`World::collectives`].
 ///
 /// All ranks of the team call the same operations in the same order, with the same root, length and
 /// operation; ranks that differ end the job with a message that names two of them. Ranks here are
 /// ranks in the team. Any number of started operations may be under way, of one team and of
-/// several, and be waited for in any order; polls go on with them. Operations of the world's team
-/// are in one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts
-/// a broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from
-/// one that starts it afterwards. No operation is a barrier but
+/// several, and be waited for in any order; polls advance them. Operations of the world's team are
+/// in one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts a
+/// broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from one
+/// that starts it afterwards. No operation is a barrier but
 /// [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
 ///
 /// A call whose name begins with `start` waits only for room. Its operation owns the buffers until
-/// it is complete; dropped before, it goes on, and its buffers are never given back. The other
-/// calls block, polling, until this rank's part is done.
+/// it is complete; one that is dropped before goes on, and its buffers are leaked. The other calls
+/// block, polling, until this rank's part is done.
 ///
 /// Values are combined in an order that depends on the number of ranks, where they are, and lengths
 /// alone, so the same input gives the same bits. With a combination of one's own, operands stay in
@@ -43,11 +43,11 @@ use std::sync::Arc;
 /// # use argonet::{Rank, Reduction, World};
 /// # let world = World::init().unwrap();
 /// let (me, size) = (world.rank().0, world.size());
-/// let all = world.collectives();
-/// assert!(all.gather_all(&[me]).unwrap().into_iter().eq(0..size));
+/// let calls = world.collectives();
+/// assert!(calls.gather_all(&[me]).unwrap().into_iter().eq(0..size));
 /// // Two at once.
-/// let sum = all.start_reduce_all(Reduction::Sum, vec![1u32; 3].into()).unwrap();
-/// let largest = all.start_reduce_all(Reduction::Max, vec![me].into()).unwrap();
+/// let sum = calls.start_reduce_all(Reduction::Sum, vec![1u32; 3].into()).unwrap();
+/// let largest = calls.start_reduce_all(Reduction::Max, vec![me].into()).unwrap();
 /// assert_eq!(*largest.wait().unwrap(), [size - 1]);
 /// assert_eq!(*sum.wait().unwrap(), [size; 3]);
 /// // Of one's own row.
@@ -64,7 +64,7 @@ pub struct Collectives<'w, M: Threading> {
 }
 
 impl<M: Threading> World<M> {
-    /// The collective operations among all ranks.
+    /// The collective operations of all ranks.
     ///
     /// See the example of [`Collectives`].
     #[must_use]
@@ -77,7 +77,7 @@ impl<M: Threading> World<M> {
 }
 
 impl Team {
-    /// The collective operations among the ranks of the team.
+    /// The collective operations of the team.
     ///
     /// See the example of [`Collectives`].
     #[must_use]
@@ -167,7 +167,7 @@ fn is_number<T: 'static>() -> bool {
     any!(u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize f32 f64)
 }
 
-/// How a [`Reduction`] of a type is done.
+/// The engine's folding of values of a type by a [`Reduction`].
 pub(crate) fn folding<T: Reducible>(reduction: Reduction) -> Folding {
     let code = code(reduction);
     Folding {

@@ -121,7 +121,7 @@ impl<T: Global> GlobalRef<'_, T> {
     /// Where this call may load and store it.
     #[inline(always)]
     fn place(&self) -> Option<NonNull<u8>> {
-        // In a handler, with a payload prepared, or in a traced program the call goes the long way.
+        // In a handler, with a payload prepared, or in a traced program the engine makes the call.
         self.mapped.filter(|_| process::with(|ctx| ctx.is_free()))
     }
 }

@@ -45,8 +45,8 @@ enum State<'w, B> {
 /// [`wait`](Self::wait) beside it.
 ///
 /// It owns its buffer until it is complete, and stays on the thread that started it. Dropping it
-/// does not take the operation back: it takes effect at the target all the same. Where a put or a
-/// get still uses the buffer, dropping it waits; a collective operation leaks the buffer.
+/// does not cancel the operation, which still takes effect at the target. Where a put or a get
+/// still uses the buffer, dropping it waits; a collective operation leaks the buffer.
 ///
 /// ```
 /// # use argonet::{SharedArray, World};

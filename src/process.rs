@@ -1,5 +1,5 @@
 //! State of the process for calls: the context of the calling thread, the caller of the remote
-//! procedure that runs on it, the one job, and the way out.
+//! procedure that runs on it, the one job, and its exit.
 #![allow(unsafe_code)]
 
 use crate::error::Result;

@@ -114,7 +114,7 @@ impl<M: Threading> World<M> {
 ///
 /// See the example of [`Raw::request`].
 ///
-/// Dropped without a commit it is canceled. It stays on the thread that made it.
+/// A drop without a commit cancels it. It stays on the thread that prepared it.
 pub struct PreparedPayload<'w> {
     /// Taken only by a commit and by `drop`.
     prepared: Option<Prepared>,
@@ -526,7 +526,7 @@ impl<'w, M: Threading> Raw<'w, M> {
         Ok(())
     }
 
-    /// Reserves room for a payload that is written in place.
+    /// Prepares a payload that is written in place.
     ///
     /// Until it is committed or canceled this thread can do nothing else, and messages of other
     /// threads to the same rank wait behind it. A prepared payload that is forgotten

@@ -72,7 +72,7 @@ pub enum SectionError {
         /// Elements of that dimension.
         extent: usize,
     },
-    /// There are as many ranges as dimensions, or not.
+    /// Another number of ranges than the array has dimensions.
     #[error("{ranges} ranges are given for an array of {extents} dimensions; give one for each")]
     RangesMissing {
         /// Ranges given.

@@ -6,8 +6,8 @@ use crate::world::{Threading, World};
 use argonet_base::{JobRank, Rank};
 use argonet_engine::{Choice, OwnedTeam, TeamError, Terms};
 
-/// Some ranks of the job, numbered from 0 in an order of their own, for collective operations among
-/// them.
+/// Some ranks of the job, numbered from 0 in an order of their own, for collective operations of
+/// these ranks alone.
 ///
 /// A team is a value of this rank, which belongs to it; operations on it take the [`World`], and
 /// names of its ranks as arguments are ranks of the team. [`world_rank`](Self::world_rank) leads

@@ -202,6 +202,10 @@ impl<M: Threading> World<M> {
     ///
     /// Never blocks: a call takes a limited number of messages. 0 says that there was nothing.
     ///
+    /// A loop of polls, or of waits with an end, is no wait that the library knows. It goes on if
+    /// another rank drops its world, where [`wait_until`](Self::wait_until) ends the job; programs
+    /// in [`run`](crate::run) end it in any case.
+    ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering};
     /// static PINGS: AtomicU32 = AtomicU32::new(0);
@@ -414,8 +418,8 @@ impl<M: Threading> World<M> {
     fn leave(&mut self, how: Leaving) -> Result<()> {
         self.engine().begin_to_leave(how);
         self.drain_for(BarrierKind::Finalize)?;
-        // Only now: others wait for this rank there, so a world that has not met them ends the job
-        // when it is dropped.
+        // Only now: others wait for this rank in that drain, so a world that has not come through
+        // it ends the job when it is dropped.
         self.finalized = true;
         argonet_trace::close();
         let boot = self.engine().boot();

@@ -1,4 +1,4 @@
-//! Errors while a job starts, meets at a fence, or is launched.
+//! Errors while a job starts, waits at a fence, or is launched.
 
 use std::fmt;
 use std::io;

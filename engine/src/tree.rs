@@ -31,7 +31,7 @@ pub(super) const ROUNDS: usize = 32;
 /// Less where the conduit has shorter mediums.
 pub(super) const CHUNK: usize = 32 * 1024;
 
-/// Why ranks enter a barrier.
+/// The kind of a barrier: the client's, or the purpose for which the library enters it.
 ///
 /// Barriers of one kind do not count for another: a rank that calls barriers while another is in a
 /// quiet phase waits, and cannot touch the slices held there.
@@ -72,7 +72,7 @@ impl BarrierKind {
     ];
 }
 
-/// Kinds of barriers.
+/// How many kinds of barriers there are.
 const KINDS: usize = BarrierKind::ALL.len();
 
 /// State of the barriers of one kind.

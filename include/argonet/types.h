@@ -17,7 +17,7 @@ typedef struct argonet_mapped_team *gex_TM_t;
 typedef struct argonet_kind_s *gex_MK_t;
 typedef struct argonet_domain_s *gex_AD_t;
 typedef struct argonet_token_s *gex_Token_t;
-typedef struct argonet_room_s *gex_AM_SrcDesc_t;
+typedef struct argonet_source_descriptor_s *gex_AM_SrcDesc_t;
 /* Active messages. */
 typedef uint8_t gex_AM_Index_t;
 typedef int32_t gex_AM_Arg_t;

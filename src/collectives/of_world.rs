@@ -1,4 +1,4 @@
-//! Broadcast and reduction.
+//! Broadcast and reduction of the world, which wait; and the types of reductions.
 
 use crate::collectives;
 use crate::error::{Error, Result};
@@ -313,7 +313,8 @@ impl<M: Threading> World<M> {
     }
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
-    /// associative and the same on all ranks.
+    /// associative and the same on all ranks. What it does is not compared: ranks that pass different
+    /// ones for the same type get different results.
     ///
     /// Left operands come from lower ranks.
     ///

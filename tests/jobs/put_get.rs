@@ -387,7 +387,7 @@ fn sizes() -> Done {
 /// A thread that holds a room cannot wait, so the buffers of the scope would be free while the gets
 /// still write them.
 fn unfinished_scope() {
-    for conduit in ["tcp", "portals"] {
+    for conduit in ["tcp", "portals", "usnic"] {
         for program in ["scope-with-room", "scope-with-room-panics"] {
             let job = Job::launched(2, program).env("ARGONET_CONDUIT", conduit);
             let job = job.env("GASNET_SUPERNODE_MAXSIZE", "1");

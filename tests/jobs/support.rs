@@ -39,7 +39,7 @@ const OF_MEMORY: [&str; 7] = [
     "exit_cases_by_the_state_of_other_ranks",
     "ordering_flood_into_a_rank_that_computes",
     "negotiated_cancels_until_the_ring_is_full",
-    "among_a_long_call_against_a_short_one_names_both",
+    "team_collectives_a_long_call_against_a_short_one_names_both",
     "settings_are_printed_once",
 ];
 

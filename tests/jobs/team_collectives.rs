@@ -1,4 +1,4 @@
-//! Collective operations among the ranks of teams against sequential results.
+//! Collective operations of teams against sequential results.
 
 use argonet::{Collectives, Par, Rank, Reduction, Seq, Threading, World};
 

@@ -17,9 +17,9 @@
 //!
 //! On its host an agent is what the launcher is in a job on one host: it makes the control memory
 //! (for all ranks of the job, so that looking up a value never waits), starts guardian and ranks,
-//! and watches them. Fences and the key store go through the tree (`exchange`): a host's ranks meet
-//! in shared memory, the last one rings its agent, agents merge the values of their subtrees on the
-//! way up, and hand each host the values of the others on the way down.
+//! and watches them. Fences and the key store go through the tree (`exchange`): a host's ranks
+//! enter a fence in shared memory, the last one wakes its agent, agents merge the values of their
+//! subtrees on the way up, and hand each host the values of the others on the way down.
 //!
 //! Agents can also be sent to look at their hosts (`visit` above, `look` below): there are no ranks
 //! then, but questions and answers, whose meaning is the affair of the program at both ends.

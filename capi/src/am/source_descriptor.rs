@@ -40,7 +40,7 @@ pub(crate) struct Open {
     pub(crate) flags: u32,
     /// Null if the buffer is the library's.
     pub(crate) lc_opt: Local,
-    /// Room at the target in which the payload is written.
+    /// The conduit's part of it, if the payload is written in the target's memory.
     pub(crate) prepared: Option<Prepared>,
 }
 

@@ -39,7 +39,7 @@ const HINTS: c_int = (number32("GASNET_COLL_FIXED_THREADS_PER_NODE")
     | number32("GASNET_COLL_DISABLE_AUTOTUNE")
     | number32("GASNET_COLL_NO_IMAGES")) as c_int;
 
-/// Where all meet.
+/// Whether the flags ask for `ALLSYNC` before and after the call.
 fn all_sync(function: &str, flags: c_int) -> AllSync {
     let one_of = |group: [c_int; 3], name: &str| {
         let given = flags & (group[0] | group[1] | group[2]);

@@ -74,7 +74,7 @@ fn out_of_turn(got: usize, due: usize) -> PartError {
 }
 
 impl Assembly {
-    /// Room for at most so many payloads.
+    /// An assembly that has at most so many buffers.
     pub(super) fn new(most: usize) -> Self {
         Self {
             partial: BTreeMap::new(),
@@ -164,7 +164,7 @@ impl Assembly {
         self.free.push(buffer);
     }
 
-    /// Rooms that are not free.
+    /// Buffers that are in use.
     pub(super) fn in_use(&self) -> u32 {
         (self.memory.len() - self.free.len()) as u32
     }

@@ -31,7 +31,7 @@ impl Call {
 
     /// Whether the call can go by cells; the same at all members that call the same.
     ///
-    /// Where members meet besides, messages do that.
+    /// A call with a flag of [`AllSync`] goes by messages.
     pub(super) fn fits_cell(&self, size: u32) -> bool {
         self.kind != Kind::Window
             && self.all_sync == AllSync::default()

@@ -152,7 +152,7 @@ pub(crate) struct Label {
     pub(crate) root: u32,
     /// Bytes of a block.
     pub(crate) len: u64,
-    /// The signature, and whether members meet.
+    /// The signature, and the call's [`AllSync`].
     pub(crate) digest: u32,
 }
 

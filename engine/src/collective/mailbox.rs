@@ -17,8 +17,8 @@ use argonet_segment::SharedBytes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Calls after which the members of a team meet, so that none is more than two of these ahead of
-/// another.
+/// Calls from one [`Kind::Window`] barrier of a team to the next, so that no member is more than
+/// two windows ahead of another.
 pub(super) const WINDOW: u32 = 32;
 
 /// Calls that are remembered, before and after the next: more than members can be apart, and than

@@ -31,7 +31,7 @@ pub(crate) struct Groups {
 
 impl Groups {
     /// The groups of a job of `size` ranks that all share memory; `None` where there are too many,
-    /// or no other rank to meet.
+    /// or only one.
     pub(crate) fn new(rank: JobRank, size: u32) -> Option<Self> {
         let group = |slot| Group::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);
         (2..=MOST_MEMBERS).contains(&size).then(|| Self {

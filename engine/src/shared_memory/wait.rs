@@ -163,8 +163,8 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Polls in some calls: a rank that does nothing but meet takes its messages, even if others
-    /// always come first.
+    /// Polls in some calls: a rank that makes collective calls alone takes its messages, even if
+    /// the others always enter first.
     #[inline(always)]
     pub(crate) fn poll_between(&self, ctx: &ThreadCtx, call: u64) {
         if call.is_multiple_of(POLL_EVERY) {

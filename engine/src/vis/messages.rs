@@ -341,7 +341,7 @@ impl<C: Conduit> Engine<C> {
     }
 }
 
-/// Names the next bytes of a side in the way that takes less limits.
+/// Names the next bytes of a side, by addresses or by a lattice, whichever takes less room.
 fn name_next(
     name: &mut Vec<u8>,
     runs: &Runs<'_>,
