@@ -26,7 +26,7 @@ enum State {
 
 /// A record that the peer has not acknowledged cumulatively: what usNIC's text calls a segment.
 #[derive(Debug)]
-struct Segment {
+struct Unacknowledged {
     state: State,
     /// Until it has arrived.
     record: Option<Record>,
@@ -94,18 +94,18 @@ struct News {
 
 #[derive(Debug)]
 pub(super) struct Sender {
-    /// The number of the first segment.
+    /// The number of the first record.
     base: Seq,
     /// Records that the peer has not acknowledged cumulatively, in order; those not sent yet are
     /// the last.
-    segments: VecDeque<Segment>,
+    unacknowledged: VecDeque<Unacknowledged>,
     queued: usize,
     lost: usize,
-    /// No lost segment is before this place.
+    /// No lost record is before this place.
     first_lost: usize,
     under_way: usize,
     under_way_bytes: usize,
-    /// Of all segments: what has arrived before its turn is kept by the peer, in no more room than
+    /// Of all records: what has arrived before its turn is kept by the peer, in no more room than
     /// a window.
     span_bytes: usize,
     /// The number of the next send; retransmissions count.
@@ -126,7 +126,7 @@ impl Sender {
     pub(super) fn new(first: Seq, config: &ReliableConfig) -> Self {
         Self {
             base: first,
-            segments: VecDeque::new(),
+            unacknowledged: VecDeque::new(),
             queued: 0,
             lost: 0,
             first_lost: usize::MAX,
@@ -148,7 +148,7 @@ impl Sender {
     pub(super) fn has_room(&self, config: &ReliableConfig) -> bool {
         let one = config.datagram_bytes;
         let waiting = self.under_way_bytes + self.queued * one;
-        self.segments.len() < config.span() as usize
+        self.unacknowledged.len() < config.span() as usize
             && self.lost == 0
             && self.span_bytes + one <= config.window_bytes
             && (waiting == 0 || waiting + one <= self.congestion.window_bytes())
@@ -156,7 +156,7 @@ impl Sender {
 
     /// Whether the peer has acknowledged all records that were submitted.
     pub(super) fn is_idle(&self) -> bool {
-        self.segments.is_empty()
+        self.unacknowledged.is_empty()
     }
 
     /// Whether a record that was sent has not arrived.
@@ -166,23 +166,24 @@ impl Sender {
 
     /// How often the oldest record was sent.
     pub(super) fn sends_of_oldest(&self) -> u32 {
-        self.segments.front().map_or(0, |segment| segment.sends)
+        self.unacknowledged.front().map_or(0, |entry| entry.sends)
     }
 
     pub(super) fn next(&self) -> Seq {
-        self.base.plus((self.segments.len() - self.queued) as u32)
+        self.base
+            .plus((self.unacknowledged.len() - self.queued) as u32)
     }
 
     /// The number that the next submitted record has.
     pub(super) fn end(&self) -> Seq {
-        self.base.plus(self.segments.len() as u32)
+        self.base.plus(self.unacknowledged.len() as u32)
     }
 
     pub(super) fn submit(&mut self, record: Record, config: &ReliableConfig) {
         let cost = config.cost(record.len());
         self.span_bytes += cost;
         self.queued += 1;
-        self.segments.push_back(Segment {
+        self.unacknowledged.push_back(Unacknowledged {
             state: State::Queued,
             record: Some(record),
             cost,
@@ -192,19 +193,19 @@ impl Sender {
         });
     }
 
-    /// Which segment is to be sent now.
+    /// Which record is to be sent now.
     pub(super) fn due(&self) -> Option<usize> {
         if self.lost == 0 {
-            return (self.queued > 0).then(|| self.segments.len() - self.queued);
+            return (self.queued > 0).then(|| self.unacknowledged.len() - self.queued);
         }
         let first = self.first_lost;
-        let cost = self.segments.get(first)?.cost;
+        let cost = self.unacknowledged.get(first)?.cost;
         let fits = self.under_way_bytes == 0
             || self.under_way_bytes + cost <= self.congestion.window_bytes();
         fits.then_some(first)
     }
 
-    /// Takes note that a [`due`](Self::due) segment is sent; its number, and whether it was sent
+    /// Takes note that a [`due`](Self::due) record is sent; its number, and whether it was sent
     /// before.
     pub(super) fn send(
         &mut self,
@@ -216,37 +217,37 @@ impl Sender {
         if self.timer.is_none() {
             self.timer = Some(now + self.rtt.rto(config));
         }
-        let segment = self.segments.get_mut(index)?;
-        match segment.state {
+        let entry = self.unacknowledged.get_mut(index)?;
+        match entry.state {
             State::Queued => self.queued -= 1,
             State::Lost => self.lost -= 1,
             State::UnderWay | State::Arrived => return None,
         }
-        segment.state = State::UnderWay;
+        entry.state = State::UnderWay;
         self.under_way += 1;
-        self.under_way_bytes += segment.cost;
-        segment.order = self.order;
+        self.under_way_bytes += entry.cost;
+        entry.order = self.order;
         self.order += 1;
         self.sends.push_back(seq);
-        segment.sent_at = now;
-        let again = segment.sends != 0;
-        segment.sends = segment.sends.saturating_add(1);
+        entry.sent_at = now;
+        let again = entry.sends != 0;
+        entry.sends = entry.sends.saturating_add(1);
         self.seek_lost();
         Some((seq, again))
     }
 
-    /// The record of a segment that has not arrived.
+    /// The record of a record that has not arrived.
     pub(super) fn record(&mut self, index: usize) -> Option<&mut Record> {
-        self.segments.get_mut(index)?.record.as_mut()
+        self.unacknowledged.get_mut(index)?.record.as_mut()
     }
 
-    /// Goes on to the first lost segment.
+    /// Goes on to the first lost record.
     fn seek_lost(&mut self) {
         if self.lost == 0 {
             self.first_lost = usize::MAX;
             return;
         }
-        let state = |at: usize| self.segments.get(at).map(|segment| segment.state);
+        let state = |at: usize| self.unacknowledged.get(at).map(|entry| entry.state);
         let mut at = self.first_lost;
         while state(at).is_some_and(|state| state != State::Lost) {
             at += 1;
@@ -267,7 +268,7 @@ impl Sender {
             // An old one that was overtaken.
             return Ok(false);
         };
-        let sent = self.segments.len() - self.queued;
+        let sent = self.unacknowledged.len() - self.queued;
         let kept = sent.checked_sub(gone).ok_or(Impossible)?;
         if acknowledgement.reach() > kept {
             return Err(Impossible);
@@ -280,8 +281,8 @@ impl Sender {
         for index in (0..gone).chain(named) {
             self.arrive(index, &mut news, now, pool);
         }
-        let passed = self.segments.drain(..gone);
-        self.span_bytes -= passed.map(|segment| segment.cost).sum::<usize>();
+        let passed = self.unacknowledged.drain(..gone);
+        self.span_bytes -= passed.map(|entry| entry.cost).sum::<usize>();
         self.base = ack;
         self.first_lost = self.first_lost.saturating_sub(gone);
         if let Some(trip) = news.trip {
@@ -304,36 +305,36 @@ impl Sender {
             self.sends.pop_front();
         }
         self.seek_lost();
-        if self.is_idle() && self.segments.capacity() > FEW {
-            self.segments = VecDeque::new();
+        if self.is_idle() && self.unacknowledged.capacity() > FEW {
+            self.unacknowledged = VecDeque::new();
             self.sends = VecDeque::new();
         }
         Ok(news.any)
     }
 
-    /// The peer has a segment that was sent.
+    /// The peer has a record that was sent.
     fn arrive(&mut self, index: usize, news: &mut News, now: Duration, pool: &mut Pool) {
-        let Some(segment) = self.segments.get_mut(index) else {
+        let Some(entry) = self.unacknowledged.get_mut(index) else {
             return;
         };
-        match segment.state {
+        match entry.state {
             State::Arrived | State::Queued => return,
             State::Lost => self.lost -= 1,
             State::UnderWay => {
                 self.under_way -= 1;
-                self.under_way_bytes -= segment.cost;
+                self.under_way_bytes -= entry.cost;
             }
         }
-        segment.state = State::Arrived;
+        entry.state = State::Arrived;
         news.any = true;
-        news.bytes += segment.cost;
-        if let Some(record) = segment.record.take() {
+        news.bytes += entry.cost;
+        if let Some(record) = entry.record.take() {
             pool.give_back(record);
         }
-        if segment.order > self.arrived {
-            self.arrived = segment.order;
-            // It is unknown which copy of a segment that was sent twice has arrived (Karn).
-            news.trip = (segment.sends == 1).then(|| now.saturating_sub(segment.sent_at));
+        if entry.order > self.arrived {
+            self.arrived = entry.order;
+            // It is unknown which copy of a record that was sent twice has arrived (Karn).
+            news.trip = (entry.sends == 1).then(|| now.saturating_sub(entry.sent_at));
         }
     }
 
@@ -353,12 +354,12 @@ impl Sender {
             let Ok(index) = usize::try_from(seq.distance(self.base)) else {
                 continue;
             };
-            let segment = self.segments.get_mut(index);
-            if let Some(segment) = segment.filter(|segment| segment.state == State::UnderWay) {
-                segment.state = State::Lost;
+            let entry = self.unacknowledged.get_mut(index);
+            if let Some(entry) = entry.filter(|entry| entry.state == State::UnderWay) {
+                entry.state = State::Lost;
                 self.lost += 1;
                 self.under_way -= 1;
-                self.under_way_bytes -= segment.cost;
+                self.under_way_bytes -= entry.cost;
                 self.first_lost = self.first_lost.min(index);
                 answer_for |= order >= self.recovery;
             }
@@ -375,9 +376,9 @@ impl Sender {
     pub(super) fn expired(&mut self, now: Duration, config: &ReliableConfig) -> bool {
         self.rtt.expired();
         self.timer = Some(now + self.rtt.rto(config));
-        for segment in &mut self.segments {
-            if segment.state == State::UnderWay {
-                segment.state = State::Lost;
+        for entry in &mut self.unacknowledged {
+            if entry.state == State::UnderWay {
+                entry.state = State::Lost;
                 self.lost += 1;
             }
         }
@@ -396,7 +397,10 @@ impl Sender {
 
     /// Gives all buffers back.
     pub(super) fn dissolve(&mut self, pool: &mut Pool) {
-        let records = self.segments.drain(..).filter_map(|segment| segment.record);
+        let records = self
+            .unacknowledged
+            .drain(..)
+            .filter_map(|entry| entry.record);
         records.for_each(|record| pool.give_back(record));
     }
 }
@@ -419,35 +423,41 @@ mod tests {
 
     /// Counts and places are those of the states, and a record is there until it has arrived.
     fn check(sender: &Sender) {
-        let bytes = |of: &dyn Fn(&Segment) -> bool| -> usize {
-            let those = sender.segments.iter().filter(|segment| of(segment));
-            those.map(|segment| segment.cost).sum()
+        let bytes = |of: &dyn Fn(&Unacknowledged) -> bool| -> usize {
+            let those = sender.unacknowledged.iter().filter(|entry| of(entry));
+            those.map(|entry| entry.cost).sum()
         };
-        let count = |state| sender.segments.iter().filter(|s| s.state == state).count();
+        let count = |state| {
+            sender
+                .unacknowledged
+                .iter()
+                .filter(|s| s.state == state)
+                .count()
+        };
         assert_eq!(sender.queued, count(State::Queued));
         assert_eq!(sender.lost, count(State::Lost));
         assert_eq!(sender.under_way, count(State::UnderWay));
-        let is_lost = |segment: &Segment| segment.state == State::Lost;
-        let first = sender.segments.iter().position(is_lost);
+        let is_lost = |entry: &Unacknowledged| entry.state == State::Lost;
+        let first = sender.unacknowledged.iter().position(is_lost);
         assert_eq!(sender.first_lost, first.unwrap_or(usize::MAX));
-        // A segment that is under way is judged by its last send.
+        // A record that is under way is judged by its last send.
         let unjudged = sender.order - sender.sends.len() as u64;
-        let under_way = |segment: &Segment| segment.state == State::UnderWay;
-        for (at, segment) in sender.segments.iter().enumerate() {
-            let send = segment.order.checked_sub(unjudged);
+        let under_way = |entry: &Unacknowledged| entry.state == State::UnderWay;
+        for (at, entry) in sender.unacknowledged.iter().enumerate() {
+            let send = entry.order.checked_sub(unjudged);
             let seq = send.and_then(|send| sender.sends.get(send as usize));
-            assert!(!under_way(segment) || seq == Some(&sender.base.plus(at as u32)));
+            assert!(!under_way(entry) || seq == Some(&sender.base.plus(at as u32)));
         }
         assert_eq!(sender.under_way_bytes, bytes(&under_way));
         assert_eq!(sender.span_bytes, bytes(&|_| true));
         assert!(sender.span_bytes <= CONFIG.window_bytes);
-        for segment in &sender.segments {
-            let is_here = segment.record.is_some();
-            assert_eq!(is_here, segment.state != State::Arrived, "{segment:?}");
+        for entry in &sender.unacknowledged {
+            let is_here = entry.record.is_some();
+            assert_eq!(is_here, entry.state != State::Arrived, "{entry:?}");
         }
-        let queued_from = sender.segments.len() - sender.queued;
-        let mut sent = sender.segments.iter().take(queued_from);
-        assert!(sent.all(|segment| segment.state != State::Queued));
+        let queued_from = sender.unacknowledged.len() - sender.queued;
+        let mut sent = sender.unacknowledged.iter().take(queued_from);
+        assert!(sent.all(|entry| entry.state != State::Queued));
     }
 
     /// A peer that names less than it has in every acknowledgement costs no more memory for that.
@@ -491,7 +501,7 @@ mod tests {
             let index = sender.due().unwrap();
             sender.send(index, now, &config).unwrap();
         }
-        let sent = sender.segments.len();
+        let sent = sender.unacknowledged.len();
         assert!(sent > 1000 && sent <= config.window_bytes / 768, "{sent}");
         now += Duration::from_millis(1);
         let all = Acknowledgement {
@@ -501,7 +511,7 @@ mod tests {
             partial: false,
         };
         assert!(sender.acknowledged(&all, now, &config, &mut pool).unwrap());
-        assert!(sender.is_idle() && sender.segments.capacity() <= FEW);
+        assert!(sender.is_idle() && sender.unacknowledged.capacity() <= FEW);
         assert!(sender.sends.capacity() <= FEW);
     }
 
@@ -545,7 +555,7 @@ mod tests {
                         }
                     }
                     3 => {
-                        let sent = (sender.segments.len() - sender.queued) as u64;
+                        let sent = (sender.unacknowledged.len() - sender.queued) as u64;
                         let gone = number % (sent + 1);
                         let left = sent - gone;
                         let beyond = u128::MAX.checked_shl(left as u32).unwrap_or(0);
