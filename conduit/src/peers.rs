@@ -28,7 +28,7 @@ impl<P> Peers<P> {
     ///
     /// # Panics
     /// If there is no such rank.
-    pub(crate) fn meet(&self, rank: JobRank, make: impl FnOnce() -> Box<P>) -> (&P, bool) {
+    pub(crate) fn get_or_init(&self, rank: JobRank, make: impl FnOnce() -> Box<P>) -> (&P, bool) {
         let mut is_new = false;
         let peer = self.0[rank.index()].get_or_init(|| {
             is_new = true;
@@ -55,7 +55,10 @@ mod tests {
         let peers = Peers::new(3);
         assert_eq!((peers.used(1), peers.used(3)), (None, None));
         for (made, is_new) in [(7, true), (8, false)] {
-            assert_eq!(peers.meet(JobRank(1), || Box::new(made)), (&7, is_new));
+            assert_eq!(
+                peers.get_or_init(JobRank(1), || Box::new(made)),
+                (&7, is_new)
+            );
         }
         assert_eq!(peers.used(1), Some(&7));
         assert_eq!(peers.all().collect::<Vec<_>>(), [&7]);

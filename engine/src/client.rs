@@ -9,8 +9,8 @@
 //!
 //! No lock is held here that another call waits for. Conduits run handlers with a lock of the
 //! sender's messages, and collective calls fold with the lock of their work, but a thread that
-//! finds those held passes by. A blocking reduction holds the turn of its team; only threads whose
-//! call has to follow this one anyway wait for it.
+//! finds those held passes by. A blocking reduction holds the call lock of its team; only threads
+//! whose call has to follow this one anyway wait for it.
 //!
 //! The library calls other client code directly, in the client's own call and with no work of its
 //! own below: conditions of waits, futures and wakers, encoders of arguments and decoders of

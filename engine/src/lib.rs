@@ -86,7 +86,7 @@ pub use team::{Choice, Members, OwnedTeam, Team, TeamError, TeamKey, Terms};
 pub use thread::{Context, Crowded, ThreadCtx};
 pub use traced::{Span, span, trace_handlers};
 pub use transfer::{LocalCompletion, Side, Transfer};
-pub use tree::{BarrierKind, Fold, Pass};
+pub use tree::{BarrierKind, Fold, TreePass};
 pub use vis::{
     Direction, Few, Notice, PeerMemory, Piece, Pieces, RowsAt, Shape, ShapePart, Strided, VisError,
     VisTransfer,

@@ -186,8 +186,8 @@ pub(super) struct Mismatch {
     heard: Mutex<BTreeMap<JobRank, Heard>>,
     /// A [`History`].
     ///
-    /// Changed by the thread that has the turn of the world's cells; Relaxed, as the turn is a lock
-    /// or a thread.
+    /// Changed by the thread that has the call lock of the world's cells; Relaxed, as that is a
+    /// lock or a thread.
     pub(super) history: Arc<AtomicU64>,
 }
 

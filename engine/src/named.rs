@@ -160,7 +160,7 @@ pub(super) struct Named {
     ///
     /// Handlers fill them, and the thread that advances the barrier empties them.
     slots: [[Slot; ROUNDS]; 2],
-    turn: Mutex<Turn>,
+    state: Mutex<BarrierState>,
     /// Whether the barrier that this rank has entered is complete; written under the lock.
     complete: AtomicBool,
     pub(super) stuck: AtomicBool,
@@ -168,7 +168,7 @@ pub(super) struct Named {
 }
 
 #[derive(Default)]
-struct Turn {
+struct BarrierState {
     parity: u32,
     stage: Stage,
     /// Name of the last barrier that was complete.
@@ -214,16 +214,16 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a barrier", self.rank)?;
         let _span = span(ctx, Kind::BarrierNotify);
         {
-            let mut turn = self.background.named.turn.lock();
-            let Stage::Outside = turn.stage else {
+            let mut state = self.background.named.state.lock();
+            let Stage::Outside = state.stage else {
                 return Err(NamedError::AlreadyNotified { rank: self.rank });
             };
             if let Some((cells, group)) = self.named_group() {
-                turn.stage = Stage::Cells(NamedCall::take(cells, group, name.into()));
+                state.stage = Stage::Cells(NamedCall::take(cells, group, name.into()));
                 self.background.named.notified.note();
                 return Ok(());
             }
-            turn.stage = Stage::Entered {
+            state.stage = Stage::Entered {
                 agreed: name.into(),
                 round: 0,
                 sent: false,
@@ -288,11 +288,11 @@ impl<C: Conduit> Engine<C> {
         let Some((cells, group)) = self.named_group() else {
             return;
         };
-        let mut turn = self.background.named.turn.lock();
-        if let Stage::Cells(call) = &mut turn.stage
+        let mut state = self.background.named.state.lock();
+        if let Stage::Cells(call) = &mut state.stage
             && let Some(agreed) = call.look(cells, group)
         {
-            turn.stage = Stage::Complete(agreed);
+            state.stage = Stage::Complete(agreed);
             let complete = &self.background.named.complete;
             complete.store(true, Ordering::Release);
         }
@@ -303,7 +303,7 @@ impl<C: Conduit> Engine<C> {
         let Some((cells, group)) = self.named_group() else {
             return false;
         };
-        match &self.background.named.turn.lock().stage {
+        match &self.background.named.state.lock().stage {
             Stage::Cells(call) => call.has_come(cells, group),
             _ => true,
         }
@@ -312,11 +312,11 @@ impl<C: Conduit> Engine<C> {
     /// The name that ranks gave the barrier that this one has left last; `None` if no rank gave
     /// one, if names did not match, and before the first barrier.
     pub fn named_result(&self) -> Option<i32> {
-        self.background.named.turn.lock().last
+        self.background.named.state.lock().last
     }
 
     fn entered(&self) -> Result<(), NamedError> {
-        match self.background.named.turn.lock().stage {
+        match self.background.named.state.lock().stage {
             Stage::Outside => Err(NamedError::NotNotified { rank: self.rank }),
             Stage::Entered { .. } | Stage::Cells(_) | Stage::Complete(_) => Ok(()),
         }
@@ -325,14 +325,14 @@ impl<C: Conduit> Engine<C> {
     /// Leaves a barrier that is complete.
     fn leave(&self, name: Name) -> Result<Verdict, NamedError> {
         let named = &self.background.named;
-        let mut turn = named.turn.lock();
+        let mut state = named.state.lock();
         // Another thread may have left it, and that is the client's mistake.
-        let Stage::Complete(agreed) = turn.stage else {
+        let Stage::Complete(agreed) = state.stage else {
             return Err(NamedError::NotNotified { rank: self.rank });
         };
-        turn.stage = Stage::Outside;
-        turn.parity ^= 1;
-        turn.last = agreed.id();
+        state.stage = Stage::Outside;
+        state.parity ^= 1;
+        state.last = agreed.id();
         named.complete.store(false, Ordering::Relaxed);
         Ok(agreed.verdict(name))
     }
@@ -340,13 +340,13 @@ impl<C: Conduit> Engine<C> {
     /// Sends the messages that have become possible, and notices that all ranks have entered.
     pub(super) fn advance_named(&self) -> usize {
         let named = &self.background.named;
-        let mut guard = named.turn.lock();
-        let turn = &mut *guard;
+        let mut guard = named.state.lock();
+        let state = &mut *guard;
         let Stage::Entered {
             agreed,
             round,
             sent,
-        } = &mut turn.stage
+        } = &mut state.stage
         else {
             return 0;
         };
@@ -355,14 +355,14 @@ impl<C: Conduit> Engine<C> {
             let [tag, id] = agreed.to_args();
             let message = Message {
                 handler: internal::NAMED,
-                args: &[*round as u32, turn.parity, tag, id],
+                args: &[*round as u32, state.parity, tag, id],
                 payload: Payload::None,
             };
             *sent = *sent || self.send_now(self.target_in(*round), &message, &mut steps);
             if !*sent {
                 break;
             }
-            let Some(theirs) = named.slots[turn.parity as usize][*round].take() else {
+            let Some(theirs) = named.slots[state.parity as usize][*round].take() else {
                 break;
             };
             *agreed = agreed.with(theirs);
@@ -371,7 +371,7 @@ impl<C: Conduit> Engine<C> {
         }
         let complete = *round == self.rounds();
         if complete {
-            turn.stage = Stage::Complete(*agreed);
+            state.stage = Stage::Complete(*agreed);
             named.complete.store(true, Ordering::Release);
             steps.taken += 1;
         }

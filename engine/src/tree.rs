@@ -79,10 +79,10 @@ const KINDS: usize = BarrierKind::ALL.len();
 #[derive(Default)]
 struct Rounds {
     /// One thread of the rank at a time; holds the parity of the next barrier.
-    turn: Mutex<u32>,
+    parity: Mutex<u32>,
     /// Barriers that this rank has entered.
     ///
-    /// Written by the thread that has the turn, read by a thread that learns of others' calls;
+    /// Written by the thread that has the lock, read by a thread that learns of others' calls;
     /// Relaxed, as both are calls of this rank.
     calls: AtomicU64,
     /// Messages of each round, by parity.
@@ -122,7 +122,7 @@ struct Slot {
 #[derive(Default)]
 pub(super) struct Tree {
     /// One thread of the rank at a time; holds the parity of the next operation.
-    turn: Mutex<u32>,
+    parity: Mutex<u32>,
     /// Passes that this rank has begun, as [`Rounds::calls`].
     passes: AtomicU64,
     up: [[Slot; ROUNDS]; 2],
@@ -191,7 +191,7 @@ pub type Fold<'f> = dyn Fn(&mut [u8], &[u8]) + 'f;
 
 /// One pass over the tree, and its work on the bytes.
 #[derive(Clone, Copy)]
-pub struct Pass<'f> {
+pub struct TreePass<'f> {
     /// Root of the tree.
     pub root: JobRank,
     /// Folds a child's contribution (second) into this rank's (first); `None` where nothing goes up
@@ -206,7 +206,7 @@ pub struct Pass<'f> {
     pub signature: Signature,
 }
 
-impl Pass<'_> {
+impl TreePass<'_> {
     /// The label of a pass of so many bytes, which ranks compare.
     #[inline(always)]
     pub(super) fn label(&self, total: usize) -> Label {
@@ -244,9 +244,9 @@ impl<C: Conduit> Engine<C> {
 
     fn barrier_by_messages(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
         let rounds = &self.barrier.0[kind as usize];
-        let mut turn = rounds.turn.lock();
-        let parity = *turn & 1;
-        *turn = turn.wrapping_add(1);
+        let mut calls = rounds.parity.lock();
+        let parity = *calls & 1;
+        *calls = calls.wrapping_add(1);
         let number = rounds.calls.load(Ordering::Relaxed);
         rounds.calls.store(number + 1, Ordering::Relaxed);
         let called = || Called::barrier(kind, number);
@@ -282,9 +282,9 @@ impl<C: Conduit> Engine<C> {
         if let Some(span) = span.as_mut().filter(|_| kind == BarrierKind::Finalize) {
             span.forget();
         }
-        for turn in 0..2 {
+        for round in 0..2 {
             self.barrier(ctx, kind)?;
-            if turn == 0 && kind == BarrierKind::Finalize {
+            if round == 0 && kind == BarrierKind::Finalize {
                 self.all_leave();
                 // No rank makes another call, so the sequences of calls are complete.
                 self.leave_teams_with_slots(ctx)?;
@@ -310,14 +310,14 @@ impl<C: Conduit> Engine<C> {
     fn pass(
         &self,
         ctx: &ThreadCtx,
-        pass: &Pass<'_>,
+        pass: &TreePass<'_>,
         bytes: &mut [u8],
         total: usize,
     ) -> Result<(), AmError> {
         debug_assert!(bytes.len() <= CHUNK);
-        let mut turn = self.tree.turn.lock();
-        let parity = *turn & 1;
-        *turn = turn.wrapping_add(1);
+        let mut calls = self.tree.parity.lock();
+        let parity = *calls & 1;
+        *calls = calls.wrapping_add(1);
         let passes = self.tree.passes.load(Ordering::Relaxed) + 1;
         self.tree.passes.store(passes, Ordering::Relaxed);
         let up = &self.tree.up[parity as usize];
@@ -419,7 +419,7 @@ impl<C: Conduit> Engine<C> {
     /// Passes that this rank has begun: those by cells where it has some.
     pub(super) fn passes(&self) -> u64 {
         match &self.groups {
-            Some(groups) => groups.tree.next(),
+            Some(groups) => groups.passes.next(),
             None => self.tree.passes.load(Ordering::Relaxed),
         }
     }
@@ -457,7 +457,7 @@ impl<C: Conduit> Engine<C> {
     pub fn collective(
         &self,
         ctx: &ThreadCtx,
-        pass: &Pass<'_>,
+        pass: &TreePass<'_>,
         bytes: &mut [u8],
         unit: usize,
     ) -> Result<(), AmError> {
@@ -475,7 +475,7 @@ impl<C: Conduit> Engine<C> {
         }
         if let Some(groups) = &self.groups
             && let Some(cells) = self.conduit.shared_cells()
-            && self.pass_by_cells(ctx, (cells, &groups.tree), pass, bytes)
+            && self.pass_by_cells(ctx, (cells, &groups.passes), pass, bytes)
         {
             return Ok(());
         }
@@ -496,7 +496,7 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Errors
     /// As [`collective`](Self::collective).
-    pub fn agree(&self, ctx: &ThreadCtx, pass: &Pass<'_>, total: usize) -> Result<(), AmError> {
+    pub fn agree(&self, ctx: &ThreadCtx, pass: &TreePass<'_>, total: usize) -> Result<(), AmError> {
         ctx.permit("a collective operation", self.rank)?;
         if pass.root.0 >= self.size {
             return Err(AmError::NoSuchRank {
@@ -507,7 +507,7 @@ impl<C: Conduit> Engine<C> {
         }
         match (&self.groups, self.conduit.shared_cells()) {
             (Some(groups), Some(cells)) => {
-                self.agree_by_cells(ctx, (cells, &groups.tree), pass, total);
+                self.agree_by_cells(ctx, (cells, &groups.passes), pass, total);
                 Ok(())
             }
             _ => self.pass(ctx, pass, &mut [], total),

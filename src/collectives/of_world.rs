@@ -6,7 +6,7 @@ use crate::global::Global;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_base::Rank;
-use argonet_engine::{Pass, Signature};
+use argonet_engine::{Signature, TreePass};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Values that can be combined over ranks.
@@ -152,7 +152,7 @@ pub(crate) fn vote<M: Threading>(
         mine.copy_from_slice(a.as_bytes());
     };
     let root = World::<M>::job_rank(Rank(0));
-    let pass = Pass {
+    let pass = TreePass {
         root,
         fold: Some(&fold),
         down: true,
@@ -170,13 +170,13 @@ pub(crate) fn vote<M: Threading>(
 
 /// Checks, before any data moves, that all ranks call the same operation, which is too long for one
 /// pass; otherwise the job ends.
-fn agree<M: Threading>(world: &World<M>, pass: &Pass<'_>, total: usize) -> Result<()> {
+fn agree<M: Threading>(world: &World<M>, pass: &TreePass<'_>, total: usize) -> Result<()> {
     Ok(process::with(|ctx| world.engine().agree(ctx, pass, total))?)
 }
 
 fn run<M: Threading>(
     world: &World<M>,
-    pass: &Pass<'_>,
+    pass: &TreePass<'_>,
     bytes: &mut [u8],
     unit: usize,
 ) -> Result<()> {
@@ -213,7 +213,7 @@ impl<M: Threading> World<M> {
     /// handler. Ranks that call another operation, or this one with another root, type or length,
     /// end the job with an error that names both calls.
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
-        let pass = Pass {
+        let pass = TreePass {
             root: Self::job_rank(root),
             fold: None,
             down: true,
@@ -273,7 +273,7 @@ impl<M: Threading> World<M> {
     ) -> Result<()> {
         const { assert_element::<T>() };
         let fold = fold_with(|a, b| T::combine(reduction, a, b));
-        let pass = Pass {
+        let pass = TreePass {
             root: Self::job_rank(root),
             fold: Some(&fold),
             down: false,
@@ -299,7 +299,7 @@ impl<M: Threading> World<M> {
     pub fn reduce_all<T: Reducible>(&self, reduction: Reduction, values: &mut [T]) -> Result<()> {
         if size_of_val(values) > self.engine().longest_pass() {
             let fold = |_: &mut [u8], _: &[u8]| ();
-            let pass = Pass {
+            let pass = TreePass {
                 root: Self::job_rank(Rank(0)),
                 fold: Some(&fold),
                 down: true,
@@ -313,8 +313,8 @@ impl<M: Threading> World<M> {
     }
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
-    /// associative and the same on all ranks. What it does is not compared: ranks that pass different
-    /// ones for the same type get different results.
+    /// associative and the same on all ranks. What it does is not compared: ranks that pass
+    /// different ones for the same type get different results.
     ///
     /// Left operands come from lower ranks.
     ///
@@ -345,7 +345,7 @@ impl<M: Threading> World<M> {
     ) -> Result<()> {
         const { assert_element::<T>() };
         let fold = fold_with(combine);
-        let pass = Pass {
+        let pass = TreePass {
             root: Self::job_rank(Rank(0)),
             fold: Some(&fold),
             down: true,

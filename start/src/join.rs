@@ -18,8 +18,8 @@ use argonet_conduit::selector::Selector;
 use argonet_conduit::smp::{Barrier, Smp, SmpConfig};
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_engine::{
-    BarrierKind, DataType, Direction, Engine, EngineConfig, Internals, Operation, Pass,
-    SegmentBase, Signature, ThreadCtx, WaitPolicy, fold, trace_handlers,
+    BarrierKind, DataType, Direction, Engine, EngineConfig, Internals, Operation, SegmentBase,
+    Signature, ThreadCtx, TreePass, WaitPolicy, fold, trace_handlers,
 };
 use argonet_event::HandleTable;
 use argonet_segment::cross_memory::allow_descendants_of;
@@ -336,7 +336,7 @@ impl Joined {
         let mut requests = vec![0u64; engine.size() as usize];
         requests[engine.rank().index()] = bytes;
         let sum = |sum: &mut [u8], other: &[u8]| fold(Operation::Add, DataType::U64, sum, other);
-        let pass = Pass {
+        let pass = TreePass {
             root: JobRank(0),
             fold: Some(&sum),
             down: true,

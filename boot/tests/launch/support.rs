@@ -274,8 +274,8 @@ impl Running {
         all.any(|p| pid(p.pid) == process && p.is_in_state("T"))
     }
 
-    /// Of each process but the launcher that sleeps, whether it is a shell: the way to an agent that
-    /// is not there yet.
+    /// Of each process but the launcher that sleeps, whether it is a shell: the way to an agent
+    /// that is not there yet.
     pub(crate) fn ways(&self) -> Vec<bool> {
         let others = self.processes().into_iter();
         let asleep = others.filter(|p| pid(p.pid) != self.pid() && p.is_in_state("S"));

@@ -334,7 +334,7 @@ impl<N: Interface> Portals<N> {
             self.show(&mut peer.state.lock());
             Box::new(peer)
         };
-        self.peers.meet(rank, make).0
+        self.peers.get_or_init(rank, make).0
     }
 
     /// Whether the interface has read so many bytes when the call returns that moves them.

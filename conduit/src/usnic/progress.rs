@@ -113,7 +113,7 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
         };
         // Its polls look at timers, too.
         let leaves_timers = !sleeps && left.is_some();
-        let (until, has_work) = shared.turn().sleep_until(limit, leaves_timers);
+        let (until, has_work) = shared.lock().sleep_until(limit, leaves_timers);
         if has_work {
             // Timers may have ended links, and acknowledgements may have made room.
             wake_sleepers(shared);
@@ -134,16 +134,16 @@ fn wake_sleepers<Q: DatagramQueue>(shared: &Shared<Q>) {
 /// Goes on until what was sent has arrived, no longer than `grace`, and says that the rank ends.
 fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
     let end = shared.now() + grace;
-    let mut turn = shared.turn();
-    turn.flush();
-    turn.end();
+    let mut locked = shared.lock();
+    locked.flush();
+    locked.end();
     loop {
-        let turn = shared.turn();
-        let is_drained = turn.is_drained();
-        let (until, _) = turn.sleep_until(end, false);
+        let locked = shared.lock();
+        let is_drained = locked.is_drained();
+        let (until, _) = locked.sleep_until(end, false);
         let now = shared.now();
         if is_drained || now >= end {
-            return shared.turn().leave();
+            return shared.lock().leave();
         }
         sleep(shared, true, until.saturating_sub(now));
         shared.attend(None);

@@ -37,9 +37,9 @@ impl<Q: DatagramQueue> DatagramRail<Q> {
         if !self.shared.is_pending() && !self.is_shut.load(Ordering::Acquire) {
             return None;
         }
-        let mut turn = self.shared.turn();
-        let read = turn.read(self.peer, most, fill);
-        turn.end();
+        let mut locked = self.shared.lock();
+        let read = locked.read(self.peer, most, fill);
+        locked.end();
         read
     }
 }
@@ -111,8 +111,8 @@ impl<'a> Cursor<'a> {
 unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
         let mut cursor = Cursor::new(pieces);
-        let mut turn = self.shared.turn();
-        let written = turn.write(self.peer, pieces.bytes(), |mut record: &mut [u8]| {
+        let mut locked = self.shared.lock();
+        let written = locked.write(self.peer, pieces.bytes(), |mut record: &mut [u8]| {
             while !record.is_empty()
                 && let Some((from, len)) = cursor.next(record.len())
             {
@@ -122,7 +122,7 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
                 record = rest;
             }
         });
-        turn.end();
+        locked.end();
         written
     }
 
@@ -145,8 +145,8 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
 
     fn shut(&self) {
         self.is_shut.store(true, Ordering::Release);
-        let mut turn = self.shared.turn();
-        turn.shut(self.peer);
-        turn.end();
+        let mut locked = self.shared.lock();
+        locked.shut(self.peer);
+        locked.end();
     }
 }

@@ -50,29 +50,29 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn want(&self, id: RailId) {
         if id.number == 0 {
-            let mut turn = self.shared.turn();
-            turn.want(id.peer);
-            turn.end();
+            let mut locked = self.shared.lock();
+            locked.want(id.peer);
+            locked.end();
         }
     }
 
     fn next(&self, _received: &dyn Fn(RailId) -> u64) -> Option<Made<DatagramRail<Q>>> {
-        self.shared.turn().news(&self.shared)
+        self.shared.lock().news(&self.shared)
     }
 
     fn open(&self, id: RailId, _rail: &DatagramRail<Q>) -> io::Result<()> {
-        let mut turn = self.shared.turn();
-        turn.set_open(id.peer, true);
-        turn.end();
+        let mut locked = self.shared.lock();
+        locked.set_open(id.peer, true);
+        locked.end();
         // A thread that sleeps already did not know of what was unread.
         self.wake();
         Ok(())
     }
 
     fn close(&self, id: RailId, rail: &DatagramRail<Q>) {
-        let mut turn = self.shared.turn();
-        turn.set_open(id.peer, false);
-        turn.end();
+        let mut locked = self.shared.lock();
+        locked.set_open(id.peer, false);
+        locked.end();
         crate::channel::rail::Rail::shut(rail);
     }
 
@@ -102,28 +102,30 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
         if !self.shared.is_pending() {
             return;
         }
-        let mut turn = self.shared.turn();
-        for _ in 0..turn.ready_count() {
-            let Some(peer) = turn.next_ready() else { break };
+        let mut locked = self.shared.lock();
+        for _ in 0..locked.ready_count() {
+            let Some(peer) = locked.next_ready() else {
+                break;
+            };
             // The next look finds it again, until all was read.
-            turn.list(peer);
+            locked.list(peer);
             if !found.add(RailId { peer, number: 0 }) {
                 break;
             }
         }
-        if turn.has_news() {
+        if locked.has_news() {
             found.add_made();
         }
-        turn.settle();
+        locked.settle();
     }
 
     fn has_ready(&self) -> bool {
         self.shared.attend(None);
-        self.shared.is_pending() && self.shared.turn().has_ready()
+        self.shared.is_pending() && self.shared.lock().has_ready()
     }
 
     fn wait_for_room(&self, id: RailId, _rail: &DatagramRail<Q>, waits: bool) {
-        self.shared.turn().wait_for_room(id.peer, waits);
+        self.shared.lock().wait_for_room(id.peer, waits);
         if waits {
             self.wake();
         }
@@ -148,12 +150,12 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
     /// Sleeps, once the thread knows that it must wake this one.
     fn sleep_counted(&self, timeout: Option<Duration>) {
-        let mut turn = self.shared.turn();
-        turn.take_timers_back();
-        if turn.has_work() {
+        let mut locked = self.shared.lock();
+        locked.take_timers_back();
+        if locked.has_work() {
             return;
         }
-        turn.end();
+        locked.end();
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),

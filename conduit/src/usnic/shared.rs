@@ -125,7 +125,7 @@ pub(super) struct Shared<Q: DatagramQueue> {
 }
 
 /// The state, locked, and the time.
-pub(super) struct Turn<'a, Q: DatagramQueue> {
+pub(super) struct Locked<'a, Q: DatagramQueue> {
     shared: &'a Shared<Q>,
     state: MutexGuard<'a, State>,
     now: Duration,
@@ -212,7 +212,7 @@ impl<Q: DatagramQueue> Shared<Q> {
     pub(super) fn begin_poll(&self) -> Option<JobRank> {
         let polls = self.polls.fetch_add(1, Ordering::Relaxed);
         if polls.is_multiple_of(POLLS_A_TIMER) {
-            self.turn().end();
+            self.lock().end();
         }
         self.looked.store(false, Ordering::Relaxed);
         let heard = self.heard.load(Ordering::Relaxed);
@@ -237,8 +237,8 @@ impl<Q: DatagramQueue> Shared<Q> {
         let _ = self.heard.compare_exchange(heard, 0, relaxed, relaxed);
     }
 
-    pub(super) fn turn(&self) -> Turn<'_, Q> {
-        Turn {
+    pub(super) fn lock(&self) -> Locked<'_, Q> {
+        Locked {
             shared: self,
             state: self.state.lock(),
             now: self.now(),
@@ -283,14 +283,14 @@ impl<Q: DatagramQueue> Shared<Q> {
         let mut any = false;
         for _ in 0..MOST_BATCHES {
             // Most looks find nothing. The thread sees to what time demands.
-            let mut turn = None;
+            let mut locked = None;
             let take = &mut |datagram: &mut [u8]| {
-                let turn = turn.get_or_insert_with(|| self.turn());
-                turn.arrive(datagram, read.as_deref_mut());
+                let locked = locked.get_or_insert_with(|| self.lock());
+                locked.arrive(datagram, read.as_deref_mut());
             };
             let batch = self.queue.receive(&mut receive_buffers, take);
-            if let Some(turn) = turn {
-                turn.end();
+            if let Some(locked) = locked {
+                locked.end();
             }
             any |= batch.any;
             // What the system keeps goes to the place of the next read.
@@ -316,7 +316,7 @@ pub(super) struct Read<'a> {
     is_full: bool,
 }
 
-impl<Q: DatagramQueue> Turn<'_, Q> {
+impl<Q: DatagramQueue> Locked<'_, Q> {
     /// A datagram has come.
     fn arrive(&mut self, datagram: &mut [u8], mut read: Option<&mut Read<'_>>) {
         let State {
@@ -458,7 +458,7 @@ impl<Q: DatagramQueue> Turn<'_, Q> {
         }
     }
 
-    /// Ends the turn of the thread: until when it sleeps, and whether the channel has something to
+    /// Unlocks for the thread: until when it sleeps, and whether the channel has something to
     /// do.
     ///
     /// Where timers are left to polls of the rank it sleeps until the limit.

@@ -191,7 +191,7 @@ fn losses_are_repaired_while_no_rank_calls() {
         }
         left.is_empty()
     });
-    until(|| a.shared.turn().is_drained());
+    until(|| a.shared.lock().is_drained());
     let to_a = rail(&b, 0);
     assert!(read_all(&to_a, sent.len()) == sent);
 }

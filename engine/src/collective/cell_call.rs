@@ -48,7 +48,7 @@ impl CellCall {
 
     /// Whether a poll can enter the round, or read the next cell.
     ///
-    /// A hint for a thread without the turn.
+    /// A hint for a thread without the call lock.
     fn can_advance(&self, cells: SharedCells<'_>) -> bool {
         let Self { shared, round, .. } = self;
         let is_oldest = shared.is_oldest(round);
@@ -85,10 +85,10 @@ impl<C: Conduit> Engine<C> {
         (cells, shared): (SharedCells<'_>, &Arc<SharedTeam>),
         call: Call,
     ) -> Result<Event, OpError> {
-        let turn = self.turn(shared);
+        let lock = self.lock_calls(shared);
         let mut round = shared.round(call, None);
         if shared.is_idle() && self.enter_round(cells, shared, &mut round, 0) {
-            let looks = match self.may_fold_in_turn(&call) {
+            let looks = match self.may_fold_under_lock(&call) {
                 false => 0,
                 true if self.waits.are_crowded() => 1,
                 true => LOOKS,
@@ -106,7 +106,7 @@ impl<C: Conduit> Engine<C> {
             round,
             later: Vec::new().into_iter(),
         };
-        self.start_rounds(ctx, team, call, turn)
+        self.start_rounds(ctx, team, call, lock)
     }
 
     /// Starts a call through pools, as [`start_by_cells`](Self::start_by_cells).
@@ -121,7 +121,7 @@ impl<C: Conduit> Engine<C> {
         call: Call,
         scratch: usize,
     ) -> Result<Event, OpError> {
-        let turn = self.turn(shared);
+        let lock = self.lock_calls(shared);
         let stages = stages(shared, &call, scratch).into_iter();
         let rounds: Vec<_> = stages
             .map(|stage| shared.round(call, Some(stage)))
@@ -141,7 +141,7 @@ impl<C: Conduit> Engine<C> {
             round,
             later,
         };
-        self.start_rounds(ctx, team, call, turn)
+        self.start_rounds(ctx, team, call, lock)
     }
 
     /// Leaves a call to polls.
@@ -150,7 +150,7 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         team: &Arc<Team>,
         call: CellCall,
-        turn: Option<MutexGuard<'_, ()>>,
+        lock: Option<MutexGuard<'_, ()>>,
     ) -> Result<Event, OpError> {
         let round = &call.round;
         call.shared.begin(round.number);
@@ -161,7 +161,7 @@ impl<C: Conduit> Engine<C> {
             let mut list = self.background.collectives.started.lock();
             self.leave_to_polls(&mut list, started)
         };
-        drop(turn);
+        drop(lock);
         // Polls while there is none, and perhaps completes the call.
         let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
         self.give_event(&started, event);
@@ -182,7 +182,7 @@ impl<C: Conduit> Engine<C> {
             Kind::Barrier => WaitFor::Barrier,
             _ => WaitFor::Collective,
         };
-        let _turn = self.turn_when_idle(ctx, shared, what);
+        let _lock = self.lock_calls_when_idle(ctx, shared, what);
         self.go_through(ctx, cells, shared, shared.round(call, None), what);
     }
 
@@ -198,26 +198,26 @@ impl<C: Conduit> Engine<C> {
         scratch: usize,
     ) {
         let what = WaitFor::Collective;
-        let _turn = self.turn_when_idle(ctx, shared, what);
+        let _lock = self.lock_calls_when_idle(ctx, shared, what);
         for stage in stages(shared, &call, scratch) {
             self.go_through(ctx, cells, shared, shared.round(call, Some(stage)), what);
         }
     }
 
-    /// The turn, when no call is under way that was started.
+    /// The call lock, when no call is under way that was started.
     #[inline(always)]
-    fn turn_when_idle<'n>(
+    fn lock_calls_when_idle<'n>(
         &self,
         ctx: &ThreadCtx,
         shared: &'n SharedTeam,
         what: WaitFor,
     ) -> Option<MutexGuard<'n, ()>> {
         loop {
-            let turn = self.turn(shared);
+            let lock = self.lock_calls(shared);
             if shared.is_idle() {
-                return turn;
+                return lock;
             }
-            drop(turn);
+            drop(lock);
             let mut wait = self.waiting_for_cell(Waiting::new(what));
             while !shared.is_idle() {
                 wait.pause(ctx);
@@ -227,7 +227,7 @@ impl<C: Conduit> Engine<C> {
 
     /// Enters a round, and waits for its end.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     #[inline(always)]
     fn go_through(
         &self,
@@ -301,7 +301,7 @@ impl<C: Conduit> Engine<C> {
             self.end_stage(ctx, cells, shared, round);
             let next = later.next();
             {
-                let _turn = self.turn(shared);
+                let _lock = self.lock_calls(shared);
                 self.finish_round(cells, shared, round);
                 shared.end(round, next.is_none());
             }
@@ -323,21 +323,21 @@ impl<C: Conduit> Engine<C> {
         round: &mut CellRound,
         steps: &mut Steps,
     ) -> bool {
-        // Before the turn is tried, which the call that comes next needs.
+        // Before the lock is tried, which the call that comes next needs.
         if !shared.is_next(round) {
             return false;
         }
-        let _turn = if round.stage.is_some() {
+        let _lock = if round.stage.is_some() {
             // A stage begins with work on the results of the one before, and holds no lock for it.
             if !shared.is_oldest(round) || !shared.may_enter(cells, round) {
                 return false;
             }
             self.begin_stage(ctx, cells, shared, round);
-            self.turn(shared)
+            self.lock_calls(shared)
         } else if self.mode == ThreadMode::Par {
-            match shared.group.turn.try_lock() {
+            match shared.group.call_lock.try_lock() {
                 None => return false,
-                turn => turn,
+                lock => lock,
             }
         } else {
             None

@@ -40,7 +40,7 @@ pub(super) enum State {
 }
 
 /// How far a member has come in the schedule of a call by messages.
-pub(super) struct Work {
+pub(super) struct Execution {
     pub(super) call: Call,
     pub(super) schedule: Schedule,
     scratch: Scratch,
@@ -65,7 +65,7 @@ pub(super) struct Envelope {
 /// A call by messages.
 pub(super) struct MessageCall {
     pub(super) envelope: Envelope,
-    work: Work,
+    execution: Execution,
 }
 
 // SAFETY: scratch and call are touched only by the thread that goes on with the call, one at a
@@ -90,7 +90,7 @@ impl MessageCall {
                 label: call.label(),
                 next_by_cells,
             },
-            work: Work {
+            execution: Execution {
                 call,
                 schedule,
                 scratch,
@@ -105,7 +105,7 @@ impl MessageCall {
 
 impl Drop for MessageCall {
     fn drop(&mut self) {
-        let scratch = core::mem::take(&mut self.work.scratch);
+        let scratch = core::mem::take(&mut self.execution.scratch);
         self.envelope.member.spare.give(scratch);
     }
 }
@@ -136,7 +136,7 @@ impl Envelope {
     }
 }
 
-impl Work {
+impl Execution {
     /// Where a range lies.
     fn place(&self, range: Range) -> *mut u8 {
         let base = match range.area {
@@ -192,53 +192,56 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         started: &Started,
-        MessageCall { envelope, work }: &mut MessageCall,
+        MessageCall {
+            envelope,
+            execution,
+        }: &mut MessageCall,
         steps: &mut Steps,
     ) -> bool {
         if !envelope.member.mailbox.lock().may_begin(envelope.number) {
             return false;
         }
-        while work.round < work.schedule.rounds() {
-            if work.states.is_empty() {
-                work.open = work.schedule.messages(work.round).len();
-                work.states.resize(work.open, State::Begins);
-                work.check = MismatchCheck::None;
+        while execution.round < execution.schedule.rounds() {
+            if execution.states.is_empty() {
+                execution.open = execution.schedule.messages(execution.round).len();
+                execution.states.resize(execution.open, State::Begins);
+                execution.check = MismatchCheck::None;
             }
-            for at in 0..work.states.len() {
-                if work.states[at] != State::Over {
-                    self.go_on(envelope, work, at, steps);
-                    work.open -= usize::from(work.states[at] == State::Over);
+            for at in 0..execution.states.len() {
+                if execution.states[at] != State::Over {
+                    self.go_on(envelope, execution, at, steps);
+                    execution.open -= usize::from(execution.states[at] == State::Over);
                 }
             }
-            if work.open > 0 {
-                self.ask_for_mismatch(started, envelope, work, steps);
+            if execution.open > 0 {
+                self.ask_for_mismatch(started, envelope, execution, steps);
                 return false;
             }
-            if !work.schedule.local(work.round).is_empty() {
-                self.call_client(ctx, ClientCode::Combination, || work.do_local());
+            if !execution.schedule.local(execution.round).is_empty() {
+                self.call_client(ctx, ClientCode::Combination, || execution.do_local());
             }
-            work.round += 1;
-            work.states.clear();
+            execution.round += 1;
+            execution.states.clear();
         }
         envelope.member.mailbox.lock().end(envelope.number);
         true
     }
 
     /// Goes on with a message of the round.
-    fn go_on(&self, envelope: &Envelope, work: &mut Work, at: usize, steps: &mut Steps) {
-        let before = work.states[at];
-        let after = match work.schedule.messages(work.round)[at] {
+    fn go_on(&self, envelope: &Envelope, execution: &mut Execution, at: usize, steps: &mut Steps) {
+        let before = execution.states[at];
+        let after = match execution.schedule.messages(execution.round)[at] {
             Step::Send { to, from, tag } => {
-                self.go_on_sending(envelope, work, (to, from, tag), before, steps)
+                self.go_on_sending(envelope, execution, (to, from, tag), before, steps)
             }
             Step::Receive { from, into, tag } => {
-                self.go_on_receiving(envelope, work, (from, into, tag), before, steps)
+                self.go_on_receiving(envelope, execution, (from, into, tag), before, steps)
             }
             Step::Copy { .. } | Step::Fold { .. } => State::Over,
         };
         if after != before {
-            work.states[at] = after;
-            work.check = MismatchCheck::None;
+            execution.states[at] = after;
+            execution.check = MismatchCheck::None;
         }
     }
 
@@ -262,7 +265,7 @@ impl<C: Conduit> Engine<C> {
     fn go_on_sending(
         &self,
         envelope: &Envelope,
-        work: &mut Work,
+        execution: &mut Execution,
         (to, from, tag): (u32, Range, u32),
         mut state: State,
         steps: &mut Steps,
@@ -272,7 +275,7 @@ impl<C: Conduit> Engine<C> {
             let eager = envelope.member.eager_bytes(medium);
             let mut header = envelope.header(to, tag, Form::Whole);
             // SAFETY: a range of the schedule.
-            let mut payload = unsafe { work.bytes(from) };
+            let mut payload = unsafe { execution.bytes(from) };
             if from.len > eager {
                 (header.form, header.at) = self.lies(payload.as_ptr(), from.len).to_wire();
                 header.len = from.len as u64;
@@ -307,7 +310,7 @@ impl<C: Conduit> Engine<C> {
             let mut header = envelope.header(to, tag, Form::Piece);
             header.at = offset as u64;
             // SAFETY: a range of the schedule.
-            let payload = unsafe { work.bytes(from.part(offset, len)) };
+            let payload = unsafe { execution.bytes(from.part(offset, len)) };
             if !self.send_header(envelope, &header, Payload::Medium(payload), steps) {
                 return state;
             }
@@ -322,13 +325,13 @@ impl<C: Conduit> Engine<C> {
     fn go_on_receiving(
         &self,
         envelope: &Envelope,
-        work: &mut Work,
+        execution: &mut Execution,
         (from, into, tag): (u32, Range, u32),
         mut state: State,
         steps: &mut Steps,
     ) -> State {
         let slot = envelope.slot(from, tag, false);
-        let place = work.place(into);
+        let place = execution.place(into);
         let coming = match state {
             State::Begins => Some(envelope.member.mailbox.lock().post(
                 slot,

@@ -1,7 +1,7 @@
 //! Whether the members that a member waits for call the same.
 
 use super::call::Kind;
-use super::message_call::{Envelope, State, Work};
+use super::message_call::{Envelope, Execution, State};
 use super::schedule::Step;
 use super::started::Started;
 use super::wire::Form;
@@ -37,19 +37,19 @@ impl<C: Conduit> Engine<C> {
         &self,
         started: &Started,
         envelope: &Envelope,
-        work: &mut Work,
+        execution: &mut Execution,
         steps: &mut Steps,
     ) {
         // A member that is late in one of the library's own calls is late in another, too.
-        if work.call.kind == Kind::Window {
+        if execution.call.kind == Kind::Window {
             return;
         }
         let now = (self.clock)();
-        let asked = match work.check {
+        let asked = match execution.check {
             MismatchCheck::Looks { at, .. } if now < at => return,
             MismatchCheck::Looks { asked, .. } => {
                 if !asked {
-                    self.ask(started, envelope, work, steps);
+                    self.ask(started, envelope, execution, steps);
                 }
                 if let Some(next) = envelope.next_by_cells {
                     self.check_calls_by_cells(started, next);
@@ -65,24 +65,30 @@ impl<C: Conduit> Engine<C> {
                     self.check_calls_by_cells(started, next);
                 }
                 let (at, asked) = (now + PATIENCE - EARLIER, false);
-                work.check = MismatchCheck::Looks { at, asked };
+                execution.check = MismatchCheck::Looks { at, asked };
                 return;
             }
             MismatchCheck::None if envelope.next_by_cells.is_some() => {
-                work.check = MismatchCheck::Neighbors(now + EARLIER);
+                execution.check = MismatchCheck::Neighbors(now + EARLIER);
                 return;
             }
             MismatchCheck::None => false,
         };
-        work.check = MismatchCheck::Looks {
+        execution.check = MismatchCheck::Looks {
             at: now + PATIENCE,
             asked,
         };
     }
 
-    fn ask(&self, started: &Started, envelope: &Envelope, work: &Work, steps: &mut Steps) {
-        let messages = work.schedule.messages(work.round).iter();
-        for (step, state) in messages.zip(&work.states) {
+    fn ask(
+        &self,
+        started: &Started,
+        envelope: &Envelope,
+        execution: &Execution,
+        steps: &mut Steps,
+    ) {
+        let messages = execution.schedule.messages(execution.round).iter();
+        for (step, state) in messages.zip(&execution.states) {
             let (Step::Send { to: other, tag, .. }
             | Step::Receive {
                 from: other, tag, ..

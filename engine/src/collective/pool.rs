@@ -72,7 +72,7 @@ impl Call {
 
 /// The stages of the next call, with scratch of `scratch` bytes.
 ///
-/// The caller has the turn.
+/// The caller has the call lock.
 pub(super) fn stages(shared: &SharedTeam, call: &Call, scratch: usize) -> Vec<Stage> {
     let size = shared.size();
     let whole = Range::new(Area::Source, 0, call.block());
@@ -238,7 +238,7 @@ impl SharedTeam {
 
     /// The half of the pools that the next piece uses.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     fn next_half(&self) -> usize {
         let piece = self.pieces.load(Ordering::Relaxed);
         self.pieces.store(piece + 1, Ordering::Relaxed);

@@ -35,34 +35,34 @@ pub(crate) struct SharedTeam {
     pub(super) key: TeamKey,
     /// Calls that are started and not complete.
     ///
-    /// Changed by the thread that has the turn (Release), read by threads that test whether earlier
-    /// calls are complete (Acquire).
+    /// Changed by the thread that has the call lock (Release), read by threads that test whether
+    /// earlier calls are complete (Acquire).
     pending: AtomicU32,
     /// Number of the oldest round that is not finished, while calls are pending.
     ///
-    /// Changed by the thread that has the turn (Release), read by threads that go on with a call
-    /// (Acquire).
+    /// Changed by the thread that has the call lock (Release), read by threads that go on with a
+    /// call (Acquire).
     oldest: AtomicU64,
     /// Number of the next round that is made; `Group::next` is that of the next to be entered.
     ///
-    /// Changed by the thread that has the turn.
+    /// Changed by the thread that has the call lock.
     next: AtomicU64,
     /// Number of the next round or call by messages in the team's sequence of both.
     ///
-    /// Changed by the thread that has the turn.
+    /// Changed by the thread that has the call lock.
     calls: AtomicU64,
     /// Calls by messages that others don't know of yet, as calls by cells before them wait for
     /// room.
     ///
-    /// Locked by the thread that has the turn.
+    /// Locked by the thread that has the call lock.
     unpublished: Mutex<VecDeque<Standing>>,
     /// Pieces that have gone through the pools.
     ///
-    /// Changed by the thread that has the turn.
+    /// Changed by the thread that has the call lock.
     pub(crate) pieces: AtomicU64,
     /// The [`History`] of the team's calls.
     ///
-    /// Changed by the thread that has the turn.
+    /// Changed by the thread that has the call lock.
     history: Arc<AtomicU64>,
     /// The call in whose place a member has called something by messages, and since when this one
     /// knows.
@@ -124,7 +124,7 @@ impl SharedTeam {
 
     /// A call has been started, whose rounds begin with this number.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     pub(super) fn begin(&self, first: u64) {
         if self.is_idle() {
             self.oldest.store(first, Ordering::Release);
@@ -134,7 +134,7 @@ impl SharedTeam {
 
     /// A round of a started call is finished, perhaps the call's last.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     pub(super) fn end(&self, round: &CellRound, is_last: bool) {
         self.oldest.store(round.number + 1, Ordering::Release);
         if is_last {
@@ -155,14 +155,14 @@ impl SharedTeam {
 
     /// The rounds before one of a started call that are not finished.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     pub(super) fn unfinished(&self, round: &CellRound) -> u64 {
         round.number - self.oldest.load(Ordering::Acquire)
     }
 
     /// Counts a round or a call by messages; returns how many of both preceded it.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     fn count(&self) -> u64 {
         let before = self.calls.load(Ordering::Relaxed);
         self.calls.store(before + 1, Ordering::Relaxed);
@@ -171,7 +171,7 @@ impl SharedTeam {
 
     /// Makes the next round of a call by cells, and counts it.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     pub(super) fn round(&self, call: Call, stage: Option<Stage>) -> CellRound {
         let number = self.next.load(Ordering::Relaxed);
         self.next.store(number + 1, Ordering::Relaxed);
@@ -206,7 +206,7 @@ impl SharedTeam {
     /// If one were published before a round that waits for room, other members would conclude that
     /// this member has left that round out.
     ///
-    /// The caller has the turn.
+    /// The caller has the call lock.
     pub(super) fn publish_calls(&self, cells: SharedCells<'_>) {
         let mut unpublished = self.unpublished.lock();
         let next = self.group.next();
@@ -313,8 +313,8 @@ impl<C: Conduit> Engine<C> {
         Some((self.conduit.shared_cells()?, team.shared.get()?))
     }
 
-    pub(super) fn turn<'n>(&self, shared: &'n SharedTeam) -> Option<MutexGuard<'n, ()>> {
-        (self.mode == ThreadMode::Par).then(|| shared.group.turn.lock())
+    pub(super) fn lock_calls<'n>(&self, shared: &'n SharedTeam) -> Option<MutexGuard<'n, ()>> {
+        (self.mode == ThreadMode::Par).then(|| shared.group.call_lock.lock())
     }
 
     /// Does the work of a stage before it is entered.
@@ -454,7 +454,7 @@ impl<C: Conduit> Engine<C> {
         cells: SharedCells<'_>,
         shared: &SharedTeam,
     ) -> Standing {
-        let _turn = self.turn(shared);
+        let _lock = self.lock_calls(shared);
         let standing = Standing {
             before: shared.count(),
             next_by_cells: shared.next(),

@@ -195,7 +195,7 @@ impl<C: Conduit> Engine<C> {
         team: &Arc<Team>,
         call: Call,
     ) -> Result<(), OpError> {
-        if ctx.is_free() && call.root < team.size() && self.may_fold_in_turn(&call) {
+        if ctx.is_free() && call.root < team.size() && self.may_fold_under_lock(&call) {
             // SAFETY: the caller's promise.
             unsafe {
                 match self.way_of(team, &call) {
@@ -219,10 +219,10 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Whether the call may be gone through in its team's turn, which threads wait for: not where
-    /// it runs client code, which may wait for them.
+    /// Whether the call may be gone through under its team's call lock, which threads wait for: not
+    /// where it runs client code, which may wait for them.
     #[inline(always)]
-    pub(super) fn may_fold_in_turn(&self, call: &Call) -> bool {
+    pub(super) fn may_fold_under_lock(&self, call: &Call) -> bool {
         self.mode != ThreadMode::Par || !call.runs_client_code()
     }
 

@@ -47,7 +47,7 @@ enum EventState {
 }
 
 /// State of a call for the thread that goes on with it.
-struct Work {
+struct CallState {
     back_end: BackEnd,
     is_complete: bool,
 }
@@ -66,7 +66,7 @@ pub(super) struct Started {
     /// Held by the thread that goes on with the call.
     ///
     /// No thread waits for it, since the holder may be in a function of the client's.
-    work: Mutex<Work>,
+    state: Mutex<CallState>,
 }
 
 impl Started {
@@ -88,7 +88,7 @@ impl Started {
             blocks,
             cells,
             event: Mutex::new(event.map_or(EventState::Missing, EventState::Known)),
-            work: Mutex::new(Work {
+            state: Mutex::new(CallState {
                 back_end,
                 is_complete: false,
             }),
@@ -113,7 +113,7 @@ impl Started {
 
     /// Whether a thread goes on with it.
     fn is_in_hand(&self) -> bool {
-        self.work.is_locked()
+        self.state.is_locked()
     }
 
     /// The call is complete: its event, if its caller has found one.
@@ -173,20 +173,20 @@ impl<C: Conduit> Engine<C> {
         all: &mut Steps,
     ) -> bool {
         let collectives = &self.background.collectives;
-        let Some(mut work) = started.work.try_lock() else {
+        let Some(mut state) = started.state.try_lock() else {
             // The other thread may complete the call that this one waits for, and wakes no thread.
             all.stuck = true;
             return false;
         };
-        if work.is_complete {
+        if state.is_complete {
             return true;
         }
         let mut steps = Steps::default();
-        let is_complete = match &mut work.back_end {
+        let is_complete = match &mut state.back_end {
             BackEnd::Messages(call) => self.advance_messages(ctx, started, call, &mut steps),
             BackEnd::Cells(call) => self.advance_cells(ctx, call, &mut steps),
         };
-        work.is_complete = is_complete;
+        state.is_complete = is_complete;
         if is_complete {
             steps.taken += 1;
             if let Some(event) = started.complete() {
@@ -208,7 +208,7 @@ impl<C: Conduit> Engine<C> {
                 self.background.end(kind::COLLECTIVES);
             }
         }
-        if let BackEnd::Messages(call) = &work.back_end
+        if let BackEnd::Messages(call) = &state.back_end
             && is_complete
         {
             collectives.forget(&call.envelope.member);
@@ -249,8 +249,8 @@ impl<C: Conduit> Engine<C> {
         let mut by_cells = list
             .iter()
             .filter(|started| started.is_by_cells() && !started.is_out_of_reach());
-        by_cells.any(|started| match started.work.try_lock().as_deref() {
-            Some(Work {
+        by_cells.any(|started| match started.state.try_lock().as_deref() {
+            Some(CallState {
                 back_end: BackEnd::Cells(call),
                 ..
             }) => is(call),

@@ -24,7 +24,7 @@ pub(crate) struct Groups {
     /// Barriers that wait.
     pub(crate) barrier: Group,
     /// Other operations of the Rust API.
-    pub(crate) tree: Group,
+    pub(crate) passes: Group,
     /// The barrier with names.
     pub(crate) named: Group,
 }
@@ -36,7 +36,7 @@ impl Groups {
         let group = |slot| Group::new(slot, rank.0, (0..size).map(JobRank).collect(), 0);
         (2..=MOST_MEMBERS).contains(&size).then(|| Self {
             barrier: group(0),
-            tree: group(1),
+            passes: group(1),
             named: group(2),
         })
     }
@@ -44,11 +44,12 @@ impl Groups {
 
 /// A team that has a slot, as one of its members sees it.
 ///
-/// Only the thread that has the turn changes `next`, and other threads load it as a hint. Relaxed:
-/// `turn` orders its changes in PAR, and the program orders its threads in other modes. Any thread
-/// that looks for room stores `known`, with Release after it has loaded the members' counts with
-/// Acquire; the Acquire load before a cell is written anew pairs with that, so that the members'
-/// reads of the old cell come before. A `known` that is too small costs another look.
+/// Only the thread that has the call lock changes `next`, and other threads load it as a hint.
+/// Relaxed: `call_lock` orders its changes in PAR, and the program orders its threads in other
+/// modes. Any thread that looks for room stores `known`, with Release after it has loaded the
+/// members' counts with Acquire; the Acquire load before a cell is written anew pairs with that, so
+/// that the members' reads of the old cell come before. A `known` that is too small costs another
+/// look.
 pub(crate) struct Group {
     pub(crate) slot: u32,
     /// This member.
@@ -56,7 +57,7 @@ pub(crate) struct Group {
     /// The process of each member.
     pub(crate) members: Box<[JobRank]>,
     /// One thread of the rank at a time, in PAR mode.
-    pub(crate) turn: Mutex<()>,
+    pub(crate) call_lock: Mutex<()>,
     /// Number of the next call.
     next: AtomicU64,
     /// Calls that all members are known to have finished.
@@ -71,7 +72,7 @@ impl Group {
             slot,
             rank,
             members,
-            turn: Mutex::default(),
+            call_lock: Mutex::default(),
             next: AtomicU64::new(first),
             known: AtomicU64::new(first),
         }

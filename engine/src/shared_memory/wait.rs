@@ -1,4 +1,5 @@
-//! Calls by cells that wait: no event, no allocation, and in PAR mode one lock, the group's turn.
+//! Calls by cells that wait: no event, no allocation, and in PAR mode one lock, the group's call
+//! lock.
 
 use super::group::Group;
 use crate::collective::Label;
@@ -45,7 +46,7 @@ pub(crate) struct Entered<'e, C: Conduit> {
     label: Label,
     /// The word in this rank's cell.
     what: u64,
-    _turn: Option<MutexGuard<'e, ()>>,
+    _lock: Option<MutexGuard<'e, ()>>,
 }
 
 /// Where a cell is.
@@ -91,7 +92,7 @@ impl<C: Conduit> Engine<C> {
         data: &[u8],
     ) -> Entered<'e, C> {
         let what = self.world_history().mix(label.to_word());
-        let turn = (self.mode == ThreadMode::Par).then(|| group.turn.lock());
+        let lock = (self.mode == ThreadMode::Par).then(|| group.call_lock.lock());
         let call = group.next();
         if !group.has_room(call) && !group.look_for_room(cells, call) {
             self.wait_for_room(ctx, cells, group, call);
@@ -107,7 +108,7 @@ impl<C: Conduit> Engine<C> {
             call,
             label,
             what,
-            _turn: turn,
+            _lock: lock,
         }
     }
 
@@ -133,8 +134,8 @@ impl<C: Conduit> Engine<C> {
             false => (0, LOOKS),
             true => (YIELDS, LOOKS_BETWEEN_YIELDS),
         };
-        for turn in 0..=yields {
-            if turn > 0 {
+        for round in 0..=yields {
+            if round > 0 {
                 if !cells.needs_processor(slot, awaited, call) {
                     for _ in 0..LOOKS_AT_OTHERS {
                         if let Some(entry) = look() {

@@ -5,7 +5,7 @@ use crate::client::ClientCode;
 use crate::collective::{Kind, Label, Signature};
 use crate::core::Engine;
 use crate::thread::ThreadCtx;
-use crate::tree::{Fold, Pass};
+use crate::tree::{Fold, TreePass};
 use argonet_boot::WaitFor;
 use argonet_conduit::{Conduit, SharedCells};
 
@@ -33,7 +33,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         (cells, group): (SharedCells<'_>, &Group),
-        pass: &Pass<'_>,
+        pass: &TreePass<'_>,
         bytes: &mut [u8],
     ) -> bool {
         let fits = bytes.len() <= SharedCells::MAX_BYTES;
@@ -67,7 +67,7 @@ impl<C: Conduit> Engine<C> {
         &self,
         ctx: &ThreadCtx,
         (cells, group): (SharedCells<'_>, &Group),
-        pass: &Pass<'_>,
+        pass: &TreePass<'_>,
         total: usize,
     ) {
         let entered = self.enter(ctx, (cells, group), pass.label(total), &[]);

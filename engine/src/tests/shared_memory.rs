@@ -168,7 +168,7 @@ fn make(engine: &Engine<Smp>, ctx: &ThreadCtx, number: usize, call: &Call) {
             len,
         } => {
             let mut bytes = contribution(rank, number, len);
-            let pass = Pass {
+            let pass = TreePass {
                 root: JobRank(root),
                 fold: folds.then_some(&fold),
                 down,

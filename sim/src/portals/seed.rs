@@ -5,7 +5,7 @@ use super::conduit::{Host, PortalsNode};
 use super::shape::PortalsShape;
 use crate::Trace;
 use crate::job::{Outcome, Ran, Simulated as _, StartError, outcome, run_over};
-use crate::workload::Work;
+use crate::workload::Workload;
 use core::fmt;
 
 /// The error of a rank that loses an event.
@@ -71,7 +71,7 @@ pub fn run_portals_shape(
 ) -> Result<PortalsReport, StartError> {
     let job = &shape.work.job;
     let host = Host::new(&job.sim, shape.sizes, shape.faults)?;
-    let work = Work::new(&shape.work, PortalsNode::IS_ORDERED);
+    let work = Workload::new(&shape.work, PortalsNode::IS_ORDERED);
     let seat = |cluster: &_, rank, registered, fiber| {
         let seat = host.seat(cluster, rank, registered, fiber)?;
         // Puts are complete there before its program has begun.

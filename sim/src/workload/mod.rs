@@ -64,12 +64,12 @@ impl fmt::Display for SeedReport {
 }
 
 /// Work of all ranks of a job, and observations of it.
-pub(crate) struct Work {
+pub(crate) struct Workload {
     shape: Shape,
     observed: Arc<Mutex<Observed>>,
 }
 
-impl Work {
+impl Workload {
     pub(crate) fn new(shape: &Shape, is_ordered: bool) -> Self {
         Self {
             shape: shape.clone(),
@@ -136,7 +136,7 @@ pub fn run_seed(seed: u64, trace: Option<Trace>) -> Result<SeedReport, StartErro
 pub fn run_shape(shape: Shape, trace: Option<Trace>) -> Result<SeedReport, StartError> {
     let config: &JobConfig = &shape.job;
     let ranks = config.sim.ranks;
-    let work = Work::new(&shape, ChannelNode::IS_ORDERED);
+    let work = Workload::new(&shape, ChannelNode::IS_ORDERED);
     let outcome = run(config, trace, work.register(), work.body())?;
     let mut violations = work.seen();
     // A rank that no other has connected to dies unnoticed: that is the launcher's business.

@@ -11,7 +11,7 @@ use argonet_am::{AmError, Category, MAX_ARGS, Message, MessageClass, Payload};
 use argonet_base::{JobRank, SegmentOffset};
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::PrepareRequest;
-use argonet_engine::{BarrierKind, Injection, Pass, Side, Signature, Target, Transfer};
+use argonet_engine::{BarrierKind, Injection, Side, Signature, Target, Transfer, TreePass};
 use argonet_event::{Category as Part, Event};
 use argonet_segment::SharedBytes;
 use core::time::Duration;
@@ -98,7 +98,7 @@ impl<'r, C: Simulated> Program<'r, C> {
             let finished = self.background.finish(self.rank);
             self.must(finished);
             self.rank.doing(format_args!("phase {phase}, meets"));
-            self.meet(phase);
+            self.collective(phase);
         }
         if self.random.chance(500_000) {
             self.rank.doing(format_args!("waits for its last replies"));
@@ -493,7 +493,7 @@ impl<'r, C: Simulated> Program<'r, C> {
     }
 
     /// All ranks meet in a collective operation, the same on all.
-    fn meet(&mut self, phase: u32) {
+    fn collective(&mut self, phase: u32) {
         let mut common = Random::fork(self.shape.job.sim.seed, 500 + u64::from(phase));
         let root = common.index(self.ranks as usize) as u32;
         let kind = common.range(0, 3);
@@ -515,7 +515,7 @@ impl<'r, C: Simulated> Program<'r, C> {
                     a.copy_from_slice(&sum.to_le_bytes());
                 }
             };
-            let pass = Pass {
+            let pass = TreePass {
                 root: JobRank(root),
                 fold: if kind == 1 { None } else { Some(&fold) },
                 down: kind != 3,

@@ -126,7 +126,7 @@ impl<R: Rails> Core<R> {
 
     #[cold]
     fn first_use(&self, rank: JobRank) -> &Peer<R> {
-        let (peer, is_new) = self.meet(rank);
+        let (peer, is_new) = self.peer_or_init(rank);
         if is_new && rank != self.rank {
             self.want(rank, 0);
         }
@@ -139,8 +139,8 @@ impl<R: Rails> Core<R> {
     }
 
     /// The state of a peer, and whether this call has made it.
-    pub(crate) fn meet(&self, rank: JobRank) -> (&Peer<R>, bool) {
-        let (peer, is_new) = self.peers.meet(rank, || {
+    pub(crate) fn peer_or_init(&self, rank: JobRank) -> (&Peer<R>, bool) {
+        let (peer, is_new) = self.peers.get_or_init(rank, || {
             // Messages of a rank to itself need no credits.
             let bank = self.bank.as_deref().filter(|_| rank != self.rank);
             let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
@@ -197,7 +197,7 @@ impl<R: Rails> Core<R> {
                 // spec B1: an error of a rail is no error of its peer. One can do without those.
                 Made::Unreachable(RailId { number: 1.., .. }, _) => {}
                 Made::Unreachable(id, error) => {
-                    let (peer, _) = self.meet(id.peer);
+                    let (peer, _) = self.peer_or_init(id.peer);
                     let mut inbound = peer.inbound.lock();
                     self.fail_later(peer, &mut inbound, error);
                 }
@@ -215,7 +215,7 @@ impl<R: Rails> Core<R> {
     ///
     /// Nothing more is read from the one before it.
     pub(super) fn adopt(&self, new: NewRail<R::Rail>) {
-        let (peer, _) = self.meet(new.id.peer);
+        let (peer, _) = self.peer_or_init(new.id.peer);
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
         if outbound.failed.is_some() || new.incarnation <= outbound.incarnation {

@@ -142,7 +142,7 @@ impl<R: Rails> Core<R> {
 
     /// Uses a further rail, the first of its number or another.
     pub(super) fn adopt_further(&self, new: NewRail<R::Rail>) {
-        let (peer, _) = self.meet(new.id.peer);
+        let (peer, _) = self.peer_or_init(new.id.peer);
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
         let number = new.id.number;

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, SocketType, sockopt};
 
 #[derive(Debug)]
-struct UnderWay {
+struct ConnectAttempt {
     turn: u32,
     peer: JobRank,
     attempt: Attempt,
@@ -67,7 +67,7 @@ impl Route {
 /// The attempts of a rank.
 #[derive(Debug, Default)]
 pub(super) struct Connector {
-    places: Vec<Option<UnderWay>>,
+    places: Vec<Option<ConnectAttempt>>,
     turn: u32,
     count: usize,
 }
@@ -105,7 +105,7 @@ impl Connector {
         waiting.writable(&socket, source).map_err(system)?;
         let nonce = nonce().map_err(system)?;
         let handshake = Handshake::connect(key, me, peer, nonce);
-        let under_way = UnderWay {
+        let under_way = ConnectAttempt {
             turn: self.turn,
             peer,
             attempt,
@@ -122,7 +122,7 @@ impl Connector {
 
     /// Closes an attempt's socket.
     pub(super) fn abandon(&mut self, peer: JobRank, attempt: Attempt) {
-        let is_it = |u: &UnderWay| u.peer == peer && u.attempt == attempt;
+        let is_it = |u: &ConnectAttempt| u.peer == peer && u.attempt == attempt;
         for place in &mut self.places {
             if place.as_ref().is_some_and(is_it) {
                 *place = None;
@@ -169,7 +169,7 @@ enum Step {
     Done(Hello),
 }
 
-impl UnderWay {
+impl ConnectAttempt {
     fn step(&mut self, waiting: &Waiting, source: Source) -> Result<Step, Failure> {
         let socket = &self.exchange.socket;
         let mut step = Step::Nothing;

@@ -22,7 +22,7 @@ struct Machine {
 }
 
 /// A message that has left and not arrived.
-struct UnderWay {
+struct InFlightMessage {
     bytes: Vec<u8>,
     depth: u32,
     heard: Vec<u64>,
@@ -147,7 +147,7 @@ pub(super) fn execute(
             machine
         })
         .collect();
-    let mut under_way: HashMap<(u32, u32, u32), UnderWay> = HashMap::new();
+    let mut in_flight: HashMap<(u32, u32, u32), InFlightMessage> = HashMap::new();
     let mut work: VecDeque<u32> = (0..machines.len() as u32).collect();
     let mut idle = 0;
     while let Some(rank) = work.pop_front() {
@@ -177,15 +177,15 @@ pub(super) fn execute(
                         me.sent += u32::from(far);
                         me.sent_bytes += if far { bytes.len() } else { 0 };
                         let heard = me.heard.clone();
-                        let sent = UnderWay {
+                        let sent = InFlightMessage {
                             bytes,
                             depth,
                             heard,
                         };
-                        under_way.insert((rank, to, tag), sent);
+                        in_flight.insert((rank, to, tag), sent);
                     }
                     Step::Receive { from, into, tag } if !sending => {
-                        let Some(come) = under_way.remove(&(from, rank, tag)) else {
+                        let Some(come) = in_flight.remove(&(from, rank, tag)) else {
                             return true;
                         };
                         me.depth = me.depth.max(come.depth);
@@ -209,7 +209,7 @@ pub(super) fn execute(
         work.push_back(rank);
     }
     assert!(
-        under_way.is_empty(),
+        in_flight.is_empty(),
         "{task:?}: a rank sent a message without a receiver"
     );
     Outcome {

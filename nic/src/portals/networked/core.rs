@@ -2,8 +2,8 @@
 
 use super::config::HostNames;
 use super::lane::Lane;
+use super::locked::Locked;
 use super::reading::Reading;
-use super::turn::Turn;
 use crate::datagram::{DatagramQueue as _, Faulty, Udp};
 use crate::portals::slots::Slots;
 use crate::portals::software::{Away, Software};
@@ -131,8 +131,8 @@ impl Core {
     }
 
     /// Takes the lock.
-    pub(super) fn turn(&self) -> Turn<'_> {
-        Turn {
+    pub(super) fn lock(&self) -> Locked<'_> {
+        Locked {
             core: self,
             state: self.state.lock(),
             now: self.now(),
@@ -140,10 +140,10 @@ impl Core {
     }
 
     /// Takes the lock if it is free by then.
-    pub(super) fn turn_by(&self, end: Instant) -> Option<Turn<'_>> {
+    pub(super) fn try_lock_until(&self, end: Instant) -> Option<Locked<'_>> {
         let state = self.state.try_lock_until(end)?;
         let (core, now) = (self, self.now());
-        Some(Turn { core, state, now })
+        Some(Locked { core, state, now })
     }
 
     /// The time since it began.
@@ -158,24 +158,24 @@ impl Core {
 
     /// Begins an operation that the software interface has prepared.
     pub(super) fn begin(&self, peer: JobRank, away: Away) -> Result<(), NicError> {
-        let mut turn = self.turn();
-        turn.begin(peer, away)?;
-        self.wake_for_timers(turn);
+        let mut locked = self.lock();
+        locked.begin(peer, away)?;
+        self.wake_for_timers(locked);
         Ok(())
     }
 
     /// Wakes the thread if a timer is earlier than those that it sleeps for.
-    pub(super) fn wake_for_timers(&self, turn: Turn<'_>) {
-        let due = nanoseconds(turn.state.endpoint.poll_timeout());
-        self.wake_before(turn, due);
+    pub(super) fn wake_for_timers(&self, locked: Locked<'_>) {
+        let due = nanoseconds(locked.state.endpoint.poll_timeout());
+        self.wake_before(locked, due);
     }
 
     /// Wakes the thread if it would sleep beyond a time; the lock orders this with its going to
     /// sleep.
-    pub(super) fn wake_before(&self, turn: Turn<'_>, due: u64) {
+    pub(super) fn wake_before(&self, locked: Locked<'_>, due: u64) {
         if due < self.sleeps_until.load(Ordering::Relaxed) {
             self.sleeps_until.store(due, Ordering::Relaxed);
-            drop(turn);
+            drop(locked);
             self.wake();
         }
     }

@@ -130,11 +130,11 @@ impl Networked {
     /// Traffic between this rank and other hosts.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
-        let turn = self.core.turn();
+        let locked = self.core.lock();
         Traffic {
-            datagrams: turn.state.endpoint.counts(),
+            datagrams: locked.state.endpoint.counts(),
             refused: self.core.wire.refused(),
-            bad_records: turn.state.bad_records,
+            bad_records: locked.state.bad_records,
             read_by_callers: self.core.reading.by_callers(),
         }
     }
@@ -146,15 +146,15 @@ impl Networked {
     pub(super) fn leave(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         // Acknowledgements that are due need not wait for company.
-        if let Some(mut turn) = self.core.turn_by(end) {
-            turn.state.endpoint.flush();
-            turn.transmit();
+        if let Some(mut locked) = self.core.try_lock_until(end) {
+            locked.state.endpoint.flush();
+            locked.transmit();
         }
         let drained = self.wait_until_drained(end);
-        if let Some(mut turn) = self.core.turn_by(end.max(Instant::now() + LOCK)) {
-            turn.state.has_left = true;
-            turn.state.endpoint.leave();
-            turn.transmit();
+        if let Some(mut locked) = self.core.try_lock_until(end.max(Instant::now() + LOCK)) {
+            locked.state.has_left = true;
+            locked.state.endpoint.leave();
+            locked.transmit();
         }
         drained
     }
@@ -190,11 +190,11 @@ impl Drop for Networked {
     /// Waits until all messages have arrived, for [`NetworkedConfig::exit_grace`] at most, unless
     /// it has left before.
     fn drop(&mut self) {
-        let has_left = self.core.turn().state.has_left;
+        let has_left = self.core.lock().state.has_left;
         if !has_left {
             self.leave(self.core.exit_grace);
         }
-        self.core.turn().state.stopping = true;
+        self.core.lock().state.stopping = true;
         self.core.wake();
         if let Some(thread) = self.thread.take() {
             // It does not panic, and if it had there would be nothing to do.

@@ -28,13 +28,13 @@ mod config;
 mod core;
 mod interface;
 mod lane;
+mod locked;
 mod nic;
 mod reading;
 mod record;
 mod service;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 pub use config::{HostNames, NetworkedConfig};
 pub use interface::{Networked, Traffic};

@@ -108,17 +108,17 @@ impl Portals for Networked {
         if self.core.software.shares_memory(peer) {
             return None;
         }
-        self.core.turn().lost(peer)
+        self.core.lock().lost(peer)
     }
 
     fn dropped(&self) -> Option<Dropped> {
-        Some(self.core.turn().dropped())
+        Some(self.core.lock().dropped())
     }
 
     fn on_dropped(&self, report: ReportDropped) {
         // The first stays.
         let _ = self.core.on_dropped.set(report);
-        self.core.turn().report_dropped();
+        self.core.lock().report_dropped();
     }
 
     fn wake(&self) {

@@ -116,13 +116,13 @@ impl Core {
     fn read(&self, receive_buffers: &mut ReceiveBuffers) -> u32 {
         let mut batches = 0;
         while batches < MOST_BATCHES {
-            let take = &mut |datagram: &mut [u8]| self.turn().arrive(datagram);
+            let take = &mut |datagram: &mut [u8]| self.lock().arrive(datagram);
             let batch = self.wire.receive(receive_buffers, take);
             if batch.any {
                 batches += 1;
-                let mut turn = self.turn();
-                turn.transmit();
-                self.wake_for_timers(turn);
+                let mut locked = self.lock();
+                locked.transmit();
+                self.wake_for_timers(locked);
             }
             if !batch.full {
                 break;
@@ -141,9 +141,9 @@ impl Core {
         drop(receive_buffers);
         // Under the lock, the thread sees either that this sleep is over or the time that is set
         // here.
-        let turn = self.turn();
-        let look = nanoseconds(Some(turn.now + LEASE));
-        self.wake_before(turn, look);
+        let locked = self.lock();
+        let look = nanoseconds(Some(locked.now + LEASE));
+        self.wake_before(locked, look);
         Some(slept)
     }
 }

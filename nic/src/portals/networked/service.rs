@@ -11,21 +11,21 @@ use std::sync::atomic::Ordering;
 pub(super) fn run(core: &Core) {
     let mut seen = 0;
     loop {
-        let mut turn = core.turn();
-        turn.handle_timeout();
-        if turn.state.stopping {
+        let mut locked = core.lock();
+        locked.handle_timeout();
+        if locked.state.stopping {
             return;
         }
-        let due = turn.state.endpoint.poll_timeout();
-        let leave = core.reading.leave(turn.now, &mut seen);
+        let due = locked.state.endpoint.poll_timeout();
+        let leave = core.reading.leave(locked.now, &mut seen);
         let look = match leave {
             Leave::Until(look) => Some(look),
             Leave::No | Leave::UntilWoken => None,
         };
         let due = due.into_iter().chain(look).min();
         core.sleeps_until.store(nanoseconds(due), Ordering::Relaxed);
-        let left = due.map(|due| due.saturating_sub(turn.now));
-        drop(turn);
+        let left = due.map(|due| due.saturating_sub(locked.now));
+        drop(locked);
         let socket = (leave == Leave::No).then(|| core.wire.as_fd());
         sleep(core.wakeup.as_fd(), socket, left);
         core.sleeps_until.store(0, Ordering::Relaxed);

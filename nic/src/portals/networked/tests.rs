@@ -239,7 +239,7 @@ fn a_peer_that_has_left_is_not_waited_for() {
             assert!(b.exit_grace(LIMIT));
             Some(b)
         };
-        until(|| a.core.turn().state.endpoint.has_left(JobRank(1)));
+        until(|| a.core.lock().state.endpoint.has_left(JobRank(1)));
         put(&a, from, 1);
         assert!(a.exit_grace(LIMIT), "dropped: {is_dropped}");
         drop((a, kept));

@@ -8,7 +8,7 @@ use super::abi::{self, Handle, Md};
 use super::answer::{made, unexpected};
 use super::lacks;
 use super::open::Portals4;
-use super::under_way::{ACK, REPLY, SEND};
+use super::outstanding::{ACK, REPLY, SEND};
 use crate::portals::{Ack, Descriptor, DescriptorHandle, NicError};
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
@@ -168,16 +168,16 @@ impl Portals4 {
             .queue
             .and_then(|queue| queues.get(queue.index, queue.generation).ok());
         if let Some(record) = record
-            && self.under_way.lock().has(descriptor)
+            && self.outstanding.lock().has(descriptor)
         {
             self.translate_all(record)?;
-            let mut under_way = self.under_way.lock();
-            if under_way.has(descriptor) {
+            let mut outstanding = self.outstanding.lock();
+            if outstanding.has(descriptor) {
                 if !record.lossy.load(Ordering::Relaxed) {
                     return Err(in_use());
                 }
                 // Their events were dropped; whether they are over the library knows.
-                under_way.forget(descriptor);
+                outstanding.forget(descriptor);
             }
         }
         bound.releasing = true;

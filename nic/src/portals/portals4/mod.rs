@@ -44,11 +44,11 @@ mod objects;
 mod open;
 mod operate;
 mod outcome;
+mod outstanding;
 mod probe;
 mod queue;
 mod signals;
 mod threads;
-mod under_way;
 
 pub use config::Portals4Config;
 pub use library::Library;

@@ -6,10 +6,10 @@ use super::bound::Bound;
 use super::config::Portals4Config;
 use super::library::Library;
 use super::objects::Tables;
+use super::outstanding::Outstanding;
 use super::queue;
 use super::signals::Kept;
 use super::threads::Tid;
-use super::under_way::UnderWay;
 use crate::portals::slots::Slots;
 use crate::portals::{NicError, Target};
 use argonet_base::JobRank;
@@ -280,7 +280,7 @@ impl Opening {
             queues: RwLock::new(Slots::new(rank, "queue", config.queues)),
             tables: Mutex::new(Tables::new(&ni, &config)),
             bound: RwLock::new(Slots::new(rank, "descriptor", config.descriptors)),
-            under_way: Mutex::new(UnderWay::new(rank, config.operations)),
+            outstanding: Mutex::new(Outstanding::new(rank, config.operations)),
             asleep: Mutex::default(),
             woken: Condvar::new(),
             dropped: AtomicU64::new(0),
@@ -298,12 +298,12 @@ impl Opening {
 /// Dropping it frees all that was made of it; no memory is accessed by peers then.
 ///
 /// Locks are taken in this order: `asleep`, `bound`, `queues`, a queue's own, `tables`,
-/// `under_way`.
+/// `outstanding`.
 pub struct Portals4 {
     pub(super) queues: RwLock<Slots<queue::Record>>,
     pub(super) tables: Mutex<Tables>,
     pub(super) bound: RwLock<Slots<Bound>>,
-    pub(super) under_way: Mutex<UnderWay>,
+    pub(super) outstanding: Mutex<Outstanding>,
     /// Threads that wait for events.
     pub(super) asleep: Mutex<()>,
     pub(super) woken: Condvar,

@@ -5,7 +5,7 @@ use super::answer::check;
 use super::bound::{Bound, Use};
 use super::lacks;
 use super::open::Portals4;
-use super::under_way::{Operation, Side};
+use super::outstanding::{Operation, Side};
 use crate::portals::slots::Slots;
 use crate::portals::{Ack, AtomicKind, AtomicOp, DescriptorHandle, NicError, Part, Target};
 use core::ffi::{c_int, c_void};
@@ -111,12 +111,12 @@ impl Portals4 {
         let number = if operation.awaits == 0 {
             None
         } else {
-            Some(self.under_way.lock().begin(operation)?)
+            Some(self.outstanding.lock().begin(operation)?)
         };
         let code = call(number.unwrap_or(u64::MAX) as *mut c_void);
         if let Err(error) = check(self.ni.rank, name, code) {
             if let Some(number) = number {
-                self.under_way.lock().end(number);
+                self.outstanding.lock().end(number);
             }
             return Err(error);
         }

@@ -227,7 +227,7 @@ impl Portals4 {
     fn translate(&self, raw: &abi::RawEvent, ready: &mut VecDeque<Report>) {
         match raw.kind {
             abi::EVENT_SEND | abi::EVENT_ACK | abi::EVENT_REPLY => {
-                self.under_way.lock().event(raw, ready);
+                self.outstanding.lock().event(raw, ready);
             }
             abi::EVENT_PUT
             | abi::EVENT_GET

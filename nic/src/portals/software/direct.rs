@@ -4,8 +4,8 @@
 //! Lists have a version, odd while they change. A thread that finds an even one, goes through a
 //! list and finds the same version afterwards has seen a list that existed. It may use the entry
 //! that it found only until the owner takes it away, so the operation is announced first
-//! ([`under_way`](super::under_way)), then the version is looked at again: either it has changed,
-//! or a thread that changes it from now on sees the announcement.
+//! ([`announcements`](super::announcements)), then the version is looked at again: either it has
+//! changed, or a thread that changes it from now on sees the announcement.
 
 use super::deliver::Arrival;
 use super::memory::Place;

@@ -16,6 +16,7 @@
 //!
 //! [`FaultRules`] make it fail on demand.
 
+mod announcements;
 mod away;
 mod bound;
 mod brief;
@@ -45,7 +46,6 @@ mod sleep;
 #[cfg(test)]
 mod tests;
 mod transaction;
-mod under_way;
 
 pub(super) use away::{Asked, Away, Request};
 pub use config::SoftwareConfig;

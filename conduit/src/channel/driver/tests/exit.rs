@@ -67,7 +67,7 @@ fn connected_ranks_confirm_an_exit() {
         let [a, mut b] = two(sizes);
         let heard = hearing(&b);
         // There is a third rank that has been used, and is not connected yet.
-        a.tcp.core.meet(JobRank(2));
+        a.tcp.core.peer_or_init(JobRank(2));
         assert_eq!(while_polled(&mut b, || report(&a, LONG)), ONE);
         assert_eq!(*heard.lock(), [(0, 7)]);
         assert_eq!(a.queue.wanted.lock().len(), 0);
@@ -95,7 +95,7 @@ fn an_exit_waits_for_the_answer_to_the_question_before() {
     // Rank 2 lacks credits, so rank 1 is asked for some.
     let core = &a.tcp.core;
     let bank = core.bank.as_ref().unwrap();
-    let (third, _) = core.meet(JobRank(2));
+    let (third, _) = core.peer_or_init(JobRank(2));
     let lacks =
         |outbound: &mut Outbound<Sockets>| outbound.loans.as_mut().unwrap().peer.asks(200, 2, bank);
     assert_eq!(lacks(&mut third.outbound.lock()), 0);

@@ -645,7 +645,7 @@ fn connections_of_the_past_are_dropped() {
 fn a_message_to_its_own_rank_arrives_after_another_threads_first_use() {
     let mut a = Rank::new(1, ChannelSizes::default(), None);
     // The first thread has come as far as this.
-    a.tcp.core.meet(JobRank(1));
+    a.tcp.core.peer_or_init(JobRank(1));
     assert!(a.note(7));
     for _ in 0..100 {
         a.poll();

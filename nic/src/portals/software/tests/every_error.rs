@@ -211,7 +211,7 @@ fn entries(seen: &mut Seen) {
         pair.attach(Position::Tail, exactly(1), 0, 8, open_entry);
     }
     attach(pair.portal, exactly(1), 8, open_entry);
-    // A peer has announced an operation, as `under_way` writes it.
+    // A peer has announced an operation, as `announcements` writes it.
     let place = pair.a.layout().slot(0, 3);
     let announced = 1 << 63 | 1 << 32 | entry.to_bits() & 0xffff;
     pair.a.poke(place, announced);

@@ -127,7 +127,7 @@ fn an_announcement_of_a_living_rank_keeps_its_entry() {
     let pair = Pair::new();
     let entry = pair.attach(Position::Tail, exactly(1), 0, 4096, Entry::OPEN);
     let place = pair.a.layout().slot(0, 3);
-    // As `under_way` writes it: in use, of rank 1, the entry.
+    // As `announcements` writes it: in use, of rank 1, the entry.
     pair.a
         .poke(place, 1 << 63 | 1 << 32 | entry.to_bits() & 0xffff);
     let busy = pair.b.unlink(entry);

@@ -45,7 +45,7 @@ struct Kept {
     reported: u8,
 }
 
-pub(super) struct UnderWay {
+pub(super) struct Outstanding {
     operations: Slots<Kept>,
     /// By descriptor: of how many operations it is a side.
     pending: Vec<u32>,
@@ -56,7 +56,7 @@ fn number(index: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(index)
 }
 
-impl UnderWay {
+impl Outstanding {
     pub(super) fn new(rank: JobRank, limit: u32) -> Self {
         Self {
             operations: Slots::new(rank, "operation with events", limit),

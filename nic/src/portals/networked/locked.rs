@@ -14,7 +14,7 @@ use core::time::Duration;
 use parking_lot::MutexGuard;
 
 /// The lock, held.
-pub(super) struct Turn<'a> {
+pub(super) struct Locked<'a> {
     pub(super) core: &'a Core,
     pub(super) state: MutexGuard<'a, State>,
     pub(super) now: Duration,
@@ -32,7 +32,7 @@ fn place_of(id: u64) -> (u32, u32) {
 /// A record that the peer should not have sent; it is dropped.
 struct Bad;
 
-impl Turn<'_> {
+impl Locked<'_> {
     fn lane(&mut self, peer: JobRank) -> Option<&mut Lane> {
         let place = self.state.lanes.get_mut(peer.0 as usize)?;
         Some(place.get_or_insert_default())
