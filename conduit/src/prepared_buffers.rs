@@ -5,10 +5,17 @@ use argonet_am::{Message, Payload};
 use argonet_base::HandlerIndex;
 use argonet_base::kept::Kept;
 use argonet_segment::SharedBytes;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 
-/// Buffers from prepare to commit or cancel, by address, each with the room that it has reserved.
+/// The number of the next payload of any conduit of the process.
+///
+/// One that outlives its conduit must not name that of another. Relaxed, as it only counts.
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// Buffers from prepare to commit or cancel, by the number of their payload, each with the room
+/// that it has reserved.
 pub(crate) struct PreparedBuffers<T>(Mutex<BTreeMap<usize, (Kept<u8>, T)>>);
 
 impl<T> Default for PreparedBuffers<T> {
@@ -22,9 +29,11 @@ impl<T> PreparedBuffers<T> {
     pub(crate) fn add(&self, want: &PrepareRequest, capacity: usize, taken: T) -> Prepared {
         let buffer = Kept::new(vec![0; capacity.max(1)].into());
         let start = buffer.as_ptr().cast::<u8>();
-        self.0.lock().insert(start.addr(), (buffer, taken));
-        // SAFETY: the buffer is kept, and touched by the client alone, until commit or cancel.
-        unsafe { Prepared::new(*want, start, capacity, start.addr(), 0) }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        self.0.lock().insert(number, (buffer, taken));
+        // SAFETY: the buffer is kept, and touched by the client alone, until commit or cancel,
+        // which find it by a number that no other payload of the process has.
+        unsafe { Prepared::new(*want, start, capacity, number, 0) }
     }
 
     /// Takes a buffer out, and the room that its message has reserved.
@@ -32,8 +41,8 @@ impl<T> PreparedBuffers<T> {
     /// # Panics
     /// If the conduit has not prepared it.
     pub(crate) fn take(&self, prepared: &Prepared) -> (Box<[u8]>, T) {
-        let (position, _) = prepared.place();
-        let buffer = self.0.lock().remove(&position);
+        let (number, _) = prepared.place();
+        let buffer = self.0.lock().remove(&number);
         let (buffer, taken) = buffer.expect("a payload that this conduit has prepared");
         (buffer.give(), taken)
     }
@@ -53,5 +62,36 @@ pub(crate) fn committed<'a>(
             Some(offset) => Payload::Long(bytes, offset),
             None => Payload::Medium(bytes),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argonet_am::MessageClass;
+    use argonet_base::JobRank;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Memory of a conduit that is gone may be given to the next one.
+    #[test]
+    fn a_payload_that_outlives_its_conduit_names_no_other() {
+        let want = PrepareRequest {
+            to: JobRank(1),
+            class: MessageClass::Request,
+            nargs: 0,
+            least: 1,
+            most: 64,
+            offset: None,
+        };
+        let first = PreparedBuffers::default();
+        let left = first.add(&want, 64, ());
+        drop(first);
+        let second = PreparedBuffers::default();
+        let others = [(); 8].map(|()| second.add(&want, 64, ()));
+        let taken = catch_unwind(AssertUnwindSafe(|| second.take(&left)));
+        assert!(taken.is_err());
+        for other in &others {
+            assert_eq!(second.take(other).0.len(), 64);
+        }
     }
 }

@@ -232,7 +232,7 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    fn cannot_wait(&self, error: &OpError) -> ! {
+    pub(super) fn cannot_wait(&self, error: &OpError) -> ! {
         self.fatal(&format!(
             "a blocking operation has begun and cannot be waited for: {error}"
         ))

@@ -126,8 +126,13 @@ impl Flights {
     }
 
     /// Forgets an operation of which nothing has been sent.
-    pub(in super::super) fn abandon(&self, op: u64) {
-        self.0.lock().remove(op);
+    ///
+    /// False if an answer to it is being dealt with, or has completed it: then its place may still
+    /// be written.
+    #[must_use]
+    pub(in super::super) fn abandon(&self, op: u64) -> bool {
+        let flight = self.0.lock().remove(op);
+        flight.is_some_and(|flight| flight.landing_now == 0)
     }
 
     /// Operations that are under way.
@@ -172,7 +177,8 @@ impl Flights {
     ///
     /// Gives the operation if all others have been dealt with.
     pub(in super::super) fn expect_one_less(&self, op: u64) -> Option<Flight> {
-        self.count(op, |flight| flight.coming -= 1)
+        // An answer that came before all was sent is the peer's mistake, and may have been counted.
+        self.count(op, |flight| flight.coming = flight.coming.saturating_sub(1))
     }
 
     fn count(&self, op: u64, change: impl FnOnce(&mut Flight)) -> Option<Flight> {
@@ -222,11 +228,30 @@ mod tests {
         assert!(flights.land(op, peer).is_err());
     }
 
+    /// A peer that guesses the number of an operation answers it before anything was sent.
+    #[test]
+    fn an_answer_to_nothing_is_found_when_the_operation_is_abandoned() {
+        let flights = Flights::default();
+        let peer = JobRank(1);
+        let copied = flights.begin(flight(1, 2));
+        assert!(flights.land(copied, peer).is_ok());
+        assert!(!flights.abandon(copied));
+        let complete = flights.begin(flight(1, 1));
+        assert!(flights.land(complete, peer).is_ok());
+        assert!(flights.landed(complete).is_some());
+        assert!(!flights.abandon(complete));
+        // Its messages are counted one by one, and one more until all have been sent.
+        let counted = flights.begin(flight(1, 1));
+        assert!(flights.land(counted, peer).is_ok());
+        assert!(flights.expect_one_less(counted).is_none());
+        assert!(flights.landed(counted).is_some());
+    }
+
     #[test]
     fn numbers_are_not_used_again() {
         let flights = Flights::default();
         let first = flights.begin(flight(1, 1));
-        flights.abandon(first);
+        assert!(flights.abandon(first));
         let second = flights.begin(flight(1, 1));
         assert_ne!(first, second);
         assert_eq!(first as u32, second as u32);

@@ -143,7 +143,7 @@ impl<C: Conduit> Engine<C> {
             match self.request(ctx, place.rank, &message, injection) {
                 Ok(()) => injection = Injection::Blocking,
                 Err(error) if offset == 0 => {
-                    self.bound.flights.abandon(op);
+                    self.abandon(place.rank, op);
                     return Err(error);
                 }
                 // Half of it is on its way, and an error could not say which.

@@ -204,8 +204,21 @@ impl<C: Conduit> Engine<C> {
                 payload: Payload::None,
             };
             let sent = self.request(ctx, rank, &message, injection);
-            sent.inspect_err(|_| self.bound.flights.abandon(op))
+            sent.inspect_err(|_| self.abandon(rank, op))
         })
+    }
+
+    /// Forgets an operation of which nothing has been sent to a rank.
+    ///
+    /// If that has answered it all the same, memory of the caller's may be written after the call
+    /// that returns the error: the job ends.
+    pub(super) fn abandon(&self, rank: JobRank, op: u64) {
+        if !self.bound.flights.abandon(op) {
+            self.fatal(&format!(
+                "rank {}: rank {rank} has answered an operation that was not sent to it",
+                self.rank
+            ));
+        }
     }
 
     /// The memory that a rank has bound at an endpoint, if that rank has answered so since

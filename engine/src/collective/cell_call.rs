@@ -163,7 +163,9 @@ impl<C: Conduit> Engine<C> {
         };
         drop(lock);
         // Polls while there is none, and perhaps completes the call.
-        let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking)?;
+        // Its memory is used from here on, so no error may return.
+        let event = self.handle(ctx, Completions::REMOTE, Injection::Blocking);
+        let event = event.unwrap_or_else(|error| self.cannot_wait(&error));
         self.give_event(&started, event);
         Ok(event)
     }

@@ -327,8 +327,8 @@ impl<C: Conduit> Engine<C> {
         dst: &mut [u8],
     ) -> Result<(), OpError> {
         assert_eq!(
-            src.len() * team.size() as usize,
-            dst.len(),
+            src.len().checked_mul(team.size() as usize),
+            Some(dst.len()),
             "gather_all gets a block of each member"
         );
         let call = Call {

@@ -132,6 +132,6 @@ impl<C: Conduit> Engine<C> {
             payload: Payload::None,
         };
         let sent = self.request(ctx, target.rank(), &message, injection);
-        sent.inspect_err(|_| self.bound.flights.abandon(op))
+        sent.inspect_err(|_| self.abandon(target.rank(), op))
     }
 }

@@ -238,7 +238,9 @@ impl<C: Conduit> Engine<C> {
             self.bound.flights.expect_one_more(op);
             let mut prepared = match self.prepare(ctx, &want, injection) {
                 Ok(prepared) => prepared,
-                Err(error) => return Err(self.vis_stopped(op, left == journey.bytes, error)),
+                Err(error) => {
+                    return Err(self.vis_stopped((journey.rank, op), left == journey.bytes, error));
+                }
             };
             assert!(
                 prepared.capacity() >= name.len() + bytes,
@@ -258,7 +260,7 @@ impl<C: Conduit> Engine<C> {
             }
             let len = name.len() + bytes;
             if let Err(error) = self.commit(ctx, prepared, internal::VIS_PUT, args.words(), len) {
-                return Err(self.vis_stopped(op, left == journey.bytes, error));
+                return Err(self.vis_stopped((journey.rank, op), left == journey.bytes, error));
             }
             injection = Injection::Blocking;
             left -= bytes;
@@ -304,7 +306,7 @@ impl<C: Conduit> Engine<C> {
             };
             self.bound.flights.expect_one_more(op);
             if let Err(error) = self.request(ctx, journey.rank, &message, injection) {
-                return Err(self.vis_stopped(op, left == journey.bytes, error));
+                return Err(self.vis_stopped((journey.rank, op), left == journey.bytes, error));
             }
             injection = Injection::Blocking;
             left -= bytes;
@@ -332,9 +334,9 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    fn vis_stopped(&self, op: u64, is_first: bool, error: AmError) -> Stopped {
+    fn vis_stopped(&self, (rank, op): (JobRank, u64), is_first: bool, error: AmError) -> Stopped {
         if is_first {
-            self.bound.flights.abandon(op);
+            self.abandon(rank, op);
             return Stopped::First(error.into());
         }
         Stopped::Later(error.into())

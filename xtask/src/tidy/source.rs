@@ -19,6 +19,8 @@ const GLOBALS: &[&str] = &[
     "src/process.rs",
     // Handlers that register themselves before main; read-only from then on.
     "src/registry.rs",
+    // The number of the next negotiated payload: no two conduits share one.
+    "conduit/src/prepared_buffers.rs",
     // The children of a process that forked its job, for exit and signal handlers.
     "boot/src/selfspawn.rs",
     // The rank that a process is, for exit and signal handlers.

@@ -177,7 +177,9 @@ impl Ring {
         }
         let at = self.index(from);
         let first = len.min(self.bytes.len() - at);
-        out.add(self.bytes[at..].as_mut_ptr(), first);
-        out.add(self.bytes.as_mut_ptr(), len - first);
+        // One pointer for both: another borrow of the bytes would end the first one.
+        let start = self.bytes.as_mut_ptr();
+        out.add(start.wrapping_add(at), first);
+        out.add(start, len - first);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::SendStream;
 use crate::channel::stream::pieces::Pieces;
+use crate::channel::stream::ring::Ring;
 use argonet_segment::SharedBytes;
 use core::ptr::NonNull;
 
@@ -47,20 +48,27 @@ impl SendStream {
             self.ring.fill(at, bytes);
         }
     }
+}
 
-    /// Adds the places of `len` bytes from a position of the ring on, of which some may be lent.
-    #[inline]
-    pub(super) fn ring_pieces(&mut self, from: u64, len: usize, out: &mut Pieces) {
-        let until = from + len as u64;
-        let Some(lent) = self.lent.as_ref().filter(|lent| lent.at < until) else {
-            self.ring.pieces(from, len, out);
-            return;
-        };
-        // It is the last that was added.
-        assert!(until <= lent.at + lent.len as u64);
-        let begin = lent.at.max(from);
-        let place = lent.start.as_ptr().wrapping_add((begin - lent.at) as usize);
-        self.ring.pieces(from, (begin - from) as usize, out);
-        out.add(place, (until - begin) as usize);
-    }
+/// Adds the places of `len` bytes from a position of the ring on, of which some may be lent.
+///
+/// Of the parts of a stream: another borrow of all of it would end the pointers to its other parts.
+#[inline]
+pub(super) fn ring_pieces(
+    (ring, lent): (&mut Ring, Option<&Lent>),
+    from: u64,
+    len: usize,
+    out: &mut Pieces,
+) {
+    let until = from + len as u64;
+    let Some(lent) = lent.filter(|lent| lent.at < until) else {
+        ring.pieces(from, len, out);
+        return;
+    };
+    // It is the last that was added.
+    assert!(until <= lent.at + lent.len as u64);
+    let begin = lent.at.max(from);
+    let place = lent.start.as_ptr().wrapping_add((begin - lent.at) as usize);
+    ring.pieces(from, (begin - from) as usize, out);
+    out.add(place, (until - begin) as usize);
 }

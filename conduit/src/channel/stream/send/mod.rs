@@ -18,7 +18,7 @@ use argonet_am::record::RecordError;
 use argonet_segment::{SharedBytes, bulk};
 use control::Control;
 use extents::Extents;
-use lent::Lent;
+use lent::{Lent, ring_pieces};
 
 /// Extents that one burst writes, at most.
 const BURST_EXTENTS: usize = 8;
@@ -326,7 +326,12 @@ impl SendStream {
                     let until = placed.map_or(self.boundary, |p| p.at.min(self.boundary));
                     let before = placed.map_or(self.extents.total(), |p| p.before);
                     let len = (until - position) as usize;
-                    self.ring_pieces(position - before, len, out);
+                    ring_pieces(
+                        (&mut self.ring, self.lent.as_ref()),
+                        position - before,
+                        len,
+                        out,
+                    );
                     position = until;
                 }
             }
