@@ -313,8 +313,10 @@ impl<M: Threading> World<M> {
     }
 
     /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
-    /// associative and the same on all ranks. What it does is not compared: ranks that pass
-    /// different ones for the same type get different results.
+    /// associative and the same on all ranks.
+    ///
+    /// What it does is not compared: ranks that pass different ones for the same type get different
+    /// results.
     ///
     /// Left operands come from lower ranks.
     ///
