@@ -15,6 +15,13 @@ pub(crate) const TESTS: &[Test] = &[
     ("waiting_idle_ranks_cost_nothing", || {
         each(&[1, 2, 8], "idle");
     }),
+    ("waiting_idle_threads_cost_nothing", || {
+        for conduit in ["smp", "tcp", "portals", "usnic"] {
+            let job = Job::launched(2, "idle-threads").env("ARGONET_CONDUIT", conduit);
+            let apart = if conduit == "smp" { "0" } else { "1" };
+            job.env("GASNET_SUPERNODE_MAXSIZE", apart).run().well();
+        }
+    }),
     ("waiting_for_room_costs_next_to_nothing", || {
         Job::launched(2, "no-room").run().well();
     }),
@@ -61,6 +68,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 pub(crate) const PROGRAMS: &[Program] = &[
     ("idle", idle),
+    ("idle-threads", idle_threads),
     ("no-room", no_room),
     ("crowd", || {
         let world = World::init()?;
@@ -110,6 +118,46 @@ fn idle() -> Done {
     assert!(
         share < 0.01,
         "{long:?} of processor time in {taken:?}, {short:?} in 100 ms"
+    );
+    Ok(world.finalize()?)
+}
+
+/// The same for several threads of a rank, of which each has been woken.
+fn idle_threads() -> Done {
+    let woken = Arc::new(AtomicU32::new(0));
+    let mut builder = World::builder();
+    let wake = builder.am("wake", {
+        let woken = Arc::clone(&woken);
+        move |_, _: u32| _ = woken.fetch_add(1, Ordering::Relaxed)
+    });
+    let world = builder.build_par()?;
+    world.set_wait_mode(WaitMode::Sleep);
+    world.barrier()?;
+    let wait = |time| {
+        cost(|| {
+            let before = woken.load(Ordering::Relaxed);
+            std::thread::scope(|scope| {
+                let waits = || {
+                    let come = || woken.load(Ordering::Relaxed) > before;
+                    world.wait_until(come).expect("a wait");
+                    assert!(!world.wait_timeout(time, || false).expect("a wait"));
+                };
+                let threads: Vec<_> = (0..6).map(|_| scope.spawn(waits)).collect();
+                world.send(world.rank_offset(1), &wake, 0).expect("room");
+                // ThreadSanitizer sees a join, but not the end of a scope.
+                threads
+                    .into_iter()
+                    .for_each(|thread| thread.join().expect("a thread"));
+            });
+            Ok(())
+        })
+    };
+    let (short, _) = wait(Duration::from_millis(50))?;
+    let (long, taken) = wait(Duration::from_secs(1))?;
+    let share = long.saturating_sub(short).as_secs_f64() / taken.as_secs_f64();
+    assert!(
+        share < 0.03,
+        "{long:?} of processor time in {taken:?}, {short:?} in 50 ms"
     );
     Ok(world.finalize()?)
 }

@@ -181,7 +181,7 @@ impl<N: Interface + Send + Sync> Portals<N> {
 
     pub(super) fn wait(&self, timeout: Option<Duration>, seen: u32) {
         // The interface wakes all of them.
-        let _sleeper = self.sleepers.enter(|| (), || ());
+        let _sleeper = self.sleepers.enter();
         let Self { queues, .. } = self;
         let timeout = match self.agains.load(Ordering::Relaxed) {
             0 => timeout,

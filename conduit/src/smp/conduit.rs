@@ -390,7 +390,8 @@ impl Conduit for Smp {
     fn sleep_unless(&self, timeout: Option<Duration>, seen: u32, come: &dyn Fn() -> bool) {
         let word = self.region.sleep_word(self.rank);
         // A poll counts before it rings, as a sender publishes before it rings.
-        wake::sleep(word, self.barrier, &Linux, timeout, || {
+        let alone = (word, self.mode != ThreadMode::Par);
+        wake::sleep(alone, self.barrier, &Linux, timeout, || {
             self.has_work() || self.epoch() != seen || come()
         });
     }

@@ -109,7 +109,7 @@ fn a_written_cell_wakes_its_sleeper() {
         });
         let block = shared.block();
         while block.look(0).is_none() {
-            wake::sleep(&word, Barrier::Sender, &*kernel, None, || {
+            wake::sleep((&word, true), Barrier::Sender, &*kernel, None, || {
                 block.look(0).is_some()
             });
         }

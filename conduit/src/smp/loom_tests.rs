@@ -203,7 +203,7 @@ fn no_wake_up_is_lost() {
                 assert_eq!(value, 7);
                 break;
             }
-            wake::sleep(&word, Barrier::Sender, &*kernel, None, || {
+            wake::sleep((&word, true), Barrier::Sender, &*kernel, None, || {
                 reader.peek(&shared.ring()).is_some()
             });
         }
@@ -225,7 +225,7 @@ fn two_sleepers_are_both_woken() {
                 thread::spawn(move || {
                     let has_work = || work.load(Ordering::Relaxed) != 0;
                     while !has_work() {
-                        wake::sleep(&word, Barrier::Sender, &*kernel, None, has_work);
+                        wake::sleep((&word, false), Barrier::Sender, &*kernel, None, has_work);
                     }
                 })
             })
@@ -235,5 +235,34 @@ fn two_sleepers_are_both_woken() {
         for sleeper in sleepers {
             sleeper.join().unwrap();
         }
+    });
+}
+
+/// A thread that finds what it waited for leaves another asleep, which a sender wakes.
+#[test]
+fn a_sleeper_that_leaves_takes_no_wake_up_along() {
+    model(|| {
+        let word = Arc::new(AtomicU32::new(0));
+        let kernel = Arc::new(ModelKernel::default());
+        let work = Arc::new(AtomicU32::new(0));
+        let leaver = {
+            let (word, kernel) = (word.clone(), kernel.clone());
+            thread::spawn(move || {
+                wake::sleep((&word, false), Barrier::Sender, &*kernel, None, || true);
+            })
+        };
+        let sender = {
+            let (word, kernel, work) = (word.clone(), kernel.clone(), work.clone());
+            thread::spawn(move || {
+                work.store(1, Ordering::Relaxed);
+                wake::wake_rank(&word, Barrier::Sender, &*kernel);
+            })
+        };
+        let has_work = || work.load(Ordering::Relaxed) != 0;
+        while !has_work() {
+            wake::sleep((&word, false), Barrier::Sender, &*kernel, None, has_work);
+        }
+        leaver.join().unwrap();
+        sender.join().unwrap();
     });
 }

@@ -1,12 +1,18 @@
 //! Sleeping and waking: the sleeper pays for the fence, not the sender.
 //!
 //! Each rank has a word of its own, alone on its cache line, that senders read after every message:
-//! 0, no thread sleeps; 1, one does. A sleeper stores 1, makes every running thread of the host
-//! execute a full barrier (membarrier `GLOBAL_EXPEDITED`), looks at all its classes once more, and
-//! only then sleeps on the word. A sender publishes its record and then loads the word. Either the
-//! sender's load sees 1, or its record was visible before the sleeper's last look: the barrier is
-//! between them on the sender's processor. Where a rank could not register for the barrier, all
+//! even, no thread sleeps; odd, one does. A sleeper makes it odd, makes every running thread of the
+//! host execute a full barrier (membarrier `GLOBAL_EXPEDITED`), looks at all its classes once more,
+//! and only then sleeps on the word. A sender publishes its record and then loads the word. Either
+//! the sender's load sees that it is odd, or its record was visible before the sleeper's last look:
+//! the barrier is between them on the sender's processor. A sender that wakes makes the word the
+//! next even number. Where a rank could not register for the barrier, all
 //! ranks of the neighborhood use a SeqCst fence on both sides instead.
+//!
+//! Threads of one rank share the word. One that leaves does not touch it, as it would have to wake
+//! the others, which would do the same in turn for ever: the next sender wakes for nothing. As the
+//! word counts, a thread that is about to sleep finds that it was woken, even if another thread has
+//! gone to sleep since.
 //!
 //! Linux leaves processors out of that barrier at times, see [`VISIBLE`]: so the sleeper, if it
 //! pays for the fence, looks once more after a while, when a sender's stores are visible without
@@ -27,7 +33,7 @@ use core::time::Duration;
 /// record has left the processor, and find no thread asleep.
 const VISIBLE: Duration = Duration::from_millis(1);
 
-const AWAKE: u32 = 0;
+/// The bit of a word that is odd.
 const SLEEPS: u32 = 1;
 
 /// The side that executes the barrier between a sender's store and its look at the sleep word.
@@ -69,7 +75,7 @@ pub(crate) fn wake_all<'w>(
         fence(Ordering::SeqCst);
     }
     for word in words {
-        if word.load(Ordering::Relaxed) != AWAKE {
+        if word.load(Ordering::Relaxed) & SLEEPS != 0 {
             wake(word, kernel);
         }
     }
@@ -78,7 +84,11 @@ pub(crate) fn wake_all<'w>(
 #[cold]
 #[inline(never)]
 fn wake(word: &AtomicU32, kernel: &impl Kernel) {
-    if word.swap(AWAKE, Ordering::AcqRel) != AWAKE {
+    let next = |word: u32| (word & SLEEPS != 0).then(|| word.wrapping_add(1));
+    if word
+        .fetch_update(Ordering::AcqRel, Ordering::Relaxed, next)
+        .is_ok()
+    {
         kernel.wake_all(word);
     }
 }
@@ -86,15 +96,15 @@ fn wake(word: &AtomicU32, kernel: &impl Kernel) {
 /// Sleeps until a sender rings, `timeout` passes, or a signal comes, unless `has_work` after the
 /// announcement.
 ///
-/// Returns whether it slept.
+/// `is_alone`: no other thread of the rank may sleep at the same time. Returns whether it slept.
 pub(crate) fn sleep(
-    word: &AtomicU32,
+    (word, is_alone): (&AtomicU32, bool),
     barrier: Barrier,
     kernel: &impl Kernel,
     timeout: Option<Duration>,
     has_work: impl Fn() -> bool,
 ) -> bool {
-    word.store(SLEEPS, Ordering::Relaxed);
+    let announced = word.fetch_or(SLEEPS, Ordering::Relaxed) | SLEEPS;
     match barrier {
         Barrier::Sleeper => kernel.barrier_everywhere(),
         Barrier::Sender => fence(Ordering::SeqCst),
@@ -103,14 +113,13 @@ pub(crate) fn sleep(
     if slept {
         let looks_again = barrier == Barrier::Sleeper && timeout.is_none_or(|t| t > VISIBLE);
         let first = if looks_again { Some(VISIBLE) } else { timeout };
-        let is_over = kernel.wait(word, SLEEPS, first);
+        let is_over = kernel.wait(word, announced, first);
         if looks_again && is_over && !has_work() {
-            kernel.wait(word, SLEEPS, timeout.map(|t| t - VISIBLE));
+            kernel.wait(word, announced, timeout.map(|t| t - VISIBLE));
         }
     }
-    // Another thread of the process may sleep on the word too; it is woken at worst for nothing.
-    if word.swap(AWAKE, Ordering::AcqRel) != AWAKE {
-        kernel.wake_all(word);
+    if is_alone {
+        word.fetch_and(!SLEEPS, Ordering::AcqRel);
     }
     slept
 }
@@ -185,7 +194,7 @@ mod tests {
         }
 
         fn wait(&self, _: &AtomicU32, value: u32, timeout: Option<Duration>) -> bool {
-            assert_eq!(value, SLEEPS);
+            assert_eq!(value, WOKEN | SLEEPS);
             self.waits.borrow_mut().push(timeout);
             self.passes
         }
@@ -200,7 +209,7 @@ mod tests {
         found_at: usize,
         passes: bool,
     ) -> Vec<Option<Duration>> {
-        let (word, looks) = (AtomicU32::new(AWAKE), Cell::new(0));
+        let (word, looks) = (AtomicU32::new(WOKEN), Cell::new(0));
         let script = Script {
             barriers: Cell::new(0),
             waits: RefCell::default(),
@@ -208,15 +217,42 @@ mod tests {
         };
         let by_sleeper = u32::from(barrier == Barrier::Sleeper);
         let has_work = || {
-            assert_eq!(word.load(Ordering::Relaxed), SLEEPS);
+            assert_eq!(word.load(Ordering::Relaxed), WOKEN | SLEEPS);
             assert_eq!(script.barriers.get(), by_sleeper);
             looks.replace(looks.get() + 1) >= found_at
         };
-        let slept = sleep(&word, barrier, &script, timeout, has_work);
+        let slept = sleep((&word, true), barrier, &script, timeout, has_work);
         let waits = script.waits.take();
         assert_eq!(slept, !waits.is_empty());
-        assert_eq!(word.load(Ordering::Relaxed), AWAKE);
+        assert_eq!(word.load(Ordering::Relaxed), WOKEN);
         waits
+    }
+
+    /// A word of a rank that was woken before.
+    const WOKEN: u32 = 6;
+
+    #[test]
+    fn a_thread_that_wakes_leaves_the_others_asleep() {
+        let script = Script {
+            barriers: Cell::new(0),
+            waits: RefCell::default(),
+            passes: true,
+        };
+        // Another thread sleeps.
+        let word = AtomicU32::new(WOKEN | SLEEPS);
+        assert!(sleep(
+            (&word, false),
+            Barrier::Sender,
+            &script,
+            LONG,
+            || false
+        ));
+        assert_eq!(word.load(Ordering::Relaxed), WOKEN | SLEEPS);
+        // A sender wakes both, once.
+        for _ in 0..2 {
+            wake_rank(&word, Barrier::Sender, &script);
+            assert_eq!(word.load(Ordering::Relaxed), WOKEN + 2);
+        }
     }
 
     const LONG: Option<Duration> = Some(Duration::from_millis(500));

@@ -125,8 +125,8 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 
     fn wait_for_room(&self, id: RailId, _rail: &DatagramRail<Q>, waits: bool) {
-        self.shared.lock().wait_for_room(id.peer, waits);
-        if waits {
+        // The thread that sleeps looks at it, too, from now on.
+        if self.shared.lock().wait_for_room(id.peer, waits) {
             self.wake();
         }
     }

@@ -579,10 +579,16 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         self.state.ready.len()
     }
 
-    pub(super) fn wait_for_room(&mut self, peer: JobRank, waits: bool) {
+    /// Whether the channel waits for room in the window of a peer from now on, and did not before.
+    pub(super) fn wait_for_room(&mut self, peer: JobRank, waits: bool) -> bool {
         let without = &mut self.state.without_room;
-        without.retain(|other| *other != peer);
-        without.extend(waits.then_some(peer));
+        let is_known = without.contains(&peer);
+        match (waits, is_known) {
+            (true, false) => without.push(peer),
+            (false, true) => without.retain(|other| *other != peer),
+            _ => {}
+        }
+        waits && !is_known
     }
 
     /// Whether a rail takes more that the channel waits for.

@@ -313,11 +313,26 @@ impl<R: Rails> Core<R> {
         AmError::Broken { at, from, cause }
     }
 
-    /// Wakes other threads: the event that they sleep for may have come.
+    /// Whether threads may sleep while another one polls or sends.
+    #[inline]
+    fn has_threads(&self) -> bool {
+        self.mode == ThreadMode::Par || self.rails.server().is_some()
+    }
+
+    /// A poll has moved something: the event that other threads sleep for may have come.
+    #[inline]
+    pub(super) fn moved(&self) {
+        match self.has_threads() {
+            true => self.sleepers.moved_and_wake(false, || self.rails.wake()),
+            false => self.sleepers.moved(),
+        }
+    }
+
+    /// Wakes other threads, for which there is something to do.
     #[inline]
     pub(super) fn wake(&self) {
-        if self.mode == ThreadMode::Par || self.rails.server().is_some() {
-            self.sleepers.wake(|| self.rails.wake());
+        if self.has_threads() {
+            self.sleepers.moved_and_wake(false, || self.rails.wake());
         }
     }
 }

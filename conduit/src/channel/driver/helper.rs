@@ -163,7 +163,7 @@ impl Connecting {
             if is_written && !rank_polls {
                 // It finds the end of a rail that the peer has closed.
                 core.serve(peer);
-                core.sleepers.wake(|| core.rails.wake());
+                core.sleepers.moved_and_wake(false, || core.rails.wake());
             }
         });
     }

@@ -144,8 +144,7 @@ impl<R: Rails> Core<R> {
             self.want_rails(peer, lost);
         }
         if taken > 0 || moved {
-            self.sleepers.moved();
-            self.wake();
+            self.moved();
             self.scavenge();
         }
         (taken, went)

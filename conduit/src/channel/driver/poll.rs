@@ -74,24 +74,19 @@ impl<R: Rails> Core<R> {
     pub(super) fn sleep(&self, timeout: Option<Duration>, seen: u32) {
         self.look_at_peers();
         let looks = self.flush_all().then_some(STRIPING_LOOKS);
-        // Wakeups of the past were for threads that are gone. If another thread comes meanwhile and
-        // its wakeup is forgotten here, this thread finds what it was for and, when it leaves,
-        // wakes again.
-        let forget = || self.rails.forget_wakeups();
-        let sleeper = self.sleepers.enter(forget, || self.rails.wake());
-        self.rails.arm();
-        if self.work.any() || self.sleepers.has_moved_since(seen) {
-            drop(sleeper);
-            self.awake();
-            return;
-        }
         // A thread must look now and then whether rails still stand.
         let timeout = [timeout, self.vitals.interval(), looks]
             .into_iter()
             .flatten()
             .min();
-        self.rails.sleep(timeout);
-        drop(sleeper);
+        self.sleepers.sleep(timeout, seen, |timeout| {
+            // What wakeups of the past were for is found by the looks after this.
+            self.rails.forget_wakeups();
+            self.rails.arm();
+            if !self.work.any() && !self.sleepers.has_moved_since(seen) {
+                self.rails.sleep(timeout);
+            }
+        });
         self.awake();
     }
 }

@@ -13,7 +13,7 @@ use crate::portals::{DescriptorHandle, EntryHandle, NicError, Part};
 use argonet_base::JobRank;
 use argonet_segment::Resolver;
 use core::ptr::NonNull;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use rustix::fd::BorrowedFd;
 
 /// The interface of a rank, in a file that the ranks of a host share.
@@ -88,6 +88,7 @@ impl Software {
             slots: AtomicU64::new(0),
             direct: AtomicU64::new(0),
             matched: AtomicU64::new(0),
+            sleepers: AtomicU32::new(0),
         };
         if shared.place_of(rank).is_none() {
             return Err(NicError::BadRank {

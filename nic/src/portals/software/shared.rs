@@ -4,7 +4,7 @@ use super::faults::Faults;
 use super::memory::Memory;
 use super::region::Region;
 use argonet_base::JobRank;
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use rustix::fd::OwnedFd;
 
 /// Which of an interface's counts.
@@ -28,6 +28,10 @@ pub(super) struct Shared {
     pub(super) slots: AtomicU64,
     pub(super) direct: AtomicU64,
     pub(super) matched: AtomicU64,
+    /// Threads of this process that sleep, or are about to.
+    ///
+    /// Changed under the lock of its interface.
+    pub(super) sleepers: AtomicU32,
 }
 
 impl Shared {

@@ -1,9 +1,13 @@
 //! Threads that sleep until their rank's interface has an event for them.
 //!
-//! An interface has a sleep word: 0, no thread sleeps; 1, a thread does or is about to. It is set,
-//! and read by threads that post events, under the interface's lock. So either a sleeper finds the
+//! An interface has a sleep word: even, no thread sleeps; odd, a thread does or is about to. It is
+//! made odd, and read by threads that post events, under the interface's lock; a thread that wakes
+//! makes it the next even number. So either a sleeper finds the
 //! event in its queue, or the thread that posts it finds the word. A thread that posts and dies
-//! before it has woken any sleeper leaves the word as it is, for the next.
+//! before it has woken any sleeper leaves the word as it is, for the next. Threads that sleep count
+//! themselves, and the last that wakes makes the word even: if each did, it would have to wake the
+//! others, which would do the same in turn for ever. As the word counts, a thread that is about to
+//! sleep finds that it was woken, even if another thread has gone to sleep since.
 //!
 //! Threads sleep on the word, as a futex; one of a rank that shares its file with no other may
 //! sleep on file descriptors instead, of which one is an eventfd. A thread that wakes the rank
@@ -17,7 +21,7 @@ use core::time::Duration;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::thread::futex;
 
-const AWAKE: u32 = 0;
+/// The bit of a word that is odd.
 const SLEEPS: u32 = 1;
 
 /// How a thread that has set the word sleeps.
@@ -34,7 +38,7 @@ impl Shared {
     /// The caller holds that interface's lock.
     #[inline(always)]
     pub(super) fn sleeps(&self, place: u32) -> bool {
-        self.region.sleep_word(place).load(Ordering::Relaxed) != AWAKE
+        self.region.sleep_word(place).load(Ordering::Relaxed) & SLEEPS != 0
     }
 
     /// Wakes all threads of the rank at `place`.
@@ -52,7 +56,9 @@ impl Shared {
     /// Whether there may be others.
     fn wake_those_on_word(&self, place: u32) -> bool {
         let word = self.region.sleep_word(place);
-        let any = word.swap(AWAKE, Ordering::AcqRel) != AWAKE;
+        let next = |word: u32| (word & SLEEPS != 0).then(|| word.wrapping_add(1));
+        let woken = word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, next);
+        let any = woken.is_ok();
         if any {
             // The word is shared with other processes, so the futex is not a private one.
             let _ = futex::wake(word, futex::Flags::empty(), i32::MAX as u32);
@@ -78,26 +84,22 @@ impl Shared {
         if has_event() {
             return;
         }
-        word.store(SLEEPS, Ordering::Relaxed);
+        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        let announced = word.fetch_or(SLEEPS, Ordering::Relaxed) | SLEEPS;
         drop(transaction);
         // A thread that makes `come` true and then wakes has the lock either before us, and we see
         // its stores, or after us, and it sees the word.
         let has_come = come();
-        // Other threads of the process may sleep, too; they are woken at worst for nothing.
         match rest {
-            Rest::Word(timeout) => {
-                if !has_come {
-                    wait(word, timeout);
-                }
-                self.wake(self.place);
-            }
-            Rest::Bell(sleep) => {
-                if !has_come {
-                    sleep();
-                }
-                self.wake_those_on_word(self.place);
-            }
+            _ if has_come => {}
+            Rest::Word(timeout) => wait(word, announced, timeout),
+            Rest::Bell(sleep) => sleep(),
         }
+        let transaction = self.transaction(self.place);
+        if self.sleepers.fetch_sub(1, Ordering::Relaxed) == 1 {
+            word.fetch_and(!SLEEPS, Ordering::Relaxed);
+        }
+        drop(transaction);
     }
 }
 
@@ -147,11 +149,11 @@ impl Software {
     }
 }
 
-fn wait(word: &AtomicU32, timeout: Option<Duration>) {
+fn wait(word: &AtomicU32, announced: u32, timeout: Option<Duration>) {
     let timeout = timeout.map(|time| futex::Timespec {
         tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: time.subsec_nanos().into(),
     });
     // Every outcome means the same: look again.
-    let _ = futex::wait(word, futex::Flags::empty(), SLEEPS, timeout.as_ref());
+    let _ = futex::wait(word, futex::Flags::empty(), announced, timeout.as_ref());
 }
