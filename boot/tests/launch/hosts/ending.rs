@@ -348,9 +348,9 @@ fn launcher_hangs() {
 fn launcher_hangs_before_greetings() {
     let mut go = TestFifo::new("hangs");
     let path = go.path();
-    let template = format!("read go < {path}; ARGONET_AGENT_TIMEOUT=2.2 HOST_OF_TEST=%M exec %C");
+    let template = format!("read go < {path}; ARGONET_AGENT_TIMEOUT=4.2 HOST_OF_TEST=%M exec %C");
     let job = with_slow_b("0", &[], &["true"]).env(TEMPLATE.0, &template);
-    let job = job.env("ARGONET_AGENT_TIMEOUT", "4").start();
+    let job = job.env("ARGONET_AGENT_TIMEOUT", "8").start();
     let launcher = job.pid();
     until(|| job.ways() == [true, true]);
     job.kill(launcher, Signal::STOP);
@@ -361,7 +361,7 @@ fn launcher_hangs_before_greetings() {
     job.kill(launcher, Signal::CONT);
     job.outcome().code(1).says(&[
         "its agent gave up this process (pid ",
-        "was it stopped? Agents wait for 4 s (ARGONET_AGENT_TIMEOUT)",
+        "was it stopped? Agents wait for 8 s (ARGONET_AGENT_TIMEOUT)",
     ]);
 }
 
