@@ -282,6 +282,12 @@ impl Running {
         asleep.map(|p| p.is_called("sh")).collect()
     }
 
+    /// Processes that have not ended, the launcher included.
+    pub(crate) fn living(&self) -> usize {
+        let all = self.processes().into_iter();
+        all.filter(|p| !p.is_in_state("Z")).count()
+    }
+
     /// The process ids that ranks have said so far (`wait`).
     pub(crate) fn rank_pid(&self, rank: u32) -> Pid {
         let start = format!("pid {rank} ");

@@ -357,7 +357,8 @@ fn launcher_hangs_before_greetings() {
     until(|| job.is_stopped(launcher));
     go.let_go(2);
     // Both agents greet, and give up.
-    until(|| job.ways().is_empty());
+    until(|| job.ways() == [false, false]);
+    until(|| job.living() == 1);
     job.kill(launcher, Signal::CONT);
     job.outcome().code(1).says(&[
         "its agent gave up this process (pid ",
