@@ -135,8 +135,10 @@ impl Sleepers {
         }
         roles.is_watched = true;
         drop(roles);
-        let now = || Instant::now();
-        watch(end.map_or(timeout, |end| Some(end.saturating_duration_since(now()))));
+        watch(match end {
+            Some(end) => Some(end.saturating_duration_since(Instant::now())),
+            None => timeout,
+        });
         let mut roles = self.roles.lock();
         roles.is_watched = false;
         self.pass_on(&roles);

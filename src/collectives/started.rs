@@ -39,7 +39,8 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// ```
     /// # use argonet::{Rank, World};
     /// # let world = World::init().unwrap();
-    /// let word = world.collectives().start_broadcast(Rank(0), vec![world.rank().0].into()).unwrap();
+    /// let (calls, mine) = (world.collectives(), vec![world.rank().0]);
+    /// let word = calls.start_broadcast(Rank(0), mine.into()).unwrap();
     /// assert_eq!(*word.wait().unwrap(), [0]);
     /// ```
     ///
@@ -64,7 +65,8 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// ```
     /// # use argonet::{Rank, Reduction, World};
     /// # let world = World::init().unwrap();
-    /// let sum = world.collectives().start_reduce(Rank(0), Reduction::Sum, vec![1u32].into()).unwrap();
+    /// let calls = world.collectives();
+    /// let sum = calls.start_reduce(Rank(0), Reduction::Sum, vec![1u32].into()).unwrap();
     /// let sum = sum.wait().unwrap();
     /// assert!(sum.is_none_or(|sum| *sum == [world.size()]));
     /// ```
@@ -201,7 +203,8 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// ```
     /// # let world = argonet::World::init().unwrap();
     /// let me = world.rank().0;
-    /// let got = world.collectives().start_exchange(vec![me; world.size() as usize].into()).unwrap();
+    /// let calls = world.collectives();
+    /// let got = calls.start_exchange(vec![me; world.size() as usize].into()).unwrap();
     /// assert!(got.wait().unwrap().iter().copied().eq(0..world.size()));
     /// ```
     ///

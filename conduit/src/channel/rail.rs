@@ -302,7 +302,8 @@ pub trait Rails: Send + Sync + 'static {
     /// Sleeps until a rail has something, one was made, [`wake`](Self::wake) is called, or the time
     /// is over.
     ///
-    /// The next poll asks for all.
+    /// The next poll asks for all. One thread at a time calls it, after
+    /// [`forget_wakeups`](Self::forget_wakeups) and a look whether there is anything to do.
     fn sleep(&self, timeout: Option<Duration>);
 
     /// Ends the sleep of a thread, or the next one.
