@@ -171,6 +171,9 @@ mod tests {
 
     const THREADS: u32 = 4;
 
+    /// A sleep that nothing ends fails its test then.
+    const LIMIT: Duration = Duration::from_secs(20);
+
     /// What a thread sleeps at in the system.
     struct System {
         inside: AtomicU32,
@@ -187,7 +190,7 @@ mod tests {
             );
             if !sleepers.has_moved_since(seen) {
                 self.entered.lock().send(()).unwrap();
-                self.wakes.lock().recv().unwrap();
+                self.wakes.lock().recv_timeout(LIMIT).unwrap();
             }
             self.inside.fetch_sub(1, Ordering::SeqCst);
         }
@@ -205,9 +208,9 @@ mod tests {
         };
         let seen = sleepers.epoch();
         thread::scope(|scope| {
-            let sleep = || sleepers.sleep(None, seen, |_| system.watch(&sleepers, seen));
+            let sleep = || sleepers.sleep(Some(LIMIT), seen, |_| system.watch(&sleepers, seen));
             let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(sleep)).collect();
-            has_entered.recv().unwrap();
+            has_entered.recv_timeout(LIMIT).unwrap();
             while sleepers.roles.lock().followers < THREADS - 1 {
                 thread::yield_now();
             }
@@ -226,7 +229,7 @@ mod tests {
         with_sleepers(|sleepers, has_entered, wake| {
             for left in (1..THREADS).rev() {
                 wake.send(()).unwrap();
-                has_entered.recv().unwrap();
+                has_entered.recv_timeout(LIMIT).unwrap();
                 assert!(sleepers.roles.lock().followers < left);
             }
             wake.send(()).unwrap();
