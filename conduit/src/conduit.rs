@@ -385,6 +385,47 @@ pub trait Conduit: Send + Sync {
         op: OpToken,
     ) -> Result<Injected, SendError>;
 
+    /// Whether [`put_now`](Self::put_now) and [`get_now`](Self::get_now) move anything.
+    ///
+    /// The answer never changes.
+    fn moves_now(&self) -> bool {
+        false
+    }
+
+    /// Writes `len` bytes into the segment of `to` during the call, complete on both sides then.
+    ///
+    /// It takes no token. False says that [`put`](Self::put) has to do all of it, or has the error.
+    ///
+    /// # Safety
+    /// `src` is readable for `len` bytes.
+    unsafe fn put_now(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+    ) -> bool {
+        let _ = (to, offset, src, len);
+        false
+    }
+
+    /// Reads `len` bytes of the segment of `from` during the call.
+    ///
+    /// As [`put_now`](Self::put_now); after false the destination may have been written in part.
+    ///
+    /// # Safety
+    /// `dst` is writable for `len` bytes.
+    unsafe fn get_now(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+    ) -> bool {
+        let _ = (from, offset, dst, len);
+        false
+    }
+
     /// More of this rank's segment is attached: called before that is published to peers, and once
     /// a segment is attached.
     ///

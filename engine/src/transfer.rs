@@ -94,8 +94,8 @@ impl<C: Conduit> Engine<C> {
         true
     }
 
-    /// Does a transfer that needs no message, also to a segment that has grown; says whether it
-    /// did.
+    /// Does a transfer that needs no message, also to a segment that has grown, or that the conduit
+    /// does during the call; says whether it did.
     ///
     /// # Safety
     /// As [`transfer_directly`](Self::transfer_directly).
@@ -108,9 +108,14 @@ impl<C: Conduit> Engine<C> {
         match target {
             Target::Segment { rank, offset } => {
                 if self.is_unmapped(rank) {
-                    return self
-                        .is_in_unmapped_segment(rank, offset, len)
-                        .map(|()| false);
+                    self.is_in_unmapped_segment(rank, offset, len)?;
+                    // SAFETY: the caller's promise.
+                    return Ok(unsafe {
+                        match side {
+                            Side::Put(src) => self.conduit.put_now(rank, offset, src, len),
+                            Side::Get(dst) => self.conduit.get_now(rank, offset, dst, len),
+                        }
+                    });
                 }
                 let is_mapped = self.ensure_mapped(rank, offset, len)?;
                 // SAFETY: the caller's promise.

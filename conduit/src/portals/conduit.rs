@@ -102,6 +102,32 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
         unsafe { self.transfer::<true>(from, offset, dst, len, op) }
     }
 
+    fn moves_now(&self) -> bool {
+        self.synchronous
+    }
+
+    unsafe fn put_now(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.move_now::<false>(to, offset, src.cast_mut(), len) }
+    }
+
+    unsafe fn get_now(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+    ) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.move_now::<true>(from, offset, dst, len) }
+    }
+
     fn owes_itself(&self) -> bool {
         !self.synchronous && self.peer(self.rank).state.lock().chunks > 0
     }

@@ -81,23 +81,27 @@ impl<N: Interface> Portals<N> {
     /// Moves bytes between here and the segment of a rank, by an interface that returns the outcome
     /// at once: no ticket, and no place in the table of operations.
     ///
-    /// False where the target did not do it all; operations under way try that again and report it.
+    /// False where the interface or the target did not do it all.
     ///
     /// # Safety
-    /// As `Conduit::put`, and, if it `gets`, as `Conduit::get`.
+    /// As `Conduit::put_now`, and, if it `GETS`, as `Conduit::get_now`.
     #[inline]
-    unsafe fn move_at_once(
+    pub(super) unsafe fn move_now<const GETS: bool>(
         &self,
         peer: JobRank,
         offset: SegmentOffset,
         here: *mut u8,
         len: usize,
-        gets: bool,
-    ) -> Result<bool, SendError> {
+    ) -> bool {
+        if !self.reads_at_once(len) {
+            return false;
+        }
         // The descriptors of puts, which raise no events.
         // SAFETY: as the interface reads at once, nothing is copied.
-        let (source, transfer) = unsafe { self.choose(peer, here, len, false)? };
-        if let (Source::Bounce(chunk), false) = (&source, gets) {
+        let Ok((source, transfer)) = (unsafe { self.choose(peer, here, len, false) }) else {
+            return false;
+        };
+        if let (Source::Bounce(chunk), false) = (&source, GETS) {
             // SAFETY: the chunk is this operation's, the caller promises the source.
             unsafe { self.send_chunks.write(*chunk, 0, here, len) };
         }
@@ -111,7 +115,7 @@ impl<N: Interface> Portals<N> {
             bits: 0,
             offset_bytes: offset.0,
         };
-        let answer = match gets {
+        let answer = match GETS {
             true => self.nic.get_answered(transfer.object, part, target),
             false => self.nic.put_answered(transfer.object, part, target, 0),
         };
@@ -119,15 +123,14 @@ impl<N: Interface> Portals<N> {
             outcome: Outcome::Done,
             moved_bytes: transfer.len,
         };
-        let is_done = answer.as_ref().is_ok_and(|answer| *answer == whole);
-        if let (Source::Bounce(chunk), true, true) = (&source, gets, is_done) {
+        let is_done = answer.is_ok_and(|answer| answer == whole);
+        if let (Source::Bounce(chunk), true, true) = (&source, GETS, is_done) {
             let from = self.send_chunks.memory(*chunk);
             // SAFETY: the caller promises the place; the chunk is this operation's.
             unsafe { bulk::copy(here, from.as_ptr(), len) };
         }
         self.leave_source(peer, source);
-        answer.map_err(|error| self.refuses(peer, &error))?;
-        Ok(is_done)
+        is_done
     }
 
     /// Puts bytes from here into the segment of a rank, or gets them.
@@ -147,11 +150,6 @@ impl<N: Interface> Portals<N> {
             return Ok(Injected::Complete);
         }
         self.check_place(peer, offset, len)?;
-        let reads_at_once = self.reads_at_once(len);
-        // SAFETY: the caller's promise; a put writes nothing here.
-        if reads_at_once && unsafe { self.move_at_once(peer, offset, here, len, GETS)? } {
-            return Ok(Injected::Complete);
-        }
         if !self.tickets.take(1) {
             return Err(SendError::Full);
         }
@@ -168,7 +166,7 @@ impl<N: Interface> Portals<N> {
                 unsafe { self.send_chunks.write(chunk, 0, here, len) };
             }
             let is_read = matches!(source, Source::Bounce(_) | Source::Temporary(_, Some(_)));
-            match is_read || reads_at_once {
+            match is_read || self.reads_at_once(len) {
                 true => (Then::Put(op, false), Injected::Local),
                 false => (Then::Put(op, true), Injected::Pending),
             }

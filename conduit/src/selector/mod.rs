@@ -51,6 +51,8 @@ pub struct Selector {
 
 struct Remote {
     network: Network,
+    /// What the network says of itself.
+    moves_now: bool,
     pace: Pace,
     watch: Watch,
 }
@@ -81,6 +83,7 @@ impl Selector {
             count,
             smp,
             remote: Some(Remote {
+                moves_now: network.moves_now(),
                 network,
                 pace: Pace::new(count > 0),
                 watch: Watch::default(),
@@ -254,6 +257,44 @@ impl Conduit for Selector {
                 Chosen::Memory(smp) => smp.get(from, offset, dst, len, op),
                 Chosen::Network(remote) => remote.used().get(from, offset, dst, len, op),
             }
+        }
+    }
+
+    fn moves_now(&self) -> bool {
+        self.remote.as_ref().is_some_and(|remote| remote.moves_now)
+    }
+
+    #[inline]
+    unsafe fn put_now(
+        &self,
+        to: JobRank,
+        offset: SegmentOffset,
+        src: *const u8,
+        len: usize,
+    ) -> bool {
+        match self.to(to) {
+            // SAFETY: the caller's promise is the conduit's.
+            Chosen::Network(remote) if remote.moves_now => unsafe {
+                remote.network.put_now(to, offset, src, len)
+            },
+            _ => false,
+        }
+    }
+
+    #[inline]
+    unsafe fn get_now(
+        &self,
+        from: JobRank,
+        offset: SegmentOffset,
+        dst: *mut u8,
+        len: usize,
+    ) -> bool {
+        match self.to(from) {
+            // SAFETY: the caller's promise is the conduit's.
+            Chosen::Network(remote) if remote.moves_now => unsafe {
+                remote.network.get_now(from, offset, dst, len)
+            },
+            _ => false,
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) fn cases<R: Rig>() -> Vec<Case<R>> {
             applies: |promises| promises.remote && promises.capabilities.put,
             run: a_put_needs_no_help,
         },
+        case("moved_now_is_complete", moved_now_is_complete),
+        case("outside_nothing_moves_now", outside_nothing_moves_now),
         super::always("requests_in_place", requests_in_place),
     ]
 }
@@ -270,6 +272,61 @@ fn puts_outside_write_nothing<R: Rig>(rig: &R) {
         }
         drop(bench);
         drop(bytes);
+    }
+}
+
+/// What a conduit says it has moved during the call is there when the call returns, and nothing
+/// beside it; no completion is reported.
+fn moved_now_is_complete<R: Rig>(rig: &R) {
+    let mut bench = Bench::new(rig, Want::ranks(2));
+    let max = SEGMENT as usize - 2 * MARGIN - 64;
+    let mut moved = 0;
+    for (n, len) in lengths(&bench.promises, max).into_iter().enumerate() {
+        for (place, to) in [(0, 1), (7, 0), (8, 1)] {
+            let around = background(len + 2 * MARGIN);
+            bench.write(to, place, &around);
+            let bytes = pattern::bytes(n as u32, len);
+            let offset = SegmentOffset(place + MARGIN as u64);
+            let mut back = vec![0; len];
+            // SAFETY: both buffers are there for the call.
+            let (is_put, is_got) = unsafe {
+                let (at, peer) = (bench.at(0), JobRank(to));
+                let is_put = at.put_now(peer, offset, bytes.as_ptr(), len);
+                (is_put, at.get_now(peer, offset, back.as_mut_ptr(), len))
+            };
+            let now = bench.read(to, place, around.len());
+            let there = &now[MARGIN..MARGIN + len];
+            let tail = MARGIN + len;
+            let clean = now[..MARGIN] == around[..MARGIN] && now[tail..] == around[tail..];
+            assert!(clean, "{len} bytes at {offset:?} changed their neighbors");
+            assert!(!is_put || there == bytes, "a put of {len} bytes");
+            assert!(!is_got || there == back, "a get of {len} bytes");
+            moved += u32::from(is_put && is_got);
+        }
+    }
+    assert_eq!(moved > 0, bench.at(0).moves_now());
+    bench.account();
+    assert!(bench.logs[0].completed.is_empty(), "a completion too many");
+}
+
+fn outside_nothing_moves_now<R: Rig>(rig: &R) {
+    for (offset, len) in OUTSIDE {
+        let mut bench = Bench::new(rig, Want::ranks(2).cramped());
+        let before = pattern::bytes(9, SEGMENT as usize);
+        bench.write(1, 0, &before);
+        let mut bytes = vec![0xee; len];
+        let place = SegmentOffset(offset);
+        // SAFETY: the buffer is there for the call.
+        let moved = unsafe {
+            let at = bench.at(0);
+            at.put_now(JobRank(1), place, bytes.as_ptr(), len)
+                || at.get_now(JobRank(1), place, bytes.as_mut_ptr(), len)
+        };
+        assert!(!moved, "{len} bytes at {offset}");
+        let now = bench.read(1, 0, before.len());
+        assert!(now == before, "{len} bytes at {offset}: written");
+        bench.send(0, 1, Mail::note(1).asks_short());
+        bench.account();
     }
 }
 

@@ -8,7 +8,7 @@
 //! changed, or a thread that changes it from now on sees the announcement.
 
 use super::deliver::Arrival;
-use super::memory::Place;
+use super::memory::{Place, Span};
 use super::message::Message;
 use super::records::{self, entry, index, portal};
 use super::search::{fit, matches, suits};
@@ -59,14 +59,12 @@ impl Shared {
             if region.load(at + entry::STATE) & entry::PLAIN == 0 {
                 return None;
             }
-            let moved = fit(
-                message.offset,
-                message.len,
-                region.load(at + entry::LEN),
-                options,
-            )?;
-            let window = Place::from_bits(region.load(at + entry::MEMORY));
-            let memory = self.resolve(place, window, message.offset, moved)?;
+            let whole = Span {
+                place: Place::from_bits(region.load(at + entry::MEMORY)),
+                len: region.load(at + entry::LEN),
+            };
+            let moved = fit(message.offset, message.len, whole.len, options)?;
+            let memory = self.resolve(place, whole, message.offset, moved)?;
             if options & records::LOCAL != 0 || !suits(message, memory, moved) {
                 return None;
             }

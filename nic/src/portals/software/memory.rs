@@ -43,6 +43,14 @@ impl Place {
     }
 }
 
+/// The memory of an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Span {
+    pub(super) place: Place,
+    /// Bytes.
+    pub(super) len: u64,
+}
+
 /// Turns places into addresses and back.
 pub(super) struct Memory {
     pub(super) segments: Option<Resolver>,
@@ -72,34 +80,48 @@ impl Memory {
         })
     }
 
-    /// The address here of memory of a rank; `None` for any place that is not there.
+    /// The address here of `len` bytes at an offset of an entry's memory; `None` for any place that
+    /// is not there.
     #[inline]
     pub(super) fn resolve(
         &self,
         region: &Region,
         place: u32,
         rank: JobRank,
-        at: Place,
-        len: u64,
+        whole: Span,
+        (offset, len): (u64, u64),
     ) -> Option<NonNull<u8>> {
-        if at.window == Window::Arena {
-            return region.arena(place, at.offset, len);
+        let Place {
+            window,
+            offset: base,
+        } = whole.place;
+        let at = base.checked_add(offset)?;
+        if window == Window::Arena {
+            return region.arena(place, at, len);
         }
         let segments = self.segments.as_ref()?;
-        let bytes = usize::try_from(len).ok()?;
-        match segments.resolve(rank, SegmentOffset(at.offset), bytes) {
+        let (at, bytes) = (SegmentOffset(at), usize::try_from(len).ok()?);
+        match segments.resolve(rank, at, bytes) {
             Some(address) => Some(address),
-            None => self.map_more(rank, at.offset.checked_add(len)?, at.offset, bytes),
+            None => {
+                self.map_more(rank, base.checked_add(whole.len)?);
+                segments.resolve(rank, at, bytes)
+            }
         }
     }
 
+    /// Maps a segment up to the end of an entry's memory.
+    ///
     /// Its owner has attached that much, since an entry covers it, and this process has not mapped
-    /// it yet.
+    /// it yet. All of it at once: else each of the puts that go through it from its beginning on
+    /// would map another part.
     #[cold]
-    fn map_more(&self, rank: JobRank, end: u64, offset: u64, len: usize) -> Option<NonNull<u8>> {
-        let segments = self.segments.as_ref()?;
-        segments.refresh(rank, end).ok()?;
-        segments.resolve(rank, SegmentOffset(offset), len)
+    #[inline(never)]
+    fn map_more(&self, rank: JobRank, end: u64) {
+        if let Some(segments) = &self.segments {
+            // A part that cannot be mapped is not found afterwards.
+            let _ = segments.refresh(rank, end);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which entry a message is for.
 
-use super::memory::Place;
+use super::memory::{Place, Span};
 use super::message::{Action, Message};
 use super::records::{self, entry, index};
 use super::transaction::Transaction;
@@ -97,7 +97,7 @@ impl Transaction<'_> {
         };
         let moved = fit(offset, message.len, len, options)?;
         let place = Place::from_bits(word(entry::MEMORY));
-        let memory = shared.resolve(self.place, place, offset, moved)?;
+        let memory = shared.resolve(self.place, Span { place, len }, offset, moved)?;
         suits(message, memory, moved).then_some(Selected {
             entry,
             offset,
@@ -125,15 +125,12 @@ impl super::shared::Shared {
     pub(super) fn resolve(
         &self,
         owner: u32,
-        at: Place,
+        whole: Span,
         offset: u64,
         len: u64,
     ) -> Option<NonNull<u8>> {
-        let place = Place {
-            offset: at.offset.checked_add(offset)?,
-            ..at
-        };
         let rank = self.rank_at(owner);
-        self.memory.resolve(&self.region, owner, rank, place, len)
+        self.memory
+            .resolve(&self.region, owner, rank, whole, (offset, len))
     }
 }
