@@ -5,7 +5,8 @@ use crate::suite::{Effort, Outcome};
 use std::path::PathBuf;
 use std::process::Command;
 
-fn say(program: &str, args: &[&str]) -> String {
+/// The output of a command; nothing if it cannot be run.
+pub(crate) fn say(program: &str, args: &[&str]) -> String {
     let output = Command::new(program)
         .args(args)
         .current_dir(root())

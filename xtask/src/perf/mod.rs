@@ -3,6 +3,7 @@
 mod rows;
 
 use crate::command::{cargo, root, target};
+use crate::record::say;
 use argonet_settings::CONDUIT_NAMES;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -88,6 +89,7 @@ fn all(options: &Options) -> Result<String, String> {
     {
         text.push('\n');
         text += &rows::table(&rows::Question {
+            stamp: stamp(),
             conduit: conduit(&options.rust).to_owned(),
             ranks: options.ranks,
             runs: options.runs,
@@ -124,6 +126,11 @@ fn tables(options: &[String]) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|error| error.to_string())
 }
 
+/// What is measured, and today's date.
+fn stamp() -> String {
+    format!("commit {}, {}", commit(), say("date", &["-u", "+%Y-%m-%d"]))
+}
+
 /// The commit that is checked out, marked if files differ from it.
 fn commit() -> String {
     let args = [
@@ -133,11 +140,10 @@ fn commit() -> String {
         "--exclude=*",
         "--dirty=+changes",
     ];
-    let said = Command::new("git").args(args).current_dir(root()).output();
-    let said = said.ok().filter(|said| said.status.success());
-    said.map_or("unknown".into(), |said| {
-        String::from_utf8_lossy(&said.stdout).trim().to_owned()
-    })
+    match say("git", &args) {
+        said if said.is_empty() => "unknown".into(),
+        said => said,
+    }
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "writing the page can fail")]
@@ -195,11 +201,11 @@ mod tests {
     #[test]
     fn the_page_has_a_place_for_them() {
         let page = std::fs::read_to_string(page()).unwrap();
-        let of_both = ["smp", "tcp"].map(|conduit| options(conduit, false));
-        let of_c = ["smp", "tcp", "portals"].map(|conduit| options(conduit, true));
-        for options in of_both.iter().chain(&of_c) {
-            let begin = begin(options);
-            assert!(replaced(&page, &begin, "new").is_some(), "{begin}");
+        for conduit in CONDUIT_NAMES {
+            for only_c in [false, true] {
+                let begin = begin(&options(conduit, only_c));
+                assert!(replaced(&page, &begin, "new").is_some(), "{begin}");
+            }
         }
     }
 }

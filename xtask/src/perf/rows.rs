@@ -23,6 +23,8 @@ const MACHINE: &str = "line both ways";
 /// The measured library, and the one beside it.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
+    /// What is measured, and when.
+    pub(super) stamp: String,
     pub(super) conduit: String,
     pub(super) ranks: u32,
     /// Pairs of runs, or runs where there is no peer.
@@ -200,9 +202,9 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn written(question: &Question, pairs: &[Pair]) -> String {
     let mut text = format!(
-        "From C (`benches/c/rows.c`): {} ranks over {}, {} runs of each row in turn, {} chunks in a run; \
+        "From C (`benches/c/rows.c`), {}: {} ranks over {}, {} runs of each row in turn, {} chunks in a run; \
          microseconds an operation, the best chunk of all and the median of the runs' medians.\n",
-        question.ranks, question.conduit, question.runs, question.chunks
+        question.stamp, question.ranks, question.conduit, question.runs, question.chunks
     );
     for name in ["", "fast", "slow"] {
         let these: Vec<&Pair> = pairs
@@ -301,6 +303,7 @@ mod tests {
     #[test]
     fn pairs_are_compared_within_a_state_of_the_machine() {
         let question = Question {
+            stamp: "commit 15a0c77, 2026-11-27".into(),
             conduit: "smp".into(),
             ranks: 2,
             runs: 5,
@@ -327,6 +330,7 @@ mod tests {
     #[test]
     fn without_a_peer_all_runs_count() {
         let question = Question {
+            stamp: "commit 15a0c77, 2026-11-27".into(),
             conduit: "tcp".into(),
             ranks: 2,
             runs: 2,
