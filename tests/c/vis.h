@@ -82,6 +82,8 @@ static inline void vis_random(vis_shape *shape) {
   shape->elemsz = sizes[check_below(CHECK_COUNT(sizes))];
   shape->levels = 0;
   if (shape->kind == VIS_STRIDED) {
+    /* No pieces, which callers make lists of whatever the kind is. */
+    shape->dst.count = shape->src.count = 0;
     shape->levels = check_below(VIS_LEVELS + 1);
     for (i = 0; i < shape->levels; ++i) shape->counts[i] = check_below(20) ? 1 + check_below(3) : 0;
     vis_lay(&shape->dst, shape);
