@@ -367,17 +367,13 @@ fn puts_and_gets_in_software_are_over_when_their_calls_return() {
             // SAFETY: all ranges lie in the vectors and segments that they belong to; no other code
             // uses those meanwhile.
             unsafe {
-                let put = here.put(JobRank(1), at, data.as_ptr(), len, TOKEN);
-                assert_eq!(put, Ok(Injected::Complete));
+                assert!(here.put_now(JobRank(1), at, data.as_ptr(), len));
                 let seen = std::slice::from_raw_parts(target.as_ptr(), len);
                 assert!(seen == data, "a put of {len} bytes");
-                let get = here.get(JobRank(1), at, back.as_mut_ptr(), len, TOKEN);
-                assert_eq!(get, Ok(Injected::Complete));
+                assert!(here.get_now(JobRank(1), at, back.as_mut_ptr(), len));
                 assert!(back == data, "a get of {len} bytes");
-                let into_segment = here.get(JobRank(1), at, own.add(7), len, TOKEN);
-                assert_eq!(into_segment, Ok(Injected::Complete));
-                let put = here.put(JobRank(1), SegmentOffset(30_000), own.add(7), len, TOKEN);
-                assert_eq!(put, Ok(Injected::Complete));
+                assert!(here.get_now(JobRank(1), at, own.add(7), len));
+                assert!(here.put_now(JobRank(1), SegmentOffset(30_000), own.add(7), len));
             }
             let target = there.own(30_000, len).unwrap();
             // SAFETY: as above.

@@ -249,11 +249,17 @@ impl Job {
         let to = JobRank(1 - from as u32);
         let begun = self.inject(|job| {
             let (conduit, offset) = (&job.ranks[from], SegmentOffset(0));
+            // As the engine does it.
             // SAFETY: the memory stays until the job is over, and nothing else touches it.
             unsafe {
-                match is_put {
-                    true => conduit.put(to, offset, memory, len, token),
-                    false => conduit.get(to, offset, memory, len, token),
+                let moved = match is_put {
+                    true => conduit.put_now(to, offset, memory, len),
+                    false => conduit.get_now(to, offset, memory, len),
+                };
+                match (moved, is_put) {
+                    (true, _) => Ok(Injected::Complete),
+                    (false, true) => conduit.put(to, offset, memory, len, token),
+                    (false, false) => conduit.get(to, offset, memory, len, token),
                 }
             }
         });
