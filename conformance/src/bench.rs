@@ -387,7 +387,7 @@ impl<R: Rig> Bench<R> {
         self.job.end(JobRank(rank));
     }
 
-    /// How often a part of an operation of `rank` was reported.
+    /// How often a completion of an operation of `rank` was reported.
     pub(crate) fn reported(&self, rank: u32, handle: u64, completion: Completion) -> usize {
         let completed = &self.logs[rank as usize].completed;
         completed

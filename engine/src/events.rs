@@ -61,7 +61,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn handle(
         &self,
         ctx: &ThreadCtx,
-        parts: Completions,
+        completions: Completions,
         injection: Injection,
     ) -> Result<Event, OpError> {
         let policy = ExhaustionPolicy {
@@ -76,7 +76,7 @@ impl<C: Conduit> Engine<C> {
         let mut first = None;
         let mut wait = self.waiting_unannounced(Waiting::new(WaitFor::Handle));
         loop {
-            let taken = ctx.with_cache(&self.events, |cache| self.events.alloc(cache, parts));
+            let taken = ctx.with_cache(&self.events, |cache| self.events.alloc(cache, completions));
             let cause = match taken {
                 Ok(event) => return Ok(event),
                 Err(cause) => cause,

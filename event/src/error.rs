@@ -32,27 +32,27 @@ pub enum EventError {
     /// The value is [`Event::NO_OP`], a leaf where a root is needed, or a root where a token is.
     #[error("{0} is not of the kind that this call takes")]
     WrongKind(Event),
-    /// The completion names more parts than are pending: it was repeated or invented.
-    #[error("{event}: {count} parts completed, only {pending} pending")]
+    /// More completions were reported than are pending: a report was repeated or invented.
+    #[error("{event}: {count} completions reported, only {pending} pending")]
     TooManyCompletions {
         /// The operation, or the token of the implicit one.
         event: Event,
-        /// The parts that the completion named.
+        /// The completions that were reported.
         count: u32,
-        /// The parts that were pending.
+        /// The completions that were pending.
         pending: u32,
     },
     /// Completions were to be added to an operation that has none pending; another thread may have
     /// synchronized it already.
-    #[error("{0} has no pending parts, none can be added")]
+    #[error("{0} has no pending completions, none can be added")]
     AlreadyComplete(Event),
-    /// An operation with no parts has nothing to wait for and is [`Event::DONE`].
-    #[error("an operation without parts takes no handle")]
-    NoParts,
-    /// More parts than a slot can count; wait for some to complete before more are added.
-    #[error("{count} parts at once, at most {limit} can be pending")]
-    PartLimit {
-        /// The parts that there would have been.
+    /// An operation with no completions has nothing to wait for and is [`Event::DONE`].
+    #[error("an operation without completions takes no handle")]
+    NoCompletions,
+    /// More completions than a slot can count; wait for some to complete before more are added.
+    #[error("{count} completions at once, at most {limit} can be pending")]
+    CompletionLimit {
+        /// The completions that there would have been.
         count: u64,
         /// The most that can be counted.
         limit: u32,

@@ -97,7 +97,7 @@ pub(crate) const fn next_generation(word: u64) -> u64 {
     (word >> GENERATION_SHIFT << GENERATION_SHIFT).wrapping_add(GENERATION_STEP)
 }
 
-/// Names an explicit operation (a *root*) or a part of its completion (a *leaf*).
+/// Names an explicit operation (a *root*) or some of its completions (a *leaf*).
 ///
 /// It is what C calls `gex_Event_t`. Any thread may test it. A root ends with the test that finds
 /// it complete, and its leaves end with it; a leaf may be tested again and again until then.

@@ -102,7 +102,7 @@ impl NbiScope<'_> {
     /// The most operations of one category that can be outstanding in one scope.
     pub const MAX_OUTSTANDING: u32 = Scope::MAX_OUTSTANDING;
 
-    /// Counts `count` operations, or parts of one, as started, before they are.
+    /// Counts `count` operations, or fragments of one, as started, before they are.
     ///
     /// The token names them when they complete, however many of them at a time.
     ///

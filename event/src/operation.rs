@@ -35,7 +35,7 @@ pub enum Completion {
 
 /// How many local and remote completions an operation waits for.
 ///
-/// An operation that does not report local completion on its own has no local parts.
+/// An operation that does not report local completion on its own has no local completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Completions {
     local: u16,
@@ -43,34 +43,34 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// The most local parts that can be pending.
+    /// The most local completions that can be pending.
     pub const MAX_LOCAL: u32 = LOCAL_MASK as u32;
-    /// The most remote parts that can be pending.
+    /// The most remote completions that can be pending.
     pub const MAX_REMOTE: u32 = REMOTE_MASK as u32;
 
-    /// One remote part.
+    /// One remote completion.
     pub const REMOTE: Self = Self {
         local: 0,
         remote: 1,
     };
-    /// One local part, as for an active message, of which the client learns nothing else.
+    /// One local completion, as for an active message, of which the client learns nothing else.
     pub const LOCAL: Self = Self {
         local: 1,
         remote: 0,
     };
-    /// One local and one remote part.
+    /// One local and one remote completion.
     pub const BOTH: Self = Self {
         local: 1,
         remote: 1,
     };
 
-    /// So many local and remote parts.
+    /// So many local and remote completions.
     ///
     /// Fails if both are zero, as nothing would ever complete the operation, or if one is more than
     /// a slot can count.
     pub const fn new(local: u32, remote: u32) -> Result<Self, EventError> {
         if local == 0 && remote == 0 {
-            return Err(EventError::NoParts);
+            return Err(EventError::NoCompletions);
         }
         if local > Self::MAX_LOCAL {
             return Err(part_limit(local as u64, Self::MAX_LOCAL));
@@ -90,7 +90,7 @@ impl Completions {
 }
 
 const fn part_limit(count: u64, limit: u32) -> EventError {
-    EventError::PartLimit { count, limit }
+    EventError::CompletionLimit { count, limit }
 }
 
 const fn local(state: u64) -> u64 {
@@ -121,15 +121,15 @@ impl Linked for Operation {
 }
 
 impl Operation {
-    /// Begins a life with these parts; the slot is the caller's.
+    /// Begins a life with these completions; the slot is the caller's.
     ///
     /// Returns the state, which holds the generation.
     #[inline]
-    pub(crate) fn begin(&self, parts: Completions) -> u64 {
+    pub(crate) fn begin(&self, completions: Completions) -> u64 {
         // Relaxed: the thread that freed the slot handed it over through this thread or the arena's
         // lock, and a thread that completes the event got it from this thread by some means that
         // synchronizes.
-        let state = next_generation(self.state.load(Ordering::Relaxed)) | parts.word();
+        let state = next_generation(self.state.load(Ordering::Relaxed)) | completions.word();
         self.state.store(state, Ordering::Relaxed);
         state
     }
@@ -145,7 +145,7 @@ impl Operation {
         count: u32,
     ) -> Result<bool, EventError> {
         let count64 = u64::from(count);
-        // Acquire on success as well: a caller that learns that it was last may act on all parts.
+        // Acquire on success as well: a caller that learns that it was last may act on all of them.
         let now = self.update(event, Ordering::AcqRel, |state| {
             let (pending, step) = match completion {
                 Completion::Local => (local(state), 1 << REMOTE_BITS),
@@ -165,22 +165,22 @@ impl Operation {
         Ok(now & PENDING_MASK == 0)
     }
 
-    /// Adds parts to an operation that has some pending.
-    pub(crate) fn add(&self, event: Event, parts: Completions) -> Result<(), EventError> {
+    /// Adds completions to an operation that has some pending.
+    pub(crate) fn add(&self, event: Event, completions: Completions) -> Result<(), EventError> {
         // Relaxed: nothing is published; a read-modify-write keeps the release sequence whole.
         self.update(event, Ordering::Relaxed, |state| {
             if state & PENDING_MASK == 0 {
                 return Err(EventError::AlreadyComplete(event));
             }
-            let locals = local(state) + u64::from(parts.local);
-            let remotes = remote(state) + u64::from(parts.remote);
+            let locals = local(state) + u64::from(completions.local);
+            let remotes = remote(state) + u64::from(completions.remote);
             if locals > LOCAL_MASK {
                 return Err(part_limit(locals, Completions::MAX_LOCAL));
             }
             if remotes > REMOTE_MASK {
                 return Err(part_limit(remotes, Completions::MAX_REMOTE));
             }
-            Ok(state + parts.word())
+            Ok(state + completions.word())
         })?;
         Ok(())
     }
@@ -218,7 +218,7 @@ impl Operation {
         Ok(())
     }
 
-    /// Whether no local part is pending.
+    /// Whether no local completion is pending.
     #[inline]
     pub(crate) fn is_local_done(&self, event: Event) -> Result<bool, EventError> {
         let state = self.state.load(Ordering::Acquire);

@@ -105,7 +105,7 @@ impl Scope {
         let outstanding = pending.load(Ordering::Relaxed) & COUNT_MASK;
         let sum = outstanding + u64::from(count);
         if sum > COUNT_MASK {
-            return Err(EventError::PartLimit {
+            return Err(EventError::CompletionLimit {
                 count: sum,
                 limit: Self::MAX_OUTSTANDING,
             });

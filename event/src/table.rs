@@ -146,15 +146,15 @@ impl HandleTable {
         self.operations.given_out()
     }
 
-    /// A handle for an operation that waits for these parts; the event that names it.
+    /// A handle for an operation that waits for these completions; the event that names it.
     ///
     /// Fails if all handles are in use; [`ExhaustionPolicy`](crate::ExhaustionPolicy) says what to
     /// do then.
     #[inline]
-    pub fn alloc(&self, cache: &ThreadCache, parts: Completions) -> Result<Event, Exhausted> {
+    pub fn alloc(&self, cache: &ThreadCache, completions: Completions) -> Result<Event, Exhausted> {
         self.check(cache);
         let (index, slot) = self.operations.pop(&cache.operations)?;
-        Ok(Event::new(slot.begin(parts), Kind::Operation, index))
+        Ok(Event::new(slot.begin(completions), Kind::Operation, index))
     }
 
     /// Gives back the handle of an operation that could not be started after all.
@@ -168,15 +168,19 @@ impl HandleTable {
         Ok(())
     }
 
-    /// Adds parts to an operation under way, such as a put that is sent in pieces as there is room.
+    /// Adds completions to an operation under way, such as a put of which fragments follow.
     ///
-    /// The operation must have a part pending that the caller knows cannot complete meanwhile; one
-    /// with nothing pending is refused, because another thread may be reaping it.
-    pub fn add_parts(&self, event: Event, parts: Completions) -> Result<(), EventError> {
-        self.operation(event)?.1.add(event, parts)
+    /// The operation must have one pending that the caller knows cannot complete meanwhile; an
+    /// operation with nothing pending is refused, because another thread may be reaping it.
+    pub fn add_completions(
+        &self,
+        event: Event,
+        completions: Completions,
+    ) -> Result<(), EventError> {
+        self.operation(event)?.1.add(event, completions)
     }
 
-    /// Counts `count` parts of an operation as complete; returns whether nothing is pending now.
+    /// Counts `count` completions of an operation; returns whether nothing is pending now.
     ///
     /// Any thread may call it. The thread's earlier writes are visible to a thread that sees the
     /// event complete.

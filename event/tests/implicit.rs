@@ -204,7 +204,7 @@ fn outstanding_operations_have_a_limit() {
         .initiate(Category::Put, NbiScope::MAX_OUTSTANDING)
         .unwrap();
     let refused = nbi.initiate(Category::Put, 1);
-    assert!(matches!(refused, Err(EventError::PartLimit { .. })));
+    assert!(matches!(refused, Err(EventError::CompletionLimit { .. })));
     table.complete_nbi(token, 1).unwrap();
     nbi.initiate(Category::Put, 1).unwrap();
     table

@@ -56,7 +56,7 @@ fn complete_against_test_against_reuse() {
             thread::spawn(move || {
                 data.store(7, Ordering::Relaxed);
                 assert_eq!(table.complete(event, Completion::Remote, 1), Ok(true));
-                // Repeated: the part is over, or the operation is.
+                // Repeated: the completion is over, or the operation is.
                 match table.complete(event, Completion::Remote, 1) {
                     Err(EventError::TooManyCompletions { .. } | EventError::Stale(_)) => {}
                     other => panic!("{other:?}"),
@@ -77,7 +77,8 @@ fn complete_against_test_against_reuse() {
     });
 }
 
-/// Two threads complete one part each; the tester sees the writes of both, also through the leaf.
+/// Two threads report one completion each; the tester sees the writes of both, also through the
+/// leaf.
 #[test]
 fn two_completers_and_a_leaf() {
     check(|| {
@@ -85,13 +86,13 @@ fn two_completers_and_a_leaf() {
         let cache = table.thread_cache();
         let event = table.alloc(&cache, Completions::BOTH).unwrap();
         let data = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
-        let completers = [Completion::Local, Completion::Remote].map(|part| {
+        let completers = [Completion::Local, Completion::Remote].map(|completion| {
             let (table, data) = (Arc::clone(&table), Arc::clone(&data));
             thread::spawn(move || {
-                data[part as usize].store(1, Ordering::Relaxed);
-                if table.complete(event, part, 1).unwrap() {
+                data[completion as usize].store(1, Ordering::Relaxed);
+                if table.complete(event, completion, 1).unwrap() {
                     // Last: all that the other did is visible.
-                    assert_eq!(data[1 - part as usize].load(Ordering::Relaxed), 1);
+                    assert_eq!(data[1 - completion as usize].load(Ordering::Relaxed), 1);
                 }
             })
         });

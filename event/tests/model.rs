@@ -23,10 +23,10 @@ enum Step {
     /// Any event ever given out, stale ones too.
     Complete {
         event: Index,
-        part: Completion,
+        completion: Completion,
         count: u32,
     },
-    AddParts {
+    AddCompletions {
         event: Index,
         local: u32,
         remote: u32,
@@ -59,7 +59,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let cache = 0..CACHES;
     let event = any::<Index>();
-    let part = prop_oneof![
+    let completion = prop_oneof![
         Just(Completion::Local),
         Just(Completion::Remote),
         Just(Completion::Both)
@@ -67,10 +67,10 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (cache.clone(), 0..3_u32, 0..3_u32)
             .prop_map(|(cache, local, remote)| Step::Alloc { cache, local, remote }),
-        8 => (event.clone(), part, 0..3_u32)
-            .prop_map(|(event, part, count)| Step::Complete { event, part, count }),
+        8 => (event.clone(), completion, 0..3_u32)
+            .prop_map(|(event, completion, count)| Step::Complete { event, completion, count }),
         1 => (event.clone(), 0..3_u32, 0..3_u32)
-            .prop_map(|(event, local, remote)| Step::AddParts { event, local, remote }),
+            .prop_map(|(event, local, remote)| Step::AddCompletions { event, local, remote }),
         8 => (cache.clone(), event.clone()).prop_map(|(cache, event)| Step::Test { cache, event }),
         2 => event.clone().prop_map(|event| Step::TestLeaf { event }),
         1 => (cache.clone(), event.clone()).prop_map(|(cache, event)| Step::Cancel { cache, event }),
@@ -81,7 +81,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Pending local and remote parts of every living operation, and all events ever given out.
+/// Pending local and remote completions of every living operation, and all events ever given out.
 struct Model {
     table: HandleTable,
     caches: Vec<ThreadCache>,
@@ -112,12 +112,12 @@ impl Model {
     }
 
     fn alloc(&mut self, cache: usize, local: u32, remote: u32) {
-        let Ok(parts) = Completions::new(local, remote) else {
+        let Ok(completions) = Completions::new(local, remote) else {
             assert_eq!((local, remote), (0, 0));
             return;
         };
         let in_use = self.live.len() as u32;
-        match self.table.alloc(&self.caches[cache], parts) {
+        match self.table.alloc(&self.caches[cache], completions) {
             Ok(event) => {
                 assert!(in_use < self.limit);
                 assert!(!self.ever.contains(&event), "{event} was given out twice");
@@ -137,13 +137,13 @@ impl Model {
         }
     }
 
-    fn complete(&mut self, event: Event, part: Completion, count: u32) {
-        let result = self.table.complete(event, part, count);
+    fn complete(&mut self, event: Event, completion: Completion, count: u32) {
+        let result = self.table.complete(event, completion, count);
         let Some((local, remote)) = self.live.get_mut(&event) else {
             assert_eq!(result, Err(EventError::Stale(event)));
             return;
         };
-        let (locals, remotes) = match part {
+        let (locals, remotes) = match completion {
             Completion::Local => (count, 0),
             Completion::Remote => (0, count),
             Completion::Both => (count, count),
@@ -156,11 +156,11 @@ impl Model {
         }
     }
 
-    fn add_parts(&mut self, event: Event, local: u32, remote: u32) {
-        let Ok(parts) = Completions::new(local, remote) else {
+    fn add_completions(&mut self, event: Event, local: u32, remote: u32) {
+        let Ok(completions) = Completions::new(local, remote) else {
             return;
         };
-        let result = self.table.add_parts(event, parts);
+        let result = self.table.add_completions(event, completions);
         match self.live.get_mut(&event) {
             None => assert_eq!(result, Err(EventError::Stale(event))),
             Some((0, 0)) => assert_eq!(result, Err(EventError::AlreadyComplete(event))),
@@ -224,7 +224,7 @@ impl Model {
             let done = match self.live.get(&root) {
                 None => continue,
                 Some(&(local, _)) if event.is_leaf() => local == 0,
-                Some(&parts) => parts == (0, 0),
+                Some(&completions) => completions == (0, 0),
             };
             assert_eq!(after, if done { Event::DONE } else { event });
             reaped |= done;
@@ -241,7 +241,7 @@ impl Model {
     fn run(&mut self, step: Step) {
         let event = match &step {
             Step::Complete { event, .. }
-            | Step::AddParts { event, .. }
+            | Step::AddCompletions { event, .. }
             | Step::Test { event, .. }
             | Step::TestLeaf { event }
             | Step::Cancel { event, .. } => match self.pick(event) {
@@ -256,8 +256,12 @@ impl Model {
                 local,
                 remote,
             } => self.alloc(cache, local, remote),
-            Step::Complete { part, count, .. } => self.complete(event, part, count),
-            Step::AddParts { local, remote, .. } => self.add_parts(event, local, remote),
+            Step::Complete {
+                completion, count, ..
+            } => self.complete(event, completion, count),
+            Step::AddCompletions { local, remote, .. } => {
+                self.add_completions(event, local, remote)
+            }
             Step::Test { cache, .. } => self.test(cache, event),
             Step::TestLeaf { .. } => self.test_leaf(event),
             Step::Cancel { cache, .. } => {

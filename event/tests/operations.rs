@@ -20,7 +20,7 @@ fn a_root_is_done_when_all_parts_are() {
         .unwrap();
     assert_eq!(table.complete(event, Completion::Both, 2), Ok(false));
     assert_eq!(table.test(&cache, event), Ok(false));
-    table.add_parts(event, Completions::REMOTE).unwrap();
+    table.add_completions(event, Completions::REMOTE).unwrap();
     assert_eq!(table.complete(event, Completion::Remote, 1), Ok(false));
     assert_eq!(table.complete(event, Completion::Remote, 1), Ok(true));
     assert_eq!(table.test(&cache, event), Ok(true));
@@ -159,9 +159,9 @@ fn stale_and_invented_completions_change_nothing() {
         "the slot is used again"
     );
     assert_ne!(first, second);
-    for part in [Completion::Local, Completion::Remote, Completion::Both] {
+    for completion in [Completion::Local, Completion::Remote, Completion::Both] {
         assert_eq!(
-            table.complete(first, part, 1),
+            table.complete(first, completion, 1),
             Err(EventError::Stale(first))
         );
     }
@@ -227,28 +227,28 @@ impl Fields for Event {
 #[test]
 fn parts_have_limits() {
     let (table, cache) = table();
-    assert_eq!(Completions::new(0, 0), Err(EventError::NoParts));
+    assert_eq!(Completions::new(0, 0), Err(EventError::NoCompletions));
     assert!(Completions::new(Completions::MAX_LOCAL + 1, 1).is_err());
     assert!(Completions::new(1, Completions::MAX_REMOTE + 1).is_err());
     let all = Completions::new(Completions::MAX_LOCAL, Completions::MAX_REMOTE).unwrap();
     let event = table.alloc(&cache, all).unwrap();
     for one in [Completions::LOCAL, Completions::REMOTE] {
         assert!(matches!(
-            table.add_parts(event, one),
-            Err(EventError::PartLimit { .. })
+            table.add_completions(event, one),
+            Err(EventError::CompletionLimit { .. })
         ));
     }
     table
         .complete(event, Completion::Local, Completions::MAX_LOCAL)
         .unwrap();
-    table.add_parts(event, Completions::LOCAL).unwrap();
+    table.add_completions(event, Completions::LOCAL).unwrap();
     table.complete(event, Completion::Local, 1).unwrap();
     assert_eq!(
         table.complete(event, Completion::Remote, Completions::MAX_REMOTE),
         Ok(true)
     );
     let refused = Err(EventError::AlreadyComplete(event));
-    assert_eq!(table.add_parts(event, Completions::REMOTE), refused);
+    assert_eq!(table.add_completions(event, Completions::REMOTE), refused);
 }
 
 #[test]

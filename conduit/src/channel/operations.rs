@@ -235,8 +235,8 @@ impl Operations {
                         return;
                     }
                     let head = HeadBytes::new(Kind::Put, 0, &[], len, &fields);
-                    let part = source.part(transfer.issued, len);
-                    let body = Body::Move(Extent::User(part), Kind::Put, fields);
+                    let fragment = source.part(transfer.issued, len);
+                    let body = Body::Move(Extent::User(fragment), Kind::Put, fields);
                     send_stream.push(head, body, true);
                 }
                 What::Get { key } => {

@@ -147,20 +147,20 @@ impl Operations {
         )
     }
 
-    /// Takes the reports since the last call; `(handle, part)` in order.
+    /// Takes the reports since the last call; `(handle, completion)` in order.
     ///
-    /// A part that is not due fails: it was reported twice, or never promised.
+    /// A completion that is not due fails: it was reported twice, or never promised.
     pub(super) fn reports<R: Rig>(&mut self, bench: &mut Bench<R>) -> Vec<(u64, Completion)> {
         let reports = std::mem::take(&mut bench.logs[self.rank as usize].completed);
-        for &(handle, part) in &reports {
+        for &(handle, completion) in &reports {
             let open = self.open.iter_mut().find(|(open, ..)| *open == handle);
-            let due = open.map(|(_, due, _)| match part {
+            let due = open.map(|(_, due, _)| match completion {
                 Completion::Local => std::mem::take(&mut due.local),
                 Completion::Remote => std::mem::take(&mut due.remote),
             });
             if due != Some(true) {
                 bench.fail(&format!(
-                    "{part:?} of operation {handle} is not due: {due:?}"
+                    "{completion:?} of operation {handle} is not due: {due:?}"
                 ));
             }
         }
@@ -177,10 +177,10 @@ impl Operations {
     }
 }
 
-/// Waits for all parts of a put.
+/// Waits for all completions of a put.
 ///
 /// The source is overwritten once it may be, and the bytes must be at the target at the moment at
-/// which the remote part is reported.
+/// which the remote completion is reported.
 pub(super) fn complete_put<R: Rig>(
     bench: &mut Bench<R>,
     ops: &mut Operations,
@@ -193,9 +193,9 @@ pub(super) fn complete_put<R: Rig>(
     let others: Vec<u32> = bench.ranks().filter(|&rank| rank != ops.rank).collect();
     bench.until_among(&others, "a put is complete", |bench| {
         bench.poll(ops.rank);
-        for (reported, part) in ops.reports(bench) {
+        for (reported, completion) in ops.reports(bench) {
             assert_eq!(reported, handle);
-            if part == Completion::Local {
+            if completion == Completion::Local {
                 let open = ops.open.iter_mut().find(|(open, ..)| *open == handle);
                 open.into_iter()
                     .for_each(|(_, _, buffer)| buffer.fill(0xee));

@@ -159,7 +159,7 @@ fn gets_of_every_length_and_place<R: Rig>(rig: &R) {
     assert!(bench.logs[0].completed.is_empty(), "a completion too many");
 }
 
-/// Each of many operations is reported once in each part, under its own token.
+/// Each of many operations is reported once for each completion, under its own token.
 fn many_puts_under_way<R: Rig>(rig: &R) {
     const COUNT: u32 = 1000;
     const LEN: usize = 96;
@@ -379,14 +379,15 @@ fn a_put_needs_no_help<R: Rig>(rig: &R) {
             Err(error) => bench.fail(&error.to_string()),
         };
         bench.until_among(&[0], "a put without its target", |bench| {
-            [Completion::Local, Completion::Remote].map(|part| bench.reported(0, n as u64, part))
+            [Completion::Local, Completion::Remote]
+                .map(|completion| bench.reported(0, n as u64, completion))
                 == due
         });
         assert!(bench.read(1, 3, len) == bytes, "{len} bytes");
     }
 }
 
-/// The payload is read before its local part is reported, and never after.
+/// The payload is read before its local completion is reported, and never after.
 fn requests_in_place<R: Rig>(rig: &R) {
     let mut bench = Bench::new(rig, Want::ranks(2));
     let max = bench.at(0).limits().medium_request;
@@ -403,7 +404,7 @@ fn requests_in_place<R: Rig>(rig: &R) {
             let mut pending = false;
             bench.until("room for a request", |bench| {
                 let message = message(NOTE, category, &args, &buffer, 64);
-                // SAFETY: the buffer lives until its local part is reported, below.
+                // SAFETY: the buffer lives until its local completion is reported, below.
                 let sent = unsafe {
                     bench
                         .at(0)
@@ -418,7 +419,7 @@ fn requests_in_place<R: Rig>(rig: &R) {
             });
             bench.owe(0, 1, mail);
             if pending {
-                bench.until("the local part", |bench| {
+                bench.until("the local completion", |bench| {
                     bench.reported(0, handle, Completion::Local) > 0
                 });
             }

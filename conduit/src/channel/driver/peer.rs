@@ -282,8 +282,8 @@ impl<R: Rails> Outbound<R> {
     pub(super) fn taken(&mut self) -> bool {
         let reports = &mut self.reports;
         let released = self.send_stream.released();
-        self.operations.taken(released, |op, part, count| {
-            reports.push_back((op, part, count));
+        self.operations.taken(released, |op, completion, count| {
+            reports.push_back((op, completion, count));
         });
         self.has_reports()
     }

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use parking_lot::MutexGuard;
 use std::io;
 
-/// Messages and parts of puts and gets that one poll takes from a peer, and as many completions.
+/// Messages and fragments that one poll takes from a peer, and as many completions.
 pub(super) const BATCH: usize = 512;
 
 /// More than this is acknowledged by a frame of its own.
@@ -383,8 +383,8 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
             self.taken += 1;
         }
         let count = inbound.completions.len().min(BATCH);
-        for (op, part, count) in inbound.completions.drain(..count) {
-            self.sink.completed_all(op, part, count);
+        for (op, completion, count) in inbound.completions.drain(..count) {
+            self.sink.completed_all(op, completion, count);
         }
         self.taken += count;
     }

@@ -25,9 +25,9 @@ impl<R: Rails> Core<R> {
             outbound.send_stream.moved(),
             outbound.send_stream.extents() > 0,
         );
-        let part_bytes = self.sizes.fragment_bytes;
+        let fragment_bytes = self.sizes.fragment_bytes;
         let choice = &mut outbound.striping.choice;
-        choice.look(now_ns, moved, part_bytes, under_way);
+        choice.look(now_ns, moved, fragment_bytes, under_way);
     }
 
     // spec T3: fragments of a long payload over several rails.

@@ -1,10 +1,10 @@
-//! Which rail takes the next part of a large transfer, and whether several are better than
+//! Which rail takes the next fragment of a large transfer, and whether several are better than
 //! one.
 
 // spec T7: further rails are used only when they pay.
 
 /// Parts of large transfers after which one rail or several have shown their speed.
-const WINDOW_PARTS: u64 = 16;
+const WINDOW_FRAGMENTS: u64 = 16;
 
 /// After so many windows the one that is not used is tried again.
 const WINDOWS_A_TRIAL: u32 = 16;
@@ -12,7 +12,7 @@ const WINDOWS_A_TRIAL: u32 = 16;
 /// Several rails must be so much better than one.
 const BETTER: f64 = 1.05;
 
-/// A rail gets no further part while the system holds as many bytes as it moves in this time: a
+/// A rail gets no further fragment while the system holds as many bytes as it moves in this time: a
 /// rank that does not get its core for a moment must not leave the network without work.
 ///
 /// `AHEAD_BYTES` has the least and the most bytes.
@@ -92,7 +92,7 @@ impl Speed {
     }
 }
 
-/// A rail that could take the next part.
+/// A rail that could take the next fragment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) speed: Speed,
@@ -102,7 +102,7 @@ pub(crate) struct Link {
 
 impl Link {
     fn takes_more(&self) -> bool {
-        // One part shows how fast it is.
+        // One fragment shows how fast it is.
         let ahead = if self.speed.speed > 0.0 {
             let bytes = (self.speed.speed * AHEAD_NS) as u64;
             bytes.clamp(*AHEAD_BYTES.start(), *AHEAD_BYTES.end())
@@ -113,7 +113,7 @@ impl Link {
     }
 }
 
-/// Which link takes the next part, of `len` bytes, where `all` bytes wait: the one that has it
+/// Which link takes the next fragment, of `len` bytes, where `all` bytes wait: the one that has it
 /// there first.
 ///
 /// If that takes no more now, the best of the others, unless the first would have all of it there
@@ -153,16 +153,16 @@ impl Choice {
         self.all
     }
 
-    /// One look: the bytes that large transfers have moved since the beginning, in parts of at most
-    /// so many bytes, and whether one is under way.
-    pub(crate) fn look(&mut self, now_ns: u64, moved: u64, part_bytes: usize, under_way: bool) {
+    /// One look: the bytes that large transfers have moved since the beginning, in fragments of at
+    /// most so many bytes, and whether one is under way.
+    pub(crate) fn look(&mut self, now_ns: u64, moved: u64, fragment_bytes: usize, under_way: bool) {
         if let Some((since_ns, from)) = self.since
             && moved > from
         {
             self.bytes += moved - from;
             self.ns += now_ns - since_ns;
             self.since = Some((now_ns, moved));
-            if self.bytes >= WINDOW_PARTS * part_bytes as u64 {
+            if self.bytes >= WINDOW_FRAGMENTS * fragment_bytes as u64 {
                 self.decide();
             }
         }
@@ -193,28 +193,28 @@ impl Choice {
 mod tests {
     use super::*;
 
-    const PART: u64 = 128 << 10;
+    const FRAGMENT: u64 = 128 << 10;
 
-    /// Links of given speeds, bytes a us, over which so many parts go, of which 32 are known at a
-    /// time.
-    fn share(speeds: &[u64], parts: u64) -> (Vec<u32>, u64) {
+    /// Links of given speeds, bytes a us, over which so many fragments go, of which 32 are known at
+    /// a time.
+    fn share(speeds: &[u64], fragments: u64) -> (Vec<u32>, u64) {
         let idle = Link {
             speed: Speed::default(),
             before: 0,
         };
         let mut links = vec![idle; speeds.len()];
         let mut counts = vec![0; speeds.len()];
-        let (mut now, mut left) = (1u64, parts);
+        let (mut now, mut left) = (1u64, fragments);
         while left > 0 || links.iter().any(|link| link.speed.queued > 0) {
             for (link, per_us) in links.iter_mut().zip(speeds) {
                 let queued = link.speed.queued.saturating_sub(per_us * 50);
                 link.speed.look(now, queued);
             }
             while left > 0
-                && let Some(at) = best(&links, PART, PART * left.min(32))
+                && let Some(at) = best(&links, FRAGMENT, FRAGMENT * left.min(32))
             {
-                let queued = links[at].speed.queued + PART;
-                links[at].speed.wrote(PART as usize);
+                let queued = links[at].speed.queued + FRAGMENT;
+                links[at].speed.wrote(FRAGMENT as usize);
                 links[at].speed.look(now, queued);
                 counts[at] += 1;
                 left -= 1;
@@ -237,7 +237,7 @@ mod tests {
         assert!((60..=140).contains(&counts[1]), "{counts:?}");
         let (_, alone) = share(&[1000], 1100);
         assert!(alone as f64 / both as f64 > 1.05, "{alone} {both}");
-        // The last part does not go where it would be waited for.
+        // The last fragment does not go where it would be waited for.
         let (counts, _) = share(&[1000, 10], 64);
         assert_eq!(counts[1], 1, "{counts:?}");
     }
@@ -254,19 +254,22 @@ mod tests {
     }
 
     #[test]
-    fn the_last_part_waits_for_the_fast_one() {
-        // The fast one takes no more now, and would have the part there in 8 ms; the slow one in
-        // 130.
+    fn the_last_fragment_waits_for_the_fast_one() {
+        // The fast one takes no more now, and would have the fragment there in 8 ms; the slow one
+        // in 130.
         let links = [known(1.0, 8 << 20), known(0.001, 0)];
-        assert_eq!(best(&links, PART, PART), None);
-        assert_eq!(best(&links, PART, 60 * PART), None);
-        // Where it would take as long for all that waits, one part goes there.
-        assert_eq!(best(&links, PART, 2000 * PART), Some(1));
-        // The fast one takes more, so no other rail would have the part there before.
-        assert_eq!(best(&[known(1.0, 0), known(0.001, 0)], PART, PART), Some(0));
+        assert_eq!(best(&links, FRAGMENT, FRAGMENT), None);
+        assert_eq!(best(&links, FRAGMENT, 60 * FRAGMENT), None);
+        // Where it would take as long for all that waits, one fragment goes there.
+        assert_eq!(best(&links, FRAGMENT, 2000 * FRAGMENT), Some(1));
+        // The fast one takes more, so no other rail would have the fragment there before.
+        assert_eq!(
+            best(&[known(1.0, 0), known(0.001, 0)], FRAGMENT, FRAGMENT),
+            Some(0)
+        );
         // A rail without a speed yet counts as the fastest that is known.
         assert_eq!(
-            best(&[known(0.01, 1 << 17), known(0.0, 0)], PART, PART),
+            best(&[known(0.01, 1 << 17), known(0.0, 0)], FRAGMENT, FRAGMENT),
             Some(1)
         );
         // One that has something which the system has not taken is not given more.
@@ -274,7 +277,7 @@ mod tests {
             before: 1,
             ..known(1.0, 0)
         };
-        assert_eq!(best(&[busy], PART, PART), None);
+        assert_eq!(best(&[busy], FRAGMENT, FRAGMENT), None);
     }
 
     /// A slow rail has fewer bytes ahead than a fast one, within bounds.
@@ -323,10 +326,10 @@ mod tests {
         let (mut choice, mut now, mut moved, mut count) = (Choice::default(), 0, 0, 0);
         for _ in 0..320 {
             count += u32::from(choice.all());
-            choice.look(now, moved, PART as usize, true);
-            moved += WINDOW_PARTS * PART;
-            now += WINDOW_PARTS * PART / if choice.all() { all } else { one };
-            choice.look(now, moved, PART as usize, false);
+            choice.look(now, moved, FRAGMENT as usize, true);
+            moved += WINDOW_FRAGMENTS * FRAGMENT;
+            now += WINDOW_FRAGMENTS * FRAGMENT / if choice.all() { all } else { one };
+            choice.look(now, moved, FRAGMENT as usize, false);
             // Nothing is under way for a while.
             now += 1 << 40;
         }

@@ -302,7 +302,7 @@ fn a_burst_is_gathered_until_the_next_poll() {
 #[test]
 fn a_refused_put_is_not_complete() {
     for len in [9, 500] {
-        // The longer one goes from where it is, in parts.
+        // The longer one goes from where it is, in fragments.
         let [mut a, mut b] = two(ChannelSizes {
             eager_bytes: 64,
             fragment_bytes: 200,
@@ -328,8 +328,10 @@ fn a_refused_put_is_not_complete() {
         assert!(said.contains(due), "{said}");
         a.seen
             .completed
-            .sort_by_key(|(op, part)| (*op, *part == Completion::Remote));
-        let local = local.into_iter().flat_map(|part| [(1, part), (2, part)]);
+            .sort_by_key(|(op, completion)| (*op, *completion == Completion::Remote));
+        let local = local
+            .into_iter()
+            .flat_map(|completion| [(1, completion), (2, completion)]);
         let due: Vec<_> = local.chain([(2, Completion::Remote)]).collect();
         assert_eq!(a.seen.completed, due);
         let mut there = vec![0; len];
@@ -488,7 +490,7 @@ fn invalid_frames_end_the_connection() {
         ("data that was not asked for", vec![with(Kind::Got, 1, op)]),
         ("a refusal of no get", vec![with(Kind::Refused, 0, op)]),
         (
-            "a part that is longer than its put",
+            "a fragment that is longer than its put",
             vec![with(Kind::Put, 2, op)],
         ),
         ("a put of nothing", vec![with(Kind::Put, 0, op)]),

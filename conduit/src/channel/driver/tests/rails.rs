@@ -228,7 +228,7 @@ fn a_put_is_complete_when_all_of_it_is_there() {
     });
     let complete = ranks[0].seen.completed.iter();
     let complete = complete
-        .filter(|(op, part)| *op >= 5000 && *part == Completion::Remote)
+        .filter(|(op, completion)| *op >= 5000 && *completion == Completion::Remote)
         .count();
     assert!(complete < 40, "a put is complete before its bytes came");
     // It ends, and its payloads come over another rail.
