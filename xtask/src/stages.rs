@@ -219,7 +219,7 @@ pub(crate) fn check(run: &mut Run) {
         run.tests(conduit, &mut test([conduit]));
     }
     seeds_of(run, budget::CHECK_SEEDS, budget::CHECK_SEEDS);
-    let part = format!("{}/{}", turn(run) % budget::PARTS, budget::PARTS);
+    let part = format!("{}/{}", commit_number(run) % budget::PARTS, budget::PARTS);
     let mut jobs = test([NETWORK_TESTS]);
     jobs.args(["--", &at_once()]).env("ARGONET_TEST_PART", part);
     run.tests(NETWORK_TESTS, &mut jobs);
@@ -343,7 +343,7 @@ fn commit_base(run: &Run) -> String {
 }
 
 /// The same as a number.
-fn turn(run: &Run) -> u64 {
+fn commit_number(run: &Run) -> u64 {
     u64::from_str_radix(&commit_base(run), 16).unwrap_or(0)
 }
 
@@ -423,9 +423,9 @@ pub(crate) fn networks(run: &mut Run) {
     let paths =
         networks.flat_map(|row| [1, 2].map(|neighbors| format!("{} {neighbors}", row.name)));
     let paths: Vec<String> = paths.chain(["udp 1".to_owned()]).collect();
-    let turn = turn(run);
+    let number = commit_number(run);
     let paths_there = paths.len() as u64;
-    let (one, turn) = ((turn % paths_there) as usize, turn / paths_there);
+    let (one, part) = ((number % paths_there) as usize, number / paths_there);
     let paths = if run.full() {
         &paths[..]
     } else {
@@ -440,7 +440,7 @@ pub(crate) fn networks(run: &mut Run) {
             .args(["--", &at_once()])
             .env("ARGONET_TEST_PATH", path);
         if !run.full() {
-            let part = format!("{}/{}", turn % budget::PARTS, budget::PARTS);
+            let part = format!("{}/{}", part % budget::PARTS, budget::PARTS);
             command.env("ARGONET_TEST_PART", part);
         }
         run.tests(&format!("{NETWORK_TESTS} over {path}"), &mut command);

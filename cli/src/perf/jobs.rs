@@ -101,8 +101,8 @@ const KINDS: [Kind; 11] = [
 const MESHES: [Kind; 5] = [
     Kind { name: "all-to-all-64", what: "1,000 AM short from each of 64 ranks to each other", unit: "s", goals: [None, Some(3.0)], source: Source::Mesh(64, |mesh| mesh.seconds) },
     Kind { name: "files-64", what: "open files of one of 64 idle ranks", unit: "", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.idle.files as f64) },
-    Kind { name: "met-memory-64", what: "resident memory, largest of 64 ranks that have met all", unit: "MiB", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.met.mib()) },
-    Kind { name: "met-files-64", what: "open files of one of these ranks", unit: "", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.met.files as f64) },
+    Kind { name: "connected-memory-64", what: "resident memory, largest of 64 ranks that have connected to all", unit: "MiB", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.connected.mib()) },
+    Kind { name: "connected-files-64", what: "open files of one of these ranks", unit: "", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.connected.files as f64) },
     Kind { name: "run-files-64", what: "open files of their `argonet run`", unit: "", goals: [None, None], source: Source::Mesh(64, |mesh| mesh.launcher_files as f64) },
 ];
 

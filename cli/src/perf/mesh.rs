@@ -38,7 +38,7 @@ pub(crate) struct Mesh {
     /// When it has started and no rank has sent anything.
     pub(crate) idle: Held,
     /// When every rank has heard from every other.
-    pub(crate) met: Held,
+    pub(crate) connected: Held,
     /// Time that it took.
     pub(crate) seconds: f64,
     /// Open files of the launcher meanwhile.
@@ -86,7 +86,7 @@ pub(super) fn run(ranks: u32, messages: u64) -> io::Result<Mesh> {
     }
     Ok(Mesh {
         idle: Held { kib, files },
-        met: Held {
+        connected: Held {
             kib: met_kib,
             files: met_files,
         },
@@ -121,8 +121,8 @@ pub(crate) fn rank(messages: u64) -> Result<()> {
     world.wait_until(|| taken.load(Ordering::Relaxed) >= all)?;
     world.barrier()?;
     let us = start.elapsed().as_micros() as u64;
-    let met = Held::here();
-    let mut figures = [idle.kib, idle.files, met.kib, met.files, us];
+    let connected = Held::here();
+    let mut figures = [idle.kib, idle.files, connected.kib, connected.files, us];
     world.reduce_all(Reduction::Max, &mut figures)?;
     if world.rank() == Rank(0) {
         let words = figures.map(|figure| figure.to_string());

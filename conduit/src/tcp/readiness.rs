@@ -66,7 +66,7 @@ pub(super) struct Readiness {
     hits: AtomicU32,
     exceptions: Mutex<Exceptions>,
     /// Counts polls.
-    turn: AtomicU32,
+    polls: AtomicU32,
 }
 
 impl Readiness {
@@ -77,7 +77,7 @@ impl Readiness {
             hot: AtomicU32::new(NO_RANK),
             hits: AtomicU32::new(0),
             exceptions: Mutex::default(),
-            turn: AtomicU32::new(0),
+            polls: AtomicU32::new(0),
         };
         own.add(wake, WAKE)?;
         connector.map_or(Ok(()), |connector| own.add(connector, CONNECTOR))?;
@@ -145,27 +145,27 @@ impl Readiness {
 
     /// Counts a poll.
     #[inline]
-    pub(super) fn next_turn(&self) -> u32 {
-        let turn = self.turn().wrapping_add(1);
-        self.turn.store(turn, Ordering::Relaxed);
-        turn
+    pub(super) fn count_poll(&self) -> u32 {
+        let polls = self.polls().wrapping_add(1);
+        self.polls.store(polls, Ordering::Relaxed);
+        polls
     }
 
     /// Polls so far.
     #[inline]
-    pub(super) fn turn(&self) -> u32 {
-        self.turn.load(Ordering::Relaxed)
+    pub(super) fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Relaxed)
     }
 
     /// The next poll looks for all.
     pub(super) fn look_around(&self) {
-        self.turn.store(u32::MAX, Ordering::Relaxed);
+        self.polls.store(u32::MAX, Ordering::Relaxed);
     }
 
     /// A peer has something: it is the hot one from now on.
     ///
     /// If another was, all are watched again.
-    pub(super) fn turn_to(&self, rank: u32) {
+    pub(super) fn set_hot(&self, rank: u32) {
         let hot = self.hot.load(Ordering::Relaxed);
         if rank == hot {
             return;
@@ -177,10 +177,10 @@ impl Readiness {
     }
 
     /// Nothing comes from a peer any more: it is not the hot one.
-    pub(super) fn turn_from(&self, rank: u32) {
+    pub(super) fn clear_hot(&self, rank: u32) {
         if self.hot.load(Ordering::Relaxed) == rank {
             self.hot.store(NO_RANK, Ordering::Relaxed);
-            // After that, as in `turn_to`.
+            // After that, as in `set_hot`.
             self.watch_all();
         }
     }

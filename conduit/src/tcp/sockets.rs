@@ -58,7 +58,7 @@ impl Sockets {
             }
         }
         if let Some(last) = found.rails().last() {
-            self.readiness.turn_to(last.peer.0);
+            self.readiness.set_hot(last.peer.0);
         }
         if self.connector.descriptor().is_none() {
             found.add_made();
@@ -129,14 +129,14 @@ impl Rails for Sockets {
     #[inline]
     fn begin_poll(&self, alone: bool) -> Look {
         let (first, every) = self.readiness.first(alone);
-        let all = self.readiness.next_turn().is_multiple_of(every);
+        let all = self.readiness.count_poll().is_multiple_of(every);
         let first = first.map(JobRank);
         Look { first, all }
     }
 
     #[inline]
     fn polls(&self) -> u32 {
-        self.readiness.turn()
+        self.readiness.polls()
     }
 
     #[inline]
@@ -147,7 +147,7 @@ impl Rails for Sockets {
     }
 
     fn cool(&self, peer: JobRank) {
-        self.readiness.turn_from(peer.0);
+        self.readiness.clear_hot(peer.0);
     }
 
     fn ready(&self, found: &mut Ready) {

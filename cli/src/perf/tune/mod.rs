@@ -38,7 +38,7 @@ pub(super) fn run(
     let mut tuning = rig.tuning();
     let mut all = Vec::new();
     for knob in &KNOBS {
-        let (found, chosen) = turn(&rig, knob, tuning, chunks)?;
+        let (found, chosen) = tune(&rig, knob, tuning, chunks)?;
         tuning = chosen;
         all.push(found);
     }
@@ -74,7 +74,7 @@ fn with(tuning: Tuning, name: &str, value: &str) -> Tuning {
 /// Finds the value of one setting.
 ///
 /// Collective.
-fn turn(rig: &Rig<'_>, knob: &Knob, tuning: Tuning, chunks: usize) -> Result<(Found, Tuning)> {
+fn tune(rig: &Rig<'_>, knob: &Knob, tuning: Tuning, chunks: usize) -> Result<(Found, Tuning)> {
     let others = knob.values.iter().map(|value| (*value).to_owned());
     let mut values = vec![tuning.text_of(knob.name)];
     values.extend(

@@ -96,7 +96,7 @@ fn run<R: Rails>(core: &Weak<Core<R>>) {
         fired: Vec::new(),
         made: false,
         held: Vec::new(),
-        turn: core.rails.polls(),
+        polls: core.rails.polls(),
     };
     // The conduit ends this thread before it gives the rest of it up.
     while serving.step() {}
@@ -112,7 +112,7 @@ struct Serving<'a, R: Rails> {
     /// Rails that are waited at again once the rank has polled.
     held: Vec<RailId>,
     /// Polls of the rank, when it was looked at last.
-    turn: u32,
+    polls: u32,
 }
 
 /// How the rank was found.
@@ -127,7 +127,7 @@ enum Found {
 }
 
 impl<R: Rails> Serving<'_, R> {
-    fn turn(&self) -> u32 {
+    fn polls(&self) -> u32 {
         self.core.rails.polls()
     }
 
@@ -151,7 +151,7 @@ impl<R: Rails> Serving<'_, R> {
             }
             self.fired.extend_from_slice(found.rails());
             self.made |= found.has_made();
-            if self.turn() != self.turn {
+            if self.polls() != self.polls {
                 // It has polled since, and perhaps still does.
                 return true;
             }
@@ -176,7 +176,7 @@ impl<R: Rails> Serving<'_, R> {
             if *stop {
                 return Found::Ended;
             }
-            let (turn, epoch) = (self.turn(), self.core.sleepers.epoch());
+            let (polls, epoch) = (self.polls(), self.core.sleepers.epoch());
             progress.sleeps.store(true, Ordering::SeqCst);
             fence(Ordering::SeqCst);
             if self.core.sleepers.any() {
@@ -186,11 +186,11 @@ impl<R: Rails> Serving<'_, R> {
             }
             progress.sleeps.store(false, Ordering::SeqCst);
             let _ = progress.call.wait_for(&mut stop, PERIOD);
-            self.turn = self.turn();
+            self.polls = self.polls();
             if self.core.sleepers.any() {
                 continue;
             }
-            if self.turn == turn {
+            if self.polls == polls {
                 return Found::Computing;
             }
             idle = if self.core.sleepers.epoch() == epoch {
@@ -216,7 +216,7 @@ impl<R: Rails> Serving<'_, R> {
         }
         loop {
             match self.core.serve(peer) {
-                Served::Some if self.turn() == self.turn => {}
+                Served::Some if self.polls() == self.polls => {}
                 Served::All | Served::Some => return true,
                 Served::Held => {
                     self.fired.retain(|fired| *fired != id);

@@ -172,20 +172,20 @@ pub(super) fn exchange(
             let steps = first..count.min(first.saturating_add(batches.width));
             let partner =
                 |step: u32| ((u64::from(step + count) - u64::from(hood)) % u64::from(count)) as u32;
-            let meets = steps.map(|step| (step, partner(step)));
-            let meets: Vec<_> = meets.filter(|(_, other)| *other != hood).collect();
+            let exchanges = steps.map(|step| (step, partner(step)));
+            let exchanges: Vec<_> = exchanges.filter(|(_, other)| *other != hood).collect();
             let bytes = |members: u32| members as usize * piece.len;
             let is_mine = |step: u32| group.rank(step % least) == rank;
-            let parts = meets
+            let parts = exchanges
                 .iter()
                 .map(|(_, other)| bytes(hoods.group(*other).len()));
             let own = out.scratch(parts.sum());
-            let mine = meets.iter().filter(|(step, _)| is_mine(*step));
+            let mine = exchanges.iter().filter(|(step, _)| is_mine(*step));
             let blocks = mine.map(|(_, other)| bytes(hoods.group(*other).len() * group.len()));
             let all: usize = blocks.sum();
             let (going, coming) = (out.scratch(all), out.scratch(all));
             let (mut own_end, mut end) = (0, 0);
-            let pairs = meets.iter().map(|&(step, other)| {
+            let pairs = exchanges.iter().map(|&(step, other)| {
                 let theirs = hoods.group(other);
                 let part = own.part(own_end, bytes(theirs.len()));
                 own_end += part.len;

@@ -88,11 +88,11 @@ fn check_overlaps(messages: &[Step]) {
     }
 }
 
-/// Sends are complete at once, or when the receiver has come to them.
+/// Sends are complete at once, or when the receiver has come to them, as MPI's synchronous ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Sends {
     Eager,
-    Met,
+    Synchronous,
 }
 
 /// The result of an execution: the targets, the depth in messages between neighborhoods, the most
@@ -105,7 +105,7 @@ pub(super) struct Outcome {
     /// The most that a member needs.
     pub(super) most_scratch: usize,
     /// Whether every member has heard of every other.
-    pub(super) all_met: bool,
+    pub(super) all_synchronized: bool,
 }
 
 /// Executes the schedules of all members.
@@ -170,7 +170,8 @@ pub(super) fn execute(
                         let far = hoods.of(to) != hoods.of(rank);
                         let depth = me.depth + u32::from(far);
                         let bytes = me.bytes(from).to_vec();
-                        if sends == Sends::Met && !awaits(&machines[to as usize], rank, tag) {
+                        if sends == Sends::Synchronous && !awaits(&machines[to as usize], rank, tag)
+                        {
                             return true;
                         }
                         let me = &mut machines[rank as usize];
@@ -223,7 +224,7 @@ pub(super) fn execute(
             .map(|machine| machine.sent)
             .max()
             .unwrap_or(0),
-        all_met: machines.iter().all(|machine| {
+        all_synchronized: machines.iter().all(|machine| {
             let heard: u32 = machine.heard.iter().map(|bits| bits.count_ones()).sum();
             heard == hoods.size()
         }),

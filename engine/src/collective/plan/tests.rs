@@ -145,7 +145,7 @@ fn check(hoods: &Hoods, tuning: &Tuning, task: &Task, sends: Sends) {
     scratch::check_bound(outcome.most_scratch, tuning, task, hoods);
     let all_sync = task.kind == Kind::Barrier || task.all_sync != AllSync::default();
     assert!(
-        outcome.all_met || !all_sync,
+        outcome.all_synchronized || !all_sync,
         "{task:?} of {size}, {hoods:?}: a rank has not heard of all"
     );
     for (rank, (target, expected)) in outcome.targets.iter().zip(&expected).enumerate() {
@@ -182,7 +182,8 @@ fn every_kind_size_root_and_length() {
                         continue;
                     }
                     for count in [0, 1, 5, 60] {
-                        for (ordered, sends) in [(false, Sends::Met), (true, Sends::Eager)] {
+                        for (ordered, sends) in [(false, Sends::Synchronous), (true, Sends::Eager)]
+                        {
                             check(&hoods, &small(), &task(kind, root, count, ordered), sends);
                         }
                     }
@@ -219,7 +220,7 @@ proptest! {
         scratch_bytes in prop::sample::select(vec![1usize, 256, 2048, 1 << 20]),
         dissemination in prop::sample::select(vec![0usize, 16, 1 << 20]),
         ordered in any::<bool>(),
-        met in any::<bool>(),
+        synchronous in any::<bool>(),
     ) {
         let hoods = Hoods::new(size, |rank| places[rank as usize]);
         let tuning = Tuning {
@@ -232,7 +233,7 @@ proptest! {
             ..Tuning::DEFAULT
         };
         let root = root.index(size as usize) as u32;
-        let sends = if met { Sends::Met } else { Sends::Eager };
+        let sends = if synchronous { Sends::Synchronous } else { Sends::Eager };
         check(&hoods, &tuning, &task(kind, root, count, ordered), sends);
     }
 }
