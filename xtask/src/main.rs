@@ -166,3 +166,27 @@ fn main() -> ExitCode {
         ExitCode::FAILURE
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn each_command_is_in_the_table_of_the_page() {
+        let page = command::root().join("docs/testing.md");
+        let page = std::fs::read_to_string(page).expect("the page");
+        for command in Xtask::command().get_subcommands() {
+            let cell = format!("| `cargo xtask {}", command.get_name());
+            let found = page.lines().any(|line| {
+                let rest = line.strip_prefix(&cell);
+                rest.is_some_and(|rest| rest.starts_with(['`', ' ']))
+            });
+            assert!(
+                found,
+                "docs/testing.md has no line of {}",
+                command.get_name()
+            );
+        }
+    }
+}
