@@ -6,7 +6,7 @@ use crate::channel::rail::{Made, NewRail, RailId};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
-use argonet_nic::reliable::Endpoint;
+use argonet_nic::reliable::{Channel, Endpoint};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
@@ -19,6 +19,9 @@ use std::time::Instant;
 
 /// Bytes of a peer that wait to be read, from which on the layer keeps what comes.
 const MOST_UNREAD: usize = 256 << 10;
+
+/// The channel of the stream.
+const CHANNEL: Channel = Channel::Data;
 
 /// How often a rank that ends says so.
 const ANNOUNCEMENTS: u32 = 3;
@@ -322,7 +325,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         let State {
             endpoint, peers, ..
         } = &mut *self.state;
-        let takes = |peer: JobRank| {
+        let takes = |peer: JobRank, _| {
             let peer = peers.get(peer.index()).and_then(Option::as_deref);
             peer.is_none_or(|peer| peer.unread.len() < MOST_UNREAD && !peer.is_shut)
         };
@@ -376,7 +379,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             .used(peer)
             .is_some_and(|p| p.unread.len() < MOST_UNREAD)
         {
-            let Some(record) = self.state.endpoint.take(now, peer) else {
+            let Some(record) = self.state.endpoint.take(now, peer, CHANNEL) else {
                 return;
             };
             self.deliver(peer, record.bytes(), read.as_deref_mut());
@@ -595,7 +598,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     fn has_room(&self) -> bool {
         let endpoint = &self.state.endpoint;
         let mut without = self.state.without_room.iter();
-        without.any(|peer| endpoint.room(*peer) && !endpoint.has_left(*peer))
+        without.any(|peer| endpoint.room(*peer, CHANNEL) && !endpoint.has_left(*peer))
     }
 
     /// Writes as much as the window takes of `bytes`, which `fill` copies piece by piece; how much.
@@ -615,9 +618,10 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         }
         let most = self.state.endpoint.record_bytes();
         let mut written = 0;
-        while written < bytes && self.state.endpoint.room(peer) {
+        while written < bytes && self.state.endpoint.room(peer, CHANNEL) {
             let len = most.min(bytes - written);
-            let submitted = self.state.endpoint.submit(self.now, peer, len, &mut fill);
+            let endpoint = &mut self.state.endpoint;
+            let submitted = endpoint.submit(self.now, peer, CHANNEL, len, &mut fill);
             if submitted.is_err() {
                 break;
             }

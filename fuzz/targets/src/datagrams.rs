@@ -3,7 +3,7 @@
 //! They are not sealed: an input of invented bytes could not get further otherwise.
 
 use argonet_base::JobRank;
-use argonet_nic::reliable::{Endpoint, ReliableConfig};
+use argonet_nic::reliable::{Channel, Endpoint, ReliableConfig};
 use core::time::Duration;
 
 const CONFIG: ReliableConfig = ReliableConfig {
@@ -50,7 +50,7 @@ impl Pair {
 
     fn arrives(&mut self, end: usize, bytes: &mut [u8]) {
         let accept = self.accept;
-        let arrived = self.ends[end].handle_recv(self.now, bytes, |_| accept);
+        let arrived = self.ends[end].handle_recv(self.now, bytes, |_, _| accept);
         let Some(arrived) = arrived else { return };
         assert_eq!(arrived.peer, JobRank(1 - end as u32));
         if let Some(record) = arrived.record {
@@ -67,11 +67,13 @@ pub(crate) fn run(data: &[u8]) {
         left = rest;
         let end = usize::from(what & 1);
         let peer = JobRank(1 - end as u32);
+        let channel = Channel::BOTH[usize::from(what >> 4 & 1)];
         match what >> 1 & 7 {
             0 => {
                 let len = usize::from(*a) + usize::from(*b);
-                let room = pair.ends[end].room(peer) && len <= pair.ends[end].record_bytes();
-                let done = pair.ends[end].submit(pair.now, peer, len, |place| place.fill(*a));
+                let at = &mut pair.ends[end];
+                let room = at.room(peer, channel) && len <= at.record_bytes();
+                let done = at.submit(pair.now, peer, channel, len, |place| place.fill(*a));
                 assert_eq!(done.is_ok(), room, "{done:?}");
             }
             1 => {
@@ -100,7 +102,7 @@ pub(crate) fn run(data: &[u8]) {
                 pair.arrives(end, &mut bytes.to_vec());
             }
             6 => {
-                if let Some(record) = pair.ends[end].take(pair.now, peer) {
+                if let Some(record) = pair.ends[end].take(pair.now, peer, channel) {
                     assert!(record.bytes().len() <= CONFIG.record_bytes(false));
                     pair.ends[end].recycle(record);
                 }

@@ -3,7 +3,7 @@
 use super::datagram::{HEADER_BYTES, SEAL_BYTES};
 use core::time::Duration;
 
-/// Most datagrams under way to a peer, and most that a peer keeps which came early.
+/// Most datagrams of a channel under way to a peer, and most that a peer keeps which came early.
 ///
 /// An acknowledgement names them one by one, a bit each.
 pub(super) const SPAN: u32 = 4096;
@@ -30,7 +30,8 @@ pub struct ReliableConfig {
     ///
     /// 1472 fits Ethernet frames of 1500 bytes with IPv4.
     pub datagram_bytes: usize,
-    /// Most bytes under way to a peer, and most that are kept of early records of a peer.
+    /// Most bytes of a channel under way to a peer, and most that are kept of early records of a
+    /// peer's channel.
     ///
     /// Short datagrams count as 768 bytes.
     pub window_bytes: usize,
@@ -86,7 +87,7 @@ impl ReliableConfig {
     /// The first fault of the sizes and times, if there is one.
     pub(super) fn objection(&self) -> Option<&'static str> {
         if self.record_bytes(true) < LEAST_RECORD_BYTES {
-            return Some("datagrams shorter than 336 bytes");
+            return Some("datagrams shorter than 344 bytes");
         }
         if self.datagram_bytes > MOST_DATAGRAM_BYTES {
             return Some("datagrams longer than UDP has, 65507 bytes");

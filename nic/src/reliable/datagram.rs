@@ -1,25 +1,28 @@
 //! The wire format of a datagram.
 //!
 //! ```text
-//!  0        4     5     6      8     12    16           24           32    36    40           56       64
-//!  | "aRd2" | kind|flags| len  | from | to | incarnation of          | seq | ack | selective  | number | record | code
-//!  |        | u8  | u8  | u16  | u32  | u32| sender u64 | target u64 | u32 | u32 | u128       | u64    | len    | 16, sealed only
+//!  0        4     5     6     8      12   16           24           32          40          48          64       72
+//!  | "aRd3" | kind|flags| len | from | to | incarnation of          | of commands | of data   | selective | number | record | code
+//!  |        | u8  | u8  | u16 | u32  | u32| sender u64 | target u64 | seq, ack u32 each       | u128      | u64    | len    | 16, sealed only
 //! ```
 //!
-//! All numbers little-endian. `seq` is the number of the record; in kinds without one, of the next.
-//! `ack` is the next number that the sender wants; bit n of `selective` says that it has number
-//! `ack` + n and keeps it until its turn. What it keeps beyond these is named by more bits in place
-//! of a record, or by none in a datagram with a record (flag 4). `number` is that of the sealed
-//! datagram, 0 in an open one. The code covers header and record; where the record is encrypted, as
-//! it is sent.
+//! All numbers little-endian. A datagram is of one channel, that of data with flag 16. For each
+//! channel, `seq` is the number of the next record, but for the channel of a datagram with a record
+//! that of the record; `ack` is the next number that the sender wants. Bit n of `selective` says
+//! that the sender has number `ack` + n of the datagram's channel and keeps it until its turn. What
+//! it keeps beyond these is named by more bits in place of a record. Flag 4 says that the sender
+//! keeps records of the command channel that the datagram does not name, flag 8 the same of data.
+//! `number` is that of the sealed datagram, 0 in an open one. The code covers header and record;
+//! where the record is encrypted, as it is sent.
 
+use super::channel::Channel;
 use super::config::SPAN;
 use super::seq::Seq;
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 
 /// Bytes before the record.
-pub const HEADER_BYTES: usize = 64;
+pub const HEADER_BYTES: usize = 72;
 
 /// Bytes behind it where datagrams are sealed.
 pub const SEAL_BYTES: usize = 16;
@@ -30,10 +33,19 @@ pub(super) const NAMED: u32 = u128::BITS;
 /// Bytes that name all others.
 pub(super) const MORE_BYTES: usize = (SPAN - NAMED) as usize / 8;
 
-/// The flag of a datagram that does not name all that its sender keeps.
-const PARTIAL: u8 = 4;
+/// The version of the format: endpoints of two versions take nothing of each other.
+pub const FORMAT: u32 = 3;
 
-const MARK: [u8; 4] = *b"aRd2";
+/// The flags of a datagram that does not name all that its sender keeps, by channel.
+const PARTIAL: [u8; 2] = [4, 8];
+
+/// The flag of a datagram of the data channel.
+const DATA: u8 = 16;
+
+/// All flags but those of protection.
+const NOT_PROTECTION: u8 = PARTIAL[0] | PARTIAL[1] | DATA;
+
+const MARK: [u8; 4] = *b"aRd3";
 
 /// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
@@ -49,7 +61,7 @@ pub(super) enum Kind {
     Leave = 4,
 }
 
-/// How a datagram is protected: its flags but [`PARTIAL`].
+/// How a datagram is protected: its flags but [`NOT_PROTECTION`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
 #[repr(u8)]
 pub(super) enum Protection {
@@ -71,19 +83,29 @@ impl Protection {
     }
 }
 
+/// Places in the two directions of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Numbers {
+    /// The number of the record, or of the next.
+    pub(super) seq: Seq,
+    /// The next number that the sender wants.
+    pub(super) ack: Seq,
+}
+
 /// Everything but the record and its code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Header {
     pub(super) kind: Kind,
+    pub(super) channel: Channel,
     pub(super) from: JobRank,
     pub(super) to: JobRank,
     /// The sender's incarnation and the target's.
     pub(super) incarnations: [u64; 2],
-    pub(super) seq: Seq,
-    pub(super) ack: Seq,
+    /// By channel.
+    pub(super) numbers: [Numbers; 2],
     pub(super) selective: u128,
-    /// The sender keeps more than this names.
-    pub(super) partial: bool,
+    /// The sender keeps more than this names, by channel.
+    pub(super) partial: [bool; 2],
     pub(super) protection: Protection,
     /// Of the datagram; 0 in an open one.
     pub(super) number: u64,
@@ -100,18 +122,24 @@ impl Header {
             datagram[at..at + bytes.len()].copy_from_slice(bytes);
         };
         put(0, &MARK);
-        let partial = if self.partial { PARTIAL } else { 0 };
-        put(4, &[self.kind.into(), u8::from(self.protection) | partial]);
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        let flags = u8::from(self.protection)
+            | flag(self.partial[0], PARTIAL[0])
+            | flag(self.partial[1], PARTIAL[1])
+            | flag(self.channel == Channel::Data, DATA);
+        put(4, &[self.kind.into(), flags]);
         // Datagrams have less than 2^16 bytes (`ReliableConfig::objection`).
         put(6, &(len as u16).to_le_bytes());
         put(8, &self.from.0.to_le_bytes());
         put(12, &self.to.0.to_le_bytes());
         put(16, &self.incarnations[0].to_le_bytes());
         put(24, &self.incarnations[1].to_le_bytes());
-        put(32, &self.seq.0.to_le_bytes());
-        put(36, &self.ack.0.to_le_bytes());
-        put(40, &self.selective.to_le_bytes());
-        put(56, &self.number.to_le_bytes());
+        for (at, Numbers { seq, ack }) in [32, 40].into_iter().zip(self.numbers) {
+            put(at, &seq.0.to_le_bytes());
+            put(at + 4, &ack.0.to_le_bytes());
+        }
+        put(48, &self.selective.to_le_bytes());
+        put(64, &self.number.to_le_bytes());
     }
 
     /// Reads a datagram, whose code is not looked at; the header, and how long the record behind it
@@ -123,20 +151,30 @@ impl Header {
             return None;
         }
         let [kind, flags] = field(datagram, 4)?;
+        let seq = |at| Some(Seq(u32::from_le_bytes(field(datagram, at)?)));
+        let numbers = |at| {
+            Some(Numbers {
+                seq: seq(at)?,
+                ack: seq(at + 4)?,
+            })
+        };
         let header = Self {
             kind: Kind::try_from(kind).ok()?,
+            channel: match flags & DATA {
+                0 => Channel::Command,
+                _ => Channel::Data,
+            },
             from: JobRank(u32::from_le_bytes(field(datagram, 8)?)),
             to: JobRank(u32::from_le_bytes(field(datagram, 12)?)),
             incarnations: [
                 u64::from_le_bytes(field(datagram, 16)?),
                 u64::from_le_bytes(field(datagram, 24)?),
             ],
-            seq: Seq(u32::from_le_bytes(field(datagram, 32)?)),
-            ack: Seq(u32::from_le_bytes(field(datagram, 36)?)),
-            selective: u128::from_le_bytes(field(datagram, 40)?),
-            partial: flags & PARTIAL != 0,
-            protection: Protection::try_from(flags & !PARTIAL).ok()?,
-            number: u64::from_le_bytes(field(datagram, 56)?),
+            numbers: [numbers(32)?, numbers(40)?],
+            selective: u128::from_le_bytes(field(datagram, 48)?),
+            partial: PARTIAL.map(|flag| flags & flag != 0),
+            protection: Protection::try_from(flags & !NOT_PROTECTION).ok()?,
+            number: u64::from_le_bytes(field(datagram, 64)?),
         };
         let len = usize::from(u16::from_le_bytes(field(datagram, 6)?));
         let has_record = header.kind == Kind::Data;
@@ -151,13 +189,22 @@ mod tests {
 
     const HEADER: Header = Header {
         kind: Kind::Data,
+        channel: Channel::Data,
         from: JobRank(3),
         to: JobRank(0x0102_0304),
         incarnations: [5, u64::MAX],
-        seq: Seq(6),
-        ack: Seq(u32::MAX),
+        numbers: [
+            Numbers {
+                seq: Seq(6),
+                ack: Seq(u32::MAX),
+            },
+            Numbers {
+                seq: Seq(7),
+                ack: Seq(0x0403_0201),
+            },
+        ],
         selective: 1 << 127 | 5,
-        partial: false,
+        partial: [false; 2],
         protection: Protection::Open,
         number: 0,
     };
@@ -175,7 +222,8 @@ mod tests {
         let protections = [Protection::Open, Protection::Auth, Protection::Encrypted];
         for (protection, number) in protections.into_iter().zip([0, 1, u64::MAX - 1]) {
             let data = Header {
-                partial: number == 1,
+                channel: Channel::BOTH[usize::from(number == 1)],
+                partial: [number == 1, number == 0],
                 protection,
                 number,
                 ..HEADER
@@ -195,8 +243,18 @@ mod tests {
             assert_eq!(Header::read(&written(&ack, &names)), None);
         }
         let mut other = written(&HEADER, b"");
-        other[5] = 2;
-        assert_eq!(Header::read(&other), None, "no such protection");
+        for flags in [2, 32, 64, 128] {
+            other[5] = flags;
+            assert_eq!(Header::read(&other), None, "no such protection or flag");
+        }
+    }
+
+    #[test]
+    fn a_datagram_of_another_version_is_none() {
+        let mut other = written(&HEADER, b"record");
+        assert_eq!(FORMAT.to_string().as_bytes(), &other[3..4]);
+        other[3] -= 1;
+        assert_eq!(Header::read(&other), None);
     }
 
     #[test]

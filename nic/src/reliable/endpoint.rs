@@ -1,20 +1,25 @@
 //! The machine of one rank for all of its peers.
 
+use super::channel::Channel;
 use super::config::ReliableConfig;
 use super::counts::Counts;
-use super::datagram::{HEADER_BYTES, Header, Kind, MORE_BYTES, Protection, SEAL_BYTES};
+use super::datagram::{HEADER_BYTES, Header, Kind, MORE_BYTES, Numbers, Protection, SEAL_BYTES};
 use super::error::{PeerLost, ReliableError};
-use super::link::{Due, Link};
+use super::link::{Due, Link, Order};
 use super::pool::{Pool, Record};
 use super::receiver::Taken;
 use super::seal::{Keys, Refused, Seal};
 use super::sender::Acknowledgement;
 use super::seq::Seq;
+use super::sequence::Sequence;
 use super::timers::Timers;
 use argonet_base::JobRank;
 use core::ops::Range;
 use core::time::Duration;
 use std::collections::VecDeque;
+
+/// Bytes of datagrams after which it is the next peer's turn.
+const TURN_BYTES: usize = 64 << 10;
 
 /// Bytes of a peer that was never used.
 pub const IDLE_PEER_BYTES: usize = 24;
@@ -37,9 +42,11 @@ static_assertions::const_assert!(size_of::<Peer>() == IDLE_PEER_BYTES);
 pub struct Arrived {
     /// Its sender.
     ///
-    /// The window to it may have room again, and [`Endpoint::take`] a record.
+    /// The windows to it may have room again, and [`Endpoint::take`] a record.
     pub peer: JobRank,
-    /// Where in the datagram the next record of the peer is, if it has that and it was accepted.
+    /// The channel of the datagram.
+    pub channel: Channel,
+    /// Where in the datagram the next record of the channel is, if it has that and it was accepted.
     pub record: Option<Range<usize>>,
 }
 
@@ -48,6 +55,11 @@ pub struct Arrived {
 pub struct Transmit<'a> {
     /// The rank that it goes to.
     pub peer: JobRank,
+    /// The queue that it leaves by, where an interface has one a channel.
+    ///
+    /// Records that are sent again leave by that of data, whichever channel they are of: where many
+    /// are lost, acknowledgements must get through.
+    pub queue: Channel,
     /// All of it.
     pub bytes: &'a [u8],
 }
@@ -63,7 +75,53 @@ fn new_link(
     Box::new(Link::new(first, keys, now, config))
 }
 
-/// Reliable, ordered records to and from every peer of a rank.
+/// Peers that may have something to send of one [`Order`], in turn.
+#[derive(Debug)]
+struct Ready {
+    peers: VecDeque<u32>,
+    /// Bytes that the first one may still send in its turn.
+    turn_bytes: usize,
+}
+
+impl Ready {
+    fn new() -> Self {
+        Self {
+            peers: VecDeque::new(),
+            turn_bytes: TURN_BYTES,
+        }
+    }
+
+    fn first(&self) -> Option<u32> {
+        self.peers.front().copied()
+    }
+
+    /// The first one has nothing to send.
+    fn pass(&mut self) {
+        self.peers.pop_front();
+        self.turn_bytes = TURN_BYTES;
+    }
+
+    /// The first one has sent so many bytes.
+    fn sent(&mut self, bytes: usize) {
+        self.turn_bytes = self.turn_bytes.saturating_sub(bytes);
+        if self.turn_bytes == 0 {
+            self.peers.rotate_left(1);
+            self.turn_bytes = TURN_BYTES;
+        }
+    }
+}
+
+/// Puts a peer among those that have something to send.
+fn list(ready: &mut [Ready; 3], peer: JobRank, link: &mut Link) {
+    for order in Order::ALL {
+        if !link.listed[order as usize] && link.due(order).is_some() {
+            link.listed[order as usize] = true;
+            ready[order as usize].peers.push_back(peer.0);
+        }
+    }
+}
+
+/// Reliable records to and from every peer of a rank, in order on each channel.
 ///
 /// The module has the list of its verbs.
 #[derive(Debug)]
@@ -75,8 +133,8 @@ pub struct Endpoint {
     peers: Box<[Peer]>,
     pool: Pool,
     timers: Timers,
-    /// Peers that may have something to send, in turn.
-    ready: VecDeque<u32>,
+    /// By [`Order`].
+    ready: [Ready; 3],
     lost: VecDeque<PeerLost>,
     counts: Counts,
     /// For datagrams without a record.
@@ -116,7 +174,7 @@ impl Endpoint {
             peers: (0..peers).map(|_| Peer::default()).collect(),
             pool: Pool::new(config.datagram_bytes),
             timers: Timers::default(),
-            ready: VecDeque::new(),
+            ready: Order::ALL.map(|_| Ready::new()),
             lost: VecDeque::new(),
             counts: Counts::default(),
             short: [0; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
@@ -228,21 +286,22 @@ impl Endpoint {
         true
     }
 
-    /// Whether [`submit`](Self::submit) takes a record of any length for this peer.
+    /// Whether [`submit`](Self::submit) takes a record of any length for this channel of a peer.
     #[must_use]
-    pub fn room(&self, peer: JobRank) -> bool {
+    pub fn room(&self, peer: JobRank, channel: Channel) -> bool {
         let Some(place) = self.peers.get(peer.0 as usize) else {
             return false;
         };
         place.incarnation != 0
             && place.lost.is_none()
-            && place
-                .link
-                .as_ref()
-                .is_none_or(|link| link.sender.has_room(&self.config))
+            && place.link.as_ref().is_none_or(|link| {
+                let sequence = &link.sequences[channel.index()];
+                sequence.sender.has_room(&self.config)
+            })
     }
 
-    /// A record of `len` bytes, which `fill` writes, for a peer.
+    // spec U14: what has priority asks for the channel of commands.
+    /// A record of `len` bytes, which `fill` writes, for a channel of a peer.
     ///
     /// # Errors
     /// [`ReliableError::Unknown`], [`ReliableError::TooLong`], [`ReliableError::Full`],
@@ -251,6 +310,7 @@ impl Endpoint {
         &mut self,
         now: Duration,
         peer: JobRank,
+        channel: Channel,
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), ReliableError> {
@@ -264,7 +324,7 @@ impl Endpoint {
             });
         }
         self.link(peer, now)?;
-        if !self.room(peer) {
+        if !self.room(peer, channel) {
             return Err(ReliableError::Full { rank, peer });
         }
         // It fits, by the comparison above.
@@ -273,7 +333,8 @@ impl Endpoint {
         };
         fill(record.bytes_mut());
         let config = self.config;
-        self.link(peer, now)?.sender.submit(record, &config);
+        let sequence = self.link(peer, now)?.of(channel);
+        sequence.sender.submit(record, &config);
         self.settle(peer);
         Ok(())
     }
@@ -284,24 +345,21 @@ impl Endpoint {
         let Some(link) = link.and_then(|place| place.link.as_deref_mut()) else {
             return;
         };
-        if !link.listed && link.due().is_some() {
-            link.listed = true;
-            self.ready.push_back(peer.0);
-        }
+        list(&mut self.ready, peer, link);
         let at = link.deadline(&self.config);
         self.timers.arm(peer.0, &mut link.armed, at);
     }
 
     /// A datagram has come.
     ///
-    /// `accept` is asked whether the next record of this peer may be delivered now; otherwise it is
-    /// kept for [`take`](Self::take), like those that come before their turn. An encrypted record
-    /// is decrypted in its place. `None` for a dropped datagram, which is counted.
+    /// `accept` is asked whether the next record of this channel of a peer may be delivered now;
+    /// otherwise it is kept for [`take`](Self::take), like those that come before their turn. An
+    /// encrypted record is decrypted in its place. `None` for a dropped datagram, which is counted.
     pub fn handle_recv(
         &mut self,
         now: Duration,
         datagram: &mut [u8],
-        accept: impl FnOnce(JobRank) -> bool,
+        accept: impl FnOnce(JobRank, Channel) -> bool,
     ) -> Option<Arrived> {
         let Some((header, len)) = Header::read(datagram) else {
             self.counts.malformed += 1;
@@ -328,43 +386,51 @@ impl Endpoint {
         let place = self.peers.get_mut(peer.0 as usize)?;
         let link = place.link.as_deref_mut()?;
         let (config, pool) = (&self.config, &mut self.pool);
-        let acknowledgement = Acknowledgement {
-            ack: header.ack,
-            selective: header.selective,
-            more: if header.kind == Kind::Data {
-                &[]
-            } else {
-                bytes
-            },
-            partial: header.partial,
-        };
-        let acknowledged = link
-            .sender
-            .acknowledged(&acknowledgement, now, config, pool);
-        let Ok(has_progress) = acknowledged else {
+        let channel = header.channel;
+        // Of the other channel it says up to where all has come, and whether that is all.
+        let acknowledgements = Channel::BOTH.map(|of| {
+            let (is_own, has_record) = (of == channel, header.kind == Kind::Data);
+            Acknowledgement {
+                ack: header.numbers[of.index()].ack,
+                selective: if is_own { header.selective } else { 0 },
+                more: if is_own && !has_record { bytes } else { &[] },
+                partial: header.partial[of.index()],
+            }
+        });
+        let both = || link.sequences.iter().zip(&acknowledgements);
+        if !both().all(|(sequence, ack)| sequence.sender.is_possible(ack)) {
             self.counts.impossible += 1;
             return None;
-        };
+        }
+        let has_progress = Channel::BOTH.map(|of| {
+            let ack = &acknowledgements[of.index()];
+            link.of(of).sender.acknowledged(ack, now, config, pool)
+        });
         self.counts.taken += 1;
         link.heard(now, has_progress);
+        let seq = header.numbers[channel.index()].seq;
+        let sequence = link.of(channel);
         let taken = match header.kind {
-            Kind::Data => Some(link.receiver.came(header.seq, bytes, || accept(peer))),
+            Kind::Data => {
+                let accept = || accept(peer, channel);
+                Some(sequence.receiver.came(seq, bytes, accept))
+            }
             Kind::Probe => {
-                link.owe(now, true, config);
+                sequence.owe(now, true, config);
                 None
             }
             Kind::Leave => {
-                link.peer_leaves(header.seq);
+                link.peer_leaves(header.numbers.map(|numbers| numbers.seq));
                 None
             }
             Kind::Ack => None,
         };
         match taken {
             None => {}
-            Some(Taken::Next | Taken::Kept) => link.owe(now, false, config),
+            Some(Taken::Next | Taken::Kept) => link.of(channel).owe(now, false, config),
             Some(Taken::Repeated) => {
                 self.counts.repeated += 1;
-                link.owe(now, true, config);
+                link.of(channel).owe(now, true, config);
             }
             Some(Taken::NoRoom) => self.counts.no_room += 1,
             Some(Taken::Impossible) => self.counts.impossible += 1,
@@ -372,16 +438,18 @@ impl Endpoint {
         self.settle(peer);
         Some(Arrived {
             peer,
+            channel,
             record: (taken == Some(Taken::Next)).then_some(record),
         })
     }
 
-    /// The next record of a peer, if it came before and was kept.
-    pub fn take(&mut self, now: Duration, peer: JobRank) -> Option<Record> {
+    /// The next record of a peer's channel, if it came before and was kept.
+    pub fn take(&mut self, now: Duration, peer: JobRank, channel: Channel) -> Option<Record> {
         let place = self.peers.get_mut(peer.0 as usize)?;
         let link = place.link.as_deref_mut()?;
-        let record = link.receiver.take()?;
-        link.owe(now, false, &self.config);
+        let sequence = link.of(channel);
+        let record = sequence.receiver.take()?;
+        sequence.owe(now, false, &self.config);
         self.settle(peer);
         Some(record)
     }
@@ -392,21 +460,10 @@ impl Endpoint {
     }
 
     /// The next datagram to send.
+    ///
+    /// What was lost before, then commands, then data; peers in turn, each up to 64 KiB.
     pub fn poll_transmit(&mut self, now: Duration) -> Option<Transmit<'_>> {
-        let (peer, due) = loop {
-            let peer = *self.ready.front()?;
-            let place = self.peers.get_mut(peer as usize)?;
-            let link = place.link.as_deref_mut();
-            match link.as_ref().and_then(|link| link.due()) {
-                Some(due) => break (JobRank(peer), due),
-                None => {
-                    self.ready.pop_front();
-                    if let Some(link) = link {
-                        link.listed = false;
-                    }
-                }
-            }
-        };
+        let (order, peer, due) = self.next_due()?;
         let protection = self.protection();
         let place = self.peers.get_mut(peer.0 as usize)?;
         let link = place.link.as_deref_mut()?;
@@ -414,59 +471,101 @@ impl Endpoint {
             Some(keys) => keys.number()?,
             None => 0,
         };
+        let channel = due.channel();
+        let partial = link.partial(due);
         let mut header = Header {
             kind: Kind::Ack,
+            channel,
             from: self.rank,
             to: peer,
             incarnations: [self.incarnation, place.incarnation],
-            seq: link.sender.next(),
-            ack: link.receiver.next(),
-            selective: link.receiver.named(),
-            partial: false,
+            numbers: link.sequences.each_ref().map(|sequence| Numbers {
+                seq: sequence.sender.next(),
+                ack: sequence.receiver.next(),
+            }),
+            selective: link.of(channel).receiver.named(),
+            partial,
             protection,
             number,
         };
         self.counts.sent += 1;
-        link.sent(due, now);
+        link.sent(due, partial, now);
         match due {
-            Due::Record(index) => {
-                let (seq, again) = link.sender.send(index, now, &self.config)?;
+            Due::Record(_, index) => {
+                let sender = &mut link.of(channel).sender;
+                let (seq, again) = sender.send(index, now, &self.config)?;
                 self.counts.sent_again += u64::from(again);
                 header.kind = Kind::Data;
-                header.seq = seq;
-                header.partial = link.receiver.keeps_more();
+                header.numbers[channel.index()].seq = seq;
             }
-            Due::Probe => {
+            Due::Probe(_) => {
                 self.counts.probes += 1;
                 header.kind = Kind::Probe;
             }
-            Due::Leave => {
+            Due::Leave(_) => {
                 self.counts.leaves += 1;
                 header.kind = Kind::Leave;
-                header.seq = link.sender.end();
+                for of in Channel::BOTH {
+                    header.numbers[of.index()].seq = link.of(of).sender.end();
+                }
             }
-            Due::Ack => self.counts.acknowledgements += 1,
+            Due::Ack(_) => self.counts.acknowledgements += 1,
+        }
+        if order == Order::Again || link.acks_now() {
+            // What waited for the last lost record, or an acknowledgement that did not ride on this
+            // datagram.
+            list(&mut self.ready, peer, link);
         }
         let at = link.deadline(&self.config);
         self.timers.arm(peer.0, &mut link.armed, at);
+        let Link {
+            sequences, keys, ..
+        } = link;
+        let Sequence {
+            sender, receiver, ..
+        } = &mut sequences[channel.index()];
         let (buffer, len) = match due {
-            Due::Record(index) => {
-                let record = link.sender.record(index)?;
+            Due::Record(_, index) => {
+                let record = sender.record(index)?;
                 let len = record.len();
                 (record.datagram(), len)
             }
-            Due::Probe | Due::Leave | Due::Ack => {
-                let len = link.receiver.name_more(&mut self.short[HEADER_BYTES..]);
+            Due::Probe(_) | Due::Leave(_) | Due::Ack(_) => {
+                let len = receiver.name_more(&mut self.short[HEADER_BYTES..]);
                 (&mut self.short[..], len)
             }
         };
         header.write(buffer, len);
         let end = HEADER_BYTES + len;
-        let bytes = match link.keys.as_deref() {
+        self.ready[order as usize].sent(end);
+        let bytes = match keys.as_deref() {
             Some(keys) => keys.seal(number, buffer, end, &mut self.sealed)?,
             None => buffer.get(..end)?,
         };
-        Some(Transmit { peer, bytes })
+        let queue = match order {
+            Order::Again | Order::Data => Channel::Data,
+            Order::Command => Channel::Command,
+        };
+        Some(Transmit { peer, queue, bytes })
+    }
+
+    /// What is sent next, and the rank that it goes to.
+    fn next_due(&mut self) -> Option<(Order, JobRank, Due)> {
+        for order in Order::ALL {
+            let ready = &mut self.ready[order as usize];
+            while let Some(peer) = ready.first() {
+                let place = self.peers.get_mut(peer as usize)?;
+                let link = place.link.as_deref_mut();
+                if let Some(due) = link.as_ref().and_then(|link| link.due(order)) {
+                    return Some((order, JobRank(peer), due));
+                }
+                ready.pass();
+                if let Some(link) = link {
+                    link.listed[order as usize] = false;
+                }
+            }
+        }
+        None
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called; `None`: only after something
@@ -491,10 +590,12 @@ impl Endpoint {
                     rank: self.rank,
                     peer: JobRank(peer),
                     silent,
-                    sends: link.sender.sends_of_oldest(),
+                    sends: link.sends_of_oldest(),
                 };
-                link.sender.dissolve(&mut self.pool);
-                link.receiver.dissolve(&mut self.pool);
+                for sequence in &mut link.sequences {
+                    sequence.sender.dissolve(&mut self.pool);
+                    sequence.receiver.dissolve(&mut self.pool);
+                }
                 place.link = None;
                 place.lost = Some(Box::new(lost));
                 self.lost.push_back(lost);

@@ -1,41 +1,63 @@
-//! Both directions of records between two ranks, and the times when something has to be done.
+//! Both channels between two ranks, and the times when something has to be done.
 
+use super::channel::Channel;
 use super::config::ReliableConfig;
-use super::receiver::Receiver;
 use super::seal::Keys;
-use super::sender::Sender;
 use super::seq::Seq;
+use super::sequence::{Sequence, earliest};
 use core::time::Duration;
 
-/// Records after which an acknowledgement waits for nothing (RFC 5681, 4.2).
-const OWED: u32 = 2;
+/// The order in which an endpoint sends.
+// spec U3: retransmissions first; and before data what is short or waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Order {
+    /// Records of either channel that were lost.
+    Again = 0,
+    /// Records of the command channel, questions, announcements and acknowledgements.
+    Command = 1,
+    /// Records of the data channel.
+    Data = 2,
+}
 
-/// The next datagram of a link.
+impl Order {
+    pub(super) const ALL: [Self; 3] = [Self::Again, Self::Command, Self::Data];
+}
+
+/// The next datagram of a link, and the channel that it is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Due {
     /// This record of the sender.
-    Record(usize),
-    Probe,
-    Leave,
-    Ack,
+    Record(Channel, usize),
+    Probe(Channel),
+    Leave(Channel),
+    Ack(Channel),
+}
+
+impl Due {
+    pub(super) fn channel(self) -> Channel {
+        match self {
+            Self::Record(channel, _)
+            | Self::Probe(channel)
+            | Self::Leave(channel)
+            | Self::Ack(channel) => channel,
+        }
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Link {
-    pub(super) sender: Sender,
-    pub(super) receiver: Receiver,
+    /// By channel.
+    pub(super) sequences: [Sequence; 2],
     /// Where datagrams are sealed.
     pub(super) keys: Option<Box<Keys>>,
-    /// An acknowledgement is to be sent, now or by that time.
-    ack_now: bool,
-    ack_at: Option<Duration>,
     /// Whether the driver wants to know when the peer is lost, though nothing is under way to it.
     pub(super) watched: bool,
-    /// The peer is to be asked; it was asked, or the watch began, then.
-    probe_now: bool,
+    /// The peer is to be asked, about this channel above all.
+    probe_now: Option<Channel>,
+    /// It was asked, or the watch began, then.
     asked_at: Duration,
     heard_at: Duration,
-    /// Since when an answer is owed.
+    /// Since when the answer to a question is owed.
     waiting_since: Option<Duration>,
     /// The peer is to be sent [`Due::Leave`].
     leave_now: bool,
@@ -45,29 +67,27 @@ pub(super) struct Link {
     has_left: bool,
     /// Whether the peer has said that it ends.
     pub(super) peer_left: bool,
-    /// The number that its next record would have had then.
-    last: Option<Seq>,
+    /// The numbers that its next records would have had then.
+    last: Option<[Seq; 2]>,
     /// When the timers have it looked at.
     pub(super) armed: Option<Duration>,
-    /// Whether it is among those that have something to send.
-    pub(super) listed: bool,
+    /// Whether it is among those that have something to send, by [`Order`].
+    pub(super) listed: [bool; 3],
 }
 
 impl Link {
+    /// `first` are the first numbers of records to the peer, and from it.
     pub(super) fn new(
-        [first, first_in]: [Seq; 2],
+        first: [Seq; 2],
         keys: Option<Box<Keys>>,
         now: Duration,
         config: &ReliableConfig,
     ) -> Self {
         Self {
-            sender: Sender::new(first, config),
-            receiver: Receiver::new(first_in, config),
+            sequences: Channel::BOTH.map(|_| Sequence::new(first, config)),
             keys,
-            ack_now: false,
-            ack_at: None,
             watched: false,
-            probe_now: false,
+            probe_now: None,
             asked_at: now,
             heard_at: now,
             waiting_since: None,
@@ -76,8 +96,17 @@ impl Link {
             peer_left: false,
             last: None,
             armed: None,
-            listed: false,
+            listed: [false; 3],
         }
+    }
+
+    pub(super) fn of(&mut self, channel: Channel) -> &mut Sequence {
+        &mut self.sequences[channel.index()]
+    }
+
+    fn is_idle(&self) -> bool {
+        let [command, data] = &self.sequences;
+        command.sender.is_idle() && data.sender.is_idle()
     }
 
     pub(super) fn watch(&mut self, on: bool, now: Duration) {
@@ -87,76 +116,111 @@ impl Link {
         self.watched = on;
     }
 
-    /// A datagram of the peer's was good, and its acknowledgement has been taken, which had
-    /// something new or not.
-    ///
-    /// A peer that is heard but never gets a record is lost, too: the path carries no datagram of
-    /// that length.
-    pub(super) fn heard(&mut self, now: Duration, has_progress: bool) {
+    /// A datagram of the peer's was good, and its acknowledgements have been taken; which of them
+    /// had something new.
+    pub(super) fn heard(&mut self, now: Duration, has_progress: [bool; 2]) {
         self.heard_at = now;
-        if self.sender.is_idle() {
-            self.waiting_since = None;
-        } else if has_progress || !self.sender.is_missing_any() {
-            self.waiting_since = Some(now);
+        self.waiting_since = None;
+        for (sequence, has_progress) in self.sequences.iter_mut().zip(has_progress) {
+            sequence.heard(now, has_progress);
         }
     }
 
-    /// The peer wants an acknowledgement, at once or with the next datagram.
-    pub(super) fn owe(&mut self, now: Duration, at_once: bool, config: &ReliableConfig) {
-        if at_once || self.receiver.owed >= OWED || self.receiver.has_gap() {
-            self.ack_now = true;
-        } else {
-            self.ack_at.get_or_insert(now + config.ack_delay);
+    /// The next datagram of this order.
+    pub(super) fn due(&self, order: Order) -> Option<Due> {
+        let [command, data] = &self.sequences;
+        let first = |channel, due: Option<usize>| due.map(|index| Due::Record(channel, index));
+        match order {
+            Order::Again => first(Channel::Command, command.sender.due_again())
+                .or_else(|| first(Channel::Data, data.sender.due_again())),
+            Order::Command => first(Channel::Command, command.sender.due_first())
+                .or_else(|| self.due_without_record()),
+            Order::Data => first(Channel::Data, data.sender.due_first()),
         }
     }
 
-    pub(super) fn due(&self) -> Option<Due> {
-        if let Some(index) = self.sender.due() {
-            Some(Due::Record(index))
-        } else if self.probe_now {
-            Some(Due::Probe)
-        } else if self.leave_now {
-            Some(Due::Leave)
-        } else {
-            let ack = if self.has_left { Due::Leave } else { Due::Ack };
-            self.ack_now.then_some(ack)
+    fn due_without_record(&self) -> Option<Due> {
+        if let Some(channel) = self.probe_now {
+            return Some(Due::Probe(channel));
         }
+        let owed = Channel::BOTH
+            .into_iter()
+            .find(|channel| self.sequences[channel.index()].ack_now);
+        if self.leave_now {
+            return Some(Due::Leave(owed.unwrap_or(Channel::Data)));
+        }
+        let channel = owed?;
+        // It rides on data that is sent next.
+        if self.sequences[1].sender.due_first().is_some() && self.rides(channel, Channel::Data) {
+            return None;
+        }
+        Some(match self.has_left {
+            true => Due::Leave(channel),
+            false => Due::Ack(channel),
+        })
+    }
+
+    /// Whether a record of channel `on` names all that came on channel `of`.
+    fn rides(&self, of: Channel, on: Channel) -> bool {
+        let receiver = &self.sequences[of.index()].receiver;
+        match of == on {
+            true => !receiver.keeps_more(),
+            false => !receiver.has_gap(),
+        }
+    }
+
+    /// Which channels have records here that this datagram does not name.
+    pub(super) fn partial(&self, due: Due) -> [bool; 2] {
+        let on = due.channel();
+        Channel::BOTH.map(|of| {
+            let has_room = of == on && !matches!(due, Due::Record(..));
+            !has_room && !self.rides(of, on)
+        })
     }
 
     /// A datagram is sent; each acknowledges, as far as it names what has come.
-    pub(super) fn sent(&mut self, due: Due, now: Duration) {
-        if !matches!(due, Due::Record(_)) || !self.receiver.keeps_more() {
-            self.ack_now = false;
-            self.ack_at = None;
-            self.receiver.owed = 0;
+    pub(super) fn sent(&mut self, due: Due, partial: [bool; 2], now: Duration) {
+        for (sequence, partial) in self.sequences.iter_mut().zip(partial) {
+            if !partial {
+                sequence.acknowledged();
+            }
         }
         match due {
-            Due::Ack => return,
-            Due::Leave => {
-                self.leave_now = false;
-                return;
-            }
-            Due::Probe => {
-                self.probe_now = false;
+            Due::Ack(_) => {}
+            Due::Leave(_) => self.leave_now = false,
+            Due::Probe(_) => {
+                self.probe_now = None;
                 self.asked_at = now;
+                self.waiting_since.get_or_insert(now);
             }
-            Due::Record(_) => {}
+            Due::Record(channel, _) => {
+                self.of(channel).waiting_since.get_or_insert(now);
+            }
         }
-        self.waiting_since.get_or_insert(now);
+    }
+
+    /// Whether an acknowledgement is to be sent now.
+    pub(super) fn acks_now(&self) -> bool {
+        let [command, data] = &self.sequences;
+        command.ack_now || data.ack_now
     }
 
     /// Whether all that was to be sent was sent and has arrived.
     ///
     /// A peer that has left is owed nothing: it takes no records and waits for no acknowledgements.
     pub(super) fn is_drained(&self) -> bool {
-        self.peer_left || (self.sender.is_idle() && !self.ack_now && self.ack_at.is_none())
+        let owes = self.sequences.iter().any(Sequence::owes);
+        self.peer_left || (self.is_idle() && !owes)
     }
 
-    /// The peer says that it ends, and which number its next record would have.
-    pub(super) fn peer_leaves(&mut self, next: Seq) {
+    /// The peer says that it ends, and which numbers its next records would have.
+    pub(super) fn peer_leaves(&mut self, next: [Seq; 2]) {
         self.peer_left = true;
-        if self.last.is_none_or(|last| next.distance(last) > 0) {
-            self.last = Some(next);
+        let last = self.last.get_or_insert(next);
+        for (last, next) in last.iter_mut().zip(next) {
+            if next.distance(*last) > 0 {
+                *last = next;
+            }
         }
     }
 
@@ -164,8 +228,10 @@ impl Link {
     ///
     /// It takes nothing more and waits for nothing.
     pub(super) fn has_ended(&self) -> bool {
-        let next = self.receiver.next();
-        self.last.is_some_and(|last| next.distance(last) >= 0)
+        self.last.is_some_and(|last| {
+            let mut both = self.sequences.iter().zip(last);
+            both.all(|(sequence, last)| sequence.receiver.next().distance(last) >= 0)
+        })
     }
 
     /// Announces to the peer that this rank ends.
@@ -176,22 +242,29 @@ impl Link {
 
     /// When to look at it again.
     pub(super) fn deadline(&self, config: &ReliableConfig) -> Option<Duration> {
+        let [command, data] = &self.sequences;
         if self.has_ended() {
-            return self.ack_at;
+            return earliest([command.ack_at, data.ack_at]);
         }
-        let give_up = self.waiting_since.map(|since| since + config.give_up_after);
-        let times = [
-            self.sender.timer,
-            self.ack_at,
+        let answer = self.waiting_since.map(|since| since + config.give_up_after);
+        earliest([
+            command.deadline(config),
+            data.deadline(config),
             self.probe_at(config),
-            give_up,
-        ];
-        times.into_iter().flatten().min()
+            answer,
+        ])
     }
 
     fn probe_at(&self, config: &ReliableConfig) -> Option<Duration> {
         let quiet_since = self.asked_at.max(self.heard_at);
-        (self.watched && self.sender.is_idle()).then(|| quiet_since + config.probe_after)
+        (self.watched && self.is_idle()).then(|| quiet_since + config.probe_after)
+    }
+
+    /// For how long an answer is owed.
+    fn silent(&self, now: Duration) -> Option<Duration> {
+        let [command, data] = self.sequences.each_ref().map(|s| s.waiting_since);
+        let since = earliest([self.waiting_since, command, data])?;
+        Some(now.saturating_sub(since))
     }
 
     /// Handles timers that are due; whether the peer is lost, silent for how long.
@@ -200,30 +273,41 @@ impl Link {
         now: Duration,
         config: &ReliableConfig,
     ) -> Option<Duration> {
-        let silent = self.waiting_since.filter(|_| !self.has_ended());
-        let silent = silent.map(|since| now.saturating_sub(since));
+        let has_ended = self.has_ended();
+        let silent = self.silent(now).filter(|_| !has_ended);
         if let Some(silent) = silent.filter(|silent| *silent >= config.give_up_after) {
             return Some(silent);
         }
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
-        if !self.has_ended() && is_due(self.sender.timer) && self.sender.expired(now, config) {
-            self.probe_now = true;
-        }
-        if is_due(self.ack_at) {
-            self.ack_now = true;
-            self.ack_at = None;
+        for channel in Channel::BOTH {
+            let sequence = self.of(channel);
+            let sender = &mut sequence.sender;
+            let must_ask = !has_ended && is_due(sender.timer) && sender.expired(now, config);
+            if is_due(sequence.ack_at) {
+                sequence.flush();
+            }
+            if must_ask {
+                self.probe_now = Some(channel);
+            }
         }
         if is_due(self.probe_at(config)) {
-            self.probe_now = true;
+            self.probe_now = Some(Channel::Command);
             self.asked_at = now;
         }
         None
     }
 
-    /// Sends an acknowledgement that is due now.
+    /// Sends acknowledgements that are due now.
     pub(super) fn flush(&mut self) {
-        if self.ack_at.take().is_some() {
-            self.ack_now = true;
-        }
+        self.sequences.iter_mut().for_each(Sequence::flush);
+    }
+
+    /// How often the oldest record was sent that the peer has not acknowledged.
+    pub(super) fn sends_of_oldest(&self) -> u32 {
+        let [command, data] = &self.sequences;
+        command
+            .sender
+            .sends_of_oldest()
+            .max(data.sender.sends_of_oldest())
     }
 }

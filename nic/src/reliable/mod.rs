@@ -1,14 +1,15 @@
 //! Records between ranks over datagrams that may be lost, repeated, reordered or forged.
 //!
-//! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has a stream of
-//! *records* in each direction, one a datagram; every record arrives exactly once and in order, or
-//! the peer is reported lost ([`PeerLost`]). It knows nothing of the contents of records. It has no
+//! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has two
+//! [channels](Channel), one for commands and one for data, and on each a stream of *records* in
+//! each direction, one a datagram; every record arrives exactly once and in the order of its
+//! channel, or the peer is reported lost ([`PeerLost`]). It knows nothing of the contents of records. It has no
 //! socket and no clock: a driver gives it datagrams and the time (since any beginning), and takes
 //! from it the datagrams to send.
 //!
 //! | verb | what for |
 //! | --- | --- |
-//! | [`submit`](Endpoint::submit) | a record for a peer, if the window has [`room`](Endpoint::room) |
+//! | [`submit`](Endpoint::submit) | a record for a channel of a peer, if the window has [`room`](Endpoint::room) |
 //! | [`handle_recv`](Endpoint::handle_recv), [`take`](Endpoint::take) | a datagram that has come; records that came before their turn |
 //! | [`poll_transmit`](Endpoint::poll_transmit) | the next datagram to send |
 //! | [`poll_timeout`](Endpoint::poll_timeout), [`handle_timeout`](Endpoint::handle_timeout) | when to come back, and to have come |
@@ -16,13 +17,15 @@
 //! | [`flush`](Endpoint::flush), [`leave`](Endpoint::leave) | before the driver ends |
 //! | [`watch`](Endpoint::watch) | asks a silent peer now and then whether it lives |
 //!
-//! * Acknowledgements are cumulative and selective, and ride on every datagram; alone they wait a
-//!   little for company.
-//! * A loss is found by later datagrams that arrived (three of them), or by a timer after
-//!   measured round trips (RFC 6298), which doubles.
-//! * The window counts bytes: it grows with acknowledgements up to a limit and shrinks with losses
-//!   (RFC 5681), and has at most 4,096 datagrams. Early records are kept up to the same limits.
-//!   Memory follows what is in flight.
+//! * Lost records are sent first, then commands, then data; peers take turns. Records of one channel
+//!   overtake those of the other, and say nothing about their loss.
+//! * Acknowledgements are cumulative for both channels and selective for that of the datagram, and
+//!   ride on every datagram; alone they wait a little for company.
+//! * A loss is found by later datagrams of the channel that arrived (three of them), or by a timer
+//!   after measured round trips (RFC 6298), which doubles.
+//! * A channel's window counts bytes: it grows with acknowledgements up to a limit and shrinks with
+//!   losses (RFC 5681), and has at most 4,096 datagrams. Early records are kept up to the same
+//!   limits. Memory follows what is in flight.
 //! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not
 //!   wait for acknowledgements that no peer sends.
 //! * A datagram names the incarnations of both ranks, numbers that cannot be guessed, so those of
@@ -30,6 +33,7 @@
 //!   number of its own: forged and replayed ones are dropped. A seal may encrypt records.
 //! * A peer that was never used costs a few bytes of a table.
 
+mod channel;
 mod config;
 mod congestion;
 mod counts;
@@ -44,13 +48,15 @@ mod rtt;
 mod seal;
 mod sender;
 mod seq;
+mod sequence;
 #[cfg(test)]
 mod tests;
 mod timers;
 
+pub use channel::Channel;
 pub use config::ReliableConfig;
 pub use counts::Counts;
-pub use datagram::{HEADER_BYTES, SEAL_BYTES};
+pub use datagram::{FORMAT, HEADER_BYTES, SEAL_BYTES};
 pub use endpoint::{Arrived, Endpoint, IDLE_PEER_BYTES, Transmit};
 pub(crate) use error::{ADVICE, Silence};
 pub use error::{PeerLost, ReliableError};

@@ -1,4 +1,4 @@
-//! The incoming half of a link.
+//! The incoming half of a channel.
 
 use super::config::{FEW, ReliableConfig};
 use super::datagram::{MORE_BYTES, NAMED};

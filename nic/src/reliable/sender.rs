@@ -1,4 +1,4 @@
-//! The outgoing half of a link.
+//! The outgoing half of a channel.
 
 use super::config::{FEW, ReliableConfig};
 use super::congestion::Congestion;
@@ -38,10 +38,6 @@ struct Unacknowledged {
     sent_at: Duration,
 }
 
-/// A peer acknowledges records that were never sent to it.
-#[derive(Debug)]
-pub(super) struct Impossible;
-
 /// What a peer has: all records before `ack`, and of those from there on the ones that bits name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acknowledgement<'a> {
@@ -56,6 +52,12 @@ pub(super) struct Acknowledgement<'a> {
 }
 
 impl Acknowledgement<'_> {
+    /// Whether it names no record behind the first that is missing.
+    #[inline]
+    fn names_nothing(&self) -> bool {
+        self.selective == 0 && self.more.is_empty()
+    }
+
     /// Places behind `ack` that it names.
     fn named(&self) -> impl Iterator<Item = usize> {
         let more = self.more.iter().enumerate();
@@ -193,10 +195,11 @@ impl Sender {
         });
     }
 
-    /// Which record is to be sent now.
-    pub(super) fn due(&self) -> Option<usize> {
+    /// Which record is to be sent again now.
+    #[inline]
+    pub(super) fn due_again(&self) -> Option<usize> {
         if self.lost == 0 {
-            return (self.queued > 0).then(|| self.unacknowledged.len() - self.queued);
+            return None;
         }
         let first = self.first_lost;
         let cost = self.unacknowledged.get(first)?.cost;
@@ -205,8 +208,14 @@ impl Sender {
         fits.then_some(first)
     }
 
-    /// Takes note that a [`due`](Self::due) record is sent; its number, and whether it was sent
-    /// before.
+    /// Which record is to be sent for the first time now: none before all that were lost.
+    #[inline]
+    pub(super) fn due_first(&self) -> Option<usize> {
+        let is_due = self.lost == 0 && self.queued > 0;
+        is_due.then(|| self.unacknowledged.len() - self.queued)
+    }
+
+    /// Takes note that a record is sent that is due; its number, and whether it was sent before.
     pub(super) fn send(
         &mut self,
         index: usize,
@@ -255,23 +264,33 @@ impl Sender {
         self.first_lost = at;
     }
 
-    /// Takes an acknowledgement; whether it has something new.
+    /// Whether the peer can have what it acknowledges.
+    #[inline]
+    pub(super) fn is_possible(&self, acknowledgement: &Acknowledgement<'_>) -> bool {
+        let Ok(gone) = usize::try_from(acknowledgement.ack.distance(self.base)) else {
+            // An old one that was overtaken.
+            return true;
+        };
+        let sent = self.unacknowledged.len() - self.queued;
+        let kept = sent.checked_sub(gone);
+        kept.is_some_and(|kept| acknowledgement.names_nothing() || acknowledgement.reach() <= kept)
+    }
+
+    /// Takes an acknowledgement that [is possible](Self::is_possible); whether it has something
+    /// new.
     pub(super) fn acknowledged(
         &mut self,
         acknowledgement: &Acknowledgement<'_>,
         now: Duration,
         config: &ReliableConfig,
         pool: &mut Pool,
-    ) -> Result<bool, Impossible> {
+    ) -> bool {
         let ack = acknowledgement.ack;
         let Ok(gone) = usize::try_from(ack.distance(self.base)) else {
-            // An old one that was overtaken.
-            return Ok(false);
+            return false;
         };
-        let sent = self.unacknowledged.len() - self.queued;
-        let kept = sent.checked_sub(gone).ok_or(Impossible)?;
-        if acknowledgement.reach() > kept {
-            return Err(Impossible);
+        if gone == 0 && acknowledgement.names_nothing() {
+            return false;
         }
         let mut news = News {
             any: gone > 0,
@@ -309,7 +328,7 @@ impl Sender {
             self.unacknowledged = VecDeque::new();
             self.sends = VecDeque::new();
         }
-        Ok(news.any)
+        news.any
     }
 
     /// The peer has a record that was sent.
@@ -469,7 +488,7 @@ mod tests {
         let mut now = Duration::ZERO;
         for _ in 0..3000 {
             sender.submit(pool.record(0, 8).unwrap(), &config);
-            let index = sender.due().unwrap();
+            let index = sender.due_first().unwrap();
             let (seq, _) = sender.send(index, now, &config).unwrap();
             now += Duration::from_micros(10);
             // One stays under way.
@@ -479,9 +498,8 @@ mod tests {
                 more: &[],
                 partial: true,
             };
-            sender
-                .acknowledged(&partial, now, &config, &mut pool)
-                .unwrap();
+            assert!(sender.is_possible(&partial));
+            sender.acknowledged(&partial, now, &config, &mut pool);
             assert!(sender.sends.len() <= 2, "{}", sender.sends.len());
         }
     }
@@ -498,7 +516,7 @@ mod tests {
         let mut now = Duration::ZERO;
         while sender.has_room(&config) {
             sender.submit(pool.record(0, 8).unwrap(), &config);
-            let index = sender.due().unwrap();
+            let index = sender.due_first().unwrap();
             sender.send(index, now, &config).unwrap();
         }
         let sent = sender.unacknowledged.len();
@@ -510,7 +528,7 @@ mod tests {
             more: &[],
             partial: false,
         };
-        assert!(sender.acknowledged(&all, now, &config, &mut pool).unwrap());
+        assert!(sender.acknowledged(&all, now, &config, &mut pool));
         assert!(sender.is_idle() && sender.unacknowledged.capacity() <= FEW);
         assert!(sender.sends.capacity() <= FEW);
     }
@@ -550,7 +568,7 @@ mod tests {
                         sender.submit(pool.record(0, len).unwrap(), &CONFIG);
                     }
                     2 => {
-                        if let Some(index) = sender.due() {
+                        if let Some(index) = sender.due_again().or(sender.due_first()) {
                             sender.send(index, now, &CONFIG).unwrap();
                         }
                     }
@@ -567,8 +585,8 @@ mod tests {
                             more: &[],
                             partial: number & 1 == 1,
                         };
-                        let taken = sender.acknowledged(&acknowledgement, now, &CONFIG, &mut pool);
-                        taken.unwrap();
+                        prop_assert!(sender.is_possible(&acknowledgement));
+                        sender.acknowledged(&acknowledgement, now, &CONFIG, &mut pool);
                     }
                     4 if sender.timer.is_some() => {
                         sender.expired(now, &CONFIG);

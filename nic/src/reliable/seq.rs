@@ -19,7 +19,7 @@ impl Seq {
     /// Where the stream of a sender of this incarnation begins.
     ///
     /// Both sides know it.
-    pub(super) fn first_of(incarnation: u64) -> Self {
+    pub(super) const fn first_of(incarnation: u64) -> Self {
         Self((incarnation >> 32) as u32 ^ incarnation as u32)
     }
 }

@@ -4,7 +4,7 @@ use super::hosts;
 use argonet_base::JobRank;
 use argonet_nic::datagram::Whereabouts;
 use argonet_nic::portals::networked::NetworkedConfig;
-use argonet_nic::reliable::Endpoint;
+use argonet_nic::reliable::{Channel, Endpoint};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
@@ -87,7 +87,9 @@ impl Mad {
     pub(crate) fn say(&mut self, record: &[u8]) {
         let now = self.begun.elapsed();
         let fill = |place: &mut [u8]| place.copy_from_slice(record);
-        let said = self.endpoint.submit(now, self.to.0, record.len(), fill);
+        let said = self
+            .endpoint
+            .submit(now, self.to.0, Channel::Data, record.len(), fill);
         said.expect("room");
         self.until(|mad| mad.endpoint.is_drained());
     }
@@ -97,7 +99,9 @@ impl Mad {
         let now = self.begun.elapsed();
         for record in records {
             let fill = |place: &mut [u8]| place.copy_from_slice(record);
-            let said = self.endpoint.submit(now, self.to.0, record.len(), fill);
+            let said = self
+                .endpoint
+                .submit(now, self.to.0, Channel::Data, record.len(), fill);
             said.expect("room");
         }
         self.transmit();
@@ -123,11 +127,11 @@ impl Mad {
             };
             let datagram = &mut bytes[..len];
             let now = self.begun.elapsed();
-            let arrived = self.endpoint.handle_recv(now, datagram, |_| true);
+            let arrived = self.endpoint.handle_recv(now, datagram, |_, _| true);
             if let Some(record) = arrived.and_then(|arrived| arrived.record) {
                 self.got.push(datagram[record].to_vec());
             }
-            while let Some(record) = self.endpoint.take(now, self.to.0) {
+            while let Some(record) = self.endpoint.take(now, self.to.0, Channel::Data) {
                 self.got.push(record.bytes().to_vec());
             }
         }

@@ -6,12 +6,15 @@ use super::record::Head;
 use crate::datagram::DatagramQueue as _;
 use crate::portals::software::{ATOMIC_BYTES, Arrival, Asked, Away, Opened, Request};
 use crate::portals::{Dropped, NicError, Outcome};
-use crate::reliable::{PeerLost, ReliableError};
+use crate::reliable::{Channel, PeerLost, ReliableError};
 use argonet_base::JobRank;
 use argonet_segment::bulk;
 use core::ptr::NonNull;
 use core::time::Duration;
 use parking_lot::MutexGuard;
+
+/// The channel of all records: messages between two ranks stay in order.
+const CHANNEL: Channel = Channel::Data;
 
 /// The lock, held.
 pub(super) struct Locked<'a> {
@@ -115,14 +118,14 @@ impl Locked<'_> {
         let Some(message) = lane.next(self.core.answers) else {
             return false;
         };
-        if !state.endpoint.room(peer) {
+        if !state.endpoint.room(peer, CHANNEL) {
             return false;
         }
         let (head, len) = message.next(state.endpoint.record_bytes());
         let fill = |record: &mut [u8]| message.write(&head, record);
         let submitted = state
             .endpoint
-            .submit(self.now, peer, head.bytes() + len, fill);
+            .submit(self.now, peer, CHANNEL, head.bytes() + len, fill);
         if submitted.is_err() {
             // The peer was lost; an event reports that.
             return false;
@@ -170,7 +173,7 @@ impl Locked<'_> {
     pub(super) fn arrive(&mut self, datagram: &mut [u8]) {
         let state = &mut *self.state;
         let takes = !state.stopping;
-        let arrived = state.endpoint.handle_recv(self.now, datagram, |_| takes);
+        let arrived = state.endpoint.handle_recv(self.now, datagram, |_, _| takes);
         let Some(arrived) = arrived else {
             self.report_dropped();
             return;
@@ -179,7 +182,7 @@ impl Locked<'_> {
         if let Some(record) = arrived.record {
             self.take_record(peer, datagram.get(record).unwrap_or_default());
         }
-        while takes && let Some(record) = self.state.endpoint.take(self.now, peer) {
+        while takes && let Some(record) = self.state.endpoint.take(self.now, peer, CHANNEL) {
             self.take_record(peer, record.bytes());
             self.state.endpoint.recycle(record);
         }

@@ -2,9 +2,9 @@
 
 use super::wire::World;
 use super::{INCARNATIONS, endpoint};
-use crate::reliable::datagram::{Header, Kind, Protection};
+use crate::reliable::datagram::{Header, Kind, Numbers, Protection};
 use crate::reliable::seq::Seq;
-use crate::reliable::{Counts, Endpoint, HEADER_BYTES, ReliableConfig, SEAL_BYTES, Seal};
+use crate::reliable::{Channel, Counts, Endpoint, HEADER_BYTES, ReliableConfig, SEAL_BYTES, Seal};
 use argonet_base::JobRank;
 use core::time::Duration;
 use proptest::prelude::*;
@@ -34,16 +34,34 @@ fn datagram(header: &Header, record: &[u8], seal: Option<&Seal>) -> Vec<u8> {
         .to_vec()
 }
 
+/// The first numbers between rank 0 and rank 1, on both channels.
+const FIRST: Numbers = Numbers {
+    seq: Seq::first_of(INCARNATIONS[0]),
+    ack: Seq::first_of(INCARNATIONS[1]),
+};
+
+/// The same header with other numbers of its channel.
+fn with(header: Header, f: impl FnOnce(&mut Numbers)) -> Header {
+    let mut header = header;
+    f(&mut header.numbers[header.channel.index()]);
+    header
+}
+
+/// A good header whose record is so far from the first one, on the data channel.
+fn ahead(by: u32) -> Header {
+    with(good(), |numbers| numbers.seq = numbers.seq.plus(by))
+}
+
 fn good() -> Header {
     Header {
         kind: Kind::Data,
+        channel: Channel::Data,
         from: JobRank(0),
         to: JobRank(1),
         incarnations: [INCARNATIONS[0], INCARNATIONS[1]],
-        seq: Seq::first_of(INCARNATIONS[0]),
-        ack: Seq::first_of(INCARNATIONS[1]),
+        numbers: [FIRST; 2],
         selective: 0,
-        partial: false,
+        partial: [false; 2],
         protection: Protection::Open,
         number: 1,
     }
@@ -58,7 +76,7 @@ fn dropped(header: Header) -> Counts {
     let mut end = target();
     let mut bytes = datagram(&header, b"record", None);
     assert_eq!(
-        end.handle_recv(NOW, &mut bytes, |_| panic!("it is accepted")),
+        end.handle_recv(NOW, &mut bytes, |_, _| panic!("it is accepted")),
         None
     );
     assert_eq!(end.poll_transmit(NOW), None);
@@ -108,12 +126,14 @@ fn datagrams_of_others_are_dropped_and_counted() {
         );
     }
     let unsent = [
+        with(good(), |numbers| numbers.ack = numbers.ack.plus(1)),
+        with(good(), |numbers| numbers.ack = numbers.ack.plus(1 << 30)),
+        // Of the other channel, with which the datagram has nothing else to do.
         Header {
-            ack: good().ack.plus(1),
-            ..good()
-        },
-        Header {
-            ack: good().ack.plus(1 << 30),
+            numbers: [
+                with(good(), |numbers| numbers.ack = numbers.ack.plus(1)).numbers[1],
+                FIRST,
+            ],
             ..good()
         },
         Header {
@@ -146,13 +166,13 @@ fn what_names_more_is_believed_no_further_than_records_were_sent() {
     let mut end = target();
     for more in [&[1][..], &[0, 128], &[255; 496]] {
         let mut bytes = datagram(&ack, more, None);
-        assert_eq!(end.handle_recv(NOW, &mut bytes, |_| true), None);
+        assert_eq!(end.handle_recv(NOW, &mut bytes, |_, _| true), None);
     }
     assert_eq!(end.counts().impossible, 3);
     let mut nothing = datagram(&ack, &[0; 496], None);
-    assert!(end.handle_recv(NOW, &mut nothing, |_| true).is_some());
+    assert!(end.handle_recv(NOW, &mut nothing, |_, _| true).is_some());
     let mut longer = datagram(&ack, &[0; 497], None);
-    assert_eq!(end.handle_recv(NOW, &mut longer, |_| true), None);
+    assert_eq!(end.handle_recv(NOW, &mut longer, |_, _| true), None);
     assert_eq!(end.counts().malformed, 1);
 }
 
@@ -160,23 +180,17 @@ fn what_names_more_is_believed_no_further_than_records_were_sent() {
 fn numbers_that_are_not_due_deliver_nothing() {
     let mut end = target();
     for ahead in [4096, 1 << 20, i32::MAX as u32] {
-        let far = Header {
-            seq: good().seq.plus(ahead),
-            ..good()
-        };
-        let arrived = end.handle_recv(NOW, &mut datagram(&far, b"far", None), |_| true);
+        let far = self::ahead(ahead);
+        let arrived = end.handle_recv(NOW, &mut datagram(&far, b"far", None), |_, _| true);
         assert_eq!(arrived.expect("good").record, None);
     }
     assert_eq!(end.counts().impossible, 3);
     let mut first = datagram(&good(), b"first", None);
-    let arrived = end.handle_recv(NOW, &mut first, |_| true).expect("good");
+    let arrived = end.handle_recv(NOW, &mut first, |_, _| true).expect("good");
     assert_eq!(&first[arrived.record.expect("a record")], b"first");
     for behind in [0, 1, 1 << 30] {
-        let old = Header {
-            seq: Seq(good().seq.0.wrapping_sub(behind)),
-            ..good()
-        };
-        let arrived = end.handle_recv(NOW, &mut datagram(&old, b"old", None), |_| true);
+        let old = ahead(0_u32.wrapping_sub(behind));
+        let arrived = end.handle_recv(NOW, &mut datagram(&old, b"old", None), |_, _| true);
         assert_eq!(arrived.expect("good").record, None);
     }
     assert_eq!(end.counts().repeated, 3);
@@ -189,35 +203,26 @@ fn early_datagrams_are_kept_up_to_the_window() {
         ..ReliableConfig::default()
     };
     let mut end = endpoint(config, 1, 2, None);
-    for ahead in 1..128 {
-        let early = Header {
-            seq: good().seq.plus(ahead),
-            ..good()
-        };
-        end.handle_recv(NOW, &mut datagram(&early, &[0; 1000], None), |_| true)
+    for n in 1..128 {
+        let early = ahead(n);
+        end.handle_recv(NOW, &mut datagram(&early, &[0; 1000], None), |_, _| true)
             .expect("good");
     }
     assert_eq!(end.counts().no_room, 127 - 4);
     // A kept record takes its room once.
     for _ in 0..100 {
-        let early = Header {
-            seq: good().seq.plus(1),
-            ..good()
-        };
-        end.handle_recv(NOW, &mut datagram(&early, &[1; 1000], None), |_| true)
+        let early = ahead(1);
+        end.handle_recv(NOW, &mut datagram(&early, &[1; 1000], None), |_, _| true)
             .expect("good");
     }
     assert_eq!(end.counts().repeated, 100);
-    assert!(end.take(NOW, JobRank(0)).is_none());
-    end.handle_recv(NOW, &mut datagram(&good(), b"", None), |_| true)
+    assert!(end.take(NOW, JobRank(0), Channel::Data).is_none());
+    end.handle_recv(NOW, &mut datagram(&good(), b"", None), |_, _| true)
         .expect("good");
-    let taken = std::iter::from_fn(|| end.take(NOW, JobRank(0))).count();
+    let taken = std::iter::from_fn(|| end.take(NOW, JobRank(0), Channel::Data)).count();
     assert_eq!(taken, 4);
-    let more = Header {
-        seq: good().seq.plus(6),
-        ..good()
-    };
-    end.handle_recv(NOW, &mut datagram(&more, &[0; 1000], None), |_| true)
+    let more = ahead(6);
+    end.handle_recv(NOW, &mut datagram(&more, &[0; 1000], None), |_, _| true)
         .expect("good");
     assert_eq!(end.counts().no_room, 127 - 4, "room is given back");
 }
@@ -231,7 +236,7 @@ fn seals() -> [Seal; 2] {
 fn refused(seal: &Seal, datagrams: Vec<Vec<u8>>) -> Counts {
     let mut end = endpoint(ReliableConfig::default(), 1, 3, Some(seal));
     for mut bytes in datagrams {
-        let arrived = end.handle_recv(NOW, &mut bytes, |_| panic!("it is accepted"));
+        let arrived = end.handle_recv(NOW, &mut bytes, |_, _| panic!("it is accepted"));
         assert_eq!((arrived, end.poll_transmit(NOW)), (None, None));
     }
     end.counts()
@@ -256,7 +261,7 @@ fn without_the_secret_nothing_is_believed() {
         assert_eq!(refused(&seal, datagrams), forged);
         let mut end = endpoint(ReliableConfig::default(), 1, 2, Some(&seal));
         let mut bytes = datagram(&good(), b"record", Some(&seal));
-        let arrived = end.handle_recv(NOW, &mut bytes, |_| true).expect("good");
+        let arrived = end.handle_recv(NOW, &mut bytes, |_, _| true).expect("good");
         assert_eq!(&bytes[arrived.record.expect("a record")], b"record");
         assert!(
             !format!("{end:?}").contains("115, 101"),
@@ -279,7 +284,7 @@ fn a_sealed_datagram_with_any_bit_changed_is_none() {
         let dropped = counts.malformed + counts.forged + counts.strangers + counts.replayed;
         assert_eq!(dropped, bits as u64, "{counts:?}");
         // Records, codes, numbers and acknowledgements.
-        assert!(counts.forged > 8 * (6 + 16 + 8 + 24 - 1), "{counts:?}");
+        assert!(counts.forged > 8 * (6 + 16 + 8 + 32 - 1), "{counts:?}");
         let shorter = (0..bytes.len()).map(|len| bytes[..len].to_vec()).collect();
         assert_eq!(refused(&seal, shorter).malformed, bytes.len() as u64);
     }
@@ -291,19 +296,18 @@ fn a_replayed_datagram_is_dropped_and_answered_nothing() {
         let mut end = endpoint(ReliableConfig::default(), 1, 3, Some(&seal));
         let numbered = |number| Header {
             number,
-            seq: good().seq.plus(number as u32 - 1),
-            ..good()
+            ..ahead(number as u32 - 1)
         };
         for number in [2, 1, 1200] {
             let mut bytes = datagram(&numbered(number), b"record", Some(&seal));
-            assert!(end.handle_recv(NOW, &mut bytes, |_| true).is_some());
+            assert!(end.handle_recv(NOW, &mut bytes, |_, _| true).is_some());
         }
         while end.poll_transmit(NOW).is_some() {}
         let heard = end.counts();
         // The same ones, one that was never here but may have been, and one as a new rank has.
         for number in [2, 1, 1200, 3] {
             let mut bytes = datagram(&numbered(number), b"record", Some(&seal));
-            assert_eq!(end.handle_recv(NOW, &mut bytes, |_| true), None);
+            assert_eq!(end.handle_recv(NOW, &mut bytes, |_, _| true), None);
             assert_eq!(end.poll_transmit(NOW), None);
         }
         let replayed = Counts {
@@ -312,7 +316,7 @@ fn a_replayed_datagram_is_dropped_and_answered_nothing() {
         };
         assert_eq!(end.counts(), replayed);
         let mut fresh = datagram(&numbered(1199), b"record", Some(&seal));
-        assert!(end.handle_recv(NOW, &mut fresh, |_| true).is_some());
+        assert!(end.handle_recv(NOW, &mut fresh, |_, _| true).is_some());
     }
 }
 
@@ -354,13 +358,13 @@ fn a_lost_peer_does_not_come_back() {
     let mut world = World::new(config, 2, None, 0);
     let hello = |place: &mut [u8]| place.fill(1);
     world.ends[1]
-        .submit(Duration::ZERO, JobRank(0), 5, hello)
+        .submit(Duration::ZERO, JobRank(0), Channel::Data, 5, hello)
         .unwrap();
     world.dead[0] = true;
     world.run(config.give_up_after * 2);
     assert!(world.ends[1].lost(JobRank(0)).is_some());
     let mut bytes = datagram(&good(), b"again", None);
-    let again = world.ends[1].handle_recv(world.now, &mut bytes, |_| true);
+    let again = world.ends[1].handle_recv(world.now, &mut bytes, |_, _| true);
     assert_eq!(again, None);
     assert_eq!(world.ends[1].counts().strangers, 1);
 }
@@ -373,7 +377,7 @@ proptest! {
     ) {
         let mut end = target();
         for bytes in &mut datagrams {
-            prop_assert_eq!(end.handle_recv(NOW, bytes, |_| true), None);
+            prop_assert_eq!(end.handle_recv(NOW, bytes, |_, _| true), None);
         }
         prop_assert_eq!(end.counts().malformed, datagrams.len() as u64);
     }
@@ -382,42 +386,56 @@ proptest! {
     #[test]
     fn any_numbers_are_survived(
         headers in prop::collection::vec(
-            (1_u8..=4, any::<u32>(), -300_i32..300, -300_i32..300, any::<u128>(), 0_usize..200),
+            (1_u8..=4, 0_usize..8, any::<u32>(), -300_i32..300, -300_i32..300, any::<u128>(), 0_usize..200),
             1..60,
         ),
         near: bool,
         records in 0_u64..40,
     ) {
         let mut end = target();
-        for _ in 0..records {
-            if end.room(JobRank(0)) {
-                end.submit(NOW, JobRank(0), 300, |_| {}).unwrap();
+        for n in 0..records {
+            let channel = Channel::BOTH[(n % 2) as usize];
+            if end.room(JobRank(0), channel) {
+                end.submit(NOW, JobRank(0), channel, 300, |_| {}).unwrap();
             }
         }
         let mut now = NOW;
         let mut delivered = 0;
-        for (kind, wild, seq, ack, selective, len) in headers {
+        for (kind, flags, wild, seq, ack, selective, len) in headers {
             let kind = Kind::try_from(kind).unwrap();
             let wild = if near { 0 } else { wild };
-            let header = Header {
+            let numbers = Numbers {
+                seq: FIRST.seq.plus(seq as u32).plus(wild),
+                ack: FIRST.ack.plus(ack as u32).plus(wild),
+            };
+            let other = Numbers {
+                seq: FIRST.seq.plus(ack as u32),
+                ack: FIRST.ack.plus(seq.rem_euclid(3) as u32),
+            };
+            let channel = Channel::BOTH[flags & 1];
+            let mut header = Header {
                 kind,
-                seq: good().seq.plus(seq as u32).plus(wild),
-                ack: good().ack.plus(ack as u32).plus(wild),
+                channel,
+                numbers: [other; 2],
+                partial: [flags & 2 != 0, flags & 4 != 0],
                 selective: if near { selective & 0xff } else { selective },
                 ..good()
             };
+            header.numbers[channel.index()] = numbers;
             let named = [0, 1, 255][ack.rem_euclid(3) as usize];
             let record = vec![if kind == Kind::Data { 0 } else { named }; len];
             let mut bytes = datagram(&header, &record, None);
-            if let Some(arrived) = end.handle_recv(now, &mut bytes, |_| seq % 3 != 0)
+            if let Some(arrived) = end.handle_recv(now, &mut bytes, |_, _| seq % 3 != 0)
                 && let Some(range) = arrived.record
             {
-                prop_assert_eq!(range.len(), len);
+                prop_assert_eq!((arrived.channel, range.len()), (channel, len));
                 delivered += 1;
             }
-            while let Some(record) = end.take(now, JobRank(0)) {
-                end.recycle(record);
-                delivered += 1;
+            for channel in Channel::BOTH {
+                while let Some(record) = end.take(now, JobRank(0), channel) {
+                    end.recycle(record);
+                    delivered += 1;
+                }
             }
             now += Duration::from_millis(3);
             end.handle_timeout(now);

@@ -1,7 +1,7 @@
 //! Windows of thousands of datagrams, over the end of numbers.
 
 use super::endpoint;
-use crate::reliable::{Endpoint, ReliableConfig};
+use crate::reliable::{Channel, Endpoint, ReliableConfig};
 use argonet_base::JobRank;
 use core::time::Duration;
 
@@ -63,11 +63,11 @@ impl Pair {
                 continue;
             }
             let mut bytes = transmit.bytes.to_vec();
-            let arrived = self.to.handle_recv(self.now, &mut bytes, |_| true);
+            let arrived = self.to.handle_recv(self.now, &mut bytes, |_, _| true);
             if let Some(record) = arrived.expect("good").record {
                 self.came(&bytes[record]);
             }
-            while let Some(record) = self.to.take(self.now, FROM) {
+            while let Some(record) = self.to.take(self.now, FROM, Channel::Data) {
                 self.came(record.bytes());
                 self.to.recycle(record);
             }
@@ -78,11 +78,13 @@ impl Pair {
     /// Fills the window and sends it as above.
     fn flight(&mut self, is_lost: impl Fn(usize) -> bool) -> (usize, usize) {
         let (mut sent, mut lost) = (0, 0);
-        while self.from.room(TO) {
-            while self.from.room(TO) {
+        while self.from.room(TO, Channel::Data) {
+            while self.from.room(TO, Channel::Data) {
                 let number = self.submitted.to_le_bytes();
                 let fill = |place: &mut [u8]| place.copy_from_slice(&number);
-                self.from.submit(self.now, TO, 8, fill).unwrap();
+                self.from
+                    .submit(self.now, TO, Channel::Data, 8, fill)
+                    .unwrap();
                 self.submitted += 1;
             }
             let more = self.transmit(|at| is_lost(sent + at));
@@ -98,7 +100,7 @@ impl Pair {
             return false;
         };
         self.now += Duration::from_micros(100);
-        let arrived = self.from.handle_recv(self.now, &mut bytes, |_| true);
+        let arrived = self.from.handle_recv(self.now, &mut bytes, |_, _| true);
         arrived.expect("good");
         true
     }
@@ -139,8 +141,9 @@ fn losses_of_a_full_window_are_named_one_by_one_over_the_end_of_numbers() {
         // Without the last ones, whose loss only a timer finds.
         let (sent, lost) = pair.flight(|at| at < 4090 && pattern(at));
         assert_eq!(sent, 4096);
-        // A record that goes back has no room to name all that was kept: so nothing is judged.
-        pair.to.submit(pair.now, FROM, 0, |_| {}).unwrap();
+        // A command that goes back does not name what was kept of data: so nothing is judged.
+        let empty = pair.to.submit(pair.now, FROM, Channel::Command, 0, |_| {});
+        empty.unwrap();
         assert!(pair.answer());
         assert_eq!(pair.transmit(|_| false), (0, 0), "pattern {n}");
         for _ in 0..100 {
@@ -159,7 +162,7 @@ fn losses_of_a_full_window_are_named_one_by_one_over_the_end_of_numbers() {
 #[test]
 fn windows_of_short_datagrams_are_as_long_as_acknowledgements_name() {
     let config = ReliableConfig {
-        datagram_bytes: 336,
+        datagram_bytes: 344,
         window_bytes: 4 << 20,
         ..CONFIG
     };
@@ -169,27 +172,27 @@ fn windows_of_short_datagrams_are_as_long_as_acknowledgements_name() {
     let mut is_grown = false;
     for _ in 0..20 {
         let mut sent = 0;
-        while end.room(TO) {
-            end.submit(now, TO, 8, |_| {}).unwrap();
+        while end.room(TO, Channel::Data) {
+            end.submit(now, TO, Channel::Data, 8, |_| {}).unwrap();
             sent += 1;
             let bytes = end.poll_transmit(now).unwrap().bytes.to_vec();
             // The first one is lost at last, so that all others are kept.
             if sent > 1 || !is_grown {
-                other.handle_recv(now, &mut bytes.clone(), |_| true);
+                other.handle_recv(now, &mut bytes.clone(), |_, _| true);
             }
         }
         let acknowledgement = other.poll_transmit(now).unwrap().bytes.to_vec();
-        assert!(acknowledgement.len() <= 336, "{sent}");
-        end.handle_recv(now, &mut acknowledgement.clone(), |_| true);
+        assert!(acknowledgement.len() <= 344, "{sent}");
+        end.handle_recv(now, &mut acknowledgement.clone(), |_, _| true);
         while !end.is_drained() {
             now += Duration::from_millis(1);
             while let Some(transmit) = end.poll_transmit(now) {
-                other.handle_recv(now, &mut transmit.bytes.to_vec(), |_| true);
+                other.handle_recv(now, &mut transmit.bytes.to_vec(), |_, _| true);
             }
-            while other.take(now, FROM).is_some() {}
+            while other.take(now, FROM, Channel::Data).is_some() {}
             other.flush();
             while let Some(transmit) = other.poll_transmit(now) {
-                end.handle_recv(now, &mut transmit.bytes.to_vec(), |_| true);
+                end.handle_recv(now, &mut transmit.bytes.to_vec(), |_, _| true);
             }
         }
         if is_grown {

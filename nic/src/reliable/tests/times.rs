@@ -2,7 +2,7 @@
 
 use super::endpoint;
 use super::wire::World;
-use crate::reliable::{ReliableConfig, ReliableError};
+use crate::reliable::{Channel, ReliableConfig, ReliableError};
 use argonet_base::JobRank;
 use core::time::Duration;
 
@@ -22,7 +22,8 @@ const TO: JobRank = JobRank(1);
 
 fn submit(world: &mut World, bytes: &[u8]) -> Result<(), ReliableError> {
     let now = world.now;
-    world.ends[0].submit(now, TO, bytes.len(), |place| place.copy_from_slice(bytes))
+    let fill = |place: &mut [u8]| place.copy_from_slice(bytes);
+    world.ends[0].submit(now, TO, Channel::Data, bytes.len(), fill)
 }
 
 #[test]
@@ -30,7 +31,7 @@ fn an_acknowledgement_waits_for_company_but_not_for_ever() {
     let mut world = World::new(CONFIG, 2, None, 0);
     submit(&mut world, b"one").unwrap();
     world.run(Duration::from_millis(1));
-    assert_eq!(world.got[1][0], [b"one"]);
+    assert_eq!(world.got[1][0][1], [b"one"]);
     assert_eq!(world.ends[1].counts().sent, 0);
     assert!(!world.ends[1].is_drained());
     world.run(Duration::from_millis(3));
@@ -46,7 +47,9 @@ fn an_acknowledgement_waits_for_company_but_not_for_ever() {
     submit(&mut world, b"four").unwrap();
     world.step(Duration::from_millis(5));
     let now = world.now;
-    world.ends[1].submit(now, FROM, 0, |_| {}).unwrap();
+    world.ends[1]
+        .submit(now, FROM, Channel::Data, 0, |_| {})
+        .unwrap();
     world.run(Duration::from_millis(20));
     assert_eq!(world.ends[1].counts().acknowledgements, 2);
     // An end that is about to stop acknowledges at once.
@@ -84,7 +87,9 @@ fn a_peer_that_has_left_is_owed_nothing() {
 fn a_lost_announcement_is_repeated_and_names_the_last_record() {
     let mut world = World::new(CONFIG, 2, None, 0);
     let now = world.now;
-    world.ends[1].submit(now, FROM, 4, |_| {}).unwrap();
+    world.ends[1]
+        .submit(now, FROM, Channel::Data, 4, |_| {})
+        .unwrap();
     world.ends[1].leave();
     world.faults.drop = 1000;
     world.transmit();
@@ -109,7 +114,9 @@ fn an_acknowledgement_is_not_held_up_by_records_in_flight() {
     world.transmit();
     world.faults.drop = 0;
     let now = world.now;
-    world.ends[1].submit(now, FROM, 0, |_| {}).unwrap();
+    world.ends[1]
+        .submit(now, FROM, Channel::Data, 0, |_| {})
+        .unwrap();
     world.run(Duration::from_millis(5));
     assert_eq!(world.ends[0].counts().acknowledgements, 1);
 }
@@ -119,7 +126,7 @@ fn the_window_is_bounded_and_opens_with_acknowledgements() {
     let mut world = World::new(CONFIG, 2, None, 0);
     let record = [7; 900];
     let mut first = 0;
-    while world.ends[0].room(TO) {
+    while world.ends[0].room(TO, Channel::Data) {
         submit(&mut world, &record).unwrap();
         first += 1;
     }
@@ -152,8 +159,8 @@ fn an_overtaken_record_is_sent_again_before_its_timer() {
         submit(&mut world, b"behind").unwrap();
     }
     world.run(Duration::from_millis(8));
-    assert_eq!(world.got[1][0].len(), 4);
-    assert_eq!(world.got[1][0][0], b"lost");
+    assert_eq!(world.got[1][0][1].len(), 4);
+    assert_eq!(world.got[1][0][1][0], b"lost");
     assert_eq!(world.ends[0].counts().sent_again, 1);
 }
 
@@ -180,7 +187,7 @@ fn timers_double_until_a_dead_peer_is_lost() {
     for wanted in ["rank 0", "rank 1", "5.0 s", "8 sends"] {
         assert!(lost.to_string().contains(wanted), "{lost}");
     }
-    assert!(!world.ends[0].room(TO));
+    assert!(!world.ends[0].room(TO, Channel::Data));
     assert_eq!(submit(&mut world, b"more"), Err(lost.into()));
     assert!(world.ends[0].is_drained());
     assert_eq!(world.ends[0].poll_timeout(), None);
@@ -226,13 +233,13 @@ fn a_window_that_was_full_is_asked_for() {
     world.accepts[1] = false;
     while submit(&mut world, &[1; 900]).is_ok() {}
     world.run(Duration::from_secs(1));
-    assert_eq!(world.got[1][0].len(), 0);
+    assert_eq!(world.got[1][0][1].len(), 0);
     world.accepts[1] = true;
     world.take(1, 0);
     world.faults.drop = 1000;
     world.transmit();
     world.faults.drop = 0;
-    assert_eq!(world.got[1][0].len(), 16);
+    assert_eq!(world.got[1][0][1].len(), 16);
     world.run(Duration::from_secs(4));
     assert!(world.ends[0].is_drained());
     assert!(world.ends[0].counts().probes > 0);
@@ -255,7 +262,7 @@ fn a_peer_that_takes_nothing_is_sent_no_more_than_it_keeps() {
     world.accepts[1] = true;
     world.take(1, 0);
     world.run(Duration::from_secs(1));
-    assert_eq!(world.got[1][0].len(), 44);
+    assert_eq!(world.got[1][0][1].len(), 44);
     assert!(world.ends[0].is_drained());
 }
 
@@ -263,8 +270,8 @@ fn a_peer_that_takes_nothing_is_sent_no_more_than_it_keeps() {
 fn a_peer_that_is_heard_but_gets_nothing_is_lost() {
     let [mut from, mut to] = [0, 1].map(|rank| endpoint(CONFIG, rank, 2, None));
     let mut now = Duration::ZERO;
-    from.submit(now, TO, 3, |place| place.copy_from_slice(b"abc"))
-        .unwrap();
+    let abc = |place: &mut [u8]| place.copy_from_slice(b"abc");
+    from.submit(now, TO, Channel::Data, 3, abc).unwrap();
     // It asks each second whether the first one lives.
     to.watch(now, FROM, true);
     while from.lost(TO).is_none() {
@@ -273,7 +280,7 @@ fn a_peer_that_is_heard_but_gets_nothing_is_lost() {
         // The path carries nothing of this direction.
         while from.poll_transmit(now).is_some() {}
         while let Some(transmit) = to.poll_transmit(now) {
-            from.handle_recv(now, &mut transmit.bytes.to_vec(), |_| true);
+            from.handle_recv(now, &mut transmit.bytes.to_vec(), |_, _| true);
         }
         from.handle_timeout(now);
         to.handle_timeout(now);
@@ -286,7 +293,7 @@ fn sizes_and_times_that_cannot_be_are_refused() {
     let good = CONFIG;
     let wrong = [
         ReliableConfig {
-            datagram_bytes: 335,
+            datagram_bytes: 343,
             ..good
         },
         ReliableConfig {
@@ -330,12 +337,16 @@ fn sizes_and_times_that_cannot_be_are_refused() {
     assert!(crate::reliable::Endpoint::new(good, FROM, 0, None, 2).is_err());
     let mut end = endpoint(good, 0, 2, None);
     let now = Duration::ZERO;
-    let long = end.submit(now, TO, end.record_bytes() + 1, |_| panic!("it is filled"));
+    let long = end.submit(now, TO, Channel::Data, end.record_bytes() + 1, |_| {
+        panic!("it is filled")
+    });
     assert!(
         matches!(long, Err(ReliableError::TooLong { .. })),
         "{long:?}"
     );
-    let unknown = end.submit(now, JobRank(2), 1, |_| panic!("it is filled"));
+    let unknown = end.submit(now, JobRank(2), Channel::Data, 1, |_| {
+        panic!("it is filled")
+    });
     assert!(
         matches!(unknown, Err(ReliableError::Unknown { .. })),
         "{unknown:?}"

@@ -2,7 +2,7 @@
 
 use super::endpoint;
 use crate::reliable::datagram::{Header, Protection};
-use crate::reliable::{Endpoint, ReliableConfig, Seal};
+use crate::reliable::{Channel, Endpoint, ReliableConfig, Seal};
 use argonet_base::JobRank;
 use core::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -30,8 +30,8 @@ pub(super) struct World {
     pub(super) faults: Faults,
     /// Ranks that neither send nor get anything any more.
     pub(super) dead: Vec<bool>,
-    /// Records that each rank has got of each peer.
-    pub(super) got: Vec<Vec<Vec<Vec<u8>>>>,
+    /// Records that each rank has got of each peer, by channel.
+    pub(super) got: Vec<Vec<[Vec<Vec<u8>>; 2]>>,
     /// Whether each rank takes records at once.
     pub(super) accepts: Vec<bool>,
     random: Xoshiro256PlusPlus,
@@ -53,7 +53,7 @@ impl World {
                 .collect(),
             faults: Faults::default(),
             dead: vec![false; count],
-            got: vec![vec![Vec::new(); count]; count],
+            got: vec![vec![[const { Vec::new() }; 2]; count]; count],
             accepts: vec![true; count],
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             heap: BinaryHeap::new(),
@@ -113,22 +113,24 @@ impl World {
 
     /// Takes the kept records of a peer, if it takes any.
     pub(super) fn take(&mut self, rank: usize, peer: usize) {
-        while self.accepts[rank]
-            && let Some(record) = self.ends[rank].take(self.now, JobRank(peer as u32))
-        {
-            self.got[rank][peer].push(record.bytes().to_vec());
-            self.ends[rank].recycle(record);
+        for channel in Channel::BOTH {
+            while self.accepts[rank]
+                && let Some(record) = self.ends[rank].take(self.now, JobRank(peer as u32), channel)
+            {
+                self.got[rank][peer][channel.index()].push(record.bytes().to_vec());
+                self.ends[rank].recycle(record);
+            }
         }
     }
 
     fn arrive(&mut self, to: usize, bytes: &mut [u8]) {
         let accepts = self.accepts[to];
-        let Some(arrived) = self.ends[to].handle_recv(self.now, bytes, |_| accepts) else {
+        let Some(arrived) = self.ends[to].handle_recv(self.now, bytes, |_, _| accepts) else {
             return;
         };
         let peer = arrived.peer.0 as usize;
         if let Some(record) = arrived.record {
-            self.got[to][peer].push(bytes[record].to_vec());
+            self.got[to][peer][arrived.channel.index()].push(bytes[record].to_vec());
         }
         self.take(to, peer);
     }
@@ -172,8 +174,9 @@ impl World {
 }
 
 /// The nth record from one rank to another: its length and bytes identify it.
-pub(super) fn record(from: usize, to: usize, n: u64, most: usize) -> Vec<u8> {
-    let mark = (n << 8 | (from as u64) << 4 | to as u64).to_le_bytes();
+pub(super) fn record((from, to): (usize, usize), channel: Channel, n: u64, most: usize) -> Vec<u8> {
+    let pair = (channel.index() << 6 | from << 3 | to) as u64;
+    let mark = (n << 8 | pair).to_le_bytes();
     let len = (n as usize * 37) % (most + 1);
     mark.into_iter().cycle().take(len).collect()
 }

@@ -4,7 +4,7 @@
 //! `PROPTEST_CASES=100000 cargo test -p argonet-nic --release --lib reliable::tests::worst`.
 
 use super::wire::{Faults, World, record};
-use crate::reliable::{PeerLost, ReliableConfig, Seal};
+use crate::reliable::{Channel, PeerLost, ReliableConfig, Seal};
 use argonet_base::JobRank;
 use core::time::Duration;
 use proptest::prelude::*;
@@ -23,25 +23,28 @@ fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
     }
 }
 
-/// Every rank sends `records` to every other, as room and chance permit.
+/// Every rank sends `records` on each channel to every other, as room and chance permit.
 fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
     let ranks = world.ends.len();
     let most = config.record_bytes(sealed);
-    let mut sent = vec![vec![0; ranks]; ranks];
+    let mut sent = vec![vec![[0; 2]; ranks]; ranks];
     let pairs: Vec<_> = (0..ranks)
         .flat_map(|a| (0..ranks).map(move |b| (a, b)))
         .filter(|(a, b)| a != b)
         .collect();
+    let both = |pair| Channel::BOTH.map(|channel| (pair, channel));
+    let streams: Vec<_> = pairs.iter().copied().flat_map(both).collect();
     loop {
-        for (from, to) in pairs.iter().copied() {
+        for ((from, to), channel) in streams.iter().copied() {
             let peer = JobRank(to as u32);
-            let n = &mut sent[from][to];
+            let n = &mut sent[from][to][channel.index()];
             let mut burst = world.random(6);
-            while *n < records && burst > 0 && world.ends[from].room(peer) {
-                let bytes = record(from, to, *n, most);
+            while *n < records && burst > 0 && world.ends[from].room(peer, channel) {
+                let bytes = record((from, to), channel, *n, most);
                 let now = world.now;
                 let fill = |place: &mut [u8]| place.copy_from_slice(&bytes);
-                let submitted = world.ends[from].submit(now, peer, bytes.len(), fill);
+                let end = &mut world.ends[from];
+                let submitted = end.submit(now, peer, channel, bytes.len(), fill);
                 submitted.expect("there is room");
                 *n += 1;
                 burst -= 1;
@@ -60,9 +63,9 @@ fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
                 world.take(to, from);
             }
         }
-        let all = |got: &Vec<Vec<Vec<u8>>>| got.iter().map(|g| g.len() as u64).sum::<u64>();
-        let got: u64 = world.got.iter().map(all).sum();
-        if got == records * pairs.len() as u64 && world.ends.iter().all(|e| e.is_drained()) {
+        let got: usize = world.got.iter().flatten().flatten().map(Vec::len).sum();
+        if got as u64 == records * streams.len() as u64 && world.ends.iter().all(|e| e.is_drained())
+        {
             break;
         }
         let until = world.now + Duration::from_millis(1);
@@ -75,11 +78,11 @@ fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
             "{got} records, and no more come: {sent:?}"
         );
     }
-    for (from, to) in pairs {
-        let got = &world.got[to][from];
-        assert_eq!(got.len() as u64, records, "from {from} to {to}");
+    for (pair, channel) in streams {
+        let got = &world.got[pair.1][pair.0][channel.index()];
+        assert_eq!(got.len() as u64, records, "{pair:?} {channel:?}");
         for (n, bytes) in got.iter().enumerate() {
-            assert_eq!(*bytes, record(from, to, n as u64, most), "record {n}");
+            assert_eq!(*bytes, record(pair, channel, n as u64, most), "record {n}");
         }
     }
     let lost: Vec<PeerLost> = world
@@ -97,7 +100,7 @@ proptest! {
         seed: u64,
         ranks in 2_u32..=3,
         sealed in 0_usize..3,
-        datagram_bytes in 336_usize..1500,
+        datagram_bytes in 344_usize..1500,
         windows in 1_usize..40,
         records in 1_u64..200,
         drop in 0_u64..400,
