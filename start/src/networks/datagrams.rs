@@ -5,7 +5,7 @@ use super::addresses::{addresses, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{Port, Whereabouts};
-use argonet_nic::reliable::{ReliableConfig, Seal};
+use argonet_nic::reliable::{FORMAT, ReliableConfig, Seal};
 use argonet_settings::{Sealing, Settings};
 use core::net::SocketAddr;
 use core::num::NonZeroU64;
@@ -68,7 +68,8 @@ pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published,
         address,
         incarnation,
     } = port.whereabouts();
-    let published = format!("{address} {incarnation} {}", port.receive_bytes()?);
+    // A rank of a version with other datagrams finds a word too few, or another one.
+    let published = format!("{address} {incarnation} {} {FORMAT}", port.receive_bytes()?);
     boot.publish(Key::Address, published.as_bytes())?;
     publish_host(boot)?;
     let seal = match settings.get(&argonet_settings::SEAL) {
@@ -108,22 +109,23 @@ pub(super) fn directory(boot: &LocalJob) -> Result<Directory, Cause> {
 fn of_rank(boot: &LocalJob, peer: JobRank) -> Result<(Whereabouts, usize), Cause> {
     let published = boot.lookup(peer, Key::Address)?;
     let published = String::from_utf8_lossy(&published);
-    let mut words = published.split(' ');
-    let mut read = || {
-        let address = words.next()?.parse().ok()?;
-        let incarnation: NonZeroU64 = words.next()?.parse().ok()?;
-        let receive_bytes = words.next()?.parse().ok()?;
-        let whereabouts = Whereabouts {
-            address,
-            incarnation,
-        };
-        words
-            .next()
-            .is_none()
-            .then_some((whereabouts, receive_bytes))
-    };
     let got = || published.chars().take(64).collect();
-    Ok(read().ok_or_else(|| NoAddress { peer, got: got() })?)
+    Ok(read(&published).ok_or_else(|| NoAddress { peer, got: got() })?)
+}
+
+/// What a rank has published, if its datagrams are of the same format.
+fn read(published: &str) -> Option<(Whereabouts, usize)> {
+    let mut words = published.split(' ');
+    let address = words.next()?.parse().ok()?;
+    let incarnation: NonZeroU64 = words.next()?.parse().ok()?;
+    let receive_bytes = words.next()?.parse().ok()?;
+    let format: u32 = words.next()?.parse().ok()?;
+    let whereabouts = Whereabouts {
+        address,
+        incarnation,
+    };
+    let is_all = words.next().is_none() && format == FORMAT;
+    is_all.then_some((whereabouts, receive_bytes))
 }
 
 #[cfg(test)]
@@ -135,6 +137,17 @@ mod tests {
         // A frame of Ethernet has 1500 bytes, of which the headers of IPv4 and UDP take 28.
         let of = |one_host| sized(one_host, 4 << 20).datagram_bytes;
         assert_eq!([of(false), of(true)], [1472, 16_384]);
+    }
+
+    #[test]
+    fn a_rank_with_datagrams_of_another_format_has_no_address() {
+        let this = format!("127.0.0.1:7 8 9000 {FORMAT}");
+        assert_eq!(read(&this).map(|(_, bytes)| bytes), Some(9000));
+        let earlier = "127.0.0.1:7 8 9000";
+        let later = format!("127.0.0.1:7 8 9000 {}", FORMAT + 1);
+        for other in [earlier, &later, &format!("{this} 1")] {
+            assert_eq!(read(other), None, "{other}");
+        }
     }
 
     #[test]
