@@ -220,6 +220,12 @@ pub trait Rails: Send + Sync + 'static {
     /// If not, a peer that asks for the end of its rails breaks the protocol.
     const REOPEN: bool = false;
 
+    /// Whether payloads that may leave the stream always do so once there is a further rail, as the
+    /// first one is for what is short or waited for.
+    ///
+    /// If not, they are striped over all rails where that is faster.
+    const BESIDE: bool = false;
+
     /// Name of the conduit, as in `--conduit`.
     fn name(&self) -> &'static str;
 

@@ -78,6 +78,11 @@ impl<W> Striping<W> {
         self.has_rails() && self.rails.iter().any(|rail| rail.claim.is_some())
     }
 
+    /// Whether payloads leave the stream where there are further rails.
+    pub(super) fn leave_stream<R: Rails>(&self) -> bool {
+        R::BESIDE || self.choice.all()
+    }
+
     /// The length of fragments of large transfers.
     #[inline]
     pub(super) fn fragment_bytes(&self, sizes: &ChannelSizes) -> usize {
@@ -196,7 +201,7 @@ impl<R: Rails> Core<R> {
         let peer = peer.rank;
         self.rails.close(RailId { peer, number }, &rail.rail);
         self.connected.fetch_sub(1, Ordering::Relaxed);
-        let (rails, all) = (rails.len(), outbound.striping.choice.all());
+        let (rails, all) = (rails.len(), outbound.striping.leave_stream::<R>());
         outbound.send_stream.set_rails(rails, all);
         outbound.send_stream.lose_rail(number);
         true

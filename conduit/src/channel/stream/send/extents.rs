@@ -214,6 +214,14 @@ impl Extents {
             .position(|placed| placed.route == Route::Waits)
     }
 
+    /// One leaves the stream, and waits for a rail.
+    pub(super) fn wait(&mut self, index: usize) {
+        if let Some(placed) = self.queue.get_mut(index) {
+            placed.route = Route::Waits;
+            self.waiting += 1;
+        }
+    }
+
     /// One leaves over a rail, which is in the middle of writing it from now on.
     pub(super) fn leave(&mut self, index: usize, rail: u16) {
         let placed = &mut self.queue[index];

@@ -5,6 +5,10 @@ use super::extents::Route;
 use crate::channel::frame::{BESIDE_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
 use crate::channel::stream::pieces::Pieces;
 
+/// Payloads that wait for a further rail at most while their heads go on in the stream: fewer than
+/// a receiver keeps heads.
+const MOST_AHEAD: usize = 1024;
+
 /// A payload that travels beside the stream, over some rail.
 #[derive(Debug)]
 pub(crate) struct Claim {
@@ -62,6 +66,32 @@ impl SendStream {
     #[inline]
     pub(crate) fn waits_for_rail(&self) -> bool {
         self.extents.waiting() > 0 || self.own.is_some()
+    }
+
+    /// Has all payloads wait for a further rail that may leave the stream, so that what lies behind
+    /// them in it need not wait.
+    #[cold]
+    pub(crate) fn leave_stream(&mut self) {
+        let (first, len) = (self.extents.next_index(), self.extents.len());
+        let is_in_stream = |index: &usize| {
+            let placed = self.extents.get(*index);
+            placed.is_some_and(|placed| placed.route() == Route::Stream)
+        };
+        // Those before one that has left did so before.
+        let count = (first..len).rev().take_while(is_in_stream).count();
+        for index in len - count..len {
+            let Some(placed) = self.extents.get(index) else {
+                return;
+            };
+            if self.extents.waiting() >= MOST_AHEAD {
+                return;
+            }
+            if placed.may_leave(self.boundary, self.stays_until) {
+                let head = placed.begin - placed.before;
+                *self.ring.byte_mut(head + FLAGS_AT) |= BESIDE_FLAG;
+                self.extents.wait(index);
+            }
+        }
     }
 
     /// The next payload that some rail must carry: its length, and that of all from there on.

@@ -13,6 +13,8 @@ const USED: u8 = 0xee;
 enum Step {
     Put(usize),
     Short,
+    /// All payloads that may leave the stream wait for a further rail.
+    Leave,
     Stripe(bool),
     Claim(usize),
     Keep,
@@ -355,6 +357,7 @@ impl World {
             Step::Put(len) => self.put(len),
             Step::Short => self.short(),
             Step::Stripe(stripes) => self.send_stream.set_rails(self.rails(), stripes),
+            Step::Leave => self.send_stream.leave_stream(),
             Step::Claim(at) => self.claim(at),
             Step::Keep => {
                 self.send_stream.keep_next();
@@ -420,6 +423,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => prop_oneof![1usize..30, 1usize..300, 1usize..5000].prop_map(Step::Put),
         3 => Just(Step::Short),
         2 => (0u8..4).prop_map(|n| Step::Stripe(n > 0)),
+        2 => Just(Step::Leave),
         6 => (0usize..2).prop_map(Step::Claim),
         3 => Just(Step::Keep),
         5 => some().prop_map(Step::WriteMain),
@@ -446,4 +450,36 @@ proptest! {
         steps.into_iter().for_each(|step| world.step(step));
         world.settle();
     }
+}
+
+/// spec U11: a message need not wait for long payloads before it, which no rail has taken yet.
+#[test]
+fn messages_pass_payloads_that_wait_for_a_rail() {
+    let mut world = World::new();
+    world.send_stream.set_rails(2, true);
+    for _ in 0..3 {
+        world.put(2000);
+        world.send_stream.leave_stream();
+    }
+    world.short();
+    world.write_main(usize::MAX);
+    world.read(None, usize::MAX);
+    assert_eq!(
+        (&world.shorts[..], world.send_stream.unsent()),
+        (&[0][..], 0)
+    );
+    assert!(world.complete.iter().all(|is_complete| !is_complete));
+    world.settle();
+}
+
+/// More than a receiver keeps heads do not leave at once.
+#[test]
+fn payloads_that_wait_for_a_rail_are_bounded() {
+    let mut world = World::new();
+    world.send_stream.set_rails(2, true);
+    (0..2000).for_each(|_| world.put(1));
+    world.send_stream.leave_stream();
+    (0..2000).for_each(|_| world.write_main(usize::MAX));
+    assert!(world.send_stream.unsent() > 0);
+    world.settle();
 }
