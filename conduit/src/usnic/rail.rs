@@ -1,28 +1,27 @@
-//! The stream to one peer, in datagrams.
+//! One way to a peer, in datagrams.
 
 use super::shared::Shared;
-use crate::channel::rail::Rail;
+use crate::channel::rail::{Rail, RailId};
 use crate::channel::stream::{Piece, Pieces};
-use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
 use argonet_segment::bulk;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::Arc;
 
-/// The rail to a peer.
+/// A rail to a peer: the one of the stream, or the one beside it.
 pub struct DatagramRail<Q: DatagramQueue> {
     shared: Arc<Shared<Q>>,
-    peer: JobRank,
+    id: RailId,
     /// A read finds the end, whether the channel uses the rail or not.
     is_shut: Arc<AtomicBool>,
 }
 
 impl<Q: DatagramQueue> DatagramRail<Q> {
-    pub(super) fn new(shared: Arc<Shared<Q>>, peer: JobRank) -> Self {
+    pub(super) fn new(shared: Arc<Shared<Q>>, id: RailId) -> Self {
         Self {
             shared,
-            peer,
+            id,
             is_shut: Arc::default(),
         }
     }
@@ -38,7 +37,7 @@ impl<Q: DatagramQueue> DatagramRail<Q> {
             return None;
         }
         let mut locked = self.shared.lock();
-        let read = locked.read(self.peer, most, fill);
+        let read = locked.read(self.id, most, fill);
         locked.end();
         read
     }
@@ -48,7 +47,7 @@ impl<Q: DatagramQueue> Clone for DatagramRail<Q> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
-            peer: self.peer,
+            id: self.id,
             is_shut: Arc::clone(&self.is_shut),
         }
     }
@@ -56,7 +55,7 @@ impl<Q: DatagramQueue> Clone for DatagramRail<Q> {
 
 impl<Q: DatagramQueue> core::fmt::Debug for DatagramRail<Q> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("DatagramRail").field(&self.peer).finish()
+        f.debug_tuple("DatagramRail").field(&self.id).finish()
     }
 }
 
@@ -112,7 +111,7 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
         let mut cursor = Cursor::new(pieces);
         let mut locked = self.shared.lock();
-        let written = locked.write(self.peer, pieces.bytes(), |mut record: &mut [u8]| {
+        let written = locked.write(self.id, pieces.bytes(), |mut record: &mut [u8]| {
             while !record.is_empty()
                 && let Some((from, len)) = cursor.next(record.len())
             {
@@ -133,7 +132,7 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
         if let Some(result) = self.read_unread(pieces.bytes(), &mut fill) {
             return result;
         }
-        match self.shared.attend_for(self.peer, &mut fill) {
+        match self.shared.attend_for(self.id, &mut fill) {
             (_, copied @ 1..) => Ok(copied),
             (true, 0) => {
                 let read = self.read_unread(pieces.bytes(), &mut fill);
@@ -146,7 +145,7 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
     fn shut(&self) {
         self.is_shut.store(true, Ordering::Release);
         let mut locked = self.shared.lock();
-        locked.shut(self.peer);
+        locked.shut(self.id.peer);
         locked.end();
     }
 }

@@ -1,7 +1,7 @@
 //! The rails of a rank.
 
 use super::progress::Progress;
-use super::shared::{Shared, ring};
+use super::shared::{BESIDE, Shared, ring};
 use super::{DatagramRail, DatagramRailsConfig, NAME};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
 use argonet_base::JobRank;
@@ -40,18 +40,21 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
 impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     type Rail = DatagramRail<Q>;
 
+    /// The stream has the channel of commands, which is sent first.
+    const BESIDE: bool = true;
+
     fn name(&self) -> &'static str {
         NAME
     }
 
     fn most(&self) -> u16 {
-        1
+        BESIDE + 1
     }
 
     fn want(&self, id: RailId) {
-        if id.number == 0 {
+        if id.number < self.most() {
             let mut locked = self.shared.lock();
-            locked.want(id.peer);
+            locked.want(id);
             locked.end();
         }
     }
@@ -62,7 +65,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn open(&self, id: RailId, _rail: &DatagramRail<Q>) -> io::Result<()> {
         let mut locked = self.shared.lock();
-        locked.set_open(id.peer, true);
+        locked.set_open(id, true);
         locked.end();
         // A thread that sleeps already did not know of what was unread.
         self.wake();
@@ -71,7 +74,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn close(&self, id: RailId, rail: &DatagramRail<Q>) {
         let mut locked = self.shared.lock();
-        locked.set_open(id.peer, false);
+        locked.set_open(id, false);
         locked.end();
         crate::channel::rail::Rail::shut(rail);
     }
@@ -98,18 +101,25 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 
     fn ready(&self, found: &mut Ready) {
-        self.shared.attend_once();
+        match self.shared.long_from() {
+            // Its read takes what has come.
+            Some(peer) => {
+                let number = BESIDE;
+                found.add(RailId { peer, number });
+            }
+            None => self.shared.attend_once(),
+        }
         if !self.shared.is_pending() {
             return;
         }
         let mut locked = self.shared.lock();
         for _ in 0..locked.ready_count() {
-            let Some(peer) = locked.next_ready() else {
+            let Some(rail) = locked.next_ready() else {
                 break;
             };
             // The next look finds it again, until all was read.
-            locked.list(peer);
-            if !found.add(RailId { peer, number: 0 }) {
+            locked.list(rail);
+            if !found.add(rail) {
                 break;
             }
         }
@@ -126,7 +136,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn wait_for_room(&self, id: RailId, _rail: &DatagramRail<Q>, waits: bool) {
         // The thread that sleeps looks at it, too, from now on.
-        if self.shared.lock().wait_for_room(id.peer, waits) {
+        if self.shared.lock().wait_for_room(id, waits) {
             self.wake();
         }
     }

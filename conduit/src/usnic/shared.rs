@@ -17,11 +17,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes of a peer that wait to be read, from which on the layer keeps what comes.
+/// Bytes of a rail that wait to be read, from which on the layer keeps what comes.
 const MOST_UNREAD: usize = 256 << 10;
-
-/// The channel of the stream.
-const CHANNEL: Channel = Channel::Data;
 
 /// How often a rank that ends says so.
 const ANNOUNCEMENTS: u32 = 3;
@@ -32,25 +29,70 @@ pub(super) const POLLS_A_TIMER: u32 = 16;
 /// Batches that are taken from the queue at once.
 const MOST_BATCHES: u32 = 16;
 
-/// Of a peer that was used.
+/// The number of the rail that carries payloads beside the stream.
+pub(super) const BESIDE: u16 = 1;
+
+/// The channel that a rail has for itself, by its number: commands carry the stream, data the
+/// payloads beside it.
+pub(super) fn channel_of(rail: RailId) -> Channel {
+    match rail.number {
+        0 => Channel::Command,
+        _ => Channel::Data,
+    }
+}
+
+/// The rail over a channel.
+fn rail_of(peer: JobRank, channel: Channel) -> RailId {
+    let number = match channel {
+        Channel::Command => 0,
+        Channel::Data => BESIDE,
+    };
+    RailId { peer, number }
+}
+
+/// What came over a rail.
 #[derive(Default)]
-struct Peer {
+struct Arrivals {
     /// What came and was not read.
     unread: VecDeque<u8>,
-    /// Whether the channel uses its rail.
+    /// Whether the channel knows that there is this rail.
+    is_made: bool,
+    /// Whether the channel uses it.
     is_open: bool,
     /// Whether it is in `State::ready`.
     is_listed: bool,
-    /// Nothing more is read: it was lost, or the rail was shut.
+}
+
+/// Of a peer that was used.
+#[derive(Default)]
+struct Peer {
+    /// By channel.
+    rails: [Arrivals; 2],
+    /// Nothing more is read: it was lost, or a rail was shut.
     is_shut: bool,
     /// The channel knows that there is no rail any more, or learns it in time.
     is_given_up: bool,
 }
 
+impl Peer {
+    fn on(&self, channel: Channel) -> &Arrivals {
+        &self.rails[channel.index()]
+    }
+
+    fn on_mut(&mut self, channel: Channel) -> &mut Arrivals {
+        &mut self.rails[channel.index()]
+    }
+
+    /// Whether what comes next on a channel may be delivered.
+    fn takes(&self, channel: Channel) -> bool {
+        self.on(channel).unread.len() < MOST_UNREAD && !self.is_shut
+    }
+}
+
 /// What the channel learns of a peer.
 enum News {
-    /// There is a rail.
-    Rail,
+    /// There is a rail over this channel.
+    Rail(Channel),
     /// There is none any more, and why.
     Lost(String),
 }
@@ -59,10 +101,10 @@ struct State {
     endpoint: Endpoint,
     peers: Box<[Option<Box<Peer>>]>,
     news: VecDeque<(JobRank, News)>,
-    /// Peers whose rail may have something to read, in turn.
-    ready: VecDeque<u32>,
-    /// Peers in whose windows the channel waits for room.
-    without_room: Vec<JobRank>,
+    /// Rails that may have something to read, in turn.
+    ready: VecDeque<RailId>,
+    /// Rails in whose windows the channel waits for room.
+    without_room: Vec<RailId>,
     /// Peers that have left and to which the channel wants a rail: when it learns that there is
     /// none.
     ///
@@ -105,6 +147,12 @@ pub(super) struct Shared<Q: DatagramQueue> {
     looked: AtomicBool,
     /// The peer whose rail had something last, and one more than its number; 0 for none.
     heard: AtomicU32,
+    /// The peer from which payloads beside the stream come, and one more than its number; 0 for
+    /// none.
+    ///
+    /// A hint: reads of its first rail leave what arrives to reads of the other one, which have
+    /// places for it.
+    long_from: AtomicU32,
     /// Threads of the rank that sleep at the queue, or are about to.
     pub(super) sleepers: AtomicU32,
     /// Whether `State::ready` or `State::news` may have something.
@@ -187,6 +235,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             polls: AtomicU32::new(0),
             looked: AtomicBool::new(false),
             heard: AtomicU32::new(0),
+            long_from: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
             placed: AtomicU64::new(0),
@@ -219,7 +268,15 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
         self.looked.store(false, Ordering::Relaxed);
         let heard = self.heard.load(Ordering::Relaxed);
-        heard.checked_sub(1).map(JobRank)
+        // `ready` names the rail that has places for what comes.
+        let is_long = self.long_from.load(Ordering::Relaxed) != 0;
+        heard.checked_sub(1).filter(|_| !is_long).map(JobRank)
+    }
+
+    /// The peer from which payloads beside the stream come.
+    pub(super) fn long_from(&self) -> Option<JobRank> {
+        let from = self.long_from.load(Ordering::Relaxed);
+        from.checked_sub(1).map(JobRank)
     }
 
     pub(super) fn polls(&self) -> u32 {
@@ -256,20 +313,27 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
     }
 
-    /// For a read that finds nothing: what comes of this peer goes to `copy`, which says how many
+    /// For a read that finds nothing: what comes over this rail goes to `copy`, which says how many
     /// bytes it takes, as far as nothing is unread before; what has come, and how much was copied.
     pub(super) fn attend_for(
         &self,
-        peer: JobRank,
+        rail: RailId,
         copy: &mut dyn FnMut(&[u8]) -> usize,
     ) -> (bool, usize) {
+        if rail.number == 0 && self.long_from() == Some(rail.peer) {
+            return (false, 0);
+        }
         let mut read = Read {
-            peer,
+            rail,
             copy,
             copied: 0,
             is_full: false,
         };
         let any = self.attend(Some(&mut read));
+        if rail.number == BESIDE && read.copied == 0 {
+            // The next look is for all rails.
+            self.long_from.store(0, Ordering::Relaxed);
+        }
         if read.copied > 0 {
             self.placed.fetch_add(read.copied as u64, Ordering::Relaxed);
         }
@@ -312,7 +376,7 @@ impl<Q: DatagramQueue> Shared<Q> {
 
 /// A read that takes what arrives meanwhile.
 pub(super) struct Read<'a> {
-    peer: JobRank,
+    rail: RailId,
     copy: &'a mut dyn FnMut(&[u8]) -> usize,
     copied: usize,
     /// It has no room for more.
@@ -325,47 +389,69 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         let State {
             endpoint, peers, ..
         } = &mut *self.state;
-        let takes = |peer: JobRank, _| {
+        let takes = |peer: JobRank, channel| {
             let peer = peers.get(peer.index()).and_then(Option::as_deref);
-            peer.is_none_or(|peer| peer.unread.len() < MOST_UNREAD && !peer.is_shut)
+            peer.is_none_or(|peer| peer.takes(channel))
         };
         let Some(arrived) = endpoint.handle_recv(self.now, datagram, takes) else {
             return;
         };
-        let peer = arrived.peer;
+        let rail = rail_of(arrived.peer, arrived.channel);
         if let Some(bytes) = arrived.record.and_then(|record| datagram.get(record)) {
-            self.deliver(peer, bytes, read.as_deref_mut());
+            self.deliver(rail, bytes, read.as_deref_mut());
         }
-        self.take_kept(peer, read);
-        self.list(peer);
+        self.take_kept(rail, read);
+        self.list(rail);
+        if self.state.endpoint.has_left(rail.peer) {
+            self.list_both(rail.peer);
+        }
     }
 
     // spec U7: payloads go straight to their target.
-    /// The next bytes of a peer: to the read, as far as that takes them, or to the unread ones.
-    fn deliver(&mut self, peer: JobRank, bytes: &[u8], read: Option<&mut Read<'_>>) {
-        let used = self.peer(peer);
+    /// The next bytes of a rail: to the read, as far as that takes them, or to the unread ones.
+    fn deliver(&mut self, rail: RailId, bytes: &[u8], read: Option<&mut Read<'_>>) {
+        let shared = self.shared;
+        let used = self.rail(rail);
         let mut rest = bytes;
-        if let Some(read) = read.filter(|read| read.peer == peer)
-            && used.unread.is_empty()
-            && used.is_open
-        {
-            let copied = (read.copy)(rest);
-            read.copied += copied;
-            read.is_full = copied < rest.len();
-            rest = &rest[copied..];
+        match read.filter(|read| read.rail == rail) {
+            Some(read) if used.unread.is_empty() && used.is_open => {
+                let copied = (read.copy)(rest);
+                read.copied += copied;
+                read.is_full = copied < rest.len();
+                rest = &rest[copied..];
+            }
+            None if rail.number == BESIDE && used.is_open => {
+                let from = rail.peer.0.wrapping_add(1);
+                shared.long_from.store(from, Ordering::Relaxed);
+            }
+            _ => {}
         }
         used.unread.extend(rest);
     }
 
-    /// The peer, which is made when it is first used.
+    /// The peer, which is made when it is first used, with its first rail.
     fn peer(&mut self, peer: JobRank) -> &mut Peer {
         let State { peers, news, .. } = &mut *self.state;
         let pending = &self.shared.pending;
         peers[peer.index()].get_or_insert_with(|| {
-            news.push_back((peer, News::Rail));
+            news.push_back((peer, News::Rail(Channel::Command)));
             pending.store(true, Ordering::Release);
-            Box::default()
+            let mut used = Box::<Peer>::default();
+            used.on_mut(Channel::Command).is_made = true;
+            used
         })
+    }
+
+    /// A rail, which is made when it is first used.
+    fn rail(&mut self, rail: RailId) -> &mut Arrivals {
+        let channel = channel_of(rail);
+        if !self.peer(rail.peer).on(channel).is_made {
+            self.peer(rail.peer).on_mut(channel).is_made = true;
+            let made = (rail.peer, News::Rail(channel));
+            self.state.news.push_back(made);
+            self.shared.pending.store(true, Ordering::Release);
+        }
+        self.peer(rail.peer).on_mut(channel)
     }
 
     fn used(&mut self, peer: JobRank) -> Option<&mut Peer> {
@@ -373,39 +459,51 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     }
 
     /// Takes records that came before their turn, as far as there is room.
-    fn take_kept(&mut self, peer: JobRank, mut read: Option<&mut Read<'_>>) {
-        let now = self.now;
-        while self
-            .used(peer)
-            .is_some_and(|p| p.unread.len() < MOST_UNREAD)
-        {
-            let Some(record) = self.state.endpoint.take(now, peer, CHANNEL) else {
+    fn take_kept(&mut self, rail: RailId, mut read: Option<&mut Read<'_>>) {
+        let (now, channel) = (self.now, channel_of(rail));
+        let has_room = |used: &mut Peer| used.on(channel).unread.len() < MOST_UNREAD;
+        while self.used(rail.peer).is_some_and(has_room) {
+            let Some(record) = self.state.endpoint.take(now, rail.peer, channel) else {
                 return;
             };
-            self.deliver(peer, record.bytes(), read.as_deref_mut());
+            self.deliver(rail, record.bytes(), read.as_deref_mut());
             self.state.endpoint.recycle(record);
         }
     }
 
-    /// Whether a read of the peer's rail finds something, or its end.
-    fn is_readable(&self, peer: JobRank) -> bool {
-        let used = self.state.peer(peer);
-        used.is_some_and(|p| p.is_open && (!p.unread.is_empty() || self.is_at_end(peer, p)))
+    /// Whether a read of a rail finds something, or its end.
+    fn is_readable(&self, rail: RailId) -> bool {
+        let Some(used) = self.state.peer(rail.peer) else {
+            return false;
+        };
+        let arrivals = used.on(channel_of(rail));
+        arrivals.is_open && (!arrivals.unread.is_empty() || self.is_at_end(rail, used))
     }
 
     /// Whether nothing comes behind what is unread.
-    fn is_at_end(&self, rank: JobRank, peer: &Peer) -> bool {
-        peer.is_shut || self.state.endpoint.has_ended(rank)
+    ///
+    /// The first rail ends last: the channel gives up the other one with it. None ends before all
+    /// is here that the peer has sent, as the channel shuts a rail that has ended, and so both.
+    fn is_at_end(&self, rail: RailId, peer: &Peer) -> bool {
+        let is_last = || rail.number == BESIDE || peer.on(Channel::Data).unread.is_empty();
+        peer.is_shut || (self.state.endpoint.has_ended(rail.peer) && is_last())
     }
 
-    /// Lists a peer whose rail has something.
-    pub(super) fn list(&mut self, peer: JobRank) {
-        if self.is_readable(peer)
-            && let Some(used) = self.used(peer)
-            && !core::mem::replace(&mut used.is_listed, true)
+    /// Lists a rail that has something.
+    pub(super) fn list(&mut self, rail: RailId) {
+        if self.is_readable(rail)
+            && let Some(used) = self.used(rail.peer)
+            && !core::mem::replace(&mut used.on_mut(channel_of(rail)).is_listed, true)
         {
-            self.state.ready.push_back(peer.0);
+            self.state.ready.push_back(rail);
             self.shared.pending.store(true, Ordering::Release);
+        }
+    }
+
+    /// The same of both rails to a peer.
+    fn list_both(&mut self, peer: JobRank) {
+        for channel in Channel::BOTH {
+            self.list(rail_of(peer, channel));
         }
     }
 
@@ -457,7 +555,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             let used = self.peer(peer);
             used.is_shut = true;
             self.lose(peer, lost.to_string());
-            self.list(peer);
+            self.list_both(peer);
         }
     }
 
@@ -478,11 +576,20 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     }
 
     /// The channel wants a rail.
-    pub(super) fn want(&mut self, peer: JobRank) {
+    ///
+    /// It does without one beside the stream where the peer is not there any more.
+    pub(super) fn want(&mut self, rail: RailId) {
+        let peer = rail.peer;
         if self.state.peers.get(peer.index()).is_none() || peer == self.shared.rank {
             return;
         }
         let is_shut = self.peer(peer).is_shut;
+        if rail.number == BESIDE {
+            if !is_shut && !self.state.endpoint.has_left(peer) {
+                self.rail(rail);
+            }
+            return;
+        }
         if let Some(lost) = self.state.endpoint.lost(peer) {
             self.lose(peer, lost.to_string());
         } else if is_shut || self.state.endpoint.has_left(peer) {
@@ -509,45 +616,51 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
 
     pub(super) fn news(&mut self, shared: &Arc<Shared<Q>>) -> Option<Made<DatagramRail<Q>>> {
         let (peer, news) = self.state.news.pop_front()?;
-        let id = RailId { peer, number: 0 };
         Some(match news {
-            News::Rail => Made::Rail(NewRail {
-                id,
-                rail: DatagramRail::new(Arc::clone(shared), peer),
-                incarnation: 1,
-                received: 0,
-            }),
+            News::Rail(channel) => {
+                let id = rail_of(peer, channel);
+                Made::Rail(NewRail {
+                    id,
+                    rail: DatagramRail::new(Arc::clone(shared), id),
+                    incarnation: 1,
+                    received: 0,
+                })
+            }
             News::Lost(why) => {
+                let id = rail_of(peer, Channel::Command);
                 let at = self.shared.rank;
                 Made::Unreachable(id, AmError::Unreachable { at, peer, why })
             }
         })
     }
 
-    pub(super) fn set_open(&mut self, peer: JobRank, is_open: bool) {
-        if let Some(used) = self.used(peer) {
-            used.is_open = is_open;
+    pub(super) fn set_open(&mut self, rail: RailId, is_open: bool) {
+        let channel = channel_of(rail);
+        if let Some(used) = self.used(rail.peer) {
+            used.on_mut(channel).is_open = is_open;
         }
-        self.wait_for_room(peer, false);
-        // A peer that owes nothing may die, too.
-        let now = self.now;
-        self.state.endpoint.watch(now, peer, is_open);
-        self.list(peer);
+        self.wait_for_room(rail, false);
+        if channel == Channel::Command {
+            // A peer that owes nothing may die, too.
+            let now = self.now;
+            self.state.endpoint.watch(now, rail.peer, is_open);
+        }
+        self.list(rail);
     }
 
-    /// The next peer whose rail has something; the caller lists it again if it still has.
-    pub(super) fn next_ready(&mut self) -> Option<JobRank> {
+    /// The next rail that has something; the caller lists it again if it still has.
+    pub(super) fn next_ready(&mut self) -> Option<RailId> {
         loop {
-            let Some(peer) = self.state.ready.pop_front().map(JobRank) else {
+            let Some(rail) = self.state.ready.pop_front() else {
                 let has_news = !self.state.news.is_empty();
                 self.shared.pending.store(has_news, Ordering::Release);
                 return None;
             };
-            if let Some(used) = self.used(peer) {
-                used.is_listed = false;
+            if let Some(used) = self.used(rail.peer) {
+                used.on_mut(channel_of(rail)).is_listed = false;
             }
-            if self.is_readable(peer) {
-                return Some(peer);
+            if self.is_readable(rail) {
+                return Some(rail);
             }
         }
     }
@@ -560,8 +673,8 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     /// Whether a rail has something, or there are news.
     pub(super) fn has_ready(&mut self) -> bool {
         let next = self.next_ready();
-        if let Some(peer) = next {
-            self.list(peer);
+        if let Some(rail) = next {
+            self.list(rail);
         }
         next.is_some() || self.has_news()
     }
@@ -582,13 +695,13 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         self.state.ready.len()
     }
 
-    /// Whether the channel waits for room in the window of a peer from now on, and did not before.
-    pub(super) fn wait_for_room(&mut self, peer: JobRank, waits: bool) -> bool {
+    /// Whether the channel waits for room in the window of a rail from now on, and did not before.
+    pub(super) fn wait_for_room(&mut self, rail: RailId, waits: bool) -> bool {
         let without = &mut self.state.without_room;
-        let is_known = without.contains(&peer);
+        let is_known = without.contains(&rail);
         match (waits, is_known) {
-            (true, false) => without.push(peer),
-            (false, true) => without.retain(|other| *other != peer),
+            (true, false) => without.push(rail),
+            (false, true) => without.retain(|other| *other != rail),
             _ => {}
         }
         waits && !is_known
@@ -598,16 +711,20 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     fn has_room(&self) -> bool {
         let endpoint = &self.state.endpoint;
         let mut without = self.state.without_room.iter();
-        without.any(|peer| endpoint.room(*peer, CHANNEL) && !endpoint.has_left(*peer))
+        without.any(|rail| {
+            endpoint.room(rail.peer, channel_of(*rail)) && !endpoint.has_left(rail.peer)
+        })
     }
 
+    // spec U1: a long payload is cut into packets as the window has room for them.
     /// Writes as much as the window takes of `bytes`, which `fill` copies piece by piece; how much.
     pub(super) fn write(
         &mut self,
-        peer: JobRank,
+        rail: RailId,
         bytes: usize,
         mut fill: impl FnMut(&mut [u8]),
     ) -> io::Result<usize> {
+        let (peer, channel) = (rail.peer, channel_of(rail));
         let is_shut = self.used(peer).is_none_or(|used| used.is_shut);
         if is_shut || self.state.endpoint.has_ended(peer) {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -618,10 +735,10 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         }
         let most = self.state.endpoint.record_bytes();
         let mut written = 0;
-        while written < bytes && self.state.endpoint.room(peer, CHANNEL) {
+        while written < bytes && self.state.endpoint.room(peer, channel) {
             let len = most.min(bytes - written);
             let endpoint = &mut self.state.endpoint;
-            let submitted = endpoint.submit(self.now, peer, CHANNEL, len, &mut fill);
+            let submitted = endpoint.submit(self.now, peer, channel, len, &mut fill);
             if submitted.is_err() {
                 break;
             }
@@ -638,33 +755,39 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     /// `None` if there is nothing now.
     pub(super) fn read(
         &mut self,
-        peer: JobRank,
+        rail: RailId,
         most: usize,
         fill: &mut dyn FnMut(&[u8]) -> usize,
     ) -> Option<io::Result<usize>> {
-        let used = self.used(peer)?;
-        let len = used.unread.len().min(most);
+        let arrivals = self.used(rail.peer)?.on_mut(channel_of(rail));
+        let len = arrivals.unread.len().min(most);
         if len > 0 {
-            let (first, second) = used.unread.as_slices();
+            let (first, second) = arrivals.unread.as_slices();
             let in_first = len.min(first.len());
             fill(&first[..in_first]);
             fill(&second[..len - in_first]);
-            used.unread.drain(..len);
-            self.take_kept(peer, None);
+            arrivals.unread.drain(..len);
+            self.take_kept(rail, None);
+            if rail.number == BESIDE {
+                // It may have been the last that the end of the other one waited for.
+                self.list(rail_of(rail.peer, Channel::Command));
+            }
             return Some(Ok(len));
         }
-        let used = self.state.peer(peer)?;
-        self.is_at_end(peer, used).then_some(Ok(0))
+        let used = self.state.peer(rail.peer)?;
+        self.is_at_end(rail, used).then_some(Ok(0))
     }
 
     pub(super) fn shut(&mut self, peer: JobRank) {
         if let Some(used) = self.used(peer)
             && !core::mem::replace(&mut used.is_shut, true)
         {
-            self.wait_for_room(peer, false);
+            for channel in Channel::BOTH {
+                self.wait_for_room(rail_of(peer, channel), false);
+            }
             self.state.endpoint.leave_peer(peer);
             // A read finds the end.
-            self.list(peer);
+            self.list_both(peer);
         }
     }
 
@@ -685,5 +808,16 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
 
     pub(super) fn is_drained(&self) -> bool {
         self.state.endpoint.is_drained()
+    }
+
+    /// Whether a rail takes nothing more.
+    #[cfg(test)]
+    pub(super) fn waits_for_acknowledgements(&self, rail: RailId) -> bool {
+        !self.state.endpoint.room(rail.peer, channel_of(rail))
+    }
+
+    #[cfg(test)]
+    pub(super) fn peer_has_ended(&self, peer: JobRank) -> bool {
+        self.state.endpoint.has_ended(peer)
     }
 }

@@ -69,14 +69,27 @@ fn id(peer: u32) -> RailId {
     RailId { peer, number: 0 }
 }
 
+/// The rail beside the stream.
+fn beside(peer: u32) -> RailId {
+    RailId {
+        number: 1,
+        ..id(peer)
+    }
+}
+
 /// The rail to a peer, opened.
 fn rail(rails: &DatagramRails<Wire>, peer: u32) -> DatagramRail<Wire> {
-    rails.want(id(peer));
+    rail_of(rails, id(peer))
+}
+
+/// A rail, opened.
+fn rail_of(rails: &DatagramRails<Wire>, id: RailId) -> DatagramRail<Wire> {
+    rails.want(id);
     let Some(Made::Rail(made)) = rails.next(&|_| 0) else {
         panic!("a rail is there at once");
     };
-    assert_eq!(made.id, id(peer));
-    rails.open(id(peer), &made.rail).unwrap();
+    assert_eq!(made.id, id);
+    rails.open(id, &made.rail).unwrap();
     made.rail
 }
 
@@ -155,6 +168,108 @@ fn bytes_arrive_in_order_and_once_over_a_bad_wire() {
             writer.join().unwrap();
         });
     }
+}
+
+/// spec U1: the bytes of each rail arrive in order, whatever the other one waits for.
+#[test]
+fn long_payloads_and_the_stream_arrive_in_their_order_over_a_bad_wire() {
+    let [a, b] = pair([BAD, WireFaults { seed: 13, ..BAD }]);
+    let from_a = [rail(&a, 1), rail_of(&a, beside(1))];
+    let from_b = [rail(&b, 0), rail_of(&b, beside(0))];
+    let sent = [pattern(50_000), pattern(600_000)];
+    std::thread::scope(|scope| {
+        for (rail, sent) in from_a.iter().zip(&sent) {
+            scope.spawn(|| {
+                // In pieces, as the stream has them.
+                sent.chunks(1000).for_each(|part| write_all(rail, part));
+            });
+        }
+        for (rail, sent) in from_b.iter().zip(&sent) {
+            scope.spawn(|| assert!(read_all(rail, sent.len()) == *sent));
+        }
+    });
+}
+
+/// A window full of a long payload that the peer does not read holds up no message.
+#[test]
+fn the_stream_passes_a_long_payload_that_waits() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, long) = (rail(&a, 1), rail_of(&a, beside(1)));
+    let sent = pattern(8 << 20);
+    let mut written = 0;
+    // Until the window is full and the peer keeps what it can.
+    let mut full = 0;
+    until(|| {
+        match write(&long, &sent[written..]) {
+            Ok(len) => (written, full) = (written + len, 0),
+            Err(_) => full += 1,
+        }
+        full > 1000 && a.shared.lock().waits_for_acknowledgements(beside(1))
+    });
+    let to_a = rail(&b, 0);
+    for number in 0..100_u32 {
+        write_all(&to_b, &number.to_le_bytes());
+        assert_eq!(read_all(&to_a, 4), number.to_le_bytes());
+    }
+    assert!(write(&long, &sent[written..]).is_err(), "it has been read");
+    // The other rail is there as something came over it.
+    let Some(Made::Rail(made)) = b.next(&|_| 0) else {
+        panic!("a rail is there");
+    };
+    assert_eq!(made.id, beside(0));
+    b.open(made.id, &made.rail).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| write_all(&long, &sent[written..]));
+        assert!(read_all(&made.rail, sent.len()) == sent);
+    });
+}
+
+/// The first rail ends when all has been read that came beside the stream.
+#[test]
+fn the_stream_ends_behind_what_is_beside_it() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, long) = (rail(&a, 1), rail_of(&a, beside(1)));
+    let (to_a, from_long) = (rail(&b, 0), rail_of(&b, beside(0)));
+    write_all(&to_b, b"head");
+    write_all(&long, b"payload");
+    drop((to_b, long, a));
+    assert_eq!(read_all(&to_a, 4), b"head");
+    until(|| b.shared.lock().peer_has_ended(JobRank(0)));
+    assert_eq!(read(&to_a).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    assert_eq!(read_all(&from_long, usize::MAX), b"payload");
+    assert_eq!(read_all(&to_a, usize::MAX), []);
+    // There will be none, and nothing says so.
+    b.want(beside(0));
+    assert!(b.next(&|_| 0).is_none());
+}
+
+/// spec U7: what comes beside the stream goes to its place, too, and messages pass meanwhile.
+#[test]
+fn a_long_payload_goes_to_its_place_while_its_rail_is_read() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, long) = (rail(&a, 1), rail_of(&a, beside(1)));
+    let (to_a, from_long) = (rail(&b, 0), rail_of(&b, beside(0)));
+    let placed = || b.shared.placed.load(Ordering::Relaxed);
+    until(|| {
+        let before = placed();
+        write_all(&long, &[7; 900]);
+        write_all(&to_b, b"message");
+        let (mut payload, mut message) = (0, 0);
+        until(|| {
+            // As a poll of the channel does.
+            let look = b.begin_poll(false);
+            let mut found = Ready::new();
+            if look.first.is_none() {
+                b.ready(&mut found);
+            }
+            message += read(&to_a).map_or(0, |bytes| bytes.len());
+            if found.rails().contains(&beside(0)) {
+                payload += read(&from_long).map_or(0, |bytes| bytes.len());
+            }
+            (payload, message) == (900, 7)
+        });
+        placed() >= before + 900
+    });
 }
 
 /// Of another job, or with another setting.

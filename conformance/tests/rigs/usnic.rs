@@ -56,11 +56,10 @@ impl UsnicRig {
     }
 
     fn sizes(buffers: Buffers) -> ChannelSizes {
-        let sizes = match buffers {
+        match buffers {
             Buffers::Default => ChannelSizes::default(),
             Buffers::Minimum => ChannelSizes::smallest(),
-        };
-        ChannelSizes { rails: 1, ..sizes }
+        }
     }
 
     fn link(&self) -> ReliableConfig {

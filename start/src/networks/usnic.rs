@@ -34,13 +34,16 @@ const LONGEST_DATAGRAM_BYTES: usize = 60 << 10;
 /// Least size of it, where ranks have little room for arriving datagrams.
 const LEAST_DATAGRAM_BYTES: usize = 16 << 10;
 
+/// Rails to a peer, each over a channel with a window of its own.
+const RAILS: u16 = 2;
+
 /// Sizes for ranks of one host, with so much room for what arrives at each: all peers of a rank
 /// together have no more payload under way to it, if the room is no smaller than some datagrams of
 /// each.
 fn on_one_host(link: &mut ReliableConfig, receive_bytes: usize, ranks: usize) {
-    let peers = ranks.saturating_sub(1).max(1);
+    let windows = ranks.saturating_sub(1).max(1) * usize::from(RAILS);
     let most = link.window_bytes;
-    link.window_bytes = (receive_bytes / peers).clamp(4 * LEAST_DATAGRAM_BYTES, most);
+    link.window_bytes = (receive_bytes / windows).clamp(4 * LEAST_DATAGRAM_BYTES, most);
     link.datagram_bytes =
         (link.window_bytes / 8).clamp(LEAST_DATAGRAM_BYTES, LONGEST_DATAGRAM_BYTES);
 }
@@ -50,7 +53,7 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
     Ok(Box::new(Open {
         published: publish(boot, settings)?,
         sizes: ChannelSizes {
-            rails: 1,
+            rails: RAILS,
             // A peer is there for the whole job, and costs no descriptor.
             idle_rails: Duration::ZERO,
             ..sizes(settings)
@@ -66,7 +69,7 @@ impl Opened for Open {
             receive_bytes,
         } = directory(boot)?;
         let addresses = peers.iter().map(|peer| peer.address).collect();
-        let mut link = link(boot, receive_bytes);
+        let mut link = link(boot, receive_bytes / usize::from(RAILS));
         if boot.host_ranks().len() == boot.size() as usize {
             on_one_host(&mut link, receive_bytes, peers.len());
         } else {
@@ -108,11 +111,11 @@ mod tests {
             (link.datagram_bytes, link.window_bytes)
         };
         assert_eq!(of(4 << 20, 2), (60 << 10, 1 << 20));
-        assert_eq!(of(4 << 20, 9), (60 << 10, 512 << 10));
+        assert_eq!(of(4 << 20, 5), (60 << 10, 512 << 10));
         assert_eq!(of(4 << 20, 1 << 20), (16 << 10, 64 << 10));
         // What Debian gives a user.
-        assert_eq!(of(212_992, 2), (26_624, 212_992));
-        assert_eq!(of(212_992, 4), (16 << 10, 70_997));
+        assert_eq!(of(212_992, 2), (16 << 10, 106_496));
+        assert_eq!(of(212_992, 4), (16 << 10, 64 << 10));
         assert_eq!(of(4 << 20, 1), (60 << 10, 1 << 20));
     }
 }
