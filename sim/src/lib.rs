@@ -18,6 +18,7 @@
 //! | [`workload`] | work of ranks by a seed, and its checks |
 //! | [`flow`] | flow control alone, among thousands of ranks |
 //! | [`portals`] | the same workload over the portals conduit and interfaces in software |
+//! | [`datagrams`] | the reliable layer of datagrams alone, among a few ranks |
 //!
 //! For conduits alone make a [`Cluster`], take its [`nodes`](Cluster::nodes), and call their
 //! conduits in turn; [`Cluster::step`] lets time pass. See the example there.
@@ -27,6 +28,7 @@ mod boot;
 mod clock;
 mod cluster;
 mod config;
+pub mod datagrams;
 mod fiber;
 pub mod flow;
 mod job;

@@ -1,11 +1,13 @@
 //! Replays seeds: `cargo run -p argonet-sim -- --seed 0x1234 [--trace]`, with `--portals` over the
-//! portals conduit.
+//! portals conduit, with `--datagrams` of the reliable layer of datagrams alone.
 #![forbid(unsafe_code)]
 
+use argonet_sim::Trace;
+use argonet_sim::datagrams::run_datagrams_seed;
 use argonet_sim::portals::run_portals_seed;
 use argonet_sim::workload::run_seed;
-use argonet_sim::{StartError, Trace};
 use clap::Parser;
+use std::error::Error;
 use std::process::ExitCode;
 
 /// Runs jobs in a simulated cluster, one a seed
@@ -20,6 +22,9 @@ struct Arguments {
     /// Over the portals conduit and interfaces in software, in place of the simulated wire
     #[arg(long)]
     portals: bool,
+    /// The reliable layer of datagrams alone, without a trace
+    #[arg(long, conflicts_with_all = ["portals", "trace"])]
+    datagrams: bool,
     /// Print everything that happens, with virtual time in ns
     #[arg(long)]
     trace: bool,
@@ -36,7 +41,11 @@ fn seed(text: &str) -> Result<u64, std::num::ParseIntError> {
 }
 
 /// Whether a seed is well, and its report.
-fn run(arguments: &Arguments, seed: u64) -> Result<(bool, String), StartError> {
+fn run(arguments: &Arguments, seed: u64) -> Result<(bool, String), Box<dyn Error>> {
+    if arguments.datagrams {
+        let report = run_datagrams_seed(seed)?;
+        return Ok((report.ok(), report.to_string()));
+    }
     let trace = || -> Option<Trace> {
         match arguments.trace {
             true => Some(Box::new(|line| println!("{line}"))),

@@ -4,6 +4,7 @@
 
 mod bound;
 mod conduits;
+mod datagrams;
 mod depth;
 mod endpoint_am;
 mod flow;
