@@ -100,17 +100,21 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U1",
         "Fragments, segments (packets) and chunks; a small fragment holds its segment",
-        Waits("the reliable layer with two channels"),
+        Partly(
+            "rails cut long payloads into records, each a datagram with its buffer, as far as the window has room (`long_payloads_and_the_stream_arrive_in_their_order_over_a_bad_wire`); the layer itself has no fragments",
+        ),
     ),
     item(
         "U2",
         "Two channels with queues of their own: commands with priority, and data",
-        Waits("the reliable layer with two channels"),
+        Partly(
+            "two channels, each with numbers and a window (`tiny_sends_overtake_a_long_one_without_a_resend`, `seeds_of_datagrams`), and the queue that a datagram leaves by; sockets have one queue for both",
+        ),
     ),
     item(
         "U3",
         "Conditions of sending: fragments, credits and an open window; ready endpoints in turn; resends first",
-        Waits("the reliable layer with two channels"),
+        Built,
     ),
     item(
         "U4",
@@ -129,7 +133,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U6",
         "A short way for tiny sends, and one for receives that does its bookkeeping later",
-        Waits("the reliable layer with two channels"),
+        Waits("a receive path of the reliable layer that delivers first"),
     ),
     item(
         "U7",
@@ -141,22 +145,22 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U8",
         "Fabric, domain and datagram endpoint of libfabric",
-        Waits("the reliable layer with two channels"),
+        Waits("a queue of datagrams over libfabric"),
     ),
     item(
         "U9",
         "Several threads; a callback may send again",
-        Waits("the reliable layer with two channels"),
+        Waits("a lock a peer in the reliable layer"),
     ),
     item(
         "U10",
         "Peers are checked at start, with a clear error for a one-way path or a wrong MTU",
-        Waits("the reliable layer with two channels"),
+        Waits("the check of peers of usnic at start"),
     ),
     item(
         "U11",
         "Channels overtake each other: loss is judged in each, and causes no resend in the other",
-        Waits("the reliable layer with two channels"),
+        Built,
     ),
     item(
         "U12",
@@ -166,12 +170,14 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U13",
         "Inline sends only when small, whole and few are under way; at most one deferred receive",
-        Waits("the reliable layer with two channels"),
+        Waits("a receive path of the reliable layer that delivers first"),
     ),
     item(
         "U14",
         "Registration handles of a fixed size; a message may ask for the command channel",
-        Waits("the reliable layer with two channels"),
+        Partly(
+            "a record is submitted on the channel of commands where it has priority (`lost_records_are_sent_before_commands_and_these_before_data`); no registration handles",
+        ),
     ),
     item(
         "G1",
