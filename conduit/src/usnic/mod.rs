@@ -2,10 +2,10 @@
 //!
 //! The layer ([`argonet_nic::reliable`]) numbers datagrams, acknowledges them and sends again what
 //! was lost, so that bytes arrive in order and once. [`DatagramRails`] are the rails of a rank over
-//! one queue of an interface ([`DatagramQueue`]). There are two to a peer: the first has the channel
-//! of commands and carries the stream; the second has the channel of data and carries the payloads
-//! of long transfers beside it. Each is there from the first byte on. A thread acknowledges and sends again while the rank makes no call
-//! (`progress`).
+//! one queue of an interface ([`DatagramQueue`]). There are two to a peer: the first has the
+//! channel of commands and carries the stream, the second has that of data and carries the payloads
+//! of long transfers beside it. Each is there from the first byte on. A thread acknowledges and
+//! sends again while the rank makes no call (`progress`).
 
 mod descriptor;
 mod progress;

@@ -3,9 +3,9 @@
 //! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has two
 //! [channels](Channel), one for commands and one for data, and on each a stream of *records* in
 //! each direction, one a datagram; every record arrives exactly once and in the order of its
-//! channel, or the peer is reported lost ([`PeerLost`]). It knows nothing of the contents of records. It has no
-//! socket and no clock: a driver gives it datagrams and the time (since any beginning), and takes
-//! from it the datagrams to send.
+//! channel, or the peer is reported lost ([`PeerLost`]). It knows nothing of the contents of
+//! records. It has no socket and no clock: a driver gives it datagrams and the time (since any
+//! beginning), and takes from it the datagrams to send.
 //!
 //! | verb | what for |
 //! | --- | --- |
@@ -17,8 +17,8 @@
 //! | [`flush`](Endpoint::flush), [`leave`](Endpoint::leave) | before the driver ends |
 //! | [`watch`](Endpoint::watch) | asks a silent peer now and then whether it lives |
 //!
-//! * Lost records are sent first, then commands, then data; peers take turns. Records of one channel
-//!   overtake those of the other, and say nothing about their loss.
+//! * Lost records are sent first, then commands, then data; peers take turns. Records of one
+//!   channel overtake those of the other, and say nothing about their loss.
 //! * Acknowledgements are cumulative for both channels and selective for that of the datagram, and
 //!   ride on every datagram; alone they wait a little for company.
 //! * A loss is found by later datagrams of the channel that arrived (three of them), or by a timer
