@@ -639,6 +639,9 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         if let Some(used) = self.used(rail.peer) {
             used.on_mut(channel).is_open = is_open;
         }
+        if channel == Channel::Data && !is_open {
+            self.forget_long(rail.peer);
+        }
         self.wait_for_room(rail, false);
         if channel == Channel::Command {
             // A peer that owes nothing may die, too.
@@ -778,6 +781,13 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         self.is_at_end(rail, used).then_some(Ok(0))
     }
 
+    /// Nothing more comes beside the stream of a peer for which other reads leave what arrives.
+    fn forget_long(&self, peer: JobRank) {
+        if self.shared.long_from() == Some(peer) {
+            self.shared.long_from.store(0, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn shut(&mut self, peer: JobRank) {
         if let Some(used) = self.used(peer)
             && !core::mem::replace(&mut used.is_shut, true)
@@ -785,6 +795,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             for channel in Channel::BOTH {
                 self.wait_for_room(rail_of(peer, channel), false);
             }
+            self.forget_long(peer);
             self.state.endpoint.leave_peer(peer);
             // A read finds the end.
             self.list_both(peer);

@@ -272,6 +272,24 @@ fn a_long_payload_goes_to_its_place_while_its_rail_is_read() {
     });
 }
 
+/// Reads of the stream leave what arrives to those of the rail beside it only while there is one.
+#[test]
+fn a_closed_rail_holds_up_no_other() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, long) = (rail(&a, 1), rail_of(&a, beside(1)));
+    let (to_a, from_long) = (rail(&b, 0), rail_of(&b, beside(0)));
+    write_all(&long, &[7; 900]);
+    until(|| {
+        let _ = read(&to_a);
+        b.shared.long_from().is_some()
+    });
+    b.shared.lock().set_open(beside(0), false);
+    assert_eq!(b.shared.long_from(), None);
+    write_all(&to_b, b"message");
+    assert_eq!(read_all(&to_a, 7), b"message");
+    drop(from_long);
+}
+
 /// Of another job, or with another setting.
 #[test]
 fn a_peer_with_another_seal_is_not_reached() {
