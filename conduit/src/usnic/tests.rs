@@ -195,7 +195,7 @@ fn long_payloads_and_the_stream_arrive_in_their_order_over_a_bad_wire() {
 fn the_stream_passes_a_long_payload_that_waits() {
     let [a, b] = pair([WireFaults::NONE; 2]);
     let (to_b, long) = (rail(&a, 1), rail_of(&a, beside(1)));
-    let sent = pattern(8 << 20);
+    let sent = pattern(2 << 20);
     let mut written = 0;
     // Until the window is full and the peer keeps what it can.
     let mut full = 0;

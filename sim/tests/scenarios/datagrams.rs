@@ -58,7 +58,8 @@ fn ten_thousand_tiny_sends_overtake_a_long_one_without_a_resend() {
     }
 }
 
-/// Where some are lost all come all the same, and a few more than those are sent again.
+/// Where some are lost all come all the same. Commands that are sent again leave by the queue of
+/// data, where later ones overtake them, so that some are sent once more for nothing.
 #[test]
 fn tiny_sends_overtake_a_long_one_of_which_some_is_lost() {
     let wire = WireShape {
@@ -68,5 +69,5 @@ fn tiny_sends_overtake_a_long_one_of_which_some_is_lost() {
     let (overtaken, [from, to]) = overtaken(wire);
     assert!(overtaken < LONG / 2, "{overtaken} of {LONG} had come");
     assert!((20..600).contains(&from.sent_again), "{from:?}");
-    assert!(to.repeated < from.sent_again / 4, "{from:?} {to:?}");
+    assert!(to.repeated < from.sent_again / 2, "{from:?} {to:?}");
 }
