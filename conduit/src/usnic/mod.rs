@@ -8,6 +8,7 @@
 //! sends again while the rank makes no call (`progress`).
 
 mod descriptor;
+mod peer;
 mod progress;
 mod rail;
 mod rails;

@@ -1,7 +1,8 @@
 //! The rails of a rank.
 
+use super::peer::BESIDE;
 use super::progress::Progress;
-use super::shared::{BESIDE, Shared, ring};
+use super::shared::{Shared, ring};
 use super::{DatagramRail, DatagramRailsConfig, NAME};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
 use argonet_base::JobRank;

@@ -1,5 +1,6 @@
 //! State that rails and the thread share, and the work under its lock.
 
+use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
 use crate::channel::rail::{Made, NewRail, RailId};
@@ -17,9 +18,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Bytes of a rail that wait to be read, from which on the layer keeps what comes.
-const MOST_UNREAD: usize = 256 << 10;
-
 /// How often a rank that ends says so.
 const ANNOUNCEMENTS: u32 = 3;
 
@@ -28,66 +26,6 @@ pub(super) const POLLS_A_TIMER: u32 = 16;
 
 /// Batches that are taken from the queue at once.
 const MOST_BATCHES: u32 = 16;
-
-/// The number of the rail that carries payloads beside the stream.
-pub(super) const BESIDE: u16 = 1;
-
-/// The channel that a rail has for itself, by its number: commands carry the stream, data the
-/// payloads beside it.
-pub(super) fn channel_of(rail: RailId) -> Channel {
-    match rail.number {
-        0 => Channel::Command,
-        _ => Channel::Data,
-    }
-}
-
-/// The rail over a channel.
-fn rail_of(peer: JobRank, channel: Channel) -> RailId {
-    let number = match channel {
-        Channel::Command => 0,
-        Channel::Data => BESIDE,
-    };
-    RailId { peer, number }
-}
-
-/// What came over a rail.
-#[derive(Default)]
-struct Arrivals {
-    /// What came and was not read.
-    unread: VecDeque<u8>,
-    /// Whether the channel knows that there is this rail.
-    is_made: bool,
-    /// Whether the channel uses it.
-    is_open: bool,
-    /// Whether it is in `State::ready`.
-    is_listed: bool,
-}
-
-/// Of a peer that was used.
-#[derive(Default)]
-struct Peer {
-    /// By channel.
-    rails: [Arrivals; 2],
-    /// Nothing more is read: it was lost, or a rail was shut.
-    is_shut: bool,
-    /// The channel knows that there is no rail any more, or learns it in time.
-    is_given_up: bool,
-}
-
-impl Peer {
-    fn on(&self, channel: Channel) -> &Arrivals {
-        &self.rails[channel.index()]
-    }
-
-    fn on_mut(&mut self, channel: Channel) -> &mut Arrivals {
-        &mut self.rails[channel.index()]
-    }
-
-    /// Whether what comes next on a channel may be delivered.
-    fn takes(&self, channel: Channel) -> bool {
-        self.on(channel).unread.len() < MOST_UNREAD && !self.is_shut
-    }
-}
 
 /// What the channel learns of a peer.
 enum News {
@@ -461,7 +399,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     /// Takes records that came before their turn, as far as there is room.
     fn take_kept(&mut self, rail: RailId, mut read: Option<&mut Read<'_>>) {
         let (now, channel) = (self.now, channel_of(rail));
-        let has_room = |used: &mut Peer| used.on(channel).unread.len() < MOST_UNREAD;
+        let has_room = |used: &mut Peer| used.on(channel).has_room();
         while self.used(rail.peer).is_some_and(has_room) {
             let Some(record) = self.state.endpoint.take(now, rail.peer, channel) else {
                 return;

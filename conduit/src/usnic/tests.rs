@@ -178,15 +178,18 @@ fn long_payloads_and_the_stream_arrive_in_their_order_over_a_bad_wire() {
     let from_b = [rail(&b, 0), rail_of(&b, beside(0))];
     let sent = [pattern(50_000), pattern(600_000)];
     std::thread::scope(|scope| {
-        for (rail, sent) in from_a.iter().zip(&sent) {
-            scope.spawn(|| {
-                // In pieces, as the stream has them.
-                sent.chunks(1000).for_each(|part| write_all(rail, part));
-            });
-        }
-        for (rail, sent) in from_b.iter().zip(&sent) {
-            scope.spawn(|| assert!(read_all(rail, sent.len()) == *sent));
-        }
+        let writers = from_a.iter().zip(&sent).map(|(rail, sent)| {
+            // In pieces, as the stream has them.
+            scope.spawn(move || sent.chunks(1000).for_each(|part| write_all(rail, part)))
+        });
+        let readers = from_b
+            .iter()
+            .zip(&sent)
+            .map(|(rail, sent)| scope.spawn(move || assert!(read_all(rail, sent.len()) == *sent)));
+        let threads: Vec<_> = writers.chain(readers).collect();
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
     });
 }
 
@@ -219,8 +222,9 @@ fn the_stream_passes_a_long_payload_that_waits() {
     assert_eq!(made.id, beside(0));
     b.open(made.id, &made.rail).unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| write_all(&long, &sent[written..]));
+        let writer = scope.spawn(|| write_all(&long, &sent[written..]));
         assert!(read_all(&made.rail, sent.len()) == sent);
+        writer.join().unwrap();
     });
 }
 

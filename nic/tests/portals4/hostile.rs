@@ -142,8 +142,8 @@ fn strangers() -> Result<(), Failed> {
             .collect();
         if n % 2 == 1 {
             // As far as it can look like one.
-            bytes.resize(208, 0);
-            bytes[..4].copy_from_slice(b"aRd2");
+            bytes.resize(216, 0);
+            bytes[..4].copy_from_slice(b"aRd3");
             bytes[4..8].copy_from_slice(&[1, 1, 128, 0]);
         }
         mad.throw(&bytes);

@@ -155,7 +155,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U10",
         "Peers are checked at start, with a clear error for a one-way path or a wrong MTU",
-        Waits("the check of peers of usnic at start"),
+        Waits("a check of all peers at start"),
     ),
     item(
         "U11",

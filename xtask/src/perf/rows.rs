@@ -202,7 +202,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn written(question: &Question, pairs: &[Pair]) -> String {
     let mut text = format!(
-        "From C (`benches/c/rows.c`), {}: {} ranks over {}, {} runs of each row in turn, {} chunks in a run; \
+        "From C (`benches/c/rows.c`), {}:\n{} ranks over {}, {} runs of each row in turn, {} chunks in a run;\n\
          microseconds an operation, the best chunk of all and the median of the runs' medians.\n",
         question.stamp, question.ranks, question.conduit, question.runs, question.chunks
     );
