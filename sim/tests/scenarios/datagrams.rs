@@ -58,7 +58,9 @@ fn ten_thousand_tiny_sends_overtake_a_long_one_without_a_resend() {
     }
 }
 
-/// Where some are lost all come all the same. Commands that are sent again leave by the queue of
+/// Where some are lost all come all the same.
+///
+/// Commands that are sent again leave by the queue of
 /// data, where later ones overtake them, so that some are sent once more for nothing.
 #[test]
 fn tiny_sends_overtake_a_long_one_of_which_some_is_lost() {
