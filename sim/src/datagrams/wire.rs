@@ -26,13 +26,15 @@ impl Interface {
     }
 }
 
+/// When a datagram arrives, its number, its target, its bytes.
+type OnItsWay = (Duration, u64, u32, Vec<u8>);
+
 /// All interfaces, and datagrams on their way.
 pub(super) struct Wire {
     shape: WireShape,
     random: Random,
     interfaces: Vec<Interface>,
-    /// When each arrives, its number, its target.
-    on_its_way: BinaryHeap<Reverse<(Duration, u64, u32, Vec<u8>)>>,
+    on_its_way: BinaryHeap<Reverse<OnItsWay>>,
     count: u64,
 }
 
