@@ -1,7 +1,7 @@
 //! The two channels between ranks, and the order in which an endpoint sends.
 
-use super::endpoint;
 use super::wire::World;
+use super::{FROM, TO, endpoint};
 use crate::reliable::datagram::{Header, Kind};
 use crate::reliable::{Channel, Endpoint, ReliableConfig};
 use argonet_base::JobRank;
@@ -9,18 +9,9 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 const CONFIG: ReliableConfig = ReliableConfig {
-    datagram_bytes: 1000,
     window_bytes: 64_000,
-    first_rto: Duration::from_millis(100),
-    least_rto: Duration::from_millis(10),
-    most_rto: Duration::from_secs(1),
-    ack_delay: Duration::from_millis(2),
-    probe_after: Duration::from_secs(1),
-    give_up_after: Duration::from_secs(5),
+    ..super::CONFIG
 };
-
-const FROM: JobRank = JobRank(0);
-const TO: JobRank = JobRank(1);
 
 fn submit(end: &mut Endpoint, now: Duration, channel: Channel, len: usize) {
     let submitted = end.submit(now, TO, channel, len, |place| place.fill(7));

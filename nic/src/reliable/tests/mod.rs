@@ -9,9 +9,25 @@ mod worst;
 
 use super::{Endpoint, ReliableConfig, Seal};
 use argonet_base::JobRank;
+use core::time::Duration;
 
 /// The nth rank's incarnation; the streams of rank 0 begin just before the end of numbers.
 const INCARNATIONS: [u64; 3] = [0xffff_fff0, 0x1234_5678_0000_0001, 77];
+
+/// Short datagrams, and times that a test sees through.
+const CONFIG: ReliableConfig = ReliableConfig {
+    datagram_bytes: 1000,
+    window_bytes: 40_000,
+    first_rto: Duration::from_millis(100),
+    least_rto: Duration::from_millis(10),
+    most_rto: Duration::from_secs(1),
+    ack_delay: Duration::from_millis(2),
+    probe_after: Duration::from_secs(1),
+    give_up_after: Duration::from_secs(5),
+};
+
+const FROM: JobRank = JobRank(0);
+const TO: JobRank = JobRank(1);
 
 fn endpoint(config: ReliableConfig, rank: u32, ranks: u32, seal: Option<&Seal>) -> Endpoint {
     let incarnation = INCARNATIONS[rank as usize];

@@ -1,24 +1,15 @@
 //! Windows of thousands of datagrams, over the end of numbers.
 
-use super::endpoint;
+use super::{FROM, TO, endpoint};
 use crate::reliable::{Channel, Endpoint, ReliableConfig};
 use argonet_base::JobRank;
 use core::time::Duration;
 
 const CONFIG: ReliableConfig = ReliableConfig {
-    datagram_bytes: 1000,
     // A short datagram counts 768 bytes.
     window_bytes: 4096 * 768 + 1000,
-    first_rto: Duration::from_millis(100),
-    least_rto: Duration::from_millis(10),
-    most_rto: Duration::from_secs(1),
-    ack_delay: Duration::from_millis(2),
-    probe_after: Duration::from_secs(1),
-    give_up_after: Duration::from_secs(5),
+    ..super::CONFIG
 };
-
-const FROM: JobRank = JobRank(0);
-const TO: JobRank = JobRank(1);
 
 struct Pair {
     from: Endpoint,

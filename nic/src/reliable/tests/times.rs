@@ -1,24 +1,10 @@
 //! Waits, and how long they last.
 
-use super::endpoint;
 use super::wire::World;
+use super::{CONFIG, FROM, TO, endpoint};
 use crate::reliable::{Channel, ReliableConfig, ReliableError};
 use argonet_base::JobRank;
 use core::time::Duration;
-
-const CONFIG: ReliableConfig = ReliableConfig {
-    datagram_bytes: 1000,
-    window_bytes: 40_000,
-    first_rto: Duration::from_millis(100),
-    least_rto: Duration::from_millis(10),
-    most_rto: Duration::from_secs(1),
-    ack_delay: Duration::from_millis(2),
-    probe_after: Duration::from_secs(1),
-    give_up_after: Duration::from_secs(5),
-};
-
-const FROM: JobRank = JobRank(0);
-const TO: JobRank = JobRank(1);
 
 fn submit(world: &mut World, bytes: &[u8]) -> Result<(), ReliableError> {
     let now = world.now;
