@@ -384,6 +384,19 @@ fn puts_and_gets_in_software_are_over_when_their_calls_return() {
     assert!(here.is_quiescent() && !here.has_anything());
 }
 
+/// Else each of the puts that go through a segment from its beginning on would map another part.
+#[test]
+fn the_first_put_maps_all_that_its_target_has_attached() {
+    let ranks = job(2, PortalsSizes::default());
+    let here = &ranks[0].portals;
+    assert_eq!(here.directory.attached_bytes(JobRank(1)), 0);
+    let bytes = [7; 8];
+    // SAFETY: the bytes are there for the call.
+    let is_put = unsafe { here.put_now(JobRank(1), SegmentOffset(16), bytes.as_ptr(), 8) };
+    assert!(is_put);
+    assert_eq!(here.directory.attached_bytes(JobRank(1)), SEGMENT);
+}
+
 #[test]
 fn refused_puts_and_gets_are_reported() {
     let mut ranks = job(2, PortalsSizes::default());
