@@ -79,6 +79,10 @@ int main()
 {
 "#;
 
+fn compiler() -> String {
+    std::env::var("CXX").unwrap_or_else(|_| "c++".into())
+}
+
 impl Headers {
     /// Those of a conduit, in the mode PAR.
     pub(super) fn of(directory: &Path, conduit: &str) -> Result<Self, String> {
@@ -135,13 +139,17 @@ impl Headers {
     fn run(&self, text: &str, options: &[&str]) -> Result<Output, String> {
         let source = self.work.join("probe.cc");
         std::fs::write(&source, text).map_err(|error| format!("{}: {error}", source.display()))?;
-        let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".into());
+        let compiler = compiler();
         let output = Command::new(&compiler)
             .args(&self.options)
             .args(options)
             .arg(&source)
             .output();
-        output.map_err(|error| format!("{compiler}: {error}"))
+        output.map_err(|error| {
+            format!(
+                "{compiler}: {error}; install a C++ compiler (Debian package g++) or name it by CXX"
+            )
+        })
     }
 
     fn compile(&self, text: &str, options: &[&str]) -> Result<Output, String> {
@@ -253,7 +261,16 @@ mod tests {
         let root = crate::command::root();
         let include = format!("-I{}", root.join("include").display());
         let options = ["-std=gnu++17", "-w", "-DGASNET_PAR", &include].map(str::to_owned);
-        let headers = Headers::with(options.into(), target().join("numbers").join("test")).unwrap();
+        let headers = Headers::with(options.into(), target().join("numbers").join("test"));
+        let headers = match Command::new(compiler()).arg("--version").output() {
+            Ok(_) => headers.unwrap(),
+            // Without a C++ compiler there is the advice alone.
+            Err(_) => {
+                let error = headers.map(drop).unwrap_err();
+                assert!(error.contains("Debian package g++"), "{error}");
+                return;
+            }
+        };
         let ask = |kind, name, shape| Question { kind, name, shape };
         let answers = headers
             .ask(&[
