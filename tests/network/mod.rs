@@ -202,14 +202,38 @@ impl Network {
     ///
     /// The caller's time limit bounds it.
     pub(crate) fn wait_until_struck(&self, host: &str, packets: u64) {
-        let struck = || {
-            let rules = self.on(host, "nft list table inet t");
-            let counts = rules.split("counter packets ").skip(1);
-            let count = |rest: &str| rest.split(' ').next().and_then(|n| n.parse::<u64>().ok());
-            counts.filter_map(count).sum::<u64>()
-        };
-        while struck() < packets {
+        while self.struck(host) < packets {
             std::thread::yield_now();
+        }
+    }
+
+    /// Packets that filters of a host have counted.
+    pub(crate) fn struck(&self, host: &str) -> u64 {
+        let rules = self.on(host, "nft list table inet t");
+        let counts = rules.split("counter packets ").skip(1);
+        let count = |rest: &str| rest.split(' ').next().and_then(|n| n.parse::<u64>().ok());
+        counts.filter_map(count).sum()
+    }
+
+    /// Longest packets that hosts send over the first network.
+    #[allow(
+        dead_code,
+        reason = "not every test program that has this module changes them"
+    )]
+    pub(crate) fn set_mtu(&self, bytes: u32) {
+        for host in &self.hosts {
+            self.on(host, &format!("ip link set eth0 mtu {bytes}"));
+        }
+    }
+
+    /// Longest packets that the switch passes on between them; others are lost without a word.
+    #[allow(
+        dead_code,
+        reason = "not every test program that has this module changes them"
+    )]
+    pub(crate) fn set_mtu_between(&self, bytes: u32) {
+        for i in 0..self.hosts.len() {
+            self.on("switch", &format!("ip link set p{i}-0 mtu {bytes}"));
         }
     }
 

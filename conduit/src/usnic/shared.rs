@@ -466,7 +466,10 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             endpoint, together, ..
         } = &mut *self.state;
         while let Some(transmit) = endpoint.poll_transmit(now) {
-            together.send(queue, transmit.peer.0, transmit.bytes);
+            match transmit.is_trial {
+                true => together.send_alone(queue, transmit.peer.0, transmit.bytes),
+                false => together.send(queue, transmit.peer.0, transmit.bytes),
+            }
         }
         together.flush(queue);
     }
@@ -674,9 +677,9 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             // It takes nothing more, and something of it is still to come.
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let most = self.state.endpoint.record_bytes();
         let mut written = 0;
         while written < bytes && self.state.endpoint.room(peer, channel) {
+            let most = self.state.endpoint.record_bytes_to(peer);
             let len = most.min(bytes - written);
             let endpoint = &mut self.state.endpoint;
             let submitted = endpoint.submit(self.now, peer, channel, len, &mut fill);

@@ -24,8 +24,7 @@ impl Together {
     pub(super) fn send<Q: DatagramQueue>(&mut self, queue: &Q, peer: u32, datagram: &[u8]) {
         let len = datagram.len();
         if len > LONGEST {
-            self.flush(queue);
-            return queue.send(peer, datagram);
+            return self.send_alone(queue, peer, datagram);
         }
         if !self.bytes.is_empty() && (peer != self.peer || len > self.each || self.is_full()) {
             self.flush(queue);
@@ -34,6 +33,12 @@ impl Together {
             (self.peer, self.each) = (peer, len);
         }
         self.bytes.extend_from_slice(datagram);
+    }
+
+    /// Sends a datagram by itself, after those that were gathered.
+    pub(super) fn send_alone<Q: DatagramQueue>(&mut self, queue: &Q, peer: u32, datagram: &[u8]) {
+        self.flush(queue);
+        queue.send(peer, datagram);
     }
 
     /// Whether the last one is shorter, or there are as many as leave at once.

@@ -1,6 +1,6 @@
 //! Sizes and times of an endpoint.
 
-use super::datagram::{HEADER_BYTES, SEAL_BYTES};
+use super::datagram::{CHUNK_BYTES, HEADER_BYTES, MOST_CHUNKS, SEAL_BYTES};
 use core::time::Duration;
 
 /// Most datagrams of a channel under way to a peer, and most that a peer keeps which came early.
@@ -26,10 +26,16 @@ const LEAST_RECORD_BYTES: usize = 256;
 /// Both sides of a link have the same sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReliableConfig {
-    /// Longest datagram, without the headers of UDP and below.
+    /// Longest datagram to a peer before longer ones are known to reach it, without the headers of
+    /// UDP and below.
     ///
     /// 1472 fits Ethernet frames of 1500 bytes with IPv4.
     pub datagram_bytes: usize,
+    /// Longer datagrams that are tried with each peer to which much is sent, ascending.
+    ///
+    /// Those longer than an eighth of the window are not. Where there are none, the MTU of the path
+    /// is not looked for.
+    pub longer_datagrams: &'static [usize],
     /// Most bytes of a channel under way to a peer, and most that are kept of early records of a
     /// peer's channel.
     ///
@@ -53,6 +59,7 @@ impl Default for ReliableConfig {
     fn default() -> Self {
         Self {
             datagram_bytes: 1472,
+            longer_datagrams: &[],
             window_bytes: 1 << 20,
             first_rto: Duration::from_millis(200),
             least_rto: Duration::from_millis(20),
@@ -64,12 +71,40 @@ impl Default for ReliableConfig {
     }
 }
 
+/// Longest record that a datagram has, with or without a seal.
+pub(super) fn carried(datagram_bytes: usize, sealed: bool) -> usize {
+    let tail = if sealed { SEAL_BYTES } else { 0 };
+    datagram_bytes.saturating_sub(HEADER_BYTES + tail)
+}
+
 impl ReliableConfig {
-    /// Longest record, with or without a seal.
+    /// Longest record that reaches every peer whole, with or without a seal.
     #[must_use]
     pub fn record_bytes(&self, sealed: bool) -> usize {
-        let tail = if sealed { SEAL_BYTES } else { 0 };
-        self.datagram_bytes.saturating_sub(HEADER_BYTES + tail)
+        carried(self.datagram_bytes, sealed)
+    }
+
+    /// Longest record that may reach some peer whole.
+    #[must_use]
+    pub fn most_record_bytes(&self, sealed: bool) -> usize {
+        carried(self.most_datagram_bytes(), sealed)
+    }
+
+    /// Longer datagrams that are tried.
+    pub(super) fn lengths(&self) -> &'static [usize] {
+        let most = self.window_bytes / 8;
+        let count = self
+            .longer_datagrams
+            .partition_point(|bytes| *bytes <= most);
+        &self.longer_datagrams[..count]
+    }
+
+    /// Longest datagram of all.
+    pub(super) fn most_datagram_bytes(&self) -> usize {
+        self.lengths()
+            .last()
+            .copied()
+            .unwrap_or(self.datagram_bytes)
     }
 
     /// Most datagrams between the first that a peer has not taken and the last that was sent: no
@@ -89,7 +124,17 @@ impl ReliableConfig {
         if self.record_bytes(true) < LEAST_RECORD_BYTES {
             return Some("datagrams shorter than 344 bytes");
         }
-        if self.datagram_bytes > MOST_DATAGRAM_BYTES {
+        let ascends = |pair: &[usize]| pair.first() < pair.last();
+        let longer = self.longer_datagrams;
+        if !longer.windows(2).all(ascends)
+            || longer.first() <= Some(&self.datagram_bytes) && !longer.is_empty()
+        {
+            return Some("longer datagrams that do not ascend from the first length");
+        }
+        if self.most_datagram_bytes() > MOST_CHUNKS * (self.record_bytes(true) - CHUNK_BYTES) {
+            return Some("longer datagrams than 64 short ones have room for");
+        }
+        if self.most_datagram_bytes() > MOST_DATAGRAM_BYTES {
             return Some("datagrams longer than UDP has, 65507 bytes");
         }
         if self.window_bytes < self.datagram_bytes {

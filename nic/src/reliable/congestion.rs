@@ -25,6 +25,11 @@ impl Congestion {
         }
     }
 
+    /// Datagrams are so long from now on.
+    pub(super) fn resize(&mut self, datagram_bytes: usize) {
+        self.datagram_bytes = datagram_bytes;
+    }
+
     pub(super) fn window_bytes(&self) -> usize {
         self.window_bytes
     }

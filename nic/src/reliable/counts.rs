@@ -13,6 +13,10 @@ pub struct Counts {
     pub probes: u64,
     /// Of them those that say that this rank ends.
     pub leaves: u64,
+    /// Of them those that try how long a datagram may be.
+    pub trials: u64,
+    /// Of them those with a chunk of a record.
+    pub chunks: u64,
     /// Taken, of every kind.
     pub taken: u64,
     /// Records that came again.

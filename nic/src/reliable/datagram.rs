@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0        4     5     6     8      12   16           24           32          40          48          64       72
-//!  | "aRd3" | kind|flags| len | from | to | incarnation of          | of commands | of data   | selective | number | record | code
+//!  | "aRd4" | kind|flags| len | from | to | incarnation of          | of commands | of data   | selective | number | record | code
 //!  |        | u8  | u8  | u16 | u32  | u32| sender u64 | target u64 | seq, ack u32 each       | u128      | u64    | len    | 16, sealed only
 //! ```
 //!
@@ -10,7 +10,9 @@
 //! channel, `seq` is the number of the next record, but for the channel of a datagram with a record
 //! that of the record; `ack` is the next number that the sender wants. Bit n of `selective` says
 //! that the sender has number `ack` + n of the datagram's channel and keeps it until its turn. What
-//! it keeps beyond these is named by more bits in place of a record. Flag 4 says that the sender
+//! it keeps beyond these is named by more bits in place of a record. In place of a record, too, a
+//! trial has zeros, its answer how long it was (u16), and a chunk its place (three u16: first byte,
+//! bytes of the record, bytes of each chunk) and bytes of a record. Flag 4 says that the sender
 //! keeps records of the command channel that the datagram does not name, flag 8 the same of data.
 //! `number` is that of the sealed datagram, 0 in an open one. The code covers header and record;
 //! where the record is encrypted, as it is sent.
@@ -34,7 +36,7 @@ pub(super) const NAMED: u32 = u128::BITS;
 pub(super) const MORE_BYTES: usize = (SPAN - NAMED) as usize / 8;
 
 /// The version of the format: endpoints of two versions take nothing of each other.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// The flags of a datagram that does not name all that its sender keeps, by channel.
 const PARTIAL: [u8; 2] = [4, 8];
@@ -45,7 +47,7 @@ const DATA: u8 = 16;
 /// All flags but those of protection.
 const NOT_PROTECTION: u8 = PARTIAL[0] | PARTIAL[1] | DATA;
 
-const MARK: [u8; 4] = *b"aRd3";
+const MARK: [u8; 4] = *b"aRd4";
 
 /// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
@@ -59,6 +61,73 @@ pub(super) enum Kind {
     Probe = 3,
     /// Its sender ends: it needs nothing more and takes nothing any more.
     Leave = 4,
+    /// It is as long as it is to see whether such ones arrive.
+    Trial = 5,
+    /// It says how long a trial was that has come.
+    Reached = 6,
+    /// It has a chunk of a record that is too long for the path by now.
+    Chunk = 7,
+}
+
+impl Kind {
+    /// Whether its body names records that its sender keeps.
+    pub(super) fn names_more(self) -> bool {
+        matches!(self, Self::Ack | Self::Probe | Self::Leave)
+    }
+}
+
+/// Chunks of a record, at most.
+pub(super) const MOST_CHUNKS: usize = u64::BITS as usize;
+
+/// Bytes of a chunk before those of the record.
+pub(super) const CHUNK_BYTES: usize = 6;
+
+// spec U1: a chunk is what a packet has of a longer record.
+/// Where in its record a chunk is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Chunk {
+    /// Its first byte.
+    pub(super) from: u16,
+    /// Bytes of the record.
+    pub(super) of: u16,
+    /// Bytes of each chunk; the last one may be shorter.
+    pub(super) each: u16,
+}
+
+impl Chunk {
+    pub(super) fn write(self, body: &mut [u8]) {
+        for (to, field) in body
+            .chunks_exact_mut(2)
+            .zip([self.from, self.of, self.each])
+        {
+            to.copy_from_slice(&field.to_le_bytes());
+        }
+    }
+
+    /// Reads the body of a chunk: where it is, which of the chunks, and its bytes.
+    ///
+    /// `None` unless it has the length that its place demands.
+    pub(super) fn read(body: &[u8]) -> Option<(Self, u32, &[u8])> {
+        let (place, bytes) = body.split_at_checked(CHUNK_BYTES)?;
+        let number = |at| Some(u16::from_le_bytes(field(place, at)?));
+        let chunk = Self {
+            from: number(0)?,
+            of: number(2)?,
+            each: number(4)?,
+        };
+        let which = chunk.from.checked_div(chunk.each)?;
+        let rest = chunk.of.checked_sub(chunk.from)?;
+        let is_whole = chunk.from == which * chunk.each
+            && bytes.len() == usize::from(rest.min(chunk.each))
+            && rest > 0
+            && chunk.count() <= MOST_CHUNKS;
+        is_whole.then_some((chunk, u32::from(which), bytes))
+    }
+
+    /// Chunks of its record.
+    pub(super) fn count(self) -> usize {
+        usize::from(self.of.div_ceil(self.each))
+    }
 }
 
 /// How a datagram is protected: its flags but [`NOT_PROTECTION`].
@@ -177,9 +246,13 @@ impl Header {
             number: u64::from_le_bytes(field(datagram, 64)?),
         };
         let len = usize::from(u16::from_le_bytes(field(datagram, 6)?));
-        let has_record = header.kind == Kind::Data;
+        let most = match header.kind {
+            kind if kind.names_more() => MORE_BYTES,
+            Kind::Reached => 2,
+            _ => usize::MAX,
+        };
         let all = HEADER_BYTES + len + header.protection.bytes();
-        ((has_record || len <= MORE_BYTES) && datagram.len() == all).then_some((header, len))
+        (len <= most && datagram.len() == all).then_some((header, len))
     }
 }
 

@@ -3,9 +3,12 @@
 use super::channel::Channel;
 use super::config::ReliableConfig;
 use super::counts::Counts;
-use super::datagram::{HEADER_BYTES, Header, Kind, MORE_BYTES, Numbers, Protection, SEAL_BYTES};
+use super::datagram::{
+    CHUNK_BYTES, Chunk, HEADER_BYTES, Header, Kind, MORE_BYTES, Numbers, Protection, SEAL_BYTES,
+};
 use super::error::{PeerLost, ReliableError};
 use super::link::{Due, Link, Order};
+use super::mtu::Search;
 use super::pool::{Pool, Record};
 use super::receiver::Taken;
 use super::seal::{Keys, Refused, Seal};
@@ -60,6 +63,8 @@ pub struct Transmit<'a> {
     /// Records that are sent again leave by that of data, whichever channel they are of: where many
     /// are lost, acknowledgements must get through.
     pub queue: Channel,
+    /// Whether it may be longer than the path takes, so that no other should leave with it.
+    pub is_trial: bool,
     /// All of it.
     pub bytes: &'a [u8],
 }
@@ -112,9 +117,9 @@ impl Ready {
 }
 
 /// Puts a peer among those that have something to send.
-fn list(ready: &mut [Ready; 3], peer: JobRank, link: &mut Link) {
+fn list(ready: &mut [Ready; 3], peer: JobRank, link: &mut Link, config: &ReliableConfig) {
     for order in Order::ALL {
-        if !link.listed[order as usize] && link.due(order).is_some() {
+        if !link.listed[order as usize] && link.due(order, config).is_some() {
             link.listed[order as usize] = true;
             ready[order as usize].peers.push_back(peer.0);
         }
@@ -141,6 +146,8 @@ pub struct Endpoint {
     short: [u8; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
     /// For an encrypted datagram; empty where none is.
     sealed: Box<[u8]>,
+    /// For trials and chunks; empty before the first one.
+    long: Box<[u8]>,
 }
 
 impl Endpoint {
@@ -165,20 +172,22 @@ impl Endpoint {
             return Err(ReliableError::Config { rank, what });
         }
         let encrypts = seal.as_ref().map(Seal::protection) == Some(Protection::Encrypted);
-        let sealed_bytes = if encrypts { config.datagram_bytes } else { 0 };
+        let most_bytes = config.most_datagram_bytes();
+        let sealed_bytes = if encrypts { most_bytes } else { 0 };
         Ok(Self {
             config,
             rank,
             incarnation,
             seal,
             peers: (0..peers).map(|_| Peer::default()).collect(),
-            pool: Pool::new(config.datagram_bytes),
+            pool: Pool::new(most_bytes),
             timers: Timers::default(),
             ready: Order::ALL.map(|_| Ready::new()),
             lost: VecDeque::new(),
             counts: Counts::default(),
             short: [0; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
             sealed: vec![0; sealed_bytes].into_boxed_slice(),
+            long: Box::default(),
         })
     }
 
@@ -207,10 +216,20 @@ impl Endpoint {
         }
     }
 
-    /// Longest record.
+    /// Longest record that reaches every peer whole.
     #[must_use]
     pub fn record_bytes(&self) -> usize {
         self.config.record_bytes(self.seal.is_some())
+    }
+
+    /// Longest record that reaches this peer whole, as far as is known; it changes with the path.
+    #[must_use]
+    pub fn record_bytes_to(&self, peer: JobRank) -> usize {
+        let link = self
+            .peers
+            .get(peer.0 as usize)
+            .and_then(|p| p.link.as_deref());
+        link.map_or_else(|| self.record_bytes(), Link::record_bytes)
     }
 
     fn protection(&self) -> Protection {
@@ -314,7 +333,8 @@ impl Endpoint {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), ReliableError> {
-        let (rank, most_bytes) = (self.rank, self.record_bytes());
+        let most_bytes = self.config.most_record_bytes(self.seal.is_some());
+        let rank = self.rank;
         if len > most_bytes {
             return Err(ReliableError::TooLong {
                 rank,
@@ -333,10 +353,23 @@ impl Endpoint {
         };
         fill(record.bytes_mut());
         let config = self.config;
-        let sequence = self.link(peer, now)?.of(channel);
-        sequence.sender.submit(record, &config);
+        if len > self.record_bytes() {
+            self.make_long();
+        }
+        let link = self.link(peer, now)?;
+        if len >= link.record_bytes() {
+            link.mtu.is_full(now, &config);
+        }
+        link.of(channel).sender.submit(record, &config);
         self.settle(peer);
         Ok(())
+    }
+
+    /// Trials and chunks are to come.
+    fn make_long(&mut self) {
+        if self.long.is_empty() {
+            self.long = vec![0; self.config.most_datagram_bytes()].into_boxed_slice();
+        }
     }
 
     /// Lists a peer if it has something to send, and sets its timer.
@@ -345,7 +378,7 @@ impl Endpoint {
         let Some(link) = link.and_then(|place| place.link.as_deref_mut()) else {
             return;
         };
-        list(&mut self.ready, peer, link);
+        list(&mut self.ready, peer, link, &self.config);
         let at = link.deadline(&self.config);
         self.timers.arm(peer.0, &mut link.armed, at);
     }
@@ -381,6 +414,7 @@ impl Endpoint {
         if !self.open(now, &header, datagram) {
             return None;
         }
+        let datagram_bytes = datagram.len();
         let record = HEADER_BYTES..HEADER_BYTES + len;
         let bytes = datagram.get(record.clone())?;
         let place = self.peers.get_mut(peer.0 as usize)?;
@@ -389,11 +423,11 @@ impl Endpoint {
         let channel = header.channel;
         // Of the other channel it says up to where all has come, and whether that is all.
         let acknowledgements = Channel::BOTH.map(|of| {
-            let (is_own, has_record) = (of == channel, header.kind == Kind::Data);
+            let (is_own, names_more) = (of == channel, header.kind.names_more());
             Acknowledgement {
                 ack: header.numbers[of.index()].ack,
                 selective: if is_own { header.selective } else { 0 },
-                more: if is_own && !has_record { bytes } else { &[] },
+                more: if is_own && names_more { bytes } else { &[] },
                 partial: header.partial[of.index()],
             }
         });
@@ -421,6 +455,18 @@ impl Endpoint {
             }
             Kind::Leave => {
                 link.peer_leaves(header.numbers.map(|numbers| numbers.seq));
+                None
+            }
+            Kind::Chunk => sequence.receiver.came_in_chunks(seq, bytes),
+            Kind::Trial => {
+                // A datagram has less than 2^16 bytes.
+                link.mtu.came(datagram_bytes as u16);
+                None
+            }
+            Kind::Reached => {
+                if let Some([low, high]) = bytes.first_chunk() {
+                    link.reached(u16::from_le_bytes([*low, *high]), config);
+                }
                 None
             }
             Kind::Ack => None,
@@ -465,12 +511,17 @@ impl Endpoint {
     pub fn poll_transmit(&mut self, now: Duration) -> Option<Transmit<'_>> {
         let (order, peer, due) = self.next_due()?;
         let protection = self.protection();
+        let least_record_bytes = self.record_bytes();
+        if matches!(due, Due::Search(_)) {
+            self.make_long();
+        }
         let place = self.peers.get_mut(peer.0 as usize)?;
         let link = place.link.as_deref_mut()?;
         let number = match link.keys.as_deref_mut() {
             Some(keys) => keys.number()?,
             None => 0,
         };
+        let due = link.fit(due, now, &self.config);
         let channel = due.channel();
         let partial = link.partial(due);
         let mut header = Header {
@@ -490,6 +541,11 @@ impl Endpoint {
         };
         self.counts.sent += 1;
         link.sent(due, partial, now);
+        let mut chunk = Chunk {
+            from: 0,
+            of: 0,
+            each: 0,
+        };
         match due {
             Due::Record(_, index) => {
                 let sender = &mut link.of(channel).sender;
@@ -498,6 +554,30 @@ impl Endpoint {
                 header.kind = Kind::Data;
                 header.numbers[channel.index()].seq = seq;
             }
+            Due::Chunk(_, index) => {
+                self.counts.chunks += 1;
+                header.kind = Kind::Chunk;
+                let sequence = link.of(channel);
+                let (seq, len) = sequence.sender.look(index)?;
+                header.numbers[channel.index()].seq = seq;
+                chunk.each = (least_record_bytes - CHUNK_BYTES) as u16;
+                chunk.of = len as u16;
+                if sequence.chunked.0 == seq {
+                    chunk.from = sequence.chunked.1 as u16;
+                }
+                let end = usize::from(chunk.from) + usize::from(chunk.each);
+                sequence.chunked = (seq, end);
+                if end >= len {
+                    sequence.chunked.1 = 0;
+                    let (_, again) = sequence.sender.send(index, now, &self.config)?;
+                    self.counts.sent_again += u64::from(again);
+                }
+            }
+            Due::Search(Search::Trial(_)) => {
+                self.counts.trials += 1;
+                header.kind = Kind::Trial;
+            }
+            Due::Search(Search::Reached(_)) => header.kind = Kind::Reached,
             Due::Probe(_) => {
                 self.counts.probes += 1;
                 header.kind = Kind::Probe;
@@ -514,7 +594,7 @@ impl Endpoint {
         if order == Order::Again || link.acks_now() {
             // What waited for the last lost record, or an acknowledgement that did not ride on this
             // datagram.
-            list(&mut self.ready, peer, link);
+            list(&mut self.ready, peer, link, &self.config);
         }
         let at = link.deadline(&self.config);
         self.timers.arm(peer.0, &mut link.armed, at);
@@ -529,6 +609,24 @@ impl Endpoint {
                 let record = sender.record(index)?;
                 let len = record.len();
                 (record.datagram(), len)
+            }
+            Due::Chunk(_, index) => {
+                let record = sender.record(index)?;
+                let from = usize::from(chunk.from);
+                let len = usize::from(chunk.each).min(record.len() - from);
+                let (place, body) = self.long[HEADER_BYTES..].split_at_mut(CHUNK_BYTES);
+                chunk.write(place);
+                body[..len].copy_from_slice(&record.bytes()[from..from + len]);
+                (&mut self.long[..], CHUNK_BYTES + len)
+            }
+            Due::Search(Search::Trial(bytes)) => {
+                let len = bytes - HEADER_BYTES - protection.bytes();
+                self.long[HEADER_BYTES..][..len].fill(0);
+                (&mut self.long[..], len)
+            }
+            Due::Search(Search::Reached(bytes)) => {
+                self.short[HEADER_BYTES..][..2].copy_from_slice(&bytes.to_le_bytes());
+                (&mut self.short[..], 2)
             }
             Due::Probe(_) | Due::Leave(_) | Due::Ack(_) => {
                 let len = receiver.name_more(&mut self.short[HEADER_BYTES..]);
@@ -546,7 +644,13 @@ impl Endpoint {
             Order::Again | Order::Data => Channel::Data,
             Order::Command => Channel::Command,
         };
-        Some(Transmit { peer, queue, bytes })
+        let is_trial = header.kind == Kind::Trial;
+        Some(Transmit {
+            peer,
+            queue,
+            is_trial,
+            bytes,
+        })
     }
 
     /// What is sent next, and the rank that it goes to.
@@ -556,7 +660,7 @@ impl Endpoint {
             while let Some(peer) = ready.first() {
                 let place = self.peers.get_mut(peer as usize)?;
                 let link = place.link.as_deref_mut();
-                if let Some(due) = link.as_ref().and_then(|link| link.due(order)) {
+                if let Some(due) = link.as_ref().and_then(|link| link.due(order, &self.config)) {
                     return Some((order, JobRank(peer), due));
                 }
                 ready.pass();

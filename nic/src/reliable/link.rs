@@ -1,7 +1,8 @@
 //! Both channels between two ranks, and the times when something has to be done.
 
 use super::channel::Channel;
-use super::config::ReliableConfig;
+use super::config::{ReliableConfig, carried};
+use super::mtu::{PathMtu, Search};
 use super::seal::Keys;
 use super::seq::Seq;
 use super::sequence::{Sequence, earliest};
@@ -28,19 +29,29 @@ impl Order {
 pub(super) enum Due {
     /// This record of the sender.
     Record(Channel, usize),
+    /// The next chunk of it.
+    Chunk(Channel, usize),
     Probe(Channel),
     Leave(Channel),
     Ack(Channel),
+    Search(Search),
 }
 
 impl Due {
     pub(super) fn channel(self) -> Channel {
         match self {
+            Self::Search(_) => Channel::Command,
             Self::Record(channel, _)
+            | Self::Chunk(channel, _)
             | Self::Probe(channel)
             | Self::Leave(channel)
             | Self::Ack(channel) => channel,
         }
+    }
+
+    /// Whether it has room for bits that name what is kept.
+    fn names_more(self) -> bool {
+        matches!(self, Self::Probe(_) | Self::Leave(_) | Self::Ack(_))
     }
 }
 
@@ -50,6 +61,7 @@ pub(super) struct Link {
     pub(super) sequences: [Sequence; 2],
     /// Where datagrams are sealed.
     pub(super) keys: Option<Box<Keys>>,
+    pub(super) mtu: PathMtu,
     /// Whether the driver wants to know when the peer is lost, though nothing is under way to it.
     pub(super) watched: bool,
     /// The peer is to be asked, about this channel above all.
@@ -86,6 +98,7 @@ impl Link {
         Self {
             sequences: Channel::BOTH.map(|_| Sequence::new(first, config)),
             keys,
+            mtu: PathMtu::new(config),
             watched: false,
             probe_now: None,
             asked_at: now,
@@ -126,15 +139,56 @@ impl Link {
         }
     }
 
+    /// Longest record that reaches the peer whole.
+    pub(super) fn record_bytes(&self) -> usize {
+        carried(self.mtu.bytes(), self.keys.is_some())
+    }
+
+    /// A record that the path may not take goes in chunks.
+    pub(super) fn fit(&mut self, due: Due, now: Duration, config: &ReliableConfig) -> Due {
+        let Due::Record(channel, index) = due else {
+            return due;
+        };
+        let sender = &self.sequences[channel.index()].sender;
+        let least = carried(config.datagram_bytes, self.keys.is_some());
+        let Some((_, len)) = sender.look(index).filter(|(_, len)| *len > least) else {
+            return due;
+        };
+        if sender.is_stuck(index) {
+            self.mtu.suspect(now, config);
+        }
+        let is_doubtful = self.mtu.is_suspect() && sender.was_sent(index);
+        match len <= self.record_bytes() && !is_doubtful {
+            true => due,
+            false => Due::Chunk(channel, index),
+        }
+    }
+
+    /// A trial has reached the peer.
+    pub(super) fn reached(&mut self, bytes: u16, config: &ReliableConfig) {
+        if self.mtu.reached(bytes, config) {
+            self.resize();
+        }
+    }
+
+    /// Datagrams have another length now.
+    fn resize(&mut self) {
+        let bytes = self.mtu.bytes();
+        for sequence in &mut self.sequences {
+            sequence.sender.resize(bytes);
+        }
+    }
+
     /// The next datagram of this order.
-    pub(super) fn due(&self, order: Order) -> Option<Due> {
+    pub(super) fn due(&self, order: Order, config: &ReliableConfig) -> Option<Due> {
         let [command, data] = &self.sequences;
         let first = |channel, due: Option<usize>| due.map(|index| Due::Record(channel, index));
         match order {
             Order::Again => first(Channel::Command, command.sender.due_again())
                 .or_else(|| first(Channel::Data, data.sender.due_again())),
             Order::Command => first(Channel::Command, command.sender.due_first())
-                .or_else(|| self.due_without_record()),
+                .or_else(|| self.due_without_record())
+                .or_else(|| self.mtu.due(config).map(Due::Search)),
             Order::Data => first(Channel::Data, data.sender.due_first()),
         }
     }
@@ -173,7 +227,7 @@ impl Link {
     pub(super) fn partial(&self, due: Due) -> [bool; 2] {
         let on = due.channel();
         Channel::BOTH.map(|of| {
-            let has_room = of == on && !matches!(due, Due::Record(..));
+            let has_room = of == on && due.names_more();
             !has_room && !self.rides(of, on)
         })
     }
@@ -187,13 +241,14 @@ impl Link {
         }
         match due {
             Due::Ack(_) => {}
+            Due::Search(search) => self.mtu.sent(search),
             Due::Leave(_) => self.leave_now = false,
             Due::Probe(_) => {
                 self.probe_now = None;
                 self.asked_at = now;
                 self.waiting_since.get_or_insert(now);
             }
-            Due::Record(channel, _) => {
+            Due::Record(channel, _) | Due::Chunk(channel, _) => {
                 self.of(channel).waiting_since.get_or_insert(now);
             }
         }
@@ -252,6 +307,7 @@ impl Link {
             data.deadline(config),
             self.probe_at(config),
             answer,
+            self.mtu.deadline(),
         ])
     }
 
@@ -289,6 +345,9 @@ impl Link {
             if must_ask {
                 self.probe_now = Some(channel);
             }
+        }
+        if self.mtu.handle_timeout(now, config) {
+            self.resize();
         }
         if is_due(self.probe_at(config)) {
             self.probe_now = Some(Channel::Command);

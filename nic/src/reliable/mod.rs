@@ -26,6 +26,9 @@
 //! * A channel's window counts bytes: it grows with acknowledgements up to a limit and shrinks with
 //!   losses (RFC 5681), and has at most 4,096 datagrams. Early records are kept up to the same
 //!   limits. Memory follows what is in flight.
+//! * Datagrams begin short. With a peer to which records of full length go, longer ones are
+//!   [tried](ReliableConfig::longer_datagrams), each of which it answers (RFC 8899). Where long
+//!   ones are lost again and again, records in flight go in chunks, and later ones are short.
 //! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not
 //!   wait for acknowledgements that no peer sends.
 //! * A datagram names the incarnations of both ranks, numbers that cannot be guessed, so those of
@@ -41,6 +44,7 @@ mod datagram;
 mod endpoint;
 mod error;
 mod link;
+mod mtu;
 mod pool;
 mod receiver;
 mod replays;

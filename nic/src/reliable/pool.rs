@@ -7,7 +7,7 @@ const MOST_SPARE_BYTES: usize = 4 << 20;
 
 /// Sizes of buffers for records that are shorter than datagrams can be: many short ones take little
 /// more memory than they count in windows.
-const SHORTER_BYTES: [usize; 3] = [1 << 10, 4 << 10, 16 << 10];
+const SHORTER_BYTES: [usize; 4] = [1 << 10, 2 << 10, 4 << 10, 16 << 10];
 
 /// A record that came before its turn, in a buffer of the endpoint's.
 #[derive(Debug)]
@@ -59,9 +59,10 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(datagram_bytes: usize) -> Self {
-        let [short, middle, long] = SHORTER_BYTES.map(|bytes| bytes.min(datagram_bytes));
+        let sizes = SHORTER_BYTES.map(|bytes| bytes.min(datagram_bytes));
+        let [shortest, short, middle, long] = sizes;
         Self {
-            sizes: [short, middle, long, datagram_bytes],
+            sizes: [shortest, short, middle, long, datagram_bytes],
             spare: Default::default(),
             spare_bytes: 0,
         }
@@ -104,7 +105,8 @@ mod tests {
         for (datagram_bytes, len, bytes) in [
             (60_000, 0, 1 << 10),
             (60_000, (1 << 10) - SEAL_BYTES, 1 << 10),
-            (60_000, (1 << 10) - SEAL_BYTES + 1, 4 << 10),
+            (60_000, (1 << 10) - SEAL_BYTES + 1, 2 << 10),
+            (60_000, 2 << 10, 4 << 10),
             (60_000, 16 << 10, 60_000),
             (60_000, 60_000, 60_000),
             (1232, 1100, 1232),

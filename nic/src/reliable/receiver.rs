@@ -1,7 +1,7 @@
 //! The incoming half of a channel.
 
 use super::config::{FEW, ReliableConfig};
-use super::datagram::{MORE_BYTES, NAMED};
+use super::datagram::{Chunk, MORE_BYTES, NAMED};
 use super::pool::{Pool, Record};
 use super::seq::Seq;
 use std::collections::VecDeque;
@@ -21,6 +21,17 @@ pub(super) enum Taken {
     Impossible,
 }
 
+/// A record of which chunks have come.
+#[derive(Debug)]
+struct Chunked {
+    seq: Seq,
+    /// Its form; the place is that of the first chunk that came.
+    of: Chunk,
+    bytes: Box<[u8]>,
+    /// A bit for each chunk that is here.
+    has: u64,
+}
+
 #[derive(Debug)]
 pub(super) struct Receiver {
     /// The number that is delivered next.
@@ -31,6 +42,8 @@ pub(super) struct Receiver {
     most_bytes: usize,
     /// Numbers from `next` on that a record may have.
     span: u32,
+    /// One record at most: a peer sends the chunks of one after those of another.
+    chunked: Option<Box<Chunked>>,
     /// Records taken since an acknowledgement was sent.
     pub(super) owed: u32,
 }
@@ -43,6 +56,7 @@ impl Receiver {
             kept_bytes: 0,
             most_bytes: config.window_bytes,
             span: config.span(),
+            chunked: None,
             owed: 0,
         }
     }
@@ -88,6 +102,9 @@ impl Receiver {
     fn advance(&mut self) {
         self.next = self.next.plus(1);
         self.owed = self.owed.saturating_add(1);
+        let next = self.next;
+        self.chunked
+            .take_if(|chunked| chunked.seq.distance(next) < 0);
         if self.kept.is_empty() && self.kept.capacity() > FEW {
             self.kept = VecDeque::new();
         }
@@ -112,7 +129,8 @@ impl Receiver {
             self.advance();
             return Taken::Next;
         }
-        if self.kept_bytes + bytes.len() > self.most_bytes {
+        // The next one is all that the others wait for.
+        if ahead > 0 && self.kept_bytes + bytes.len() > self.most_bytes {
             return Taken::NoRoom;
         }
         if self.kept.len() <= place {
@@ -121,6 +139,44 @@ impl Receiver {
         self.kept[place] = Some(Record::copy_of(bytes));
         self.kept_bytes += bytes.len();
         Taken::Kept
+    }
+
+    // spec usNIC mend: reassembly is bounded.
+    /// A chunk of a record has come; the fate of the record, if it is whole or is not wanted.
+    pub(super) fn came_in_chunks(&mut self, seq: Seq, body: &[u8]) -> Option<Taken> {
+        let Some((chunk, which, bytes)) = Chunk::read(body) else {
+            return Some(Taken::Impossible);
+        };
+        match u32::try_from(seq.distance(self.next)) {
+            Err(_) => return Some(Taken::Repeated),
+            Ok(ahead) if ahead >= self.span => return Some(Taken::Impossible),
+            Ok(ahead) => {
+                if self.kept.get(ahead as usize).is_some_and(Option::is_some) {
+                    return Some(Taken::Repeated);
+                }
+            }
+        }
+        let form = Chunk { from: 0, ..chunk };
+        let is_same = |known: &Chunked| known.seq == seq && known.of == form;
+        let known = self.chunked.take().filter(|known| is_same(known));
+        let mut whole = known.unwrap_or_else(|| {
+            Box::new(Chunked {
+                seq,
+                of: form,
+                bytes: vec![0; usize::from(chunk.of)].into_boxed_slice(),
+                has: 0,
+            })
+        });
+        let from = usize::from(chunk.from);
+        if let Some(place) = whole.bytes.get_mut(from..from + bytes.len()) {
+            place.copy_from_slice(bytes);
+        }
+        whole.has |= 1 << which;
+        if (whole.has.count_ones() as usize) < chunk.count() {
+            self.chunked = Some(whole);
+            return None;
+        }
+        Some(self.came(seq, &whole.bytes, || false))
     }
 
     /// The next record, if it is kept.
@@ -142,6 +198,84 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reliable::datagram::CHUNK_BYTES;
+
+    /// The body of a chunk.
+    fn body(chunk: Chunk, bytes: &[u8]) -> Vec<u8> {
+        let mut body = vec![0; CHUNK_BYTES];
+        chunk.write(&mut body);
+        [&body, bytes].concat()
+    }
+
+    #[test]
+    fn chunks_in_any_order_are_one_record() {
+        let config = ReliableConfig::default();
+        let first = Seq(u32::MAX);
+        let mut receiver = Receiver::new(first, &config);
+        let record: Vec<u8> = (0..250).collect();
+        let chunk = |which: usize| {
+            let from = 100 * which as u16;
+            let place = Chunk {
+                from,
+                of: 250,
+                each: 100,
+            };
+            let bytes = record.chunks(100).nth(which).unwrap_or_default();
+            body(place, bytes)
+        };
+        for seq in [first.plus(1), first] {
+            // Also again, and with another record in between, which puts it aside.
+            for which in [2, 2, 0] {
+                assert_eq!(receiver.came_in_chunks(seq, &chunk(which)), None);
+            }
+            assert_eq!(receiver.came_in_chunks(first.plus(2), &chunk(1)), None);
+            assert_eq!(receiver.came_in_chunks(seq, &chunk(1)), None);
+            assert_eq!(receiver.came_in_chunks(seq, &chunk(2)), None);
+            assert_eq!(receiver.came_in_chunks(seq, &chunk(0)), Some(Taken::Kept));
+            assert_eq!(
+                receiver.came_in_chunks(seq, &chunk(0)),
+                Some(Taken::Repeated)
+            );
+        }
+        for _ in 0..2 {
+            assert_eq!(receiver.take().unwrap().bytes(), record);
+        }
+        let repeated = receiver.came_in_chunks(first, &chunk(0));
+        assert_eq!(repeated, Some(Taken::Repeated));
+        // One that came whole meanwhile takes what was there of its chunks along.
+        assert_eq!(receiver.came_in_chunks(receiver.next(), &chunk(0)), None);
+        let next = receiver.came(receiver.next(), &record, || true);
+        assert!(next == Taken::Next && receiver.chunked.is_none());
+    }
+
+    #[test]
+    fn chunks_that_contradict_themselves_are_dropped() {
+        let config = ReliableConfig::default();
+        let mut receiver = Receiver::new(Seq(0), &config);
+        let chunk = |from, of, each| Chunk { from, of, each };
+        let good = chunk(100, 150, 100);
+        for wrong in [
+            body(good, &[0; 49]),
+            body(good, &[0; 51]),
+            body(good, &[]),
+            body(chunk(99, 150, 100), &[0; 51]),
+            body(chunk(200, 150, 100), &[]),
+            body(chunk(150, 150, 50), &[]),
+            body(chunk(0, 0, 100), &[]),
+            body(chunk(0, 150, 0), &[]),
+            body(chunk(0, 65, 1), &[0]),
+            body(chunk(u16::MAX, u16::MAX, u16::MAX), &[]),
+            vec![0; CHUNK_BYTES - 1],
+        ] {
+            let came = receiver.came_in_chunks(Seq(0), &wrong);
+            assert_eq!(came, Some(Taken::Impossible), "{wrong:?}");
+        }
+        let far = Seq(config.span());
+        let came = receiver.came_in_chunks(far, &body(good, &[0; 50]));
+        assert_eq!(came, Some(Taken::Impossible));
+        assert!(receiver.chunked.is_none());
+        assert_eq!(receiver.came_in_chunks(Seq(0), &body(good, &[0; 50])), None);
+    }
 
     #[test]
     fn all_that_is_kept_is_named_and_places_are_given_back() {

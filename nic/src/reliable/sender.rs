@@ -2,7 +2,7 @@
 
 use super::config::{FEW, ReliableConfig};
 use super::congestion::Congestion;
-use super::datagram::NAMED;
+use super::datagram::{HEADER_BYTES, NAMED};
 use super::pool::{Pool, Record};
 use super::rtt::Rtt;
 use super::seq::Seq;
@@ -11,6 +11,9 @@ use std::collections::VecDeque;
 
 /// A datagram is lost when one that was sent so many later has arrived (RFC 9002, 6.1.1).
 const REORDERED: u64 = 3;
+
+/// Sends of a record after which the path may be one that does not take it.
+const STUCK: u32 = 3;
 
 // spec U12: a segment is in one of these and in no list beside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,10 +119,16 @@ pub(super) struct Sender {
     sends: VecDeque<Seq>,
     /// The last send that has arrived.
     arrived: u64,
+    /// The same of records that were longer than the shortest datagrams have room for.
+    long_arrived: u64,
+    /// Longest datagram where nothing is known of the path.
+    least_bytes: usize,
     /// The window has shrunk for all losses of sends before this one.
     recovery: u64,
     rtt: Rtt,
     congestion: Congestion,
+    /// Longest datagram.
+    datagram_bytes: usize,
     /// The retransmission timer.
     pub(super) timer: Option<Duration>,
 }
@@ -138,9 +147,12 @@ impl Sender {
             order: 1,
             sends: VecDeque::new(),
             arrived: 0,
+            long_arrived: 0,
+            least_bytes: config.datagram_bytes,
             recovery: 0,
             rtt: Rtt::default(),
             congestion: Congestion::new(config.datagram_bytes, config.window_bytes),
+            datagram_bytes: config.datagram_bytes,
             timer: None,
         }
     }
@@ -148,7 +160,7 @@ impl Sender {
     // spec U4: a window of numbers that are acknowledged cumulatively.
     /// Whether another record may be submitted.
     pub(super) fn has_room(&self, config: &ReliableConfig) -> bool {
-        let one = config.datagram_bytes;
+        let one = self.datagram_bytes;
         let waiting = self.under_way_bytes + self.queued * one;
         self.unacknowledged.len() < config.span() as usize
             && self.lost == 0
@@ -243,6 +255,31 @@ impl Sender {
         entry.sends = entry.sends.saturating_add(1);
         self.seek_lost();
         Some((seq, again))
+    }
+
+    /// The number of a record and its bytes, if it has not arrived.
+    pub(super) fn look(&self, index: usize) -> Option<(Seq, usize)> {
+        let entry = self.unacknowledged.get(index)?;
+        Some((self.base.plus(index as u32), entry.record.as_ref()?.len()))
+    }
+
+    /// Whether a record was sent.
+    pub(super) fn was_sent(&self, index: usize) -> bool {
+        let sent = |entry: &Unacknowledged| entry.sends > 0;
+        self.unacknowledged.get(index).is_some_and(sent)
+    }
+
+    /// Whether a record was lost some times, and no long one has arrived that was sent later.
+    pub(super) fn is_stuck(&self, index: usize) -> bool {
+        let stuck =
+            |entry: &Unacknowledged| entry.sends >= STUCK && self.long_arrived < entry.order;
+        self.unacknowledged.get(index).is_some_and(stuck)
+    }
+
+    /// Datagrams are so long from now on.
+    pub(super) fn resize(&mut self, datagram_bytes: usize) {
+        self.datagram_bytes = datagram_bytes;
+        self.congestion.resize(datagram_bytes);
     }
 
     /// The record of a record that has not arrived.
@@ -348,6 +385,9 @@ impl Sender {
         news.any = true;
         news.bytes += entry.cost;
         if let Some(record) = entry.record.take() {
+            if HEADER_BYTES + record.len() > self.least_bytes {
+                self.long_arrived = self.long_arrived.max(entry.order);
+            }
             pool.give_back(record);
         }
         if entry.order > self.arrived {
@@ -431,6 +471,7 @@ mod tests {
 
     const CONFIG: ReliableConfig = ReliableConfig {
         datagram_bytes: 400,
+        longer_datagrams: &[],
         window_bytes: 8_000,
         first_rto: Duration::from_millis(100),
         least_rto: Duration::from_millis(10),

@@ -19,6 +19,8 @@ pub(super) struct Sequence {
     pub(super) ack_at: Option<Duration>,
     /// Since when the acknowledgement of a record is owed.
     pub(super) waiting_since: Option<Duration>,
+    /// The record that is being sent in chunks, and how much of it was sent.
+    pub(super) chunked: (Seq, usize),
 }
 
 impl Sequence {
@@ -29,6 +31,7 @@ impl Sequence {
             ack_now: false,
             ack_at: None,
             waiting_since: None,
+            chunked: (first, 0),
         }
     }
 

@@ -24,6 +24,10 @@ pub struct WireShape {
     pub corrupt: u32,
     /// Whether an interface has a queue for commands, which are sent first.
     pub has_two_queues: bool,
+    /// Longest datagrams that it takes, one after the other; none: it takes all.
+    pub mtus: &'static [usize],
+    /// How long it takes each.
+    pub mtu_lasts: Duration,
 }
 
 impl WireShape {
@@ -37,7 +41,18 @@ impl WireShape {
         duplicate: 0,
         corrupt: 0,
         has_two_queues: true,
+        mtus: &[],
+        mtu_lasts: Duration::from_secs(1),
     };
+}
+
+impl WireShape {
+    /// Longest datagram that it takes at a time.
+    pub(super) fn mtu_at(&self, now: Duration) -> usize {
+        let passed = now.as_nanos() / self.mtu_lasts.as_nanos().max(1);
+        let at = passed as usize % self.mtus.len().max(1);
+        self.mtus.get(at).copied().unwrap_or(usize::MAX)
+    }
 }
 
 /// A run.
@@ -60,6 +75,18 @@ pub struct DatagramShape {
     /// How often a rank takes no records for a while, in millionths of its looks.
     pub pauses: u32,
 }
+
+/// Longer datagrams that ranks try, in half of the runs with short ones.
+const LONGER: &[usize] = &[1500, 4000, 9000];
+
+/// Paths that take them, or do not, or do not any more.
+const MTUS: [&[usize]; 5] = [
+    &[],
+    &[1480],
+    &[9000, 1480],
+    &[1480, 9000],
+    &[9000, 1500, 4000],
+];
 
 impl DatagramShape {
     /// That of a seed.
@@ -84,7 +111,7 @@ impl DatagramShape {
         let [drop, duplicate, delay, corrupt, pauses] =
             [300_000, 200_000, 300_000, 50_000, 100_000].map(&mut rate);
         let most = link.record_bytes(sealed);
-        Self {
+        let mut shape = Self {
             seed,
             ranks: random.range(2, 4) as u32,
             link,
@@ -98,11 +125,19 @@ impl DatagramShape {
                 duplicate,
                 corrupt: if sealed { corrupt } else { 0 },
                 has_two_queues: random.chance(500_000),
+                ..WireShape::GOOD
             },
             records: [random.range(0, 300), random.range(0, 150)],
             most_bytes: [most.min(random.pick(&[8, 768, most])), most],
             pauses,
+        };
+        if datagram_bytes < LONGER[0] && random.chance(500_000) {
+            shape.link.longer_datagrams = LONGER;
+            shape.wire.mtus = random.pick(&MTUS);
+            shape.wire.mtu_lasts = Duration::from_millis(random.pick(&[20, 300, 2000]));
+            shape.most_bytes[1] = shape.link.most_record_bytes(sealed);
         }
+        shape
     }
 }
 
@@ -119,10 +154,13 @@ impl fmt::Display for DatagramShape {
         write!(
             f,
             "{ranks} ranks, {commands} commands and {data} of data a pair, datagrams of {} bytes in \
-             windows of {}, {queues} queues, {} ns a kB and {:?} a trip, of a million {} lost, {} \
+             windows of {} and up to {} by paths of {:?} for {:?} each, {queues} queues, {} ns a kB and {:?} a trip, of a million {} lost, {} \
              twice, {} late, {} changed",
             link.datagram_bytes,
             link.window_bytes,
+            link.longer_datagrams.last().unwrap_or(&link.datagram_bytes),
+            wire.mtus,
+            wire.mtu_lasts,
             wire.ns_per_kilobyte,
             wire.trip,
             wire.drop,

@@ -56,6 +56,7 @@ impl Wire {
             drop: 0,
             duplicate: 0,
             corrupt: 0,
+            mtus: &[],
             ..self.shape
         };
     }
@@ -94,7 +95,7 @@ impl Wire {
         let shape = self.shape;
         let copies = 1 + u32::from(self.random.chance(shape.duplicate));
         for _ in 0..copies {
-            if self.random.chance(shape.drop) {
+            if bytes.len() > shape.mtu_at(sent) || self.random.chance(shape.drop) {
                 continue;
             }
             if self.random.chance(shape.corrupt) {

@@ -44,6 +44,7 @@ fn seeds_of_datagrams_bring_every_kind_of_fault() {
         ("pauses", some(|shape| shape.pauses > 10_000)),
         ("two queues", some(|shape| shape.wire.has_two_queues)),
         ("one queue", some(|shape| !shape.wire.has_two_queues)),
+        ("paths that change", some(|shape| shape.wire.mtus.len() > 1)),
     ] {
         assert!(count > 20, "{name}: {count} of 300");
     }

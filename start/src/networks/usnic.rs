@@ -10,17 +10,39 @@ use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_nic::datagram::Udp;
 use argonet_nic::reliable::ReliableConfig;
 use argonet_settings::Settings;
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
 
 /// How long a rank that ends goes on at most until all that it sent has arrived.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
 
-/// Longest datagram between hosts: it passes wherever IPv6 does, whose frames have 1,280 bytes, of
-/// which headers take 48.
-///
-/// The path is not probed.
+/// Longest datagram between hosts where nothing is known of the path: it passes wherever IPv6 does,
+/// whose frames have 1,280 bytes, of which headers take 48.
 const DATAGRAM_BYTES: usize = 1232;
+
+/// Bytes of frames that networks have: tunnels, clouds, Ethernet, InfiniBand, jumbo frames.
+const FRAME_BYTES: [usize; 10] = [1380, 1420, 1460, 1500, 2044, 4092, 8896, 9000, 9216, 65_520];
+
+/// The datagrams that fill them, behind so many bytes of headers.
+const fn filling(header_bytes: usize) -> [usize; FRAME_BYTES.len()] {
+    let mut lengths = FRAME_BYTES;
+    let mut at = 0;
+    while at < lengths.len() {
+        lengths[at] -= header_bytes;
+        at += 1;
+    }
+    lengths
+}
+
+/// Longer datagrams that are tried, over IPv4 and IPv6.
+const LONGER_DATAGRAMS: [&[usize]; 2] = [&filling(28), &filling(48)];
+
+/// Sizes between hosts, where datagrams become as long as the path takes.
+fn between_hosts(link: &mut ReliableConfig, over: SocketAddr) {
+    link.datagram_bytes = DATAGRAM_BYTES;
+    link.longer_datagrams = LONGER_DATAGRAMS[usize::from(over.is_ipv6())];
+}
 
 /// A socket that this rank has bound.
 struct Open {
@@ -68,12 +90,16 @@ impl Opened for Open {
             peers,
             receive_bytes,
         } = directory(boot)?;
+        let own = peers
+            .get(boot.rank().index())
+            .ok_or("this rank has no address")?;
+        let own = own.address;
         let addresses = peers.iter().map(|peer| peer.address).collect();
         let mut link = link(boot, receive_bytes / usize::from(RAILS));
         if boot.host_ranks().len() == boot.size() as usize {
             on_one_host(&mut link, receive_bytes, peers.len());
         } else {
-            link.datagram_bytes = DATAGRAM_BYTES;
+            between_hosts(&mut link, own);
         }
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
@@ -102,6 +128,21 @@ impl Opened for Open {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn datagrams_between_hosts_grow_as_far_as_windows_hold_some() {
+        for (over, headers) in [("127.0.0.1:7", 28), ("[::1]:7", 48)] {
+            let mut link = ReliableConfig::default();
+            between_hosts(&mut link, over.parse().unwrap());
+            let around = link.datagram_bytes - link.record_bytes(true);
+            let longest = link.most_record_bytes(true) + around + headers;
+            assert_eq!((link.datagram_bytes, longest), (1232, 65_520));
+            // What Debian gives a user has room for 8 jumbo frames.
+            link.window_bytes = 106_496;
+            let longest = link.most_record_bytes(true) + around + headers;
+            assert_eq!(longest, 9216);
+        }
+    }
 
     #[test]
     fn datagrams_and_windows_on_one_host_follow_the_room_for_them() {

@@ -1,7 +1,9 @@
-//! Jobs over several hosts, which are network namespaces, by the conduit tcp.
+//! Jobs over several hosts, which are network namespaces, by the conduit tcp where a test names no
+//! other.
 
 mod ending;
 mod links;
+mod mtu;
 mod rails;
 mod replayed;
 mod storm;
@@ -28,6 +30,7 @@ pub(crate) const TESTS: &[Test] = &[
         "hosts_large_puts_over_each_of_two_networks_and_both",
         links::each_and_both,
     ),
+    ("hosts_datagrams_follow_the_mtu", mtu::followed),
     ("hosts_one_of_two_networks_fails", rails::one_of_two_fails),
     (
         "hosts_stress_with_connections_cut_at_random",

@@ -2,6 +2,7 @@
 
 mod channels;
 mod hostile;
+mod mtu;
 mod span;
 mod times;
 mod wire;
@@ -17,6 +18,7 @@ const INCARNATIONS: [u64; 3] = [0xffff_fff0, 0x1234_5678_0000_0001, 77];
 /// Short datagrams, and times that a test sees through.
 const CONFIG: ReliableConfig = ReliableConfig {
     datagram_bytes: 1000,
+    longer_datagrams: &[],
     window_bytes: 40_000,
     first_rto: Duration::from_millis(100),
     least_rto: Duration::from_millis(10),

@@ -19,6 +19,8 @@ pub(super) struct Faults {
     /// Longest time that a datagram takes beyond the least, in microseconds: a jitter above the
     /// time between two datagrams reorders them.
     pub(super) jitter_us: u64,
+    /// Datagrams longer than this are lost; 0: none are.
+    pub(super) mtu: usize,
 }
 
 /// A datagram on its way: when it arrives and its number, its target, its bytes.
@@ -74,7 +76,8 @@ impl World {
     pub(super) fn send(&mut self, to: usize, mut bytes: Vec<u8>) {
         let times = 1 + u64::from(self.chance(self.faults.duplicate));
         for _ in 0..times {
-            if self.chance(self.faults.drop) {
+            let is_too_long = self.faults.mtu != 0 && bytes.len() > self.faults.mtu;
+            if is_too_long || self.chance(self.faults.drop) {
                 continue;
             }
             if self.chance(self.faults.corrupt) {

@@ -16,6 +16,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
     ReliableConfig {
         datagram_bytes,
+        longer_datagrams: &[1500, 2000, 4000, 9000],
         window_bytes: datagram_bytes * windows,
         // Faults as above are no reason to give up.
         give_up_after: Duration::from_secs(30),
@@ -26,7 +27,10 @@ fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
 /// Every rank sends `records` on each channel to every other, as room and chance permit.
 fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
     let ranks = world.ends.len();
-    let most = config.record_bytes(sealed);
+    let most = match world.faults.mtu {
+        0 => config.record_bytes(sealed),
+        _ => config.most_record_bytes(sealed),
+    };
     let mut sent = vec![vec![[0; 2]; ranks]; ranks];
     let pairs: Vec<_> = (0..ranks)
         .flat_map(|a| (0..ranks).map(move |b| (a, b)))
@@ -49,6 +53,10 @@ fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
                 *n += 1;
                 burst -= 1;
             }
+        }
+        // The path changes.
+        if world.faults.mtu != 0 && world.random(50) == 0 {
+            world.faults.mtu = config.datagram_bytes + world.random(8000) as usize;
         }
         // A rank that does not take records for a while.
         let slow = world.random(ranks as u64) as usize;
@@ -107,6 +115,7 @@ proptest! {
         duplicate in 0_u64..300,
         corrupt in 0_u64..100,
         jitter_us in 0_u64..20_000,
+        changes: bool,
     ) {
         let config = config(datagram_bytes, windows);
         let seals = [Seal::from_secret, Seal::encrypting];
@@ -115,7 +124,8 @@ proptest! {
         let mut world = World::new(config, ranks, seal.as_ref(), seed);
         // Without a code, a changed bit is not found.
         let corrupt = if sealed { corrupt } else { 0 };
-        world.faults = Faults { drop, duplicate, corrupt, jitter_us };
+        let mtu = if changes { datagram_bytes } else { 0 };
+        world.faults = Faults { drop, duplicate, corrupt, jitter_us, mtu };
         run(world, records, sealed, &config);
     }
 }
@@ -128,8 +138,8 @@ fn streams_are_longer_than_windows_and_numbers_wrap() {
     world.faults = Faults {
         drop: 20,
         duplicate: 20,
-        corrupt: 0,
         jitter_us: 200,
+        ..Faults::default()
     };
     run(world, 3000, false, &config);
 }
