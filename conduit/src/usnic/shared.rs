@@ -81,8 +81,8 @@ pub(super) struct Shared<Q: DatagramQueue> {
     ///
     /// The thread sees by it whether the rank polls.
     polls: AtomicU32,
-    /// Whether the queue was looked at since the last poll began.
-    looked: AtomicBool,
+    /// `polls` when a poll last looked at the queue.
+    looked: AtomicU32,
     /// The peer whose rail had something last, and one more than its number; 0 for none.
     heard: AtomicU32,
     /// The peer from which payloads beside the stream come, and one more than its number; 0 for
@@ -171,7 +171,8 @@ impl<Q: DatagramQueue> Shared<Q> {
             state: Mutex::new(state),
             begun: Instant::now(),
             polls: AtomicU32::new(0),
-            looked: AtomicBool::new(false),
+            // No poll has.
+            looked: AtomicU32::new(u32::MAX),
             heard: AtomicU32::new(0),
             long_from: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
@@ -203,8 +204,11 @@ impl<Q: DatagramQueue> Shared<Q> {
         let polls = self.polls.fetch_add(1, Ordering::Relaxed);
         if polls.is_multiple_of(POLLS_A_TIMER) {
             self.lock().end();
+            if polls.wrapping_sub(self.looked.load(Ordering::Relaxed)) >= POLLS_A_TIMER {
+                // No poll reads that rail: the thread that holds the peer's lock runs a handler.
+                self.long_from.store(0, Ordering::Relaxed);
+            }
         }
-        self.looked.store(false, Ordering::Relaxed);
         let heard = self.heard.load(Ordering::Relaxed);
         // `ready` names the rail that has places for what comes.
         let is_long = self.long_from.load(Ordering::Relaxed) != 0;
@@ -246,9 +250,16 @@ impl<Q: DatagramQueue> Shared<Q> {
     /// The same, unless a read has done so since this poll began, or just before where several
     /// threads poll.
     pub(super) fn attend_once(&self) {
-        if !self.looked.swap(false, Ordering::Relaxed) {
-            self.attend(None);
+        if self.looked.load(Ordering::Relaxed) != self.polls() {
+            self.look(None);
         }
+    }
+
+    /// Takes what has come in a poll of the rank; whether anything had.
+    fn look(&self, read: Option<&mut Read<'_>>) -> bool {
+        let any = self.attend(read);
+        self.looked.store(self.polls(), Ordering::Relaxed);
+        any
     }
 
     /// For a read that finds nothing: what comes over this rail goes to `copy`, which says how many
@@ -267,7 +278,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             copied: 0,
             is_full: false,
         };
-        let any = self.attend(Some(&mut read));
+        let any = self.look(Some(&mut read));
         if rail.number == BESIDE && read.copied == 0 {
             // The next look is for all rails.
             self.long_from.store(0, Ordering::Relaxed);
@@ -275,7 +286,6 @@ impl<Q: DatagramQueue> Shared<Q> {
         if read.copied > 0 {
             self.placed.fetch_add(read.copied as u64, Ordering::Relaxed);
         }
-        self.looked.store(true, Ordering::Relaxed);
         (any, read.copied)
     }
 

@@ -1,5 +1,6 @@
 //! Rails of two ranks of this process, over sockets on the loopback interface.
 
+use super::shared::POLLS_A_TIMER;
 use super::{DatagramRail, DatagramRails, DatagramRailsConfig};
 use crate::channel::Pieces;
 use crate::channel::rail::{Made, Rail as _, RailId, Rails as _, Ready};
@@ -292,6 +293,31 @@ fn a_closed_rail_holds_up_no_other() {
     write_all(&to_b, b"message");
     assert_eq!(read_all(&to_a, 7), b"message");
     drop(from_long);
+}
+
+/// The thread that holds the lock of a peer runs a handler, and reads none of its rails.
+#[test]
+fn polls_look_for_messages_while_the_rail_of_a_long_payload_is_not_read() {
+    let [a, b] = pair([WireFaults::NONE; 2]);
+    let (to_b, long) = (rail(&a, 1), rail_of(&a, beside(1)));
+    let (to_a, _from_long) = (rail(&b, 0), rail_of(&b, beside(0)));
+    write_all(&long, &[7; 900]);
+    until(|| {
+        let _ = read(&to_a);
+        b.shared.long_from().is_some()
+    });
+    let poll = || {
+        b.begin_poll(true);
+        let mut found = Ready::new();
+        b.ready(&mut found);
+        found.rails().contains(&id(0))
+    };
+    for _ in 0..2 * POLLS_A_TIMER {
+        poll();
+    }
+    assert_eq!(b.shared.long_from(), None);
+    write_all(&to_b, b"message");
+    until(poll);
 }
 
 /// Of another job, or with another setting.
