@@ -132,15 +132,15 @@ fn wake_sleepers<Q: DatagramQueue>(shared: &Shared<Q>) {
 }
 
 /// Goes on until what was sent has arrived, no longer than `grace`, and says that the rank ends.
-fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
+pub(super) fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
     let end = shared.now() + grace;
     let mut locked = shared.lock();
     locked.flush();
     locked.end();
     loop {
-        let locked = shared.lock();
-        let is_drained = locked.is_drained();
-        let (until, _) = locked.sleep_until(end, false);
+        let (until, _) = shared.lock().sleep_until(end, false);
+        // After that, which may have sent the last acknowledgement that was owed.
+        let is_drained = shared.lock().is_drained();
         let now = shared.now();
         if is_drained || now >= end {
             return shared.lock().leave();

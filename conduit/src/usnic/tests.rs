@@ -1,6 +1,7 @@
 //! Rails of two ranks of this process, over sockets on the loopback interface.
 
-use super::shared::POLLS_A_TIMER;
+use super::progress::leave;
+use super::shared::{POLLS_A_TIMER, Shared};
 use super::{DatagramRail, DatagramRails, DatagramRailsConfig};
 use crate::channel::Pieces;
 use crate::channel::rail::{Made, Rail as _, RailId, Rails as _, Ready};
@@ -13,6 +14,7 @@ use core::sync::atomic::Ordering;
 use core::time::Duration;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::time::Instant;
 
 type Wire = Faulty<Udp>;
@@ -46,6 +48,10 @@ fn pair(faults: [WireFaults; 2]) -> [DatagramRails<Wire>; 2] {
 
 /// The same, with the seal of each.
 fn sealed_pair(faults: [WireFaults; 2], seals: [Seal; 2]) -> [DatagramRails<Wire>; 2] {
+    configs(faults, seals).map(|config| DatagramRails::new(config).unwrap())
+}
+
+fn configs(faults: [WireFaults; 2], seals: [Seal; 2]) -> [DatagramRailsConfig<Wire>; 2] {
     let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     let addresses: [SocketAddr; 2] = sockets.each_ref().map(|s| s.local_addr().unwrap());
     let incarnations: Vec<NonZeroU64> = [7, 8].map(|n| NonZeroU64::new(n).unwrap()).into();
@@ -53,15 +59,14 @@ fn sealed_pair(faults: [WireFaults; 2], seals: [Seal; 2]) -> [DatagramRails<Wire
     sockets.map(|socket| {
         let ((rank, faults), seal) = ranks.next().unwrap();
         let socket = Udp::new(socket, addresses.into()).unwrap();
-        DatagramRails::new(DatagramRailsConfig {
+        DatagramRailsConfig {
             rank,
             queue: Faulty::new(socket, faults, WireFaults::NONE),
             incarnations: incarnations.clone(),
             link: link(),
             seal: Some(seal),
             exit_grace: Duration::from_millis(500),
-        })
-        .unwrap()
+        }
     })
 }
 
@@ -391,6 +396,26 @@ fn bytes_written_before_the_end_arrive_and_then_the_end() {
     assert_eq!(read(&to_a).unwrap(), []);
     let error = write(&to_a, b"late").unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+}
+
+/// The peer's acknowledgement comes with a record, which this rank acknowledges a little later.
+#[test]
+fn an_end_waits_for_nothing_once_the_last_acknowledgement_is_sent() {
+    const GRACE: Duration = Duration::from_secs(3);
+    let seals = [0, 1].map(|_| Seal::from_secret(b"of the test"));
+    // Without threads.
+    let [a, b] = configs([WireFaults::NONE; 2], seals).map(|c| Arc::new(Shared::new(c).unwrap()));
+    let send = |from: &Arc<Shared<Wire>>, to: u32| {
+        from.lock().want(id(to));
+        write_all(&DatagramRail::new(Arc::clone(from), id(to)), b"last");
+    };
+    send(&a, 1);
+    until(|| b.attend(None));
+    send(&b, 0);
+    let begun = Instant::now();
+    leave(&a, GRACE);
+    assert!(begun.elapsed() < GRACE, "the end has waited for all of it");
+    assert!(a.lock().is_drained());
 }
 
 #[test]
