@@ -5,7 +5,7 @@ use argonet_am::record::RecordError;
 use std::collections::BTreeMap;
 
 /// Bodies that are waited for, and heads, at most: more than a sender has under way.
-const MOST: usize = 8192;
+pub(super) const MOST_BODIES: usize = 8192;
 
 /// The fate of a body that begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,13 +115,13 @@ impl Bodies {
 
     fn bound(&self) -> Result<(), RecordError> {
         let got = self.missing.len() + self.early.len();
-        if got <= MOST {
+        if got <= MOST_BODIES {
             return Ok(());
         }
         Err(RecordError::Account {
             what: "payloads beside the stream",
             got: got as u64,
-            most: MOST as u64,
+            most: MOST_BODIES as u64,
         })
     }
 }

@@ -3,11 +3,18 @@
 use super::SendStream;
 use super::extents::Route;
 use crate::channel::frame::{BESIDE_FLAG, FLAGS_AT, Fields, HeadBytes, Kind};
+use crate::channel::stream::bodies::MOST_BODIES;
 use crate::channel::stream::pieces::Pieces;
 
-/// Payloads that wait for a further rail at most while their heads go on in the stream: fewer than
-/// a receiver keeps heads.
-const MOST_AHEAD: usize = 1024;
+/// Payloads that wait for a further rail at most while their heads go on in the stream.
+const MOST_WAITING: usize = 1024;
+
+/// The first payloads that the peer has not taken, of which any may be written beside the stream;
+/// later ones wait until it has taken some.
+const MOST_UNTAKEN: usize = 4096;
+
+// The peer keeps a head or a body for each payload that has left the stream.
+static_assertions::const_assert!(MOST_UNTAKEN + MOST_WAITING <= MOST_BODIES);
 
 /// A payload that travels beside the stream, over some rail.
 #[derive(Debug)]
@@ -83,7 +90,7 @@ impl SendStream {
             let Some(placed) = self.extents.get(index) else {
                 return;
             };
-            if self.extents.waiting() >= MOST_AHEAD {
+            if self.extents.waiting() >= MOST_WAITING {
                 return;
             }
             if placed.may_leave(self.boundary, self.stays_until) {
@@ -103,6 +110,10 @@ impl SendStream {
     }
 
     fn next_striped(&self) -> Option<usize> {
+        self.first_to_stripe().filter(|index| *index < MOST_UNTAKEN)
+    }
+
+    fn first_to_stripe(&self) -> Option<usize> {
         if self.extents.waiting() > 0 {
             return self.extents.first_waiting();
         }

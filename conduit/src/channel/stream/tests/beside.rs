@@ -3,6 +3,7 @@
 //!
 //! Every put must be there once, whole, and nothing may be written to its place afterwards.
 
+use super::super::bodies::MOST_BODIES;
 use super::super::{Bodies, Claim, Wanted};
 use super::*;
 
@@ -481,5 +482,29 @@ fn payloads_that_wait_for_a_rail_are_bounded() {
     world.send_stream.leave_stream();
     (0..2000).for_each(|_| world.write_main(usize::MAX));
     assert!(world.send_stream.unsent() > 0);
+    world.settle();
+}
+
+/// A rail beside the stream takes all, the stream's takes nothing for a while: no more bodies come
+/// than a receiver keeps, and the rest when it has taken their heads.
+#[test]
+fn bodies_that_come_before_their_heads_are_bounded() {
+    let mut world = World::new();
+    world.send_stream.set_rails(2, true);
+    (0..MOST_BODIES + 8).for_each(|_| world.put(1));
+    let next = |world: &mut World| {
+        world.send_stream.leave_stream();
+        world.claim(0);
+        let is_claimed = world.claims[0].is_some();
+        world.write_rail(0, usize::MAX);
+        world.read(Some(0), usize::MAX);
+        is_claimed
+    };
+    while next(&mut world) {}
+    world.write_main(usize::MAX);
+    assert!(!next(&mut world), "the peer has taken nothing");
+    world.read(None, usize::MAX);
+    world.acknowledge();
+    assert!(next(&mut world), "the peer has taken some");
     world.settle();
 }
