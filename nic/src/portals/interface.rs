@@ -1,10 +1,11 @@
 //! The trait of matching interfaces.
 
 use super::{
-    Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Dropped, Entry,
-    EntryHandle, Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions,
-    Position, Queue, Register, Target,
+    Ack, Answer, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle,
+    Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Position, Queue,
+    Register, Target,
 };
+use crate::reliable::Dropped;
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::time::Duration;

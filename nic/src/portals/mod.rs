@@ -27,7 +27,6 @@
 //!   acknowledgement of a put that matched nothing never comes.)
 //! * Events at the initiator carry the operation's match bits and header, as in 3.3.
 
-mod dropped;
 mod error;
 mod event;
 mod handle;
@@ -39,7 +38,6 @@ pub mod portals4;
 mod slots;
 pub mod software;
 
-pub use dropped::Dropped;
 pub use error::NicError;
 pub use event::{Event, EventKind, Outcome};
 pub use handle::{Counter, DescriptorHandle, EntryHandle, PortalIndex, Queue};

@@ -5,10 +5,11 @@ use super::interface::Networked;
 use super::service;
 use crate::portals::software::Rest;
 use crate::portals::{
-    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Dropped, Entry, EntryHandle,
-    Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals,
-    Position, Queue, Register, ReportDropped, Target,
+    Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
+    Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
+    Queue, Register, ReportDropped, Target,
 };
+use crate::reliable::Dropped;
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::time::Duration;

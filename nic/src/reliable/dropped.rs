@@ -1,6 +1,6 @@
 //! Datagrams and records from a network that were dropped as meaningless.
 
-use crate::reliable::Counts;
+use super::counts::Counts;
 use core::fmt;
 
 /// Datagrams, and records in them, that came to the socket of a rank and were dropped, by the
@@ -33,7 +33,8 @@ impl Dropped {
     pub const WORDS: usize = 5;
 
     /// From the counts of an endpoint, and its driver's count of records without a meaning.
-    pub(super) fn new(counts: &Counts, bad_records: u64) -> Self {
+    #[must_use]
+    pub fn new(counts: &Counts, bad_records: u64) -> Self {
         let &Counts {
             malformed,
             forged,
