@@ -4,7 +4,7 @@
 //! A memory file like that of the credits; `argonet info --connections` reads it. Words of 64 bits:
 //!
 //! ```text
-//! 0 magic   1 rank, ranks   2 .. 6 counts, in the order in which the interface has them
+//! 0 magic   1 rank, ranks   2 .. 7 counts, in the order in which the interface has them
 //! ```
 
 use crate::words::{self, Words, two};

@@ -11,6 +11,8 @@ pub struct Dropped {
     pub malformed: u64,
     /// Datagrams whose code of the job is missing or wrong.
     pub forged: u64,
+    /// Datagrams whose number has come before, or may have: repeated by the network, or recorded.
+    pub replayed: u64,
     /// Datagrams of another job, for another rank, or of an earlier one.
     pub strangers: u64,
     /// Datagrams that acknowledge what was never sent, or whose number is not due.
@@ -23,6 +25,7 @@ pub struct Dropped {
 const REASONS: [&str; Dropped::WORDS] = [
     "of another protocol",
     "without the job's code",
+    "that came before",
     "of another job or rank",
     "with impossible numbers",
     "with records that mean nothing",
@@ -30,7 +33,7 @@ const REASONS: [&str; Dropped::WORDS] = [
 
 impl Dropped {
     /// How many numbers it has.
-    pub const WORDS: usize = 5;
+    pub const WORDS: usize = 6;
 
     /// From the counts of an endpoint, and its driver's count of records without a meaning.
     #[must_use]
@@ -38,6 +41,7 @@ impl Dropped {
         let &Counts {
             malformed,
             forged,
+            replayed,
             strangers,
             impossible,
             ..
@@ -45,6 +49,7 @@ impl Dropped {
         Self {
             malformed,
             forged,
+            replayed,
             strangers,
             impossible,
             bad_records,
@@ -57,6 +62,7 @@ impl Dropped {
         [
             self.malformed,
             self.forged,
+            self.replayed,
             self.strangers,
             self.impossible,
             self.bad_records,
@@ -66,10 +72,18 @@ impl Dropped {
     /// The reverse of [`to_words`](Self::to_words).
     #[must_use]
     pub fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let [malformed, forged, strangers, impossible, bad_records] = words;
+        let [
+            malformed,
+            forged,
+            replayed,
+            strangers,
+            impossible,
+            bad_records,
+        ] = words;
         Self {
             malformed,
             forged,
+            replayed,
             strangers,
             impossible,
             bad_records,
@@ -104,16 +118,16 @@ mod tests {
 
     #[test]
     fn each_number_has_its_word_and_its_reason() {
-        let words = [1, 2, 3, 4, 5];
+        let words = [1, 2, 3, 4, 5, 6];
         let dropped = Dropped::from_words(words);
         assert_eq!(dropped.to_words(), words);
         let text = dropped.to_string();
         assert!(
-            text.starts_with("15 dropped: 1 of another protocol, 2 without"),
+            text.starts_with("21 dropped: 1 of another protocol, 2 without"),
             "{text}"
         );
         assert!(
-            text.ends_with(", 5 with records that mean nothing"),
+            text.ends_with(", 6 with records that mean nothing"),
             "{text}"
         );
         assert_eq!(Dropped::default().to_string(), "0 dropped");
