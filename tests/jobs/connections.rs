@@ -168,13 +168,25 @@ fn live() {
     }
 }
 
-/// Junk at the socket of a rank over portals: `info`, the report of a job that hangs and the
-/// statistics count it.
+/// Junk at the socket of a rank: `info`, the report of a job that hangs and the statistics count
+/// it.
 fn datagrams() {
+    for conduit in ["portals", "usnic"] {
+        datagrams_over(conduit);
+    }
+}
+
+/// The lines about sockets of ranks; there are others of connections over usnic.
+fn sockets(info: &str) -> String {
+    let of_socket = |line: &&str| line.contains(": at its socket: ");
+    info.split_inclusive('\n').filter(of_socket).collect()
+}
+
+fn datagrams_over(conduit: &str) {
     let place = tempfile::tempdir().expect("a directory");
     let statistics = place.path().join("statistics-%");
     let job = Job::launched(3, "visited")
-        .env("ARGONET_CONDUIT", "portals")
+        .env("ARGONET_CONDUIT", conduit)
         .env("ARGONET_PORTALS_INTERFACE", "udp")
         .env("GASNET_SUPERNODE_MAXSIZE", "1")
         .env("ARGONET_STALL_TIMEOUT", "0.2")
@@ -185,7 +197,7 @@ fn datagrams() {
         let line = talk.line_with("listens ");
         let port: u16 = line["listens ".len()..].parse().expect("a port");
         let pid = talk.pid.as_raw_nonzero().to_string();
-        let before = info(&pid);
+        let before = sockets(&info(&pid));
         assert_eq!(before.matches("process ").count(), 3, "{before}");
         assert_eq!(number(&before, "dropped"), 0, "{before}");
         let stranger = UdpSocket::bind(("127.0.0.1", 0)).expect("a socket");
@@ -195,7 +207,7 @@ fn datagrams() {
         }
         // The watchdog bounds this.
         let after = loop {
-            let text = info(&pid);
+            let text = sockets(&info(&pid));
             if number(&text, "dropped") >= count {
                 break text;
             }

@@ -9,6 +9,7 @@
 
 use super::stream::Pieces;
 use crate::connections::GateCounts;
+use crate::datagrams::Datagrams;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use core::time::Duration;
@@ -343,6 +344,11 @@ pub trait Rails: Send + Sync + 'static {
     /// while another thread holds them.
     fn callers(&self) -> Option<GateCounts> {
         Some(GateCounts::default())
+    }
+
+    /// Counts of datagrams that the rank's socket has dropped; `None` where no datagrams come.
+    fn datagrams(&self) -> Option<Datagrams> {
+        None
     }
 }
 

@@ -5,6 +5,7 @@ use super::progress::Progress;
 use super::shared::{Shared, ring};
 use super::{DatagramRail, DatagramRailsConfig, NAME};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
+use crate::datagrams::Datagrams;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::Ordering;
@@ -155,6 +156,10 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
 
     fn forget_wakeups(&self) {
         let _ = rustix::io::read(self.shared.wakeup(), &mut [0; 8]);
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        Some(self.shared.lock().datagrams())
     }
 }
 

@@ -4,10 +4,11 @@ use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
 use crate::channel::rail::{Made, NewRail, RailId};
+use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
-use argonet_nic::reliable::{Channel, Endpoint};
+use argonet_nic::reliable::{Channel, Dropped, Endpoint};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
@@ -102,7 +103,9 @@ pub(super) struct Shared<Q: DatagramQueue> {
     ///
     /// A statistic.
     pub(super) placed: AtomicU64,
-    /// Wakes those.
+    /// Written under the lock of `state`.
+    dropped: DatagramGauge,
+    /// Wakes the threads that sleep at the queue.
     wakeup: OwnedFd,
     /// Wakes the thread.
     pub(super) bell: OwnedFd,
@@ -178,6 +181,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
             placed: AtomicU64::new(0),
+            dropped: DatagramGauge::new(rank.0, ranks)?,
             wakeup: event()?,
             bell: event()?,
             thread_looks_ns: AtomicU64::new(0),
@@ -342,6 +346,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             peer.is_none_or(|peer| peer.takes(channel))
         };
         let Some(arrived) = endpoint.handle_recv(self.now, datagram, takes) else {
+            self.shared.dropped.show(self.dropped());
             return;
         };
         let rail = rail_of(arrived.peer, arrived.channel);
@@ -770,6 +775,18 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
 
     pub(super) fn is_drained(&self) -> bool {
         self.state.endpoint.is_drained()
+    }
+
+    fn dropped(&self) -> Dropped {
+        Dropped::new(&self.state.endpoint.counts(), 0)
+    }
+
+    pub(super) fn datagrams(&self) -> Datagrams {
+        Datagrams {
+            rank: self.shared.rank.0,
+            ranks: self.state.peers.len() as u32,
+            dropped: self.dropped(),
+        }
     }
 
     /// Whether a rail takes nothing more.

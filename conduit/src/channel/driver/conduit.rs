@@ -10,6 +10,7 @@ use crate::conduit::{
     Capabilities, Conduit, Injected, Limits, OpToken, PrepareRequest, Prepared, SendError, Sink,
 };
 use crate::connections::Connections;
+use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, PeerLedger};
@@ -353,6 +354,10 @@ impl<R: Rails> Conduit for Channel<R> {
 
     fn connections(&self) -> Option<Connections> {
         Some(self.core.connections())
+    }
+
+    fn datagrams(&self) -> Option<Datagrams> {
+        self.core.rails.datagrams()
     }
 
     fn exit_grace(&self, limit: Duration) -> bool {
