@@ -481,10 +481,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             endpoint, together, ..
         } = &mut *self.state;
         while let Some(transmit) = endpoint.poll_transmit(now) {
-            match transmit.is_trial {
-                true => together.send_alone(queue, transmit.peer.0, transmit.bytes),
-                false => together.send(queue, transmit.peer.0, transmit.bytes),
-            }
+            together.send(queue, transmit);
         }
         together.flush(queue);
     }

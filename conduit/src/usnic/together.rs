@@ -1,6 +1,7 @@
 //! Datagrams that leave in one call of the system.
 
 use argonet_nic::datagram::DatagramQueue;
+use argonet_nic::reliable::Transmit;
 
 /// Longer datagrams leave each by itself: to copy one would cost as much as a call.
 const LONGEST: usize = 4 << 10;
@@ -21,10 +22,12 @@ pub(super) struct Together {
 
 impl Together {
     /// Sends a datagram, with those that follow before [`flush`](Self::flush).
-    pub(super) fn send<Q: DatagramQueue>(&mut self, queue: &Q, peer: u32, datagram: &[u8]) {
+    pub(super) fn send<Q: DatagramQueue>(&mut self, queue: &Q, transmit: Transmit<'_>) {
+        let (peer, datagram) = (transmit.peer.0, transmit.bytes);
         let len = datagram.len();
-        if len > LONGEST {
-            return self.send_alone(queue, peer, datagram);
+        if len > LONGEST || transmit.is_trial {
+            self.flush(queue);
+            return queue.send(peer, datagram);
         }
         if !self.bytes.is_empty() && (peer != self.peer || len > self.each || self.is_full()) {
             self.flush(queue);
@@ -33,12 +36,6 @@ impl Together {
             (self.peer, self.each) = (peer, len);
         }
         self.bytes.extend_from_slice(datagram);
-    }
-
-    /// Sends a datagram by itself, after those that were gathered.
-    pub(super) fn send_alone<Q: DatagramQueue>(&mut self, queue: &Q, peer: u32, datagram: &[u8]) {
-        self.flush(queue);
-        queue.send(peer, datagram);
     }
 
     /// Whether the last one is shorter, or there are as many as leave at once.
@@ -59,7 +56,9 @@ impl Together {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use argonet_base::JobRank;
     use argonet_nic::datagram::Batch;
+    use argonet_nic::reliable::Channel;
     use core::cell::RefCell;
     use core::net::SocketAddr;
     use parking_lot::Mutex;
@@ -109,14 +108,23 @@ mod tests {
     fn calls_have_datagrams_of_one_length_to_one_peer() {
         let kept = Kept(File::open("/dev/null").unwrap(), Mutex::default());
         let together = RefCell::new(Together::default());
+        let send_one = |peer, len, is_trial| {
+            let transmit = Transmit {
+                peer: JobRank(peer),
+                queue: Channel::Data,
+                is_trial,
+                bytes: &vec![0; len],
+            };
+            together.borrow_mut().send(&kept, transmit);
+        };
         let send = |peer, lengths: &[usize]| {
-            for len in lengths {
-                together.borrow_mut().send(&kept, peer, &vec![0; *len]);
-            }
+            lengths.iter().for_each(|len| send_one(peer, *len, false));
         };
         send(1, &[100, 100, 60, 100]);
         send(2, &[100, 200, 200]);
         send(2, &[LONGEST + 1, 200]);
+        send_one(2, 200, true);
+        send(2, &[200]);
         together.borrow_mut().flush(&kept);
         together.borrow_mut().flush(&kept);
         let wanted = [
@@ -125,6 +133,8 @@ mod tests {
             (2, vec![100]),
             (2, vec![200, 200]),
             (2, vec![LONGEST + 1]),
+            (2, vec![200]),
+            (2, vec![200]),
             (2, vec![200]),
         ];
         assert_eq!(core::mem::take(&mut *kept.1.lock()), wanted);

@@ -8,7 +8,8 @@ use core::time::Duration;
 
 const CONFIG: ReliableConfig = ReliableConfig {
     datagram_bytes: 400,
-    window_bytes: 2000,
+    longer_datagrams: &[600],
+    window_bytes: 8 * 600,
     first_rto: Duration::from_millis(10),
     least_rto: Duration::from_millis(5),
     most_rto: Duration::from_millis(100),
@@ -43,7 +44,7 @@ impl Pair {
     /// The next datagram of an end.
     fn sent(&mut self, end: usize) -> Option<Vec<u8>> {
         let transmit = self.ends[end].poll_transmit(self.now)?;
-        assert!(transmit.bytes.len() <= CONFIG.datagram_bytes);
+        assert!(transmit.bytes.len() <= 600);
         assert_eq!(transmit.peer, JobRank(1 - end as u32));
         Some(transmit.bytes.to_vec())
     }
@@ -72,7 +73,7 @@ pub(crate) fn run(data: &[u8]) {
             0 => {
                 let len = usize::from(*a) + usize::from(*b);
                 let at = &mut pair.ends[end];
-                let room = at.room(peer, channel) && len <= at.record_bytes();
+                let room = at.room(peer, channel) && len <= CONFIG.most_record_bytes(false);
                 let done = at.submit(pair.now, peer, channel, len, |place| place.fill(*a));
                 assert_eq!(done.is_ok(), room, "{done:?}");
             }

@@ -34,11 +34,7 @@ const NAMING: &[(&str, &str)] = &[
         "chosen by the settings of connections, for datagrams, too",
     ),
     ("conduit/src/usnic/descriptor.rs", "the same"),
-    (
-        "conduit/src/datagrams.rs",
-        "counts of an interface whose module has a conduit's name",
-    ),
-    ("nic/src/lib.rs", "the module of that interface"),
+    ("nic/src/lib.rs", "the module of an interface with its name"),
     (
         "cli/src/doctor/",
         "asks whether connections between hosts would work",
