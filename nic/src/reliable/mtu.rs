@@ -37,7 +37,6 @@ struct Round {
     confirms: bool,
 }
 
-// spec usNIC mend: the MTU is found, not assumed.
 /// Lengths of datagrams to a peer, and answers to those that it tries.
 #[derive(Debug)]
 pub(super) struct PathMtu {

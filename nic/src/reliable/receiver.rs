@@ -141,7 +141,6 @@ impl Receiver {
         Taken::Kept
     }
 
-    // spec usNIC mend: reassembly is bounded.
     /// A chunk of a record has come; the fate of the record, if it is whole or is not wanted.
     pub(super) fn came_in_chunks(&mut self, seq: Seq, body: &[u8]) -> Option<Taken> {
         let Some((chunk, which, bytes)) = Chunk::read(body) else {

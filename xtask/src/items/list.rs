@@ -101,7 +101,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "U1",
         "Fragments, segments (packets) and chunks; a small fragment holds its segment",
         Partly(
-            "rails cut long payloads into records, each a datagram with its buffer, as far as the window has room (`long_payloads_and_the_stream_arrive_in_their_order_over_a_bad_wire`); the layer itself has no fragments",
+            "rails cut long payloads into records, each a datagram with its buffer, as far as the window has room (`long_payloads_and_the_stream_arrive_in_their_order_over_a_bad_wire`); the layer cuts a record into chunks where the path has become shorter (`where_the_path_takes_less_records_in_flight_go_in_chunks`), and has no fragments of any size",
         ),
     ),
     item(

@@ -90,6 +90,7 @@ fn datagrams_become_as_long_as_the_path_takes() {
     }
 }
 
+/// spec U1: chunks of a record.
 #[test]
 fn where_the_path_takes_less_records_in_flight_go_in_chunks() {
     for (seed, seal) in (0..).zip(seals()) {
