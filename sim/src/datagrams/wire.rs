@@ -91,13 +91,14 @@ impl Wire {
     }
 
     /// A datagram passes the wire, or does not.
-    fn pass(&mut self, sent: Duration, to: u32, mut bytes: Vec<u8>) {
+    fn pass(&mut self, sent: Duration, to: u32, bytes: Vec<u8>) {
         let shape = self.shape;
         let copies = 1 + u32::from(self.random.chance(shape.duplicate));
         for _ in 0..copies {
             if bytes.len() > shape.mtu_at(sent) || self.random.chance(shape.drop) {
                 continue;
             }
+            let mut bytes = bytes.clone();
             if self.random.chance(shape.corrupt) {
                 let bit = self.random.index(8 * bytes.len());
                 if let Some(byte) = bytes.get_mut(bit / 8) {
@@ -110,7 +111,7 @@ impl Wire {
             };
             self.count += 1;
             let arrives = sent + shape.trip + Duration::from_nanos(late_ns);
-            let arrival = (arrives, self.count, to, bytes.clone());
+            let arrival = (arrives, self.count, to, bytes);
             self.on_its_way.push(Reverse(arrival));
         }
     }
@@ -135,5 +136,32 @@ impl Wire {
         }
         let Reverse((_, _, to, bytes)) = self.on_its_way.pop()?;
         Some((to, bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two copies of a datagram each has a change of its own, or none.
+    #[test]
+    fn a_copy_of_a_datagram_has_one_changed_bit_at_most() {
+        let shape = WireShape {
+            duplicate: 1_000_000,
+            corrupt: 500_000,
+            ..WireShape::GOOD
+        };
+        let mut wire = Wire::new(shape, 2, 1);
+        (0..100).for_each(|_| wire.send(Duration::ZERO, 0, Channel::Data, (1, vec![0; 100])));
+        let mut changed = [0; 2];
+        while let Some(now) = wire.next() {
+            while let Some((_, bytes)) = wire.arrived(now) {
+                let bits: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
+                assert!(bits <= 1, "{bits} bits are changed");
+                changed[bits as usize] += 1;
+            }
+        }
+        assert_eq!(changed.iter().sum::<u32>(), 200);
+        assert!(changed.iter().all(|count| *count > 50), "{changed:?}");
     }
 }
