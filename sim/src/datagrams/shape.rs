@@ -74,6 +74,8 @@ pub struct DatagramShape {
     pub most_bytes: [usize; 2],
     /// How often a rank takes no records for a while, in millionths of its looks.
     pub pauses: u32,
+    /// Whether records of sealed datagrams are encrypted.
+    pub encrypted: bool,
 }
 
 /// Longer datagrams that ranks try, in half of the runs with short ones.
@@ -130,6 +132,7 @@ impl DatagramShape {
             records: [random.range(0, 300), random.range(0, 150)],
             most_bytes: [most.min(random.pick(&[8, 768, most])), most],
             pauses,
+            encrypted: sealed && random.chance(500_000),
         };
         if datagram_bytes < LONGER[0] && random.chance(500_000) {
             shape.link.longer_datagrams = LONGER;
@@ -151,11 +154,16 @@ impl fmt::Display for DatagramShape {
             ..
         } = self;
         let queues = if wire.has_two_queues { 2 } else { 1 };
+        let seal = match (self.sealed, self.encrypted) {
+            (false, _) => "open",
+            (true, false) => "sealed",
+            (true, true) => "encrypted",
+        };
         write!(
             f,
             "{ranks} ranks, {commands} commands and {data} of data a pair, datagrams of {} bytes in \
              windows of {} and up to {} by paths of {:?} for {:?} each, {queues} queues, {} ns a kB and {:?} a trip, of a million {} lost, {} \
-             twice, {} late, {} changed",
+             twice, {} late, {} changed, {seal}",
             link.datagram_bytes,
             link.window_bytes,
             link.longer_datagrams.last().unwrap_or(&link.datagram_bytes),

@@ -58,7 +58,11 @@ impl DatagramWorld {
     /// Sizes and times that contradict each other.
     pub fn new(shape: DatagramShape) -> Result<Self, ReliableError> {
         let end = |rank| -> Result<Endpoint, ReliableError> {
-            let seal = shape.sealed.then(|| Seal::from_secret(b"of the run"));
+            let seal_of = match shape.encrypted {
+                true => Seal::encrypting,
+                false => Seal::from_secret,
+            };
+            let seal = shape.sealed.then(|| seal_of(b"of the run"));
             let own = incarnation(rank);
             let mut end = Endpoint::new(shape.link, JobRank(rank), own, seal, shape.ranks)?;
             for peer in (0..shape.ranks).filter(|peer| *peer != rank) {

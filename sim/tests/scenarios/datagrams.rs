@@ -18,6 +18,7 @@ fn shape(wire: WireShape) -> DatagramShape {
         records: [TINY, LONG],
         most_bytes: [8, 1400],
         pauses: 0,
+        encrypted: false,
     }
 }
 

@@ -41,6 +41,11 @@ fn seeds_of_datagrams_bring_every_kind_of_fault() {
         ("repeats", some(|shape| shape.wire.duplicate > 100_000)),
         ("late ones", some(|shape| shape.wire.delay > 100_000)),
         ("changed ones", some(|shape| shape.wire.corrupt > 1000)),
+        (
+            "codes alone",
+            some(|shape| shape.sealed && !shape.encrypted),
+        ),
+        ("encrypted ones", some(|shape| shape.encrypted)),
         ("pauses", some(|shape| shape.pauses > 10_000)),
         ("two queues", some(|shape| shape.wire.has_two_queues)),
         ("one queue", some(|shape| !shape.wire.has_two_queues)),
