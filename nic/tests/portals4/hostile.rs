@@ -9,6 +9,7 @@ use argonet_nic::portals::networked::{Networked, NetworkedConfig};
 use argonet_nic::portals::{
     Ack, Entry, EventKind, NicError, Outcome, PortalOptions, Portals, Queue,
 };
+use argonet_nic::reliable::FORMAT;
 use libtest_mimic::{Failed, Trial};
 use std::time::Instant;
 
@@ -143,7 +144,7 @@ fn strangers() -> Result<(), Failed> {
         if n % 2 == 1 {
             // As far as it can look like one.
             bytes.resize(216, 0);
-            bytes[..4].copy_from_slice(b"aRd3");
+            bytes[..4].copy_from_slice(format!("aRd{FORMAT}").as_bytes());
             bytes[4..8].copy_from_slice(&[1, 1, 128, 0]);
         }
         mad.throw(&bytes);
