@@ -20,8 +20,12 @@ fn datagram_bytes(world: &World, seal: Option<&Seal>) -> usize {
     world.ends[0].record_bytes_to(TO) + around
 }
 
-/// Sends records of full length on both channels, as room permits, for a while; how many.
-fn stream(world: &mut World, lasts: Duration, sent: &mut [Vec<Vec<u8>>; 2]) {
+/// How often a burst of records is sent.
+const OFTEN: Duration = Duration::from_millis(2);
+const SELDOM: Duration = Duration::from_millis(20);
+
+/// Sends bursts of records of full length on both channels, as room permits, for a while.
+fn stream(world: &mut World, every: Duration, lasts: Duration, sent: &mut [Vec<Vec<u8>>; 2]) {
     let until = world.now + lasts;
     while world.now < until {
         for channel in Channel::BOTH {
@@ -37,7 +41,7 @@ fn stream(world: &mut World, lasts: Duration, sent: &mut [Vec<Vec<u8>>; 2]) {
                 burst -= 1;
             }
         }
-        let next = world.now + Duration::from_micros(500);
+        let next = world.now + every;
         world.run(next.min(until));
     }
 }
@@ -68,18 +72,18 @@ fn datagrams_become_as_long_as_the_path_takes() {
         world.run(Duration::from_millis(50));
         assert_eq!(counts(&world).trials, 0);
         world.got[1][0][1].clear();
-        stream(&mut world, Duration::from_millis(50), &mut sent);
+        stream(&mut world, OFTEN, Duration::from_millis(50), &mut sent);
         assert_eq!(datagram_bytes(&world, seal.as_ref()), 4000);
         // The longest is tried three times.
-        stream(&mut world, Duration::from_millis(400), &mut sent);
+        stream(&mut world, OFTEN, Duration::from_millis(400), &mut sent);
         assert_eq!(counts(&world).trials, 3 + 2);
         // The path takes more: that is found at the next search.
         world.faults.mtu = 0;
-        stream(&mut world, Duration::from_secs(1), &mut sent);
+        stream(&mut world, SELDOM, Duration::from_secs(1), &mut sent);
         assert_eq!(datagram_bytes(&world, seal.as_ref()), 9000);
         assert_eq!(counts(&world).trials, 3 + 2 + 1);
         world.run(world.now + Duration::from_secs(700));
-        stream(&mut world, Duration::from_millis(10), &mut sent);
+        stream(&mut world, OFTEN, Duration::from_millis(10), &mut sent);
         world.run(world.now + Duration::from_secs(1));
         let last = counts(&world);
         assert_eq!((last.trials, last.chunks, last.sent_again), (6, 0, 0));
@@ -96,22 +100,22 @@ fn where_the_path_takes_less_records_in_flight_go_in_chunks() {
     for (seed, seal) in (0..).zip(seals()) {
         let mut world = World::new(PATH, 2, seal.as_ref(), seed);
         let mut sent = [vec![], vec![]];
-        stream(&mut world, Duration::from_millis(50), &mut sent);
+        stream(&mut world, OFTEN, Duration::from_millis(50), &mut sent);
         assert_eq!(datagram_bytes(&world, seal.as_ref()), 9000);
         world.faults.mtu = 1000;
         world.faults.drop = 50;
         world.faults.duplicate = 50;
         world.faults.jitter_us = 100;
-        stream(&mut world, Duration::from_secs(1), &mut sent);
+        stream(&mut world, SELDOM, Duration::from_secs(1), &mut sent);
         assert_eq!(datagram_bytes(&world, seal.as_ref()), 1000);
         let fallen = counts(&world);
         assert!(fallen.chunks >= 9, "{fallen:?}");
         let came = world.got[1][0][1].len();
-        stream(&mut world, Duration::from_millis(400), &mut sent);
+        stream(&mut world, OFTEN, Duration::from_millis(400), &mut sent);
         assert!(world.got[1][0][1].len() > came + 100, "it goes on");
         // A little more is found by the search that follows.
         world.faults.mtu = 1400;
-        stream(&mut world, Duration::from_secs(3), &mut sent);
+        stream(&mut world, SELDOM, Duration::from_secs(3), &mut sent);
         assert_eq!(datagram_bytes(&world, seal.as_ref()), 1400);
         world.faults = super::wire::Faults::default();
         world.run(world.now + Duration::from_secs(2));
@@ -125,10 +129,10 @@ fn where_the_path_takes_less_records_in_flight_go_in_chunks() {
 fn losses_of_every_length_shorten_nothing() {
     let mut world = World::new(PATH, 2, None, 7);
     let mut sent = [vec![], vec![]];
-    stream(&mut world, Duration::from_millis(50), &mut sent);
+    stream(&mut world, OFTEN, Duration::from_millis(50), &mut sent);
     world.faults.drop = 100;
     world.faults.jitter_us = 50;
-    stream(&mut world, Duration::from_secs(5), &mut sent);
+    stream(&mut world, SELDOM, Duration::from_secs(5), &mut sent);
     let after = counts(&world);
     assert!(after.sent_again > 100, "{after:?}");
     assert_eq!(datagram_bytes(&world, None), 9000);
@@ -143,7 +147,7 @@ fn a_path_that_changes_often_is_tried_less_and_less_often() {
     for round in 0..100 {
         world.faults.mtu = [0, 1000][round % 2];
         let before = datagram_bytes(&world, None);
-        stream(&mut world, Duration::from_millis(600), &mut sent);
+        stream(&mut world, SELDOM, Duration::from_millis(600), &mut sent);
         falls += u32::from(datagram_bytes(&world, None) < before);
     }
     // In a minute: after 1 s, 2 s, 4 s...
@@ -159,7 +163,7 @@ fn a_path_that_changes_often_is_tried_less_and_less_often() {
 fn an_end_that_tries_no_lengths_sends_no_trials_and_answers_those_of_others() {
     let mut world = World::new(CONFIG, 2, None, 0);
     let mut sent = [vec![], vec![]];
-    stream(&mut world, Duration::from_millis(100), &mut sent);
+    stream(&mut world, OFTEN, Duration::from_millis(100), &mut sent);
     assert_eq!(counts(&world).trials, 0);
     // Windows that hold few long ones.
     let config = ReliableConfig {
@@ -167,7 +171,7 @@ fn an_end_that_tries_no_lengths_sends_no_trials_and_answers_those_of_others() {
         ..PATH
     };
     let mut world = World::new(config, 2, None, 0);
-    stream(&mut world, Duration::from_millis(100), &mut sent);
+    stream(&mut world, OFTEN, Duration::from_millis(100), &mut sent);
     assert_eq!(datagram_bytes(&world, None), 4000);
     assert_eq!(counts(&world).trials, 2);
 }
