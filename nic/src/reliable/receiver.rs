@@ -247,6 +247,28 @@ mod tests {
         assert!(next == Taken::Next && receiver.chunked.is_none());
     }
 
+    /// Later records wait for the next one, which has its place though they take all room.
+    #[test]
+    fn the_next_record_is_kept_where_later_ones_leave_no_room() {
+        let config = ReliableConfig {
+            window_bytes: 2000,
+            ..ReliableConfig::default()
+        };
+        let mut receiver = Receiver::new(Seq(0), &config);
+        for (seq, taken) in [(1, Taken::Kept), (2, Taken::Kept), (3, Taken::NoRoom)] {
+            assert_eq!(receiver.came(Seq(seq), &[7; 1000], || true), taken);
+        }
+        let chunk = |from| Chunk {
+            from,
+            of: 1000,
+            each: 500,
+        };
+        let mut came = |from| receiver.came_in_chunks(Seq(0), &body(chunk(from), &[7; 500]));
+        assert_eq!((came(0), came(500)), (None, Some(Taken::Kept)));
+        let taken = core::iter::from_fn(|| receiver.take()).count();
+        assert_eq!((taken, receiver.next()), (3, Seq(3)));
+    }
+
     #[test]
     fn chunks_that_contradict_themselves_are_dropped() {
         let config = ReliableConfig::default();

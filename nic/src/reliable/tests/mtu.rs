@@ -21,8 +21,8 @@ fn datagram_bytes(world: &World, seal: Option<&Seal>) -> usize {
 }
 
 /// How often a burst of records is sent.
-const OFTEN: Duration = Duration::from_millis(2);
-const SELDOM: Duration = Duration::from_millis(20);
+const OFTEN: Duration = Duration::from_millis(3);
+const SELDOM: Duration = Duration::from_millis(40);
 
 /// Sends bursts of records of full length on both channels, as room permits, for a while.
 fn stream(world: &mut World, every: Duration, lasts: Duration, sent: &mut [Vec<Vec<u8>>; 2]) {

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
     ReliableConfig {
         datagram_bytes,
-        longer_datagrams: &[1500, 2000, 4000, 9000],
+        longer_datagrams: &[1500, 2000],
         window_bytes: datagram_bytes * windows,
         // Faults as above are no reason to give up.
         give_up_after: Duration::from_secs(30),
