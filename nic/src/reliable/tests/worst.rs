@@ -120,6 +120,8 @@ proptest! {
         let config = config(datagram_bytes, windows);
         let seals = [Seal::from_secret, Seal::encrypting];
         let seal = sealed.checked_sub(1).map(|kind| seals[kind](b"of this job"));
+        // Ciphers are slow where they are not optimized, and the rest of the work is the same.
+        let records = if sealed == 2 { records.div_ceil(4) } else { records };
         let sealed = seal.is_some();
         let mut world = World::new(config, ranks, seal.as_ref(), seed);
         // Without a code, a changed bit is not found.
