@@ -4,7 +4,8 @@
 //! the last look is taken to do so again until the next one. While such a thread sleeps at the
 //! queue, this one looks at timers alone.
 
-use super::shared::{POLLS_A_TIMER, Shared, ring};
+use super::bell::ring;
+use super::shared::{POLLS_A_TIMER, Shared};
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;

@@ -1,8 +1,9 @@
 //! The rails of a rank.
 
+use super::bell::ring;
 use super::peer::BESIDE;
 use super::progress::Progress;
-use super::shared::{Shared, ring};
+use super::shared::Shared;
 use super::{DatagramRail, DatagramRailsConfig, NAME};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
 use crate::datagrams::Datagrams;

@@ -418,6 +418,69 @@ fn an_end_waits_for_nothing_once_the_last_acknowledgement_is_sent() {
     assert!(a.lock().is_drained());
 }
 
+/// spec U13: a poll delivers, and what the rank answers acknowledges; without an answer the next
+/// poll does that finds nothing.
+#[test]
+fn acknowledgements_ride_on_answers_or_leave_with_the_next_poll() {
+    let seals = [0, 1].map(|_| Seal::from_secret(b"of the test"));
+    // Without threads.
+    let [a, b] = configs([WireFaults::NONE; 2], seals).map(|c| Arc::new(Shared::new(c).unwrap()));
+    a.lock().want(id(1));
+    let (to_b, to_a) = [(&a, 1), (&b, 0)]
+        .map(|(rank, peer)| DatagramRail::new(Arc::clone(rank), id(peer)))
+        .into();
+    let two_come = || {
+        for _ in 0..2 {
+            write_all(&to_b, b"question");
+            until(|| b.attend(None));
+        }
+        assert_eq!(b.lock().acknowledgements(), 0);
+    };
+    two_come();
+    b.lock().want(id(0));
+    write_all(&to_a, b"answer");
+    assert!(!b.attend(None));
+    assert_eq!(b.lock().acknowledgements(), 0, "it rode on the answer");
+    until(|| a.attend(None));
+    two_come();
+    assert!(!b.attend(None));
+    assert_eq!(b.lock().acknowledgements(), 1);
+}
+
+/// A rank that polls once and never again acknowledges by its thread.
+#[test]
+fn acknowledgements_that_wait_are_due() {
+    let always = WireFaults {
+        duplicate: 1_000_000,
+        ..WireFaults::NONE
+    };
+    let seals = [0, 1].map(|_| Seal::from_secret(b"of the test"));
+    // A seal would drop the copy.
+    let [a, b] = configs([always, WireFaults::NONE], seals).map(|config| {
+        let config = DatagramRailsConfig {
+            seal: None,
+            ..config
+        };
+        Arc::new(Shared::new(config).unwrap())
+    });
+    a.lock().want(id(1));
+    write_all(&DatagramRail::new(Arc::clone(&a), id(1)), b"question");
+    until(|| b.attend(None));
+    until(|| {
+        b.lock().end();
+        b.lock().due().is_none()
+    });
+    assert_eq!(b.lock().acknowledgements(), 1);
+    // The other copy is acknowledged at once, if nothing is to be sent.
+    until(|| b.attend(None));
+    assert_eq!(b.lock().acknowledgements(), 1);
+    let due = b.lock().due().expect("it is owed");
+    assert!(due <= b.now() + link().ack_delay);
+    b.lock().sleep_until(due, false);
+    assert_eq!(b.lock().acknowledgements(), 2);
+    assert_eq!(b.lock().due(), None);
+}
+
 #[test]
 fn a_rail_that_is_shut_ends_at_the_peer_behind_what_was_written() {
     let [a, b] = pair([WireFaults::NONE; 2]);
