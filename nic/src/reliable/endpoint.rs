@@ -614,7 +614,7 @@ impl Endpoint {
         header.write(buffer, len);
         let end = HEADER_BYTES + len;
         self.ready[order as usize].sent(end);
-        let bytes = match keys.as_deref() {
+        let bytes = match keys.as_deref_mut() {
             Some(keys) => keys.seal(number, buffer, end, &mut self.sealed)?,
             None => buffer.get(..end)?,
         };

@@ -37,6 +37,8 @@
 //! * A peer that was never used costs a few bytes of a table.
 
 mod channel;
+#[cfg(feature = "encrypt")]
+mod cipher;
 mod config;
 mod congestion;
 mod counts;
