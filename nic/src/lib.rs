@@ -16,3 +16,4 @@ compile_error!("descriptors name memory by 64-bit addresses");
 pub mod datagram;
 pub mod portals;
 pub mod reliable;
+mod shared_library;
