@@ -33,6 +33,20 @@ impl SharedLibrary {
         // SAFETY: the library is loaded and stays so; the name is a C string.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), symbol.as_ptr()) })
     }
+
+    /// The address of a function as this version of the library's interface has it.
+    #[cfg(target_env = "gnu")]
+    pub(crate) fn find_version(self, symbol: &CStr, version: &CStr) -> Option<NonNull<c_void>> {
+        let (symbol, version) = (symbol.as_ptr(), version.as_ptr());
+        // SAFETY: as in `find`.
+        NonNull::new(unsafe { libc::dlvsym(self.0.as_ptr(), symbol, version) })
+    }
+
+    /// Loaders of other C libraries have no versions.
+    #[cfg(not(target_env = "gnu"))]
+    pub(crate) fn find_version(self, _symbol: &CStr, _version: &CStr) -> Option<NonNull<c_void>> {
+        None
+    }
 }
 
 fn load(name: &Path) -> Result<NonNull<c_void>, String> {
