@@ -1,6 +1,6 @@
 //! State that rails and the thread share, and the work under its lock.
 
-use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
+use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of, reason};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
 use crate::channel::rail::{Made, NewRail, RailId};
@@ -507,7 +507,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             let peer = lost.peer;
             let used = self.peer(peer);
             used.is_shut = true;
-            self.lose(peer, lost.to_string());
+            self.lose(peer, reason(&lost, self.shared.queue.trouble()));
             self.list_both(peer);
         }
     }
