@@ -24,8 +24,8 @@ const UDP: &str = "udp";
 pub const USNIC_NICS: &[&str] = &[UDP, "fabric"];
 
 settings! {
-    USNIC_NIC: &'static str = "ARGONET_USNIC_NIC", Kind::Choice(USNIC_NICS), Preset::Is(UDP), Scope::Job,
-        "What datagrams of the usnic conduit go through: udp, sockets of the system; or fabric, a provider of libfabric.";
-    USNIC_PROVIDER: Option<String> = "ARGONET_USNIC_PROVIDER", Kind::Text, Preset::Words("the first with datagram endpoints that libfabric lists"), Scope::Job,
+    USNIC_NIC: &'static str = "ARGONET_USNIC_NIC", Kind::Choice(USNIC_NICS), Preset::Is(UDP), Scope::Rank,
+        "What datagrams of the usnic conduit go through: udp, sockets of the system; or fabric, a provider of libfabric; ranks of different ones do not reach each other, which is an error.";
+    USNIC_PROVIDER: Option<String> = "ARGONET_USNIC_PROVIDER", Kind::Text, Preset::Words("the first with datagram endpoints that libfabric lists"), Scope::Rank,
         "The provider of libfabric for the usnic conduit, such as usnic, verbs, efa or udp.";
 }
