@@ -152,7 +152,11 @@ pub(super) fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
 }
 
 /// Sleeps until the thread is wanted, something has come if it `reads`, or the time is over.
-fn sleep<Q: DatagramQueue>(shared: &Shared<Q>, reads: bool, timeout: Duration) {
+pub(super) fn sleep<Q: DatagramQueue>(shared: &Shared<Q>, reads: bool, timeout: Duration) {
+    if reads && !shared.queue.arm() {
+        // Something has come, and the caller reads it.
+        return;
+    }
     let timeout = Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),

@@ -173,6 +173,9 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
             return;
         }
         locked.end();
+        if !self.shared.queue.arm() {
+            return;
+        }
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),

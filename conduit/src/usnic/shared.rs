@@ -1,7 +1,7 @@
 //! State that rails and the thread share, and the work under its lock.
 
 use super::bell::{event, ring};
-use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
+use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of, reason};
 use super::taking::{Read, Taking};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
@@ -489,7 +489,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             let peer = lost.peer;
             let used = self.peer(peer);
             used.is_shut = true;
-            self.lose(peer, lost.to_string());
+            self.lose(peer, reason(&lost, self.shared.queue.trouble()));
             self.list_both(peer);
         }
     }

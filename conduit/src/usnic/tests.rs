@@ -1,5 +1,6 @@
 //! Rails of two ranks of this process, over sockets on the loopback interface.
 
+use super::progress;
 use super::progress::leave;
 use super::shared::{POLLS_A_TIMER, Shared};
 use super::{DatagramRail, DatagramRails, DatagramRailsConfig};
@@ -7,11 +8,12 @@ use crate::channel::Pieces;
 use crate::channel::rail::{Made, Rail as _, RailId, Rails as _, Ready};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_nic::datagram::{Faulty, Udp, WireFaults};
+use argonet_nic::datagram::{Batch, DatagramQueue, Faulty, Udp, WireFaults};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -579,4 +581,63 @@ fn arrivals_and_wakeups_end_a_sleep() {
 /// Whether a wakeup has come.
 fn wake_seen(rails: &DatagramRails<Wire>) -> bool {
     rustix::io::read(rails.shared.wakeup(), &mut [0; 8]).is_ok()
+}
+
+/// A queue where something may have come each time that a thread wants to sleep.
+struct Unarmed(Udp);
+
+impl AsFd for Unarmed {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl DatagramQueue for Unarmed {
+    type ReceiveBuffers = <Udp as DatagramQueue>::ReceiveBuffers;
+
+    fn receive_buffers(&self) -> Self::ReceiveBuffers {
+        self.0.receive_buffers()
+    }
+
+    fn address(&self, peer: u32) -> Option<SocketAddr> {
+        self.0.address(peer)
+    }
+
+    fn send(&self, peer: u32, datagram: &[u8]) {
+        self.0.send(peer, datagram);
+    }
+
+    fn receive(
+        &self,
+        buffers: &mut Self::ReceiveBuffers,
+        take: &mut dyn FnMut(&mut [u8]),
+    ) -> Batch {
+        self.0.receive(buffers, take)
+    }
+
+    fn arm(&self) -> bool {
+        false
+    }
+
+    fn refused(&self) -> u64 {
+        self.0.refused()
+    }
+}
+
+#[test]
+fn no_thread_sleeps_at_a_queue_that_does_not_wake_it() {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let peers = [socket.local_addr().unwrap(); 2];
+    let rails = DatagramRails::new(DatagramRailsConfig {
+        rank: JobRank(0),
+        queue: Unarmed(Udp::new(socket, peers.into()).unwrap()),
+        incarnations: [7, 8].map(|n| NonZeroU64::new(n).unwrap()).into(),
+        link: link(),
+        seal: None,
+        exit_grace: Duration::ZERO,
+    });
+    let (rails, begun) = (rails.unwrap(), Instant::now());
+    rails.sleep(Some(LIMIT));
+    progress::sleep(&rails.shared, true, LIMIT);
+    assert!(begun.elapsed() < LIMIT / 2, "they slept");
 }

@@ -147,7 +147,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U8",
         "Fabric, domain and datagram endpoint of libfabric",
-        Waits("a queue of datagrams over libfabric"),
+        Built,
     ),
     item(
         "U9",
