@@ -7,6 +7,7 @@ use argonet_nic::datagram::DatagramQueue;
 /// Batches that one look takes at most.
 const MOST_BATCHES: u32 = 16;
 
+// spec U13: few receives are put off.
 /// Batches after which acknowledgements wait no longer for something to ride on.
 const MOST_WITHHELD: u32 = 8;
 
@@ -25,7 +26,7 @@ impl<Q: DatagramQueue> Taking<Q> {
         }
     }
 
-    // spec U13: deliver first; what else there is to do waits for the next pass.
+    // spec U6: deliver first; what else there is to do waits for the next pass.
     /// Takes what has come; whether anything had.
     ///
     /// A read takes one batch after the other, as long as it has room for a further datagram. What

@@ -14,7 +14,7 @@ fn pass(from: &mut Endpoint, to: &mut Endpoint, is_accepted: bool) {
     to.handle_recv(NOW, &mut bytes, |_, _| is_accepted).unwrap();
 }
 
-/// spec U13: the driver delivers first, and what it answers acknowledges.
+/// spec U6: the driver delivers first, and what it answers acknowledges.
 #[test]
 fn acknowledgements_wait_for_an_answer_where_the_driver_says_so() {
     let [mut from, mut to] = [0, 1].map(|rank| endpoint(CONFIG, rank, 2, None));
