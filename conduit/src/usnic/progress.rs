@@ -27,6 +27,9 @@ const LEAST_POLLS: u32 = POLLS_A_TIMER;
 /// How often the thread looks whether a thread that slept at the queue has gone on to compute.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Looks that take what has come before the thread sees to other things.
+const MOST_LOOKS: u32 = 16;
+
 /// Longest sleep.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -121,7 +124,11 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
         }
         sleep(shared, reads, until.saturating_sub(shared.now()));
         if reads {
-            shared.attend(None);
+            for _ in 0..MOST_LOOKS {
+                if !shared.attend(None) {
+                    break;
+                }
+            }
         }
     }
 }

@@ -429,13 +429,15 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     /// The same without acknowledgements that ride on nothing; whether there are some.
     pub(super) fn end_promptly(mut self) -> bool {
         self.handle_timeout();
-        self.transmit(Endpoint::poll_transmit_prompt);
-        let owes = self.state.endpoint.owes();
-        if owes {
-            // The rank may make no further call.
-            let at = self.now + self.state.ack_delay;
-            self.state.owed_at.get_or_insert(at);
+        if self.state.owed_at.is_some_and(|at| at <= self.now) {
+            self.transmit_all();
+        } else {
+            self.transmit(Endpoint::poll_transmit_prompt);
         }
+        let owes = self.state.endpoint.owes();
+        // The rank may make no further call.
+        let at = self.now + self.state.ack_delay;
+        self.state.owed_at = owes.then(|| self.state.owed_at.unwrap_or(at));
         self.have_the_thread_look();
         owes
     }

@@ -55,7 +55,7 @@ impl<Q: DatagramQueue> Taking<Q> {
                     self.withheld = 0;
                     locked.end();
                 }
-                None if self.withheld > 0 => {
+                None if self.withheld > 0 && !any => {
                     self.withheld = 0;
                     shared.lock().end();
                 }

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 /// Datagrams that a key encrypts: 2^20, the bits of a number above.
 ///
-/// RFC 9001 (B.1) has 2^23 for packets of 16 KiB; datagrams have up to four times as much.
+/// RFC 9001 (B.1) has 2^23 for packets of up to 64 KiB.
 const KEY_BITS: u32 = 20;
 
 /// Which of the keys of a direction encrypts the datagram of this number.
@@ -31,8 +31,8 @@ struct EpochKey {
 pub(super) struct Cipher {
     secret: Zeroizing<[u8; 32]>,
     newest: u64,
-    /// By the last bit of the epoch.
-    keys: [EpochKey; 2],
+    /// By the last bit of the epoch; each is made when it is first needed.
+    keys: [Option<EpochKey>; 2],
 }
 
 impl Cipher {
@@ -40,7 +40,7 @@ impl Cipher {
     pub(super) fn new(secret: Zeroizing<[u8; 32]>) -> Self {
         Self {
             newest: 0,
-            keys: [0, 1].map(|epoch| Self::derive(&secret, epoch)),
+            keys: [None, None],
             secret,
         }
     }
@@ -63,10 +63,8 @@ impl Cipher {
     ) -> Option<[u8; SEAL_BYTES]> {
         let epoch = epoch_of(number);
         let place = &mut self.keys[(epoch % 2) as usize];
-        if place.epoch != epoch {
-            *place = Self::derive(&self.secret, epoch);
-        }
-        let key = &place.key;
+        place.take_if(|key| key.epoch != epoch);
+        let EpochKey { key, .. } = place.get_or_insert_with(|| Self::derive(&self.secret, epoch));
         let code = key.seal_in_place_separate_tag(nonce(number), Aad::from(header), record);
         code.ok()?.as_ref().try_into().ok()
     }
@@ -86,9 +84,12 @@ impl Cipher {
         if epoch > self.newest.saturating_add(1) {
             return false;
         }
-        let place = (epoch % 2) as usize;
-        let other = (self.keys[place].epoch != epoch).then(|| Self::derive(&self.secret, epoch));
-        let key = &other.as_ref().unwrap_or(&self.keys[place]).key;
+        let place = &mut self.keys[(epoch % 2) as usize];
+        let known = place.as_ref().filter(|key| key.epoch == epoch);
+        let derived = known.is_none().then(|| Self::derive(&self.secret, epoch));
+        let Some(EpochKey { key, .. }) = known.or(derived.as_ref()) else {
+            return false;
+        };
         let aad = Aad::from(header);
         let opened =
             key.open_in_place_separate_tag(nonce(number), aad, Tag::from(code), record, 0..);
@@ -96,8 +97,8 @@ impl Cipher {
             return false;
         }
         // A key is kept for what a peer has sent, not for what a stranger has.
-        if let Some(other) = other {
-            self.keys[place] = other;
+        if derived.is_some() {
+            *place = derived;
         }
         self.newest = self.newest.max(epoch);
         true
@@ -169,9 +170,13 @@ mod tests {
         for number in [LAST + 1, 2 * LAST + 2, u64::MAX] {
             assert!(!opens(&mut to, number, &now));
         }
-        assert_eq!(to.keys.each_ref().map(|key| key.epoch), [0, 1]);
-        assert_eq!(to.newest, 0);
+        assert!(to.newest == 0 && to.keys.iter().all(Option::is_none));
         assert!(opens(&mut to, 5, &now));
+        let epochs = to
+            .keys
+            .each_ref()
+            .map(|key| key.as_ref().map(|key| key.epoch));
+        assert_eq!(epochs, [Some(0), None]);
         // Not even with the right code: it skips a key.
         let far = sealed(&mut from, 2 * LAST + 2);
         assert!(!opens(&mut to, 2 * LAST + 2, &far));

@@ -1,7 +1,7 @@
 //! When acknowledgements leave.
 
 use super::{CONFIG, FROM, TO, endpoint};
-use crate::reliable::{Channel, Endpoint};
+use crate::reliable::{Channel, Endpoint, ReliableConfig};
 use core::time::Duration;
 
 const NOW: Duration = Duration::ZERO;
@@ -75,4 +75,42 @@ fn a_gap_is_acknowledged_at_once() {
     let record = to.take(NOW, FROM, Channel::Command).unwrap();
     to.recycle(record);
     assert!(to.poll_transmit(NOW).is_some(), "it is not any more");
+}
+
+/// A trial of a longer datagram is lost where the path takes none.
+#[test]
+fn no_acknowledgement_rides_on_a_trial() {
+    let config = ReliableConfig {
+        longer_datagrams: &[1400],
+        ..CONFIG
+    };
+    let [mut from, mut to] = [0, 1].map(|rank| endpoint(config, rank, 2, None));
+    // A record of full length gives a reason to look for longer ones.
+    let full = to.record_bytes();
+    to.submit(NOW, FROM, Channel::Data, full, |_| {}).unwrap();
+    let mut trials = 0;
+    let mut records = Vec::new();
+    while let Some(transmit) = to.poll_transmit(NOW) {
+        match transmit.is_trial {
+            true => trials += 1,
+            false => records.push(transmit.bytes.to_vec()),
+        }
+    }
+    assert_eq!((trials, records.len()), (1, 1));
+    from.handle_recv(NOW, &mut records[0], |_, _| true).unwrap();
+    from.flush();
+    let mut ack = from.poll_transmit(NOW).unwrap().bytes.to_vec();
+    to.handle_recv(NOW, &mut ack, |_, _| true).unwrap();
+    // The next one is due, and so is an acknowledgement.
+    let later = to.poll_timeout().expect("it tries again");
+    to.handle_timeout(later);
+    for _ in 0..2 {
+        pass(&mut from, &mut to, true);
+    }
+    assert!(to.poll_transmit(later).unwrap().is_trial);
+    let next = to
+        .poll_transmit(later)
+        .expect("the acknowledgement follows");
+    assert!(!next.is_trial);
+    assert_eq!(to.counts().acknowledgements, 1);
 }
