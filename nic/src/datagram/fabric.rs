@@ -29,6 +29,7 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What this queue wants of a provider.
@@ -101,7 +102,12 @@ impl FabricPort {
         let (receives, sends) = (offer.buffers(RECEIVES, true), offer.buffers(SENDS, false));
         let needs_region = offer.all.attributes().domain.mr_mode & abi::MR_LOCAL != 0;
         let progresses = offer.all.attributes().domain.data_progress == abi::PROGRESS_MANUAL;
-        let most_injected = offer.all.attributes().tx.inject_size;
+        // A provider that does not see to its own resources has no bound for what is injected.
+        let attributes = offer.all.attributes();
+        let most_injected = match attributes.domain.resource_mgmt {
+            abi::RM_DISABLED => 0,
+            _ => attributes.tx.inject_size,
+        };
         let room = room(offer.all.provider(), receives * datagram_bytes);
         let [send_prefix, receive_prefix] = offer.prefixes;
         let buffers = Buffers::new(
@@ -243,7 +249,6 @@ fn offer(
     if prefix > CONTEXT_BYTES * 16 {
         return Err(all.unfit(&WISH, format!("wants {prefix} bytes before each datagram")));
     }
-    let datagram_bytes = attributes.endpoint.max_msg_size.min(MOST_DATAGRAM_BYTES);
     let prefixes = modes.map(|mode| {
         if mode & abi::MSG_PREFIX == 0 {
             0
@@ -251,8 +256,18 @@ fn offer(
             prefix
         }
     });
+    // usnic counts the prefix of a send, other providers do not.
+    let most = attributes.endpoint.max_msg_size.saturating_sub(prefixes[0]);
+    if attributes.rx.size != 0 && attributes.rx.size < 2 * BATCH {
+        let what = format!(
+            "takes {} receives, at least {} are needed",
+            attributes.rx.size,
+            2 * BATCH
+        );
+        return Err(all.unfit(&WISH, what));
+    }
     Ok(Fitting {
-        datagram_bytes,
+        datagram_bytes: most.min(MOST_DATAGRAM_BYTES),
         prefixes,
         all,
     })
@@ -392,7 +407,7 @@ impl State {
     }
 
     fn send(&mut self, peer: u64, datagram: &[u8]) -> Sent {
-        let injects = datagram.len() <= self.injects;
+        let injects = self.injects > 0 && datagram.len() <= self.injects;
         let code = if injects && self.buffers.send_prefix() == 0 {
             self.endpoint.inject(datagram, peer)
         } else {
@@ -470,14 +485,24 @@ const NO_ENTRY: CqEntry = CqEntry {
 };
 
 /// Datagrams that a look has found: their buffers, which the next look posts again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Taken {
+    /// The queue whose buffers they are.
+    queue: Arc<()>,
     /// Buffers, and bytes in them; those before `count`.
     buffers: [(u32, usize); BATCH],
     count: usize,
 }
 
 impl Taken {
+    fn of(queue: Arc<()>) -> Self {
+        Self {
+            queue,
+            buffers: Default::default(),
+            count: 0,
+        }
+    }
+
     fn add(&mut self, one: (u32, usize)) {
         self.buffers[self.count] = one;
         self.count += 1;
@@ -491,6 +516,8 @@ impl Taken {
 
 /// Datagrams through an endpoint of libfabric.
 pub struct Fabric {
+    /// No other queue has the same.
+    token: Arc<()>,
     state: Mutex<State>,
     /// Where the buffers begin, for what was taken from them without the lock.
     places: super::fabric_buffers::Places,
@@ -526,6 +553,7 @@ impl Fabric {
         };
         let peers: Result<Box<[_]>, FabricError> = peers.iter().map(inserted).collect();
         Ok(Self {
+            token: Arc::default(),
             peers: peers?,
             places: state.buffers.places(),
             state: Mutex::new(state),
@@ -561,7 +589,7 @@ impl DatagramQueue for Fabric {
     type ReceiveBuffers = Taken;
 
     fn receive_buffers(&self) -> Taken {
-        Taken::default()
+        Taken::of(Arc::clone(&self.token))
     }
 
     fn address(&self, peer: u32) -> Option<SocketAddr> {
@@ -587,14 +615,22 @@ impl DatagramQueue for Fabric {
     }
 
     fn receive(&self, taken: &mut Taken, take: &mut dyn FnMut(&mut [u8])) -> Batch {
+        if !Arc::ptr_eq(&taken.queue, &self.token) {
+            // Buffers of another queue are not these.
+            return Batch {
+                any: false,
+                full: false,
+            };
+        }
         let full = self.state.lock().look(taken);
         let any = taken.count > 0;
         if let (true, Sleep::Nap(_, naps)) = (any, &self.sleep) {
             naps.store(0, Ordering::Relaxed);
         }
         for (index, bytes) in &taken.buffers[..taken.count] {
-            // SAFETY: the look has taken the buffer from the provider for `taken`, and the next
-            // one gives it back, which needs `taken` too.
+            // SAFETY: the look has taken the buffer of this queue from the provider for `taken`,
+            // and the next one gives it back, which needs `taken` too. No other `Taken` names it:
+            // none can be made or copied but by a look.
             take(unsafe { self.places.datagram(*index, *bytes) });
         }
         Batch { any, full }

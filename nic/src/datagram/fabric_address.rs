@@ -47,7 +47,11 @@ impl FabricAddress {
     /// Whether an endpoint of one reaches the other.
     #[must_use]
     pub fn is_alike(&self, other: &Self) -> bool {
-        let of = |one: &Self| (one.format, one.bytes.len());
+        // The library takes as many bytes of an address of the Internet as its family has.
+        let of = |one: &Self| {
+            let family = one.socket().map(|address| address.is_ipv4());
+            (one.format, one.bytes.len(), family)
+        };
         self.provider == other.provider && of(self) == of(other)
     }
 
@@ -162,6 +166,21 @@ mod tests {
             &long,
         ] {
             assert_eq!(of(bad), Err(NoFabricAddress), "{bad}");
+        }
+    }
+
+    /// The library would read beyond what an address of another family has.
+    #[test]
+    fn addresses_of_two_families_are_not_alike() {
+        let of_family = |family: i32| {
+            let mut bytes = (family as u16).to_ne_bytes().to_vec();
+            bytes.resize(28, 1);
+            FabricAddress::new("sockets", 1, 1472, bytes)
+        };
+        let [four, six, none] = [libc::AF_INET, libc::AF_INET6, 99].map(of_family);
+        assert!(four.is_alike(&four) && six.is_alike(&six));
+        for (one, other) in [(&four, &six), (&six, &four), (&four, &none)] {
+            assert!(!one.is_alike(other));
         }
     }
 

@@ -9,8 +9,9 @@
 //! completion is taken, and no one else uses it meanwhile; a completion that names no such buffer,
 //! or more bytes than it has, is none.
 
-use crate::fabric::object::Buffer;
+use crate::fabric::object::{Buffer, may_use_memory};
 use core::ffi::c_void;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use memmap2::MmapMut;
 use std::io;
@@ -79,7 +80,17 @@ pub(super) struct Buffers {
     free: Vec<u32>,
     /// Buffers for what comes that the provider has not taken.
     unposted: Vec<u32>,
-    memory: MmapMut,
+    memory: ManuallyDrop<MmapMut>,
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // An object that could not be closed may go on to receive.
+        if !may_use_memory() {
+            // SAFETY: it is dropped here alone.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
+        }
+    }
 }
 
 impl Buffers {
@@ -106,7 +117,7 @@ impl Buffers {
             lent: vec![false; count].into(),
             free: (receives as u32..count as u32).collect(),
             unposted: Vec::with_capacity(receives),
-            memory,
+            memory: ManuallyDrop::new(memory),
         })
     }
 

@@ -43,6 +43,7 @@ pub(crate) const EP_DGRAM: u32 = 2;
 /// All calls of a domain's objects come one after the other.
 pub(crate) const THREAD_DOMAIN: u32 = 3;
 /// Data moves only while the client calls.
+pub(crate) const RM_DISABLED: u32 = 1;
 pub(crate) const PROGRESS_MANUAL: u32 = 2;
 
 pub(super) const AV_UNSPEC: u32 = 0;

@@ -9,6 +9,7 @@ use super::library::text;
 use super::offer::Offer;
 use core::ffi::c_int;
 use core::ptr::{NonNull, null, null_mut};
+use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::fd::RawFd;
 
 /// A function of a provider's table, if the provider has it: tables of older ones are shorter.
@@ -53,12 +54,21 @@ impl<T> Object<T> {
     }
 }
 
+/// Whether an object of this process could not be closed, and may still use what it was given.
+static STAYS_OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether a provider may use memory that it was given, though its objects are dropped.
+pub(crate) fn may_use_memory() -> bool {
+    STAYS_OPEN.load(Ordering::Acquire)
+}
+
 impl<T> Drop for Object<T> {
     fn drop(&mut self) {
-        if let Some(close) = of_table!(self.ops(), Ops, close) {
-            // SAFETY: it is closed once, before the objects that it was made of: owners have them
-            // behind it.
-            unsafe { close(self.fid()) };
+        // SAFETY: it is closed once, before the objects that it was made of: owners have them
+        // behind it.
+        let closed = of_table!(self.ops(), Ops, close).map(|close| unsafe { close(self.fid()) });
+        if closed != Some(0) {
+            STAYS_OPEN.store(true, Ordering::Release);
         }
     }
 }
@@ -87,6 +97,13 @@ fn made<T>(
     Ok(Object(at))
 }
 
+/// Bytes of the longest address of a provider.
+const LONGEST_NAME: usize = 256;
+
+/// An address where structures of the system may lie.
+#[repr(align(16))]
+struct Aligned([[u8; 8]; LONGEST_NAME / 8]);
+
 /// The domain of an offer, with its fabric.
 pub(crate) struct Domain {
     domain: Object<FidDomain>,
@@ -103,7 +120,7 @@ impl Domain {
             call(attributes, at, null_mut())
         })?;
         // SAFETY: the object is there.
-        let ops = unsafe { fabric.0.as_ref() }.ops;
+        let ops = unsafe { (*fabric.0.as_ptr()).ops };
         let open = has(&offer, "fi_domain", of_table!(ops, FabricOps, domain))?;
         // SAFETY: the fabric and the offer are there, and the place is one.
         let domain = made(&offer, "fi_domain", |at: *mut *mut FidDomain| unsafe {
@@ -122,7 +139,7 @@ impl Domain {
 
     fn ops(&self) -> *const DomainOps {
         // SAFETY: the object is there.
-        unsafe { self.domain.0.as_ref() }.ops
+        unsafe { (*self.domain.0.as_ptr()).ops }
     }
 
     /// A queue of completions; with a descriptor that can be waited for, if it `waits`.
@@ -145,7 +162,7 @@ impl Domain {
             open(domain, &raw mut attributes, at.cast(), null_mut())
         })?;
         // SAFETY: the object is there.
-        let ops = unsafe { queue.0.as_ref() }.ops;
+        let ops = unsafe { (*queue.0.as_ptr()).ops };
         Ok(Queue {
             read: has(&self.offer, "fi_cq_read", of_table!(ops, CqOps, read))?,
             queue,
@@ -155,13 +172,15 @@ impl Domain {
     /// Whether a thread may sleep at the descriptor of a queue until something comes.
     pub(crate) fn may_sleep(&self, queue: &Queue) -> bool {
         // SAFETY: the object is there.
-        let ops = unsafe { self.fabric.0.as_ref() }.ops;
+        let ops = unsafe { (*self.fabric.0.as_ptr()).ops };
         let Some(trywait) = of_table!(ops, FabricOps, trywait) else {
             return true;
         };
         let mut one = queue.queue.fid();
         // SAFETY: the objects are there; it takes one of them.
-        unsafe { trywait(self.fabric.fid(), &raw mut one, 1) as isize != -abi::EAGAIN }
+        let code = unsafe { trywait(self.fabric.fid(), &raw mut one, 1) };
+        // After another error nothing may wake the thread.
+        code == 0 || code as isize == -(libc::ENOSYS as isize)
     }
 
     /// Registers memory for sends and receives.
@@ -174,7 +193,7 @@ impl Domain {
         bytes: usize,
     ) -> Result<Region, FabricError> {
         // SAFETY: the object is there.
-        let ops = unsafe { self.domain.0.as_ref() }.mr;
+        let ops = unsafe { (*self.domain.0.as_ptr()).mr };
         let register = has(&self.offer, "fi_mr_reg", of_table!(ops, MrOps, reg))?;
         let (domain, memory) = (self.domain.fid(), memory.as_ptr().cast_const().cast());
         let access = abi::SEND | abi::RECV;
@@ -223,15 +242,20 @@ impl Domain {
     /// Inserts the address of a peer; by what sends name it.
     pub(crate) fn insert(&self, addresses: &Addresses, address: &[u8]) -> Result<u64, FabricError> {
         // SAFETY: the object is there.
-        let ops = unsafe { addresses.0.0.as_ref() }.ops;
+        let ops = unsafe { (*addresses.0.0.as_ptr()).ops };
         let insert = has(&self.offer, "fi_av_insert", of_table!(ops, AvOps, insert))?;
         let (mut peer, table) = (abi::ADDR_NOTAVAIL, addresses.0.fid());
-        // SAFETY: one address, as long as those of this offer, which the caller compares, and a
-        // place.
+        // The library takes as many bytes as the kind of address has, and expects it aligned.
+        let mut padded = [[0_u8; 8]; LONGEST_NAME / 8];
+        let place = padded.as_flattened_mut().get_mut(..address.len());
+        let place = place.ok_or_else(|| self.offer.failed("fi_av_insert", libc::E2BIG.into()))?;
+        place.copy_from_slice(address);
+        let padded = Aligned(padded);
+        // SAFETY: one address, with as much behind it as any has, and a place.
         let count = unsafe {
             insert(
                 table,
-                address.as_ptr().cast(),
+                padded.0.as_ptr().cast(),
                 1,
                 &raw mut peer,
                 0,
@@ -274,7 +298,7 @@ impl Domain {
         })?;
         // Enabling may have changed them.
         // SAFETY: the object is there.
-        let ops = unsafe { endpoint.0.as_ref() }.msg;
+        let ops = unsafe { (*endpoint.0.as_ptr()).msg };
         Ok(Endpoint {
             send: has(offer, "fi_send", of_table!(ops, MsgOps, send))?,
             recv: has(offer, "fi_recv", of_table!(ops, MsgOps, recv))?,
@@ -286,9 +310,9 @@ impl Domain {
     /// The address of an endpoint.
     pub(crate) fn name(&self, endpoint: &Endpoint) -> Result<Vec<u8>, FabricError> {
         // SAFETY: the object is there.
-        let ops = unsafe { endpoint.endpoint.0.as_ref() }.cm;
+        let ops = unsafe { (*endpoint.endpoint.0.as_ptr()).cm };
         let name = has(&self.offer, "fi_getname", of_table!(ops, CmOps, getname))?;
-        let mut bytes = vec![0_u8; 256];
+        let mut bytes = vec![0_u8; LONGEST_NAME];
         let (mut len, at) = (bytes.len(), bytes.as_mut_ptr().cast());
         // SAFETY: room for as many bytes as it says.
         done(&self.offer, "fi_getname", unsafe {
@@ -306,7 +330,7 @@ impl Region {
     /// By what sends and receives name it.
     pub(crate) fn descriptor(&self) -> *mut core::ffi::c_void {
         // SAFETY: the object is there.
-        unsafe { self.0.0.as_ref() }.mem_desc
+        unsafe { (*self.0.0.as_ptr()).mem_desc }
     }
 }
 
@@ -367,7 +391,7 @@ impl Queue {
     #[cold]
     fn take_error(&self, domain: &Domain) -> Found {
         // SAFETY: the object is there.
-        let ops = unsafe { self.queue.0.as_ref() }.ops;
+        let ops = unsafe { (*self.queue.0.as_ptr()).ops };
         let Some(read) = of_table!(ops, CqOps, readerr) else {
             return Found::Failed(
                 0,
@@ -391,7 +415,7 @@ impl Queue {
         let queue = self.queue.fid();
         // SAFETY: the queue is there, and the place has room for later versions.
         let count = unsafe { read(queue, &raw mut error, 0) };
-        if count != 1 {
+        if count <= 0 {
             return Found::Completions(0);
         }
         let mut words = domain.offer().library().text(error.err.into());

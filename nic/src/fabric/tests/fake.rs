@@ -218,7 +218,7 @@ unsafe extern "C" fn dupinfo(info: *const Info) -> *mut Info {
     entry(&PROVIDER)
 }
 
-unsafe extern "C" fn freeinfo(mut info: *mut Info) {
+pub(super) unsafe extern "C" fn freeinfo(mut info: *mut Info) {
     while !info.is_null() {
         // SAFETY: of `entry`, once.
         unsafe {

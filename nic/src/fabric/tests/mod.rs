@@ -133,8 +133,13 @@ fn an_entry_without_attributes_is_passed_over() {
         },
         freeinfo: {
             unsafe extern "C" fn free(info: *mut Info) {
-                // SAFETY: of `bare`, or of the hints, once; the hints' attributes stay.
-                drop(unsafe { Box::from_raw(info) });
+                // SAFETY: of `bare`, or of the hints, once; so are the attributes, if there are.
+                unsafe {
+                    match (*info).tx_attr.is_null() {
+                        true => drop(Box::from_raw(info)),
+                        false => fake::freeinfo(info),
+                    }
+                }
             }
             free
         },
