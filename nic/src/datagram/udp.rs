@@ -1,6 +1,9 @@
 //! A socket of the system's.
 
+use super::direct::Direct;
+use super::lean::make_lean;
 use super::{Batch, DatagramQueue};
+use crate::reliable::datagram_bytes;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -23,6 +26,9 @@ static_assertions::const_assert!(BATCH <= quinn_udp::BATCH_SIZE);
 /// nearest cache before they are read.
 const LONG_BYTES: usize = 8 << 10;
 
+/// Calls that find one datagram each before the next call takes a batch.
+const SINGLES: u32 = 2;
+
 /// Bytes that the system cuts into datagrams in one call, at most: as many as a packet of IP has.
 const MOST_CUT_BYTES: usize = 65_507;
 
@@ -33,6 +39,7 @@ pub struct Udp {
     state: UdpSocketState,
     /// By peer.
     addresses: Box<[SocketAddr]>,
+    direct: Direct,
     /// Datagrams that the system did not take.
     ///
     /// A statistic.
@@ -46,7 +53,9 @@ impl Udp {
     /// The system does not let the socket be set up.
     pub fn new(socket: UdpSocket, addresses: Box<[SocketAddr]>) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
+        make_lean(&socket)?;
         Ok(Self {
+            direct: Direct::new(&socket, &addresses)?,
             socket,
             state,
             addresses,
@@ -54,8 +63,24 @@ impl Udp {
         })
     }
 
-    /// Sends datagrams, waiting for room; those that the system refuses are counted.
-    fn transmit(&self, peer: u32, contents: &[u8], segment_size: Option<usize>) {
+    /// Sends a datagram, waiting for room; one that the system refuses is counted.
+    fn transmit(&self, peer: u32, datagram: &[u8]) {
+        let Some(destination) = self.address(peer) else {
+            return;
+        };
+        if let Some(socket) = self.direct.socket(peer, destination)
+            && when_writable(socket, || socket.send(datagram)).is_ok()
+        {
+            return;
+        }
+        // Also where a socket that is connected reports what became of an earlier datagram.
+        if when_writable(&self.socket, || self.socket.send_to(datagram, destination)).is_err() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends several datagrams of `each` bytes, the last of which may be shorter, by one call.
+    fn transmit_cut(&self, peer: u32, contents: &[u8], each: usize) {
         let Some(destination) = self.address(peer) else {
             return;
         };
@@ -63,31 +88,48 @@ impl Udp {
             destination,
             ecn: None,
             contents,
-            segment_size,
+            segment_size: Some(each),
             src_ip: None,
         };
-        loop {
-            match self.state.try_send((&self.socket).into(), &transmit) {
-                Ok(()) => return,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let mut writable = [PollFd::new(&self.socket, PollFlags::OUT)];
-                    // The result is not needed: the next `try_send` shows it.
-                    let _ = poll(&mut writable, None);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => {
-                    // An interface may not cut them after all.
-                    match segment_size {
-                        Some(each) => contents
-                            .chunks(each)
-                            .for_each(|datagram| self.transmit(peer, datagram, None)),
-                        None => {
-                            self.refused.fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
-                    return;
-                }
+        let send = || self.state.try_send((&self.socket).into(), &transmit);
+        if when_writable(&self.socket, send).is_err() {
+            // An interface may not cut them after all.
+            let datagrams = contents.chunks(each);
+            datagrams.for_each(|datagram| self.transmit(peer, datagram));
+        }
+    }
+
+    /// Takes one datagram, or several of one length that the system has put together, by the
+    /// cheapest call.
+    ///
+    /// Nothing else says where one ends then, so they say it themselves.
+    fn receive_one(&self, buffer: &mut [u8], take: &mut dyn FnMut(&mut [u8])) -> Option<usize> {
+        let len = self.socket.recv(buffer).ok()?;
+        let bytes = buffer.get_mut(..len)?;
+        cut(bytes, datagram_bytes(bytes).unwrap_or(len), take);
+        Some(len)
+    }
+}
+
+/// Gives datagrams of `each` bytes to `take`, the last of which may be shorter.
+fn cut(bytes: &mut [u8], each: usize, take: &mut dyn FnMut(&mut [u8])) {
+    match bytes.is_empty() {
+        true => take(bytes),
+        false => bytes.chunks_mut(each.max(1)).for_each(take),
+    }
+}
+
+/// Calls `send` until the socket has had room.
+fn when_writable<T>(socket: &UdpSocket, send: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match send() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let mut writable = [PollFd::new(socket, PollFlags::OUT)];
+                // The result is not needed: the next `send` shows it.
+                let _ = poll(&mut writable, None);
             }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
         }
     }
 }
@@ -102,9 +144,9 @@ impl AsFd for Udp {
 pub struct ReceiveBuffers {
     buffers: Box<[u8]>,
     meta: [RecvMeta; BATCH],
-    /// Buffers that the next call offers: one, as most calls find nothing and each buffer costs
-    /// time; all, while buffers with little in them do not suffice.
-    next: usize,
+    /// Calls for one datagram that have found one, since a call found less than it had room for:
+    /// most find nothing, and a call for a batch costs more.
+    singles: u32,
 }
 
 impl DatagramQueue for Udp {
@@ -114,7 +156,7 @@ impl DatagramQueue for Udp {
         ReceiveBuffers {
             buffers: vec![0; BUFFER_BYTES * BATCH].into_boxed_slice(),
             meta: [RecvMeta::default(); BATCH],
-            next: 1,
+            singles: 0,
         }
     }
 
@@ -123,7 +165,7 @@ impl DatagramQueue for Udp {
     }
 
     fn send(&self, peer: u32, datagram: &[u8]) {
-        self.transmit(peer, datagram, None);
+        self.transmit(peer, datagram);
     }
 
     fn send_cut(&self, peer: u32, bytes: &[u8], each: usize) {
@@ -133,7 +175,10 @@ impl DatagramQueue for Udp {
             let count = (MOST_CUT_BYTES / each).min(self.state.max_gso_segments());
             let most = rest.len().min(each * count.max(1));
             let (together, others) = rest.split_at(most);
-            self.transmit(peer, together, Some(each).filter(|each| most > *each));
+            match most > each {
+                true => self.transmit_cut(peer, together, each),
+                false => self.transmit(peer, together),
+            }
             rest = others;
         }
     }
@@ -146,34 +191,31 @@ impl DatagramQueue for Udp {
         let ReceiveBuffers {
             buffers,
             meta,
-            next,
+            singles,
         } = receive_buffers;
-        let most = *next;
+        if *singles < SINGLES {
+            let taken = self.receive_one(&mut buffers[..BUFFER_BYTES], take);
+            *singles = match taken {
+                Some(taken) if taken < LONG_BYTES => *singles + 1,
+                _ => 0,
+            };
+            let any = taken.is_some();
+            return Batch { any, full: any };
+        }
         let mut chunks = buffers.chunks_mut(BUFFER_BYTES);
-        let mut slices: [IoSliceMut<'_>; BATCH] = core::array::from_fn(|place| {
-            let chunk = if place < most { chunks.next() } else { None };
-            IoSliceMut::new(chunk.unwrap_or_default())
-        });
-        let received = self.state.recv(
-            (&self.socket).into(),
-            &mut slices[..most],
-            &mut meta[..most],
-        );
+        let mut slices: [IoSliceMut<'_>; BATCH] =
+            core::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
+        let received = self.state.recv((&self.socket).into(), &mut slices, meta);
         let count = received.unwrap_or(0);
         for (meta, buffer) in meta.iter().zip(&mut slices).take(count) {
             let bytes = buffer.get_mut(..meta.len).unwrap_or_default();
-            if bytes.is_empty() {
-                take(bytes);
-            }
-            bytes.chunks_mut(meta.stride.max(1)).for_each(&mut *take);
+            cut(bytes, meta.stride, take);
         }
-        let full = count == most;
+        let full = count == BATCH;
         let taken: usize = meta.iter().take(count).map(|meta| meta.len).sum();
-        *next = if full && taken < LONG_BYTES * count {
-            BATCH
-        } else {
-            1
-        };
+        if !full || taken >= LONG_BYTES * count {
+            *singles = 0;
+        }
         Batch {
             any: count > 0,
             full,
@@ -188,6 +230,7 @@ impl DatagramQueue for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reliable::open_datagram;
     use core::net::Ipv4Addr;
 
     #[test]
@@ -222,17 +265,16 @@ mod tests {
         let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
         let [a, b] = sockets.map(|socket| Udp::new(socket, addresses.into()).unwrap());
         let mut receive_buffers = b.receive_buffers();
-        for (len, each) in [
-            (1, 7),
-            (7, 7),
-            (15, 7),
-            (30_000, 1232),
-            (100_000, 1232),
-            (5, 0),
-        ] {
-            let sent: Vec<u8> = (0..len).map(|i| (i ^ i >> 8) as u8).collect();
-            a.send_cut(1, &sent, each);
-            let wanted: Vec<&[u8]> = sent.chunks(each.max(1)).collect();
+        // Lengths of records, and how often they are sent.
+        for (len, count) in [(0, 1), (0, 5), (400, 100), (1160, 1), (1160, 90), (1160, 3)] {
+            let wanted: Vec<Vec<u8>> = (0..count)
+                .map(|number| {
+                    // The last one is shorter, where it can be.
+                    let is_last = number + 1 == count;
+                    open_datagram(&vec![number as u8; if is_last { len / 2 } else { len }])
+                })
+                .collect();
+            a.send_cut(1, &wanted.concat(), wanted[0].len());
             let mut came: Vec<Vec<u8>> = Vec::new();
             while came.len() < wanted.len() {
                 let mut readable = [PollFd::new(&b, PollFlags::IN)];
@@ -241,8 +283,9 @@ mod tests {
                     came.push(datagram.to_vec());
                 });
             }
-            assert!(came == wanted, "{len} bytes in datagrams of {each}");
+            assert!(came == wanted, "{count} datagrams with {len} bytes");
         }
+        a.send_cut(1, b"no", 0);
         assert_eq!(a.refused(), 0);
     }
 }

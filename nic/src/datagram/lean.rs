@@ -1,0 +1,92 @@
+//! Options of sockets that cost time for each datagram.
+
+use libc::c_int;
+use rustix::fd::{AsFd, AsRawFd};
+use std::io;
+use std::net::UdpSocket;
+
+/// What `quinn-udp` has the system say of each datagram that arrives, and nobody asks for: when it
+/// came, the address that it was sent to, and its class of traffic.
+const SAID: [(c_int, c_int); 5] = [
+    (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
+    (libc::IPPROTO_IP, libc::IP_PKTINFO),
+    (libc::IPPROTO_IP, libc::IP_RECVTOS),
+    (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
+    (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
+];
+
+/// Has the system say nothing of datagrams that arrive but what they are.
+///
+/// # Errors
+/// What the system says of an option that a socket of its kind has.
+pub(super) fn make_lean(socket: &UdpSocket) -> io::Result<()> {
+    let is_four = socket.local_addr()?.is_ipv4();
+    for (level, option) in SAID {
+        if level == libc::IPPROTO_IPV6 && is_four {
+            continue;
+        }
+        turn_off(socket, level, option)?;
+    }
+    Ok(())
+}
+
+fn turn_off(socket: impl AsFd, level: c_int, option: c_int) -> io::Result<()> {
+    let off: c_int = 0;
+    // SAFETY: the value is a `c_int` that outlives the call, which only reads it, and its length is
+    // that of one.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            (&raw const off).cast(),
+            size_of::<c_int>() as libc::socklen_t,
+        )
+    };
+    match code {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+    use quinn_udp::UdpSocketState;
+
+    fn is_on(socket: &UdpSocket, level: c_int, option: c_int) -> bool {
+        let (mut value, mut len): (c_int, _) = (0, size_of::<c_int>() as libc::socklen_t);
+        // SAFETY: both places outlive the call, and the length is that of the value.
+        let code = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                level,
+                option,
+                (&raw mut value).cast(),
+                &raw mut len,
+            )
+        };
+        assert_eq!(code, 0);
+        value != 0
+    }
+
+    #[test]
+    fn nothing_is_said_of_datagrams_that_nobody_asks_for() {
+        let four = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+        let sockets = four
+            .into_iter()
+            .chain(UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)));
+        for socket in sockets {
+            UdpSocketState::new((&socket).into()).unwrap();
+            let is_six = socket.local_addr().unwrap().is_ipv6();
+            let options = || {
+                SAID.iter()
+                    .filter(|(level, _)| is_six || *level != libc::IPPROTO_IPV6)
+            };
+            assert!(options().any(|&(level, option)| is_on(&socket, level, option)));
+            make_lean(&socket).unwrap();
+            assert!(!options().any(|&(level, option)| is_on(&socket, level, option)));
+        }
+    }
+}
