@@ -6,6 +6,7 @@
 //! peers at the rank's own address: between hosts, a firewall may let answers pass that come from
 //! where a question went to, and from nowhere else.
 
+use super::lean::make_lean;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicU32, Ordering};
 use quinn_udp::UdpSocketState;
@@ -13,8 +14,6 @@ use rustix::net::sockopt;
 use std::io;
 use std::net::UdpSocket;
 use std::sync::OnceLock;
-
-use super::lean::make_lean;
 
 /// Datagrams to a peer after which it has a socket.
 const OFTEN: u32 = 64;
@@ -89,6 +88,8 @@ impl Direct {
         make_lean(&socket)?;
         let _ = sockopt::set_socket_send_buffer_size_force(&socket, self.send_bytes)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, self.send_bytes));
+        // What comes to it is not read.
+        sockopt::set_socket_recv_buffer_size(&socket, 0)?;
         socket.connect(destination)?;
         Ok(socket)
     }

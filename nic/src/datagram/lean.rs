@@ -5,7 +5,7 @@ use rustix::fd::{AsFd, AsRawFd};
 use std::io;
 use std::net::UdpSocket;
 
-/// What `quinn-udp` has the system say of each datagram that arrives, and nobody asks for: when it
+/// What `quinn-udp` has the system say of each datagram that arrives, and is not used: when it
 /// came, the address that it was sent to, and its class of traffic.
 const SAID: [(c_int, c_int); 5] = [
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_datagrams_that_nobody_asks_for() {
+    fn nothing_is_said_of_datagrams_that_is_not_used() {
         let four = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
         let sockets = four
             .into_iter()
