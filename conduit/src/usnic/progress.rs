@@ -21,10 +21,11 @@ const LEASE: Duration = Duration::from_micros(500);
 /// At most so long: a rank that goes on to compute is served after two of them at the latest.
 const LONGEST_LEASE: Duration = Duration::from_millis(4);
 
-/// Time for each poll of a lease that is renewed: a rank that polls less computes.
+/// A lease is renewed if the rank has polled at least once each so long, on the average: one that
+/// polls less computes.
 ///
-/// One poll may take what a few long datagrams have, or send them.
-const POLL: Duration = Duration::from_micros(250);
+/// Long enough for a poll that takes or sends a datagram of 60 KiB.
+const POLL: Duration = Duration::from_micros(100);
 
 /// Polls in any case.
 const LEAST_POLLS: u32 = 2;
@@ -95,16 +96,15 @@ impl Lease {
         }
     }
 
-    /// Its end, if it is not over, or is given as the rank polls.
+    /// Its end, if it is not over; or that of the next one, if the rank polls.
     fn left(&mut self, polls: u32, now: Duration) -> Option<Duration> {
         let elapsed = now.saturating_sub(self.since);
         if let Some(length) = self.length.filter(|length| elapsed < *length) {
             return Some(self.since + length);
         }
         let polled = polls.wrapping_sub(self.polls);
-        // Datagrams wake the thread while it has the queue, so it looks after any time then.
-        let needed = self.length.unwrap_or(elapsed);
-        if polled >= LEAST_POLLS && POLL.saturating_mul(polled) >= needed {
+        // The thread may look late, or, woken by a datagram, after any time.
+        if polled >= LEAST_POLLS && POLL.saturating_mul(polled) >= elapsed {
             let longer = self.length.map_or(LEASE, |length| 2 * length);
             self.length = Some(longer.min(LONGEST_LEASE));
         } else if self.length.take().is_none() && elapsed < LEASE {
@@ -208,7 +208,7 @@ mod tests {
         let mut now = MS;
         assert_eq!(lease.left(polls, now), None);
         now += LEASE / 2;
-        polls = polls.wrapping_add(LEAST_POLLS);
+        polls = polls.wrapping_add(enough(LEASE / 2));
         let mut lengths = vec![LEASE];
         lengths.extend([2, 4, 8, 8].map(|times| times * LEASE));
         for length in lengths {
@@ -233,6 +233,24 @@ mod tests {
             let mut lease = Lease::new(0);
             let looks = (1..100).map(|look| lease.left(look / looks_a_poll, MS + look * step));
             assert_eq!(looks.flatten().count() > 0, gets, "{looks_a_poll}");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_computes_between_some_polls_gets_no_lease_for_long() {
+        // 16 polls each 2 ms, and a thread that looks late.
+        let mut lease = Lease::new(0);
+        let (mut now, mut polls) = (MS, 0);
+        for _ in 0..20 {
+            polls += 16;
+            now = lease
+                .left(polls, now)
+                .unwrap_or(now + 2 * MS)
+                .max(now + 2 * MS);
+            assert!(
+                lease.length.is_none_or(|length| length <= LEASE),
+                "{lease:?}"
+            );
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Sockets for peers that datagrams often go to.
+//! Sockets for peers of the same host that datagrams often go to.
 //!
-//! The system looks up the way of each datagram anew, unless its socket is connected: that is a
+//! The system looks up the route of each datagram anew, unless its socket is connected: that is a
 //! tenth of a short round trip on one host. A connected socket takes datagrams of its peer away
 //! from others of the same port, so these have ports of their own, and only send. They are for
 //! peers at the rank's own address: between hosts, a firewall may let answers pass that come from
 //! where a question went to, and from nowhere else.
 
 use super::lean::make_lean;
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use quinn_udp::UdpSocketState;
 use rustix::net::sockopt;
@@ -18,27 +18,31 @@ use std::sync::OnceLock;
 /// Datagrams to a peer after which it has a socket.
 const OFTEN: u32 = 64;
 
-/// Sockets of a rank, at most.
-const MOST_SOCKETS: u32 = 64;
+/// Sockets of a rank, at most: each takes a descriptor and a port of the host.
+const MOST_SOCKETS: u32 = 16;
 
-/// A peer at the rank's own address.
+/// A peer.
 #[derive(Debug, Default)]
 struct Place {
-    /// Datagrams to it, up to [`OFTEN`].
+    /// Datagrams to it, until there are [`OFTEN`]; threads that send count.
     sent: AtomicU32,
-    /// Once there were that many; `None` where it could not be made.
+    /// From then on; `None` where it has none.
     socket: OnceLock<Option<UdpSocket>>,
 }
 
 /// Such sockets of a rank.
 #[derive(Debug)]
 pub(super) struct Direct {
-    /// Of the rank.
-    address: IpAddr,
+    /// Where datagrams arrive at the rank.
+    own: SocketAddr,
     /// Bytes that the system is asked to keep until they have left.
     send_bytes: usize,
-    /// By peer.
+    /// The first peer at the own address.
+    first: usize,
+    /// Peers from there to the last one at the own address, as ranks of a host mostly follow each
+    /// other; a peer of another host has a place for nothing.
     places: Box<[Place]>,
+    /// Sockets; threads that make one count.
     made: AtomicU32,
 }
 
@@ -48,11 +52,19 @@ impl Direct {
     /// # Errors
     /// What the system says of that one.
     pub(super) fn new(socket: &UdpSocket, addresses: &[SocketAddr]) -> io::Result<Self> {
+        let own = socket.local_addr()?;
+        let is_here = |address: &SocketAddr| address.ip() == own.ip();
+        let first = addresses.iter().position(is_here).unwrap_or(0);
+        let end = addresses
+            .iter()
+            .rposition(is_here)
+            .map_or(0, |last| last + 1);
         Ok(Self {
-            address: socket.local_addr()?.ip(),
+            own,
             // It says twice what it was asked for (socket(7)).
             send_bytes: sockopt::socket_send_buffer_size(socket)? / 2,
-            places: addresses.iter().map(|_| Place::default()).collect(),
+            first,
+            places: (first..end).map(|_| Place::default()).collect(),
             made: AtomicU32::new(0),
         })
     }
@@ -60,7 +72,7 @@ impl Direct {
     /// The socket for a peer, if it has one.
     #[inline]
     pub(super) fn socket(&self, peer: u32, destination: SocketAddr) -> Option<&UdpSocket> {
-        let place = self.places.get(peer as usize)?;
+        let place = self.places.get((peer as usize).wrapping_sub(self.first))?;
         match place.socket.get() {
             Some(socket) => socket.as_ref(),
             None => self.count(place, destination),
@@ -73,7 +85,7 @@ impl Direct {
             return None;
         }
         let made = place.socket.get_or_init(|| {
-            let is_here = destination.ip() == self.address;
+            let is_here = destination.ip() == self.own.ip();
             let has_room = is_here && self.made.fetch_add(1, Ordering::Relaxed) < MOST_SOCKETS;
             // Without it, datagrams leave as before.
             has_room.then(|| self.connected(destination).ok()).flatten()
@@ -82,10 +94,12 @@ impl Direct {
     }
 
     fn connected(&self, destination: SocketAddr) -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind((self.address, 0))?;
+        let mut own = self.own;
+        own.set_port(0);
+        let socket = UdpSocket::bind(own)?;
         // The options of the other socket: datagrams are not cut on their way.
         UdpSocketState::new((&socket).into())?;
-        make_lean(&socket)?;
+        make_lean(&socket);
         let _ = sockopt::set_socket_send_buffer_size_force(&socket, self.send_bytes)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, self.send_bytes));
         // What comes to it is not read.
@@ -127,6 +141,11 @@ mod tests {
         assert_ne!(from, socket.local_addr().unwrap());
         use_often(&direct, 1, addresses[1]);
         assert!(direct.socket(1, addresses[1]).is_none());
+        assert_eq!(
+            (direct.places.len(), direct.first),
+            (1, 0),
+            "places for other hosts"
+        );
         assert!(direct.socket(2, addresses[1]).is_none());
     }
 

@@ -1,13 +1,13 @@
 //! Options of sockets that cost time for each datagram.
 
 use libc::c_int;
-use rustix::fd::{AsFd, AsRawFd};
+use rustix::fd::AsRawFd;
 use std::io;
 use std::net::UdpSocket;
 
 /// What `quinn-udp` has the system say of each datagram that arrives, and is not used: when it
 /// came, the address that it was sent to, and its class of traffic.
-const SAID: [(c_int, c_int); 5] = [
+const UNUSED: [(c_int, c_int); 5] = [
     (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS),
     (libc::IPPROTO_IP, libc::IP_PKTINFO),
     (libc::IPPROTO_IP, libc::IP_RECVTOS),
@@ -17,26 +17,32 @@ const SAID: [(c_int, c_int); 5] = [
 
 /// Has the system say nothing of datagrams that arrive but what they are.
 ///
-/// # Errors
-/// What the system says of an option that a socket of its kind has.
-pub(super) fn make_lean(socket: &UdpSocket) -> io::Result<()> {
-    let is_four = socket.local_addr()?.is_ipv4();
-    for (level, option) in SAID {
-        if level == libc::IPPROTO_IPV6 && is_four {
-            continue;
-        }
-        turn_off(socket, level, option)?;
+/// An option that cannot be turned off, or that a socket of this kind does not have, costs time
+/// alone.
+pub(super) fn make_lean(socket: &UdpSocket) {
+    for (level, option) in UNUSED {
+        let _ = turn_off(socket, level, option);
     }
-    Ok(())
 }
 
-fn turn_off(socket: impl AsFd, level: c_int, option: c_int) -> io::Result<()> {
+/// Has each datagram arrive by itself.
+///
+/// # Errors
+/// What the system says, unless it puts none together.
+pub(super) fn take_apart(socket: &UdpSocket) -> io::Result<()> {
+    match turn_off(socket, libc::SOL_UDP, libc::UDP_GRO) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(()),
+        done => done,
+    }
+}
+
+fn turn_off(socket: &UdpSocket, level: c_int, option: c_int) -> io::Result<()> {
     let off: c_int = 0;
-    // SAFETY: the value is a `c_int` that outlives the call, which only reads it, and its length is
-    // that of one.
+    // SAFETY: the socket is open during the call, the value is a `c_int` that outlives it, which it
+    // only reads, and the length is that of one.
     let code = unsafe {
         libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
+            socket.as_raw_fd(),
             level,
             option,
             (&raw const off).cast(),
@@ -60,7 +66,7 @@ mod tests {
         // SAFETY: both places outlive the call, and the length is that of the value.
         let code = unsafe {
             libc::getsockopt(
-                socket.as_fd().as_raw_fd(),
+                socket.as_raw_fd(),
                 level,
                 option,
                 (&raw mut value).cast(),
@@ -81,11 +87,12 @@ mod tests {
             UdpSocketState::new((&socket).into()).unwrap();
             let is_six = socket.local_addr().unwrap().is_ipv6();
             let options = || {
-                SAID.iter()
+                UNUSED
+                    .iter()
                     .filter(|(level, _)| is_six || *level != libc::IPPROTO_IPV6)
             };
             assert!(options().any(|&(level, option)| is_on(&socket, level, option)));
-            make_lean(&socket).unwrap();
+            make_lean(&socket);
             assert!(!options().any(|&(level, option)| is_on(&socket, level, option)));
         }
     }

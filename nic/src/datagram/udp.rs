@@ -1,9 +1,8 @@
 //! A socket of the system's.
 
 use super::direct::Direct;
-use super::lean::make_lean;
+use super::lean::{make_lean, take_apart};
 use super::{Batch, DatagramQueue};
-use crate::reliable::datagram_bytes;
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 use quinn_udp::{RecvMeta, Transmit, UdpSocketState};
@@ -40,6 +39,9 @@ pub struct Udp {
     /// By peer.
     addresses: Box<[SocketAddr]>,
     direct: Direct,
+    /// All peers are at the rank's own address: none of them sends datagrams that the system puts
+    /// together, and each arrives by itself.
+    is_one_host: bool,
     /// Datagrams that the system did not take.
     ///
     /// A statistic.
@@ -53,8 +55,14 @@ impl Udp {
     /// The system does not let the socket be set up.
     pub fn new(socket: UdpSocket, addresses: Box<[SocketAddr]>) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
-        make_lean(&socket)?;
+        make_lean(&socket);
+        let own = socket.local_addr()?.ip();
+        let is_one_host = addresses.iter().all(|address| address.ip() == own);
+        if is_one_host {
+            take_apart(&socket)?;
+        }
         Ok(Self {
+            is_one_host,
             direct: Direct::new(&socket, &addresses)?,
             socket,
             state,
@@ -97,25 +105,6 @@ impl Udp {
             let datagrams = contents.chunks(each);
             datagrams.for_each(|datagram| self.transmit(peer, datagram));
         }
-    }
-
-    /// Takes one datagram, or several of one length that the system has put together, by the
-    /// cheapest call.
-    ///
-    /// Nothing else says where one ends then, so they say it themselves.
-    fn receive_one(&self, buffer: &mut [u8], take: &mut dyn FnMut(&mut [u8])) -> Option<usize> {
-        let len = self.socket.recv(buffer).ok()?;
-        let bytes = buffer.get_mut(..len)?;
-        cut(bytes, datagram_bytes(bytes).unwrap_or(len), take);
-        Some(len)
-    }
-}
-
-/// Gives datagrams of `each` bytes to `take`, the last of which may be shorter.
-fn cut(bytes: &mut [u8], each: usize, take: &mut dyn FnMut(&mut [u8])) {
-    match bytes.is_empty() {
-        true => take(bytes),
-        false => bytes.chunks_mut(each.max(1)).for_each(take),
     }
 }
 
@@ -193,29 +182,49 @@ impl DatagramQueue for Udp {
             meta,
             singles,
         } = receive_buffers;
-        if *singles < SINGLES {
-            let taken = self.receive_one(&mut buffers[..BUFFER_BYTES], take);
-            *singles = match taken {
-                Some(taken) if taken < LONG_BYTES => *singles + 1,
-                _ => 0,
+        let is_single = *singles < SINGLES;
+        if is_single && self.is_one_host {
+            // The cheapest call.
+            let Ok(len) = self.socket.recv(&mut buffers[..BUFFER_BYTES]) else {
+                *singles = 0;
+                return Batch {
+                    any: false,
+                    full: false,
+                };
             };
-            let any = taken.is_some();
-            return Batch { any, full: any };
+            take(&mut buffers[..len.min(BUFFER_BYTES)]);
+            *singles = if len < LONG_BYTES { *singles + 1 } else { 0 };
+            return Batch {
+                any: true,
+                full: true,
+            };
         }
+        let most = if is_single { 1 } else { BATCH };
         let mut chunks = buffers.chunks_mut(BUFFER_BYTES);
-        let mut slices: [IoSliceMut<'_>; BATCH] =
-            core::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()));
-        let received = self.state.recv((&self.socket).into(), &mut slices, meta);
+        let mut slices: [IoSliceMut<'_>; BATCH] = core::array::from_fn(|place| {
+            let chunk = if place < most { chunks.next() } else { None };
+            IoSliceMut::new(chunk.unwrap_or_default())
+        });
+        let received = self.state.recv(
+            (&self.socket).into(),
+            &mut slices[..most],
+            &mut meta[..most],
+        );
         let count = received.unwrap_or(0);
         for (meta, buffer) in meta.iter().zip(&mut slices).take(count) {
             let bytes = buffer.get_mut(..meta.len).unwrap_or_default();
-            cut(bytes, meta.stride, take);
+            if bytes.is_empty() {
+                take(bytes);
+            }
+            bytes.chunks_mut(meta.stride.max(1)).for_each(&mut *take);
         }
-        let full = count == BATCH;
+        let full = count == most;
         let taken: usize = meta.iter().take(count).map(|meta| meta.len).sum();
-        if !full || taken >= LONG_BYTES * count {
-            *singles = 0;
-        }
+        *singles = if full && taken < LONG_BYTES * count {
+            *singles + 1
+        } else {
+            0
+        };
         Batch {
             any: count > 0,
             full,
@@ -230,7 +239,6 @@ impl DatagramQueue for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reliable::open_datagram;
     use core::net::Ipv4Addr;
 
     #[test]
@@ -261,20 +269,28 @@ mod tests {
 
     #[test]
     fn datagrams_that_are_sent_together_arrive_apart() {
-        let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        sent_together([1, 1]);
+        // As between hosts, where the system puts them together for the target.
+        sent_together([1, 2]);
+    }
+
+    fn sent_together(hosts: [u8; 2]) {
+        let host = |last| Ipv4Addr::new(127, 0, 0, last);
+        let sockets = hosts.map(|last| UdpSocket::bind((host(last), 0)).unwrap());
         let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
         let [a, b] = sockets.map(|socket| Udp::new(socket, addresses.into()).unwrap());
         let mut receive_buffers = b.receive_buffers();
-        // Lengths of records, and how often they are sent.
-        for (len, count) in [(0, 1), (0, 5), (400, 100), (1160, 1), (1160, 90), (1160, 3)] {
-            let wanted: Vec<Vec<u8>> = (0..count)
-                .map(|number| {
-                    // The last one is shorter, where it can be.
-                    let is_last = number + 1 == count;
-                    open_datagram(&vec![number as u8; if is_last { len / 2 } else { len }])
-                })
-                .collect();
-            a.send_cut(1, &wanted.concat(), wanted[0].len());
+        for (len, each) in [
+            (1, 7),
+            (7, 7),
+            (15, 7),
+            (30_000, 1232),
+            (100_000, 1232),
+            (5, 0),
+        ] {
+            let sent: Vec<u8> = (0..len).map(|i| (i ^ i >> 8) as u8).collect();
+            a.send_cut(1, &sent, each);
+            let wanted: Vec<&[u8]> = sent.chunks(each.max(1)).collect();
             let mut came: Vec<Vec<u8>> = Vec::new();
             while came.len() < wanted.len() {
                 let mut readable = [PollFd::new(&b, PollFlags::IN)];
@@ -283,9 +299,27 @@ mod tests {
                     came.push(datagram.to_vec());
                 });
             }
-            assert!(came == wanted, "{count} datagrams with {len} bytes");
+            assert!(came == wanted, "{len} bytes in datagrams of {each}");
         }
-        a.send_cut(1, b"no", 0);
         assert_eq!(a.refused(), 0);
+    }
+
+    #[test]
+    fn a_peer_that_was_away_is_reached_again() {
+        let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
+        let [a, b] = sockets;
+        let a = Udp::new(a, addresses.into()).unwrap();
+        drop(b);
+        // The system refuses some of those that go over the socket for the peer.
+        for _ in 0..200 {
+            a.send(1, b"lost");
+        }
+        assert_eq!(a.refused(), 0);
+        let b = UdpSocket::bind(addresses[1]).unwrap();
+        a.send(1, b"found");
+        let mut room = [0; 16];
+        let len = b.recv(&mut room).unwrap();
+        assert_eq!(&room[..len], b"found");
     }
 }

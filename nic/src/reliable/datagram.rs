@@ -184,18 +184,6 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// How long the first datagram is, as it says itself, where several follow each other.
-///
-/// `None` for bytes that do not begin with a datagram of this format. Whether that is right shows
-/// when it is opened.
-#[must_use]
-pub fn datagram_bytes(bytes: &[u8]) -> Option<usize> {
-    let [_, flags] = field(bytes, 4)?;
-    let protection = Protection::try_from(flags & !NOT_PROTECTION).ok()?;
-    let len = usize::from(u16::from_le_bytes(field(bytes, 6)?));
-    (field(bytes, 0)? == MARK).then_some(HEADER_BYTES + len + protection.bytes())
-}
-
 impl Header {
     /// Writes the header of a record of `len` bytes, or of so many that name more.
     pub(super) fn write(&self, datagram: &mut [u8], len: usize) {
@@ -228,7 +216,9 @@ impl Header {
     ///
     /// `None` for one of another form or length.
     pub(super) fn read(datagram: &[u8]) -> Option<(Self, usize)> {
-        let all = datagram_bytes(datagram)?;
+        if field(datagram, 0)? != MARK {
+            return None;
+        }
         let [kind, flags] = field(datagram, 4)?;
         let seq = |at| Some(Seq(u32::from_le_bytes(field(datagram, at)?)));
         let numbers = |at| {
@@ -261,21 +251,16 @@ impl Header {
             Kind::Reached => 2,
             _ => usize::MAX,
         };
+        let all = HEADER_BYTES + len + header.protection.bytes();
         (len <= most && datagram.len() == all).then_some((header, len))
     }
-}
-
-/// A datagram with a record, not sealed.
-#[cfg(test)]
-pub(crate) fn open_datagram(record: &[u8]) -> Vec<u8> {
-    tests::written(&tests::HEADER, record)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    pub(super) const HEADER: Header = Header {
+    const HEADER: Header = Header {
         kind: Kind::Data,
         channel: Channel::Data,
         from: JobRank(3),
@@ -297,7 +282,7 @@ mod tests {
         number: 0,
     };
 
-    pub(super) fn written(header: &Header, record: &[u8]) -> Vec<u8> {
+    fn written(header: &Header, record: &[u8]) -> Vec<u8> {
         let mut datagram = vec![0; HEADER_BYTES];
         header.write(&mut datagram, record.len());
         datagram.extend_from_slice(record);
@@ -356,7 +341,6 @@ mod tests {
             for len in 0..datagram.len() {
                 assert_eq!(Header::read(&datagram[..len]), None);
             }
-            assert_eq!(datagram_bytes(&datagram.repeat(2)), Some(datagram.len()));
             let longer = [&datagram[..], b"x"].concat();
             assert_eq!(Header::read(&longer), None);
         }

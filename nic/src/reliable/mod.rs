@@ -64,9 +64,7 @@ mod timers;
 pub use channel::Channel;
 pub use config::ReliableConfig;
 pub use counts::Counts;
-#[cfg(test)]
-pub(crate) use datagram::open_datagram;
-pub use datagram::{FORMAT, HEADER_BYTES, SEAL_BYTES, datagram_bytes};
+pub use datagram::{FORMAT, HEADER_BYTES, SEAL_BYTES};
 pub use dropped::Dropped;
 pub use endpoint::{Arrived, Endpoint, IDLE_PEER_BYTES, Transmit};
 pub(crate) use error::{ADVICE, Silence};
