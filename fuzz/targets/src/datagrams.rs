@@ -16,6 +16,7 @@ const CONFIG: ReliableConfig = ReliableConfig {
     ack_delay: Duration::from_millis(2),
     probe_after: Duration::from_millis(50),
     give_up_after: Duration::from_secs(1),
+    unheard_after: Duration::from_secs(1),
 };
 
 struct Pair {
@@ -111,6 +112,11 @@ pub(crate) fn run(data: &[u8]) {
             _ => {
                 pair.accept = a & 1 == 0;
                 pair.ends[end].watch(pair.now, peer, b & 1 == 0);
+                match b >> 1 & 3 {
+                    0 => {}
+                    1 => pair.ends[end].end_asking(peer),
+                    full => pair.ends[end].ask(pair.now, peer, full == 3),
+                }
             }
         }
     }

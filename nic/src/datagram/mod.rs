@@ -1,17 +1,22 @@
 //! Interfaces that carry datagrams, which may be lost, repeated, overtaken or changed.
 //!
 //! * [`udp`] — sockets of the system.
+//! * [`answer_to`] — what the network says to a datagram.
 //! * [`faults`] — a layer over any of them that does by rule and seed what a bad wire does, so that
 //!   what stands above is tried where the system has no faulty wires.
 //!
 //! A rank takes a [`Port`] and publishes [where it is](Whereabouts) before it makes anything of it.
 //! [`reliable`](crate::reliable) makes records of datagrams that arrive once and in order.
 
+mod answer;
 pub mod faults;
+mod hosts;
 mod port;
 pub mod udp;
 
+pub use answer::answer_to;
 pub use faults::{Faulty, WireFaults};
+pub use hosts::HostNames;
 pub use port::{Port, Whereabouts};
 pub use udp::Udp;
 

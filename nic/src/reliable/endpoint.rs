@@ -1,5 +1,7 @@
 //! The machine of one rank for all of its peers.
 
+mod asking;
+
 use super::channel::Channel;
 use super::config::ReliableConfig;
 use super::counts::Counts;
@@ -9,6 +11,7 @@ use super::datagram::{
 use super::error::{PeerLost, ReliableError};
 use super::link::{Due, Link, Order};
 use super::mtu::Search;
+use super::path::Question;
 use super::pool::{Pool, Record};
 use super::receiver::Taken;
 use super::seal::{Keys, Refused, Seal};
@@ -441,7 +444,7 @@ impl Endpoint {
             link.of(of).sender.acknowledged(ack, now, config, pool)
         });
         self.counts.taken += 1;
-        link.heard(now, has_progress);
+        link.heard(now, has_progress, header.heard, config);
         let seq = header.numbers[channel.index()].seq;
         let sequence = link.of(channel);
         let taken = match header.kind {
@@ -512,7 +515,7 @@ impl Endpoint {
         let (order, peer, due) = self.next_due()?;
         let protection = self.protection();
         let least_record_bytes = self.record_bytes();
-        if matches!(due, Due::Search(_)) {
+        if matches!(due, Due::Search(_) | Due::Ask(Question::Full)) {
             self.make_long();
         }
         let place = self.peers.get_mut(peer.0 as usize)?;
@@ -536,6 +539,7 @@ impl Endpoint {
             }),
             selective: link.of(channel).receiver.named(),
             partial,
+            heard: link.path.is_heard(),
             protection,
             number,
         };
@@ -573,12 +577,12 @@ impl Endpoint {
                     self.counts.sent_again += u64::from(again);
                 }
             }
-            Due::Search(Search::Trial(_)) => {
+            Due::Search(Search::Trial(_)) | Due::Ask(Question::Full) => {
                 self.counts.trials += 1;
                 header.kind = Kind::Trial;
             }
             Due::Search(Search::Reached(_)) => header.kind = Kind::Reached,
-            Due::Probe(_) => {
+            Due::Probe(_) | Due::Ask(Question::Short) => {
                 self.counts.probes += 1;
                 header.kind = Kind::Probe;
             }
@@ -619,7 +623,11 @@ impl Endpoint {
                 body[..len].copy_from_slice(&record.bytes()[from..from + len]);
                 (&mut self.long[..], CHUNK_BYTES + len)
             }
-            Due::Search(Search::Trial(bytes)) => {
+            Due::Search(Search::Trial(_)) | Due::Ask(Question::Full) => {
+                let bytes = match due {
+                    Due::Search(Search::Trial(bytes)) => bytes,
+                    _ => self.config.datagram_bytes,
+                };
                 let len = bytes - HEADER_BYTES - protection.bytes();
                 self.long[HEADER_BYTES..][..len].fill(0);
                 (&mut self.long[..], len)
@@ -628,7 +636,7 @@ impl Endpoint {
                 self.short[HEADER_BYTES..][..2].copy_from_slice(&bytes.to_le_bytes());
                 (&mut self.short[..], 2)
             }
-            Due::Probe(_) | Due::Leave(_) | Due::Ack(_) => {
+            Due::Probe(_) | Due::Leave(_) | Due::Ack(_) | Due::Ask(Question::Short) => {
                 let len = receiver.name_more(&mut self.short[HEADER_BYTES..]);
                 (&mut self.short[..], len)
             }
@@ -689,10 +697,11 @@ impl Endpoint {
                 continue;
             };
             link.armed = None;
-            if let Some(silent) = link.handle_timeout(now, &self.config) {
+            if let Some((fault, silent)) = link.handle_timeout(now, &self.config) {
                 let lost = PeerLost {
                     rank: self.rank,
                     peer: JobRank(peer),
+                    fault,
                     silent,
                     sends: link.sends_of_oldest(),
                 };
@@ -720,16 +729,6 @@ impl Endpoint {
     #[must_use]
     pub fn lost(&self, peer: JobRank) -> Option<PeerLost> {
         self.peers.get(peer.0 as usize)?.lost.as_deref().copied()
-    }
-
-    /// Whether the driver waits for something from this peer that is not an acknowledgement: then a
-    /// silent peer is asked whether it lives.
-    pub fn watch(&mut self, now: Duration, peer: JobRank, on: bool) {
-        // A peer that is unknown or lost is not watched.
-        if let Ok(link) = self.link(peer, now) {
-            link.watch(on, now);
-            self.settle(peer);
-        }
     }
 
     /// Sends acknowledgements that are due now, before the driver ends.

@@ -2,7 +2,10 @@
 
 use super::channel::Channel;
 use super::config::{ReliableConfig, carried};
+use super::datagram::{HEADER_BYTES, SEAL_BYTES};
+use super::fault::PathFault;
 use super::mtu::{PathMtu, Search};
+use super::path::{Path, Question};
 use super::seal::Keys;
 use super::seq::Seq;
 use super::sequence::{Sequence, earliest};
@@ -35,12 +38,13 @@ pub(super) enum Due {
     Leave(Channel),
     Ack(Channel),
     Search(Search),
+    Ask(Question),
 }
 
 impl Due {
     pub(super) fn channel(self) -> Channel {
         match self {
-            Self::Search(_) => Channel::Command,
+            Self::Search(_) | Self::Ask(_) => Channel::Command,
             Self::Record(channel, _)
             | Self::Chunk(channel, _)
             | Self::Probe(channel)
@@ -51,7 +55,15 @@ impl Due {
 
     /// Whether it has room for bits that name what is kept.
     fn names_more(self) -> bool {
-        matches!(self, Self::Probe(_) | Self::Leave(_) | Self::Ack(_))
+        matches!(
+            self,
+            Self::Probe(_) | Self::Leave(_) | Self::Ack(_) | Self::Ask(Question::Short)
+        )
+    }
+
+    /// Whether the peer has to answer it, or is lost.
+    fn wants_answer(self) -> bool {
+        matches!(self, Self::Record(..) | Self::Chunk(..) | Self::Probe(_))
     }
 }
 
@@ -62,6 +74,7 @@ pub(super) struct Link {
     /// Where datagrams are sealed.
     pub(super) keys: Option<Box<Keys>>,
     pub(super) mtu: PathMtu,
+    pub(super) path: Path,
     /// Whether the driver wants to know when the peer is lost, though nothing is under way to it.
     pub(super) watched: bool,
     /// The peer is to be asked, about this channel above all.
@@ -99,6 +112,7 @@ impl Link {
             sequences: Channel::BOTH.map(|_| Sequence::new(first, config)),
             keys,
             mtu: PathMtu::new(config),
+            path: Path::default(),
             watched: false,
             probe_now: None,
             asked_at: now,
@@ -130,8 +144,15 @@ impl Link {
     }
 
     /// A datagram of the peer's was good, and its acknowledgements have been taken; which of them
-    /// had something new.
-    pub(super) fn heard(&mut self, now: Duration, has_progress: [bool; 2]) {
+    /// had something new, and whether one of this rank's has come there.
+    pub(super) fn heard(
+        &mut self,
+        now: Duration,
+        has_progress: [bool; 2],
+        says_heard: bool,
+        config: &ReliableConfig,
+    ) {
+        self.path.came(now, says_heard, config);
         self.heard_at = now;
         self.waiting_since = None;
         for (sequence, has_progress) in self.sequences.iter_mut().zip(has_progress) {
@@ -166,6 +187,7 @@ impl Link {
 
     /// A trial has reached the peer.
     pub(super) fn reached(&mut self, bytes: u16, config: &ReliableConfig) {
+        self.path.reached(bytes.into());
         if self.mtu.reached(bytes, config) {
             self.resize();
         }
@@ -188,7 +210,8 @@ impl Link {
                 .or_else(|| first(Channel::Data, data.sender.due_again())),
             Order::Command => first(Channel::Command, command.sender.due_first())
                 .or_else(|| self.due_without_record())
-                .or_else(|| self.mtu.due(config).map(Due::Search)),
+                .or_else(|| self.mtu.due(config).map(Due::Search))
+                .or_else(|| self.path.due().map(Due::Ask)),
             Order::Data => first(Channel::Data, data.sender.due_first()),
         }
     }
@@ -239,8 +262,10 @@ impl Link {
                 sequence.acknowledged();
             }
         }
+        self.path.sent(now, due.wants_answer());
         match due {
             Due::Ack(_) => {}
+            Due::Ask(question) => self.path.asked(question),
             Due::Search(search) => self.mtu.sent(search),
             Due::Leave(_) => self.leave_now = false,
             Due::Probe(_) => {
@@ -303,11 +328,14 @@ impl Link {
         }
         let answer = self.waiting_since.map(|since| since + config.give_up_after);
         earliest([
-            command.deadline(config),
-            data.deadline(config),
+            command.deadline(self.limit(Channel::Command, config)),
+            data.deadline(self.limit(Channel::Data, config)),
             self.probe_at(config),
             answer,
             self.mtu.deadline(),
+            self.path.deadline(),
+            self.path.unheard_at(config),
+            self.path.deaf_since(),
         ])
     }
 
@@ -316,29 +344,75 @@ impl Link {
         (self.watched && self.is_idle()).then(|| quiet_since + config.probe_after)
     }
 
-    /// For how long an answer is owed.
-    fn silent(&self, now: Duration) -> Option<Duration> {
-        let [command, data] = self.sequences.each_ref().map(|s| s.waiting_since);
-        let since = earliest([self.waiting_since, command, data])?;
-        Some(now.saturating_sub(since))
+    /// The length of the oldest datagram of a channel, if none so long is known to have arrived and
+    /// it was sent again in vain.
+    fn doubtful(&self, channel: Channel) -> Option<usize> {
+        let tail = if self.keys.is_some() { SEAL_BYTES } else { 0 };
+        let around = HEADER_BYTES + tail;
+        let longest = self.sequences.iter().map(|s| s.sender.longest()).max()?;
+        let sender = &self.sequences[channel.index()].sender;
+        let (bytes, sends) = (around + sender.oldest()?, sender.sends_of_oldest());
+        let doubts = self.path.doubts(bytes, around + longest, sends);
+        doubts.then_some(bytes)
     }
 
-    /// Handles timers that are due; whether the peer is lost, silent for how long.
+    /// The length of such datagrams, if the peer answers others meanwhile.
+    fn too_long(&self, channel: Channel, config: &ReliableConfig) -> Option<usize> {
+        let since = self.sequences[channel.index()].waiting_since?;
+        let answers = self.heard_at >= since + config.unheard_after / 2;
+        self.doubtful(channel).filter(|_| answers)
+    }
+
+    /// How long an acknowledgement of this channel is waited for.
+    fn limit(&self, channel: Channel, config: &ReliableConfig) -> Duration {
+        let sends = self.sequences[channel.index()].sender.sends_of_oldest();
+        if Path::is_sure(sends) && self.too_long(channel, config).is_some() {
+            return config.unheard_after.min(config.give_up_after);
+        }
+        config.give_up_after
+    }
+
+    /// What is wrong with the path, if the peer is lost now, and since when.
+    fn fault(&self, now: Duration, config: &ReliableConfig) -> Option<(PathFault, Duration)> {
+        if let Some(since) = self.path.deaf_since() {
+            return Some((PathFault::OneWay, since));
+        }
+        if self.path.unheard_at(config).is_some_and(|at| at <= now) {
+            return Some((PathFault::Unheard, self.path.asked_since()));
+        }
+        for channel in Channel::BOTH {
+            let since = self.sequences[channel.index()].waiting_since;
+            let is_over = |since: &Duration| now >= *since + self.limit(channel, config);
+            if let Some(since) = since.filter(is_over) {
+                let fault = match self.too_long(channel, config) {
+                    Some(datagram_bytes) => PathFault::TooLong { datagram_bytes },
+                    None => PathFault::Silent,
+                };
+                return Some((fault, since));
+            }
+        }
+        let since = self.waiting_since?;
+        (now >= since + config.give_up_after).then_some((PathFault::Silent, since))
+    }
+
+    /// Handles timers that are due; whether the peer is lost: what is wrong, and for how long.
     pub(super) fn handle_timeout(
         &mut self,
         now: Duration,
         config: &ReliableConfig,
-    ) -> Option<Duration> {
+    ) -> Option<(PathFault, Duration)> {
         let has_ended = self.has_ended();
-        let silent = self.silent(now).filter(|_| !has_ended);
-        if let Some(silent) = silent.filter(|silent| *silent >= config.give_up_after) {
-            return Some(silent);
+        let fault = self.fault(now, config).filter(|_| !has_ended);
+        if let Some((fault, since)) = fault {
+            return Some((fault, now.saturating_sub(since)));
         }
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
         for channel in Channel::BOTH {
+            let has_doubts = self.doubtful(channel).is_some();
             let sequence = self.of(channel);
             let sender = &mut sequence.sender;
-            let must_ask = !has_ended && is_due(sender.timer) && sender.expired(now, config);
+            let has_expired = !has_ended && is_due(sender.timer);
+            let must_ask = has_expired && (sender.expired(now, config) || has_doubts);
             if is_due(sequence.ack_at) {
                 sequence.flush();
             }
@@ -349,6 +423,7 @@ impl Link {
         if self.mtu.handle_timeout(now, config) {
             self.resize();
         }
+        self.path.handle_timeout(now, config);
         if is_due(self.probe_at(config)) {
             self.probe_now = Some(Channel::Command);
             self.asked_at = now;

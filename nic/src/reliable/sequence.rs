@@ -69,11 +69,13 @@ impl Sequence {
     }
 
     /// When to look at it again.
-    pub(super) fn deadline(&self, config: &ReliableConfig) -> Option<Duration> {
+    ///
+    /// `limit` is that of a wait for an acknowledgement.
+    pub(super) fn deadline(&self, limit: Duration) -> Option<Duration> {
         if self.sender.is_idle() {
             return self.ack_at;
         }
-        let give_up = self.waiting_since.map(|since| since + config.give_up_after);
+        let give_up = self.waiting_since.map(|since| since + limit);
         earliest([self.sender.timer, give_up, self.ack_at])
     }
 

@@ -102,6 +102,7 @@ impl DatagramShape {
             window_bytes: datagram_bytes * windows,
             // Faults are no reason to give up.
             give_up_after: Duration::from_secs(30),
+            unheard_after: Duration::from_secs(30),
             ..ReliableConfig::default()
         };
         let sealed = random.chance(500_000);

@@ -1,8 +1,8 @@
 //! A peer on another host that the interface has lost.
 
 use super::*;
-use argonet_nic::datagram::Port;
-use argonet_nic::portals::networked::{HostNames, Networked, NetworkedConfig};
+use argonet_nic::datagram::{HostNames, Port};
+use argonet_nic::portals::networked::{Networked, NetworkedConfig};
 use argonet_nic::portals::software::SoftwareConfig;
 use core::net::{Ipv4Addr, SocketAddr};
 use std::cell::RefCell;

@@ -1,6 +1,7 @@
 //! Behavior that only internal state shows.
 
-use super::{HostNames, Networked, NetworkedConfig};
+use super::{Networked, NetworkedConfig};
+use crate::datagram::HostNames;
 use crate::datagram::{Port, Whereabouts, WireFaults};
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
 use crate::portals::{

@@ -3,6 +3,7 @@
 mod channels;
 mod hostile;
 mod mtu;
+mod paths;
 mod span;
 mod times;
 mod wire;
@@ -26,6 +27,7 @@ const CONFIG: ReliableConfig = ReliableConfig {
     ack_delay: Duration::from_millis(2),
     probe_after: Duration::from_secs(1),
     give_up_after: Duration::from_secs(5),
+    unheard_after: Duration::from_secs(5),
 };
 
 const FROM: JobRank = JobRank(0);
