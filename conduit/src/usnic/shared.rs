@@ -1,5 +1,10 @@
 //! State that rails and the thread share, and the work under its lock.
 
+mod check;
+mod lost;
+
+pub use check::PathCheck;
+
 use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
@@ -7,7 +12,7 @@ use crate::channel::rail::{Made, NewRail, RailId};
 use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_nic::datagram::DatagramQueue;
+use argonet_nic::datagram::{DatagramQueue, HostNames};
 use argonet_nic::reliable::{Channel, Dropped, Endpoint};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
@@ -73,6 +78,7 @@ impl State {
 
 pub(super) struct Shared<Q: DatagramQueue> {
     rank: JobRank,
+    hosts: HostNames,
     pub(super) queue: Q,
     /// Taken before `state`.
     receive_buffers: Mutex<Q::ReceiveBuffers>,
@@ -145,6 +151,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             incarnations,
             link,
             seal,
+            hosts,
             ..
         } = config;
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
@@ -169,6 +176,7 @@ impl<Q: DatagramQueue> Shared<Q> {
         };
         Ok(Self {
             rank,
+            hosts,
             receive_buffers: Mutex::new(queue.receive_buffers()),
             queue,
             state: Mutex::new(state),
@@ -486,32 +494,6 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         together.flush(queue);
     }
 
-    /// Does what time demands.
-    fn handle_timeout(&mut self) {
-        if self.state.due().is_none_or(|due| due > self.now) {
-            return;
-        }
-        while let Some((at, peer)) = self.state.gone.pop_front() {
-            if at > self.now {
-                self.state.gone.push_front((at, peer));
-                break;
-            }
-            let rank = self.shared.rank;
-            self.lose(
-                peer,
-                format!("rank {rank} cannot reach rank {peer}: it has left the job"),
-            );
-        }
-        self.state.endpoint.handle_timeout(self.now);
-        while let Some(lost) = self.state.endpoint.poll_event() {
-            let peer = lost.peer;
-            let used = self.peer(peer);
-            used.is_shut = true;
-            self.lose(peer, lost.to_string());
-            self.list_both(peer);
-        }
-    }
-
     /// Unlocks for the thread: until when it sleeps, and whether the channel has something to
     /// do.
     ///
@@ -526,41 +508,6 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         let looks = nanoseconds(until);
         self.shared.thread_looks_ns.store(looks, Ordering::Relaxed);
         (until, has_work)
-    }
-
-    /// The channel wants a rail.
-    ///
-    /// It does without one beside the stream where the peer is not there any more.
-    pub(super) fn want(&mut self, rail: RailId) {
-        let peer = rail.peer;
-        if self.state.peers.get(peer.index()).is_none() || peer == self.shared.rank {
-            return;
-        }
-        let is_shut = self.peer(peer).is_shut;
-        if rail.number == BESIDE {
-            if !is_shut && !self.state.endpoint.has_left(peer) {
-                self.rail(rail);
-            }
-            return;
-        }
-        if let Some(lost) = self.state.endpoint.lost(peer) {
-            self.lose(peer, lost.to_string());
-        } else if is_shut || self.state.endpoint.has_left(peer) {
-            // The channel asks whether it needs one or not.
-            let at = self.now + self.state.give_up_after;
-            let is_known = self.used(peer).is_none_or(|used| used.is_given_up);
-            if !is_known && !self.state.gone.iter().any(|(_, gone)| *gone == peer) {
-                self.state.gone.push_back((at, peer));
-            }
-        }
-    }
-
-    fn lose(&mut self, peer: JobRank, why: String) {
-        if core::mem::replace(&mut self.peer(peer).is_given_up, true) {
-            return;
-        }
-        self.state.news.push_back((peer, News::Lost(why)));
-        self.shared.pending.store(true, Ordering::Release);
     }
 
     pub(super) fn has_news(&self) -> bool {

@@ -6,7 +6,7 @@ use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
-use argonet_nic::datagram::{Faulty, Udp, WireFaults};
+use argonet_nic::datagram::{Faulty, HostNames, Udp, WireFaults};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -141,6 +141,7 @@ impl Rig for UsnicRig {
                 incarnations: incarnations.clone(),
                 link: self.link(),
                 seal: Some(self.seal()),
+                hosts: HostNames::default(),
                 exit_grace: Duration::from_millis(500),
             });
             let config = ChannelConfig {

@@ -1,13 +1,12 @@
 //! Ranks that send each other datagrams, and learn each other's addresses from the key store.
 
 use super::Cause;
-use super::addresses::{addresses, publish_host};
+use super::addresses::{addresses, ports, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{Port, Whereabouts};
 use argonet_nic::reliable::{FORMAT, ReliableConfig, Seal};
 use argonet_settings::{Sealing, Settings};
-use core::net::SocketAddr;
 use core::num::NonZeroU64;
 
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
@@ -43,7 +42,7 @@ fn sized(one_host: bool, receive_bytes: usize) -> ReliableConfig {
     link
 }
 
-fn is_one_host(boot: &LocalJob) -> bool {
+pub(super) fn is_one_host(boot: &LocalJob) -> bool {
     boot.host_ranks().len() == boot.size() as usize
 }
 
@@ -63,7 +62,7 @@ const NOT_BUILT: &str = "ARGONET_SEAL=encrypt needs the feature `encrypt` of the
 pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published, Cause> {
     let chosen = addresses(settings, is_one_host(boot))?;
     let first = chosen.first().ok_or("there is no address for datagrams")?;
-    let port = Port::bind(SocketAddr::new(first.address, 0))?;
+    let port = Port::bind_in(first.address, &ports(settings)?)?;
     let Whereabouts {
         address,
         incarnation,

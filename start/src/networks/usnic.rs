@@ -1,25 +1,23 @@
 //! Datagrams.
 
+use super::addresses::host_of;
 use super::channel::{GATHER_TIMES, sizes};
-use super::datagrams::{Directory, Published, directory, link, publish};
-use super::{Cause, Connecting, Opened};
+use super::datagrams::{Directory, Published, directory, is_one_host, link, publish};
+use super::paths::{compare, partners};
+use super::{Cause, Connected, Connecting, Opened};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
-use argonet_nic::datagram::Udp;
-use argonet_nic::reliable::ReliableConfig;
-use argonet_settings::Settings;
+use argonet_nic::datagram::{HostNames, Udp};
+use argonet_nic::reliable::{FIRST_DATAGRAM_BYTES, ReliableConfig};
+use argonet_settings::{START_TIMEOUT, Settings};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
 
 /// How long a rank that ends goes on at most until all that it sent has arrived.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
-
-/// Longest datagram between hosts where nothing is known of the path: it passes wherever IPv6 does,
-/// whose frames have 1,280 bytes, of which headers take 48.
-const DATAGRAM_BYTES: usize = 1232;
 
 /// Bytes of frames that networks have: tunnels, clouds, Ethernet, InfiniBand, jumbo frames.
 const FRAME_BYTES: [usize; 10] = [1380, 1420, 1460, 1500, 2044, 4092, 8896, 9000, 9216, 65_520];
@@ -40,14 +38,23 @@ const LONGER_DATAGRAMS: [&[usize]; 2] = [&filling(28), &filling(48)];
 
 /// Sizes between hosts, where datagrams become as long as the path takes.
 fn between_hosts(link: &mut ReliableConfig, over: SocketAddr) {
-    link.datagram_bytes = DATAGRAM_BYTES;
+    link.datagram_bytes = FIRST_DATAGRAM_BYTES;
     link.longer_datagrams = LONGER_DATAGRAMS[usize::from(over.is_ipv6())];
+}
+
+/// How long paths may be silent at the start, where that may last so long, and how long a peer
+/// later that was never heard: 5 s and 10 s where no setting says.
+fn path_limits(start: Duration) -> [Duration; 2] {
+    let check = (start / 12).max(Duration::from_secs(1));
+    [check, 2 * check]
 }
 
 /// A socket that this rank has bound.
 struct Open {
     published: Published,
     sizes: ChannelSizes,
+    /// How long paths may be silent, at the start and later.
+    path_limits: [Duration; 2],
 }
 
 /// Longest datagram between ranks of one host: it passes the loopback interface over IPv6, too.
@@ -80,11 +87,12 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
             idle_rails: Duration::ZERO,
             ..sizes(settings)
         },
+        path_limits: path_limits(settings.get(&START_TIMEOUT)),
     }))
 }
 
 impl Opened for Open {
-    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause> {
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
         let boot = with.boot;
         let Directory {
             peers,
@@ -96,19 +104,29 @@ impl Opened for Open {
         let own = own.address;
         let addresses = peers.iter().map(|peer| peer.address).collect();
         let mut link = link(boot, receive_bytes / usize::from(RAILS));
-        if boot.host_ranks().len() == boot.size() as usize {
+        let [limit, unheard_after] = self.path_limits;
+        link.unheard_after = unheard_after;
+        let one_host = is_one_host(boot);
+        if one_host {
             on_one_host(&mut link, receive_bytes, peers.len());
         } else {
             between_hosts(&mut link, own);
         }
+        let job = Arc::clone(boot);
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
             queue: Udp::new(self.published.port.into_socket(), addresses)?,
             incarnations: peers.iter().map(|peer| peer.incarnation).collect(),
             link,
             seal: self.published.seal,
+            hosts: HostNames::new(move |peer| host_of(&job, peer)),
             exit_grace: EXIT_GRACE,
         })?;
+        // On one host all datagrams go the same way, which takes those of any length.
+        let checked = rails.check(
+            partners(boot.rank(), boot.size(), &boot.neighborhood()),
+            !one_host,
+        );
         let config = ChannelConfig {
             rank: boot.rank(),
             ranks: boot.size(),
@@ -121,7 +139,15 @@ impl Opened for Open {
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),
         };
-        Ok(Arc::new(Channel::over(rails, config)?))
+        let network: selector::Network = Arc::new(Channel::over(rails, config)?);
+        Ok(Connected {
+            network,
+            check: Some(Box::new(move |boot| {
+                let bad = checked.finish(limit);
+                let describe = |ends, fault| checked.describe(ends, fault, limit);
+                compare(boot, &bad, checked.datagram_bytes(), describe)
+            })),
+        })
     }
 }
 
@@ -142,6 +168,12 @@ mod tests {
             let longest = link.most_record_bytes(true) + around + headers;
             assert_eq!(longest, 9216);
         }
+    }
+
+    #[test]
+    fn silent_paths_are_given_up_within_the_limit_of_the_start() {
+        let of = |seconds| path_limits(Duration::from_secs(seconds)).map(|time| time.as_secs());
+        assert_eq!([of(60), of(600), of(2)], [[5, 10], [50, 100], [1, 2]]);
     }
 
     #[test]
