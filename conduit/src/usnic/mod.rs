@@ -8,12 +8,14 @@
 //! sends again while the rank makes no call (`progress`). [`PathCheck`] finds out whether datagrams
 //! pass between the rank and others, before the first byte.
 
+mod bell;
 mod descriptor;
 mod peer;
 mod progress;
 mod rail;
 mod rails;
 mod shared;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod together;

@@ -1,8 +1,9 @@
 //! The rails of a rank.
 
+use super::bell::ring;
 use super::peer::BESIDE;
 use super::progress::Progress;
-use super::shared::{Shared, ring};
+use super::shared::Shared;
 use super::{DatagramRail, DatagramRailsConfig, NAME, PathCheck};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
 use crate::datagrams::Datagrams;
@@ -184,6 +185,9 @@ impl<Q: DatagramQueue> Shared<Q> {
             return;
         }
         locked.end();
+        if !self.queue.arm() {
+            return;
+        }
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),

@@ -2,16 +2,19 @@
 
 use super::addresses::host_of;
 use super::channel::{GATHER_TIMES, sizes};
-use super::datagrams::{Directory, Published, directory, is_one_host, link, publish};
+use super::datagrams::{
+    Directory, Published, announce, bind, directory, is_one_host, link, own_address,
+};
 use super::paths::{compare, partners};
 use super::{Cause, Connected, Connecting, Opened};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
-use argonet_nic::datagram::{HostNames, Udp};
+use argonet_nic::datagram::{FabricPort, HostNames, NicAddress, NicPort};
+use argonet_nic::fabric::Library;
 use argonet_nic::reliable::{FIRST_DATAGRAM_BYTES, ReliableConfig};
-use argonet_settings::{START_TIMEOUT, Settings};
+use argonet_settings::{START_TIMEOUT, Settings, USNIC_NIC, USNIC_PROVIDER};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
@@ -49,9 +52,9 @@ fn path_limits(start: Duration) -> [Duration; 2] {
     [check, 2 * check]
 }
 
-/// A socket that this rank has bound.
+/// An interface that this rank has opened.
 struct Open {
-    published: Published,
+    published: Published<NicPort>,
     sizes: ChannelSizes,
     /// How long paths may be silent, at the start and later.
     path_limits: [Duration; 2],
@@ -77,10 +80,25 @@ fn on_one_host(link: &mut ReliableConfig, receive_bytes: usize, ranks: usize) {
         (link.window_bytes / 8).clamp(LEAST_DATAGRAM_BYTES, LONGEST_DATAGRAM_BYTES);
 }
 
+/// The interface that the settings choose.
+fn port(boot: &LocalJob, settings: &Settings) -> Result<NicPort, Cause> {
+    if settings.get(&USNIC_NIC) != "fabric" {
+        return Ok(NicPort::Udp(bind(boot, settings)?));
+    }
+    let library = Library::of_settings(settings)?;
+    let provider = settings.get(&USNIC_PROVIDER);
+    let address = own_address(boot, settings)?;
+    let port = FabricPort::open(&library, provider.as_deref(), Some(address))?;
+    Ok(NicPort::Fabric(Box::new(port)))
+}
+
 /// Takes an address and publishes it.
 pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opened>, Cause> {
+    let port = port(boot, settings)?;
+    let (address, incarnation) = (port.address(), port.incarnation());
+    let seal = announce(boot, settings, &address, incarnation, port.receive_bytes()?)?;
     Ok(Box::new(Open {
-        published: publish(boot, settings)?,
+        published: Published { port, seal },
         sizes: ChannelSizes {
             rails: RAILS,
             // A peer is there for the whole job, and costs no descriptor.
@@ -91,6 +109,32 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
     }))
 }
 
+/// Sizes of the link to `peers`, for a rank at `own`.
+fn sized(
+    mut link: ReliableConfig,
+    is_one_host: bool,
+    receive_bytes: usize,
+    own: &NicAddress,
+    peers: &[NicAddress],
+) -> ReliableConfig {
+    if is_one_host {
+        on_one_host(&mut link, receive_bytes, peers.len());
+    }
+    match own {
+        NicAddress::Udp(own) if !is_one_host => between_hosts(&mut link, *own),
+        NicAddress::Udp(_) => {}
+        // The provider says what it carries, and every rank takes that of each.
+        NicAddress::Fabric(own) => {
+            let each = peers.iter().map(|peer| match peer {
+                NicAddress::Fabric(peer) => peer.datagram_bytes(),
+                NicAddress::Udp(_) => own.datagram_bytes(),
+            });
+            link.datagram_bytes = each.min().unwrap_or(own.datagram_bytes());
+        }
+    }
+    link
+}
+
 impl Opened for Open {
     fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
         let boot = with.boot;
@@ -98,27 +142,26 @@ impl Opened for Open {
             peers,
             receive_bytes,
         } = directory(boot)?;
-        let own = peers
-            .get(boot.rank().index())
-            .ok_or("this rank has no address")?;
-        let own = own.address;
-        let addresses = peers.iter().map(|peer| peer.address).collect();
-        let mut link = link(boot, receive_bytes / usize::from(RAILS));
+        let incarnations = peers.iter().map(|(_, incarnation)| *incarnation).collect();
+        let addresses: Vec<NicAddress> = peers.into_iter().map(|(address, _)| address).collect();
+        let Published { port, seal } = self.published;
+        let one_host = is_one_host(boot);
+        let mut link = sized(
+            link(boot, receive_bytes / usize::from(RAILS)),
+            one_host,
+            receive_bytes,
+            &port.address(),
+            &addresses,
+        );
         let [limit, unheard_after] = self.path_limits;
         link.unheard_after = unheard_after;
-        let one_host = is_one_host(boot);
-        if one_host {
-            on_one_host(&mut link, receive_bytes, peers.len());
-        } else {
-            between_hosts(&mut link, own);
-        }
         let job = Arc::clone(boot);
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
-            queue: Udp::new(self.published.port.into_socket(), addresses)?,
-            incarnations: peers.iter().map(|peer| peer.incarnation).collect(),
+            queue: port.open(boot.rank(), &addresses)?,
+            incarnations,
             link,
-            seal: self.published.seal,
+            seal,
             hosts: HostNames::new(move |peer| host_of(&job, peer)),
             exit_grace: EXIT_GRACE,
         })?;
@@ -174,6 +217,21 @@ mod tests {
     fn silent_paths_are_given_up_within_the_limit_of_the_start() {
         let of = |seconds| path_limits(Duration::from_secs(seconds)).map(|time| time.as_secs());
         assert_eq!([of(60), of(600), of(2)], [[5, 10], [50, 100], [1, 2]]);
+    }
+
+    #[test]
+    fn datagrams_of_a_provider_are_as_long_as_that_of_every_rank_carries() {
+        let of = |bytes| format!("fabric:p:2:{bytes}:00").parse().unwrap();
+        let peers: [NicAddress; 3] = [of(8192), of(1472), of(61_440)];
+        for (is_one_host, window_bytes) in [(true, 512 << 10), (false, 1 << 20)] {
+            let link = ReliableConfig::default();
+            let link = sized(link, is_one_host, 2 << 20, &peers[0], &peers);
+            assert_eq!(
+                (link.datagram_bytes, link.longer_datagrams),
+                (1472, &[][..])
+            );
+            assert_eq!(link.window_bytes, window_bytes);
+        }
     }
 
     #[test]

@@ -10,6 +10,14 @@ use core::time::Duration;
 /// How long an answer of the network to a datagram for a lost peer is waited for.
 const ANSWER: Duration = Duration::from_millis(100);
 
+/// Why a peer was lost, with what its interface has reported of operations that failed.
+fn reason(path: &BadPath, trouble: Option<String>) -> String {
+    match trouble {
+        None => path.to_string(),
+        Some(trouble) => format!("{path}; the interface has reported that {trouble}"),
+    }
+}
+
 impl<Q: DatagramQueue> Shared<Q> {
     /// A rank with its host and address.
     pub(super) fn path_end(&self, rank: JobRank) -> PathEnd {
@@ -31,16 +39,17 @@ impl<Q: DatagramQueue> Shared<Q> {
         answer.map(|error| error.to_string())
     }
 
-    /// A loss with both ends.
-    fn lost_path(&self, lost: &PeerLost) -> BadPath {
-        BadPath {
+    /// A loss in words, with both ends.
+    fn why(&self, lost: &PeerLost) -> String {
+        let path = BadPath {
             from: self.path_end(lost.rank),
             to: self.path_end(lost.peer),
             fault: lost.fault,
             silent: lost.silent,
             sends: lost.sends,
             answer: self.answer(lost.peer, lost.fault),
-        }
+        };
+        reason(&path, self.queue.trouble())
     }
 }
 
@@ -65,7 +74,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             let peer = lost.peer;
             let used = self.peer(peer);
             used.is_shut = true;
-            self.lose(peer, |shared| shared.lost_path(&lost).to_string());
+            self.lose(peer, |shared| shared.why(&lost));
             self.list_both(peer);
         }
     }
@@ -86,7 +95,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             return;
         }
         if let Some(lost) = self.state.endpoint.lost(peer) {
-            self.lose(peer, |shared| shared.lost_path(&lost).to_string());
+            self.lose(peer, |shared| shared.why(&lost));
         } else if is_shut || self.state.endpoint.has_left(peer) {
             // The channel asks whether it needs one or not.
             let at = self.now + self.state.give_up_after;
@@ -104,5 +113,32 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         let why = why(self.shared);
         self.state.news.push_back((peer, News::Lost(why)));
         self.shared.pending.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_a_loss_has_what_the_interface_reported() {
+        let end = |rank| PathEnd {
+            rank: Some(JobRank(rank)),
+            host: String::new(),
+            address: None,
+        };
+        let path = BadPath {
+            from: end(1),
+            to: end(4),
+            fault: PathFault::Silent,
+            silent: Duration::from_secs(20),
+            sends: 3,
+            answer: None,
+        };
+        assert_eq!(reason(&path, None), path.to_string());
+        let trouble = "of net, 2 operations failed, the first with a send failed: out of paper";
+        let why = reason(&path, Some(trouble.to_owned()));
+        assert!(why.starts_with("rank 1 cannot reach rank 4: "), "{why}");
+        assert!(why.ends_with(trouble), "{why}");
     }
 }
