@@ -107,6 +107,7 @@ fn rails(
         },
         seal: Some(Seal::from_secret(key)),
         hosts: HostNames::default(),
+        warn: |_| {},
         exit_grace: Duration::ZERO,
     })
 }

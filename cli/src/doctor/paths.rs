@@ -63,7 +63,7 @@ pub(super) fn judge(
             let end = |host: &Seen, mailbox: &Mailbox| PathEnd {
                 rank: None,
                 host: host.name.clone(),
-                address: Some(mailbox.address),
+                place: Some(format!("UDP {}", mailbox.address)),
             };
             let mut ends = [end(first, mailbox), end(second, other)];
             if is_back {
@@ -77,6 +77,7 @@ pub(super) fn judge(
                 silent: wait,
                 sends: 0,
                 answer: None,
+                over_fabric: false,
             };
             findings.push(Finding {
                 level,
@@ -84,7 +85,7 @@ pub(super) fn judge(
                 hosts: vec![first.name.clone(), second.name.clone()],
                 found: path.found(),
                 need: Some(need.into()),
-                remedy: Some(fault.advice().into()),
+                remedy: Some(path.advice().into()),
             });
         }
     }

@@ -10,6 +10,7 @@
 
 mod bell;
 mod descriptor;
+mod doubts;
 mod peer;
 mod progress;
 mod rail;
@@ -50,6 +51,8 @@ pub struct DatagramRailsConfig<Q: DatagramQueue> {
     pub seal: Option<Seal>,
     /// The hosts of the ranks, for errors.
     pub hosts: HostNames,
+    /// Writes a warning for the user; the thread of the rails calls it.
+    pub warn: fn(&str),
     /// How long a rank that ends goes on until all that it sent has arrived.
     pub exit_grace: Duration,
 }

@@ -15,7 +15,7 @@ use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::datagram::{DatagramQueue, HostNames};
-use argonet_nic::reliable::{Channel, Dropped, Endpoint, Transmit};
+use argonet_nic::reliable::{Channel, Dropped, Endpoint, PeerLost, Transmit};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
@@ -54,6 +54,8 @@ struct State {
     gone: VecDeque<(Duration, JobRank)>,
     /// How long that takes.
     give_up_after: Duration,
+    /// Peers of which nothing comes; the thread sees to them.
+    doubts: Vec<PeerLost>,
     /// When acknowledgements are sent that wait for something to ride on.
     owed_at: Option<Duration>,
     /// How long they wait at most.
@@ -81,6 +83,9 @@ impl State {
 pub(super) struct Shared<Q: DatagramQueue> {
     rank: JobRank,
     hosts: HostNames,
+    warn: fn(&str),
+    /// How long a silent peer is borne that may be stopped.
+    stopped_for: Duration,
     pub(super) queue: Q,
     /// Taken before `state`.
     taking: Mutex<Taking<Q>>,
@@ -107,6 +112,10 @@ pub(super) struct Shared<Q: DatagramQueue> {
     /// Written under the lock of `state`; a look without it that misses a store finds it the next
     /// time, as the waker rings after it.
     pending: AtomicBool,
+    /// Whether `State::doubts` may have something.
+    ///
+    /// Written under the lock of `state`, read by the thread, which misses nothing for long.
+    doubtful: AtomicBool,
     /// Bytes that went from datagrams to the places of reads.
     ///
     /// A statistic.
@@ -144,6 +153,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             link,
             seal,
             hosts,
+            warn,
             ..
         } = config;
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
@@ -163,6 +173,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             without_room: Vec::new(),
             gone: VecDeque::new(),
             give_up_after: link.give_up_after,
+            doubts: Vec::new(),
             owed_at: None,
             ack_delay: link.ack_delay,
             together: Together::default(),
@@ -171,6 +182,8 @@ impl<Q: DatagramQueue> Shared<Q> {
         Ok(Self {
             rank,
             hosts,
+            warn,
+            stopped_for: link.stopped_for.max(link.give_up_after),
             taking: Mutex::new(Taking::new(&queue)),
             queue,
             state: Mutex::new(state),
@@ -182,6 +195,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             long_from: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
+            doubtful: AtomicBool::new(false),
             placed: AtomicU64::new(0),
             dropped: DatagramGauge::new(rank.0, ranks)?,
             wakeup: event()?,

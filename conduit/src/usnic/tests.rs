@@ -74,6 +74,7 @@ fn configs(faults: [WireFaults; 2], seals: [Seal; 2]) -> [DatagramRailsConfig<Wi
             link: link(),
             seal: Some(seal),
             hosts: HostNames::new(|rank| format!("node{rank}")),
+            warn: |_| {},
             exit_grace: Duration::from_millis(500),
         }
     })
@@ -647,6 +648,7 @@ fn no_thread_sleeps_at_a_queue_that_does_not_wake_it() {
         link: link(),
         seal: None,
         hosts: HostNames::default(),
+        warn: |_| {},
         exit_grace: Duration::ZERO,
     });
     let (rails, begun) = (rails.unwrap(), Instant::now());

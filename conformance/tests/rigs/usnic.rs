@@ -179,6 +179,7 @@ impl Rig for UsnicRig {
                 link: self.link(),
                 seal: Some(self.seal()),
                 hosts: HostNames::default(),
+                warn: |_| {},
                 exit_grace: Duration::from_millis(500),
             });
             let config = ChannelConfig {

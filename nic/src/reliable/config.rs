@@ -55,11 +55,16 @@ pub struct ReliableConfig {
     pub ack_delay: Duration,
     /// After how much silence a watched peer is asked whether it lives.
     pub probe_after: Duration,
-    /// After how much silence a peer is lost that should have answered.
+    /// After how much silence a peer is lost that should have answered, or doubted.
     pub give_up_after: Duration,
-    /// The same of a peer that was never heard, and of lengths that never arrived, where it is
-    /// shorter.
+    /// After how much silence a peer is doubted that was never heard, and after how long a length
+    /// is lost that never arrived, where it is shorter.
     pub unheard_after: Duration,
+    /// How long a peer that is doubted may be silent, where it is longer than `give_up_after`: its
+    /// process may be stopped, and says nothing then.
+    ///
+    /// Zero: no peer is doubted.
+    pub stopped_for: Duration,
 }
 
 impl Default for ReliableConfig {
@@ -75,6 +80,7 @@ impl Default for ReliableConfig {
             probe_after: Duration::from_secs(1),
             give_up_after: Duration::from_secs(20),
             unheard_after: Duration::from_secs(10),
+            stopped_for: Duration::ZERO,
         }
     }
 }

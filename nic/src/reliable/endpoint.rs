@@ -1,6 +1,7 @@
 //! The machine of one rank for all of its peers.
 
 mod asking;
+mod losses;
 
 use super::channel::Channel;
 use super::config::ReliableConfig;
@@ -106,7 +107,11 @@ pub struct Endpoint {
     /// By [`Order`].
     ready: [Ready; Order::ALL.len()],
     lost: VecDeque<PeerLost>,
+    /// Peers that are silent.
+    doubts: VecDeque<PeerLost>,
     counts: Counts,
+    /// The latest time that the driver has said.
+    seen: Duration,
     /// For datagrams without a record.
     short: [u8; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
     /// For an encrypted datagram; empty where none is.
@@ -149,7 +154,9 @@ impl Endpoint {
             timers: Timers::default(),
             ready: Order::ALL.map(|_| Ready::new()),
             lost: VecDeque::new(),
+            doubts: VecDeque::new(),
             counts: Counts::default(),
+            seen: Duration::ZERO,
             short: [0; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
             sealed: vec![0; sealed_bytes].into_boxed_slice(),
             long: Box::default(),
@@ -359,6 +366,7 @@ impl Endpoint {
         datagram: &mut [u8],
         accept: impl FnOnce(JobRank, Channel) -> bool,
     ) -> Option<Arrived> {
+        self.it_is(now);
         let Some((header, len)) = Header::read(datagram) else {
             self.counts.malformed += 1;
             return None;
@@ -490,6 +498,7 @@ impl Endpoint {
     }
 
     fn transmit(&mut self, now: Duration, orders: &[Order]) -> Option<Transmit<'_>> {
+        self.it_is(now);
         let (order, peer, due) = self.next_due(orders)?;
         let protection = self.protection();
         let least_record_bytes = self.record_bytes();
@@ -656,57 +665,6 @@ impl Endpoint {
             }
         }
         None
-    }
-
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called; `None`: only after something
-    /// else.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Duration> {
-        self.timers.first()
-    }
-
-    /// Handles timers that are due.
-    pub fn handle_timeout(&mut self, now: Duration) {
-        while let Some(peer) = self.timers.due(now) {
-            let Some(place) = self.peers.get_mut(peer as usize) else {
-                continue;
-            };
-            let Some(link) = place.link.as_deref_mut() else {
-                continue;
-            };
-            link.armed = None;
-            if let Some((fault, silent)) = link.handle_timeout(now, &self.config) {
-                let lost = PeerLost {
-                    rank: self.rank,
-                    peer: JobRank(peer),
-                    fault,
-                    silent,
-                    sends: link.sends_of_oldest(),
-                };
-                for sequence in &mut link.sequences {
-                    sequence.sender.dissolve(&mut self.pool);
-                    sequence.receiver.dissolve(&mut self.pool);
-                }
-                place.link = None;
-                place.lost = Some(Box::new(lost));
-                self.lost.push_back(lost);
-            } else {
-                self.settle(JobRank(peer));
-            }
-        }
-    }
-
-    /// The next peer that was lost.
-    ///
-    /// Nothing goes to it or comes from it any more.
-    pub fn poll_event(&mut self) -> Option<PeerLost> {
-        self.lost.pop_front()
-    }
-
-    /// Why nothing goes to a peer any more, if it was lost.
-    #[must_use]
-    pub fn lost(&self, peer: JobRank) -> Option<PeerLost> {
-        self.peers.get(peer.0 as usize)?.lost.as_deref().copied()
     }
 
     /// Sends acknowledgements that are due now, before the driver ends.

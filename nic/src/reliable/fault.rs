@@ -2,7 +2,6 @@
 
 use argonet_base::JobRank;
 use core::fmt;
-use core::net::SocketAddr;
 use core::time::Duration;
 
 use super::path::PathState;
@@ -44,9 +43,22 @@ impl PathFault {
             (false, false) => Some((Self::NoWay, false)),
             (false, true) => Some((Self::OneWay, false)),
             (true, false) => Some((Self::OneWay, true)),
-            (true, true) if !here.full => Some((too_long, false)),
-            (true, true) if !there.full => Some((too_long, true)),
+            (true, true) if here.misses_full() => Some((too_long, false)),
+            (true, true) if there.misses_full() => Some((too_long, true)),
             (true, true) => None,
+        }
+    }
+
+    /// What to change where a provider of libfabric carries datagrams.
+    fn advice_over_fabric(self) -> &'static str {
+        match self {
+            Self::Silent => SILENT_ADVICE,
+            Self::Unheard | Self::NoWay | Self::OneWay => {
+                "let what the provider sends pass the firewalls of both hosts, or choose another provider with ARGONET_USNIC_PROVIDER or a network that they share with ARGONET_TCP_INTERFACES"
+            }
+            Self::TooLong { .. } => {
+                "a part of the path takes no packets of that length: raise its MTU, or use sockets (ARGONET_USNIC_NIC=udp), whose datagrams follow the path"
+            }
         }
     }
 
@@ -108,8 +120,8 @@ pub struct PathEnd {
     pub rank: Option<JobRank>,
     /// The name of its host; empty if it is not known.
     pub host: String,
-    /// Where it gets datagrams, if that is known.
-    pub address: Option<SocketAddr>,
+    /// Where it gets datagrams, in words, if that is known.
+    pub place: Option<String>,
 }
 
 impl fmt::Display for PathEnd {
@@ -119,8 +131,8 @@ impl fmt::Display for PathEnd {
             (Some(rank), false) => write!(f, "rank {rank} on {}", self.host)?,
             (None, _) => f.write_str(&self.host)?,
         }
-        match self.address {
-            Some(address) => write!(f, " (UDP {address})"),
+        match &self.place {
+            Some(place) => write!(f, " ({place})"),
             None => Ok(()),
         }
     }
@@ -141,9 +153,20 @@ pub struct BadPath {
     pub sends: u32,
     /// What the system or the network says to a datagram from there to there.
     pub answer: Option<String>,
+    /// Whether a provider of libfabric carries datagrams.
+    pub over_fabric: bool,
 }
 
 impl BadPath {
+    /// What to change.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self.over_fabric {
+            false => self.fault.advice(),
+            true => self.fault.advice_over_fabric(),
+        }
+    }
+
     /// What is wrong between which ends, without what to change.
     #[must_use]
     pub fn found(&self) -> String {
@@ -154,6 +177,7 @@ impl BadPath {
             silent,
             sends,
             answer,
+            over_fabric: _,
         } = self;
         let words = Words {
             fault: *fault,
@@ -170,7 +194,7 @@ impl BadPath {
 
 impl fmt::Display for BadPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.found(), self.fault.advice())
+        write!(f, "{}; {}", self.found(), self.advice())
     }
 }
 
@@ -207,6 +231,8 @@ mod tests {
             (UNKNOWN, heard, Some((PathFault::OneWay, true))),
             (short, PathState::WELL, Some((too_long, false))),
             (PathState::WELL, short, Some((too_long, true))),
+            // One of them was stopped until the other one had given up, and then heard it.
+            (UNKNOWN, PathState::WELL, None),
             // The last answer was lost.
             (
                 PathState {
@@ -226,7 +252,7 @@ mod tests {
         let end = |rank, host: &str, address: &str| PathEnd {
             rank: Some(JobRank(rank)),
             host: host.into(),
-            address: address.parse().ok(),
+            place: Some(format!("UDP {address}")),
         };
         let mut path = BadPath {
             from: end(0, "a", "10.0.0.1:4000"),
@@ -235,6 +261,7 @@ mod tests {
             silent: Duration::from_secs(5),
             sends: 6,
             answer: Some("Connection refused".into()),
+            over_fabric: false,
         };
         let text = path.to_string();
         assert!(
@@ -248,7 +275,7 @@ mod tests {
         assert!(text.contains("ARGONET_TCP_INTERFACES"), "{text}");
         path.from = PathEnd {
             rank: None,
-            address: None,
+            place: None,
             ..path.from
         };
         (path.fault, path.answer, path.sends) = (PathFault::OneWay, None, 0);
@@ -266,5 +293,11 @@ mod tests {
             text.contains("none of 1232 bytes does; a part of the path") && text.contains("MTU"),
             "{text}"
         );
+        path.over_fabric = true;
+        for fault in [path.fault, PathFault::NoWay, PathFault::OneWay] {
+            path.fault = fault;
+            let text = path.to_string();
+            assert!(text.contains("ARGONET_USNIC_"), "{text}");
+        }
     }
 }

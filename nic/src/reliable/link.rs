@@ -76,6 +76,25 @@ impl Due {
     }
 }
 
+/// A time in which nothing comes.
+struct Silence {
+    fault: PathFault,
+    since: Duration,
+    end: Duration,
+    /// The peer is lost then; otherwise it is doubted.
+    is_last: bool,
+}
+
+/// What is wrong with a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trouble {
+    pub(super) fault: PathFault,
+    /// How long that has been so.
+    pub(super) silent: Duration,
+    /// The peer is lost; otherwise it is doubted.
+    pub(super) is_lost: bool,
+}
+
 #[derive(Debug)]
 pub(super) struct Link {
     /// By channel.
@@ -93,6 +112,10 @@ pub(super) struct Link {
     heard_at: Duration,
     /// Since when the answer to a question is owed.
     waiting_since: Option<Duration>,
+    /// The driver knows that nothing comes.
+    is_doubted: bool,
+    /// When it has found out that nothing will.
+    refused_at: Option<Duration>,
     /// The peer is to be sent [`Due::Leave`].
     leave_now: bool,
     /// Whether this rank has said that it ends.
@@ -127,6 +150,8 @@ impl Link {
             asked_at: now,
             heard_at: now,
             waiting_since: None,
+            is_doubted: false,
+            refused_at: None,
             leave_now: false,
             has_left: false,
             peer_left: false,
@@ -164,6 +189,7 @@ impl Link {
         self.path.came(now, says_heard, config);
         self.heard_at = now;
         self.waiting_since = None;
+        (self.is_doubted, self.refused_at) = (false, None);
         for (sequence, has_progress) in self.sequences.iter_mut().zip(has_progress) {
             sequence.heard(now, has_progress);
         }
@@ -341,16 +367,17 @@ impl Link {
         if self.has_ended() {
             return earliest([command.ack_at, data.ack_at]);
         }
-        let answer = self.waiting_since.map(|since| since + config.give_up_after);
+        let no_progress = |channel| self.no_progress(channel, config).map(|(_, end)| end);
         earliest([
-            command.deadline(self.limit(Channel::Command, config)),
-            data.deadline(self.limit(Channel::Data, config)),
+            command.deadline(),
+            data.deadline(),
+            no_progress(Channel::Command),
+            no_progress(Channel::Data),
+            self.silence(config).map(|silence| silence.end),
             self.probe_at(config),
-            answer,
             self.mtu.deadline(),
             self.path.deadline(),
-            self.path.unheard_at(config),
-            self.path.deaf_since(),
+            self.path.deaf_since().map(|[_, known]| known),
         ])
     }
 
@@ -378,48 +405,126 @@ impl Link {
         self.doubtful(channel).filter(|_| answers)
     }
 
-    /// How long an acknowledgement of this channel is waited for.
-    fn limit(&self, channel: Channel, config: &ReliableConfig) -> Duration {
-        let sends = self.sequences[channel.index()].sender.sends_of_oldest();
-        if Path::is_sure(sends) && self.too_long(channel, config).is_some() {
-            return config.unheard_after.min(config.give_up_after);
+    /// Since when a peer that answers has acknowledged nothing new of a channel, and when it is
+    /// lost by that.
+    fn no_progress(
+        &self,
+        channel: Channel,
+        config: &ReliableConfig,
+    ) -> Option<(Duration, Duration)> {
+        let sequence = &self.sequences[channel.index()];
+        let since = sequence.waiting_since?;
+        let limit = config.give_up_after;
+        let is_short = Path::is_sure(sequence.sender.sends_of_oldest())
+            && self.too_long(channel, config).is_some();
+        if is_short {
+            return Some((since, since + config.unheard_after.min(limit)));
         }
-        config.give_up_after
+        let answers = self.heard_at >= since + limit / 2;
+        answers.then_some((since, since + limit))
     }
 
-    /// What is wrong with the path, if the peer is lost now, and since when.
-    fn fault(&self, now: Duration, config: &ReliableConfig) -> Option<(PathFault, Duration)> {
-        if let Some(since) = self.path.deaf_since() {
-            return Some((PathFault::OneWay, since));
+    /// Since when nothing has come of a peer that should have answered, and until when that is
+    /// borne.
+    fn silence(&self, config: &ReliableConfig) -> Option<Silence> {
+        let [command, data] = self.sequences.each_ref().map(|s| s.waiting_since);
+        let limit = config.give_up_after;
+        let (fault, since, first_end) = match self.path.is_heard() {
+            true => {
+                let owed = earliest([self.waiting_since, command, data])?;
+                let since = owed.max(self.heard_at);
+                (PathFault::Silent, since, since + limit)
+            }
+            false => {
+                let [since, asked] = self.path.unheard_since()?;
+                let limit = match config.stopped_for.is_zero() {
+                    true => limit,
+                    false => limit.min(config.unheard_after),
+                };
+                let end = (since + limit).max(asked + limit / 10);
+                (PathFault::Unheard, since, end)
+            }
+        };
+        let last_end = since + limit.max(config.stopped_for);
+        let end = match self.is_doubted {
+            true => self.refused_at.unwrap_or(last_end),
+            false => first_end,
+        };
+        Some(Silence {
+            fault,
+            since,
+            end,
+            is_last: self.is_doubted || first_end >= last_end,
+        })
+    }
+
+    /// The driver knows that a peer which was doubted is not there; whether it was.
+    pub(super) fn refuse(&mut self, now: Duration) -> bool {
+        self.refused_at = self.is_doubted.then_some(now);
+        self.is_doubted
+    }
+
+    /// Whether nothing has come since the peer was doubted.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.is_doubted
+    }
+
+    /// This process has not run for so long: meanwhile no peer was silent.
+    pub(super) fn paused(&mut self, time: Duration) {
+        self.path.paused(time);
+        let [command, data] = &mut self.sequences;
+        let all = [
+            &mut self.waiting_since,
+            &mut command.waiting_since,
+            &mut data.waiting_since,
+        ];
+        for since in all.into_iter().flatten() {
+            *since += time;
         }
-        if self.path.unheard_at(config).is_some_and(|at| at <= now) {
-            return Some((PathFault::Unheard, self.path.asked_since()));
+    }
+
+    /// What is wrong with the path, if the peer is lost or doubted now.
+    fn trouble(&self, now: Duration, config: &ReliableConfig) -> Option<Trouble> {
+        let lost = |fault, since| {
+            Some(Trouble {
+                fault,
+                silent: now.saturating_sub(since),
+                is_lost: true,
+            })
+        };
+        if let Some([since, _]) = self.path.deaf_since() {
+            return lost(PathFault::OneWay, since);
         }
         for channel in Channel::BOTH {
-            let since = self.sequences[channel.index()].waiting_since;
-            let is_over = |since: &Duration| now >= *since + self.limit(channel, config);
-            if let Some(since) = since.filter(is_over) {
-                let fault = match self.too_long(channel, config) {
-                    Some(datagram_bytes) => PathFault::TooLong { datagram_bytes },
-                    None => PathFault::Silent,
-                };
-                return Some((fault, since));
+            let no_progress = self.no_progress(channel, config);
+            if let Some((since, _)) = no_progress.filter(|(_, end)| now >= *end) {
+                let too_long = self.too_long(channel, config);
+                let too_long = too_long.map(|bytes| PathFault::TooLong {
+                    datagram_bytes: bytes,
+                });
+                return lost(too_long.unwrap_or(PathFault::Silent), since);
             }
         }
-        let since = self.waiting_since?;
-        (now >= since + config.give_up_after).then_some((PathFault::Silent, since))
+        let silence = self.silence(config).filter(|silence| now >= silence.end)?;
+        let trouble = lost(silence.fault, silence.since)?;
+        Some(Trouble {
+            is_lost: silence.is_last,
+            ..trouble
+        })
     }
 
-    /// Handles timers that are due; whether the peer is lost: what is wrong, and for how long.
+    /// Handles timers that are due; whether the peer is lost or doubted.
     pub(super) fn handle_timeout(
         &mut self,
         now: Duration,
         config: &ReliableConfig,
-    ) -> Option<(PathFault, Duration)> {
+    ) -> Option<Trouble> {
         let has_ended = self.has_ended();
-        let fault = self.fault(now, config).filter(|_| !has_ended);
-        if let Some((fault, since)) = fault {
-            return Some((fault, now.saturating_sub(since)));
+        let trouble = self.trouble(now, config).filter(|_| !has_ended);
+        match &trouble {
+            Some(trouble) if trouble.is_lost => return Some(*trouble),
+            Some(_) => self.is_doubted = true,
+            None => {}
         }
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
         for channel in Channel::BOTH {
@@ -443,7 +548,7 @@ impl Link {
             self.probe_now = Some(Channel::Command);
             self.asked_at = now;
         }
-        None
+        trouble
     }
 
     /// Sends acknowledgements that are due now.

@@ -44,6 +44,11 @@ impl PathState {
         answered: true,
         full: true,
     };
+
+    /// Whether short datagrams arrive there, and none of the first length does.
+    pub(super) fn misses_full(self) -> bool {
+        self.answered && !self.full
+    }
 }
 
 /// Times that are some way apart.
@@ -102,8 +107,8 @@ pub(super) struct Path {
     answered_at: Option<Duration>,
     /// When datagrams have come that deny that any has come there, behind that one.
     denied: Moments,
-    /// They go on to come.
-    is_deaf: bool,
+    /// Since when it is known that they go on to come.
+    deaf_at: Option<Duration>,
     check: Option<Check>,
 }
 
@@ -152,19 +157,22 @@ impl Path {
     pub(super) fn came(&mut self, now: Duration, says_heard: bool, config: &ReliableConfig) {
         self.heard = true;
         if says_heard {
-            (self.answered, self.is_deaf) = (true, false);
+            (self.answered, self.deaf_at) = (true, None);
         } else if let Some(since) = self.answered_at {
             self.denied.add(now);
             // Sooner than the peer gives up, so that this end reports what it knows.
             let is_late = now >= since + config.unheard_after * 3 / 4;
-            self.is_deaf = is_late && self.denied.are_enough() && !self.answered;
+            if is_late && self.denied.are_enough() && !self.answered {
+                self.deaf_at.get_or_insert(now);
+            }
         }
     }
 
-    /// Since when the peer says that it hears nothing of this rank, if it has done so for long.
-    pub(super) fn deaf_since(&self) -> Option<Duration> {
-        let is_deaf = self.is_deaf && self.check.is_none();
-        self.answered_at.filter(|_| is_deaf)
+    /// Since when the peer says that it hears nothing of this rank, if it has done so for long; and
+    /// since when that is known.
+    pub(super) fn deaf_since(&self) -> Option<[Duration; 2]> {
+        let deaf_at = self.deaf_at.filter(|_| self.check.is_none())?;
+        Some([self.answered_at?, deaf_at])
     }
 
     /// The peer has got a datagram of that length.
@@ -189,17 +197,19 @@ impl Path {
         }
     }
 
-    /// When the peer is lost, if it was never heard and was asked often enough: after a pause of
-    /// this process it has time to answer, too.
-    pub(super) fn unheard_at(&self, config: &ReliableConfig) -> Option<Duration> {
-        let limit = config.unheard_after.min(config.give_up_after);
-        let is_doubtful = !self.heard && self.asked.are_enough();
-        is_doubtful.then(|| (self.asked.first + limit).max(self.asked.last + limit / 10))
+    /// Since when the peer is asked in vain, if it was never heard and was asked often enough; and
+    /// when it had the last of these questions.
+    pub(super) fn unheard_since(&self) -> Option<[Duration; 2]> {
+        let is_unheard = !self.heard && self.asked.are_enough();
+        is_unheard.then_some([self.asked.first, self.asked.last])
     }
 
-    /// Since when the peer is asked in vain that was never heard.
-    pub(super) fn asked_since(&self) -> Duration {
-        self.asked.first
+    /// This process has been paused for so long.
+    pub(super) fn paused(&mut self, time: Duration) {
+        self.asked.first += time;
+        if let Some(at) = &mut self.answered_at {
+            *at += time;
+        }
     }
 
     /// Whether the path may not take a datagram that was sent so often; `longest` is the longest

@@ -494,6 +494,7 @@ mod tests {
         probe_after: Duration::from_secs(1),
         give_up_after: Duration::from_secs(5),
         unheard_after: Duration::from_secs(5),
+        stopped_for: Duration::ZERO,
     };
 
     /// Counts and places are those of the states, and a record is there until it has arrived.

@@ -7,6 +7,7 @@ use super::datagrams::{
 };
 use super::paths::{compare, partners};
 use super::{Cause, Connected, Connecting, Opened};
+use crate::settings::say;
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
@@ -14,7 +15,7 @@ use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_nic::datagram::{FabricPort, HostNames, NicAddress, NicPort};
 use argonet_nic::fabric::Library;
 use argonet_nic::reliable::{FIRST_DATAGRAM_BYTES, ReliableConfig};
-use argonet_settings::{START_TIMEOUT, Settings, USNIC_NIC, USNIC_PROVIDER};
+use argonet_settings::{QUIET, START_TIMEOUT, Settings, USNIC_NIC, USNIC_PROVIDER};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
@@ -45,19 +46,39 @@ fn between_hosts(link: &mut ReliableConfig, over: SocketAddr) {
     link.longer_datagrams = LONGER_DATAGRAMS[usize::from(over.is_ipv6())];
 }
 
-/// How long paths may be silent at the start, where that may last so long, and how long a peer
-/// later that was never heard: 5 s and 10 s where no setting says.
-fn path_limits(start: Duration) -> [Duration; 2] {
-    let check = (start / 12).max(Duration::from_secs(1));
-    [check, 2 * check]
+/// How long paths may be silent, where the start may last so long.
+#[derive(Clone, Copy)]
+struct PathLimits {
+    /// At the start: 5 s where no setting says.
+    check: Duration,
+    /// Of a peer that was never heard, before it is doubted: 10 s.
+    unheard: Duration,
+    /// Of one that may be stopped: 75 s.
+    stopped: Duration,
+}
+
+impl PathLimits {
+    fn new(start: Duration) -> Self {
+        let check = (start / 12).max(Duration::from_secs(1));
+        Self {
+            check,
+            unheard: 2 * check,
+            stopped: 15 * check,
+        }
+    }
+}
+
+/// A warning of this rank, in one piece, as other ranks may write too.
+fn warn(what: &str) {
+    say(&format!("argonet: warning: {what}"));
 }
 
 /// An interface that this rank has opened.
 struct Open {
     published: Published<NicPort>,
     sizes: ChannelSizes,
-    /// How long paths may be silent, at the start and later.
-    path_limits: [Duration; 2],
+    path_limits: PathLimits,
+    warn: fn(&str),
 }
 
 /// Longest datagram between ranks of one host: it passes the loopback interface over IPv6, too.
@@ -105,7 +126,8 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
             idle_rails: Duration::ZERO,
             ..sizes(settings)
         },
-        path_limits: path_limits(settings.get(&START_TIMEOUT)),
+        path_limits: PathLimits::new(settings.get(&START_TIMEOUT)),
+        warn: if settings.get(&QUIET) { |_| {} } else { warn },
     }))
 }
 
@@ -153,8 +175,8 @@ impl Opened for Open {
             &port.address(),
             &addresses,
         );
-        let [limit, unheard_after] = self.path_limits;
-        link.unheard_after = unheard_after;
+        let limits = self.path_limits;
+        (link.unheard_after, link.stopped_for) = (limits.unheard, limits.stopped);
         let job = Arc::clone(boot);
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
@@ -163,6 +185,7 @@ impl Opened for Open {
             link,
             seal,
             hosts: HostNames::new(move |peer| host_of(&job, peer)),
+            warn: self.warn,
             exit_grace: EXIT_GRACE,
         })?;
         // On one host all datagrams go the same way, which takes those of any length.
@@ -186,8 +209,8 @@ impl Opened for Open {
         Ok(Connected {
             network,
             check: Some(Box::new(move |boot| {
-                let bad = checked.finish(limit);
-                let describe = |ends, fault| checked.describe(ends, fault, limit);
+                let bad = checked.finish(limits.check);
+                let describe = |ends, fault| checked.describe(ends, fault, limits.check);
                 compare(boot, &bad, checked.datagram_bytes(), describe)
             })),
         })
@@ -215,8 +238,12 @@ mod tests {
 
     #[test]
     fn silent_paths_are_given_up_within_the_limit_of_the_start() {
-        let of = |seconds| path_limits(Duration::from_secs(seconds)).map(|time| time.as_secs());
-        assert_eq!([of(60), of(600), of(2)], [[5, 10], [50, 100], [1, 2]]);
+        let of = |seconds| {
+            let limits = PathLimits::new(Duration::from_secs(seconds));
+            [limits.check, limits.unheard, limits.stopped].map(|time| time.as_secs())
+        };
+        let wanted = [[5, 10, 75], [50, 100, 750], [1, 2, 15]];
+        assert_eq!([of(60), of(600), of(2)], wanted);
     }
 
     #[test]

@@ -101,33 +101,61 @@ pub(super) fn at_the_start() {
 /// Ranks 0 and 3 of 6 are no partners.
 pub(super) fn at_the_first_use() {
     let network = Network::new(&["a", "b", "c", "d", "e", "f"]);
+    // A peer that was never heard may be silent for 3 s then.
+    let job = || over(&network, 6, "a,b,c,d,e,f").env("ARGONET_START_TIMEOUT", "18");
     let run = || -> Outcome {
         let begun = Instant::now();
-        // A peer that was never heard may be silent for 6 s then.
-        let job = over(&network, 6, "a,b,c,d,e,f").env("ARGONET_START_TIMEOUT", "36");
-        let outcome = job.run();
+        let outcome = job().run();
         assert!(
             begun.elapsed() < SOON,
             "{:?}: {outcome:#?}",
             begun.elapsed()
         );
+        assert!(outcome.err.contains(STARTED), "{outcome:#?}");
         outcome.failed(&[
             "(UDP 10.71.0.1:",
             "(UDP 10.71.0.4:",
             "ARGONET_TCP_INTERFACES",
         ])
     };
-    let from = |host| format!("ip saddr {} {UDP} drop", network.address(host, 0));
-    network.filter("d", &from("a"));
-    let one_way = run();
-    assert!(one_way.err.contains(STARTED), "{one_way:#?}");
-    one_way.says(&[
+    let from = |host, verdict| {
+        let address = network.address(host, 0);
+        format!("ip saddr {address} {UDP} {verdict}")
+    };
+    // Rank 3 hears nothing, and rank 0 hears that.
+    network.filter("d", &from("a", "drop"));
+    run().says(&[
         "rank 0 on ",
         "cannot reach rank 3 on ",
         "the path is one-way",
     ]);
-    network.filter("a", &from("d"));
-    run().says(&["no datagram of it has come within 6"]);
+    network.heal("d");
+    // The network says so.
+    network.filter("a", &from("d", "reject"));
+    network.filter("d", &from("a", "reject"));
+    run().says(&[
+        "no datagram of it has come within ",
+        "answered by \"Connection refused",
+    ]);
+    network.heal("a");
+    network.heal("d");
+    // Nothing comes, no refusal either: the other rank may be stopped.
+    network.filter("a", &from("d", "drop"));
+    network.filter("d", &from("a", "drop"));
+    let outcome = job().run_with(|talk| {
+        let warning = talk.line_with("argonet: warning: rank ");
+        for wanted in [
+            "(UDP 10.71.0.1:",
+            "(UDP 10.71.0.4:",
+            "no datagram of it has come within ",
+            "let UDP pass the firewalls of both hosts",
+        ] {
+            assert!(warning.contains(wanted), "{wanted}: {warning}");
+        }
+        network.heal("a");
+        network.heal("d");
+    });
+    outcome.ended_well();
 }
 
 /// The same ports as those of tcp, so that a firewall can let them pass.

@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// Longest sleep between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// Looks at least: a process that was stopped meanwhile finds what has come.
+const LEAST_LOOKS: u32 = 5;
+
 // spec U10: the peers of a check are asked at once.
 /// Whether datagrams pass between this rank and some others, which ask it, too.
 ///
@@ -42,11 +45,13 @@ impl<Q: DatagramQueue> PathCheck<Q> {
     /// The peers have made their rails by now. Blocks; one thread of a rank, before others poll.
     pub fn finish(&self, limit: Duration) -> Vec<(JobRank, PathState)> {
         let end = self.shared.now() + limit;
+        let mut looks = 0;
         loop {
+            looks += 1;
             let mut locked = self.shared.lock();
             let bad = locked.bad_paths(&self.peers);
             let left = end.saturating_sub(locked.now);
-            if bad.is_empty() || left.is_zero() {
+            if bad.is_empty() || (left.is_zero() && looks > LEAST_LOOKS) {
                 for &peer in &self.peers {
                     locked.state.endpoint.end_asking(peer);
                 }
@@ -54,7 +59,7 @@ impl<Q: DatagramQueue> PathCheck<Q> {
                 return bad;
             }
             locked.end();
-            self.shared.sleep(Some(left.min(LOOK)));
+            self.shared.sleep(Some(left.clamp(LOOK / 5, LOOK)));
             self.shared.attend(None);
         }
     }
@@ -76,6 +81,7 @@ impl<Q: DatagramQueue> PathCheck<Q> {
             silent,
             sends: 0,
             answer: is_here.then(|| shared.answer(to, fault)).flatten(),
+            over_fabric: shared.queue.provider().is_some(),
         }
     }
 

@@ -4,6 +4,7 @@ use super::{BESIDE, Locked, News, RailId, Shared};
 use argonet_base::JobRank;
 use argonet_nic::datagram::{DatagramQueue, answer_to};
 use argonet_nic::reliable::{BadPath, PathEnd, PathFault, PeerLost};
+use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 
@@ -24,32 +25,78 @@ impl<Q: DatagramQueue> Shared<Q> {
         PathEnd {
             rank: Some(rank),
             host: self.hosts.of(rank),
-            address: self.queue.address(rank.0),
+            place: self.queue.place(rank.0),
         }
+    }
+
+    /// Where an inquiry for a peer begins and where it goes, if datagrams go over sockets.
+    pub(in crate::usnic) fn ends(&self, peer: JobRank) -> Option<(IpAddr, SocketAddr)> {
+        if self.queue.provider().is_some() {
+            return None;
+        }
+        let from = self.queue.address(self.rank.0)?;
+        Some((from.ip(), self.queue.address(peer.0)?))
     }
 
     /// What the network says to a datagram for a peer, where that may explain a fault.
     pub(super) fn answer(&self, peer: JobRank, fault: PathFault) -> Option<String> {
         let explains = !matches!(fault, PathFault::TooLong { .. });
-        let (from, to) = (
-            self.queue.address(self.rank.0)?,
-            self.queue.address(peer.0)?,
-        );
-        let answer = explains.then(|| answer_to(from.ip(), to, ANSWER))?;
-        answer.map(|error| error.to_string())
+        let (from, to) = self.ends(peer).filter(|_| explains)?;
+        answer_to(from, to, ANSWER).map(|error| error.to_string())
     }
 
-    /// A loss in words, with both ends.
-    fn why(&self, lost: &PeerLost) -> String {
-        let path = BadPath {
+    /// A loss with both ends.
+    fn lost_path(&self, lost: &PeerLost, answer: Option<String>) -> BadPath {
+        BadPath {
             from: self.path_end(lost.rank),
             to: self.path_end(lost.peer),
             fault: lost.fault,
             silent: lost.silent,
             sends: lost.sends,
-            answer: self.answer(lost.peer, lost.fault),
-        };
-        reason(&path, self.queue.trouble())
+            answer,
+            over_fabric: self.queue.provider().is_some(),
+        }
+    }
+
+    /// A loss in words.
+    fn why(&self, lost: &PeerLost) -> String {
+        let answer = self.answer(lost.peer, lost.fault);
+        reason(&self.lost_path(lost, answer), self.queue.trouble())
+    }
+
+    /// Warns of a peer of which nothing comes.
+    pub(in crate::usnic) fn warn(&self, doubt: &PeerLost) {
+        let path = self.lost_path(doubt, None);
+        let (found, advice) = (path.found(), path.advice());
+        let limit = self.stopped_for.as_secs_f64();
+        (self.warn)(&format!(
+            "{found}; as it may be stopped, the job ends only when that lasts for {limit:.0} s; {advice}"
+        ));
+    }
+
+    /// Whether there are peers of which nothing comes, that were not taken.
+    pub(in crate::usnic) fn has_doubts(&self) -> bool {
+        self.doubtful.load(Ordering::Acquire)
+    }
+
+    /// These.
+    pub(in crate::usnic) fn take_doubts(&self) -> Vec<PeerLost> {
+        let mut locked = self.lock();
+        self.doubtful.store(false, Ordering::Release);
+        core::mem::take(&mut locked.state.doubts)
+    }
+
+    /// Whether still nothing comes of such a peer.
+    pub(in crate::usnic) fn is_doubted(&self, peer: JobRank) -> bool {
+        self.lock().state.endpoint.is_doubted(peer)
+    }
+
+    /// Such a peer is not there.
+    pub(in crate::usnic) fn refuse(&self, peer: JobRank) {
+        let mut locked = self.lock();
+        let now = locked.now;
+        locked.state.endpoint.refuse(now, peer);
+        locked.end();
     }
 }
 
@@ -70,6 +117,10 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             });
         }
         self.state.endpoint.handle_timeout(self.now);
+        while let Some(doubt) = self.state.endpoint.poll_doubt() {
+            self.state.doubts.push(doubt);
+            self.shared.doubtful.store(true, Ordering::Release);
+        }
         while let Some(lost) = self.state.endpoint.poll_event() {
             let peer = lost.peer;
             let used = self.peer(peer);
@@ -125,7 +176,7 @@ mod tests {
         let end = |rank| PathEnd {
             rank: Some(JobRank(rank)),
             host: String::new(),
-            address: None,
+            place: None,
         };
         let path = BadPath {
             from: end(1),
@@ -134,6 +185,7 @@ mod tests {
             silent: Duration::from_secs(20),
             sends: 3,
             answer: None,
+            over_fabric: false,
         };
         assert_eq!(reason(&path, None), path.to_string());
         let trouble = "of net, 2 operations failed, the first with a send failed: out of paper";

@@ -3,6 +3,7 @@
 use super::*;
 use argonet_nic::datagram::DatagramQueue as _;
 use argonet_nic::reliable::{PathFault, PathState};
+use parking_lot::Mutex;
 
 const ALL_LOST: WireFaults = WireFaults {
     seed: 1,
@@ -70,6 +71,7 @@ fn a_check_ends_in_time_and_finds_the_direction_that_is_cut() {
 fn a_peer_that_was_never_heard_is_named_with_both_ends_and_an_answer_of_the_network() {
     let [mut config, other] = configs([WireFaults::NONE; 2], SECRETS.map(Seal::from_secret));
     config.link.unheard_after = Duration::from_millis(300);
+    config.link.stopped_for = 2 * LIMIT;
     // The port is free again: the system of that host says so.
     drop(other);
     let rails = DatagramRails::new(config).unwrap();
@@ -92,4 +94,33 @@ fn a_peer_that_was_never_heard_is_named_with_both_ends_and_an_answer_of_the_netw
     ] {
         assert!(why.contains(wanted), "{wanted}: {why}");
     }
+}
+
+/// A process that is stopped has its port, and answers nothing.
+#[test]
+fn a_peer_that_may_be_stopped_is_warned_of_and_heard_again() {
+    static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let [mut config, other] = configs([WireFaults::NONE; 2], SECRETS.map(Seal::from_secret));
+    config.link.unheard_after = Duration::from_millis(300);
+    config.link.stopped_for = 2 * LIMIT;
+    config.warn = |what| WARNINGS.lock().push(what.to_owned());
+    let rails = DatagramRails::new(config).unwrap();
+    let to_b = rail(&rails, 1);
+    write_all(&to_b, b"hello");
+    until(|| !WARNINGS.lock().is_empty());
+    assert!(rails.shared.is_doubted(JobRank(1)));
+    assert!(rails.next(&|_| 0).is_none(), "it is not lost");
+    for wanted in [
+        "rank 0 on node0 (UDP 127.0.0.1:",
+        "cannot reach rank 1 on node1 (UDP 127.0.0.1:",
+        "no datagram of it has come within 0.",
+        "; as it may be stopped, the job ends only when that lasts for 120 s; let UDP pass",
+    ] {
+        assert!(WARNINGS.lock()[0].contains(wanted), "{WARNINGS:?}");
+    }
+    let others = DatagramRails::new(other).unwrap();
+    let to_a = rail(&others, 0);
+    assert_eq!(read_all(&to_a, 5), b"hello");
+    until(|| !rails.shared.is_doubted(JobRank(1)));
+    assert_eq!(WARNINGS.lock().len(), 1);
 }

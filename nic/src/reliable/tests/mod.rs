@@ -29,6 +29,7 @@ const CONFIG: ReliableConfig = ReliableConfig {
     probe_after: Duration::from_secs(1),
     give_up_after: Duration::from_secs(5),
     unheard_after: Duration::from_secs(5),
+    stopped_for: Duration::ZERO,
 };
 
 const FROM: JobRank = JobRank(0);

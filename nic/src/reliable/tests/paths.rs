@@ -10,6 +10,12 @@ const PATH: ReliableConfig = ReliableConfig {
     ..CONFIG
 };
 
+/// The same for a driver that bears peers which may be stopped.
+const PATIENT: ReliableConfig = ReliableConfig {
+    stopped_for: Duration::from_secs(60),
+    ..PATH
+};
+
 const SECOND: Duration = Duration::from_secs(1);
 
 fn world(seal: Option<&Seal>) -> World {
@@ -46,6 +52,23 @@ fn until_lost(world: &mut World) -> (PeerLost, Duration) {
         }
         let limit = world.now + 10 * SECOND;
         assert!(world.step(limit), "no peer is lost");
+    }
+}
+
+fn patient() -> World {
+    World::new(PATIENT, 2, None, 5)
+}
+
+/// Goes on until rank 0 doubts the other one; which doubt, and when.
+fn until_doubted(world: &mut World) -> (PeerLost, Duration) {
+    loop {
+        if let Some(doubt) = world.ends[0].poll_doubt() {
+            assert!(world.ends[0].is_doubted(TO));
+            return (doubt, world.now);
+        }
+        assert_eq!(world.ends[0].lost(TO), None, "without a doubt");
+        let limit = world.now + 10 * SECOND;
+        assert!(world.step(limit), "no peer is doubted");
     }
 }
 
@@ -125,17 +148,17 @@ fn a_check_distinguishes_a_one_way_path_and_a_short_one_from_a_dead_one() {
 
 /// spec U10: the check at the first use.
 #[test]
-fn a_peer_that_was_never_heard_is_lost_sooner_than_one_that_was() {
-    let mut unheard = world(None);
+fn a_peer_that_was_never_heard_is_doubted_sooner_than_one_that_was() {
+    let mut unheard = patient();
     unheard.dead[1] = true;
     submit(&mut unheard, 100);
-    let (lost, when) = until_lost(&mut unheard);
+    let (doubt, when) = until_doubted(&mut unheard);
     assert_eq!(
-        (lost.peer, lost.fault, when),
+        (doubt.peer, doubt.fault, when),
         (TO, PathFault::Unheard, 3 * SECOND)
     );
-    assert_eq!(lost.silent, 3 * SECOND);
-    let text = lost.to_string();
+    assert_eq!(doubt.silent, 3 * SECOND);
+    let text = doubt.to_string();
     for wanted in [
         "rank 0",
         "rank 1",
@@ -145,40 +168,112 @@ fn a_peer_that_was_never_heard_is_lost_sooner_than_one_that_was() {
         assert!(text.contains(wanted), "{text}");
     }
     // Also one that is only watched.
-    let mut watched = world(None);
+    let mut watched = patient();
     watched.dead[1] = true;
     watched.ends[0].watch(Duration::ZERO, TO, true);
-    let (lost, when) = until_lost(&mut watched);
-    assert_eq!(lost.fault, PathFault::Unheard);
+    let (doubt, when) = until_doubted(&mut watched);
+    assert_eq!(doubt.fault, PathFault::Unheard);
     assert!(when < SECOND + PATH.give_up_after, "{when:?}");
     // One word of it is enough.
-    let mut heard = world(None);
+    let mut heard = patient();
     submit(&mut heard, 100);
     heard.run(SECOND);
     heard.dead[1] = true;
     submit(&mut heard, 100);
-    let (lost, when) = until_lost(&mut heard);
-    assert_eq!(lost.fault, PathFault::Silent);
+    let (doubt, when) = until_doubted(&mut heard);
+    assert_eq!(doubt.fault, PathFault::Silent);
     assert_eq!(when, SECOND + PATH.give_up_after);
+    // Nothing else is found out, and each is reported once.
+    for (mut world, fault, end) in [
+        (unheard, PathFault::Unheard, PATIENT.stopped_for),
+        (heard, PathFault::Silent, SECOND + PATIENT.stopped_for),
+    ] {
+        let (lost, when) = until_lost(&mut world);
+        assert_eq!((lost.fault, when), (fault, end));
+        assert_eq!(world.ends[0].poll_doubt(), None);
+    }
+    // Where no peer is doubted, both are lost after the same time.
+    let mut unheard = world(None);
+    unheard.dead[1] = true;
+    submit(&mut unheard, 100);
+    let (lost, when) = until_lost(&mut unheard);
+    assert_eq!((lost.fault, when), (PathFault::Unheard, PATH.give_up_after));
+    assert_eq!(unheard.ends[0].poll_doubt(), None);
+}
+
+#[test]
+fn a_peer_that_is_stopped_is_heard_again() {
+    for was_heard in [false, true] {
+        let mut world = patient();
+        if was_heard {
+            submit(&mut world, 100);
+            world.run(SECOND);
+        }
+        for records in 1..3 {
+            world.dead[1] = true;
+            submit(&mut world, 100);
+            until_doubted(&mut world);
+            let stopped = world.now + 50 * SECOND;
+            world.run(stopped);
+            world.dead[1] = false;
+            world.run(stopped + 5 * SECOND);
+            assert!(world.ends[0].is_drained() && !world.ends[0].is_doubted(TO));
+            assert_eq!(world.got[1][0][1].len(), records + usize::from(was_heard));
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_the_driver_knows_to_be_gone_is_lost_at_once() {
+    let mut world = patient();
+    world.dead[1] = true;
+    submit(&mut world, 100);
+    world.run(2 * SECOND);
+    // A word of the network is no evidence before.
+    let now = world.now;
+    world.ends[0].refuse(now, TO);
+    let (_, when) = until_doubted(&mut world);
+    world.run(when + SECOND);
+    world.ends[0].refuse(when + SECOND, TO);
+    assert_eq!(world.ends[0].poll_timeout(), Some(when + SECOND));
+    let (lost, at) = until_lost(&mut world);
+    assert_eq!((lost.fault, at), (PathFault::Unheard, when + SECOND));
+    assert_eq!(lost.silent, at);
 }
 
 /// A process that was stopped hears what has come meanwhile before it judges.
 #[test]
 fn a_pause_of_this_process_is_no_silence_of_the_peer() {
-    let mut world = world(None);
-    for _ in 0..10 {
-        submit(&mut world, 900);
+    for (pause, was_heard, hears_first) in [
+        (4, false, false),
+        (100, false, true),
+        (100, true, false),
+        (100, true, true),
+    ] {
+        let mut world = world(None);
+        if was_heard {
+            submit(&mut world, 900);
+            world.run(Duration::from_millis(100));
+        }
+        world.faults.drop = 1000;
+        for _ in 0..10 {
+            submit(&mut world, 900);
+            world.transmit();
+        }
+        world.run(SECOND);
+        world.faults.drop = 0;
+        world.now += pause * SECOND;
+        let now = world.now;
+        if hears_first {
+            world.ends[0].handle_recv(now, &mut [0; 8], |_, _| true);
+        }
+        world.ends[0].handle_timeout(now);
+        assert_eq!(world.ends[0].lost(TO), None);
+        world.run(now + 5 * SECOND);
+        assert!(world.ends[0].is_drained(), "after {pause} s");
+        let records = 10 + usize::from(was_heard);
+        assert_eq!(world.got[1][0][1].len(), records);
     }
-    world.faults.drop = 1000;
-    world.transmit();
-    world.faults.drop = 0;
-    world.now += 4 * SECOND;
-    let now = world.now;
-    world.ends[0].handle_timeout(now);
-    assert_eq!(world.ends[0].lost(TO), None);
-    world.run(now + SECOND);
-    assert!(world.ends[0].is_drained());
-    assert_eq!(world.got[1][0][1].len(), 10);
 }
 
 #[test]
@@ -193,7 +288,7 @@ fn a_rank_that_is_not_heard_reports_it_before_the_other_one_gives_up() {
     assert!(lost.to_string().contains("one-way"), "{lost}");
     let (lost, when) = until_lost(&mut world);
     assert_eq!((lost.rank, lost.fault), (FROM, PathFault::Unheard));
-    assert_eq!(when, 3 * SECOND);
+    assert_eq!(when, PATH.give_up_after);
 }
 
 /// What has been late in one direction is no one-way path.

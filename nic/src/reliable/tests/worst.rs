@@ -21,6 +21,7 @@ fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
         // Faults as above are no reason to give up.
         give_up_after: Duration::from_secs(30),
         unheard_after: Duration::from_secs(30),
+        stopped_for: Duration::ZERO,
         ..ReliableConfig::default()
     }
 }
