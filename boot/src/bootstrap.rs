@@ -49,10 +49,12 @@ pub enum Key {
     Tuning = 11,
     /// Address at which the rank's segment begins, or will begin, in its process.
     Span = 12,
+    /// Ranks to which datagrams do not pass, or from which none come, as far as the rank knows.
+    Paths = 13,
 }
 
 /// Number of keys.
-pub(crate) const KEYS: usize = 13;
+pub(crate) const KEYS: usize = 14;
 
 /// Identity, key store and fence of a job, and the two words that a rank owes its starter:
 /// [`Self::started`] and [`Self::finalized`].

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::{Result, StartError};
-use crate::network::{Network, follow_exits, reaches};
+use crate::network::{Network, StartCheck, follow_exits, reaches};
 use crate::networks::Connecting;
 use crate::placement::{Card, Placement};
 use crate::plan::{own_processors, processors};
@@ -30,7 +30,7 @@ use argonet_settings::{
 };
 use core::ops::Range;
 use rustix::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use zerocopy::IntoBytes;
 
@@ -92,6 +92,8 @@ pub struct Joined {
     pub placement: Arc<Placement>,
     /// Published bases and lengths of the ranks' segments.
     pub published: Arc<Published>,
+    /// Until the start.
+    check: Mutex<Option<StartCheck>>,
 }
 
 /// Starts the job, where this process is neither a rank nor to become one: it was started as
@@ -199,7 +201,10 @@ pub unsafe fn join(
         processor_to_spare: spare,
     };
     let network = network.map(|opened| opened.conduit(connecting));
-    let network = network.transpose()?;
+    let (network, check) = match network.transpose()? {
+        Some((network, check)) => (Some(network), check),
+        None => (None, None),
+    };
     if let Some(network) = &network {
         published.before_publishing(reaches(network, rank));
     }
@@ -263,6 +268,7 @@ pub unsafe fn join(
         limit: placement.limit(),
         placement,
         published,
+        check: Mutex::new(check),
     })
 }
 
@@ -318,9 +324,14 @@ impl Joined {
     /// Collective; does not poll.
     ///
     /// # Errors
-    /// A rank cannot start.
+    /// A rank cannot start; the network does not pass between some ranks.
     pub fn start(&self) -> Result<()> {
         self.boot.fence()?;
+        let check = self.check.lock();
+        let check = check.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(check) = check {
+            check(&self.boot)?;
+        }
         self.boot.started();
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! job to its end.
 
 use crate::error::{Result, StartError};
-use crate::networks::{Cause, Connecting, Opened, opener};
+use crate::networks::{Cause, Connected, Connecting, Opened, opener};
 use crate::process;
 use crate::published::Reaches;
 use argonet_base::{JobRank, Rank};
@@ -23,6 +23,9 @@ pub(crate) struct Network {
     /// Where statistics of credits go when the rank ends.
     statistics: Option<PathBuf>,
 }
+
+/// What ranks check together before the job starts.
+pub(crate) type StartCheck = Box<dyn FnOnce(&LocalJob) -> Result<()> + Send>;
 
 /// Makes the call that reports to a network that more of this rank's segment may be reached.
 pub(crate) fn reaches(network: &selector::Network, rank: Rank) -> Reaches {
@@ -72,8 +75,11 @@ impl Network {
         }))
     }
 
-    /// The conduit over it, after a fence.
-    pub(crate) fn conduit(self, with: Connecting<'_>) -> Result<selector::Network> {
+    /// The conduit over it, after a fence, and a check for after the next one.
+    pub(crate) fn conduit(
+        self,
+        with: Connecting<'_>,
+    ) -> Result<(selector::Network, Option<StartCheck>)> {
         let Self {
             conduit,
             opened,
@@ -81,8 +87,9 @@ impl Network {
         } = self;
         let rank = with.boot.rank();
         let boot = Arc::downgrade(with.boot);
-        let network = opened.conduit(with);
-        let network = network.map_err(|cause| failed(rank, conduit, cause))?;
+        let connected = opened.conduit(with);
+        let Connected { network, check } =
+            connected.map_err(|cause| failed(rank, conduit, cause))?;
         publish_summary(&network);
         let (last, gauges) = (Arc::downgrade(&network), network.gauges());
         process::at_end(Box::new(move || {
@@ -97,7 +104,10 @@ impl Network {
                 write_statistics(gauges.as_deref(), rank, path);
             }
         }));
-        Ok(network)
+        let check = check.map(|check| -> StartCheck {
+            Box::new(move |boot| check(boot).map_err(|cause| failed(rank, conduit, cause)))
+        });
+        Ok((network, check))
     }
 }
 

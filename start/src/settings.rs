@@ -24,7 +24,7 @@ pub(crate) fn report(settings: &Settings, rank: Rank) {
 }
 
 /// A line on standard error, in one piece, since other ranks may write too.
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 

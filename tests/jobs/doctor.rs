@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("doctor_names_hosts_that_it_does_not_reach", unreachable),
     ("doctor_distinguishes_dropped_from_refused_ports", firewall),
     ("doctor_sees_one_direction_and_one_network", partly),
+    ("doctor_distinguishes_paths_of_datagrams", datagrams),
     ("doctor_compares_limits_and_packets", limits),
     ("doctor_refuses_bad_arguments", refused),
     ("doctor_says_that_its_report_is_lost", full_device),
@@ -96,6 +97,7 @@ fn well() {
         "interfaces",
         "interfaces",
         "network",
+        "datagrams",
         "mtu",
         "nofile",
         "memlock",
@@ -107,6 +109,7 @@ fn well() {
         &[
             "a would use eth0 (10.71.0.1/24, MTU 1500), eth1 (10.71.1.1/24, MTU 1500)",
             "6 directions between a, b, c work",
+            "3 pairs of a, b, c exchange datagrams of 1232 bytes",
         ],
     );
     // For people, by the ports of a setting, which suffice by one.
@@ -232,7 +235,13 @@ fn partly() {
         &[only],
     );
     assert_eq!(examined.code, Some(1));
-    assert_eq!(examined.only("network").len(), 2);
+    assert_eq!(examined.of("network").len(), 2);
+    let found = examined.of("datagrams");
+    assert_eq!((found.len(), found[0].0), (1, "warning"));
+    says(
+        &found[0].1,
+        &["cannot reach b (UDP 10.71.1.2:", "the path is one-way"],
+    );
     // A missing interface.
     let none = ("ARGONET_TCP_INTERFACES", "eth0,eth7");
     let examined = examine(&network.template(), &["-H", "a,b"], &[none]);
@@ -259,7 +268,7 @@ fn partly() {
         &["-H", "a,b", "--wait", "0.5"],
         &[first],
     );
-    let found = examined.only("network");
+    let found = examined.of("network");
     assert!(!found.is_empty(), "{}", examined.text);
     says(
         &found[0].1,
@@ -268,6 +277,49 @@ fn partly() {
             "ip link set dev eth0 mtu 1400",
         ],
     );
+}
+
+/// spec U10: in the words of a job.
+fn datagrams() {
+    let network = Network::new(&["a", "b"]);
+    let examined = |settings: &[(&str, &str)]| {
+        let args = ["-H", "a,b", "--wait", "0.5"];
+        examine(&network.template(), &args, settings)
+    };
+    let usnic = [("ARGONET_CONDUIT", "usnic")];
+    for (settings, code, level) in [(&[][..], 0, "warning"), (&usnic, 1, "problem")] {
+        network.filter("b", "meta l4proto udp drop");
+        let one_way = examined(settings);
+        assert_eq!(one_way.code, Some(code), "{}", one_way.text);
+        let found = one_way.only("datagrams");
+        assert_eq!((found.len(), found[0].0), (1, level), "{}", one_way.text);
+        says(
+            &found[0].1,
+            &[
+                "a (UDP 10.71.0.1:",
+                "cannot reach b (UDP 10.71.0.2:",
+                "the path is one-way: datagrams come from there",
+                "let UDP pass the firewalls of both hosts",
+            ],
+        );
+        network.heal("b");
+    }
+    network.filter("a", "meta l4proto udp drop");
+    network.filter("b", "meta l4proto udp drop");
+    let examined_both = examined(&[]);
+    let found = examined_both.only("datagrams");
+    assert_eq!(found.len(), 1, "{}", examined_both.text);
+    says(
+        &found[0].1,
+        &["no datagram passes, either way, within 0.5 s"],
+    );
+    network.heal("a");
+    network.heal("b");
+    network.set_mtu(1000);
+    let short = examined(&[]);
+    let found = short.only("datagrams");
+    assert_eq!(found.len(), 1, "{}", short.text);
+    says(&found[0].1, &["none of 1232 bytes does", "MTU to 1280"]);
 }
 
 fn limits() {

@@ -36,6 +36,7 @@ mod refused;
 mod rpc;
 mod settings;
 mod spread;
+mod stopped;
 mod support;
 mod team_collectives;
 mod teams;
@@ -77,6 +78,7 @@ fn main() {
             crowd::PROGRAMS,
             garbled::PROGRAMS,
             spread::PROGRAMS,
+            stopped::PROGRAMS,
             hosts::PROGRAMS,
             &client::PROGRAMS.concat(),
         ]
@@ -122,6 +124,7 @@ fn main() {
         crowd::TESTS,
         garbled::TESTS,
         spread::TESTS,
+        stopped::TESTS,
         &client::TESTS.concat(),
     ]
     .concat();

@@ -7,15 +7,15 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use argonet_boot::{BootError, HostOptions, VisitOptions, Visits, visit};
-use argonet_settings::{SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS};
+use argonet_settings::{SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS, USNIC_ROW};
 use clap::Args;
 
-use super::connect::{Attempts, Other};
+use super::connect::{Attempts, Found, Other};
 use super::facts::Facts;
 use super::finding::{Finding, Level, Patient, Report};
 use super::judge::{self, Seen};
 use super::look::Question;
-use super::network;
+use super::{network, paths};
 
 /// The conduit that ranks on several hosts use.
 const CONDUIT: &str = "tcp";
@@ -73,8 +73,13 @@ impl Doctor {
             most => u32::try_from(most).unwrap_or(u32::MAX),
         };
         let connections = settings.get(&TCP_CONNECTIONS);
+        // Others do without datagrams.
+        let datagrams = match settings.get(&argonet_settings::CONDUIT) == USNIC_ROW.name {
+            true => Level::Problem,
+            false => Level::Warning,
+        };
         let examined = visit(&options, CONDUIT, &settings, |visits| {
-            examine(visits, self.wait, |seen, size| {
+            examine(visits, self.wait, datagrams, |seen, size| {
                 judge::files(seen, size, neighbors, connections)
             })
         });
@@ -116,10 +121,12 @@ fn refuse(what: &dyn std::fmt::Display) -> ExitCode {
     BAD_USE.into()
 }
 
-/// Asks all hosts, and judges; `files` whether a job of that size may open as many as it needs.
+/// Asks all hosts, and judges; `datagrams` is the level of a fault of these, `files` whether a job
+/// of that size may open as many as it needs.
 fn examine(
     visits: &mut Visits<'_>,
     wait: Duration,
+    datagrams: Level,
     files: impl Fn(&[Seen], u32) -> Vec<Finding>,
 ) -> Report {
     let (begun, asked) = (Instant::now(), SystemTime::now());
@@ -153,7 +160,7 @@ fn examine(
     findings.extend(judge::versions(&seen));
     findings.extend(judge::interfaces(&seen));
     findings.extend(judge::doors(&seen));
-    findings.extend(connect(visits, &seen, wait));
+    findings.extend(connect(visits, &seen, wait, datagrams));
     findings.extend(judge::mtu(&seen));
     findings.extend(files(&seen, size));
     findings.extend(judge::memory(&seen));
@@ -174,8 +181,13 @@ fn examine(
     }
 }
 
-/// Lets every host that can be asked connect to all others.
-fn connect(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Finding> {
+/// Lets every host that can be asked connect to all others, and send them datagrams.
+fn connect(
+    visits: &mut Visits<'_>,
+    seen: &[Seen],
+    wait: Duration,
+    datagrams: Level,
+) -> Vec<Finding> {
     if seen.len() < 2 {
         return Vec::new();
     }
@@ -192,17 +204,29 @@ fn connect(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Findin
         };
         others.map(other).collect::<Vec<_>>()
     };
+    let with_mailboxes = paths::with_mailboxes(seen);
+    let mailboxes: Vec<_> = with_mailboxes.iter().map(|(_, mailbox)| *mailbox).collect();
+    let place = |own: &str| {
+        let place = with_mailboxes.iter().position(|(host, _)| host.name == own);
+        place.and_then(|place| u32::try_from(place).ok())
+    };
     let question = |i: usize| {
         let name = names.get(i)?;
         let me = seen.iter().find(|host| host.name == *name)?;
         let others = others(&me.name);
-        Some(Question::Connect(Attempts { others, wait }).encode())
+        let attempts = Attempts {
+            others,
+            mailboxes: mailboxes.clone(),
+            own_mailbox: place(&me.name),
+            wait,
+        };
+        Some(Question::Connect(attempts).encode())
     };
     let most = seen.iter().map(|host| host.facts.doors.len()).max();
     let limit = super::connect::limit(seen.len(), most.unwrap_or(0), wait);
     let answers = visits.ask(question, limit);
     let mut findings = Vec::new();
-    let mut ways = Vec::new();
+    let (mut ways, mut known) = (Vec::new(), Vec::new());
     for (host, answer) in visits.hosts().iter().zip(answers) {
         let Some(answer) = answer else {
             if let Some(why) = &host.lost
@@ -213,7 +237,10 @@ fn connect(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Findin
             continue;
         };
         match serde_json::from_slice(&answer) {
-            Ok(probes) => ways.push((host.name.clone(), probes)),
+            Ok(Found { probes, paths }) => {
+                ways.push((host.name.clone(), probes));
+                known.extend(place(&host.name).map(|place| (place, paths)));
+            }
             Err(error) => findings.push(Finding {
                 level: Level::Problem,
                 check: "network",
@@ -225,5 +252,6 @@ fn connect(visits: &mut Visits<'_>, seen: &[Seen], wait: Duration) -> Vec<Findin
         }
     }
     findings.extend(network::judge(seen, &ways, wait));
+    findings.extend(paths::judge(seen, &known, wait, datagrams));
     findings
 }

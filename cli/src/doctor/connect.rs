@@ -13,7 +13,8 @@ use argonet_conduit::tcp::join::{Handshake, Hello, JobKey, JoinService, Made, Pr
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::{Deserialize, Serialize};
 
-use super::facts::Door;
+use super::datagrams::Known;
+use super::facts::{Door, Mailbox};
 
 /// Connections that a host tries at a time.
 const AT_A_TIME: usize = 64;
@@ -35,6 +36,9 @@ pub(super) struct Other {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Attempts {
     pub(super) others: Vec<Other>,
+    /// Those that get datagrams, and which of them this host is.
+    pub(super) mailboxes: Vec<Mailbox>,
+    pub(super) own_mailbox: Option<u32>,
     /// Time limit of a step of a connection.
     pub(super) wait: Duration,
 }
@@ -65,12 +69,21 @@ pub(super) struct Probe {
     pub(super) outcome: Outcome,
 }
 
+/// What a host has found.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Found {
+    pub(super) probes: Vec<Probe>,
+    /// Paths of datagrams that are not good, by the place of the other host's mailbox.
+    pub(super) paths: Vec<Known>,
+}
+
 /// Time limit of the attempts of so many hosts, each with so many doors.
 pub(super) fn limit(hosts: usize, doors: usize, wait: Duration) -> Duration {
     // Of an attempt: to connect, three steps of the handshake, two exchanges; and a host may have
     // several addresses.
     let rounds = (hosts * doors).div_ceil(AT_A_TIME).max(1) as u32;
-    wait * 6 * 8 * rounds + Duration::from_secs(10)
+    // And datagrams before.
+    wait * (6 * 8 * rounds + 1) + Duration::from_secs(10)
 }
 
 /// Connects to every address of all others.

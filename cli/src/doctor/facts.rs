@@ -1,6 +1,7 @@
 //! The facts that a host reports about itself.
 
 use core::net::{IpAddr, SocketAddr};
+use core::num::NonZeroU64;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use argonet_conduit::tcp::join::interfaces::{Interface, InterfaceKind};
@@ -28,6 +29,14 @@ pub(super) struct Door {
     pub(super) addresses: Vec<SocketAddr>,
 }
 
+/// Where an agent gets datagrams, as a rank would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mailbox {
+    pub(super) address: SocketAddr,
+    /// A number that no other one at this address has had.
+    pub(super) incarnation: NonZeroU64,
+}
+
 /// A limit of the system: the present value, and the highest that it may be raised to; `None` is no
 /// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +53,8 @@ pub(super) struct Facts {
     /// Why it cannot take part in connections, and whether the ports are at fault.
     pub(super) trouble: Option<Trouble>,
     pub(super) doors: Vec<Door>,
+    /// Where it gets datagrams, or why it gets none.
+    pub(super) mailbox: Result<Mailbox, String>,
     /// The ports that a rank may listen at, if the user has chosen them.
     pub(super) ports: Option<(u16, u16)>,
     /// The ports that the system chooses from.

@@ -330,7 +330,8 @@ pub(super) fn in_words<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::doctor::facts::{Card, Door};
+    use crate::doctor::facts::{Card, Door, Mailbox};
+    use core::num::NonZeroU64;
 
     /// A host without fault: `eth0` at 10.1.0.`last`, with one rank.
     pub(in crate::doctor) fn host(name: &str, last: u8) -> Seen {
@@ -356,6 +357,10 @@ pub(super) mod tests {
                     rank,
                     addresses: vec![(address, 4000).into()],
                 }],
+                mailbox: Ok(Mailbox {
+                    address: (address, 4000).into(),
+                    incarnation: NonZeroU64::MIN,
+                }),
                 ports: None,
                 system_ports: Some((32768, 60999)),
                 files: Limit {

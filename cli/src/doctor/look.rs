@@ -11,7 +11,8 @@ use argonet_conduit::tcp::join::{
 use rustix::process::Resource;
 use serde::{Deserialize, Serialize};
 
-use super::connect::{Attempts, connect, serve};
+use super::connect::{Attempts, Found, connect, serve};
+use super::datagrams::Office;
 use super::facts::{Card, Door, Facts, Limit, Trouble, clock_ns, system_ports};
 
 /// At so many ports a host listens at most; a firewall that lets these pass and not the next is not
@@ -36,12 +37,16 @@ impl Question {
 
 /// Makes what answers on a host.
 pub(crate) fn look(post: Post) -> Answers {
+    let mut office = Office::default();
     Box::new(move |question| {
         let answer = match serde_json::from_slice(question) {
-            Ok(Question::Look) => serde_json::to_vec(&facts(&post)),
+            Ok(Question::Look) => serde_json::to_vec(&facts(&post, &mut office)),
             Ok(Question::Connect(attempts)) => {
                 let me = JobRank(post.ranks.start);
-                serde_json::to_vec(&connect(&key(&post), me, &attempts))
+                // First, as all hosts are asked at about the same time.
+                let paths = office.ask(post.key.bytes(), &attempts);
+                let probes = connect(&key(&post), me, &attempts);
+                serde_json::to_vec(&Found { probes, paths })
             }
             Err(error) => Ok(format!("a question that is none: {error}").into_bytes()),
         };
@@ -53,16 +58,20 @@ fn key(post: &Post) -> JobKey {
     JobKey::from_bytes(*post.key.bytes())
 }
 
-fn facts(post: &Post) -> Facts {
+fn facts(post: &Post, office: &mut Office) -> Facts {
     let (mut existing, mut chosen, mut doors) = (Vec::new(), Vec::new(), Vec::new());
     let interfaces = |error: &dyn std::fmt::Display| Trouble::Interfaces(error.to_string());
     let mut ports = None;
+    let mut mailbox = Err("it has no interface for them".to_owned());
     let mut listening = || {
         let (config, wish) = from_settings(&post.settings).map_err(|e| interfaces(&e))?;
         ports = Some((*config.ports.start(), *config.ports.end()));
         existing = list(&post.host).map_err(|e| interfaces(&e))?;
         let one_host = post.ranks.len() as u32 == post.size;
         chosen = choose(&existing, &wish, one_host, &post.host).map_err(|e| interfaces(&e))?;
+        if let Some(first) = chosen.first() {
+            mailbox = office.open(first.address, &config.ports);
+        }
         for rank in post.ranks.clone().take(MOST_DOORS as usize) {
             doors.push(open(post, JobRank(rank), &config, &chosen).map_err(Trouble::Ports)?);
         }
@@ -75,6 +84,7 @@ fn facts(post: &Post) -> Facts {
         cards: existing.iter().map(card).collect(),
         trouble,
         doors,
+        mailbox,
         ports: ports.filter(|ports| *ports != (0, 0)),
         system_ports: system_ports(),
         files: Limit::of(Resource::Nofile),

@@ -2,16 +2,19 @@
 //! not.
 //!
 //! An agent on each host reports the facts of the host ([`facts`]) and listens as the ranks of a
-//! job would; then all agents connect to all others ([`connect`]). The results are judged here
+//! job would; then all agents connect to all others ([`connect`]), and send each other datagrams
+//! ([`datagrams`]). The results are judged here
 //! ([`judge`]), without any system call, and printed ([`finding`]).
 
 mod command;
 mod connect;
+mod datagrams;
 mod facts;
 mod finding;
 mod judge;
 mod look;
 mod network;
+mod paths;
 
 pub(crate) use command::Doctor;
 pub(crate) use look::look;

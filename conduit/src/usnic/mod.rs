@@ -5,10 +5,12 @@
 //! one queue of an interface ([`DatagramQueue`]). There are two to a peer: the first has the
 //! channel of commands and carries the stream, the second has that of data and carries the payloads
 //! of long transfers beside it. Each is there from the first byte on. A thread acknowledges and
-//! sends again while the rank makes no call (`progress`).
+//! sends again while the rank makes no call (`progress`). [`PathCheck`] finds out whether datagrams
+//! pass between the rank and others, before the first byte.
 
 mod bell;
 mod descriptor;
+mod doubts;
 mod peer;
 mod progress;
 mod rail;
@@ -22,9 +24,10 @@ mod together;
 pub use descriptor::DESCRIPTOR;
 pub use rail::DatagramRail;
 pub use rails::DatagramRails;
+pub use shared::PathCheck;
 
 use argonet_base::JobRank;
-use argonet_nic::datagram::DatagramQueue;
+use argonet_nic::datagram::{DatagramQueue, HostNames};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use argonet_settings::USNIC_ROW;
 use core::num::NonZeroU64;
@@ -46,6 +49,10 @@ pub struct DatagramRailsConfig<Q: DatagramQueue> {
     pub link: ReliableConfig,
     /// The secret of the job, by which datagrams are sealed.
     pub seal: Option<Seal>,
+    /// The hosts of the ranks, for errors.
+    pub hosts: HostNames,
+    /// Writes a warning for the user; the thread of the rails calls it.
+    pub warn: fn(&str),
     /// How long a rank that ends goes on until all that it sent has arrived.
     pub exit_grace: Duration,
 }

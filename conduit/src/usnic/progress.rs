@@ -5,6 +5,7 @@
 //! queue, this one looks at timers alone.
 
 use super::bell::ring;
+use super::doubts::Doubts;
 use super::shared::Shared;
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -117,6 +118,7 @@ impl Lease {
 
 fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
     let mut lease = Lease::new(shared.polls());
+    let mut doubts = Doubts::default();
     while !ends.load(Ordering::SeqCst) {
         let now = shared.now();
         let left = lease.left(shared.polls(), now);
@@ -128,6 +130,8 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
         };
         // Its polls look at timers, too.
         let leaves_timers = !sleeps && left.is_some();
+        doubts.see(shared);
+        let limit = doubts.look_at().map_or(limit, |at| at.min(limit));
         let (until, has_work) = shared.lock().sleep_until(limit, leaves_timers);
         if has_work {
             // Timers may have ended links, and acknowledgements may have made room.

@@ -4,7 +4,7 @@ use super::bell::ring;
 use super::peer::BESIDE;
 use super::progress::Progress;
 use super::shared::Shared;
-use super::{DatagramRail, DatagramRailsConfig, NAME};
+use super::{DatagramRail, DatagramRailsConfig, NAME, PathCheck};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
 use crate::datagrams::Datagrams;
 use argonet_base::JobRank;
@@ -37,6 +37,14 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
             _progress: Progress::start(Arc::clone(&shared), exit_grace)?,
             shared,
         })
+    }
+
+    /// Begins to ask these peers whether datagrams pass, also such of the first length if `full`.
+    ///
+    /// They may not be there yet.
+    #[must_use]
+    pub fn check(&self, peers: Vec<JobRank>, full: bool) -> PathCheck<Q> {
+        PathCheck::begin(Arc::clone(&self.shared), peers, full)
     }
 }
 
@@ -145,10 +153,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 
     fn sleep(&self, timeout: Option<Duration>) {
-        let shared = &*self.shared;
-        shared.sleepers.fetch_add(1, Ordering::SeqCst);
-        self.sleep_counted(timeout);
-        shared.sleepers.fetch_sub(1, Ordering::SeqCst);
+        self.shared.sleep(timeout);
     }
 
     fn wake(&self) {
@@ -164,16 +169,23 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 }
 
-impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
+impl<Q: DatagramQueue> Shared<Q> {
+    /// Sleeps until something comes, a wakeup, or the time is over.
+    pub(super) fn sleep(&self, timeout: Option<Duration>) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        self.sleep_counted(timeout);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
     /// Sleeps, once the thread knows that it must wake this one.
     fn sleep_counted(&self, timeout: Option<Duration>) {
-        let mut locked = self.shared.lock();
+        let mut locked = self.lock();
         locked.take_timers_back();
         if locked.has_work() {
             return;
         }
         locked.end();
-        if !self.shared.queue.arm() {
+        if !self.queue.arm() {
             return;
         }
         let timeout = timeout.map(|time| Timespec {
@@ -181,8 +193,8 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
             tv_nsec: time.subsec_nanos().into(),
         });
         let mut wakes = [
-            PollFd::new(self.shared.wakeup(), PollFlags::IN),
-            PollFd::new(&self.shared.queue, PollFlags::IN),
+            PollFd::new(self.wakeup(), PollFlags::IN),
+            PollFd::new(&self.queue, PollFlags::IN),
         ];
         // Whatever it was, the caller looks again.
         let _ = poll(&mut wakes, timeout.as_ref());

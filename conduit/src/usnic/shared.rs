@@ -1,7 +1,12 @@
 //! State that rails and the thread share, and the work under its lock.
 
+mod check;
+mod lost;
+
+pub use check::PathCheck;
+
 use super::bell::{event, ring};
-use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of, reason};
+use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
 use super::taking::{Read, Taking};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
@@ -9,8 +14,8 @@ use crate::channel::rail::{Made, NewRail, RailId};
 use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_nic::datagram::DatagramQueue;
-use argonet_nic::reliable::{Channel, Dropped, Endpoint, Transmit};
+use argonet_nic::datagram::{DatagramQueue, HostNames};
+use argonet_nic::reliable::{Channel, Dropped, Endpoint, PeerLost, Transmit};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
@@ -49,6 +54,8 @@ struct State {
     gone: VecDeque<(Duration, JobRank)>,
     /// How long that takes.
     give_up_after: Duration,
+    /// Peers of which nothing comes; the thread sees to them.
+    doubts: Vec<PeerLost>,
     /// When acknowledgements are sent that wait for something to ride on.
     owed_at: Option<Duration>,
     /// How long they wait at most.
@@ -75,6 +82,10 @@ impl State {
 
 pub(super) struct Shared<Q: DatagramQueue> {
     rank: JobRank,
+    hosts: HostNames,
+    warn: fn(&str),
+    /// How long a silent peer is borne that may be stopped.
+    stopped_for: Duration,
     pub(super) queue: Q,
     /// Taken before `state`.
     taking: Mutex<Taking<Q>>,
@@ -101,6 +112,10 @@ pub(super) struct Shared<Q: DatagramQueue> {
     /// Written under the lock of `state`; a look without it that misses a store finds it the next
     /// time, as the waker rings after it.
     pending: AtomicBool,
+    /// Whether `State::doubts` may have something.
+    ///
+    /// Written under the lock of `state`, read by the thread, which misses nothing for long.
+    doubtful: AtomicBool,
     /// Bytes that went from datagrams to the places of reads.
     ///
     /// A statistic.
@@ -137,6 +152,8 @@ impl<Q: DatagramQueue> Shared<Q> {
             incarnations,
             link,
             seal,
+            hosts,
+            warn,
             ..
         } = config;
         let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
@@ -156,6 +173,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             without_room: Vec::new(),
             gone: VecDeque::new(),
             give_up_after: link.give_up_after,
+            doubts: Vec::new(),
             owed_at: None,
             ack_delay: link.ack_delay,
             together: Together::default(),
@@ -163,6 +181,9 @@ impl<Q: DatagramQueue> Shared<Q> {
         };
         Ok(Self {
             rank,
+            hosts,
+            warn,
+            stopped_for: link.stopped_for.max(link.give_up_after),
             taking: Mutex::new(Taking::new(&queue)),
             queue,
             state: Mutex::new(state),
@@ -174,6 +195,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             long_from: AtomicU32::new(0),
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
+            doubtful: AtomicBool::new(false),
             placed: AtomicU64::new(0),
             dropped: DatagramGauge::new(rank.0, ranks)?,
             wakeup: event()?,
@@ -470,32 +492,6 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         together.flush(queue);
     }
 
-    /// Does what time demands.
-    fn handle_timeout(&mut self) {
-        if self.state.due().is_none_or(|due| due > self.now) {
-            return;
-        }
-        while let Some((at, peer)) = self.state.gone.pop_front() {
-            if at > self.now {
-                self.state.gone.push_front((at, peer));
-                break;
-            }
-            let rank = self.shared.rank;
-            self.lose(
-                peer,
-                format!("rank {rank} cannot reach rank {peer}: it has left the job"),
-            );
-        }
-        self.state.endpoint.handle_timeout(self.now);
-        while let Some(lost) = self.state.endpoint.poll_event() {
-            let peer = lost.peer;
-            let used = self.peer(peer);
-            used.is_shut = true;
-            self.lose(peer, reason(&lost, self.shared.queue.trouble()));
-            self.list_both(peer);
-        }
-    }
-
     /// Unlocks for the thread: until when it sleeps, and whether the channel has something to
     /// do.
     ///
@@ -510,41 +506,6 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         let looks = nanoseconds(until);
         self.shared.thread_looks_ns.store(looks, Ordering::Relaxed);
         (until, has_work)
-    }
-
-    /// The channel wants a rail.
-    ///
-    /// It does without one beside the stream where the peer is not there any more.
-    pub(super) fn want(&mut self, rail: RailId) {
-        let peer = rail.peer;
-        if self.state.peers.get(peer.index()).is_none() || peer == self.shared.rank {
-            return;
-        }
-        let is_shut = self.peer(peer).is_shut;
-        if rail.number == BESIDE {
-            if !is_shut && !self.state.endpoint.has_left(peer) {
-                self.rail(rail);
-            }
-            return;
-        }
-        if let Some(lost) = self.state.endpoint.lost(peer) {
-            self.lose(peer, lost.to_string());
-        } else if is_shut || self.state.endpoint.has_left(peer) {
-            // The channel asks whether it needs one or not.
-            let at = self.now + self.state.give_up_after;
-            let is_known = self.used(peer).is_none_or(|used| used.is_given_up);
-            if !is_known && !self.state.gone.iter().any(|(_, gone)| *gone == peer) {
-                self.state.gone.push_back((at, peer));
-            }
-        }
-    }
-
-    fn lose(&mut self, peer: JobRank, why: String) {
-        if core::mem::replace(&mut self.peer(peer).is_given_up, true) {
-            return;
-        }
-        self.state.news.push_back((peer, News::Lost(why)));
-        self.shared.pending.store(true, Ordering::Release);
     }
 
     pub(super) fn has_news(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Rails of two ranks of this process, over sockets on the loopback interface.
 
+mod paths;
+
 use super::progress;
 use super::progress::leave;
 use super::shared::{POLLS_A_TIMER, Shared};
@@ -8,7 +10,7 @@ use crate::channel::Pieces;
 use crate::channel::rail::{Made, Rail as _, RailId, Rails as _, Ready};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_nic::datagram::{Batch, DatagramQueue, Faulty, Udp, WireFaults};
+use argonet_nic::datagram::{Batch, DatagramQueue, Faulty, HostNames, Udp, WireFaults};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
@@ -20,6 +22,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 type Wire = Faulty<Udp>;
+
+/// Of the job, by rank.
+const SECRETS: [&[u8]; 2] = [b"of the test"; 2];
 
 /// As long a test waits for what must come.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -39,13 +44,14 @@ fn link() -> ReliableConfig {
         most_rto: Duration::from_millis(200),
         probe_after: Duration::from_millis(200),
         give_up_after: Duration::from_secs(2),
+        unheard_after: Duration::from_secs(2),
         ..ReliableConfig::default()
     }
 }
 
 /// Rails of two ranks, with faults of what each sends.
 fn pair(faults: [WireFaults; 2]) -> [DatagramRails<Wire>; 2] {
-    sealed_pair(faults, [0, 1].map(|_| Seal::from_secret(b"of the test")))
+    sealed_pair(faults, SECRETS.map(Seal::from_secret))
 }
 
 /// The same, with the seal of each.
@@ -67,6 +73,8 @@ fn configs(faults: [WireFaults; 2], seals: [Seal; 2]) -> [DatagramRailsConfig<Wi
             incarnations: incarnations.clone(),
             link: link(),
             seal: Some(seal),
+            hosts: HostNames::new(|rank| format!("node{rank}")),
+            warn: |_| {},
             exit_grace: Duration::from_millis(500),
         }
     })
@@ -521,7 +529,8 @@ fn a_silent_peer_is_unreachable_and_named() {
         panic!("{error:?}");
     };
     assert_eq!((at, peer), (JobRank(0), JobRank(1)));
-    assert!(why.contains("rank 0 cannot reach rank 1"), "{why}");
+    assert!(why.starts_with("rank 0 on node0 (UDP 127.0.0.1:"), "{why}");
+    assert!(why.contains(" cannot reach rank 1 on node1 (UDP"), "{why}");
     assert_eq!(read(&to_b).unwrap(), []);
 }
 
@@ -638,6 +647,8 @@ fn no_thread_sleeps_at_a_queue_that_does_not_wake_it() {
         incarnations: [7, 8].map(|n| NonZeroU64::new(n).unwrap()).into(),
         link: link(),
         seal: None,
+        hosts: HostNames::default(),
+        warn: |_| {},
         exit_grace: Duration::ZERO,
     });
     let (rails, begun) = (rails.unwrap(), Instant::now());

@@ -7,7 +7,7 @@ use argonet_nic::portals::{
     Event, EventKind, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions,
     Portals, Position, Queue, Register, Target,
 };
-use argonet_nic::reliable::PeerLost;
+use argonet_nic::reliable::{PathFault, PeerLost};
 use core::ptr::NonNull;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,6 +173,7 @@ fn error(name: &str, rank: JobRank) -> NicError {
             lost: PeerLost {
                 rank,
                 peer: rank,
+                fault: PathFault::Silent,
                 silent: Duration::from_secs(1),
                 sends: 1,
             },

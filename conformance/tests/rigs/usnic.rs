@@ -6,7 +6,9 @@ use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
-use argonet_nic::datagram::{Fabric, FabricAddress, FabricPort, Faulty, Nic, Udp, WireFaults};
+use argonet_nic::datagram::{
+    Fabric, FabricAddress, FabricPort, Faulty, HostNames, Nic, Udp, WireFaults,
+};
 use argonet_nic::fabric::Library;
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
@@ -176,6 +178,8 @@ impl Rig for UsnicRig {
                 incarnations: incarnations.clone(),
                 link: self.link(),
                 seal: Some(self.seal()),
+                hosts: HostNames::default(),
+                warn: |_| {},
                 exit_grace: Duration::from_millis(500),
             });
             let config = ChannelConfig {

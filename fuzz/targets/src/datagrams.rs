@@ -16,6 +16,8 @@ const CONFIG: ReliableConfig = ReliableConfig {
     ack_delay: Duration::from_millis(2),
     probe_after: Duration::from_millis(50),
     give_up_after: Duration::from_secs(1),
+    unheard_after: Duration::from_secs(1),
+    stopped_for: Duration::from_secs(3),
 };
 
 struct Pair {
@@ -93,6 +95,9 @@ pub(crate) fn run(data: &[u8]) {
             4 => {
                 pair.now += Duration::from_millis(u64::from(*a) * u64::from(*b));
                 pair.ends[end].handle_timeout(pair.now);
+                if let Some(doubt) = pair.ends[end].poll_doubt() {
+                    assert_eq!(doubt.peer, peer);
+                }
                 if let Some(lost) = pair.ends[end].poll_event() {
                     assert_eq!(lost.peer, peer);
                 }
@@ -111,6 +116,14 @@ pub(crate) fn run(data: &[u8]) {
             _ => {
                 pair.accept = a & 1 == 0;
                 pair.ends[end].watch(pair.now, peer, b & 1 == 0);
+                match b >> 1 & 3 {
+                    0 => {}
+                    1 => pair.ends[end].end_asking(peer),
+                    full => pair.ends[end].ask(pair.now, peer, full == 3),
+                }
+                if b >> 3 & 1 == 1 {
+                    pair.ends[end].refuse(pair.now, peer);
+                }
             }
         }
     }

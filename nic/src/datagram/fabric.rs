@@ -524,7 +524,8 @@ pub struct Fabric {
     sleep: Sleep,
     datagram_bytes: usize,
     /// By peer: as the library names it, and its address.
-    peers: Box<[(u64, Option<SocketAddr>)]>,
+    peers: Box<[(u64, FabricAddress)]>,
+    provider: String,
     /// Datagrams that the provider did not take.
     ///
     /// A statistic.
@@ -549,7 +550,7 @@ impl Fabric {
                 return Err(state.domain.offer().unfit(&WISH, what));
             }
             let to = state.domain.insert(&state.addresses, peer.bytes())?;
-            Ok((to, peer.socket()))
+            Ok((to, peer.clone()))
         };
         let peers: Result<Box<[_]>, FabricError> = peers.iter().map(inserted).collect();
         Ok(Self {
@@ -559,6 +560,7 @@ impl Fabric {
             state: Mutex::new(state),
             sleep,
             datagram_bytes: address.datagram_bytes(),
+            provider: address.provider().to_owned(),
             refused: AtomicU64::new(0),
         })
     }
@@ -593,7 +595,15 @@ impl DatagramQueue for Fabric {
     }
 
     fn address(&self, peer: u32) -> Option<SocketAddr> {
-        self.peers.get(peer as usize)?.1
+        self.peers.get(peer as usize)?.1.socket()
+    }
+
+    fn place(&self, peer: u32) -> Option<String> {
+        Some(self.peers.get(peer as usize)?.1.in_words())
+    }
+
+    fn provider(&self) -> Option<&str> {
+        Some(&self.provider)
     }
 
     fn send(&self, peer: u32, datagram: &[u8]) {

@@ -34,6 +34,11 @@ impl FabricAddress {
         }
     }
 
+    /// The provider that has it.
+    pub(super) fn provider(&self) -> &str {
+        &self.provider
+    }
+
     /// Longest datagram of its endpoint.
     #[must_use]
     pub fn datagram_bytes(&self) -> usize {

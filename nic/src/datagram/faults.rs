@@ -137,6 +137,14 @@ impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
         self.queue.address(peer)
     }
 
+    fn place(&self, peer: u32) -> Option<String> {
+        self.queue.place(peer)
+    }
+
+    fn provider(&self) -> Option<&str> {
+        self.queue.provider()
+    }
+
     fn send(&self, peer: u32, datagram: &[u8]) {
         match &self.sent {
             None => self.queue.send(peer, datagram),

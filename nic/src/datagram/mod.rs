@@ -1,6 +1,7 @@
 //! Interfaces that carry datagrams, which may be lost, repeated, overtaken or changed.
 //!
 //! * [`udp`] — sockets of the system.
+//! * [`Inquiry`] — what the network says to a datagram.
 //! * [`fabric`] — a provider of libfabric.
 //! * [`faults`] — a layer over any of them that does by rule and seed what a bad wire does, so that
 //!   what stands above is tried where the system has no faulty wires.
@@ -9,19 +10,23 @@
 //! [`Nic`] is whichever of them a job chooses.
 //! [`reliable`](crate::reliable) makes records of datagrams that arrive once and in order.
 
+mod answer;
 mod direct;
 pub mod fabric;
 mod fabric_address;
 mod fabric_buffers;
 pub mod faults;
+mod hosts;
 mod lean;
 mod nic;
 mod port;
 pub mod udp;
 
+pub use answer::{Inquiry, answer_to, refuses};
 pub use fabric::{Fabric, FabricPort};
 pub use fabric_address::{FabricAddress, NoFabricAddress};
 pub use faults::{Faulty, WireFaults};
+pub use hosts::HostNames;
 pub use nic::{Nic, NicAddress, NicError, NicPort};
 pub use port::{Port, Whereabouts};
 pub use udp::Udp;
@@ -43,6 +48,17 @@ pub trait DatagramQueue: AsFd + Send + Sync {
 
     /// Where a peer is reached; `None` for one that is not there, or not on the Internet.
     fn address(&self, peer: u32) -> Option<SocketAddr>;
+
+    /// The same in words, for messages; `None` for one that is not there.
+    fn place(&self, peer: u32) -> Option<String> {
+        self.address(peer).map(|address| format!("UDP {address}"))
+    }
+
+    /// The provider of libfabric that carries datagrams; `None` for sockets of the system, for
+    /// which an [`Inquiry`] has a meaning.
+    fn provider(&self) -> Option<&str> {
+        None
+    }
 
     /// Sends a datagram, and waits where the system has no room for it.
     ///

@@ -203,6 +203,20 @@ impl DatagramQueue for Nic {
         }
     }
 
+    fn place(&self, peer: u32) -> Option<String> {
+        match self {
+            Self::Udp(queue) => queue.place(peer),
+            Self::Fabric(queue) => queue.place(peer),
+        }
+    }
+
+    fn provider(&self) -> Option<&str> {
+        match self {
+            Self::Udp(queue) => queue.provider(),
+            Self::Fabric(queue) => queue.provider(),
+        }
+    }
+
     fn send(&self, peer: u32, datagram: &[u8]) {
         match self {
             Self::Udp(queue) => queue.send(peer, datagram),

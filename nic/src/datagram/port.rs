@@ -1,9 +1,10 @@
 //! The socket where datagrams of a rank arrive, before its address is published.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU64;
+use core::ops::RangeInclusive;
 use rustix::net::sockopt;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
 
 /// Bytes of arriving and leaving datagrams that the system is asked to keep; it may give less.
@@ -48,7 +49,32 @@ impl Port {
     /// # Errors
     /// The address is taken or not of this host, or there are no random numbers.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind(address).map_err(at("take an address for datagrams"))?;
+        let taken = |cause: io::Error| {
+            let text = format!("cannot take the UDP address {address}: {cause}");
+            io::Error::new(cause.kind(), text)
+        };
+        Self::of(UdpSocket::bind(address).map_err(taken)?)
+    }
+
+    /// Takes the first free port of a range; 0 to 0 is any that is free.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind); all ports are taken.
+    pub fn bind_in(address: IpAddr, ports: &RangeInclusive<u16>) -> io::Result<Self> {
+        for port in ports.clone() {
+            match Self::bind(SocketAddr::new(address, port)) {
+                Err(error) if error.kind() == ErrorKind::AddrInUse => {}
+                bound => return bound,
+            }
+        }
+        let (first, last) = (ports.start(), ports.end());
+        let text = format!(
+            "all UDP ports from {first} to {last} of {address} are in use; widen ARGONET_TCP_PORTS, which needs a port for each rank of a host"
+        );
+        Err(io::Error::new(ErrorKind::AddrInUse, text))
+    }
+
+    fn of(socket: UdpSocket) -> io::Result<Self> {
         let address = socket
             .local_addr()
             .map_err(at("read the address for datagrams"))?;
@@ -88,5 +114,34 @@ impl Port {
     #[must_use]
     pub fn into_socket(self) -> UdpSocket {
         self.socket
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::Ipv4Addr;
+
+    #[test]
+    fn the_first_free_port_is_taken_and_none_is_an_error_with_a_way_out() {
+        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let first = Port::bind_in(here, &(0..=0)).unwrap();
+        let taken = first.whereabouts().address;
+        let port = taken.port();
+        let error = Port::bind_in(here, &(port..=port)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        let text = error.to_string();
+        let wanted = format!("all UDP ports from {port} to {port} of 127.0.0.1 are in use");
+        assert!(text.starts_with(&wanted), "{text}");
+        assert!(text.contains("ARGONET_TCP_PORTS"), "{text}");
+        let error = Port::bind(taken).unwrap_err().to_string();
+        assert!(error.contains(&taken.to_string()), "{error}");
+        // No address of this host.
+        let elsewhere = Ipv4Addr::new(192, 0, 2, 1).into();
+        let error = Port::bind_in(elsewhere, &(port..=port)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::AddrNotAvailable);
+        drop(first);
+        let again = Port::bind_in(here, &(port..=port)).unwrap();
+        assert_eq!(again.whereabouts().address, taken);
     }
 }

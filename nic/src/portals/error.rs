@@ -1,6 +1,6 @@
 //! Errors of calls of an interface.
 
-use crate::reliable::{ADVICE, PeerLost, ReliableError, Silence};
+use crate::reliable::{PeerLost, ReliableError};
 use argonet_base::JobRank;
 use core::fmt;
 use core::net::SocketAddr;
@@ -187,8 +187,8 @@ pub enum NicError {
     },
     /// A rank of another host that was lost.
     #[error(
-        "rank {} cannot reach rank {} {}: {}; {ADVICE}",
-        lost.rank, lost.peer, WhereTo(host, address), Silence(lost)
+        "rank {} cannot reach rank {} {}: {}; {}",
+        lost.rank, lost.peer, WhereTo(host, address), lost.words(), lost.fault.advice()
     )]
     Unreachable {
         /// The name of its host; empty if it is not known.

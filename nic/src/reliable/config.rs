@@ -15,6 +15,10 @@ pub(super) const FEW: usize = 128;
 /// has arrived, and the sender has a buffer for it.
 const LEAST_COST_BYTES: usize = 768;
 
+/// Longest datagram between hosts where nothing is known of the path: it passes wherever IPv6 does,
+/// whose frames have 1,280 bytes, of which headers take 48.
+pub const FIRST_DATAGRAM_BYTES: usize = 1232;
+
 /// Longest payload of a UDP datagram over IPv4.
 const MOST_DATAGRAM_BYTES: usize = 65_507;
 
@@ -51,8 +55,16 @@ pub struct ReliableConfig {
     pub ack_delay: Duration,
     /// After how much silence a watched peer is asked whether it lives.
     pub probe_after: Duration,
-    /// After how much silence a peer is lost that should have answered.
+    /// After how much silence a peer is lost that should have answered, or doubted.
     pub give_up_after: Duration,
+    /// After how much silence a peer is doubted that was never heard, and after how long a length
+    /// is lost that never arrived, where it is shorter.
+    pub unheard_after: Duration,
+    /// How long a peer that is doubted may be silent, where it is longer than `give_up_after`: its
+    /// process may be stopped, and says nothing then.
+    ///
+    /// Zero: no peer is doubted.
+    pub stopped_for: Duration,
 }
 
 impl Default for ReliableConfig {
@@ -67,6 +79,8 @@ impl Default for ReliableConfig {
             ack_delay: Duration::from_millis(2),
             probe_after: Duration::from_secs(1),
             give_up_after: Duration::from_secs(20),
+            unheard_after: Duration::from_secs(10),
+            stopped_for: Duration::ZERO,
         }
     }
 }
@@ -150,6 +164,9 @@ impl ReliableConfig {
             return Some(
                 "a retransmission timer beyond its greatest value, or beyond that at which peers are lost",
             );
+        }
+        if self.unheard_after.is_zero() {
+            return Some("peers that are lost before they can be heard");
         }
         if self.probe_after.is_zero() || self.probe_after > self.give_up_after {
             return Some("probes at once, or later than peers are lost");

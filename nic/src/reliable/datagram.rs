@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0        4     5     6     8      12   16           24           32          40          48          64       72
-//!  | "aRd5" | kind|flags| len | from | to | incarnation of          | of commands | of data   | selective | number | record | code
+//!  | "aRd6" | kind|flags| len | from | to | incarnation of          | of commands | of data   | selective | number | record | code
 //!  |        | u8  | u8  | u16 | u32  | u32| sender u64 | target u64 | seq, ack u32 each       | u128      | u64    | len    | 16, sealed only
 //! ```
 //!
@@ -14,8 +14,9 @@
 //! trial has zeros, its answer how long it was (u16), and a chunk its place (three u16: first byte,
 //! bytes of the record, bytes of each chunk) and bytes of a record. Flag 4 says that the sender
 //! keeps records of the command channel that the datagram does not name, flag 8 the same of data.
-//! `number` is that of the sealed datagram, 0 in an open one. The code covers header and record;
-//! where the record is encrypted, as it is sent.
+//! Flag 32 says that the sender has got a datagram of the target. `number` is that of the sealed
+//! datagram, 0 in an open one. The code covers header and record; where the record is encrypted, as
+//! it is sent.
 
 use super::channel::Channel;
 use super::config::SPAN;
@@ -36,7 +37,7 @@ pub(super) const NAMED: u32 = u128::BITS;
 pub(super) const MORE_BYTES: usize = (SPAN - NAMED) as usize / 8;
 
 /// The version of the format: endpoints of two versions take nothing of each other.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// The flags of a datagram that does not name all that its sender keeps, by channel.
 const PARTIAL: [u8; 2] = [4, 8];
@@ -44,10 +45,13 @@ const PARTIAL: [u8; 2] = [4, 8];
 /// The flag of a datagram of the data channel.
 const DATA: u8 = 16;
 
-/// All flags but those of protection.
-const NOT_PROTECTION: u8 = PARTIAL[0] | PARTIAL[1] | DATA;
+/// The flag of a datagram whose sender has got one of its target.
+const HEARD: u8 = 32;
 
-const MARK: [u8; 4] = *b"aRd5";
+/// All flags but those of protection.
+const NOT_PROTECTION: u8 = PARTIAL[0] | PARTIAL[1] | DATA | HEARD;
+
+const MARK: [u8; 4] = *b"aRd6";
 
 /// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]
@@ -175,6 +179,8 @@ pub(super) struct Header {
     pub(super) selective: u128,
     /// The sender keeps more than this names, by channel.
     pub(super) partial: [bool; 2],
+    /// The sender has got a datagram of the target.
+    pub(super) heard: bool,
     pub(super) protection: Protection,
     /// Of the datagram; 0 in an open one.
     pub(super) number: u64,
@@ -195,7 +201,8 @@ impl Header {
         let flags = u8::from(self.protection)
             | flag(self.partial[0], PARTIAL[0])
             | flag(self.partial[1], PARTIAL[1])
-            | flag(self.channel == Channel::Data, DATA);
+            | flag(self.channel == Channel::Data, DATA)
+            | flag(self.heard, HEARD);
         put(4, &[self.kind.into(), flags]);
         // Datagrams have less than 2^16 bytes (`ReliableConfig::objection`).
         put(6, &(len as u16).to_le_bytes());
@@ -242,6 +249,7 @@ impl Header {
             numbers: [numbers(32)?, numbers(40)?],
             selective: u128::from_le_bytes(field(datagram, 48)?),
             partial: PARTIAL.map(|flag| flags & flag != 0),
+            heard: flags & HEARD != 0,
             protection: Protection::try_from(flags & !NOT_PROTECTION).ok()?,
             number: u64::from_le_bytes(field(datagram, 64)?),
         };
@@ -278,6 +286,7 @@ mod tests {
         ],
         selective: 1 << 127 | 5,
         partial: [false; 2],
+        heard: false,
         protection: Protection::Open,
         number: 0,
     };
@@ -297,6 +306,7 @@ mod tests {
             let data = Header {
                 channel: Channel::BOTH[usize::from(number == 1)],
                 partial: [number == 1, number == 0],
+                heard: number == 1,
                 protection,
                 number,
                 ..HEADER
@@ -316,7 +326,7 @@ mod tests {
             assert_eq!(Header::read(&written(&ack, &names)), None);
         }
         let mut other = written(&HEADER, b"");
-        for flags in [2, 32, 64, 128] {
+        for flags in [2, 64, 128] {
             other[5] = flags;
             assert_eq!(Header::read(&other), None, "no such protection or flag");
         }

@@ -1,5 +1,8 @@
 //! The machine of one rank for all of its peers.
 
+mod asking;
+mod losses;
+
 use super::channel::Channel;
 use super::config::ReliableConfig;
 use super::counts::Counts;
@@ -9,6 +12,7 @@ use super::datagram::{
 use super::error::{PeerLost, ReliableError};
 use super::link::{Due, Link, Order};
 use super::mtu::Search;
+use super::path::Question;
 use super::pool::{Pool, Record};
 use super::ready::Ready;
 use super::receiver::Taken;
@@ -103,7 +107,11 @@ pub struct Endpoint {
     /// By [`Order`].
     ready: [Ready; Order::ALL.len()],
     lost: VecDeque<PeerLost>,
+    /// Peers that are silent.
+    doubts: VecDeque<PeerLost>,
     counts: Counts,
+    /// The latest time that the driver has said.
+    seen: Duration,
     /// For datagrams without a record.
     short: [u8; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
     /// For an encrypted datagram; empty where none is.
@@ -146,7 +154,9 @@ impl Endpoint {
             timers: Timers::default(),
             ready: Order::ALL.map(|_| Ready::new()),
             lost: VecDeque::new(),
+            doubts: VecDeque::new(),
             counts: Counts::default(),
+            seen: Duration::ZERO,
             short: [0; HEADER_BYTES + MORE_BYTES + SEAL_BYTES],
             sealed: vec![0; sealed_bytes].into_boxed_slice(),
             long: Box::default(),
@@ -356,6 +366,7 @@ impl Endpoint {
         datagram: &mut [u8],
         accept: impl FnOnce(JobRank, Channel) -> bool,
     ) -> Option<Arrived> {
+        self.it_is(now);
         let Some((header, len)) = Header::read(datagram) else {
             self.counts.malformed += 1;
             return None;
@@ -403,7 +414,7 @@ impl Endpoint {
             link.of(of).sender.acknowledged(ack, now, config, pool)
         });
         self.counts.taken += 1;
-        link.heard(now, has_progress);
+        link.heard(now, has_progress, header.heard, config);
         let seq = header.numbers[channel.index()].seq;
         let sequence = link.of(channel);
         let taken = match header.kind {
@@ -487,10 +498,11 @@ impl Endpoint {
     }
 
     fn transmit(&mut self, now: Duration, orders: &[Order]) -> Option<Transmit<'_>> {
+        self.it_is(now);
         let (order, peer, due) = self.next_due(orders)?;
         let protection = self.protection();
         let least_record_bytes = self.record_bytes();
-        if matches!(due, Due::Search(_)) {
+        if matches!(due, Due::Search(_) | Due::Ask(Question::Full)) {
             self.make_long();
         }
         let place = self.peers.get_mut(peer.0 as usize)?;
@@ -514,6 +526,7 @@ impl Endpoint {
             }),
             selective: link.of(channel).receiver.named(),
             partial,
+            heard: link.path.is_heard(),
             protection,
             number,
         };
@@ -551,12 +564,12 @@ impl Endpoint {
                     self.counts.sent_again += u64::from(again);
                 }
             }
-            Due::Search(Search::Trial(_)) => {
+            Due::Search(Search::Trial(_)) | Due::Ask(Question::Full) => {
                 self.counts.trials += 1;
                 header.kind = Kind::Trial;
             }
             Due::Search(Search::Reached(_)) => header.kind = Kind::Reached,
-            Due::Probe(_) => {
+            Due::Probe(_) | Due::Ask(Question::Short) => {
                 self.counts.probes += 1;
                 header.kind = Kind::Probe;
             }
@@ -597,7 +610,11 @@ impl Endpoint {
                 body[..len].copy_from_slice(&record.bytes()[from..from + len]);
                 (&mut self.long[..], CHUNK_BYTES + len)
             }
-            Due::Search(Search::Trial(bytes)) => {
+            Due::Search(Search::Trial(_)) | Due::Ask(Question::Full) => {
+                let bytes = match due {
+                    Due::Search(Search::Trial(bytes)) => bytes,
+                    _ => self.config.datagram_bytes,
+                };
                 let len = bytes - HEADER_BYTES - protection.bytes();
                 self.long[HEADER_BYTES..][..len].fill(0);
                 (&mut self.long[..], len)
@@ -606,7 +623,7 @@ impl Endpoint {
                 self.short[HEADER_BYTES..][..2].copy_from_slice(&bytes.to_le_bytes());
                 (&mut self.short[..], 2)
             }
-            Due::Probe(_) | Due::Leave(_) | Due::Ack(_) => {
+            Due::Probe(_) | Due::Leave(_) | Due::Ack(_) | Due::Ask(Question::Short) => {
                 let len = receiver.name_more(&mut self.short[HEADER_BYTES..]);
                 (&mut self.short[..], len)
             }
@@ -648,66 +665,6 @@ impl Endpoint {
             }
         }
         None
-    }
-
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called; `None`: only after something
-    /// else.
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Duration> {
-        self.timers.first()
-    }
-
-    /// Handles timers that are due.
-    pub fn handle_timeout(&mut self, now: Duration) {
-        while let Some(peer) = self.timers.due(now) {
-            let Some(place) = self.peers.get_mut(peer as usize) else {
-                continue;
-            };
-            let Some(link) = place.link.as_deref_mut() else {
-                continue;
-            };
-            link.armed = None;
-            if let Some(silent) = link.handle_timeout(now, &self.config) {
-                let lost = PeerLost {
-                    rank: self.rank,
-                    peer: JobRank(peer),
-                    silent,
-                    sends: link.sends_of_oldest(),
-                };
-                for sequence in &mut link.sequences {
-                    sequence.sender.dissolve(&mut self.pool);
-                    sequence.receiver.dissolve(&mut self.pool);
-                }
-                place.link = None;
-                place.lost = Some(Box::new(lost));
-                self.lost.push_back(lost);
-            } else {
-                self.settle(JobRank(peer));
-            }
-        }
-    }
-
-    /// The next peer that was lost.
-    ///
-    /// Nothing goes to it or comes from it any more.
-    pub fn poll_event(&mut self) -> Option<PeerLost> {
-        self.lost.pop_front()
-    }
-
-    /// Why nothing goes to a peer any more, if it was lost.
-    #[must_use]
-    pub fn lost(&self, peer: JobRank) -> Option<PeerLost> {
-        self.peers.get(peer.0 as usize)?.lost.as_deref().copied()
-    }
-
-    /// Whether the driver waits for something from this peer that is not an acknowledgement: then a
-    /// silent peer is asked whether it lives.
-    pub fn watch(&mut self, now: Duration, peer: JobRank, on: bool) {
-        // A peer that is unknown or lost is not watched.
-        if let Ok(link) = self.link(peer, now) {
-            link.watch(on, now);
-            self.settle(peer);
-        }
     }
 
     /// Sends acknowledgements that are due now, before the driver ends.

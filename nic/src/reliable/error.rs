@@ -1,7 +1,7 @@
 //! Errors of an endpoint, and its reports of peers.
 
+use super::fault::{PathFault, Words};
 use argonet_base::JobRank;
-use core::fmt;
 use core::time::Duration;
 use thiserror::Error;
 
@@ -60,36 +60,31 @@ pub enum ReliableError {
     Lost(#[from] PeerLost),
 }
 
-/// Advice to the user of a job whose peer does not answer; tcp says the same.
-pub(crate) const ADVICE: &str = "see whether the program there still runs, and whether a firewall or ARGONET_TCP_INTERFACES keeps the hosts apart";
-
-/// For how long a peer has been silent, and how often the oldest datagram was sent.
-pub(crate) struct Silence<'a>(pub(crate) &'a PeerLost);
-
-impl fmt::Display for Silence<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, sends) = (self.0.silent.as_secs_f64(), self.0.sends);
-        write!(f, "it has answered no datagram for {seconds:.1} s")?;
-        match sends {
-            0 => Ok(()),
-            1 => f.write_str(", after 1 send of the oldest"),
-            _ => write!(f, ", after {sends} sends of the oldest"),
-        }
-    }
-}
-
 /// A peer that did not answer for too long.
 ///
 /// Records in flight to it may have arrived or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("rank {rank} cannot reach rank {peer}: {}; {ADVICE}", Silence(self))]
+#[error("rank {rank} cannot reach rank {peer}: {}; {}", self.words(), fault.advice())]
 pub struct PeerLost {
     /// The rank that waited.
     pub rank: JobRank,
     /// The peer.
     pub peer: JobRank,
+    /// What is wrong.
+    pub fault: PathFault,
     /// How long nothing came.
     pub silent: Duration,
     /// How often the oldest record was sent; 0 if only questions were open.
     pub sends: u32,
+}
+
+impl PeerLost {
+    /// What is wrong, and for how long.
+    pub(crate) fn words(&self) -> Words {
+        Words {
+            fault: self.fault,
+            silent: self.silent,
+            sends: self.sends,
+        }
+    }
 }

@@ -2,7 +2,10 @@
 
 use super::channel::Channel;
 use super::config::{ReliableConfig, carried};
+use super::datagram::{HEADER_BYTES, SEAL_BYTES};
+use super::fault::PathFault;
 use super::mtu::{PathMtu, Search};
+use super::path::{Path, Question};
 use super::seal::Keys;
 use super::seq::Seq;
 use super::sequence::{Sequence, earliest};
@@ -44,12 +47,13 @@ pub(super) enum Due {
     Leave(Channel),
     Ack(Channel),
     Search(Search),
+    Ask(Question),
 }
 
 impl Due {
     pub(super) fn channel(self) -> Channel {
         match self {
-            Self::Search(_) => Channel::Command,
+            Self::Search(_) | Self::Ask(_) => Channel::Command,
             Self::Record(channel, _)
             | Self::Chunk(channel, _)
             | Self::Probe(channel)
@@ -60,8 +64,35 @@ impl Due {
 
     /// Whether it has room for bits that name what is kept.
     fn names_more(self) -> bool {
-        matches!(self, Self::Probe(_) | Self::Leave(_) | Self::Ack(_))
+        matches!(
+            self,
+            Self::Probe(_) | Self::Leave(_) | Self::Ack(_) | Self::Ask(Question::Short)
+        )
     }
+
+    /// Whether the peer has to answer it, or is lost.
+    fn wants_answer(self) -> bool {
+        matches!(self, Self::Record(..) | Self::Chunk(..) | Self::Probe(_))
+    }
+}
+
+/// A time in which nothing comes.
+struct Silence {
+    fault: PathFault,
+    since: Duration,
+    end: Duration,
+    /// The peer is lost then; otherwise it is doubted.
+    is_last: bool,
+}
+
+/// What is wrong with a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trouble {
+    pub(super) fault: PathFault,
+    /// How long that has been so.
+    pub(super) silent: Duration,
+    /// The peer is lost; otherwise it is doubted.
+    pub(super) is_lost: bool,
 }
 
 #[derive(Debug)]
@@ -71,6 +102,7 @@ pub(super) struct Link {
     /// Where datagrams are sealed.
     pub(super) keys: Option<Box<Keys>>,
     pub(super) mtu: PathMtu,
+    pub(super) path: Path,
     /// Whether the driver wants to know when the peer is lost, though nothing is under way to it.
     pub(super) watched: bool,
     /// The peer is to be asked, about this channel above all.
@@ -80,6 +112,10 @@ pub(super) struct Link {
     heard_at: Duration,
     /// Since when the answer to a question is owed.
     waiting_since: Option<Duration>,
+    /// The driver knows that nothing comes.
+    is_doubted: bool,
+    /// When it has found out that nothing will.
+    refused_at: Option<Duration>,
     /// The peer is to be sent [`Due::Leave`].
     leave_now: bool,
     /// Whether this rank has said that it ends.
@@ -108,11 +144,14 @@ impl Link {
             sequences: Channel::BOTH.map(|_| Sequence::new(first, config)),
             keys,
             mtu: PathMtu::new(config),
+            path: Path::default(),
             watched: false,
             probe_now: None,
             asked_at: now,
             heard_at: now,
             waiting_since: None,
+            is_doubted: false,
+            refused_at: None,
             leave_now: false,
             has_left: false,
             peer_left: false,
@@ -139,10 +178,18 @@ impl Link {
     }
 
     /// A datagram of the peer's was good, and its acknowledgements have been taken; which of them
-    /// had something new.
-    pub(super) fn heard(&mut self, now: Duration, has_progress: [bool; 2]) {
+    /// had something new, and whether one of this rank's has come there.
+    pub(super) fn heard(
+        &mut self,
+        now: Duration,
+        has_progress: [bool; 2],
+        says_heard: bool,
+        config: &ReliableConfig,
+    ) {
+        self.path.came(now, says_heard, config);
         self.heard_at = now;
         self.waiting_since = None;
+        (self.is_doubted, self.refused_at) = (false, None);
         for (sequence, has_progress) in self.sequences.iter_mut().zip(has_progress) {
             sequence.heard(now, has_progress);
         }
@@ -175,6 +222,7 @@ impl Link {
 
     /// A trial has reached the peer.
     pub(super) fn reached(&mut self, bytes: u16, config: &ReliableConfig) {
+        self.path.reached(bytes.into());
         if self.mtu.reached(bytes, config) {
             self.resize();
         }
@@ -201,7 +249,8 @@ impl Link {
                     self.leave_now
                         .then(|| Due::Leave(self.owes_now().unwrap_or(Channel::Data)))
                 })
-                .or_else(|| self.mtu.due(config).map(Due::Search)),
+                .or_else(|| self.mtu.due(config).map(Due::Search))
+                .or_else(|| self.path.due().map(Due::Ask)),
             Order::Acknowledgement => self.due_acknowledgement(),
             Order::Data => first(Channel::Data, data.sender.due_first()),
         }
@@ -246,14 +295,19 @@ impl Link {
     /// A datagram is sent; each acknowledges, as far as it names what has come.
     pub(super) fn sent(&mut self, due: Due, partial: [bool; 2], now: Duration) {
         // A trial may be longer than the path takes.
-        let may_be_lost = matches!(due, Due::Search(Search::Trial(_)));
+        let may_be_lost = matches!(
+            due,
+            Due::Search(Search::Trial(_)) | Due::Ask(Question::Full)
+        );
         for (sequence, partial) in self.sequences.iter_mut().zip(partial) {
             if !partial && !may_be_lost {
                 sequence.acknowledged();
             }
         }
+        self.path.sent(now, due.wants_answer());
         match due {
             Due::Ack(_) => {}
+            Due::Ask(question) => self.path.asked(question),
             Due::Search(search) => self.mtu.sent(search),
             Due::Leave(_) => self.leave_now = false,
             Due::Probe(_) => {
@@ -313,13 +367,17 @@ impl Link {
         if self.has_ended() {
             return earliest([command.ack_at, data.ack_at]);
         }
-        let answer = self.waiting_since.map(|since| since + config.give_up_after);
+        let no_progress = |channel| self.no_progress(channel, config).map(|(_, end)| end);
         earliest([
-            command.deadline(config),
-            data.deadline(config),
+            command.deadline(),
+            data.deadline(),
+            no_progress(Channel::Command),
+            no_progress(Channel::Data),
+            self.silence(config).map(|silence| silence.end),
             self.probe_at(config),
-            answer,
             self.mtu.deadline(),
+            self.path.deadline(),
+            self.path.deaf_since().map(|[_, known]| known),
         ])
     }
 
@@ -328,29 +386,153 @@ impl Link {
         (self.watched && self.is_idle()).then(|| quiet_since + config.probe_after)
     }
 
-    /// For how long an answer is owed.
-    fn silent(&self, now: Duration) -> Option<Duration> {
-        let [command, data] = self.sequences.each_ref().map(|s| s.waiting_since);
-        let since = earliest([self.waiting_since, command, data])?;
-        Some(now.saturating_sub(since))
+    /// The length of the oldest datagram of a channel, if none so long is known to have arrived and
+    /// it was sent again in vain.
+    fn doubtful(&self, channel: Channel) -> Option<usize> {
+        let tail = if self.keys.is_some() { SEAL_BYTES } else { 0 };
+        let around = HEADER_BYTES + tail;
+        let longest = self.sequences.iter().map(|s| s.sender.longest()).max()?;
+        let sender = &self.sequences[channel.index()].sender;
+        let (bytes, sends) = (around + sender.oldest()?, sender.sends_of_oldest());
+        let doubts = self.path.doubts(bytes, around + longest, sends);
+        doubts.then_some(bytes)
     }
 
-    /// Handles timers that are due; whether the peer is lost, silent for how long.
+    /// The length of such datagrams, if the peer answers others meanwhile.
+    fn too_long(&self, channel: Channel, config: &ReliableConfig) -> Option<usize> {
+        let since = self.sequences[channel.index()].waiting_since?;
+        let answers = self.heard_at >= since + config.unheard_after / 2;
+        self.doubtful(channel).filter(|_| answers)
+    }
+
+    /// Since when a peer that answers has acknowledged nothing new of a channel, and when it is
+    /// lost by that.
+    fn no_progress(
+        &self,
+        channel: Channel,
+        config: &ReliableConfig,
+    ) -> Option<(Duration, Duration)> {
+        let sequence = &self.sequences[channel.index()];
+        let since = sequence.waiting_since?;
+        let limit = config.give_up_after;
+        let is_short = Path::is_sure(sequence.sender.sends_of_oldest())
+            && self.too_long(channel, config).is_some();
+        if is_short {
+            return Some((since, since + config.unheard_after.min(limit)));
+        }
+        let answers = self.heard_at >= since + limit / 2;
+        answers.then_some((since, since + limit))
+    }
+
+    /// Since when nothing has come of a peer that should have answered, and until when that is
+    /// borne.
+    fn silence(&self, config: &ReliableConfig) -> Option<Silence> {
+        let [command, data] = self.sequences.each_ref().map(|s| s.waiting_since);
+        let limit = config.give_up_after;
+        let (fault, since, first_end) = match self.path.is_heard() {
+            true => {
+                let owed = earliest([self.waiting_since, command, data])?;
+                let since = owed.max(self.heard_at);
+                (PathFault::Silent, since, since + limit)
+            }
+            false => {
+                let [since, asked] = self.path.unheard_since()?;
+                let limit = match config.stopped_for.is_zero() {
+                    true => limit,
+                    false => limit.min(config.unheard_after),
+                };
+                let end = (since + limit).max(asked + limit / 10);
+                (PathFault::Unheard, since, end)
+            }
+        };
+        let last_end = since + limit.max(config.stopped_for);
+        let end = match self.is_doubted {
+            true => self.refused_at.unwrap_or(last_end),
+            false => first_end,
+        };
+        Some(Silence {
+            fault,
+            since,
+            end,
+            is_last: self.is_doubted || first_end >= last_end,
+        })
+    }
+
+    /// The driver knows that a peer which was doubted is not there; whether it was.
+    pub(super) fn refuse(&mut self, now: Duration) -> bool {
+        self.refused_at = self.is_doubted.then_some(now);
+        self.is_doubted
+    }
+
+    /// Whether nothing has come since the peer was doubted.
+    pub(super) fn is_doubted(&self) -> bool {
+        self.is_doubted
+    }
+
+    /// This process has not run for so long: meanwhile no peer was silent.
+    pub(super) fn paused(&mut self, time: Duration) {
+        self.path.paused(time);
+        let [command, data] = &mut self.sequences;
+        let all = [
+            &mut self.waiting_since,
+            &mut command.waiting_since,
+            &mut data.waiting_since,
+        ];
+        for since in all.into_iter().flatten() {
+            *since += time;
+        }
+    }
+
+    /// What is wrong with the path, if the peer is lost or doubted now.
+    fn trouble(&self, now: Duration, config: &ReliableConfig) -> Option<Trouble> {
+        let lost = |fault, since| {
+            Some(Trouble {
+                fault,
+                silent: now.saturating_sub(since),
+                is_lost: true,
+            })
+        };
+        if let Some([since, _]) = self.path.deaf_since() {
+            return lost(PathFault::OneWay, since);
+        }
+        for channel in Channel::BOTH {
+            let no_progress = self.no_progress(channel, config);
+            if let Some((since, _)) = no_progress.filter(|(_, end)| now >= *end) {
+                let too_long = self.too_long(channel, config);
+                let too_long = too_long.map(|bytes| PathFault::TooLong {
+                    datagram_bytes: bytes,
+                });
+                return lost(too_long.unwrap_or(PathFault::Silent), since);
+            }
+        }
+        let silence = self.silence(config).filter(|silence| now >= silence.end)?;
+        let trouble = lost(silence.fault, silence.since)?;
+        Some(Trouble {
+            is_lost: silence.is_last,
+            ..trouble
+        })
+    }
+
+    /// Handles timers that are due; whether the peer is lost or doubted.
     pub(super) fn handle_timeout(
         &mut self,
         now: Duration,
         config: &ReliableConfig,
-    ) -> Option<Duration> {
+    ) -> Option<Trouble> {
         let has_ended = self.has_ended();
-        let silent = self.silent(now).filter(|_| !has_ended);
-        if let Some(silent) = silent.filter(|silent| *silent >= config.give_up_after) {
-            return Some(silent);
+        let trouble = self.trouble(now, config).filter(|_| !has_ended);
+        match &trouble {
+            Some(trouble) if trouble.is_lost => return Some(*trouble),
+            Some(_) => self.is_doubted = true,
+            None => {}
         }
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
         for channel in Channel::BOTH {
+            let has_doubts = self.doubtful(channel).is_some();
             let sequence = self.of(channel);
             let sender = &mut sequence.sender;
-            let must_ask = !has_ended && is_due(sender.timer) && sender.expired(now, config);
+            let has_expired = !has_ended && is_due(sender.timer);
+            let must_ask = has_expired && (sender.expired(now, config) || has_doubts);
             if is_due(sequence.ack_at) {
                 sequence.flush();
             }
@@ -361,11 +543,12 @@ impl Link {
         if self.mtu.handle_timeout(now, config) {
             self.resize();
         }
+        self.path.handle_timeout(now, config);
         if is_due(self.probe_at(config)) {
             self.probe_now = Some(Channel::Command);
             self.asked_at = now;
         }
-        None
+        trouble
     }
 
     /// Sends acknowledgements that are due now.

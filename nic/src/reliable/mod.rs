@@ -16,6 +16,7 @@
 //! | [`poll_event`](Endpoint::poll_event) | peers that were lost |
 //! | [`flush`](Endpoint::flush), [`leave`](Endpoint::leave) | before the driver ends |
 //! | [`watch`](Endpoint::watch) | asks a silent peer now and then whether it lives |
+//! | [`ask`](Endpoint::ask), [`path`](Endpoint::path) | whether datagrams pass between a peer and this rank |
 //!
 //! * Lost records are sent first, then commands, then data; peers take turns. Records of one
 //!   channel overtake those of the other, and say nothing about their loss.
@@ -29,6 +30,9 @@
 //! * Datagrams begin short. With a peer to which records of full length go, longer ones are
 //!   [tried](ReliableConfig::longer_datagrams), each of which it answers (RFC 8899). Where long
 //!   ones are lost again and again, records in flight go in chunks, and later ones are short.
+//! * Each datagram says whether its sender has got one of the target, so that both ends learn of a
+//!   path that is one-way. A peer that was never heard, and a length that never arrived, are given
+//!   up sooner than a peer that has answered before ([`PathFault`]).
 //! * A rank that ends says so ([`leave`](Endpoint::leave)), so that peers which end, too, do not
 //!   wait for acknowledgements that no peer sends.
 //! * A datagram names the incarnations of both ranks, numbers that cannot be guessed, so those of
@@ -46,8 +50,10 @@ mod datagram;
 mod dropped;
 mod endpoint;
 mod error;
+mod fault;
 mod link;
 mod mtu;
+mod path;
 mod pool;
 mod ready;
 mod receiver;
@@ -62,12 +68,13 @@ mod tests;
 mod timers;
 
 pub use channel::Channel;
-pub use config::ReliableConfig;
+pub use config::{FIRST_DATAGRAM_BYTES, ReliableConfig};
 pub use counts::Counts;
 pub use datagram::{FORMAT, HEADER_BYTES, SEAL_BYTES};
 pub use dropped::Dropped;
 pub use endpoint::{Arrived, Endpoint, IDLE_PEER_BYTES, Transmit};
-pub(crate) use error::{ADVICE, Silence};
 pub use error::{PeerLost, ReliableError};
+pub use fault::{BadPath, PathEnd, PathFault};
+pub use path::PathState;
 pub use pool::Record;
 pub use seal::Seal;

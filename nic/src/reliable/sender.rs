@@ -121,6 +121,8 @@ pub(super) struct Sender {
     arrived: u64,
     /// The same of records that were longer than the shortest datagrams have room for.
     long_arrived: u64,
+    /// Bytes of the longest record that has arrived.
+    longest: usize,
     /// Longest datagram where nothing is known of the path.
     least_bytes: usize,
     /// The window has shrunk for all losses of sends before this one.
@@ -148,6 +150,7 @@ impl Sender {
             sends: VecDeque::new(),
             arrived: 0,
             long_arrived: 0,
+            longest: 0,
             least_bytes: config.datagram_bytes,
             recovery: 0,
             rtt: Rtt::default(),
@@ -181,6 +184,16 @@ impl Sender {
     /// How often the oldest record was sent.
     pub(super) fn sends_of_oldest(&self) -> u32 {
         self.unacknowledged.front().map_or(0, |entry| entry.sends)
+    }
+
+    /// Bytes of the oldest record.
+    pub(super) fn oldest(&self) -> Option<usize> {
+        self.look(0).map(|(_, len)| len)
+    }
+
+    /// Bytes of the longest record that has arrived.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
     }
 
     pub(super) fn next(&self) -> Seq {
@@ -385,6 +398,7 @@ impl Sender {
         news.any = true;
         news.bytes += entry.cost;
         if let Some(record) = entry.record.take() {
+            self.longest = self.longest.max(record.len());
             if HEADER_BYTES + record.len() > self.least_bytes {
                 self.long_arrived = self.long_arrived.max(entry.order);
             }
@@ -479,6 +493,8 @@ mod tests {
         ack_delay: Duration::from_millis(2),
         probe_after: Duration::from_secs(1),
         give_up_after: Duration::from_secs(5),
+        unheard_after: Duration::from_secs(5),
+        stopped_for: Duration::ZERO,
     };
 
     /// Counts and places are those of the states, and a record is there until it has arrived.

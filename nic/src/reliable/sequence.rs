@@ -68,13 +68,12 @@ impl Sequence {
         self.ack_now || self.ack_at.is_some()
     }
 
-    /// When to look at it again.
-    pub(super) fn deadline(&self, config: &ReliableConfig) -> Option<Duration> {
+    /// When to look at it again, but for what is owed by the peer.
+    pub(super) fn deadline(&self) -> Option<Duration> {
         if self.sender.is_idle() {
             return self.ack_at;
         }
-        let give_up = self.waiting_since.map(|since| since + config.give_up_after);
-        earliest([self.sender.timer, give_up, self.ack_at])
+        earliest([self.sender.timer, self.ack_at])
     }
 
     /// Sends an acknowledgement that is due now.

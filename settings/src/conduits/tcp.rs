@@ -35,7 +35,7 @@ settings! {
         Kind::Count { min: 0, max: 64, unit: "interfaces" }, Preset::Is("0"), Scope::Rank,
         "How many network interfaces are used at most, the first ones; 0 for any number.";
     TCP_PORTS: Option<String> = "ARGONET_TCP_PORTS", Kind::Text, Preset::Words("any"), Scope::Rank,
-        "The ports to listen at, such as 40000-40999; a host needs one for each of its ranks.";
+        "The ports to listen at, such as 40000-40999; a host needs one for each of its ranks. Over usnic, and over portals between hosts, they are UDP ports.";
     TCP_CONNECT_RETRIES: u64 = "ARGONET_TCP_CONNECT_RETRIES",
         Kind::Count { min: 0, max: 1_000_000, unit: "retries" }, Preset::Is("63"), Scope::Rank,
         "How often an address of a rank is tried again before it is given up.";

@@ -25,7 +25,8 @@ settings! {
          of the job send.";
     START_TIMEOUT: Duration = "ARGONET_START_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_secs(1), max: DAY }, Preset::Is("60"), Scope::Rank,
-        "How long ranks wait for each other at the start.";
+        "How long ranks wait for each other at the start. Over usnic, a twelfth of it is how long paths between ranks may \
+         be silent then, and a sixth how long a peer later that was never heard.";
     QUIET: bool = "GASNET_QUIET", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Silences warnings at the start.";
     VERBOSE_ENV: bool = "GASNET_VERBOSEENV", Kind::Boolean, Preset::Is("0"), Scope::Rank,

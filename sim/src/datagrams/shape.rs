@@ -102,6 +102,8 @@ impl DatagramShape {
             window_bytes: datagram_bytes * windows,
             // Faults are no reason to give up.
             give_up_after: Duration::from_secs(30),
+            unheard_after: Duration::from_secs(30),
+            stopped_for: Duration::ZERO,
             ..ReliableConfig::default()
         };
         let sealed = random.chance(500_000);

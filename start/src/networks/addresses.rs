@@ -5,6 +5,7 @@ use argonet_base::JobRank;
 use argonet_boot::{BootError, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::tcp::join::{from_settings, interfaces};
 use argonet_settings::Settings;
+use core::ops::RangeInclusive;
 
 /// Interfaces of this host that the settings choose to reach others by; `one_host`: the job has no
 /// other.
@@ -16,6 +17,11 @@ pub(super) fn addresses(
     let host = host_name();
     let all = interfaces::list(&host)?;
     Ok(interfaces::choose(&all, &wish, one_host, &host)?)
+}
+
+/// The ports that the settings let ranks take.
+pub(super) fn ports(settings: &Settings) -> Result<RangeInclusive<u16>, Cause> {
+    Ok(from_settings(settings)?.0.ports)
 }
 
 /// The name of this host, for messages.

@@ -1,13 +1,13 @@
 //! Ranks that send each other datagrams, and learn each other's addresses from the key store.
 
 use super::Cause;
-use super::addresses::{addresses, publish_host};
+use super::addresses::{addresses, ports, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{NicAddress, Port, Whereabouts};
 use argonet_nic::reliable::{FORMAT, ReliableConfig, Seal};
 use argonet_settings::{Sealing, Settings};
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 use core::num::NonZeroU64;
 
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
@@ -43,7 +43,7 @@ fn sized(one_host: bool, receive_bytes: usize) -> ReliableConfig {
     link
 }
 
-fn is_one_host(boot: &LocalJob) -> bool {
+pub(super) fn is_one_host(boot: &LocalJob) -> bool {
     boot.host_ranks().len() == boot.size() as usize
 }
 
@@ -68,10 +68,8 @@ pub(super) fn own_address(boot: &LocalJob, settings: &Settings) -> Result<IpAddr
 
 /// Takes a socket's port at that address.
 pub(super) fn bind(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
-    Ok(Port::bind(SocketAddr::new(
-        own_address(boot, settings)?,
-        0,
-    ))?)
+    let address = own_address(boot, settings)?;
+    Ok(Port::bind_in(address, &ports(settings)?)?)
 }
 
 /// Takes a socket's port, and publishes it.

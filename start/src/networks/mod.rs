@@ -6,6 +6,7 @@
 mod addresses;
 mod channel;
 mod datagrams;
+mod paths;
 mod portals;
 mod tcp;
 mod usnic;
@@ -24,7 +25,28 @@ pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// A conduit whose addresses this rank has published.
 pub(crate) trait Opened {
     /// The conduit, after a fence; peers may use it after the next.
-    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause>;
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause>;
+}
+
+/// A check that ranks make together before the job starts: publishes and fences.
+///
+/// It blocks until another rank that it has failed for ends the job.
+pub(crate) type StartCheck = Box<dyn FnOnce(&LocalJob) -> Result<(), Cause> + Send>;
+
+/// A conduit.
+pub(crate) struct Connected {
+    pub(crate) network: selector::Network,
+    /// After the next fence, if there is one.
+    pub(crate) check: Option<StartCheck>,
+}
+
+impl From<selector::Network> for Connected {
+    fn from(network: selector::Network) -> Self {
+        Self {
+            network,
+            check: None,
+        }
+    }
 }
 
 /// Opens a conduit and publishes where this rank can be reached.

@@ -2,7 +2,7 @@
 
 use super::addresses::{addresses, host_of, publish_host};
 use super::channel::{GATHER_TIMES, sizes};
-use super::{Cause, Connecting, Opened};
+use super::{Cause, Connected, Connecting, Opened};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
@@ -41,7 +41,7 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
 }
 
 impl Opened for Open {
-    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause> {
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
         let open = *self;
         let Connecting {
             boot,
@@ -74,7 +74,8 @@ impl Opened for Open {
             progress: open.progress.unwrap_or(processor_to_spare),
             connector: Arc::new(Joining::new(service, rank)),
         };
-        Ok(Arc::new(Tcp::new(config)?))
+        let tcp: selector::Network = Arc::new(Tcp::new(config)?);
+        Ok(tcp.into())
     }
 }
 

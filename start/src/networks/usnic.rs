@@ -1,26 +1,27 @@
 //! Datagrams.
 
+use super::addresses::host_of;
 use super::channel::{GATHER_TIMES, sizes};
-use super::datagrams::{Directory, Published, announce, bind, directory, link, own_address};
-use super::{Cause, Connecting, Opened};
+use super::datagrams::{
+    Directory, Published, announce, bind, directory, is_one_host, link, own_address,
+};
+use super::paths::{compare, partners};
+use super::{Cause, Connected, Connecting, Opened};
+use crate::settings::say;
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
-use argonet_nic::datagram::{FabricPort, NicAddress, NicPort};
+use argonet_nic::datagram::{FabricPort, HostNames, NicAddress, NicPort};
 use argonet_nic::fabric::Library;
-use argonet_nic::reliable::ReliableConfig;
-use argonet_settings::{Settings, USNIC_NIC, USNIC_PROVIDER};
+use argonet_nic::reliable::{FIRST_DATAGRAM_BYTES, ReliableConfig};
+use argonet_settings::{QUIET, START_TIMEOUT, Settings, USNIC_NIC, USNIC_PROVIDER};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
 
 /// How long a rank that ends goes on at most until all that it sent has arrived.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
-
-/// Longest datagram between hosts where nothing is known of the path: it passes wherever IPv6 does,
-/// whose frames have 1,280 bytes, of which headers take 48.
-const DATAGRAM_BYTES: usize = 1232;
 
 /// Bytes of frames that networks have: tunnels, clouds, Ethernet, InfiniBand, jumbo frames.
 const FRAME_BYTES: [usize; 10] = [1380, 1420, 1460, 1500, 2044, 4092, 8896, 9000, 9216, 65_520];
@@ -41,14 +42,43 @@ const LONGER_DATAGRAMS: [&[usize]; 2] = [&filling(28), &filling(48)];
 
 /// Sizes between hosts, where datagrams become as long as the path takes.
 fn between_hosts(link: &mut ReliableConfig, over: SocketAddr) {
-    link.datagram_bytes = DATAGRAM_BYTES;
+    link.datagram_bytes = FIRST_DATAGRAM_BYTES;
     link.longer_datagrams = LONGER_DATAGRAMS[usize::from(over.is_ipv6())];
+}
+
+/// How long paths may be silent, where the start may last so long.
+#[derive(Clone, Copy)]
+struct PathLimits {
+    /// At the start: 5 s where no setting says.
+    check: Duration,
+    /// Of a peer that was never heard, before it is doubted: 10 s.
+    unheard: Duration,
+    /// Of one that may be stopped: 75 s.
+    stopped: Duration,
+}
+
+impl PathLimits {
+    fn new(start: Duration) -> Self {
+        let check = (start / 12).max(Duration::from_secs(1));
+        Self {
+            check,
+            unheard: 2 * check,
+            stopped: 15 * check,
+        }
+    }
+}
+
+/// A warning of this rank, in one piece, as other ranks may write too.
+fn warn(what: &str) {
+    say(&format!("argonet: warning: {what}"));
 }
 
 /// An interface that this rank has opened.
 struct Open {
     published: Published<NicPort>,
     sizes: ChannelSizes,
+    path_limits: PathLimits,
+    warn: fn(&str),
 }
 
 /// Longest datagram between ranks of one host: it passes the loopback interface over IPv6, too.
@@ -96,6 +126,8 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
             idle_rails: Duration::ZERO,
             ..sizes(settings)
         },
+        path_limits: PathLimits::new(settings.get(&START_TIMEOUT)),
+        warn: if settings.get(&QUIET) { |_| {} } else { warn },
     }))
 }
 
@@ -126,7 +158,7 @@ fn sized(
 }
 
 impl Opened for Open {
-    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause> {
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
         let boot = with.boot;
         let Directory {
             peers,
@@ -135,21 +167,32 @@ impl Opened for Open {
         let incarnations = peers.iter().map(|(_, incarnation)| *incarnation).collect();
         let addresses: Vec<NicAddress> = peers.into_iter().map(|(address, _)| address).collect();
         let Published { port, seal } = self.published;
-        let link = sized(
+        let one_host = is_one_host(boot);
+        let mut link = sized(
             link(boot, receive_bytes / usize::from(RAILS)),
-            boot.host_ranks().len() == boot.size() as usize,
+            one_host,
             receive_bytes,
             &port.address(),
             &addresses,
         );
+        let limits = self.path_limits;
+        (link.unheard_after, link.stopped_for) = (limits.unheard, limits.stopped);
+        let job = Arc::clone(boot);
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
             queue: port.open(boot.rank(), &addresses)?,
             incarnations,
             link,
             seal,
+            hosts: HostNames::new(move |peer| host_of(&job, peer)),
+            warn: self.warn,
             exit_grace: EXIT_GRACE,
         })?;
+        // On one host all datagrams go the same way, which takes those of any length.
+        let checked = rails.check(
+            partners(boot.rank(), boot.size(), &boot.neighborhood()),
+            !one_host,
+        );
         let config = ChannelConfig {
             rank: boot.rank(),
             ranks: boot.size(),
@@ -162,7 +205,15 @@ impl Opened for Open {
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),
         };
-        Ok(Arc::new(Channel::over(rails, config)?))
+        let network: selector::Network = Arc::new(Channel::over(rails, config)?);
+        Ok(Connected {
+            network,
+            check: Some(Box::new(move |boot| {
+                let bad = checked.finish(limits.check);
+                let describe = |ends, fault| checked.describe(ends, fault, limits.check);
+                compare(boot, &bad, checked.datagram_bytes(), describe)
+            })),
+        })
     }
 }
 
@@ -183,6 +234,16 @@ mod tests {
             let longest = link.most_record_bytes(true) + around + headers;
             assert_eq!(longest, 9216);
         }
+    }
+
+    #[test]
+    fn silent_paths_are_given_up_within_the_limit_of_the_start() {
+        let of = |seconds| {
+            let limits = PathLimits::new(Duration::from_secs(seconds));
+            [limits.check, limits.unheard, limits.stopped].map(|time| time.as_secs())
+        };
+        let wanted = [[5, 10, 75], [50, 100, 750], [1, 2, 15]];
+        assert_eq!([of(60), of(600), of(2)], wanted);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod ending;
 mod links;
 mod mtu;
+mod paths;
 mod rails;
 mod replayed;
 mod storm;
@@ -31,6 +32,15 @@ pub(crate) const TESTS: &[Test] = &[
         links::each_and_both,
     ),
     ("hosts_datagrams_follow_the_mtu", mtu::followed),
+    (
+        "hosts_paths_of_datagrams_are_checked_at_the_start",
+        paths::at_the_start,
+    ),
+    (
+        "hosts_paths_of_datagrams_are_checked_at_the_first_use",
+        paths::at_the_first_use,
+    ),
+    ("hosts_datagrams_come_to_ports_of_the_setting", paths::ports),
     ("hosts_one_of_two_networks_fails", rails::one_of_two_fails),
     (
         "hosts_stress_with_connections_cut_at_random",
@@ -43,6 +53,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("strangers", strangers::strangers),
     ("eavesdropper", replayed::eavesdropper),
     ("links", links::links),
+    ("pairs", paths::pairs),
     ("rails", rails::rails),
     ("stress", stress::stress),
 ];

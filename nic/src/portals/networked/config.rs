@@ -1,38 +1,8 @@
 //! How an interface reaches other hosts.
 
-use crate::datagram::WireFaults;
+use crate::datagram::{HostNames, WireFaults};
 use crate::reliable::{ReliableConfig, Seal};
-use argonet_base::JobRank;
-use core::fmt;
 use core::time::Duration;
-use std::sync::Arc;
-
-/// Names of the hosts that ranks are on.
-///
-/// An error of a peer that was lost asks for one; nothing else does.
-#[derive(Clone, Default)]
-pub struct HostNames(Option<Arc<dyn Fn(JobRank) -> String + Send + Sync>>);
-
-impl HostNames {
-    /// Names that `name` looks up.
-    ///
-    /// It is called under the lock of an interface, which it must not use.
-    pub fn new(name: impl Fn(JobRank) -> String + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(name)))
-    }
-
-    /// The name of a rank's host; empty where it is not known.
-    pub(super) fn of(&self, peer: JobRank) -> String {
-        let name = self.0.as_ref().map(|name| name(peer));
-        name.unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for HostNames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("HostNames").finish_non_exhaustive()
-    }
-}
 
 /// Sizes and rules on which all ranks of a job agree.
 #[derive(Clone, Debug)]

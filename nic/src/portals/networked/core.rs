@@ -1,9 +1,9 @@
 //! State that the threads of an interface share.
 
-use super::config::HostNames;
 use super::lane::Lane;
 use super::locked::Locked;
 use super::reading::Reading;
+use crate::datagram::HostNames;
 use crate::datagram::{DatagramQueue as _, Faulty, Udp};
 use crate::portals::slots::Slots;
 use crate::portals::software::{Away, Software};

@@ -36,5 +36,5 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use config::{HostNames, NetworkedConfig};
+pub use config::NetworkedConfig;
 pub use interface::{Networked, Traffic};

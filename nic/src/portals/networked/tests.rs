@@ -1,6 +1,7 @@
 //! Behavior that only internal state shows.
 
-use super::{HostNames, Networked, NetworkedConfig};
+use super::{Networked, NetworkedConfig};
+use crate::datagram::HostNames;
 use crate::datagram::{Port, Whereabouts, WireFaults};
 use crate::portals::software::{FaultRules, Software, SoftwareConfig};
 use crate::portals::{
@@ -287,11 +288,11 @@ fn a_lost_peer_is_named_with_its_host_and_things_to_check() {
     let text = nic.lost(JobRank(1)).expect("it was lost").to_string();
     let address = silent.whereabouts().address;
     let begin = format!(
-        "rank 0 cannot reach rank 1 on node1 over UDP at {address}: it has answered no datagram for "
+        "rank 0 cannot reach rank 1 on node1 over UDP at {address}: no datagram of it has come within "
     );
     assert!(text.starts_with(&begin), "{text}");
     assert!(
-        text.ends_with("; see whether the program there still runs, and whether a firewall or ARGONET_TCP_INTERFACES keeps the hosts apart"),
+        text.ends_with("or choose a network that they share with ARGONET_TCP_INTERFACES"),
         "{text}"
     );
     assert_eq!(text.matches("rank 0").count(), 1, "{text}");

@@ -62,6 +62,7 @@ fn good() -> Header {
         numbers: [FIRST; 2],
         selective: 0,
         partial: [false; 2],
+        heard: false,
         protection: Protection::Open,
         number: 1,
     }
@@ -418,6 +419,7 @@ proptest! {
                 channel,
                 numbers: [other; 2],
                 partial: [flags & 2 != 0, flags & 4 != 0],
+                heard: near,
                 selective: if near { selective & 0xff } else { selective },
                 ..good()
             };

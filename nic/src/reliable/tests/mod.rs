@@ -4,6 +4,7 @@ mod acks;
 mod channels;
 mod hostile;
 mod mtu;
+mod paths;
 mod span;
 mod times;
 mod wire;
@@ -27,6 +28,8 @@ const CONFIG: ReliableConfig = ReliableConfig {
     ack_delay: Duration::from_millis(2),
     probe_after: Duration::from_secs(1),
     give_up_after: Duration::from_secs(5),
+    unheard_after: Duration::from_secs(5),
+    stopped_for: Duration::ZERO,
 };
 
 const FROM: JobRank = JobRank(0);

@@ -32,6 +32,8 @@ pub(super) struct World {
     pub(super) faults: Faults,
     /// Ranks that neither send nor get anything any more.
     pub(super) dead: Vec<bool>,
+    /// Ranks to which nothing comes.
+    pub(super) cut_off: Vec<bool>,
     /// Records that each rank has got of each peer, by channel.
     pub(super) got: Vec<Vec<[Vec<Vec<u8>>; 2]>>,
     /// Whether each rank takes records at once.
@@ -55,6 +57,7 @@ impl World {
                 .collect(),
             faults: Faults::default(),
             dead: vec![false; count],
+            cut_off: vec![false; count],
             got: vec![vec![[const { Vec::new() }; 2]; count]; count],
             accepts: vec![true; count],
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
@@ -77,7 +80,7 @@ impl World {
         let times = 1 + u64::from(self.chance(self.faults.duplicate));
         for _ in 0..times {
             let is_too_long = self.faults.mtu != 0 && bytes.len() > self.faults.mtu;
-            if is_too_long || self.chance(self.faults.drop) {
+            if is_too_long || self.cut_off[to] || self.chance(self.faults.drop) {
                 continue;
             }
             if self.chance(self.faults.corrupt) {

@@ -20,6 +20,8 @@ fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
         window_bytes: datagram_bytes * windows,
         // Faults as above are no reason to give up.
         give_up_after: Duration::from_secs(30),
+        unheard_after: Duration::from_secs(30),
+        stopped_for: Duration::ZERO,
         ..ReliableConfig::default()
     }
 }

@@ -3,10 +3,9 @@
 mod portals4;
 mod software;
 
-use super::{Cause, Connecting, Opened};
+use super::{Cause, Connected, Connecting, Opened};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::portals::{PortalsConfig, PortalsSizes};
-use argonet_conduit::selector;
 use argonet_settings::{PORTALS_INTERFACE, Settings};
 use std::sync::Arc;
 
@@ -39,7 +38,7 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
 }
 
 impl Opened for Open {
-    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause> {
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
         let boot = with.boot;
         let reached = with.reached.unwrap_or_else(|| Arc::clone(with.directory));
         let config = PortalsConfig {
@@ -52,9 +51,10 @@ impl Opened for Open {
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),
         };
-        match self.interface {
+        let network = match self.interface {
             Interface::Software(open) => open.conduit(boot, config),
             Interface::Portals4(open) => open.conduit(boot, config),
-        }
+        };
+        Ok(network?.into())
     }
 }
