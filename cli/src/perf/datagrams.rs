@@ -1,7 +1,7 @@
 //! The raw side over datagrams: the cost of the same work by sockets of UDP, without the library.
 //!
 //! Ranks 0 and 1 have a connected socket each on the loopback interface, and wait busily. A stream
-//! keeps so few bytes in flight that the system has room for them, and nothing is lost.
+//! keeps so few bytes in flight that both systems have room for them, and nothing is lost.
 
 use super::metric::Load;
 use super::pair::Pair;
@@ -9,7 +9,7 @@ use super::sockets::{GATHERED, SHORT, WORD_PUT, busily, failed, gather_into, han
 use argonet::{Rank, Result, World};
 use rustix::net::sockopt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
 
 /// Longest datagram.
@@ -18,12 +18,9 @@ const LONGEST: usize = 65_000;
 /// Bytes that the system is asked to keep for a rank that does not take them.
 const ROOM: usize = 4 << 20;
 
-/// Bytes in flight are at most this part of those that the system keeps: it counts what it needs
-/// for them, too.
-const PART_IN_FLIGHT: usize = 4;
-
-/// Datagrams that are acknowledged together are this part of those in flight.
-const PART_ACKNOWLEDGED: usize = 2;
+/// Bytes in flight are at most this part of those that the system keeps: it counts up to twice as
+/// many for a datagram of 4 KiB.
+const PART_IN_FLIGHT: usize = 3;
 
 /// The sockets of ranks 0 and 1.
 pub(crate) struct Datagrams(
@@ -45,15 +42,17 @@ impl Datagrams {
         let takes_part = world.rank() <= Rank(1);
         let failed = |cause| failed(world, &cause);
         let own = takes_part.then(bound).transpose().map_err(failed)?;
-        let port = own.as_ref().map_or(0, |(_, address)| address.port());
-        let mut ports = [port; 2];
-        for (rank, port) in (0..).zip(&mut ports) {
-            world.broadcast(Rank(rank), core::slice::from_mut(port))?;
+        let port_and_room = own
+            .as_ref()
+            .map_or([0; 2], |own| [own.port.into(), own.room]);
+        let mut both = [port_and_room; 2];
+        for (rank, one) in (0..).zip(&mut both) {
+            world.broadcast(Rank(rank), one)?;
         }
-        let connected = own.map(|(udp, _)| {
-            let peer = ports[1 - world.rank().0 as usize];
-            udp.connect((Ipv4Addr::LOCALHOST, peer))?;
-            let room = sockopt::socket_recv_buffer_size(&udp)?;
+        let room = both[0][1].min(both[1][1]) as usize;
+        let connected = own.map(|Bound { udp, .. }| {
+            let [port, _] = both[1 - world.rank().0 as usize];
+            udp.connect((Ipv4Addr::LOCALHOST, port as u16))?;
             Ok(Socket {
                 udp,
                 in_flight: room / PART_IN_FLIGHT,
@@ -63,14 +62,25 @@ impl Datagrams {
     }
 }
 
-fn bound() -> io::Result<(UdpSocket, SocketAddr)> {
+/// A socket before it is connected.
+struct Bound {
+    udp: UdpSocket,
+    port: u16,
+    /// Bytes that the system keeps for it.
+    room: u64,
+}
+
+fn bound() -> io::Result<Bound> {
     let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     udp.set_nonblocking(true)?;
     // Without the right to pass the system's limit, less is in flight.
     sockopt::set_socket_recv_buffer_size_force(&udp, ROOM)
         .or_else(|_| sockopt::set_socket_recv_buffer_size(&udp, ROOM))?;
-    let address = udp.local_addr()?;
-    Ok((udp, address))
+    Ok(Bound {
+        port: udp.local_addr()?.port(),
+        room: sockopt::socket_recv_buffer_size(&udp)? as u64,
+        udp,
+    })
 }
 
 impl Socket {
@@ -82,46 +92,46 @@ impl Socket {
         busily(|| self.udp.recv(room))
     }
 
-    /// Datagrams of such a length that are in flight, and of which each one that is acknowledged
-    /// is the last.
+    /// Datagrams of such a length that may be in flight, and after how many taken ones their target
+    /// says so.
     fn window(&self, each: usize) -> (u64, u64) {
-        let window = (self.in_flight / each).max(PART_ACKNOWLEDGED);
-        (window as u64, (window / PART_ACKNOWLEDGED) as u64)
+        let window = (self.in_flight / each).max(1) as u64;
+        (window, window.div_ceil(2))
     }
 
-    /// Sends so many datagrams of this length, and waits until all have been taken.
-    fn pour(
+    /// Sends so many datagrams of this length by `send`, and waits until all have been taken.
+    fn send_window(
         &self,
         count: u64,
         each: usize,
-        mut fill: impl FnMut(u64) -> io::Result<()>,
+        mut send: impl FnMut() -> io::Result<()>,
     ) -> io::Result<()> {
-        let (window, acknowledged) = self.window(each);
-        let (mut heard, mut sent) = (0, 0);
-        while heard < count {
-            while sent < count && sent < heard + window {
-                fill(sent)?;
+        let (window, per_answer) = self.window(each);
+        let (mut taken, mut sent) = (0, 0);
+        while taken < count {
+            while sent < count && sent < taken + window {
+                send()?;
                 sent += 1;
             }
             self.receive(&mut [0])?;
-            heard = (heard + acknowledged).min(count);
+            taken = (taken + per_answer).min(count);
         }
         Ok(())
     }
 
-    /// Takes so many, and acknowledges them.
-    fn swallow(
+    /// Takes so many, and answers.
+    fn receive_window(
         &self,
         count: u64,
         each: usize,
         room: &mut [u8],
         mut take: impl FnMut(&[u8]),
     ) -> io::Result<()> {
-        let (_, acknowledged) = self.window(each);
+        let (_, per_answer) = self.window(each);
         for number in 1..=count {
             let len = self.receive(&mut room[..each])?;
             take(&room[..len]);
-            if number % acknowledged == 0 || number == count {
+            if number % per_answer == 0 || number == count {
                 self.send(&[0])?;
             }
         }
@@ -187,14 +197,14 @@ fn gathered<const LEN: usize>(load: Load) -> u64 {
 
 fn gather<const LEN: usize>(socket: &Socket, room: &mut [u8], load: Load) -> io::Result<()> {
     let mut left = load.count;
-    socket.pour(gathered::<LEN>(load), GATHERED, |_| {
+    socket.send_window(gathered::<LEN>(load), GATHERED, || {
         let len = gather_into::<LEN>(room, &mut left);
         socket.send(&room[..len])
     })
 }
 
 fn take_apart<const LEN: usize>(socket: &Socket, room: &mut [u8], load: Load) -> io::Result<()> {
-    socket.swallow(gathered::<LEN>(load), GATHERED, room, handle_each::<LEN>)
+    socket.receive_window(gathered::<LEN>(load), GATHERED, room, handle_each::<LEN>)
 }
 
 /// Short messages one way, gathered by hand, and a function called for each.
@@ -212,21 +222,21 @@ fn longest(load: Load) -> u64 {
     (load.count * load.bytes as u64).div_ceil(LONGEST as u64)
 }
 
-fn pour(socket: &Socket, room: &mut [u8], load: Load) -> io::Result<()> {
-    let send = |_| socket.send(&room[..LONGEST]);
-    socket.pour(longest(load), LONGEST, send)
+fn send_stream(socket: &Socket, room: &mut [u8], load: Load) -> io::Result<()> {
+    let send = || socket.send(&room[..LONGEST]);
+    socket.send_window(longest(load), LONGEST, send)
 }
 
-fn swallow(socket: &Socket, room: &mut [u8], load: Load) -> io::Result<()> {
-    socket.swallow(longest(load), LONGEST, room, |_| {})
+fn receive_stream(socket: &Socket, room: &mut [u8], load: Load) -> io::Result<()> {
+    socket.receive_window(longest(load), LONGEST, room, |_| {})
 }
 
 /// The bytes of all operations in the longest datagrams.
 pub(crate) fn stream(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    both(pair, load, [pour, swallow])
+    both(pair, load, [send_stream, receive_stream])
 }
 
 /// The same the other way.
 pub(crate) fn stream_back(pair: &Pair<'_>, load: Load) -> Result<Duration> {
-    both(pair, load, [swallow, pour])
+    both(pair, load, [receive_stream, send_stream])
 }

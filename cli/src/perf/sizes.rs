@@ -3,8 +3,8 @@
 use super::metric::{Metric, Side, Unit};
 use super::over::Over;
 use super::pair::LARGEST;
-use super::table::{COPY, RING_CROSS, RING_ECHO, ROUND, STREAM};
-use super::{limits, memory, messages, mock_ring, sockets};
+use super::table::{COPY, Network, RING_CROSS, RING_ECHO, network};
+use super::{limits, memory, messages, mock_ring};
 use argonet::MAX_MEDIUM;
 use argonet_base::size::parse_size;
 use std::ops::RangeInclusive;
@@ -22,35 +22,36 @@ struct Family {
     /// Nanoseconds of the smallest operation, about.
     base_ns: u64,
     ours: Side,
-    limit_is: &'static str,
-    limit: Side,
+    limit: (&'static str, Side),
 }
 
 #[rustfmt::skip]
 const OF_MEMORY: [Family; 5] = [
     Family { name: "am-medium-rt", what: "AM medium echo", unit: Unit::Microseconds, sizes: 1..=MAX_MEDIUM, base_ns: 400,
-        ours: messages::medium_echo, limit_is: RING_ECHO, limit: mock_ring::echo },
+        ours: messages::medium_echo, limit: (RING_ECHO, mock_ring::echo) },
     Family { name: "am-medium", what: "AM medium flood, copied out", unit: Unit::Gigabytes, sizes: 1..=MAX_MEDIUM, base_ns: 25,
-        ours: messages::medium_flood_copied, limit_is: RING_CROSS, limit: mock_ring::flood_copied },
+        ours: messages::medium_flood_copied, limit: (RING_CROSS, mock_ring::flood_copied) },
     Family { name: "am-long", what: "AM long flood", unit: Unit::Gigabytes, sizes: SMALLEST_LONG..=LARGEST, base_ns: 40,
-        ours: messages::long_flood, limit_is: COPY, limit: limits::copy_there },
+        ours: messages::long_flood, limit: (COPY, limits::copy_there) },
     Family { name: "put", what: "put", unit: Unit::Gigabytes, sizes: 1..=LARGEST, base_ns: 2,
-        ours: memory::put_flood, limit_is: COPY, limit: limits::copy_there },
+        ours: memory::put_flood, limit: (COPY, limits::copy_there) },
     Family { name: "get", what: "get", unit: Unit::Gigabytes, sizes: 1..=LARGEST, base_ns: 2,
-        ours: memory::get_flood, limit_is: COPY, limit: limits::copy_here },
+        ours: memory::get_flood, limit: (COPY, limits::copy_here) },
 ];
 
 #[rustfmt::skip]
-const OF_SOCKETS: [Family; 4] = [
+fn of_network(raw: &Network) -> [Family; 4] {
+    let [stream, _] = raw.streams;
+    [
     Family { name: "am-medium-rt", what: "AM medium echo", unit: Unit::Microseconds, sizes: 1..=MAX_MEDIUM, base_ns: 1_000,
-        ours: messages::medium_echo, limit_is: ROUND, limit: sockets::round_trip },
+        ours: messages::medium_echo, limit: raw.round },
     Family { name: "am-long", what: "AM long flood", unit: Unit::Gigabytes, sizes: SMALLEST_LONG..=LARGEST, base_ns: 100,
-        ours: messages::long_flood, limit_is: STREAM, limit: sockets::stream },
+        ours: messages::long_flood, limit: stream },
     Family { name: "put", what: "put", unit: Unit::Gigabytes, sizes: 1..=LARGEST, base_ns: 100,
-        ours: memory::put_started, limit_is: STREAM, limit: sockets::stream },
+        ours: memory::put_started, limit: stream },
     Family { name: "get", what: "get", unit: Unit::Gigabytes, sizes: SMALLEST_LONG..=LARGEST, base_ns: 100,
-        ours: memory::get_started, limit_is: STREAM, limit: sockets::stream_back },
-];
+        ours: memory::get_started, limit: raw.back },
+]}
 
 /// Sizes that a plot has when none are given: powers of four.
 pub(crate) fn usual() -> Vec<usize> {
@@ -70,8 +71,8 @@ pub(crate) fn parse(text: &str) -> Result<usize, String> {
 pub(crate) fn metrics(over: Over, sizes: &[usize]) -> Vec<Metric> {
     let mut metrics = Vec::new();
     let families = match over.shares_memory() {
-        true => &OF_MEMORY[..],
-        false => &OF_SOCKETS,
+        true => Vec::from(OF_MEMORY),
+        false => of_network(network(over)).into(),
     };
     for family in families {
         for &size in sizes.iter().filter(|size| family.sizes.contains(size)) {
@@ -84,7 +85,7 @@ pub(crate) fn metrics(over: Over, sizes: &[usize]) -> Vec<Metric> {
                 family.base_ns + size as u64 / 20,
                 family.ours,
             );
-            let metric = metric.limit(family.limit_is, family.limit);
+            let metric = metric.limit(family.limit.0, family.limit.1);
             metrics.push(metric.curve(family.what));
         }
     }
@@ -103,6 +104,17 @@ mod tests {
         assert!(!names.contains(&"am-medium@65537".into()));
         assert!(!names.contains(&"am-long@64".into()));
         assert!(names.contains(&"put@65537".into()));
+    }
+
+    #[test]
+    fn a_conduit_is_compared_with_what_carries_its_messages() {
+        for over in Over::all().filter(|over| !over.shares_memory()) {
+            let all = super::super::table::metrics(over);
+            for metric in all.iter().chain(&metrics(over, &usual())) {
+                let is_of_datagrams = metric.subject.limit_is.starts_with("raw datagrams");
+                assert_eq!(is_of_datagrams, over.sends_datagrams(), "{over:?}");
+            }
+        }
     }
 
     #[test]

@@ -92,7 +92,8 @@ pub(super) fn busily<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T>
         looks = looks.wrapping_add(1);
         if looks.is_multiple_of(LOOKS) {
             if begun.get_or_insert_with(Instant::now).elapsed() > LIMIT {
-                return Err(ErrorKind::TimedOut.into());
+                let what = format!("nothing came for {} s", LIMIT.as_secs());
+                return Err(io::Error::new(ErrorKind::TimedOut, what));
             }
             std::thread::yield_now();
         }

@@ -20,27 +20,34 @@ const LOOPS: &str = "loops written by hand";
 const LONG_DATAGRAMS: &str = "raw datagrams of 65,000 bytes";
 const GATHERED_DATAGRAMS: &str = "raw datagrams of 4 KiB, a call each";
 
-pub(super) const ROUND: &str = "raw sockets, busy";
+const ROUND: &str = "raw sockets, busy";
 const ONE_WRITE: &str = "raw sockets, a write each";
 const GATHERED: &str = "raw sockets, writes of 4 KiB, a call each";
 const BEST_STREAM: &str = "raw sockets, the better of 1 and 2";
-pub(super) const STREAM: &str = "raw sockets, a stream";
+const STREAM: &str = "raw sockets, a stream";
 
 /// The table of a conduit.
 pub(crate) fn metrics(over: Over) -> Vec<Metric> {
     match over.shares_memory() {
         true => of_memory(),
-        // Raw limits of memory need ranks that share it; beside sockets figures are read for
-        // themselves.
-        false if over.sends_datagrams() => of_network(&DATAGRAMS),
-        false => of_network(&SOCKETS),
+        false => of_network(network(over)),
     }
 }
 
-/// Raw limits over a network, and the ratios that are wanted to them.
-struct Network {
+/// The raw limits of a conduit whose ranks share no memory, which those in memory need.
+///
+/// Some figures have goals of their own, as no raw limit is like them.
+pub(super) fn network(over: Over) -> &'static Network {
+    match over.sends_datagrams() {
+        true => &DATAGRAMS,
+        false => &SOCKETS,
+    }
+}
+
+/// Raw limits over a network, and what is wanted beside them.
+pub(super) struct Network {
     /// A message there and as many bytes back.
-    round: (&'static str, Side),
+    pub(super) round: (&'static str, Side),
     /// The same for a message of the least size, for an operation of any size.
     short_round: Side,
     most_rounds: f64,
@@ -51,14 +58,14 @@ struct Network {
     gathered: (&'static str, [Side; 2]),
     gathered_goals: [Goal; 2],
     /// Bytes one way, for pieces of 4 KiB, and for longer ones.
-    streams: [(&'static str, Side); 2],
+    pub(super) streams: [(&'static str, Side); 2],
     /// For pieces of 4 KiB, of 64 KiB, and for longer ones.
     most_streams: [f64; 3],
     /// The other way.
-    back: (&'static str, Side),
+    pub(super) back: (&'static str, Side),
 }
 
-const SOCKETS: Network = Network {
+static SOCKETS: Network = Network {
     round: (ROUND, sockets::round_trip),
     short_round: sockets::short_round_trip,
     most_rounds: 1.10,
@@ -77,7 +84,7 @@ const SOCKETS: Network = Network {
     back: (STREAM, sockets::stream_back),
 };
 
-const DATAGRAMS: Network = Network {
+static DATAGRAMS: Network = Network {
     round: ("raw datagrams, busy", datagrams::round_trip),
     short_round: datagrams::short_round_trip,
     most_rounds: 1.12,
