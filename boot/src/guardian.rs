@@ -17,6 +17,10 @@
 //!   a signal; when the time-out is over, remaining processes are killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
+//! * The ranks of a job that another launcher started announce themselves to rank 0, which gives
+//!   each of them a copy of its end of the socket. The launcher's process on this host is watched
+//!   where there is one for all ranks. What the launcher does with a rank's end is its own affair,
+//!   so the guardian also says why the job ended (module `account`).
 //! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
 //!   (module `replaced`).
 //!
@@ -29,6 +33,7 @@
 //! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write
 //! pages; this is cheap because jobs start before programs allocate.
 
+mod account;
 mod link;
 
 use std::fs::File;
@@ -53,10 +58,11 @@ use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
 use crate::{clock, grace, replaced};
 
-pub(crate) use link::{Link, announce, announce_attached, order_kill, report_exit};
+use account::Account;
+pub(crate) use link::{Link, announce, announce_attached, announce_other, order_kill, report_exit};
 use link::{
-    MESSAGE_ATTACHED, MESSAGE_DISMISS, MESSAGE_EXIT, MESSAGE_KILL, MESSAGE_RANK, MESSAGE_WATCHING,
-    Message, receive, retry, send,
+    MESSAGE_ATTACHED, MESSAGE_DISMISS, MESSAGE_EXIT, MESSAGE_KILL, MESSAGE_RANK,
+    MESSAGE_RANK_ALONE, MESSAGE_WATCHING, Message, receive, retry, send,
 };
 
 /// Time that rank 0 of a job that started itself has to report a failure before it is killed like
@@ -74,10 +80,26 @@ pub(crate) struct Rank0 {
     pub(crate) own_group: bool,
 }
 
+/// The process that starts a job's guardian.
+#[derive(Debug)]
+pub(crate) enum Maker {
+    /// The launcher, or the agent of a host.
+    Launcher,
+    /// Rank 0 of a job that starts itself.
+    Rank0(Rank0),
+    /// Rank 0 of a job that another launcher started.
+    Peer {
+        /// That launcher's process on this host, if it is known.
+        launcher: Option<OwnedFd>,
+        /// Where the reason of the job's end is said.
+        stderr: Option<RankStderr>,
+    },
+}
+
 /// Starts the guardian of the job in `control`, before any rank.
 ///
 /// The calling process must have one thread.
-pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, BootError> {
+pub(crate) fn start(control: &Control, maker: Maker) -> Result<Link, BootError> {
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     if threads != 1 {
         return Err(BootError::SecondThread {
@@ -97,13 +119,13 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
         None,
     )
     .map_err(failed("no socket"))?;
-    let (program, program_end) = match rank_0 {
-        Some(_) => replaced::pipe().map(|(ours, theirs)| (Some(ours), Some(theirs))),
-        None => Ok((None, None)),
+    let (program, program_end) = match maker {
+        Maker::Rank0(_) => replaced::pipe().map(|(ours, theirs)| (Some(ours), Some(theirs))),
+        _ => Ok((None, None)),
     }
     .map_err(failed("no pipe"))?;
     let launcher_pid = getpid();
-    let launcher = pidfd_open(launcher_pid, PidfdFlags::empty())
+    let own = pidfd_open(launcher_pid, PidfdFlags::empty())
         .map_err(failed("no pidfd (Linux 5.3 or newer)"))?;
 
     // Twice forked: the guardian is no child of this process, so that a program that waits for all
@@ -117,8 +139,16 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
         let in_session = setsid().is_ok();
         match sys::fork() {
             Ok(None) if in_session => {
-                let rank_0 = rank_0.zip(program);
-                Guardian::new(control, theirs, launcher, launcher_pid, rank_0).run()
+                let guardian = Guardian::new(control, theirs, own);
+                match (maker, program) {
+                    (Maker::Rank0(rank_0), Some(program)) => {
+                        guardian.of_rank_0(launcher_pid, rank_0, program).run()
+                    }
+                    (Maker::Peer { launcher, stderr }, _) => {
+                        guardian.of_peer(launcher, stderr).run()
+                    }
+                    _ => guardian.run(),
+                }
             }
             Ok(_) => sys::exit_now(0),
             Err(_) => sys::exit_now(1),
@@ -184,7 +214,8 @@ enum Source {
 struct Guardian<'a> {
     control: &'a Control,
     socket: OwnedFd,
-    launcher: OwnedFd,
+    /// `None` where it is not known.
+    launcher: Option<OwnedFd>,
     launcher_gone: bool,
     /// Whether nothing can come over the socket any more.
     socket_ended: bool,
@@ -193,6 +224,8 @@ struct Guardian<'a> {
     /// Ends when rank 0 of a job that started itself runs its program no more.
     program: Option<OwnedFd>,
     ranks: Vec<Watched>,
+    /// The ends of the ranks, where another launcher started them.
+    account: Option<Account>,
     /// The stage of the end of the job.
     ending: Option<Ending>,
     /// The threads of rank 0 when its grace began.
@@ -210,18 +243,29 @@ struct Ending {
 }
 
 impl<'a> Guardian<'a> {
-    fn new(
-        control: &'a Control,
-        socket: OwnedFd,
-        launcher: OwnedFd,
-        pid: Pid,
-        rank_0: Option<(Rank0, OwnedFd)>,
-    ) -> Self {
-        let (rank_0, program) = rank_0.unzip();
-        let rank_0 = rank_0.and_then(|rank_0| {
-            let pidfd = launcher.try_clone().ok()?;
-            let Rank0 { own_group: group } = rank_0;
-            Some(Watched {
+    /// The guardian of ranks that the process behind `launcher` starts.
+    fn new(control: &'a Control, socket: OwnedFd, launcher: OwnedFd) -> Self {
+        Self {
+            control,
+            socket,
+            launcher: Some(launcher),
+            launcher_gone: false,
+            socket_ended: false,
+            is_self_started: false,
+            program: None,
+            ranks: Vec::new(),
+            account: None,
+            ending: None,
+            threads_of_rank_0: Vec::new(),
+        }
+    }
+
+    /// The launcher, whose id is `pid`, is rank 0.
+    fn of_rank_0(mut self, pid: Pid, rank_0: Rank0, program: OwnedFd) -> Self {
+        let pidfd = self.launcher.as_ref().map(OwnedFd::try_clone);
+        let Rank0 { own_group: group } = rank_0;
+        if let Some(Ok(pidfd)) = pidfd {
+            self.ranks.push(Watched {
                 rank: JobRank(0),
                 pid,
                 pidfd,
@@ -229,26 +273,25 @@ impl<'a> Guardian<'a> {
                 group,
                 ask_first: true,
                 ended: false,
-            })
-        });
-        let ranks = rank_0.into_iter().collect();
-        Self {
-            control,
-            socket,
-            launcher,
-            launcher_gone: false,
-            socket_ended: false,
-            is_self_started: program.is_some(),
-            program,
-            ranks,
-            ending: None,
-            threads_of_rank_0: Vec::new(),
+            });
         }
+        self.is_self_started = true;
+        self.program = Some(program);
+        self
+    }
+
+    /// Another launcher starts the ranks.
+    fn of_peer(mut self, launcher: Option<OwnedFd>, stderr: Option<RankStderr>) -> Self {
+        self.launcher = launcher;
+        self.account = Some(Account::new(self.control.size(), stderr));
+        self
     }
 
     fn run(mut self) -> ! {
         SignalSet::full().block();
-        let mut keep = vec![self.socket.as_fd(), self.launcher.as_fd()];
+        let mut keep = vec![self.socket.as_fd()];
+        keep.extend(self.launcher.iter().map(AsFd::as_fd));
+        keep.extend(self.account.iter().filter_map(Account::descriptor));
         keep.extend(self.ranks.iter().map(|r| r.pidfd.as_fd()));
         keep.extend(self.program.iter().map(AsFd::as_fd));
         sys::close_all_except(&keep);
@@ -267,12 +310,25 @@ impl<'a> Guardian<'a> {
         let about = own.as_ref().map(AsFd::as_fd);
         send(self.socket.as_fd(), MESSAGE_WATCHING, 0, number, about);
         drop(own);
-        while !(self.launcher_gone && self.ranks.iter().all(|r| r.ended)) {
+        while !self.is_done() {
             self.step();
         }
         // Once more, for processes in the groups of ranks that had ended before.
         self.ranks.iter().for_each(Watched::kill);
+        if let Some(account) = self.account.take() {
+            account.report(self.control);
+        }
         sys::exit_now(0)
+    }
+
+    /// Whether nothing is left to be watched.
+    fn is_done(&self) -> bool {
+        // No more ranks come.
+        let are_known = match self.account {
+            None => self.launcher_gone,
+            Some(_) => self.socket_ended || self.ranks.len() >= self.control.part().ranks as usize,
+        };
+        are_known && self.ranks.iter().all(|r| r.ended)
     }
 
     /// Waits for one event or more and acts on them.
@@ -289,10 +345,11 @@ impl<'a> Guardian<'a> {
         if let Some(program) = &self.program {
             wait_for(Source::Program, program.as_fd());
         }
-        if !self.launcher_gone {
-            wait_for(Source::Launcher, self.launcher.as_fd());
+        if let Some(launcher) = self.launcher.as_ref().filter(|_| !self.launcher_gone) {
+            wait_for(Source::Launcher, launcher.as_fd());
         }
-        if !self.launcher_gone && !self.socket_ended {
+        let may_come = !self.launcher_gone || self.account.is_some();
+        if may_come && !self.socket_ended {
             wait_for(Source::Socket, self.socket.as_fd());
         }
         let next = self.ending.and_then(|ending| ending.next);
@@ -328,28 +385,28 @@ impl<'a> Guardian<'a> {
 
     /// Takes one message; false if there is none now.
     ///
-    /// The end of file means that the launcher has gone, unless it is rank 0, which may have closed
-    /// its end and live, as by exec.
+    /// The end of file means that the launcher has gone, unless ranks have that end, which may have
+    /// closed it and live, as by exec.
     fn receive(&mut self) -> bool {
         let message = match receive(self.socket.as_fd(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN) => return false,
             Ok(Some(message)) => message,
             _ => {
                 self.socket_ended = true;
-                self.launcher_gone |= !self.is_self_started;
+                self.launcher_gone |= !self.is_self_started && self.account.is_none();
                 return false;
             }
         };
         let (rank, pid) = (JobRank(message.rank), Pid::from_raw(message.pid as i32));
         match (message.what, pid, message.pidfd) {
             (MESSAGE_DISMISS, ..) => sys::exit_now(0),
-            (MESSAGE_RANK, Some(pid), Some(pidfd)) => {
+            (what @ (MESSAGE_RANK | MESSAGE_RANK_ALONE), Some(pid), Some(pidfd)) => {
                 self.ranks.push(Watched {
                     rank,
                     pid,
                     pidfd,
                     attached: None,
-                    group: true,
+                    group: what == MESSAGE_RANK,
                     ask_first: false,
                     ended: false,
                 });
@@ -405,12 +462,20 @@ impl<'a> Guardian<'a> {
         if rank.0 >= self.control.size() {
             return;
         }
+        let job = self.control.job();
+        if let Some(account) = &mut self.account {
+            let Watched { pid, pidfd, .. } = &self.ranks[i];
+            let pid = pid.as_raw_nonzero().get() as u32;
+            let word = account.note(self.control, rank, pid, pidfd.as_fd());
+            word.map(|word| job.set_exit_word(word));
+            return self.look_at_exit_word();
+        }
         let page = self.control.rank_page(rank);
         // A process that never attached may have been any program; the launcher, which knows the
         // program, decides whether its code is a failure.
         page.end_unattached();
         if page.state().is_member() {
-            self.control.job().set_exit_word(ExitWord {
+            job.set_exit_word(ExitWord {
                 kind: ExitKind::Died,
                 rank,
                 code: 1,

@@ -34,6 +34,8 @@ pub(super) const MESSAGE_EXIT: u32 = 4;
 pub(super) const MESSAGE_KILL: u32 = 5;
 /// The guardian's first word, about itself.
 pub(super) const MESSAGE_WATCHING: u32 = 6;
+/// As [`MESSAGE_RANK`], of a process whose group has processes that are not the rank's.
+pub(super) const MESSAGE_RANK_ALONE: u32 = 7;
 
 /// The launcher's end: while it is open, the launcher lives.
 #[derive(Debug)]
@@ -121,6 +123,23 @@ pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
             Some(pidfd.as_fd()),
         );
     }
+}
+
+/// Puts a process that another launcher started, and that becomes `rank`, under the guardian's
+/// eyes; with `group`, its process group ends with it.
+pub(crate) fn announce_other(
+    link: BorrowedFd<'_>,
+    rank: JobRank,
+    pid: u32,
+    pidfd: BorrowedFd<'_>,
+    group: bool,
+) {
+    let what = if group {
+        MESSAGE_RANK
+    } else {
+        MESSAGE_RANK_ALONE
+    };
+    send(link, what, rank.0, pid, Some(pidfd));
 }
 
 /// Names the process that is `rank` to the guardian, where it is not the one that the launcher
