@@ -24,7 +24,7 @@ const fn tool(program: &'static str, package: &'static str, runs: &'static str) 
     }
 }
 
-const TOOLS: [Tool; 13] = [
+const TOOLS: [Tool; 19] = [
     tool("c++", "g++", "headers and programs in C++, libFuzzer"),
     tool(
         "clang",
@@ -66,6 +66,16 @@ const TOOLS: [Tool; 13] = [
         "jobs over hosts, which are network namespaces",
     ),
     tool("nft", "nftables", "networks that fail"),
+    tool("mpiexec.hydra", "mpich", "jobs that MPICH's hydra starts"),
+    tool(
+        "mpirun.openmpi",
+        "openmpi-bin",
+        "jobs that Open MPI's mpirun starts",
+    ),
+    tool("munged", "munge", "jobs that Slurm starts"),
+    tool("slurmctld", "slurmctld", "jobs that Slurm starts"),
+    tool("slurmd", "slurmd", "jobs that Slurm starts"),
+    tool("srun", "slurm-client", "jobs that Slurm starts"),
 ];
 
 /// Whether a program is in one of these directories, as a shell looks for it.
@@ -73,6 +83,9 @@ fn is_in(path: &str, program: &str) -> bool {
     let is_there = |directory: &str| Path::new(directory).join(program).is_file();
     path.split(':').any(is_there)
 }
+
+/// Where daemons are, which the path of some users leaves out.
+const OF_DAEMONS: &str = "/usr/sbin";
 
 /// The tools that are not there.
 fn missing_where(is_there: impl Fn(&str) -> bool) -> Vec<Tool> {
@@ -82,7 +95,7 @@ fn missing_where(is_there: impl Fn(&str) -> bool) -> Vec<Tool> {
 
 fn missing() -> Vec<Tool> {
     let path = std::env::var("PATH").unwrap_or_default();
-    missing_where(|program| is_in(&path, program))
+    missing_where(|program| is_in(&path, program) || is_in(OF_DAEMONS, program))
 }
 
 /// The packages of these tools, each once.

@@ -388,6 +388,40 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             complain(&format!("attach: {error}"));
             3
         }
+        // Says what its launcher makes of it.
+        "launcher" => {
+            let (found, starts) = argonet_boot::launcher_here(&settings().expect("settings"));
+            say(&format!("{starts} {found}"));
+            0
+        }
+        // Starts a program that sees the variables of this rank's launcher.
+        "starts-another" => {
+            let job = start();
+            let mut another = Command::new(crate::support::this_program());
+            let status = another.args(["__rank", "hello"]).status();
+            fence(&job);
+            job.finalized();
+            status.expect("a program").code().expect("a code")
+        }
+        // Has the abstract name until it is killed.
+        "squats" => {
+            let _listener = abstract_socket(arg(1), true);
+            say("ready");
+            for_ever()
+        }
+        // Connects to the abstract name, says what no rank says, and waits for the answer.
+        "intrudes" => {
+            let socket = abstract_socket(arg(1), false);
+            let said = rustix::net::send(&socket, b"let me in", rustix::net::SendFlags::NOSIGNAL);
+            let mut bytes = [0; 2048];
+            let flags = rustix::net::RecvFlags::empty();
+            let taken = rustix::net::recv(&socket, &mut bytes[..], flags);
+            let len = taken.map_or(0, |(len, _)| len);
+            let answer =
+                String::from_utf8_lossy(bytes.get(8..len).unwrap_or_default()).into_owned();
+            say(&format!("intruder: {:?} {answer}", said.is_ok()));
+            0
+        }
         // Starts ranks of itself if it is to, or says which number of ranks its children see.
         "launches-itself" => {
             let settings = settings().expect("settings");
@@ -411,6 +445,22 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 .unwrap_or_else(|| panic!("no such rank program: {other}"))
         }
     }
+}
+
+/// A socket that listens at an abstract name, or one that is connected to it.
+fn abstract_socket(name: &str, listens: bool) -> std::os::fd::OwnedFd {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name");
+    let socket = socket(family, kind, None).expect("a socket");
+    match listens {
+        true => {
+            bind(&socket, &address).expect("the name is free");
+            listen(&socket, 8).expect("a listener");
+        }
+        false => crate::support::until(|| connect(&socket, &address).is_ok()),
+    }
+    socket
 }
 
 fn conduit() -> String {

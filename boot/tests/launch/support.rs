@@ -141,6 +141,7 @@ impl Job {
             "ARGONET_BOOT",
             "ARGONET_CONDUIT",
             "ARGONET_START_TIMEOUT",
+            "ARGONET_JOINED",
         ] {
             command.env_remove(name);
         }
