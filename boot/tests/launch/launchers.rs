@@ -114,8 +114,9 @@ fn starts_and_ends(launcher: &[&str]) {
 /// A job of waiting ranks; also the guardian's id.
 fn waiting(launcher: &[&str], program: &[&str]) -> (Running, u32) {
     let mut job = rank_program(launcher, 3, program).start();
-    let guardian = job.read_until("guardian ").parse().expect("a process id");
-    job.read_until("ready");
+    // Launchers mix the lines of ranks.
+    let all = ["guardian ", "ready", "pid 0 ", "pid 1 ", "pid 2 "];
+    let guardian = job.read_until_all(&all).parse().expect("a process id");
     (job, guardian)
 }
 
@@ -156,7 +157,7 @@ const IN_ALLOCATION: &str = r#"
     waiting() {
         : >"$1/wait"
         srun -n 3 "$program" __rank wait >"$1/wait" 2>"$1/$2" & step=$!
-        until grep -q ready "$1/wait"; do sleep 0.01; done
+        until [ "$(grep -c '^ready$\|^pid ' "$1/wait")" = 4 ]; do sleep 0.01; done
     }
     waiting "$1" killed
     kill -9 $(sed -n 's/^pid 2 //p' "$1/wait")

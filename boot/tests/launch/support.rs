@@ -255,6 +255,23 @@ impl Running {
         }
     }
 
+    /// Reads the job's output until there is a line with each of these beginnings, in any order; the
+    /// rest of the first one.
+    pub(crate) fn read_until_all(&mut self, starts: &[&str]) -> String {
+        for start in starts {
+            if self.said(start).is_none() {
+                self.read_until(start);
+            }
+        }
+        self.said(starts[0]).expect("it was read")
+    }
+
+    /// The rest of the line of output so far with this beginning.
+    fn said(&self, start: &str) -> Option<String> {
+        let rest = self.seen.lines().find_map(|line| line.strip_prefix(start));
+        rest.map(|rest| rest.trim().to_owned())
+    }
+
     /// Waits until standard error has this; the rest of the line.
     pub(crate) fn wait_for_error(&self, what: &str) -> String {
         let mut rest = None;
@@ -291,12 +308,8 @@ impl Running {
 
     /// The process ids that ranks have said so far (`wait`).
     pub(crate) fn rank_pid(&self, rank: u32) -> Pid {
-        let start = format!("pid {rank} ");
-        let line = self
-            .seen
-            .lines()
-            .find_map(|l| l.strip_prefix(&start))
-            .expect("the rank has said its pid");
+        let line = self.said(&format!("pid {rank} "));
+        let line = line.expect("the rank has said its pid");
         pid(line.parse().expect("a number"))
     }
 
