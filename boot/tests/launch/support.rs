@@ -255,8 +255,9 @@ impl Running {
         }
     }
 
-    /// Reads the job's output until there is a line with each of these beginnings, in any order; the
-    /// rest of the first one.
+    /// Reads the job's output until there is a line with each of these beginnings, in any order.
+    ///
+    /// Returns the rest of the first one.
     pub(crate) fn read_until_all(&mut self, starts: &[&str]) -> String {
         for start in starts {
             if self.said(start).is_none() {
