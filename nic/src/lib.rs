@@ -7,6 +7,7 @@
 //!
 //! * [`portals`]: matching interfaces, as of Portals 3.3 and Portals 4.
 //! * [`datagram`]: interfaces that lose, repeat and reorder what they carry.
+//! * [`fabric`]: libfabric, whose providers drive network cards.
 //! * [`reliable`]: records over datagrams that may be lost: the base of interfaces in software
 //!   between hosts, and of rails.
 
@@ -14,5 +15,7 @@
 compile_error!("descriptors name memory by 64-bit addresses");
 
 pub mod datagram;
+pub mod fabric;
 pub mod portals;
 pub mod reliable;
+mod shared_library;

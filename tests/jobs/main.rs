@@ -16,6 +16,7 @@ mod crowd;
 mod doctor;
 mod exit;
 mod exit_reported;
+mod fabric;
 mod garbled;
 mod heap;
 mod hosts;
@@ -116,6 +117,7 @@ fn main() {
         lifecycle::TESTS,
         exit::TESTS,
         interfaces::TESTS,
+        fabric::TESTS,
         exit_reported::TESTS,
         crowd::TESTS,
         garbled::TESTS,
@@ -148,14 +150,24 @@ fn main() {
         .concat(),
         support::Path::Network(..) => Vec::new(),
     };
-    let missing = network::missing();
-    let trial_over_hosts = |test: &support::Test| match missing {
+    let of_library = match path {
+        support::Path::Memory => fabric::OVER_FABRIC,
+        support::Path::Network(..) => &[],
+    };
+    let wanted = |test: &support::Test, missing: Option<&str>| match missing {
         None => trial(test),
         Some(what) => {
             eprintln!("{} is left out: {what}", test.0);
             trial(test).with_ignored_flag(true)
         }
     };
-    trials.extend(over_hosts.iter().map(trial_over_hosts));
+    let missing = network::missing();
+    trials.extend(over_hosts.iter().map(|test| wanted(test, missing)));
+    let missing = fabric::missing();
+    trials.extend(
+        of_library
+            .iter()
+            .map(|test| wanted(test, missing.as_deref())),
+    );
     libtest_mimic::run(&arguments, trials).exit();
 }

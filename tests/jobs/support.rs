@@ -54,7 +54,8 @@ pub(crate) enum Path {
 
 impl Path {
     /// Names the path: "tcp 2" or "portals 1" for instance; "udp 1" is portals with every other
-    /// rank over UDP, "portals4 1" portals over a library of Portals 4.
+    /// rank over UDP, "portals4 1" portals over a library of Portals 4, "fabric 1" usnic over the
+    /// provider `udp` of libfabric.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
     /// As the environment of the tests says.
@@ -62,7 +63,7 @@ impl Path {
         let Ok(text) = std::env::var(Self::VARIABLE) else {
             return Self::Memory;
         };
-        let path = ["tcp", "portals4", "portals", "udp", "usnic"]
+        let path = ["tcp", "portals4", "portals", "udp", "usnic", "fabric"]
             .into_iter()
             .find_map(|conduit| {
                 let neighbors = text.strip_prefix(conduit)?.strip_prefix(' ')?;
@@ -117,6 +118,10 @@ impl Path {
             if ["udp", "portals4"].contains(&conduit) {
                 command.env("ARGONET_PORTALS_INTERFACE", conduit);
                 command.env("ARGONET_CONDUIT", "portals");
+            } else if conduit == "fabric" {
+                command.env("ARGONET_CONDUIT", "usnic");
+                command.env("ARGONET_USNIC_NIC", "fabric");
+                command.env("ARGONET_USNIC_PROVIDER", "udp");
             } else {
                 command.env("ARGONET_CONDUIT", conduit);
             }

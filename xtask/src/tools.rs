@@ -1,14 +1,15 @@
-//! Programs that tests want beside the Rust toolchain, and the Debian packages that have them.
+//! Programs and libraries that tests want beside the Rust toolchain, and the Debian packages that
+//! have them.
 //!
-//! This is the one place for that list; the tests themselves look for the programs, and count as
-//! skipped where one is missing.
+//! This is the one place for that list; the tests themselves look for them, and count as skipped
+//! where one is missing.
 
 use crate::command::exists;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program, and the tests that are skipped without it.
+/// A program or a library, and the tests that are skipped without it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tool {
     pub(crate) program: &'static str,
@@ -24,7 +25,7 @@ const fn tool(program: &'static str, package: &'static str, runs: &'static str) 
     }
 }
 
-const TOOLS: [Tool; 19] = [
+const TOOLS: [Tool; 20] = [
     tool("c++", "g++", "headers and programs in C++, libFuzzer"),
     tool(
         "clang",
@@ -76,6 +77,11 @@ const TOOLS: [Tool; 19] = [
     tool("slurmctld", "slurmctld", "jobs that Slurm starts"),
     tool("slurmd", "slurmd", "jobs that Slurm starts"),
     tool("srun", "slurm-client", "jobs that Slurm starts"),
+    tool(
+        "libfabric.so.1",
+        "libfabric1",
+        "datagrams through libfabric's provider udp",
+    ),
 ];
 
 /// Whether a program is in one of these directories, as a shell looks for it.
@@ -87,6 +93,14 @@ fn is_in(path: &str, program: &str) -> bool {
 /// Where daemons are, which the path of some users leaves out.
 const OF_DAEMONS: &str = "/usr/sbin";
 
+/// Whether the loader finds a library, by the list of those that it knows (`ldconfig -p`).
+fn loads(list: &str, library: &str) -> bool {
+    let mut names = list
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    names.any(|name| name == library)
+}
+
 /// The tools that are not there.
 fn missing_where(is_there: impl Fn(&str) -> bool) -> Vec<Tool> {
     let missing = |tool: &&Tool| !is_there(tool.program);
@@ -95,7 +109,12 @@ fn missing_where(is_there: impl Fn(&str) -> bool) -> Vec<Tool> {
 
 fn missing() -> Vec<Tool> {
     let path = std::env::var("PATH").unwrap_or_default();
-    missing_where(|program| is_in(&path, program) || is_in(OF_DAEMONS, program))
+    let list = Command::new("/sbin/ldconfig").arg("-p").output();
+    let list = list.map(|output| output.stdout).unwrap_or_default();
+    let list = String::from_utf8_lossy(&list);
+    missing_where(|program| {
+        is_in(&path, program) || is_in(OF_DAEMONS, program) || loads(&list, program)
+    })
 }
 
 /// The packages of these tools, each once.
@@ -217,5 +236,12 @@ mod tests {
     fn a_program_is_looked_for_as_a_shell_does() {
         assert!(is_in("/nowhere:/bin", "sh"));
         assert!(!is_in("/nowhere:/bin", "no-such-program") && !is_in("", "sh"));
+    }
+
+    #[test]
+    fn a_library_is_looked_for_in_the_loaders_list() {
+        let list = "2 libs found in cache `/etc/ld.so.cache'\n\tliba.so.1 (libc6,x86-64) => /lib/liba.so.1\n";
+        assert!(loads(list, "liba.so.1"));
+        assert!(!loads(list, "liba.so") && !loads(list, "libb.so.1") && !loads("", "liba.so.1"));
     }
 }

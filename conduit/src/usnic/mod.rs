@@ -7,12 +7,14 @@
 //! of long transfers beside it. Each is there from the first byte on. A thread acknowledges and
 //! sends again while the rank makes no call (`progress`).
 
+mod bell;
 mod descriptor;
 mod peer;
 mod progress;
 mod rail;
 mod rails;
 mod shared;
+mod taking;
 #[cfg(test)]
 mod tests;
 mod together;

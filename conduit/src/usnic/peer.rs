@@ -2,7 +2,7 @@
 
 use crate::channel::rail::RailId;
 use argonet_base::JobRank;
-use argonet_nic::reliable::Channel;
+use argonet_nic::reliable::{Channel, PeerLost};
 use std::collections::VecDeque;
 
 /// Bytes of a rail that wait to be read, from which on the layer keeps what comes.
@@ -27,6 +27,14 @@ pub(super) fn rail_of(peer: JobRank, channel: Channel) -> RailId {
         Channel::Data => BESIDE,
     };
     RailId { peer, number }
+}
+
+/// Why a peer was lost, with what its interface has reported of operations that failed.
+pub(super) fn reason(lost: &PeerLost, trouble: Option<String>) -> String {
+    match trouble {
+        None => lost.to_string(),
+        Some(trouble) => format!("{lost}; the interface has reported that {trouble}"),
+    }
 }
 
 /// What came over a rail.
@@ -72,5 +80,26 @@ impl Peer {
     /// Whether what comes next on a channel may be delivered.
     pub(super) fn takes(&self, channel: Channel) -> bool {
         self.on(channel).has_room() && !self.is_shut
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+
+    #[test]
+    fn the_reason_of_a_loss_has_what_the_interface_reported() {
+        let lost = PeerLost {
+            rank: JobRank(1),
+            peer: JobRank(4),
+            silent: Duration::from_secs(20),
+            sends: 3,
+        };
+        assert_eq!(reason(&lost, None), lost.to_string());
+        let trouble = "of net, 2 operations failed, the first with a send failed: out of paper";
+        let why = reason(&lost, Some(trouble.to_owned()));
+        assert!(why.starts_with("rank 1 cannot reach rank 4: "), "{why}");
+        assert!(why.ends_with(trouble), "{why}");
     }
 }

@@ -4,7 +4,8 @@
 //! the last look is taken to do so again until the next one. While such a thread sleeps at the
 //! queue, this one looks at timers alone.
 
-use super::shared::{POLLS_A_TIMER, Shared, ring};
+use super::bell::ring;
+use super::shared::{POLLS_A_TIMER, Shared};
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -25,6 +26,9 @@ const LEAST_POLLS: u32 = POLLS_A_TIMER;
 
 /// How often the thread looks whether a thread that slept at the queue has gone on to compute.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Looks that take what has come before the thread sees to other things.
+const MOST_LOOKS: u32 = 16;
 
 /// Longest sleep.
 const IDLE: Duration = Duration::from_secs(3600);
@@ -120,7 +124,11 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
         }
         sleep(shared, reads, until.saturating_sub(shared.now()));
         if reads {
-            shared.attend(None);
+            for _ in 0..MOST_LOOKS {
+                if !shared.attend(None) {
+                    break;
+                }
+            }
         }
     }
 }
@@ -151,7 +159,11 @@ pub(super) fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
 }
 
 /// Sleeps until the thread is wanted, something has come if it `reads`, or the time is over.
-fn sleep<Q: DatagramQueue>(shared: &Shared<Q>, reads: bool, timeout: Duration) {
+pub(super) fn sleep<Q: DatagramQueue>(shared: &Shared<Q>, reads: bool, timeout: Duration) {
+    if reads && !shared.queue.arm() {
+        // Something has come, and the caller reads it.
+        return;
+    }
     let timeout = Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: timeout.subsec_nanos().into(),

@@ -132,7 +132,7 @@ unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
         if let Some(result) = self.read_unread(pieces.bytes(), &mut fill) {
             return result;
         }
-        match self.shared.attend_for(self.id, &mut fill) {
+        match self.shared.attend_for(self.id, pieces.bytes(), &mut fill) {
             (_, copied @ 1..) => Ok(copied),
             (true, 0) => {
                 let read = self.read_unread(pieces.bytes(), &mut fill);

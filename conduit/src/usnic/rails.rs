@@ -1,8 +1,9 @@
 //! The rails of a rank.
 
+use super::bell::ring;
 use super::peer::BESIDE;
 use super::progress::Progress;
-use super::shared::{Shared, ring};
+use super::shared::Shared;
 use super::{DatagramRail, DatagramRailsConfig, NAME};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
 use crate::datagrams::Datagrams;
@@ -172,6 +173,9 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
             return;
         }
         locked.end();
+        if !self.shared.queue.arm() {
+            return;
+        }
         let timeout = timeout.map(|time| Timespec {
             tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
             tv_nsec: time.subsec_nanos().into(),

@@ -1,6 +1,8 @@
 //! State that rails and the thread share, and the work under its lock.
 
-use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
+use super::bell::{event, ring};
+use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of, reason};
+use super::taking::{Read, Taking};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
 use crate::channel::rail::{Made, NewRail, RailId};
@@ -8,11 +10,10 @@ use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
-use argonet_nic::reliable::{Channel, Dropped, Endpoint};
+use argonet_nic::reliable::{Channel, Dropped, Endpoint, Transmit};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
-use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
 use std::io;
@@ -24,9 +25,6 @@ const ANNOUNCEMENTS: u32 = 3;
 
 /// Polls of a rank after which one looks at timers, too.
 pub(super) const POLLS_A_TIMER: u32 = 16;
-
-/// Batches that are taken from the queue at once.
-const MOST_BATCHES: u32 = 16;
 
 /// What the channel learns of a peer.
 enum News {
@@ -51,6 +49,10 @@ struct State {
     gone: VecDeque<(Duration, JobRank)>,
     /// How long that takes.
     give_up_after: Duration,
+    /// When acknowledgements are sent that wait for something to ride on.
+    owed_at: Option<Duration>,
+    /// How long they wait at most.
+    ack_delay: Duration,
     together: Together,
     /// The thread looks at timers no earlier than it has said: polls of the rank do.
     leaves_timers: bool,
@@ -64,7 +66,7 @@ impl State {
     /// When there is something to do.
     fn due(&self) -> Option<Duration> {
         let gone = self.gone.front().map(|(at, _)| *at);
-        [self.endpoint.poll_timeout(), gone]
+        [self.endpoint.poll_timeout(), gone, self.owed_at]
             .into_iter()
             .flatten()
             .min()
@@ -75,7 +77,7 @@ pub(super) struct Shared<Q: DatagramQueue> {
     rank: JobRank,
     pub(super) queue: Q,
     /// Taken before `state`.
-    receive_buffers: Mutex<Q::ReceiveBuffers>,
+    taking: Mutex<Taking<Q>>,
     state: Mutex<State>,
     begun: Instant,
     /// Polls of the rank.
@@ -127,16 +129,6 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// An event counter that wakes.
-fn event() -> io::Result<OwnedFd> {
-    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
-}
-
-pub(super) fn ring(event: &OwnedFd) {
-    // Full means that it is signaled.
-    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
-}
-
 impl<Q: DatagramQueue> Shared<Q> {
     pub(super) fn new(config: DatagramRailsConfig<Q>) -> io::Result<Self> {
         let DatagramRailsConfig {
@@ -164,12 +156,14 @@ impl<Q: DatagramQueue> Shared<Q> {
             without_room: Vec::new(),
             gone: VecDeque::new(),
             give_up_after: link.give_up_after,
+            owed_at: None,
+            ack_delay: link.ack_delay,
             together: Together::default(),
             leaves_timers: false,
         };
         Ok(Self {
             rank,
-            receive_buffers: Mutex::new(queue.receive_buffers()),
+            taking: Mutex::new(Taking::new(&queue)),
             queue,
             state: Mutex::new(state),
             begun: Instant::now(),
@@ -271,53 +265,32 @@ impl<Q: DatagramQueue> Shared<Q> {
     pub(super) fn attend_for(
         &self,
         rail: RailId,
+        room: usize,
         copy: &mut dyn FnMut(&[u8]) -> usize,
     ) -> (bool, usize) {
         if rail.number == 0 && self.long_from() == Some(rail.peer) {
             return (false, 0);
         }
-        let mut read = Read {
-            rail,
-            copy,
-            copied: 0,
-            is_full: false,
-        };
+        let mut read = Read::new(rail, room, copy);
         let any = self.look(Some(&mut read));
-        if rail.number == BESIDE && read.copied == 0 {
+        let copied = read.copied();
+        if rail.number == BESIDE && copied == 0 {
             // The next look is for all rails.
             self.long_from.store(0, Ordering::Relaxed);
         }
-        if read.copied > 0 {
-            self.placed.fetch_add(read.copied as u64, Ordering::Relaxed);
+        if copied > 0 {
+            self.placed.fetch_add(copied as u64, Ordering::Relaxed);
         }
-        (any, read.copied)
+        (any, copied)
     }
 
     /// Takes what has come; whether anything had.
-    pub(super) fn attend(&self, mut read: Option<&mut Read<'_>>) -> bool {
-        // Another thread that has the receive_buffers does the same.
-        let Some(mut receive_buffers) = self.receive_buffers.try_lock() else {
+    pub(super) fn attend(&self, read: Option<&mut Read<'_>>) -> bool {
+        // Another thread that takes does the same.
+        let Some(mut taking) = self.taking.try_lock() else {
             return false;
         };
-        let mut any = false;
-        for _ in 0..MOST_BATCHES {
-            // Most looks find nothing. The thread sees to what time demands.
-            let mut locked = None;
-            let take = &mut |datagram: &mut [u8]| {
-                let locked = locked.get_or_insert_with(|| self.lock());
-                locked.arrive(datagram, read.as_deref_mut());
-            };
-            let batch = self.queue.receive(&mut receive_buffers, take);
-            if let Some(locked) = locked {
-                locked.end();
-            }
-            any |= batch.any;
-            // What the system keeps goes to the place of the next read.
-            let is_full = read.as_ref().is_some_and(|read| read.is_full);
-            if !batch.full || is_full {
-                break;
-            }
-        }
+        let any = taking.take(self, read);
         // Another thread sleeps for what this one has taken.
         if any && self.sleepers.load(Ordering::SeqCst) > 0 {
             ring(&self.wakeup);
@@ -326,18 +299,9 @@ impl<Q: DatagramQueue> Shared<Q> {
     }
 }
 
-/// A read that takes what arrives meanwhile.
-pub(super) struct Read<'a> {
-    rail: RailId,
-    copy: &'a mut dyn FnMut(&[u8]) -> usize,
-    copied: usize,
-    /// It has no room for more.
-    is_full: bool,
-}
-
 impl<Q: DatagramQueue> Locked<'_, Q> {
     /// A datagram has come.
-    fn arrive(&mut self, datagram: &mut [u8], mut read: Option<&mut Read<'_>>) {
+    pub(super) fn arrive(&mut self, datagram: &mut [u8], mut read: Option<&mut Read<'_>>) {
         let State {
             endpoint, peers, ..
         } = &mut *self.state;
@@ -366,13 +330,8 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         let shared = self.shared;
         let used = self.rail(rail);
         let mut rest = bytes;
-        match read.filter(|read| read.rail == rail) {
-            Some(read) if used.unread.is_empty() && used.is_open => {
-                let copied = (read.copy)(rest);
-                read.copied += copied;
-                read.is_full = copied < rest.len();
-                rest = &rest[copied..];
-            }
+        match read.filter(|read| read.is_of(rail)) {
+            Some(read) if used.unread.is_empty() && used.is_open => rest = read.take(rest),
             None if rail.number == BESIDE && used.is_open => {
                 let from = rail.peer.0.wrapping_add(1);
                 shared.long_from.store(from, Ordering::Relaxed);
@@ -463,7 +422,27 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     /// Sends what is due, and has the thread look in time.
     pub(super) fn end(mut self) {
         self.handle_timeout();
-        self.transmit();
+        self.transmit_all();
+        self.have_the_thread_look();
+    }
+
+    /// The same without acknowledgements that ride on nothing; whether there are some.
+    pub(super) fn end_promptly(mut self) -> bool {
+        self.handle_timeout();
+        if self.state.owed_at.is_some_and(|at| at <= self.now) {
+            self.transmit_all();
+        } else {
+            self.transmit(Endpoint::poll_transmit_prompt);
+        }
+        let owes = self.state.endpoint.owes();
+        // The rank may make no further call.
+        let at = self.now + self.state.ack_delay;
+        self.state.owed_at = owes.then(|| self.state.owed_at.unwrap_or(at));
+        self.have_the_thread_look();
+        owes
+    }
+
+    fn have_the_thread_look(&self) {
         if let Some(due) = self.state.due()
             && !self.state.leaves_timers
         {
@@ -475,12 +454,17 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         }
     }
 
-    fn transmit(&mut self) {
+    fn transmit_all(&mut self) {
+        self.transmit(Endpoint::poll_transmit);
+        self.state.owed_at = None;
+    }
+
+    fn transmit(&mut self, next: fn(&mut Endpoint, Duration) -> Option<Transmit<'_>>) {
         let (now, queue) = (self.now, &self.shared.queue);
         let State {
             endpoint, together, ..
         } = &mut *self.state;
-        while let Some(transmit) = endpoint.poll_transmit(now) {
+        while let Some(transmit) = next(endpoint, now) {
             together.send(queue, transmit);
         }
         together.flush(queue);
@@ -507,7 +491,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
             let peer = lost.peer;
             let used = self.peer(peer);
             used.is_shut = true;
-            self.lose(peer, lost.to_string());
+            self.lose(peer, reason(&lost, self.shared.queue.trouble()));
             self.list_both(peer);
         }
     }
@@ -518,7 +502,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     /// Where timers are left to polls of the rank it sleeps until the limit.
     pub(super) fn sleep_until(mut self, limit: Duration, leaves_timers: bool) -> (Duration, bool) {
         self.handle_timeout();
-        self.transmit();
+        self.transmit_all();
         let has_work = self.has_work();
         self.state.leaves_timers = leaves_timers;
         let due = self.state.due().filter(|_| !leaves_timers);
@@ -766,7 +750,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     pub(super) fn leave(mut self) {
         for _ in 0..ANNOUNCEMENTS {
             self.state.endpoint.leave();
-            self.transmit();
+            self.transmit_all();
         }
     }
 
@@ -790,6 +774,18 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     #[cfg(test)]
     pub(super) fn waits_for_acknowledgements(&self, rail: RailId) -> bool {
         !self.state.endpoint.room(rail.peer, channel_of(rail))
+    }
+
+    /// When there is something to do.
+    #[cfg(test)]
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.state.due()
+    }
+
+    /// Datagrams that were sent with nothing but an acknowledgement.
+    #[cfg(test)]
+    pub(super) fn acknowledgements(&self) -> u64 {
+        self.state.endpoint.counts().acknowledgements
     }
 
     #[cfg(test)]

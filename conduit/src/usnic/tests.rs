@@ -1,5 +1,6 @@
 //! Rails of two ranks of this process, over sockets on the loopback interface.
 
+use super::progress;
 use super::progress::leave;
 use super::shared::{POLLS_A_TIMER, Shared};
 use super::{DatagramRail, DatagramRails, DatagramRailsConfig};
@@ -7,11 +8,12 @@ use crate::channel::Pieces;
 use crate::channel::rail::{Made, Rail as _, RailId, Rails as _, Ready};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_nic::datagram::{Faulty, Udp, WireFaults};
+use argonet_nic::datagram::{Batch, DatagramQueue, Faulty, Udp, WireFaults};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -220,7 +222,11 @@ fn the_stream_passes_a_long_payload_that_waits() {
         write_all(&to_b, &number.to_le_bytes());
         assert_eq!(read_all(&to_a, 4), number.to_le_bytes());
     }
-    assert!(write(&long, &sent[written..]).is_err(), "it has been read");
+    // What the peer has acknowledged meanwhile makes no room for all of it.
+    while let Ok(len) = write(&long, &sent[written..]) {
+        written += len;
+    }
+    assert!(written < sent.len(), "it has been read");
     // The other rail is there as something came over it.
     let Some(Made::Rail(made)) = b.next(&|_| 0) else {
         panic!("a rail is there");
@@ -418,6 +424,69 @@ fn an_end_waits_for_nothing_once_the_last_acknowledgement_is_sent() {
     assert!(a.lock().is_drained());
 }
 
+/// spec U6: a poll delivers, and what the rank answers acknowledges; without an answer the next
+/// poll does that finds nothing.
+#[test]
+fn acknowledgements_ride_on_answers_or_leave_with_the_next_poll() {
+    let seals = [0, 1].map(|_| Seal::from_secret(b"of the test"));
+    // Without threads.
+    let [a, b] = configs([WireFaults::NONE; 2], seals).map(|c| Arc::new(Shared::new(c).unwrap()));
+    a.lock().want(id(1));
+    let (to_b, to_a) = [(&a, 1), (&b, 0)]
+        .map(|(rank, peer)| DatagramRail::new(Arc::clone(rank), id(peer)))
+        .into();
+    let two_come = || {
+        for _ in 0..2 {
+            write_all(&to_b, b"question");
+            until(|| b.attend(None));
+        }
+        assert_eq!(b.lock().acknowledgements(), 0);
+    };
+    two_come();
+    b.lock().want(id(0));
+    write_all(&to_a, b"answer");
+    assert!(!b.attend(None));
+    assert_eq!(b.lock().acknowledgements(), 0, "it rode on the answer");
+    until(|| a.attend(None));
+    two_come();
+    assert!(!b.attend(None));
+    assert_eq!(b.lock().acknowledgements(), 1);
+}
+
+/// spec U13: a rank that polls once and never again acknowledges by its thread.
+#[test]
+fn acknowledgements_that_wait_are_due() {
+    let always = WireFaults {
+        duplicate: 1_000_000,
+        ..WireFaults::NONE
+    };
+    let seals = [0, 1].map(|_| Seal::from_secret(b"of the test"));
+    // A seal would drop the copy.
+    let [a, b] = configs([always, WireFaults::NONE], seals).map(|config| {
+        let config = DatagramRailsConfig {
+            seal: None,
+            ..config
+        };
+        Arc::new(Shared::new(config).unwrap())
+    });
+    a.lock().want(id(1));
+    write_all(&DatagramRail::new(Arc::clone(&a), id(1)), b"question");
+    until(|| b.attend(None));
+    until(|| {
+        b.lock().end();
+        b.lock().due().is_none()
+    });
+    assert_eq!(b.lock().acknowledgements(), 1);
+    // The other copy is acknowledged at once, if nothing is to be sent.
+    until(|| b.attend(None));
+    assert_eq!(b.lock().acknowledgements(), 1);
+    let due = b.lock().due().expect("it is owed");
+    assert!(due <= b.now() + link().ack_delay);
+    b.lock().sleep_until(due, false);
+    assert_eq!(b.lock().acknowledgements(), 2);
+    assert_eq!(b.lock().due(), None);
+}
+
 #[test]
 fn a_rail_that_is_shut_ends_at_the_peer_behind_what_was_written() {
     let [a, b] = pair([WireFaults::NONE; 2]);
@@ -516,4 +585,63 @@ fn arrivals_and_wakeups_end_a_sleep() {
 /// Whether a wakeup has come.
 fn wake_seen(rails: &DatagramRails<Wire>) -> bool {
     rustix::io::read(rails.shared.wakeup(), &mut [0; 8]).is_ok()
+}
+
+/// A queue where something may have come each time that a thread wants to sleep.
+struct Unarmed(Udp);
+
+impl AsFd for Unarmed {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl DatagramQueue for Unarmed {
+    type ReceiveBuffers = <Udp as DatagramQueue>::ReceiveBuffers;
+
+    fn receive_buffers(&self) -> Self::ReceiveBuffers {
+        self.0.receive_buffers()
+    }
+
+    fn address(&self, peer: u32) -> Option<SocketAddr> {
+        self.0.address(peer)
+    }
+
+    fn send(&self, peer: u32, datagram: &[u8]) {
+        self.0.send(peer, datagram);
+    }
+
+    fn receive(
+        &self,
+        buffers: &mut Self::ReceiveBuffers,
+        take: &mut dyn FnMut(&mut [u8]),
+    ) -> Batch {
+        self.0.receive(buffers, take)
+    }
+
+    fn arm(&self) -> bool {
+        false
+    }
+
+    fn refused(&self) -> u64 {
+        self.0.refused()
+    }
+}
+
+#[test]
+fn no_thread_sleeps_at_a_queue_that_does_not_wake_it() {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let peers = [socket.local_addr().unwrap(); 2];
+    let rails = DatagramRails::new(DatagramRailsConfig {
+        rank: JobRank(0),
+        queue: Unarmed(Udp::new(socket, peers.into()).unwrap()),
+        incarnations: [7, 8].map(|n| NonZeroU64::new(n).unwrap()).into(),
+        link: link(),
+        seal: None,
+        exit_grace: Duration::ZERO,
+    });
+    let (rails, begun) = (rails.unwrap(), Instant::now());
+    rails.sleep(Some(LIMIT));
+    progress::sleep(&rails.shared, true, LIMIT);
+    assert!(begun.elapsed() < LIMIT / 2, "they slept");
 }

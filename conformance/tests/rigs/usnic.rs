@@ -1,12 +1,13 @@
 //! Ranks of one process over rails of datagrams, which go through sockets on the loopback
-//! interface.
+//! interface, or through a provider of libfabric.
 
 use argonet_base::JobRank;
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
-use argonet_nic::datagram::{Faulty, Udp, WireFaults};
+use argonet_nic::datagram::{Fabric, FabricAddress, FabricPort, Faulty, Nic, Udp, WireFaults};
+use argonet_nic::fabric::Library;
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -14,10 +15,16 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The thread mode, and what seed the wire has its faults from.
-pub(crate) struct UsnicRig(ThreadMode, Option<u64>);
+/// The thread mode, what seed the wire has its faults from, and the library whose provider carries
+/// datagrams instead of sockets.
+pub(crate) struct UsnicRig(ThreadMode, Option<u64>, Option<Library>);
 
-type Wire = Faulty<Udp>;
+type Wire = Faulty<Nic>;
+
+/// A provider that needs no hardware.
+const PROVIDER: &str = "udp";
+/// Its longest datagram.
+const PROVIDER_BYTES: usize = 1472;
 
 impl UsnicRig {
     /// SEQ and PAR over a good wire, SEQ encrypted over a bad one; where `CONFORMANCE_SEEDS` says
@@ -27,9 +34,19 @@ impl UsnicRig {
         let seeds = seeds.and_then(|seeds| seeds.parse().ok());
         let mut modes = vec![ThreadMode::Seq, ThreadMode::Par];
         modes.extend(seeds.map(|_| ThreadMode::Parsync));
-        let mut all: Vec<Self> = modes.into_iter().map(|mode| Self(mode, None)).collect();
-        all.extend((1..=seeds.unwrap_or(1)).map(|seed: u64| Self(ThreadMode::Seq, Some(seed))));
+        let mut all: Vec<Self> = modes
+            .into_iter()
+            .map(|mode| Self(mode, None, None))
+            .collect();
+        all.extend(
+            (1..=seeds.unwrap_or(1)).map(|seed: u64| Self(ThreadMode::Seq, Some(seed), None)),
+        );
         all
+    }
+
+    /// SEQ over a provider of libfabric.
+    pub(crate) fn over_fabric(library: Library) -> Self {
+        Self(ThreadMode::Seq, None, Some(library))
     }
 
     /// What the wire does to what a rank sends.
@@ -64,12 +81,33 @@ impl UsnicRig {
 
     fn link(&self) -> ReliableConfig {
         ReliableConfig {
-            datagram_bytes: 8192,
+            datagram_bytes: match self.2 {
+                None => 8192,
+                Some(_) => PROVIDER_BYTES,
+            },
             first_rto: Duration::from_millis(20),
             least_rto: Duration::from_millis(5),
             ..ReliableConfig::default()
         }
     }
+}
+
+/// Interfaces of so many ranks.
+fn nics(ranks: u32, library: Option<&Library>) -> Vec<Nic> {
+    let Some(library) = library else {
+        let bind = |_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
+        let sockets: Vec<UdpSocket> = (0..ranks).map(bind).collect();
+        let address = |socket: &UdpSocket| socket.local_addr().expect("an address");
+        let addresses: Box<[SocketAddr]> = sockets.iter().map(address).collect();
+        let nic = |socket| Nic::Udp(Udp::new(socket, addresses.clone()).expect("a queue"));
+        return sockets.into_iter().map(nic).collect();
+    };
+    let at = Some(Ipv4Addr::LOCALHOST.into());
+    let open = |_| FabricPort::open(library, Some(PROVIDER), at).expect("an endpoint");
+    let ports: Vec<FabricPort> = (0..ranks).map(open).collect();
+    let addresses: Vec<FabricAddress> = ports.iter().map(|port| port.address().clone()).collect();
+    let nic = |port| Nic::Fabric(Box::new(Fabric::new(port, &addresses).expect("a queue")));
+    ports.into_iter().map(nic).collect()
 }
 
 pub(crate) struct UsnicJob {
@@ -81,8 +119,9 @@ impl Rig for UsnicRig {
     type Job = UsnicJob;
 
     fn name(&self) -> String {
-        let Self(mode, seed) = self;
-        let name = format!("usnic {mode:?}").to_lowercase();
+        let Self(mode, seed, library) = self;
+        let over = if library.is_some() { " fabric" } else { "" };
+        let name = format!("usnic{over} {mode:?}").to_lowercase();
         match seed {
             None => name,
             Some(seed) => format!("{name} seed {seed}"),
@@ -117,27 +156,23 @@ impl Rig for UsnicRig {
 
     fn start(&self, setup: &Setup) -> UsnicJob {
         let (ranks, bytes) = (setup.ranks, setup.segment_bytes);
-        let bind = |_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a socket");
-        let sockets: Vec<UdpSocket> = (0..ranks).map(bind).collect();
-        let address = |socket: &UdpSocket| socket.local_addr().expect("an address");
-        let addresses: Box<[SocketAddr]> = sockets.iter().map(address).collect();
+        let nics = nics(ranks, self.2.as_ref());
         let number = |rank: u32| NonZeroU64::new(0x5eed_0000 + u64::from(rank)).expect("not 0");
         let incarnations: Vec<NonZeroU64> = (0..ranks).map(number).collect();
         let mut job = UsnicJob {
             endpoints: Vec::new(),
             segments: Vec::new(),
         };
-        for (rank, socket) in (0..ranks).map(JobRank).zip(sockets) {
+        for (rank, nic) in (0..ranks).map(JobRank).zip(nics) {
             // A file of its own, as on another host.
             let file = SegmentFile::create(1, bytes, PageKind::Normal).expect("segment");
             let directory = Directory::of_job(file.starting_at(rank), rank, ranks);
             let directory = directory.expect("directory");
             let segment = OwnSegment::attach(&directory, bytes);
             job.segments.push(segment.expect("segment"));
-            let socket = Udp::new(socket, addresses.clone()).expect("a queue");
             let rails = DatagramRails::new(DatagramRailsConfig {
                 rank,
-                queue: Faulty::new(socket, self.faults(setup, rank), WireFaults::NONE),
+                queue: Faulty::new(nic, self.faults(setup, rank), WireFaults::NONE),
                 incarnations: incarnations.clone(),
                 link: self.link(),
                 seal: Some(self.seal()),

@@ -174,8 +174,16 @@ impl<Q: DatagramQueue> DatagramQueue for Faulty<Q> {
         batch
     }
 
+    fn arm(&self) -> bool {
+        self.queue.arm()
+    }
+
     fn refused(&self) -> u64 {
         self.queue.refused()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.queue.trouble()
     }
 }
 

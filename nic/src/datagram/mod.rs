@@ -1,17 +1,26 @@
 //! Interfaces that carry datagrams, which may be lost, repeated, overtaken or changed.
 //!
 //! * [`udp`] — sockets of the system.
+//! * [`fabric`] — a provider of libfabric.
 //! * [`faults`] — a layer over any of them that does by rule and seed what a bad wire does, so that
 //!   what stands above is tried where the system has no faulty wires.
 //!
 //! A rank takes a [`Port`] and publishes [where it is](Whereabouts) before it makes anything of it.
+//! [`Nic`] is whichever of them a job chooses.
 //! [`reliable`](crate::reliable) makes records of datagrams that arrive once and in order.
 
+pub mod fabric;
+mod fabric_address;
+mod fabric_buffers;
 pub mod faults;
+mod nic;
 mod port;
 pub mod udp;
 
+pub use fabric::{Fabric, FabricPort};
+pub use fabric_address::{FabricAddress, NoFabricAddress};
 pub use faults::{Faulty, WireFaults};
+pub use nic::{Nic, NicAddress, NicError, NicPort};
 pub use port::{Port, Whereabouts};
 pub use udp::Udp;
 
@@ -22,7 +31,7 @@ use rustix::fd::AsFd;
 ///
 /// usNIC calls it a channel and has two, of which the shorter one is faster. Any thread may call;
 /// peers are numbered as they were given when it was made. Its descriptor can be read while
-/// something has come.
+/// something has come, for a thread that has [armed](Self::arm) it.
 pub trait DatagramQueue: AsFd + Send + Sync {
     /// Buffers for a batch of what arrives.
     type ReceiveBuffers: Send;
@@ -30,7 +39,7 @@ pub trait DatagramQueue: AsFd + Send + Sync {
     /// Such buffers, for one thread at a time.
     fn receive_buffers(&self) -> Self::ReceiveBuffers;
 
-    /// Where a peer is reached; `None` for one that is not there.
+    /// Where a peer is reached; `None` for one that is not there, or not on the Internet.
     fn address(&self, peer: u32) -> Option<SocketAddr>;
 
     /// Sends a datagram, and waits where the system has no room for it.
@@ -57,8 +66,22 @@ pub trait DatagramQueue: AsFd + Send + Sync {
         take: &mut dyn FnMut(&mut [u8]),
     ) -> Batch;
 
+    /// Before a thread sleeps at the descriptor: whether it wakes for what comes from now on.
+    ///
+    /// If not, something may have come, and the caller looks again before it sleeps.
+    fn arm(&self) -> bool {
+        true
+    }
+
     /// How many datagrams the system has refused to send.
     fn refused(&self) -> u64;
+
+    /// What the interface has reported of operations that failed, in its words.
+    ///
+    /// Their datagrams are lost, as on the wire.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What a look for arrivals has found.

@@ -32,6 +32,16 @@ fn at(action: &'static str) -> impl Fn(io::Error) -> io::Error {
     move |cause| io::Error::new(cause.kind(), format!("cannot {action}: {cause}"))
 }
 
+/// A number that no earlier interface had, and that cannot be guessed.
+pub(super) fn new_incarnation() -> io::Result<NonZeroU64> {
+    loop {
+        let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        if let Some(incarnation) = NonZeroU64::new(random) {
+            return Ok(incarnation);
+        }
+    }
+}
+
 impl Port {
     /// Takes an address; port 0 is any that is free.
     ///
@@ -48,13 +58,7 @@ impl Port {
             .or_else(|_| sockopt::set_socket_recv_buffer_size(&socket, SOCKET_BYTES));
         let _ = sockopt::set_socket_send_buffer_size_force(&socket, SOCKET_BYTES)
             .or_else(|_| sockopt::set_socket_send_buffer_size(&socket, SOCKET_BYTES));
-        let incarnation = loop {
-            let random = getrandom::u64()
-                .map_err(|error| at("draw a random number")(io::Error::other(error.to_string())))?;
-            if let Some(incarnation) = NonZeroU64::new(random) {
-                break incarnation;
-            }
-        };
+        let incarnation = new_incarnation().map_err(at("draw a random number"))?;
         Ok(Self {
             socket,
             whereabouts: Whereabouts {

@@ -19,6 +19,10 @@ const BATCH: usize = 8;
 
 static_assertions::const_assert!(BATCH <= quinn_udp::BATCH_SIZE);
 
+/// Where buffers have so many bytes on average, one is taken by a call: several would leave the
+/// nearest cache before they are read.
+const LONG_BYTES: usize = 8 << 10;
+
 /// Bytes that the system cuts into datagrams in one call, at most: as many as a packet of IP has.
 const MOST_CUT_BYTES: usize = 65_507;
 
@@ -99,7 +103,7 @@ pub struct ReceiveBuffers {
     buffers: Box<[u8]>,
     meta: [RecvMeta; BATCH],
     /// Buffers that the next call offers: one, as most calls find nothing and each buffer costs
-    /// time; all, while buffers do not suffice.
+    /// time; all, while buffers with little in them do not suffice.
     next: usize,
 }
 
@@ -164,7 +168,12 @@ impl DatagramQueue for Udp {
             bytes.chunks_mut(meta.stride.max(1)).for_each(&mut *take);
         }
         let full = count == most;
-        *next = if full { BATCH } else { 1 };
+        let taken: usize = meta.iter().take(count).map(|meta| meta.len).sum();
+        *next = if full && taken < LONG_BYTES * count {
+            BATCH
+        } else {
+            1
+        };
         Batch {
             any: count > 0,
             full,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  0        4     5     6     8      12   16           24           32          40          48          64       72
-//!  | "aRd4" | kind|flags| len | from | to | incarnation of          | of commands | of data   | selective | number | record | code
+//!  | "aRd5" | kind|flags| len | from | to | incarnation of          | of commands | of data   | selective | number | record | code
 //!  |        | u8  | u8  | u16 | u32  | u32| sender u64 | target u64 | seq, ack u32 each       | u128      | u64    | len    | 16, sealed only
 //! ```
 //!
@@ -36,7 +36,7 @@ pub(super) const NAMED: u32 = u128::BITS;
 pub(super) const MORE_BYTES: usize = (SPAN - NAMED) as usize / 8;
 
 /// The version of the format: endpoints of two versions take nothing of each other.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// The flags of a datagram that does not name all that its sender keeps, by channel.
 const PARTIAL: [u8; 2] = [4, 8];
@@ -47,7 +47,7 @@ const DATA: u8 = 16;
 /// All flags but those of protection.
 const NOT_PROTECTION: u8 = PARTIAL[0] | PARTIAL[1] | DATA;
 
-const MARK: [u8; 4] = *b"aRd4";
+const MARK: [u8; 4] = *b"aRd5";
 
 /// The purpose of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, IntoPrimitive, TryFromPrimitive)]

@@ -10,6 +10,7 @@ use super::error::{PeerLost, ReliableError};
 use super::link::{Due, Link, Order};
 use super::mtu::Search;
 use super::pool::{Pool, Record};
+use super::ready::Ready;
 use super::receiver::Taken;
 use super::seal::{Keys, Refused, Seal};
 use super::sender::Acknowledgement;
@@ -20,9 +21,6 @@ use argonet_base::JobRank;
 use core::ops::Range;
 use core::time::Duration;
 use std::collections::VecDeque;
-
-/// Bytes of datagrams after which it is the next peer's turn.
-const TURN_BYTES: usize = 64 << 10;
 
 /// Bytes of a peer that was never used.
 pub const IDLE_PEER_BYTES: usize = 24;
@@ -80,48 +78,12 @@ fn new_link(
     Box::new(Link::new(first, keys, now, config))
 }
 
-/// Peers that may have something to send of one [`Order`], in turn.
-#[derive(Debug)]
-struct Ready {
-    peers: VecDeque<u32>,
-    /// Bytes that the first one may still send in its turn.
-    turn_bytes: usize,
-}
-
-impl Ready {
-    fn new() -> Self {
-        Self {
-            peers: VecDeque::new(),
-            turn_bytes: TURN_BYTES,
-        }
-    }
-
-    fn first(&self) -> Option<u32> {
-        self.peers.front().copied()
-    }
-
-    /// The first one has nothing to send.
-    fn pass(&mut self) {
-        self.peers.pop_front();
-        self.turn_bytes = TURN_BYTES;
-    }
-
-    /// The first one has sent so many bytes.
-    fn sent(&mut self, bytes: usize) {
-        self.turn_bytes = self.turn_bytes.saturating_sub(bytes);
-        if self.turn_bytes == 0 {
-            self.peers.rotate_left(1);
-            self.turn_bytes = TURN_BYTES;
-        }
-    }
-}
-
 /// Puts a peer among those that have something to send.
-fn list(ready: &mut [Ready; 3], peer: JobRank, link: &mut Link, config: &ReliableConfig) {
+fn list(ready: &mut [Ready], peer: JobRank, link: &mut Link, config: &ReliableConfig) {
     for order in Order::ALL {
         if !link.listed[order as usize] && link.due(order, config).is_some() {
             link.listed[order as usize] = true;
-            ready[order as usize].peers.push_back(peer.0);
+            ready[order as usize].add(peer.0);
         }
     }
 }
@@ -139,7 +101,7 @@ pub struct Endpoint {
     pool: Pool,
     timers: Timers,
     /// By [`Order`].
-    ready: [Ready; 3],
+    ready: [Ready; Order::ALL.len()],
     lost: VecDeque<PeerLost>,
     counts: Counts,
     /// For datagrams without a record.
@@ -507,9 +469,25 @@ impl Endpoint {
 
     /// The next datagram to send.
     ///
-    /// What was lost before, then commands, then data; peers in turn, each up to 64 KiB.
+    /// What was lost before, then commands, acknowledgements, and data; peers in turn, each up to
+    /// 64 KiB.
     pub fn poll_transmit(&mut self, now: Duration) -> Option<Transmit<'_>> {
-        let (order, peer, due) = self.next_due()?;
+        self.transmit(now, &Order::ALL)
+    }
+
+    /// The same without acknowledgements that ride on no datagram: for a driver that may have
+    /// something to send soon.
+    pub fn poll_transmit_prompt(&mut self, now: Duration) -> Option<Transmit<'_>> {
+        self.transmit(now, &Order::PROMPT)
+    }
+
+    /// Whether an acknowledgement is to be sent that has ridden on no datagram.
+    pub fn owes(&mut self) -> bool {
+        self.next_due(&[Order::Acknowledgement]).is_some()
+    }
+
+    fn transmit(&mut self, now: Duration, orders: &[Order]) -> Option<Transmit<'_>> {
+        let (order, peer, due) = self.next_due(orders)?;
         let protection = self.protection();
         let least_record_bytes = self.record_bytes();
         if matches!(due, Due::Search(_)) {
@@ -636,13 +614,13 @@ impl Endpoint {
         header.write(buffer, len);
         let end = HEADER_BYTES + len;
         self.ready[order as usize].sent(end);
-        let bytes = match keys.as_deref() {
+        let bytes = match keys.as_deref_mut() {
             Some(keys) => keys.seal(number, buffer, end, &mut self.sealed)?,
             None => buffer.get(..end)?,
         };
         let queue = match order {
             Order::Again | Order::Data => Channel::Data,
-            Order::Command => Channel::Command,
+            Order::Command | Order::Acknowledgement => Channel::Command,
         };
         let is_trial = header.kind == Kind::Trial;
         Some(Transmit {
@@ -654,8 +632,8 @@ impl Endpoint {
     }
 
     /// What is sent next, and the rank that it goes to.
-    fn next_due(&mut self) -> Option<(Order, JobRank, Due)> {
-        for order in Order::ALL {
+    fn next_due(&mut self, orders: &[Order]) -> Option<(Order, JobRank, Due)> {
+        for order in orders.iter().copied() {
             let ready = &mut self.ready[order as usize];
             while let Some(peer) = ready.first() {
                 let place = self.peers.get_mut(peer as usize)?;

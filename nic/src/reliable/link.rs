@@ -14,14 +14,23 @@ use core::time::Duration;
 pub(super) enum Order {
     /// Records of either channel that were lost.
     Again = 0,
-    /// Records of the command channel, questions, announcements and acknowledgements.
+    /// Records of the command channel, questions and announcements.
     Command = 1,
+    /// Acknowledgements that ride on no datagram.
+    Acknowledgement = 2,
     /// Records of the data channel.
-    Data = 2,
+    Data = 3,
 }
 
 impl Order {
-    pub(super) const ALL: [Self; 3] = [Self::Again, Self::Command, Self::Data];
+    pub(super) const ALL: [Self; 4] = [
+        Self::Again,
+        Self::Command,
+        Self::Acknowledgement,
+        Self::Data,
+    ];
+    /// All that do not wait for company.
+    pub(super) const PROMPT: [Self; 3] = [Self::Again, Self::Command, Self::Data];
 }
 
 /// The next datagram of a link, and the channel that it is of.
@@ -84,7 +93,7 @@ pub(super) struct Link {
     /// When the timers have it looked at.
     pub(super) armed: Option<Duration>,
     /// Whether it is among those that have something to send, by [`Order`].
-    pub(super) listed: [bool; 3],
+    pub(super) listed: [bool; Order::ALL.len()],
 }
 
 impl Link {
@@ -109,7 +118,7 @@ impl Link {
             peer_left: false,
             last: None,
             armed: None,
-            listed: [false; 3],
+            listed: [false; Order::ALL.len()],
         }
     }
 
@@ -187,23 +196,25 @@ impl Link {
             Order::Again => first(Channel::Command, command.sender.due_again())
                 .or_else(|| first(Channel::Data, data.sender.due_again())),
             Order::Command => first(Channel::Command, command.sender.due_first())
-                .or_else(|| self.due_without_record())
+                .or_else(|| self.probe_now.map(Due::Probe))
+                .or_else(|| {
+                    self.leave_now
+                        .then(|| Due::Leave(self.owes_now().unwrap_or(Channel::Data)))
+                })
                 .or_else(|| self.mtu.due(config).map(Due::Search)),
+            Order::Acknowledgement => self.due_acknowledgement(),
             Order::Data => first(Channel::Data, data.sender.due_first()),
         }
     }
 
-    fn due_without_record(&self) -> Option<Due> {
-        if let Some(channel) = self.probe_now {
-            return Some(Due::Probe(channel));
-        }
-        let owed = Channel::BOTH
-            .into_iter()
-            .find(|channel| self.sequences[channel.index()].ack_now);
-        if self.leave_now {
-            return Some(Due::Leave(owed.unwrap_or(Channel::Data)));
-        }
-        let channel = owed?;
+    /// The channel whose acknowledgement is due.
+    fn owes_now(&self) -> Option<Channel> {
+        let mut both = Channel::BOTH.into_iter();
+        both.find(|channel| self.sequences[channel.index()].ack_now)
+    }
+
+    fn due_acknowledgement(&self) -> Option<Due> {
+        let channel = self.owes_now()?;
         // It rides on data that is sent next.
         if self.sequences[1].sender.due_first().is_some() && self.rides(channel, Channel::Data) {
             return None;
@@ -219,7 +230,7 @@ impl Link {
         let receiver = &self.sequences[of.index()].receiver;
         match of == on {
             true => !receiver.keeps_more(),
-            false => !receiver.has_gap(),
+            false => !receiver.keeps_any(),
         }
     }
 
@@ -234,8 +245,10 @@ impl Link {
 
     /// A datagram is sent; each acknowledges, as far as it names what has come.
     pub(super) fn sent(&mut self, due: Due, partial: [bool; 2], now: Duration) {
+        // A trial may be longer than the path takes.
+        let may_be_lost = matches!(due, Due::Search(Search::Trial(_)));
         for (sequence, partial) in self.sequences.iter_mut().zip(partial) {
-            if !partial {
+            if !partial && !may_be_lost {
                 sequence.acknowledged();
             }
         }
@@ -256,8 +269,7 @@ impl Link {
 
     /// Whether an acknowledgement is to be sent now.
     pub(super) fn acks_now(&self) -> bool {
-        let [command, data] = &self.sequences;
-        command.ack_now || data.ack_now
+        self.owes_now().is_some()
     }
 
     /// Whether all that was to be sent was sent and has arrived.

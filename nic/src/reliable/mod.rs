@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | [`submit`](Endpoint::submit) | a record for a channel of a peer, if the window has [`room`](Endpoint::room) |
 //! | [`handle_recv`](Endpoint::handle_recv), [`take`](Endpoint::take) | a datagram that has come; records that came before their turn |
-//! | [`poll_transmit`](Endpoint::poll_transmit) | the next datagram to send |
+//! | [`poll_transmit`](Endpoint::poll_transmit), [`poll_transmit_prompt`](Endpoint::poll_transmit_prompt) | the next datagram to send |
 //! | [`poll_timeout`](Endpoint::poll_timeout), [`handle_timeout`](Endpoint::handle_timeout) | when to come back, and to have come |
 //! | [`poll_event`](Endpoint::poll_event) | peers that were lost |
 //! | [`flush`](Endpoint::flush), [`leave`](Endpoint::leave) | before the driver ends |
@@ -37,6 +37,8 @@
 //! * A peer that was never used costs a few bytes of a table.
 
 mod channel;
+#[cfg(feature = "encrypt")]
+mod cipher;
 mod config;
 mod congestion;
 mod counts;
@@ -47,6 +49,7 @@ mod error;
 mod link;
 mod mtu;
 mod pool;
+mod ready;
 mod receiver;
 mod replays;
 mod rtt;

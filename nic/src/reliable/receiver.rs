@@ -66,9 +66,14 @@ impl Receiver {
         self.next
     }
 
-    /// Whether something came before its turn, so that something else is missing.
-    pub(super) fn has_gap(&self) -> bool {
+    /// Whether something came before its turn, or was not accepted in its turn.
+    pub(super) fn keeps_any(&self) -> bool {
         !self.kept.is_empty()
+    }
+
+    /// Whether something is missing that was sent before what is kept.
+    pub(super) fn has_gap(&self) -> bool {
+        self.kept.front().is_some_and(Option::is_none)
     }
 
     /// Whether it keeps more than a header names.

@@ -6,6 +6,8 @@ use crate::setting::settings;
 use std::path::PathBuf;
 
 settings! {
+    FABRIC_LIBRARY: Option<PathBuf> = "ARGONET_FABRIC_LIBRARY", Kind::Path, Preset::Words("libfabric.so.1, as the loader finds it"), Scope::Rank,
+        "The library libfabric, such as /opt/amazon/efa/lib/libfabric.so.1.";
     PORTALS_LIBRARY: Option<PathBuf> = "ARGONET_PORTALS_LIBRARY", Kind::Path, Preset::Words("libportals.so.4 or libportals.so, as the loader finds it"), Scope::Rank,
         "The library of Portals 4, such as /opt/portals4/lib/libportals.so.4.";
 }

@@ -4,10 +4,10 @@ use super::Cause;
 use super::addresses::{addresses, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
-use argonet_nic::datagram::{Port, Whereabouts};
+use argonet_nic::datagram::{NicAddress, Port, Whereabouts};
 use argonet_nic::reliable::{FORMAT, ReliableConfig, Seal};
 use argonet_settings::{Sealing, Settings};
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU64;
 
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
@@ -47,9 +47,9 @@ fn is_one_host(boot: &LocalJob) -> bool {
     boot.host_ranks().len() == boot.size() as usize
 }
 
-/// A port that is published.
-pub(super) struct Published {
-    pub(super) port: Port,
+/// An interface that is published.
+pub(super) struct Published<P> {
+    pub(super) port: P,
     /// For its datagrams.
     pub(super) seal: Option<Seal>,
 }
@@ -59,45 +59,89 @@ pub(super) struct Published {
 const NOT_BUILT: &str = "ARGONET_SEAL=encrypt needs the feature `encrypt` of the crate argonet, without which this program \
      was built; add it to the program's Cargo.toml";
 
-/// Takes a port at the first of the addresses that tcp would use, and publishes it.
-pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published, Cause> {
+/// The first of the addresses that tcp would use.
+pub(super) fn own_address(boot: &LocalJob, settings: &Settings) -> Result<IpAddr, Cause> {
     let chosen = addresses(settings, is_one_host(boot))?;
     let first = chosen.first().ok_or("there is no address for datagrams")?;
-    let port = Port::bind(SocketAddr::new(first.address, 0))?;
+    Ok(first.address)
+}
+
+/// Takes a socket's port at that address.
+pub(super) fn bind(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
+    Ok(Port::bind(SocketAddr::new(
+        own_address(boot, settings)?,
+        0,
+    ))?)
+}
+
+/// Takes a socket's port, and publishes it.
+pub(super) fn publish(boot: &LocalJob, settings: &Settings) -> Result<Published<Port>, Cause> {
+    let port = bind(boot, settings)?;
     let Whereabouts {
         address,
         incarnation,
     } = port.whereabouts();
+    let address = NicAddress::Udp(address);
+    let seal = announce(boot, settings, &address, incarnation, port.receive_bytes()?)?;
+    Ok(Published { port, seal })
+}
+
+/// Publishes where this rank is reached, and gives the seal of its datagrams.
+pub(super) fn announce(
+    boot: &LocalJob,
+    settings: &Settings,
+    address: &NicAddress,
+    incarnation: NonZeroU64,
+    receive_bytes: usize,
+) -> Result<Option<Seal>, Cause> {
     // A rank of a version with other datagrams finds a word too few, or another one.
-    let published = format!("{address} {incarnation} {} {FORMAT}", port.receive_bytes()?);
+    let published = format!("{address} {incarnation} {receive_bytes} {FORMAT}");
     boot.publish(Key::Address, published.as_bytes())?;
     publish_host(boot)?;
-    let seal = match settings.get(&argonet_settings::SEAL) {
+    Ok(match settings.get(&argonet_settings::SEAL) {
         Sealing::Auth => Some(Seal::from_secret(boot.job_key().bytes())),
         #[cfg(feature = "encrypt")]
         Sealing::Encrypt => Some(Seal::encrypting(boot.job_key().bytes())),
         #[cfg(not(feature = "encrypt"))]
         Sealing::Encrypt => return Err(NOT_BUILT.into()),
         Sealing::Off => None,
-    };
-    Ok(Published { port, seal })
+    })
 }
 
 /// What all ranks have published.
 pub(super) struct Directory {
-    /// Where each rank is reached.
-    pub(super) peers: Vec<Whereabouts>,
-    /// Bytes of arriving datagrams that the system keeps for every rank.
+    /// Where each rank is reached, and which interface of that address it is.
+    pub(super) peers: Vec<(NicAddress, NonZeroU64)>,
+    /// Bytes of arriving datagrams that every rank has room for.
     pub(super) receive_bytes: usize,
+}
+
+impl Directory {
+    /// Where each rank is reached, if all are by sockets.
+    pub(super) fn sockets(&self) -> Result<Vec<Whereabouts>, Cause> {
+        let ranks = (0..).map(JobRank).zip(&self.peers);
+        let socket = |(peer, (address, incarnation)): (_, &(NicAddress, NonZeroU64))| match address
+        {
+            NicAddress::Udp(address) => Ok(Whereabouts {
+                address: *address,
+                incarnation: *incarnation,
+            }),
+            NicAddress::Fabric(address) => Err(Cause::from(NoAddress {
+                peer,
+                got: address.to_string(),
+            })),
+        };
+        ranks.map(socket).collect()
+    }
 }
 
 /// The directory, after a fence.
 pub(super) fn directory(boot: &LocalJob) -> Result<Directory, Cause> {
     let mut receive_bytes = usize::MAX;
     let of_rank = |peer| {
-        let (whereabouts, bytes) = of_rank(boot, peer)?;
+        let (address, incarnation, bytes) = of_rank(boot, peer)?;
         receive_bytes = receive_bytes.min(bytes);
-        Ok(whereabouts)
+        Ok((address, incarnation))
     };
     let peers: Result<_, Cause> = (0..boot.size()).map(JobRank).map(of_rank).collect();
     Ok(Directory {
@@ -106,7 +150,7 @@ pub(super) fn directory(boot: &LocalJob) -> Result<Directory, Cause> {
     })
 }
 
-fn of_rank(boot: &LocalJob, peer: JobRank) -> Result<(Whereabouts, usize), Cause> {
+fn of_rank(boot: &LocalJob, peer: JobRank) -> Result<(NicAddress, NonZeroU64, usize), Cause> {
     let published = boot.lookup(peer, Key::Address)?;
     let published = String::from_utf8_lossy(&published);
     let got = || published.chars().take(64).collect();
@@ -114,23 +158,20 @@ fn of_rank(boot: &LocalJob, peer: JobRank) -> Result<(Whereabouts, usize), Cause
 }
 
 /// What a rank has published, if its datagrams are of the same format.
-fn read(published: &str) -> Option<(Whereabouts, usize)> {
+fn read(published: &str) -> Option<(NicAddress, NonZeroU64, usize)> {
     let mut words = published.split(' ');
     let address = words.next()?.parse().ok()?;
     let incarnation: NonZeroU64 = words.next()?.parse().ok()?;
     let receive_bytes = words.next()?.parse().ok()?;
     let format: u32 = words.next()?.parse().ok()?;
-    let whereabouts = Whereabouts {
-        address,
-        incarnation,
-    };
     let is_all = words.next().is_none() && format == FORMAT;
-    is_all.then_some((whereabouts, receive_bytes))
+    is_all.then_some((address, incarnation, receive_bytes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use argonet_boot::MAX_VALUE_BYTES;
 
     #[test]
     fn datagrams_between_hosts_fit_frames_and_others_are_long() {
@@ -142,12 +183,35 @@ mod tests {
     #[test]
     fn a_rank_with_datagrams_of_another_format_has_no_address() {
         let this = format!("127.0.0.1:7 8 9000 {FORMAT}");
-        assert_eq!(read(&this).map(|(_, bytes)| bytes), Some(9000));
+        assert_eq!(read(&this).map(|(_, _, bytes)| bytes), Some(9000));
         let earlier = "127.0.0.1:7 8 9000";
         let later = format!("127.0.0.1:7 8 9000 {}", FORMAT + 1);
         for other in [earlier, &later, &format!("{this} 1")] {
             assert_eq!(read(other), None, "{other}");
         }
+    }
+
+    /// The least that MAX_VALUE_BYTES leaves for it is more than what providers have.
+    #[test]
+    fn addresses_of_every_provider_fit_what_a_rank_publishes() {
+        let address = format!("fabric:a-provider:4294967295:61440:{}", "00".repeat(64));
+        let most = u64::MAX;
+        let published = format!("{address} {most} {most} {}", u32::MAX);
+        assert!(published.len() <= MAX_VALUE_BYTES, "{}", published.len());
+        let published = format!("{address} {most} {most} {FORMAT}");
+        let (read, ..) = read(&published).unwrap();
+        assert_eq!(read.to_string(), address);
+        // Sockets do not reach it.
+        let incarnation = NonZeroU64::MIN;
+        let directory = Directory {
+            peers: vec![
+                ("127.0.0.1:7".parse().unwrap(), incarnation),
+                (read, incarnation),
+            ],
+            receive_bytes: 0,
+        };
+        let error = directory.sockets().unwrap_err().to_string();
+        assert!(error.contains("rank 1 has published no address"), "{error}");
     }
 
     #[test]

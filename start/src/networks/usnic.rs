@@ -1,15 +1,16 @@
 //! Datagrams.
 
 use super::channel::{GATHER_TIMES, sizes};
-use super::datagrams::{Directory, Published, directory, link, publish};
+use super::datagrams::{Directory, Published, announce, bind, directory, link, own_address};
 use super::{Cause, Connecting, Opened};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
-use argonet_nic::datagram::Udp;
+use argonet_nic::datagram::{FabricPort, NicAddress, NicPort};
+use argonet_nic::fabric::Library;
 use argonet_nic::reliable::ReliableConfig;
-use argonet_settings::Settings;
+use argonet_settings::{Settings, USNIC_NIC, USNIC_PROVIDER};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
@@ -44,9 +45,9 @@ fn between_hosts(link: &mut ReliableConfig, over: SocketAddr) {
     link.longer_datagrams = LONGER_DATAGRAMS[usize::from(over.is_ipv6())];
 }
 
-/// A socket that this rank has bound.
+/// An interface that this rank has opened.
 struct Open {
-    published: Published,
+    published: Published<NicPort>,
     sizes: ChannelSizes,
 }
 
@@ -70,10 +71,25 @@ fn on_one_host(link: &mut ReliableConfig, receive_bytes: usize, ranks: usize) {
         (link.window_bytes / 8).clamp(LEAST_DATAGRAM_BYTES, LONGEST_DATAGRAM_BYTES);
 }
 
+/// The interface that the settings choose.
+fn port(boot: &LocalJob, settings: &Settings) -> Result<NicPort, Cause> {
+    if settings.get(&USNIC_NIC) != "fabric" {
+        return Ok(NicPort::Udp(bind(boot, settings)?));
+    }
+    let library = Library::of_settings(settings)?;
+    let provider = settings.get(&USNIC_PROVIDER);
+    let address = own_address(boot, settings)?;
+    let port = FabricPort::open(&library, provider.as_deref(), Some(address))?;
+    Ok(NicPort::Fabric(Box::new(port)))
+}
+
 /// Takes an address and publishes it.
 pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opened>, Cause> {
+    let port = port(boot, settings)?;
+    let (address, incarnation) = (port.address(), port.incarnation());
+    let seal = announce(boot, settings, &address, incarnation, port.receive_bytes()?)?;
     Ok(Box::new(Open {
-        published: publish(boot, settings)?,
+        published: Published { port, seal },
         sizes: ChannelSizes {
             rails: RAILS,
             // A peer is there for the whole job, and costs no descriptor.
@@ -83,6 +99,32 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
     }))
 }
 
+/// Sizes of the link to `peers`, for a rank at `own`.
+fn sized(
+    mut link: ReliableConfig,
+    is_one_host: bool,
+    receive_bytes: usize,
+    own: &NicAddress,
+    peers: &[NicAddress],
+) -> ReliableConfig {
+    if is_one_host {
+        on_one_host(&mut link, receive_bytes, peers.len());
+    }
+    match own {
+        NicAddress::Udp(own) if !is_one_host => between_hosts(&mut link, *own),
+        NicAddress::Udp(_) => {}
+        // The provider says what it carries, and every rank takes that of each.
+        NicAddress::Fabric(own) => {
+            let each = peers.iter().map(|peer| match peer {
+                NicAddress::Fabric(peer) => peer.datagram_bytes(),
+                NicAddress::Udp(_) => own.datagram_bytes(),
+            });
+            link.datagram_bytes = each.min().unwrap_or(own.datagram_bytes());
+        }
+    }
+    link
+}
+
 impl Opened for Open {
     fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause> {
         let boot = with.boot;
@@ -90,23 +132,22 @@ impl Opened for Open {
             peers,
             receive_bytes,
         } = directory(boot)?;
-        let own = peers
-            .get(boot.rank().index())
-            .ok_or("this rank has no address")?;
-        let own = own.address;
-        let addresses = peers.iter().map(|peer| peer.address).collect();
-        let mut link = link(boot, receive_bytes / usize::from(RAILS));
-        if boot.host_ranks().len() == boot.size() as usize {
-            on_one_host(&mut link, receive_bytes, peers.len());
-        } else {
-            between_hosts(&mut link, own);
-        }
+        let incarnations = peers.iter().map(|(_, incarnation)| *incarnation).collect();
+        let addresses: Vec<NicAddress> = peers.into_iter().map(|(address, _)| address).collect();
+        let Published { port, seal } = self.published;
+        let link = sized(
+            link(boot, receive_bytes / usize::from(RAILS)),
+            boot.host_ranks().len() == boot.size() as usize,
+            receive_bytes,
+            &port.address(),
+            &addresses,
+        );
         let rails = DatagramRails::new(DatagramRailsConfig {
             rank: boot.rank(),
-            queue: Udp::new(self.published.port.into_socket(), addresses)?,
-            incarnations: peers.iter().map(|peer| peer.incarnation).collect(),
+            queue: port.open(boot.rank(), &addresses)?,
+            incarnations,
             link,
-            seal: self.published.seal,
+            seal,
             exit_grace: EXIT_GRACE,
         })?;
         let config = ChannelConfig {
@@ -141,6 +182,21 @@ mod tests {
             link.window_bytes = 106_496;
             let longest = link.most_record_bytes(true) + around + headers;
             assert_eq!(longest, 9216);
+        }
+    }
+
+    #[test]
+    fn datagrams_of_a_provider_are_as_long_as_that_of_every_rank_carries() {
+        let of = |bytes| format!("fabric:p:2:{bytes}:00").parse().unwrap();
+        let peers: [NicAddress; 3] = [of(8192), of(1472), of(61_440)];
+        for (is_one_host, window_bytes) in [(true, 512 << 10), (false, 1 << 20)] {
+            let link = ReliableConfig::default();
+            let link = sized(link, is_one_host, 2 << 20, &peers[0], &peers);
+            assert_eq!(
+                (link.datagram_bytes, link.longer_datagrams),
+                (1472, &[][..])
+            );
+            assert_eq!(link.window_bytes, window_bytes);
         }
     }
 

@@ -133,7 +133,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U6",
         "A short way for tiny sends, and one for receives that does its bookkeeping later",
-        Waits("a receive path of the reliable layer that delivers first"),
+        Partly(
+            "a poll delivers and leaves acknowledging to what the rank sends next, or to the next poll (`acknowledgements_ride_on_answers_or_leave_with_the_next_poll`); no short way for tiny sends",
+        ),
     ),
     item(
         "U7",
@@ -145,7 +147,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U8",
         "Fabric, domain and datagram endpoint of libfabric",
-        Waits("a queue of datagrams over libfabric"),
+        Built,
     ),
     item(
         "U9",
@@ -170,7 +172,9 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "U13",
         "Inline sends only when small, whole and few are under way; at most one deferred receive",
-        Waits("a receive path of the reliable layer that delivers first"),
+        Partly(
+            "at most eight batches of arrivals wait for an acknowledgement that rides on nothing (`acknowledgements_that_wait_are_due`); sockets have no inline sends",
+        ),
     ),
     item(
         "U14",

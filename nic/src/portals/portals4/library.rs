@@ -2,50 +2,15 @@
 
 use super::abi::{CtEvent, Handle, Md, Me, NiLimits, Process};
 use crate::portals::NicError;
+use crate::shared_library::{SharedLibrary, functions};
 use argonet_settings::{PORTALS_LIBRARY, Settings};
-use core::ffi::{CStr, c_int, c_uint, c_void};
+use core::ffi::{c_int, c_uint, c_void};
 use core::fmt;
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// Where a library is looked for that no setting names: by the loader, the name with its version
 /// first.
 const NAMES: [&str; 2] = ["libportals.so.4", "libportals.so"];
-
-macro_rules! functions {
-    ($($name:ident = $symbol:literal ($($argument:ty),*) $(-> $answer:ty)?;)*) => {
-        /// The functions of a library.
-        #[derive(Clone, Copy)]
-        pub(super) struct Functions {
-            $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
-        }
-
-        impl Functions {
-            /// # Safety
-            /// `find` gives the address of the C function of each name, or `None`.
-            unsafe fn find(
-                find: impl Fn(&CStr) -> Option<*mut c_void>,
-            ) -> Result<Self, &'static str> {
-                Ok(Self {
-                    $($name: {
-                        let symbol: &'static CStr = $symbol;
-                        let address = find(symbol)
-                            .ok_or(symbol.to_str().unwrap_or("a function"))?;
-                        // SAFETY: the caller says that it is the function of this name, whose type
-                        // the specification gives.
-                        unsafe {
-                            core::mem::transmute::<
-                                *mut c_void,
-                                unsafe extern "C" fn($($argument),*) $(-> $answer)?,
-                            >(address)
-                        }
-                    },)*
-                })
-            }
-        }
-    };
-}
 
 functions! {
     init = c"PtlInit" () -> c_int;
@@ -114,28 +79,12 @@ impl Library {
             Some(path) => vec![path],
             None => NAMES.map(Path::new).to_vec(),
         };
-        let mut reasons = Vec::new();
-        for name in &candidates {
-            match load(name) {
-                Ok(library) => return Self::with(library, name.display().to_string()),
-                Err(reason) => reasons.push(reason),
-            }
-        }
-        Err(NicError::NoLibrary {
-            reason: reasons.join("; "),
-        })
-    }
-
-    fn with(library: *mut c_void, name: String) -> Result<Self, NicError> {
-        let find = |symbol: &CStr| {
-            // SAFETY: the library is loaded and stays so; the name is a C string.
-            let address = unsafe { libc::dlsym(library, symbol.as_ptr()) };
-            (!address.is_null()).then_some(address)
-        };
+        let (library, name) = SharedLibrary::first_of(&candidates)
+            .map_err(|reason| NicError::NoLibrary { reason })?;
         // SAFETY: a library whose file is called libportals, or that the user names as such, has
         // functions of the specification's types under the specification's names; `probe.rs`
         // compares their results.
-        let found = unsafe { Functions::find(find) };
+        let found = unsafe { Functions::find(|symbol| library.find(symbol)) };
         match found {
             Ok(call) => Ok(Self { call, name }),
             Err(symbol) => Err(NicError::WrongLibrary {
@@ -150,23 +99,4 @@ impl Library {
     pub fn name(&self) -> &str {
         &self.name
     }
-}
-
-fn load(name: &Path) -> Result<*mut c_void, String> {
-    let Ok(c_name) = CString::new(name.as_os_str().as_bytes()) else {
-        return Err(format!("{} is no file name", name.display()));
-    };
-    // SAFETY: loading runs the library's own initializers, as its user wants.
-    let library = unsafe { libc::dlopen(c_name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if !library.is_null() {
-        return Ok(library);
-    }
-    // SAFETY: called right behind the failure, on the thread that had it.
-    let reason = unsafe { libc::dlerror() };
-    if reason.is_null() {
-        return Err(format!("{} cannot be loaded", name.display()));
-    }
-    // SAFETY: not null, so a C string, which stays until the thread's next call.
-    let reason = unsafe { CStr::from_ptr(reason) };
-    Err(reason.to_string_lossy().into_owned())
 }

@@ -27,7 +27,7 @@ fn datagram(header: &Header, record: &[u8], seal: Option<&Seal>) -> Vec<u8> {
     };
     sealed.write(&mut bytes, record.len());
     let ranks = [header.from, header.to];
-    let keys = seal.keys([0, 1].map(|end| (ranks[end], header.incarnations[end])));
+    let mut keys = seal.keys([0, 1].map(|end| (ranks[end], header.incarnations[end])));
     let mut room = vec![0; bytes.len()];
     keys.seal(header.number, &mut bytes, end, &mut room)
         .unwrap()

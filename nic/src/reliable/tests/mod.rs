@@ -1,5 +1,6 @@
 //! Endpoints in virtual time, over wires of every kind.
 
+mod acks;
 mod channels;
 mod hostile;
 mod mtu;

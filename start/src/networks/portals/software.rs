@@ -3,11 +3,12 @@
 
 use crate::networks::Cause;
 use crate::networks::addresses::host_of;
-use crate::networks::datagrams::{Directory, Published, directory, link, publish};
+use crate::networks::datagrams::{Published, directory, link, publish};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::portals::{Portals, PortalsConfig, PortalsSizes, software_config};
 use argonet_conduit::selector;
+use argonet_nic::datagram::Port;
 use argonet_nic::portals::networked::{HostNames, Networked, NetworkedConfig};
 use argonet_nic::portals::software::{FaultRules, Software, SoftwareConfig};
 use argonet_segment::Resolver;
@@ -21,7 +22,7 @@ pub(super) struct Open {
     interfaces: SoftwareConfig,
     /// The file of an interface that no other is with; otherwise that of the host.
     own_file: Option<OwnedFd>,
-    published: Option<Published>,
+    published: Option<Published<Port>>,
 }
 
 impl Open {
@@ -71,12 +72,10 @@ impl Open {
         let Some(Published { port, seal }) = self.published else {
             return Ok(Arc::new(Portals::over_software(nic, config)?));
         };
-        let Directory {
-            peers,
-            receive_bytes,
-        } = directory(boot)?;
+        let directory = directory(boot)?;
+        let peers = directory.sockets()?;
         let mut network = NetworkedConfig::of_ranks(config.ranks);
-        network.link = link(boot, receive_bytes);
+        network.link = link(boot, directory.receive_bytes);
         let job = Arc::clone(boot);
         network.hosts = HostNames::new(move |peer| host_of(&job, peer));
         network.seal = seal;

@@ -1,0 +1,240 @@
+//! Buffers that a provider of libfabric sends from and receives into.
+//!
+//! ```text
+//! | 64 bytes           | as the provider wants | the datagram | to a multiple |
+//! | the provider's own | its prefix            |              | of 64         |
+//! ```
+//!
+//! Those for what comes are first. Each is the provider's from [`Buffers::lend`] until its
+//! completion is taken, and no one else uses it meanwhile; a completion that names no such buffer,
+//! or more bytes than it has, is none.
+
+use crate::fabric::object::{Buffer, may_use_memory};
+use core::ffi::c_void;
+use core::mem::ManuallyDrop;
+use core::ptr::NonNull;
+use memmap2::MmapMut;
+use std::io;
+
+/// Bytes that a provider may use for an operation (`fi_context2`).
+pub(super) const CONTEXT_BYTES: usize = 64;
+
+const RECEIVES: usize = 0;
+const SENDS: usize = 1;
+
+/// Where the buffers are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Places {
+    memory: NonNull<u8>,
+    /// Between two buffers.
+    stride: usize,
+    /// Bytes before a datagram, of receives and of sends.
+    prefixes: [usize; 2],
+    datagram_bytes: usize,
+    /// How many are for what comes.
+    receives: u32,
+}
+
+// SAFETY: an address and numbers; who uses the memory there is said by `Buffers`.
+unsafe impl Send for Places {}
+// SAFETY: as above.
+unsafe impl Sync for Places {}
+
+impl Places {
+    fn at(&self, index: u32) -> *mut u8 {
+        self.memory
+            .as_ptr()
+            .wrapping_add(index as usize * self.stride)
+    }
+
+    fn prefix(&self, index: u32) -> usize {
+        let direction = if index < self.receives {
+            RECEIVES
+        } else {
+            SENDS
+        };
+        self.prefixes[direction]
+    }
+
+    /// The datagram of a buffer.
+    ///
+    /// # Safety
+    /// The buffer is the caller's alone, the datagram is no longer than a
+    /// buffer has room for, and the memory stays as long as what is returned.
+    pub(super) unsafe fn datagram<'a>(self, index: u32, bytes: usize) -> &'a mut [u8] {
+        let at = self
+            .at(index)
+            .wrapping_add(CONTEXT_BYTES + self.prefix(index));
+        // SAFETY: within the buffer, of which the caller says the rest; its bytes are initialized,
+        // as the memory was zero at first.
+        unsafe { core::slice::from_raw_parts_mut(at, bytes) }
+    }
+}
+
+/// The buffers of an endpoint.
+pub(super) struct Buffers {
+    places: Places,
+    /// Which are the provider's.
+    lent: Box<[bool]>,
+    /// Buffers for what is sent that are free.
+    free: Vec<u32>,
+    /// Buffers for what comes that the provider has not taken.
+    unposted: Vec<u32>,
+    memory: ManuallyDrop<MmapMut>,
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // An object that could not be closed may go on to receive.
+        if !may_use_memory() {
+            // SAFETY: it is dropped here alone.
+            unsafe { ManuallyDrop::drop(&mut self.memory) };
+        }
+    }
+}
+
+impl Buffers {
+    /// So many for what comes and for what is sent, with so much room before each datagram.
+    pub(super) fn new(
+        [receives, sends]: [usize; 2],
+        prefixes: [usize; 2],
+        datagram_bytes: usize,
+    ) -> io::Result<Self> {
+        let prefix = prefixes[RECEIVES].max(prefixes[SENDS]);
+        let stride = (CONTEXT_BYTES + prefix + datagram_bytes).next_multiple_of(CONTEXT_BYTES);
+        let count = receives + sends;
+        let mut memory = MmapMut::map_anon(stride * count)?;
+        let at = NonNull::new(memory.as_mut_ptr()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let places = Places {
+            memory: at,
+            stride,
+            prefixes,
+            datagram_bytes,
+            receives: receives as u32,
+        };
+        Ok(Self {
+            places,
+            lent: vec![false; count].into(),
+            free: (receives as u32..count as u32).collect(),
+            unposted: Vec::with_capacity(receives),
+            memory: ManuallyDrop::new(memory),
+        })
+    }
+
+    pub(super) fn places(&self) -> Places {
+        self.places
+    }
+
+    pub(super) fn memory(&self) -> NonNull<u8> {
+        self.places.memory
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
+    pub(super) fn send_prefix(&self) -> usize {
+        self.places.prefixes[SENDS]
+    }
+
+    /// A buffer with its prefix and all its room.
+    pub(super) fn whole(&self, index: u32, descriptor: *mut c_void) -> Buffer {
+        self.buffer(index, self.places.datagram_bytes, descriptor)
+    }
+
+    fn buffer(&self, index: u32, datagram_bytes: usize, descriptor: *mut c_void) -> Buffer {
+        let context = self.places.at(index);
+        Buffer {
+            at: context.wrapping_add(CONTEXT_BYTES),
+            bytes: self.places.prefix(index) + datagram_bytes,
+            descriptor,
+            context,
+        }
+    }
+
+    /// A buffer is the provider's from now on.
+    pub(super) fn lend(&mut self, index: u32) {
+        self.lent[index as usize] = true;
+    }
+
+    /// The provider has not taken it.
+    pub(super) fn take_back(&mut self, index: u32) {
+        self.lent[index as usize] = false;
+    }
+
+    /// The buffer of a completion, which is the provider's no more.
+    fn ended(&mut self, context: usize) -> Option<u32> {
+        let offset = context.checked_sub(self.places.memory.as_ptr().addr())?;
+        let index = offset / self.places.stride;
+        let lent = self.lent.get_mut(index)?;
+        let is_one = offset.is_multiple_of(self.places.stride) && *lent;
+        is_one.then(|| {
+            *lent = false;
+            index as u32
+        })
+    }
+
+    /// The buffer where a datagram has come, and its bytes.
+    ///
+    /// A provider's own packet that is nothing but a prefix is a datagram of no bytes.
+    pub(super) fn arrived(&mut self, context: usize, bytes: usize) -> Option<(u32, usize)> {
+        let most = self.places.datagram_bytes;
+        let bytes = bytes.saturating_sub(self.places.prefixes[RECEIVES]);
+        let index = self.ended(context)?;
+        if index >= self.places.receives {
+            self.put_free(index);
+            return None;
+        }
+        Some((index, bytes.min(most)))
+    }
+
+    /// The buffer of a send that has ended is free; whether there was such a send.
+    pub(super) fn end_send(&mut self, context: usize) -> bool {
+        let Some(index) = self.ended(context) else {
+            return false;
+        };
+        match index < self.places.receives {
+            true => self.unposted.push(index),
+            false => self.free.push(index),
+        }
+        true
+    }
+
+    pub(super) fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// A free buffer for a send.
+    pub(super) fn take_free(&mut self) -> Option<u32> {
+        self.free.pop()
+    }
+
+    /// A buffer of a send is free at once.
+    pub(super) fn put_free(&mut self, index: u32) {
+        self.take_back(index);
+        self.free.push(index);
+    }
+
+    /// Copies a datagram into a buffer that was taken from the free ones.
+    pub(super) fn fill(&self, index: u32, datagram: &[u8], descriptor: *mut c_void) -> Buffer {
+        let bytes = datagram.len().min(self.places.datagram_bytes);
+        // SAFETY: the buffer was free, and only its holder has it.
+        let place = unsafe { self.places.datagram(index, bytes) };
+        place.copy_from_slice(&datagram[..bytes]);
+        self.buffer(index, bytes, descriptor)
+    }
+
+    /// The prefix and the datagram of a buffer that was filled.
+    pub(super) fn contents(&self, buffer: &Buffer) -> &[u8] {
+        // SAFETY: the buffer is of these, and its holder's alone; its bytes are initialized.
+        unsafe { core::slice::from_raw_parts(buffer.at, buffer.bytes) }
+    }
+
+    pub(super) fn keep_unposted(&mut self, index: u32) {
+        self.unposted.push(index);
+    }
+
+    pub(super) fn take_unposted(&mut self) -> Option<u32> {
+        self.unposted.pop()
+    }
+}
