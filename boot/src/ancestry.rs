@@ -3,10 +3,11 @@
 //! A process id alone may be another's by the time that it is used; with the time of start it is
 //! one process.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::fd::{OwnedFd, RawFd};
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, getpgid, pidfd_open};
 
 use crate::sys;
 
@@ -83,11 +84,47 @@ pub(crate) fn starter_of(pids: &[u32]) -> Option<(u32, OwnedFd)> {
     same.then_some((starter, pidfd))
 }
 
+/// Of each of these processes, whether it leads a process group that is its own: none of the others
+/// is in it, and no process between another and `starter`, which started all of them.
+///
+/// Other launchers may put all their processes into the group of the first.
+pub(crate) fn lead_own_groups(pids: &[u32], starter: Option<u32>) -> Vec<bool> {
+    let groups: Vec<Vec<u32>> = pids
+        .iter()
+        .map(|&pid| {
+            let chain = generations(pid).into_iter();
+            let own = chain.take_while(|&pid| Some(pid) != starter);
+            own.filter_map(group_of).collect()
+        })
+        .collect();
+    alone_in_groups(pids, &groups)
+}
+
+/// The same, from the groups of each of them and of the processes between it and the starter.
+fn alone_in_groups(pids: &[u32], groups: &[Vec<u32>]) -> Vec<bool> {
+    let mut members: HashMap<u32, HashSet<usize>> = HashMap::new();
+    for (i, groups) in groups.iter().enumerate() {
+        for &group in groups {
+            members.entry(group).or_default().insert(i);
+        }
+    }
+    let is_alone = |(i, pid): (usize, &u32)| {
+        groups[i].first() == Some(pid) && members.get(pid).is_some_and(|all| all.len() == 1)
+    };
+    pids.iter().enumerate().map(is_alone).collect()
+}
+
+fn group_of(pid: u32) -> Option<u32> {
+    let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+    u32::try_from(getpgid(Some(pid)).ok()?.as_raw_nonzero().get()).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::fd::AsRawFd;
     use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
     use std::process;
 
     #[test]
@@ -136,6 +173,41 @@ mod tests {
         assert_eq!(maker_of_socket(file.as_raw_fd()), None);
         assert_eq!(maker_of_socket(-1), None);
         assert_eq!(maker_of_socket(1 << 20), None);
+    }
+
+    #[test]
+    fn a_group_with_others_is_nobodys_own() {
+        let alone =
+            |groups: [&[u32]; 3]| alone_in_groups(&[10, 11, 12], &groups.map(<[u32]>::to_vec));
+        assert_eq!(alone([&[10], &[11], &[12]]), [true; 3]);
+        // As Slurm does it.
+        assert_eq!(alone([&[10], &[10], &[10]]), [false; 3]);
+        assert_eq!(alone([&[10], &[11, 10], &[12]]), [false, true, true]);
+        // Of a shell.
+        assert_eq!(alone([&[5], &[11, 11], &[]]), [false, true, false]);
+    }
+
+    #[test]
+    fn the_group_of_a_child_is_its_own_until_another_joins_it() {
+        let child = |group| {
+            let mut command = process::Command::new("sleep");
+            command.arg("1000").process_group(group).spawn().unwrap()
+        };
+        let first = child(0);
+        let group = i32::try_from(first.id()).unwrap();
+        let mut children = [first, child(0), child(group)];
+        let pids = children.each_ref().map(process::Child::id);
+        let own = Some(process::id());
+        let found = [
+            lead_own_groups(&pids[..2], own),
+            lead_own_groups(&pids, own),
+        ];
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert_eq!(found[0], [true, true]);
+        assert_eq!(found[1], [false, true, false]);
     }
 
     #[test]

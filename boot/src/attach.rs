@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{
-    HUGE_PAGES, HugePages, PSHM_NODES, Reach, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings,
+    HUGE_PAGES, HugePages, PSHM_NODES, QUIET, Reach, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings,
     TCP_CONNECTIONS,
 };
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
+use rustix::pipe::fcntl_getpipe_size;
 use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death_signal};
 
 use crate::bootstrap::Bootstrap;
@@ -70,8 +71,10 @@ impl AttachOptions {
 /// group is left alone, because the terminal's signals go to it and a shell may have put other
 /// programs into it; processes that rank 0 starts are not killed then.
 ///
-/// Under another launcher it waits until all ranks have come, for `ARGONET_START_TIMEOUT` at most;
-/// rank 0 must have one thread then. Otherwise it blocks only for the system calls.
+/// Under another launcher it waits until all ranks have come: for rank 0 for `ARGONET_START_TIMEOUT`
+/// at most, and for the others as long again. Rank 0 must have one thread then. Another rank that
+/// has more leaves no mark to programs that it starts, and says so: they would take themselves for
+/// ranks. Otherwise the call blocks only for the system calls.
 ///
 /// # Errors
 /// A job description that cannot be used, a second thread, processes of another launcher that
@@ -115,7 +118,11 @@ fn find_job(
     };
     if let Found::Member(member) = &found {
         let (job, link) = rendezvous::join(member, settings)?;
-        foreign::mark_children();
+        if let Err(reason) = foreign::mark_children(member)
+            && !settings.get(&QUIET)
+        {
+            sys::say(&format!("argonet: warning: {reason}"));
+        }
         return Ok((job, Some(link), true));
     }
     let ranks = match options.ranks {
@@ -149,9 +156,16 @@ pub fn launcher_here(settings: &Settings) -> (String, bool) {
     });
     match (found, alone) {
         (Found::Alone(None), _) => (
-            "none: there are no variables of Slurm's steps, Open MPI, PMI or PMIx, or this process was started by a rank. A program \
-             becomes one rank, or those that GASNET_PSHM_NODES asks for"
+            "none: there are no variables of Slurm's steps, Open MPI, PMI or PMIx. A program becomes one rank, or those that \
+             GASNET_PSHM_NODES asks for"
                 .into(),
+            true,
+        ),
+        (Found::OfRank(launcher), _) => (
+            format!(
+                "a rank that {launcher} started has started this process: a program becomes one rank, or those that \
+                 GASNET_PSHM_NODES asks for"
+            ),
             true,
         ),
         (Found::Alone(Some(launcher)), _) => (
@@ -169,7 +183,7 @@ pub fn launcher_here(settings: &Settings) -> (String, bool) {
                 member.rank,
                 member.size,
                 rendezvous::place_of(&member),
-                member.identity
+                foreign::printable(&member.identity)
             ),
             true,
         ),
@@ -375,6 +389,9 @@ pub(crate) fn check_kind(fd: BorrowedFd<'_>, name: &str) -> Result<(), String> {
         "guardian" | "line" => sockopt::socket_type(fd)
             .map(drop)
             .map_err(|_| format!("({name}) is not a socket")),
+        "life" => fcntl_getpipe_size(fd)
+            .map(drop)
+            .map_err(|_| format!("({name}) is not a pipe")),
         _ => fcntl_get_seals(fd)
             .map(drop)
             .map_err(|_| format!("({name}) is not a shared memory file")),

@@ -90,7 +90,8 @@ pub enum BootError {
     /// Processes that another launcher started did not all come to become one job.
     #[error(
         "rank {rank} of {size}, started by {launcher}, waited {} s at the socket @{place} for {missing}{hint}; do all processes run \
-         the same program, in one network namespace? If they are only slow, raise ARGONET_START_TIMEOUT (seconds)",
+         the same program, in one network namespace? If they are only slow, raise ARGONET_START_TIMEOUT (seconds); set \
+         GASNET_PSHM_NODES=1 if this program is to be a job of its own, as where a rank has started it",
         waited.as_secs()
     )]
     RendezvousTimeout {

@@ -16,6 +16,7 @@
 //! The variables are text that anyone may have set: none is believed before it has been checked.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::os::fd::RawFd;
 
 use crate::error::BootError;
@@ -37,9 +38,12 @@ const STEP_SIZE: &str = "SLURM_STEP_NUM_TASKS";
 const STEP: &str = "SLURM_STEP_ID";
 const SRUN: &str = "Slurm's srun";
 
-/// Set in the environment of a rank that another launcher started: programs that it starts are no
-/// processes of that launcher's, though they see its variables.
-const JOINED: &str = "ARGONET_JOINED";
+/// The process of the task, as Slurm has started it.
+const TASK_PROCESS: &str = "SLURM_TASK_PID";
+
+/// Set in the environment of a rank that another launcher started, to its [`Mark`]: programs that
+/// it starts are no processes of that launcher's, though they see its variables.
+pub(crate) const JOINED: &str = "ARGONET_JOINED";
 
 /// Numbers of Slurm's steps from here on are of the batch script, of a shell in an allocation, and
 /// others that run no tasks of a program.
@@ -60,6 +64,25 @@ const PMIX_SERVERS: [&str; 7] = [
     "PMIX_SERVER_TMPDIR",
 ];
 
+/// Variables from which a process takes what it is; no two processes of launchers have the same
+/// values of all, unless hydra gives them.
+const TELLING: [&str; 14] = [
+    OPEN_MPI_SIZE,
+    "OMPI_COMM_WORLD_RANK",
+    MVAPICH_SIZE,
+    PMI_SIZE,
+    "PMI_RANK",
+    PMI_FD,
+    HYDRA_LOCAL_SIZE,
+    "SLURM_JOB_ID",
+    STEP,
+    STEP_SIZE,
+    "SLURM_PROCID",
+    TASK_PROCESS,
+    "PMIX_NAMESPACE",
+    PMIX_RANK,
+];
+
 /// Beginnings of names of variables by which launchers describe a process.
 const DESCRIBING: [&str; 10] = [
     "PMI_",
@@ -74,13 +97,15 @@ const DESCRIBING: [&str; 10] = [
     "SLURM_TASK_PID",
 ];
 
+/// The beginning of names of a user's settings of PMIx, which describe no process.
+const SETTINGS_OF_PMIX: &[u8] = b"PMIX_MCA_";
+
 /// Whether a launcher describes one of its processes by the variable of this name, so that
 /// processes which another one starts must not see it.
 pub(crate) fn describes_process(name: &std::ffi::OsStr) -> bool {
     let name = name.as_encoded_bytes();
-    DESCRIBING
-        .iter()
-        .any(|begin| name.starts_with(begin.as_bytes()))
+    let describes = |begin: &&str| name.starts_with(begin.as_bytes());
+    !name.starts_with(SETTINGS_OF_PMIX) && DESCRIBING.iter().any(describes)
 }
 
 /// A process of several that a launcher started on this host.
@@ -95,11 +120,57 @@ pub(crate) struct Member {
     pub(crate) identity: String,
 }
 
+impl Member {
+    /// A number that the processes of this job have in common, and no other job on this host has.
+    pub(crate) fn job(&self) -> u64 {
+        let size = self.size.to_string();
+        hash(&[self.launcher, &size, &self.identity])
+    }
+}
+
+/// FNV-1a, which all builds have alike.
+pub(crate) fn hash(parts: &[&str]) -> u64 {
+    let text = parts.join("\0");
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+/// The mark of a rank in the environment of the programs that it starts, in which they recognize
+/// the variables that describe the rank and not themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    /// [`Member::job`].
+    job: u64,
+    /// A hash of all [`TELLING`] variables: with other values than those of the rank, there is
+    /// another launcher between the two.
+    variables: u64,
+}
+
+impl Mark {
+    fn parse(text: &str) -> Option<Self> {
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (job, variables) = text.split_once(':')?;
+        Some(Self {
+            job: number(job)?,
+            variables: number(variables)?,
+        })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}:{:016x}", self.job, self.variables)
+    }
+}
+
 /// Meaning of the environment for a program that was started by itself.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// No launcher has started several processes; the one that has started this, if any.
     Alone(Option<&'static str>),
+    /// A rank, which this launcher has started, has started this process.
+    OfRank(&'static str),
     Member(Member),
     /// There are several, and this one cannot join them.
     Refused(BootError),
@@ -107,33 +178,39 @@ pub(crate) enum Found {
 
 /// The launcher of this process, by its environment.
 pub(crate) fn find() -> Found {
-    if std::env::var_os(JOINED).is_some() {
-        return Found::Alone(None);
-    }
-    judge(&Surroundings {
-        variable: &|name| std::env::var_os(name),
-        maker: &ancestry::maker_of_socket,
-    })
+    judge(&Surroundings::own())
 }
 
-/// Lets programs that this process, a rank, starts from now on be alone.
+/// Lets programs that this process, the rank of `member`, starts from now on be alone; the reason
+/// if it cannot.
 ///
 /// Other libraries of this process, as that of an MPI, may need the launcher's variables, so those
 /// stay.
-pub(crate) fn mark_children() {
-    sys::set_variable(JOINED, "1");
+pub(crate) fn mark_children(member: &Member) -> Result<(), String> {
+    let mark = Mark {
+        job: member.job(),
+        variables: Surroundings::own().variables(),
+    };
+    match sys::set_variable(JOINED, &mark.to_string()) {
+        true => Ok(()),
+        false => Err(format!(
+            "rank {} had more than one thread when it joined its job, so programs that it starts take themselves for ranks; give \
+             them GASNET_PSHM_NODES=1",
+            member.rank
+        )),
+    }
 }
 
 /// Whether another launcher has started several processes, of which this is one.
 pub(crate) fn is_one_of_several() -> bool {
-    !matches!(find(), Found::Alone(_))
+    matches!(find(), Found::Member(_) | Found::Refused(_))
 }
 
 /// The warning of what starts ranks if another launcher has started several processes, as each of
 /// those may be `starter`.
 pub(crate) fn warning(starter: &str) -> Option<String> {
     let (variable, launcher, size) = match find() {
-        Found::Alone(_) => return None,
+        Found::Alone(_) | Found::OfRank(_) => return None,
         Found::Member(member) => (member.variable, member.launcher, Some(member.size.into())),
         Found::Refused(BootError::ForeignLauncher {
             variable,
@@ -154,9 +231,6 @@ pub(crate) fn warning(starter: &str) -> Option<String> {
 /// Keeps the socket to the launcher, whose variable its ranks do not get either, from the processes
 /// that this one starts.
 pub(crate) fn keep_socket_from_children() {
-    if let Found::Alone(None) = find() {
-        return;
-    }
     let raw = std::env::var(PMI_FD)
         .ok()
         .and_then(|text| text.parse().ok());
@@ -168,6 +242,7 @@ pub(crate) fn keep_socket_from_children() {
 
 /// What a process can find out about its launcher.
 struct Surroundings<'a> {
+    pid: u32,
     variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// The process that made the socket behind a descriptor, in words that fit no other process of
     /// this host until it is started again.
@@ -191,6 +266,8 @@ enum Why {
     Bad(BootError),
     /// This process cannot join the others.
     Apart(String),
+    /// hydra's socket, by which its processes know each other, is not open.
+    NoSocket,
 }
 
 impl From<BootError> for Why {
@@ -199,7 +276,30 @@ impl From<BootError> for Why {
     }
 }
 
+impl Surroundings<'static> {
+    /// Those of this process.
+    fn own() -> Self {
+        Self {
+            pid: std::process::id(),
+            variable: &|name| std::env::var_os(name),
+            maker: &ancestry::maker_of_socket,
+        }
+    }
+}
+
 impl Surroundings<'_> {
+    /// See [`Mark`].
+    fn variables(&self) -> u64 {
+        let values = TELLING.map(|name| (self.variable)(name).unwrap_or_default());
+        let values = values.each_ref().map(|value| value.to_string_lossy());
+        hash(&values.each_ref().map(AsRef::as_ref))
+    }
+
+    /// The mark of the rank that has started this process, if one has.
+    fn mark(&self) -> Option<Mark> {
+        Mark::parse((self.variable)(JOINED)?.to_str()?)
+    }
+
     /// The text of a variable; an empty one is none.
     fn text(&self, name: &'static str) -> Result<Option<String>, BootError> {
         match (self.variable)(name).map(OsString::into_string) {
@@ -257,8 +357,13 @@ fn is_not_set(name: &str) -> Why {
 fn bad(variable: &'static str, value: &str) -> BootError {
     BootError::BadLauncherVariable {
         variable,
-        value: value.chars().take(80).collect(),
+        value: printable(value),
     }
+}
+
+/// The beginning of a text that anyone may have set, without what would control a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
 fn judge(around: &Surroundings<'_>) -> Found {
@@ -287,6 +392,7 @@ fn judge(around: &Surroundings<'_>) -> Found {
                 reason: "its variables do not say how many there are".into(),
             });
         }
+        Launcher::Unclear([one, other]) => return unclear(one, other),
     };
     let refused = |reason: String| {
         Found::Refused(BootError::ForeignLauncher {
@@ -296,40 +402,70 @@ fn judge(around: &Surroundings<'_>) -> Found {
             reason,
         })
     };
-    match (u32::try_from(size), describe(around, size)) {
-        (_, Err(Why::Bad(error))) => Found::Refused(error),
-        (_, Err(Why::Apart(reason))) => refused(reason),
-        (Ok(size @ ..=MAX_LOCAL_RANKS), Ok((rank, identity))) => match u32::try_from(rank) {
-            Ok(rank) if rank < size => Found::Member(Member {
-                launcher,
-                variable,
-                rank,
-                size,
-                identity,
-            }),
-            _ => refused(format!("this one's number is {rank}")),
-        },
-        _ => refused(format!("a host has at most {MAX_LOCAL_RANKS} ranks")),
+    let of_rank = around.mark();
+    let has_its_variables = of_rank.is_some_and(|mark| mark.variables == around.variables());
+    let (rank, identity) = match describe(around, size) {
+        Ok(described) => described,
+        Err(Why::Bad(error)) => return Found::Refused(error),
+        Err(Why::NoSocket) if has_its_variables => return Found::OfRank(launcher),
+        Err(Why::NoSocket) => {
+            return refused(format!(
+                "{PMI_FD} names no open socket, which a program between the launcher and this one has closed"
+            ));
+        }
+        Err(Why::Apart(reason)) => return refused(reason),
+    };
+    let Some(size) = u32::try_from(size).ok().filter(|n| *n <= MAX_LOCAL_RANKS) else {
+        return refused(format!("a host has at most {MAX_LOCAL_RANKS} ranks"));
+    };
+    let Some(rank) = u32::try_from(rank).ok().filter(|rank| *rank < size) else {
+        return refused(format!("this one's number is {rank}"));
+    };
+    let member = Member {
+        launcher,
+        variable,
+        rank,
+        size,
+        identity,
+    };
+    match of_rank.is_some_and(|mark| mark.job == member.job()) {
+        true if has_its_variables => Found::OfRank(launcher),
+        true => refused(
+            "one of them has started this one by a launcher that cannot be told from theirs".into(),
+        ),
+        false => Found::Member(member),
     }
+}
+
+/// Two launchers say different numbers, and it is unknown which of them started the other.
+fn unclear(one: Sized, other: Sized) -> Found {
+    Found::Refused(BootError::ForeignLauncher {
+        variable: one.variable,
+        launcher: one.launcher,
+        size: Some(one.size),
+        reason: format!(
+            "{} says that {} started {}, and it is unknown which of the two started the other",
+            other.variable, other.launcher, other.size
+        ),
+    })
 }
 
 enum Launcher {
     OfSize(Sized),
     /// PMIx alone.
     OfUnknownSize,
+    /// One of these.
+    Unclear([Sized; 2]),
 }
 
 /// The launcher that started this process: the innermost where one started another.
+///
+/// Where that is unknown, no process of several may count as alone.
 fn closest(around: &Surroundings<'_>) -> Result<Option<Launcher>, BootError> {
-    // Implementations of MPI may start their daemons by another launcher, so these count before
-    // what that has left.
     let of_mpi = match around.sized(OPEN_MPI_SIZE, OPEN_MPI, open_mpi)? {
         None => around.sized(MVAPICH_SIZE, "MVAPICH's launcher", unknown)?,
         found => found,
     };
-    if let Some(found) = of_mpi {
-        return Ok(Some(Launcher::OfSize(found)));
-    }
     let step = around.number(STEP)?;
     let special_step = step.is_some_and(|step| step >= SPECIAL_STEPS);
     let srun = match step.filter(|_| !special_step) {
@@ -341,19 +477,28 @@ fn closest(around: &Surroundings<'_>) -> Result<Option<Launcher>, BootError> {
         true => around.sized(PMI_SIZE, "MPICH's hydra", hydra)?,
         false => around.sized(PMI_SIZE, "a PMI launcher", unknown)?,
     };
-    let found = match (srun, pmi) {
-        // A socket is inherited, by no way from a launcher outside of Slurm's step.
-        (Some(_), Some(pmi)) if is_hydra && around.pmi_maker()?.is_some() => Some(pmi),
-        // srun speaks PMI, too. If they differ, one is left from the launcher that started the
-        // other, and it is unknown which one: no process of several may count as alone.
+    let has_socket = is_hydra && around.pmi_maker()?.is_some();
+    let is_task = around.number(TASK_PROCESS)? == Some(around.pid.into());
+    let other = match (srun, pmi) {
+        // A socket is inherited, by no way from a launcher outside of another one.
+        (_, Some(pmi)) if has_socket => return Ok(Some(Launcher::OfSize(pmi))),
+        (Some(srun), _) if is_task => return Ok(Some(Launcher::OfSize(srun))),
+        // srun speaks PMI, too.
         (Some(srun), Some(pmi)) if pmi.size > srun.size => Some(pmi),
         (srun, pmi) => srun.or(pmi),
     };
-    Ok(match found {
-        Some(found) => Some(Launcher::OfSize(found)),
+    Ok(match (of_mpi, other) {
+        // Implementations of MPI may start their daemons by another launcher, one for each host.
+        (Some(mpi), Some(other)) if other.size > 1 && mpi.size != other.size => {
+            Some(match mpi.size {
+                0 | 1 => Launcher::OfSize(other),
+                _ => Launcher::Unclear([mpi, other]),
+            })
+        }
+        (Some(found), _) | (None, Some(found)) => Some(Launcher::OfSize(found)),
         // The shell of an allocation has a rank of PMIx, and so has all that is started from it.
-        None if special_step => None,
-        None => around.text(PMIX_RANK)?.map(|_| Launcher::OfUnknownSize),
+        (None, None) if special_step => None,
+        (None, None) => around.text(PMIX_RANK)?.map(|_| Launcher::OfUnknownSize),
     })
 }
 
@@ -407,12 +552,7 @@ fn slurm(around: &Surroundings<'_>, size: u64) -> Described {
 fn hydra(around: &Surroundings<'_>, size: u64) -> Described {
     let rank = around.needed_number("PMI_RANK")?;
     on_one_host(around.needed_number(HYDRA_LOCAL_SIZE)?, size)?;
-    let maker = around.pmi_maker()?.ok_or_else(|| {
-        Why::Apart(format!(
-            "{PMI_FD} names no open socket: a program between the launcher and this one has closed it, or this program was \
-             started by one of those processes"
-        ))
-    })?;
+    let maker = around.pmi_maker()?.ok_or(Why::NoSocket)?;
     Ok((rank, format!("hydra {maker}")))
 }
 

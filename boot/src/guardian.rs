@@ -59,7 +59,10 @@ use crate::sys::{self, SignalSet};
 use crate::{clock, grace, replaced};
 
 use account::Account;
-pub(crate) use link::{Link, announce, announce_attached, announce_other, order_kill, report_exit};
+pub(crate) use link::{
+    GuardianProcess, Link, announce, announce_attached, announce_other, is_hung_up, order_kill,
+    report_exit,
+};
 use link::{
     MESSAGE_ATTACHED, MESSAGE_DISMISS, MESSAGE_EXIT, MESSAGE_KILL, MESSAGE_RANK,
     MESSAGE_RANK_ALONE, MESSAGE_WATCHING, Message, receive, retry, send,
@@ -93,20 +96,28 @@ pub(crate) enum Maker {
         launcher: Option<OwnedFd>,
         /// Where the reason of the job's end is said.
         stderr: Option<RankStderr>,
+        /// An end of a pipe that the guardian holds as long as it lives.
+        life: OwnedFd,
     },
+}
+
+/// Refuses a process that has more than one thread, which can start no guardian.
+pub(crate) fn check_threads() -> Result<(), BootError> {
+    let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
+    match threads {
+        1 => Ok(()),
+        _ => Err(BootError::SecondThread {
+            threads,
+            what: "the job's guardian",
+        }),
+    }
 }
 
 /// Starts the guardian of the job in `control`, before any rank.
 ///
 /// The calling process must have one thread.
 pub(crate) fn start(control: &Control, maker: Maker) -> Result<Link, BootError> {
-    let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
-    if threads != 1 {
-        return Err(BootError::SecondThread {
-            threads,
-            what: "the job's guardian",
-        });
-    }
+    check_threads()?;
     let failed = |what: &'static str| {
         move |e: Errno| BootError::NoGuardian {
             reason: format!("{what}: {}", std::io::Error::from(e)),
@@ -144,9 +155,14 @@ pub(crate) fn start(control: &Control, maker: Maker) -> Result<Link, BootError> 
                     (Maker::Rank0(rank_0), Some(program)) => {
                         guardian.of_rank_0(launcher_pid, rank_0, program).run()
                     }
-                    (Maker::Peer { launcher, stderr }, _) => {
-                        guardian.of_peer(launcher, stderr).run()
-                    }
+                    (
+                        Maker::Peer {
+                            launcher,
+                            stderr,
+                            life,
+                        },
+                        _,
+                    ) => guardian.of_peer(launcher, stderr, life).run(),
                     _ => guardian.run(),
                 }
             }
@@ -154,7 +170,7 @@ pub(crate) fn start(control: &Control, maker: Maker) -> Result<Link, BootError> 
             Err(_) => sys::exit_now(1),
         }
     };
-    drop((theirs, program));
+    drop((theirs, program, maker));
     ProcessEnd::wait(WaitId::Pid(middle), true);
     // End of file if it could not be made.
     match receive(ours.as_fd(), RecvFlags::empty()) {
@@ -165,8 +181,7 @@ pub(crate) fn start(control: &Control, maker: Maker) -> Result<Link, BootError> 
             ..
         })) => Ok(Link {
             socket: moved_up(ours),
-            guardian: pidfd.map(moved_up),
-            pid,
+            guardian: GuardianProcess::new(pid, pidfd.map(moved_up)),
             _program: program_end.map(moved_up),
         }),
         _ => Err(BootError::NoGuardian {
@@ -184,6 +199,9 @@ struct Watched {
     attached: Option<OwnedFd>,
     /// Whether its process group may be killed, not just the process.
     group: bool,
+    /// Whether its id stays its own until the job has ended: its launcher is of this library, which
+    /// reaps it last.
+    keeps_id: bool,
     /// Whether it is asked to end before it is killed.
     ask_first: bool,
     ended: bool,
@@ -192,11 +210,18 @@ struct Watched {
 impl Watched {
     fn kill(&self) {
         if self.group {
-            sys::signal_group(self.pidfd.as_fd(), self.pid, Signal::KILL);
+            sys::signal_group(self.pidfd.as_fd(), self.group_id(), Signal::KILL);
         }
         if !self.ended {
             let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
+    }
+
+    /// The id of its process group, as long as it is not another's.
+    fn group_id(&self) -> Option<Pid> {
+        let mut end = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let lives = retry(|| poll(&mut end, Some(&Timespec::default()))) == Ok(0);
+        (self.keeps_id || lives).then_some(self.pid)
     }
 }
 
@@ -226,6 +251,8 @@ struct Guardian<'a> {
     ranks: Vec<Watched>,
     /// The ends of the ranks, where another launcher started them.
     account: Option<Account>,
+    /// Each rank of such a job sees by the other end that this process lives.
+    life: Option<OwnedFd>,
     /// The stage of the end of the job.
     ending: Option<Ending>,
     /// The threads of rank 0 when its grace began.
@@ -255,6 +282,7 @@ impl<'a> Guardian<'a> {
             program: None,
             ranks: Vec::new(),
             account: None,
+            life: None,
             ending: None,
             threads_of_rank_0: Vec::new(),
         }
@@ -271,6 +299,7 @@ impl<'a> Guardian<'a> {
                 pidfd,
                 attached: None,
                 group,
+                keeps_id: true,
                 ask_first: true,
                 ended: false,
             });
@@ -281,8 +310,14 @@ impl<'a> Guardian<'a> {
     }
 
     /// Another launcher starts the ranks.
-    fn of_peer(mut self, launcher: Option<OwnedFd>, stderr: Option<RankStderr>) -> Self {
+    fn of_peer(
+        mut self,
+        launcher: Option<OwnedFd>,
+        stderr: Option<RankStderr>,
+        life: OwnedFd,
+    ) -> Self {
         self.launcher = launcher;
+        self.life = Some(life);
         self.account = Some(Account::new(self.control.size(), stderr));
         self
     }
@@ -294,6 +329,7 @@ impl<'a> Guardian<'a> {
         keep.extend(self.account.iter().filter_map(Account::descriptor));
         keep.extend(self.ranks.iter().map(|r| r.pidfd.as_fd()));
         keep.extend(self.program.iter().map(AsFd::as_fd));
+        keep.extend(self.life.iter().map(AsFd::as_fd));
         sys::close_all_except(&keep);
         // The standard descriptors, closed above, now lead nowhere, so that no other file gets
         // their numbers.
@@ -315,7 +351,7 @@ impl<'a> Guardian<'a> {
         }
         // Once more, for processes in the groups of ranks that had ended before.
         self.ranks.iter().for_each(Watched::kill);
-        if let Some(account) = self.account.take() {
+        if let Some(account) = &mut self.account {
             account.report(self.control);
         }
         sys::exit_now(0)
@@ -380,6 +416,11 @@ impl<'a> Guardian<'a> {
         if self.launcher_gone {
             self.end_job();
         }
+        if self.killing()
+            && let Some(account) = &mut self.account
+        {
+            account.report_failure(self.control);
+        }
         self.go_on();
     }
 
@@ -407,6 +448,7 @@ impl<'a> Guardian<'a> {
                     pidfd,
                     attached: None,
                     group: what == MESSAGE_RANK,
+                    keeps_id: self.account.is_none(),
                     ask_first: false,
                     ended: false,
                 });
@@ -628,5 +670,37 @@ impl<'a> Guardian<'a> {
                 rank.kill();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_group_is_named_by_an_id_that_cannot_be_anothers() {
+        let mut leader = Command::new("cat");
+        leader.stdin(Stdio::piped()).process_group(0);
+        let mut leader = leader.spawn().unwrap();
+        let pid = Pid::from_child(&leader);
+        let mut watched = Watched {
+            rank: JobRank(0),
+            pid,
+            pidfd: pidfd_open(pid, PidfdFlags::empty()).unwrap(),
+            attached: None,
+            group: true,
+            keeps_id: false,
+            ask_first: false,
+            ended: false,
+        };
+        assert_eq!(watched.group_id(), Some(pid), "it lives");
+        drop(leader.stdin.take());
+        leader.wait().unwrap();
+        assert_eq!(watched.group_id(), None, "it has been reaped");
+        watched.keeps_id = true;
+        assert_eq!(watched.group_id(), Some(pid));
     }
 }

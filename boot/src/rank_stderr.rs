@@ -44,6 +44,13 @@ impl RankStderr {
         Some(Self { file: file.into() })
     }
 
+    /// A pipe in its place.
+    #[cfg(test)]
+    pub(crate) fn of_pipe(writer: io::PipeWriter) -> Self {
+        let file = std::os::fd::OwnedFd::from(writer).into();
+        Self { file }
+    }
+
     /// Writes a line, for which it waits a bounded time.
     ///
     /// The rest that the file does not take is lost.

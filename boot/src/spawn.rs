@@ -23,7 +23,7 @@ use crate::attach::{BOOT_VARIABLE, boot_value};
 use crate::binding::mask_of;
 use crate::error::BootError;
 use crate::files::SharedFiles;
-use crate::foreign::describes_process;
+use crate::foreign::{JOINED, describes_process};
 use crate::guardian;
 use crate::launch::NO_CONDUIT;
 use crate::line;
@@ -71,6 +71,7 @@ impl Environment<'_> {
                         command.env_remove(name);
                     }
                 }
+                command.env_remove(JOINED);
                 match *conduit {
                     NO_CONDUIT => command.env_remove(CONDUIT.name()),
                     conduit => command.env(CONDUIT.name(), conduit),

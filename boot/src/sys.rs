@@ -99,9 +99,8 @@ const PIDFD_SIGNAL_PROCESS_GROUP: c_int = 1 << 2;
 /// Sends `signal` to the process group that the process behind `pidfd` leads or led.
 ///
 /// The descriptor pins the identity, so that a recycled process id is never hit; on kernels before
-/// 6.9 the group is named by `pid`, which is the same while the leader has not been reaped or its
-/// group has members. Async-signal-safe.
-pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
+/// 6.9 the group is named by `id`, if there is one that cannot be another's. Async-signal-safe.
+pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, id: Option<Pid>, signal: Signal) {
     let raw = pidfd.as_raw_fd();
     // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
     let sent = unsafe {
@@ -113,9 +112,10 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
             PIDFD_SIGNAL_PROCESS_GROUP,
         )
     };
-    if sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+    let is_unknown = sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
+    if let Some(id) = id.filter(|_| is_unknown) {
         // A group without members is no error.
-        let _ = kill_process_group(pid, signal);
+        let _ = kill_process_group(id, signal);
     }
 }
 
@@ -381,12 +381,14 @@ pub(crate) fn remove_variable(name: &str) {
     }
 }
 
-/// Sets a variable of the environment, if that is safe, as in [`remove_variable`].
-pub(crate) fn set_variable(name: &str, value: &str) {
-    if matches!(thread_count(), Ok(1)) {
+/// Sets a variable of the environment, if that is safe, as in [`remove_variable`]; whether it was.
+pub(crate) fn set_variable(name: &str, value: &str) -> bool {
+    let is_safe = matches!(thread_count(), Ok(1));
+    if is_safe {
         // SAFETY: there is no other thread that could read the environment meanwhile.
         unsafe { std::env::set_var(name, value) };
     }
+    is_safe
 }
 
 /// The process at the other end of a local socket: the one that connected, listened or made the

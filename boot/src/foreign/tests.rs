@@ -16,21 +16,40 @@ pub(crate) fn member_of_test(identity: &str, rank: u32, size: u32) -> Member {
 /// The descriptor of a socket that process 4711 made.
 const SOCKET: &str = "6";
 
-fn judged(environment: &[(&str, &str)]) -> Found {
-    judge(&Surroundings {
+/// The process whose surroundings are judged.
+const PID: u32 = 815;
+
+fn around<T>(environment: &[(&str, &str)], act: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+    act(&Surroundings {
+        pid: PID,
         variable: &|name| {
             let found = environment.iter().find(|(held, _)| *held == name);
             found.map(|(_, value)| OsString::from(value))
         },
-        maker: &|fd| (fd == 6).then(|| "4711 99".to_owned()),
+        maker: &|fd| match fd {
+            6 => Some("4711 99".to_owned()),
+            5 => Some("4712 99".to_owned()),
+            _ => None,
+        },
     })
+}
+
+fn judged(environment: &[(&str, &str)]) -> Found {
+    around(environment, judge)
+}
+
+/// The mark that the rank of this environment leaves to programs that it starts.
+fn mark_of(environment: &[(&str, &str)]) -> String {
+    let job = member(environment).job();
+    let variables = around(environment, |around| around.variables());
+    Mark { job, variables }.to_string()
 }
 
 /// The variable that is named and the number of processes, if the environment is one of several
 /// processes, whether they can become one job or not.
 fn found(environment: &[(&str, &str)]) -> Option<(&'static str, Option<u64>)> {
     match judged(environment) {
-        Found::Alone(_) => None,
+        Found::Alone(_) | Found::OfRank(_) => None,
         Found::Member(member) => Some((member.variable, Some(member.size.into()))),
         Found::Refused(BootError::ForeignLauncher { variable, size, .. }) => Some((variable, size)),
         Found::Refused(error) => panic!("{error}"),
@@ -55,7 +74,7 @@ fn member(environment: &[(&str, &str)]) -> Member {
 }
 
 /// `environment` with `name` set to `value`, or without it.
-fn with<'a>(
+fn with_value<'a>(
     environment: &[(&'a str, &'a str)],
     name: &'a str,
     value: Option<&'a str>,
@@ -130,9 +149,25 @@ fn the_launcher_closest_to_the_program_counts() {
     assert_eq!(with(&[("PMI_SIZE", "2")]), Some((STEP_SIZE, Some(4))));
     assert_eq!(with(&[("PMI_SIZE", "1")]), Some((STEP_SIZE, Some(4))));
     assert_eq!(with(&[("PMI_SIZE", "8")]), Some(("PMI_SIZE", Some(8))));
-    assert_eq!(with(&[("MV2_COMM_WORLD_SIZE", "1")]), None);
+    // An implementation of MPI may have started one process that has started srun.
+    for variable in ["MV2_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"] {
+        assert_eq!(with(&[(variable, "1")]), Some((STEP_SIZE, Some(4))));
+        assert_eq!(with(&[(variable, "4")]), Some((variable, Some(4))));
+        assert_eq!(found(&[(variable, "1")]), None);
+        let error = refused(&[&srun[..], &[(variable, "3")]].concat());
+        assert!(error.contains(variable), "{error}");
+        assert!(
+            error.contains("SLURM_STEP_NUM_TASKS says that Slurm's srun started 4, and it is"),
+            "{error}"
+        );
+    }
     // mpirun starts its daemons by srun.
-    assert_eq!(with(&[("OMPI_COMM_WORLD_SIZE", "1")]), None);
+    let daemons = [("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")];
+    let daemons = [&daemons[..], &OF_OPEN_MPI, &[("SLURM_TASK_PID", "814")]].concat();
+    assert_eq!(found(&daemons), Some((OPEN_MPI_SIZE, Some(3))));
+    // srun has started this process itself.
+    let tasks = with_value(&daemons, "SLURM_TASK_PID", Some("815"));
+    assert_eq!(found(&tasks), None);
     let mpi = [("OMPI_COMM_WORLD_SIZE", "3"), ("PMIX_RANK", "0")];
     assert_eq!(found(&mpi), Some(("OMPI_COMM_WORLD_SIZE", Some(3))));
     assert_eq!(found(&[("PMIX_RANK", "0")]), Some(("PMIX_RANK", None)));
@@ -147,6 +182,64 @@ fn the_launcher_closest_to_the_program_counts() {
     assert_eq!(with(&alone), None);
     let outer = [("PMI_SIZE", "1"), ("PMI_FD", "9"), ("MPI_LOCALNRANKS", "1")];
     assert_eq!(with(&outer), Some((STEP_SIZE, Some(4))));
+    let of_both = [&OF_OPEN_MPI[..], &OF_HYDRA].concat();
+    assert_eq!(found(&of_both), Some((PMI_SIZE, Some(2))), "a live socket");
+}
+
+#[test]
+fn a_program_that_a_rank_starts_is_alone() {
+    for environment in [&TASK[..], &OF_HYDRA, &OF_OPEN_MPI] {
+        let mark = mark_of(environment);
+        let child = with_value(environment, JOINED, Some(&mark));
+        assert!(
+            matches!(judged(&child), Found::OfRank(_)),
+            "{environment:?}"
+        );
+        for other in ["1", "", "0:0", "x:y"] {
+            member(&with_value(environment, JOINED, Some(other)));
+        }
+    }
+    // hydra's socket is not passed on, or its number is another file's.
+    let mark = mark_of(&OF_HYDRA);
+    let child = with_value(&OF_HYDRA, JOINED, Some(&mark));
+    let without = around(&child, |around| {
+        judge(&Surroundings {
+            pid: PID,
+            variable: around.variable,
+            maker: &|_| None,
+        })
+    });
+    assert!(matches!(without, Found::OfRank(_)), "{without:?}");
+}
+
+#[test]
+fn a_rank_of_a_job_that_a_rank_starts_is_no_program_of_that_rank() {
+    let of_task = mark_of(&TASK);
+    let inherited = |environment: &[(&'static str, &'static str)], mark: &str| {
+        let all = with_value(environment, JOINED, Some(mark));
+        assert_eq!(member(&all), member(environment));
+    };
+    for (name, value) in [("SLURM_STEP_ID", "3"), ("SLURM_JOB_ID", "8")] {
+        inherited(&with_value(&TASK, name, Some(value)), &of_task);
+    }
+    inherited(&OF_HYDRA, &of_task);
+    inherited(&OF_HYDRA, &mark_of(&OF_OPEN_MPI));
+    // Two jobs of hydra differ in the socket alone.
+    inherited(
+        &OF_HYDRA,
+        &mark_of(&with_value(&OF_HYDRA, "PMI_FD", Some("5"))),
+    );
+    let namespace = with_value(&OF_OPEN_MPI, "PMIX_NAMESPACE", Some("2"));
+    inherited(&namespace, &mark_of(&OF_OPEN_MPI));
+    // A step below Open MPI that has as many tasks, behind a shell.
+    let step = [&OF_OPEN_MPI[..], &with_value(&TASK, STEP_SIZE, Some("3"))].concat();
+    let mark = mark_of(&OF_OPEN_MPI);
+    let step = with_value(&step, JOINED, Some(&mark));
+    let error = refused(&step);
+    assert!(
+        error.contains("by a launcher that cannot be told"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -156,15 +249,15 @@ fn a_task_of_slurm_is_a_rank_of_its_step() {
     assert_eq!(found.identity, "slurm laptop 7.2");
     // Whatever way srun offers to the ranks beside.
     for more in [("PMI_SIZE", "4"), ("PMI_FD", SOCKET), ("PMIX_RANK", "3")] {
-        let task = with(&TASK, more.0, Some(more.1));
+        let task = with_value(&TASK, more.0, Some(more.1));
         assert_eq!(member(&task), found);
     }
     for (name, value) in [("SLURM_STEP_ID", "3"), ("SLURM_JOB_ID", "8")] {
-        let other = member(&with(&TASK, name, Some(value)));
+        let other = member(&with_value(&TASK, name, Some(value)));
         assert_ne!(other.identity, found.identity);
     }
     let says = |name, value, reason: &str| {
-        let error = refused(&with(&TASK, name, value));
+        let error = refused(&with_value(&TASK, name, value));
         assert!(error.contains(reason), "{error}");
     };
     says(
@@ -212,7 +305,7 @@ fn a_process_of_hydra_or_open_mpi_is_a_rank() {
             "1025 processes, which cannot become one job",
         ),
     ] {
-        let error = refused(&with(&OF_HYDRA, name, value));
+        let error = refused(&with_value(&OF_HYDRA, name, value));
         assert!(error.contains(reason), "{error}");
     }
     let found = member(&OF_OPEN_MPI);
@@ -230,7 +323,7 @@ fn a_process_of_hydra_or_open_mpi_is_a_rank() {
         ("PMIX_NAMESPACE", None, "PMIX_NAMESPACE is not set"),
         ("PMIX_SERVER_URI2", None, "PMIX_SERVER_URI2 is not set"),
     ] {
-        let error = refused(&with(&OF_OPEN_MPI, name, value));
+        let error = refused(&with_value(&OF_OPEN_MPI, name, value));
         assert!(error.contains(reason), "{error}");
     }
 }
@@ -257,7 +350,7 @@ fn text_that_no_launcher_sets_is_refused_by_name() {
             "99999999999999999999",
             "\u{1f980}",
         ] {
-            let error = refused(&with(environment, name, Some(value)));
+            let error = refused(&with_value(environment, name, Some(value)));
             assert!(
                 error.contains(&format!("{name}, by which")),
                 "{value}: {error}"
@@ -265,9 +358,14 @@ fn text_that_no_launcher_sets_is_refused_by_name() {
             assert!(error.contains(&format!("is \"{value}\"")), "{error}");
         }
     }
+    let error = refused(&[("PMI_SIZE", "\x1b[2J3")]);
+    assert!(error.contains("is \"[2J3\""), "{error:?}");
     let long = "9".repeat(100_000);
     assert!(refused(&[("PMI_SIZE", &long)]).len() < 500);
-    assert_eq!(member(&with(&TASK, "SLURM_PROCID", Some(" 1\n"))).rank, 1);
+    assert_eq!(
+        member(&with_value(&TASK, "SLURM_PROCID", Some(" 1\n"))).rank,
+        1
+    );
 }
 
 #[test]
@@ -285,6 +383,7 @@ fn variables_of_a_process_are_known_by_their_beginnings() {
         "GASNET_OFI_SPAWNER",
         "PATH",
         "OMPI_MCA_btl",
+        "PMIX_MCA_gds",
     ] {
         assert!(
             !describes_process(OsString::from(name).as_os_str()),

@@ -66,11 +66,75 @@ impl Account {
         fails.then_some(ExitWord { kind, rank, code })
     }
 
-    /// Says why the job ended, if that is worth a line; all ranks have ended.
-    pub(super) fn report(self, control: &Control) {
+    /// Says which failure ended the job, once its rank has ended; the others are being killed.
+    ///
+    /// A launcher may kill this process when the last rank has ended.
+    pub(super) fn report_failure(&mut self, control: &Control) {
+        let word = control.job().exit_word();
+        let failure = word.filter(|word| !word.kind.leaves_time());
+        let rank = failure.and_then(|word| self.fates.get(word.rank.index()));
+        if let Some(Some(_)) = rank {
+            self.report(control);
+        }
+    }
+
+    /// Says why the job ended, if that is worth a line and has not been said; all ranks have ended.
+    pub(super) fn report(&mut self, control: &Control) {
         let (_, reason) = settle(control.job().exit_word(), self.late_failure, &self.fates);
-        if let (Some(reason), Some(stderr)) = (reason, self.stderr) {
+        if let (Some(reason), Some(stderr)) = (reason, self.stderr.take()) {
             stderr.say(&format!("argonet: {reason}"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use argonet_settings::Settings;
+    use rustix::process::{PidfdFlags, getpid, pidfd_open};
+
+    use super::*;
+    use crate::attach::make_job;
+
+    #[test]
+    fn a_failure_is_said_once_and_before_other_ranks_have_ended() {
+        let (_files, control) = make_job(3, &Settings::default()).unwrap();
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let stderr = RankStderr::of_pipe(writer);
+        let mut account = Account::new(3, Some(stderr));
+        control.rank_page(JobRank(1)).join(7);
+        account.report_failure(&control);
+        // How it ended is unknown, as the process lives.
+        let living = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+        let word = account.note(&control, JobRank(1), 7, living.as_fd());
+        control.job().set_exit_word(word.expect("it was a member"));
+        account.report_failure(&control);
+        account.report_failure(&control);
+        account.report(&control);
+        drop(account);
+        let mut said = String::new();
+        reader.read_to_string(&mut said).unwrap();
+        let line =
+            "argonet: rank 1 (pid 7) ended before it finalized; the other ranks were ended\n";
+        assert_eq!(said, line);
+    }
+
+    #[test]
+    fn an_end_that_takes_time_is_said_when_all_ranks_have_ended() {
+        let (_files, control) = make_job(2, &Settings::default()).unwrap();
+        let mut account = Account::new(2, None);
+        control.job().set_exit_word(ExitWord {
+            kind: ExitKind::Exit,
+            rank: JobRank(0),
+            code: 3,
+        });
+        let (reader, writer) = std::io::pipe().unwrap();
+        account.stderr = Some(RankStderr::of_pipe(writer));
+        let living = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+        account.note(&control, JobRank(0), 7, living.as_fd());
+        account.report_failure(&control);
+        assert!(account.stderr.is_some(), "not said yet");
+        drop(reader);
     }
 }

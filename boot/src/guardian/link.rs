@@ -12,9 +12,11 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, Shutdown, recvmsg, sendmsg, shutdown,
 };
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::exit::ProcessEnd;
+use crate::files::moved_up;
+use crate::page::Control;
 use crate::sys;
 
 /// Time that the end of a job waits for the guardian to be gone.
@@ -41,12 +43,60 @@ pub(super) const MESSAGE_RANK_ALONE: u32 = 7;
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(super) socket: OwnedFd,
-    /// The guardian, to ask how it ended.
-    pub(super) guardian: Option<OwnedFd>,
-    pub(super) pid: u32,
+    pub(super) guardian: GuardianProcess,
     /// A descriptor that rank 0 of a job that started itself holds as long as it runs its program;
     /// see [`replaced`](crate::replaced).
     pub(super) _program: Option<OwnedFd>,
+}
+
+/// The guardian as a process, to ask how it ended.
+#[derive(Debug)]
+pub(crate) struct GuardianProcess {
+    pid: u32,
+    pidfd: Option<OwnedFd>,
+}
+
+impl GuardianProcess {
+    pub(super) fn new(pid: u32, pidfd: Option<OwnedFd>) -> Self {
+        Self { pid, pidfd }
+    }
+
+    /// The guardian of `control`'s job, which must be alive after this call.
+    pub(crate) fn of(control: &Control) -> Self {
+        let pid = control.job().guardian_pid().unwrap_or(0);
+        let named = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let pidfd = named.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Self::new(pid, pidfd.map(moved_up))
+    }
+
+    /// Its process id, and how it ended if the system can report that.
+    ///
+    /// Once it has gone. Async-signal-safe.
+    pub(crate) fn end(&self) -> (u32, ProcessEnd) {
+        let step = Duration::from_millis(10);
+        let nap = Timespec::try_from(step).unwrap_or_default();
+        let mut waited = Duration::ZERO;
+        loop {
+            let pidfd = self.pidfd.as_ref();
+            let status = pidfd.and_then(|pidfd| sys::end_of_process(pidfd.as_fd(), self.pid));
+            match status {
+                Some(status) => return (self.pid, ProcessEnd::from_raw_status(status)),
+                None if waited >= REAPED => return (self.pid, ProcessEnd::Unknown),
+                None => {}
+            }
+            let _ = poll(&mut [], Some(&nap));
+            waited += step;
+        }
+    }
+}
+
+/// Whether no process has the other end of this descriptor any more.
+///
+/// Async-signal-safe.
+pub(crate) fn is_hung_up(fd: BorrowedFd<'_>) -> bool {
+    let mut end = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+    let _ = retry(|| poll(&mut end, Some(&Timespec::default())));
+    end[0].revents().contains(PollFlags::HUP)
 }
 
 pub(super) fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
@@ -81,29 +131,17 @@ impl Link {
     ///
     /// Async-signal-safe.
     pub(crate) fn is_broken(&self) -> bool {
-        let mut end = [PollFd::new(&self.socket, PollFlags::empty())];
-        let _ = retry(|| poll(&mut end, Some(&Timespec::default())));
-        end[0].revents().contains(PollFlags::HUP)
+        is_hung_up(self.as_fd())
     }
 
-    /// The guardian's process id, and how it ended if the system can report that.
-    ///
-    /// Once it has gone. Async-signal-safe.
+    /// The socket, and the guardian.
+    pub(crate) fn into_parts(self) -> (OwnedFd, GuardianProcess) {
+        (self.socket, self.guardian)
+    }
+
+    /// See [`GuardianProcess::end`].
     pub(crate) fn guardian_end(&self) -> (u32, ProcessEnd) {
-        let step = Duration::from_millis(10);
-        let nap = Timespec::try_from(step).unwrap_or_default();
-        let mut waited = Duration::ZERO;
-        loop {
-            let pidfd = self.guardian.as_ref();
-            let status = pidfd.and_then(|pidfd| sys::end_of_process(pidfd.as_fd(), self.pid));
-            match status {
-                Some(status) => return (self.pid, ProcessEnd::from_raw_status(status)),
-                None if waited >= REAPED => return (self.pid, ProcessEnd::Unknown),
-                None => {}
-            }
-            let _ = poll(&mut [], Some(&nap));
-            waited += step;
-        }
+        self.guardian.end()
     }
 }
 
@@ -133,13 +171,13 @@ pub(crate) fn announce_other(
     pid: u32,
     pidfd: BorrowedFd<'_>,
     group: bool,
-) {
+) -> rustix::io::Result<()> {
     let what = if group {
         MESSAGE_RANK
     } else {
         MESSAGE_RANK_ALONE
     };
-    send(link, what, rank.0, pid, Some(pidfd));
+    try_send(link, what, rank.0, pid, Some(pidfd))
 }
 
 /// Names the process that is `rank` to the guardian, where it is not the one that the launcher
@@ -171,6 +209,17 @@ pub(super) fn send(
     pid: u32,
     pidfd: Option<BorrowedFd<'_>>,
 ) {
+    // If the guardian has been killed, the job goes on without it: the other nets remain.
+    let _ = try_send(link, what, rank, pid, pidfd);
+}
+
+fn try_send(
+    link: BorrowedFd<'_>,
+    what: u32,
+    rank: u32,
+    pid: u32,
+    pidfd: Option<BorrowedFd<'_>>,
+) -> rustix::io::Result<()> {
     let mut message = [0; MESSAGE_BYTES];
     for (bytes, word) in message.chunks_exact_mut(4).zip([what, rank, pid]) {
         bytes.copy_from_slice(&word.to_le_bytes());
@@ -181,15 +230,15 @@ pub(super) fn send(
     if let Some(fds) = &fds {
         control.push(SendAncillaryMessage::ScmRights(fds));
     }
-    // If the guardian has been killed, the job goes on without it: the other nets remain.
-    let _ = retry(|| {
+    retry(|| {
         sendmsg(
             link,
             &[IoSlice::new(&message)],
             &mut control,
             SendFlags::NOSIGNAL,
         )
-    });
+    })
+    .map(drop)
 }
 
 /// A message that came.

@@ -9,7 +9,7 @@ use argonet_settings::{
 
 use crate::attach::new_job_id;
 use crate::error::BootError;
-use crate::foreign::describes_process;
+use crate::foreign::{JOINED, describes_process};
 use crate::hosts::choose::Hosts;
 use crate::hosts::description::{Description, Task, Variable, Way};
 use crate::hosts::frame::MAX_BODY_BYTES;
@@ -90,7 +90,7 @@ fn variables(propagate: &[String]) -> Vec<Variable> {
             "ARGONET_BOOT",
             "ARGONET_ROLE",
             "ARGONET_LAUNCH_RANKS",
-            "ARGONET_JOINED",
+            JOINED,
             "PWD",
             "OLDPWD",
             "SHLVL",

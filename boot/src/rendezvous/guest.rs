@@ -14,6 +14,7 @@ use super::{Joined, LEADER, Wait};
 use crate::attach::{check_kind, huge_pages_of, take_rank};
 use crate::error::BootError;
 use crate::files::{SharedFiles, moved_up};
+use crate::guardian::GuardianProcess;
 use crate::page::Control;
 use crate::secret::{Secret, wipe};
 
@@ -29,10 +30,13 @@ pub(super) fn join(wait: &Wait<'_>) -> Result<Joined, BootError> {
     let hello = Hello {
         rank: wait.member.rank,
         size: wait.member.size,
+        program: wait.program.number(),
     };
     let own = pidfd_open(getpid(), PidfdFlags::empty())
         .map_err(|e| BootError::system("opening a pidfd (Linux 5.3 or newer)", e))?;
-    send(&socket, &hello.encode(), &[own.as_fd()]).map_err(|_| lost(wait))?;
+    let hello = hello.encode();
+    wait.send(|| send(&socket, &hello, &[own.as_fd()]))
+        .map_err(|error| error.unwrap_or_else(|| lost(wait)))?;
     let (answer, files) = answer(wait, &socket)?;
     match answer {
         Answer::Refusal(reason) => Err(wait.failed(reason)),
@@ -65,10 +69,15 @@ fn connect(wait: &Wait<'_>) -> Result<OwnedFd, BootError> {
                 };
             }
             Err(Errno::CONNREFUSED | Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::PROTOTYPE) => return Err(wait.taken(wait.place.owner())),
             Err(error) => return Err(BootError::system("connecting to rank 0", error)),
         }
         if !wait.poll(&mut [], pause) {
-            return Err(wait.timed_out(vec![LEADER], String::new()));
+            let hint = match wait.place.is_bound() {
+                true => ", while a process has the name and does not listen",
+                false => "",
+            };
+            return Err(wait.timed_out(vec![LEADER], hint.into()));
         }
         pause = (pause * 2).min(most);
     }
@@ -77,10 +86,8 @@ fn connect(wait: &Wait<'_>) -> Result<OwnedFd, BootError> {
 /// The answer of rank 0, which comes when all ranks have.
 fn answer(wait: &Wait<'_>, socket: &OwnedFd) -> Result<(Answer, Vec<OwnedFd>), BootError> {
     let patient = Wait {
-        member: wait.member,
-        place: wait.place.clone(),
         began: Instant::now(),
-        limit: wait.limit + SLACK,
+        ..wait.within(wait.limit + SLACK)
     };
     let mut bytes = [0; MAX_BYTES];
     loop {
@@ -92,6 +99,11 @@ fn answer(wait: &Wait<'_>, socket: &OwnedFd) -> Result<(Answer, Vec<OwnedFd>), B
                 return Ok((answer.map_err(|reason| wait.failed(reason))?, files));
             }
             Received::End => return Err(lost(wait)),
+            Received::Cut => {
+                return Err(wait.failed(
+                    "what rank 0 sent could not be taken whole; raise the limit of open files (RLIMIT_NOFILE, `ulimit -n`)",
+                ));
+            }
             Received::Nothing if in_time => {}
             Received::Nothing => {
                 let hint = ", which listens and does not answer".into();
@@ -121,11 +133,18 @@ fn take_part(
     files: Vec<OwnedFd>,
 ) -> Result<Joined, Failure> {
     let files = files_of_welcome(files)?;
-    let names = ["control", "rings", "segments", "interfaces", "guardian"];
+    let names = [
+        "control",
+        "rings",
+        "segments",
+        "interfaces",
+        "guardian",
+        "life",
+    ];
     for (file, name) in files.iter().zip(names) {
         check_kind(file.as_fd(), name)?;
     }
-    let [control_file, rings, segments, interfaces, link] = files.map(moved_up);
+    let [control_file, rings, segments, interfaces, link, life] = files.map(moved_up);
     let control = Control::open(&control_file, wait.member.size, job_id)?;
     if !control.is_whole_job() {
         return Err(Failure::Unusable(
@@ -133,6 +152,7 @@ fn take_part(
         ));
     }
     let huge_pages = huge_pages_of(&control)?;
+    let guardian = GuardianProcess::of(&control);
     take_rank(&control, wait.rank()).map_err(Failure::Error)?;
     Ok(Joined {
         control: Arc::new(control),
@@ -145,5 +165,7 @@ fn take_part(
         },
         key,
         link,
+        guardian,
+        life,
     })
 }

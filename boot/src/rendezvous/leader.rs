@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,21 +10,19 @@ use argonet_base::JobRank;
 use argonet_settings::{CONDUIT, Reach, Settings};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Resource, getpgid, getpid, getrlimit, pidfd_open, setrlimit,
-};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open, setrlimit};
 
 use super::message::{Answer, Hello, MAX_BYTES};
-use super::socket::{Received, accept, in_words, is_of_this_user, peer, receive, send};
-use super::watch::{self, Leader};
+use super::socket::{Received, accept, is_of_this_user, peer, receive, send};
 use super::{Joined, LEADER, Wait};
-use crate::ancestry::starter_of;
+use crate::ancestry::{lead_own_groups, starter_of};
 use crate::attach::{make_part, neighborhood_limit, new_job_id, take_rank};
 use crate::error::BootError;
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::SharedFiles;
-use crate::guardian::{self, Link, Maker};
-use crate::page::HostPart;
+use crate::guardian::{self, Maker};
+use crate::page::{Control, HostPart};
 use crate::rank_stderr::RankStderr;
 use crate::secret::Secret;
 use crate::sys::Peer;
@@ -32,15 +30,23 @@ use crate::sys::Peer;
 /// Connections without a message that are kept at a time, beside one for each rank.
 const SPARE_CONNECTIONS: usize = 64;
 
+/// Time for which rank 0 waits for others to say why there will be no job.
+const TO_REFUSE: Duration = Duration::from_secs(2);
+
 /// Becomes rank 0.
 pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootError> {
+    let may_start = guardian::check_threads();
+    let patience = match may_start {
+        Ok(()) => wait.limit,
+        Err(_) => TO_REFUSE.min(wait.limit),
+    };
     let before = make_room_for_files(wait.member.size)?;
     let listener = match wait.place.listen() {
-        Err(Errno::ADDRINUSE) => return Err(wait.taken(owner(wait))),
+        Err(Errno::ADDRINUSE) => return Err(wait.taken(wait.place.owner())),
         other => other.map_err(|e| BootError::system("listening for the other ranks", e))?,
     };
     let mut gathering = Gathering {
-        wait,
+        wait: &wait.within(patience),
         listener,
         silent: VecDeque::new(),
         guests: (1..wait.member.size).map(|_| None).collect(),
@@ -56,12 +62,13 @@ pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootE
     } = gathering;
     // First: a process that has joined, and starts the next program, must not find this job again.
     drop((listener, silent));
-    let joined = gathered.and_then(|()| {
-        let guests: Vec<&Guest> = guests.iter().flatten().collect();
-        welcome(wait, settings, &guests)
-    });
+    let guests: Vec<Guest> = guests.into_iter().flatten().collect();
+    let joined = may_start
+        .and(gathered)
+        .and_then(|()| welcome(wait, settings, &guests));
     if let Err(error) = &joined {
-        for guest in guests.iter().flatten() {
+        for guest in &guests {
+            // Those that have been welcomed look at it no more.
             refuse(&guest.socket, &format!("rank 0 gave up: {error}"));
         }
     }
@@ -81,13 +88,6 @@ fn make_room_for_files(size: u32) -> Result<rustix::process::Rlimit, BootError> 
         }),
         _ => Ok(raise_file_limit(need)),
     }
-}
-
-/// Who has the place, if that can be found out.
-fn owner(wait: &Wait<'_>) -> String {
-    let owner = wait.place.connect().ok();
-    let owner = owner.and_then(|socket| peer(&socket).ok());
-    owner.map_or("a process that does not listen".into(), in_words)
 }
 
 /// A rank that has come.
@@ -114,34 +114,51 @@ struct Gathering<'a> {
 impl Gathering<'_> {
     /// Waits until all ranks have come.
     fn gather(&mut self) -> Result<(), BootError> {
-        while self.guests.iter().any(Option::is_none) {
-            if !self.wait_for_event() {
+        while self.missing() > 0 {
+            let Some(ready) = self.wait_for_event() else {
                 return Err(self.timed_out());
+            };
+            let (of_silent, of_guests) = ready.split_at(self.silent.len());
+            for is_ready in of_silent {
+                match self.silent.pop_front() {
+                    Some((socket, peer)) if *is_ready => self.hear(socket, peer),
+                    other => self.silent.extend(other),
+                }
             }
-            while let Some(socket) = accept(&self.listener)
-                .map_err(|e| BootError::system("accepting another rank", e))?
-            {
-                self.admit(socket);
+            self.see_who_has_gone(of_guests)?;
+            // No more: processes that connect in a loop must not keep this one from its time limit.
+            for _ in 0..self.guests.len() + SPARE_CONNECTIONS {
+                match accept(&self.listener) {
+                    Ok(Some(socket)) => self.admit(socket),
+                    Ok(None) => break,
+                    Err(e) => return Err(BootError::system("accepting another rank", e)),
+                }
             }
-            for _ in 0..self.silent.len() {
-                let Some((socket, peer)) = self.silent.pop_front() else {
-                    break;
-                };
-                self.hear(socket, peer);
-            }
-            self.see_who_has_gone()?;
         }
         Ok(())
     }
 
-    fn wait_for_event(&self) -> bool {
-        let guests = self.guests.iter().flatten().map(|guest| &guest.socket);
-        let sockets = self.silent.iter().map(|(socket, _)| socket).chain(guests);
+    /// Number of ranks that have not come.
+    fn missing(&self) -> usize {
+        self.guests.iter().filter(|guest| guest.is_none()).count()
+    }
+
+    /// Waits; then, of each silent connection and of each rank, whether it can be read. `None` if
+    /// the time is up.
+    fn wait_for_event(&self) -> Option<Vec<bool>> {
+        let silent = self.silent.iter().map(|(socket, _)| Some(socket));
+        let guests = self.guests.iter();
+        let guests = guests.map(|guest| guest.as_ref().map(|guest| &guest.socket));
+        let sockets: Vec<Option<&OwnedFd>> = silent.chain(guests).collect();
+        let all = sockets.iter().copied().flatten();
         let mut fds: Vec<PollFd<'_>> = std::iter::once(&self.listener)
-            .chain(sockets)
+            .chain(all)
             .map(|socket| PollFd::new(socket, PollFlags::IN))
             .collect();
-        self.wait.poll(&mut fds, Duration::MAX)
+        let in_time = self.wait.poll(&mut fds, Duration::MAX);
+        let mut ready = fds.iter().skip(1).map(|fd| !fd.revents().is_empty());
+        let is_ready = |socket: &Option<_>| socket.is_some() && ready.next() == Some(true);
+        in_time.then(|| sockets.iter().map(is_ready).collect())
     }
 
     /// Keeps a connection of this user.
@@ -158,7 +175,8 @@ impl Gathering<'_> {
                 "its process is not in the pid namespace of rank 0",
             );
         }
-        if self.silent.len() >= self.guests.len() + SPARE_CONNECTIONS {
+        // Each rank that has come takes two files in place of one.
+        if self.silent.len() >= self.missing() + SPARE_CONNECTIONS {
             self.silent.pop_front();
         }
         self.silent.push_back((socket, peer));
@@ -170,6 +188,7 @@ impl Gathering<'_> {
         let (len, files) = match receive(&socket, &mut bytes) {
             Received::Nothing => return self.silent.push_back((socket, peer)),
             Received::End => return,
+            Received::Cut => return self.refuse(&socket, peer, "its message is too long"),
             Received::Message { bytes, files } => (bytes, files),
         };
         match self.rank_of(&bytes[..len], files, peer) {
@@ -188,10 +207,20 @@ impl Gathering<'_> {
         files: Vec<OwnedFd>,
         peer: Peer,
     ) -> Result<(usize, OwnedFd), String> {
-        let Hello { rank, size } = Hello::parse(bytes)?;
+        let Hello {
+            rank,
+            size,
+            program,
+        } = Hello::parse(bytes)?;
         let own = self.wait.member.size;
         if size != own {
             return Err(format!("it is one of {size} ranks, and rank 0 of {own}"));
+        }
+        if program != self.wait.program.number() {
+            let name = self.wait.program.name();
+            return Err(format!(
+                "it executes another file than rank 0, which is {name:?}: all ranks of a job are one program"
+            ));
         }
         let taken = |by| format!("job rank {rank} has been taken by {by}");
         let i = (rank as usize)
@@ -213,11 +242,14 @@ impl Gathering<'_> {
         refuse(socket, reason);
     }
 
-    /// The job cannot start without a rank that has come and ended.
-    fn see_who_has_gone(&mut self) -> Result<(), BootError> {
+    /// The job cannot start without a rank that has come and ended; `ready` says of each whether it
+    /// can be read.
+    fn see_who_has_gone(&self, ready: &[bool]) -> Result<(), BootError> {
         let mut bytes = [0; MAX_BYTES];
-        let ranks = (1..).map(JobRank).zip(&self.guests);
-        for (rank, guest) in ranks.filter_map(|(rank, guest)| Some((rank, guest.as_ref()?))) {
+        let ranks = (1..).map(JobRank).zip(&self.guests).zip(ready);
+        let ready = ranks
+            .filter_map(|((rank, guest), ready)| Some((rank, guest.as_ref().filter(|_| *ready)?)));
+        for (rank, guest) in ready {
             if !matches!(receive(&guest.socket, &mut bytes), Received::Nothing) {
                 let pid = guest.pid;
                 let reason = format!("rank {rank} (pid {pid}) ended before all ranks had come");
@@ -253,14 +285,11 @@ fn process_of(pidfd: &OwnedFd) -> Option<u32> {
     pid.trim().parse().ok()
 }
 
-/// Whether the process leads its process group, so that the group may be killed.
-fn leads_group(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| getpgid(Some(pid)) == Ok(pid))
-}
-
 /// Makes what the ranks share, lets the guardian know all of them, and sends each its part.
-fn welcome(wait: &Wait<'_>, settings: &Settings, guests: &[&Guest]) -> Result<Joined, BootError> {
+///
+/// Ranks that have been welcomed run. So an error after the first of them leaves the guardian where
+/// it is: it ends those when it sees this process, or one that was not welcomed, end.
+fn welcome(wait: &Wait<'_>, settings: &Settings, guests: &[Guest]) -> Result<Joined, BootError> {
     let size = wait.member.size;
     let own = getpid();
     let own_pid = own.as_raw_nonzero().get() as u32;
@@ -270,6 +299,7 @@ fn welcome(wait: &Wait<'_>, settings: &Settings, guests: &[&Guest]) -> Result<Jo
         .chain(guests.iter().map(|guest| guest.pid))
         .collect();
     let launcher = starter_of(&pids);
+    let starter = launcher.as_ref().map(|(pid, _)| *pid);
     let conduit = settings.peek(&CONDUIT);
     let part = HostPart {
         neighborhood: neighborhood_limit(conduit, settings),
@@ -278,80 +308,103 @@ fn welcome(wait: &Wait<'_>, settings: &Settings, guests: &[&Guest]) -> Result<Jo
     let key = Secret::new()?;
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
     let control = Arc::new(control);
-    if let Some((pid, _)) = &launcher {
-        control.job().set_launcher_pid(*pid);
+    if let Some(pid) = starter {
+        control.job().set_launcher_pid(pid);
     }
+    let (life, of_guardian) = pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|e| BootError::system("making a pipe to the guardian", e))?;
     let link = guardian::start(
         &control,
         Maker::Peer {
             launcher: launcher.map(|(_, pidfd)| pidfd),
             stderr: RankStderr::of_this_process(),
+            life: of_guardian,
         },
     )?;
-    let pidfds = std::iter::once(&own_pidfd).chain(guests.iter().map(|guest| &guest.pidfd));
-    for (rank, (&pid, pidfd)) in (0..).map(JobRank).zip(pids.iter().zip(pidfds)) {
-        guardian::announce_other(link.as_fd(), rank, pid, pidfd.as_fd(), leads_group(pid));
-    }
-    let made = (|| {
-        take_rank(&control, LEADER)?;
-        let reach = Reach::of(conduit, settings);
-        send_parts(guests, &control, &files, &key, &link, reach.segments)?;
-        let own_link = (link.as_fd().try_clone_to_owned())
-            .map_err(|e| BootError::system("keeping the way to the guardian", e))?;
-        let others = guests.iter().map(|guest| guest.pidfd.try_clone());
-        let others = others.collect::<Result<Vec<_>, _>>();
-        let others = others.map_err(|e| BootError::system("keeping the other ranks", e))?;
-        Ok((own_link, others))
+    let announced = (|| {
+        let pidfds = std::iter::once(&own_pidfd).chain(guests.iter().map(|guest| &guest.pidfd));
+        let groups = lead_own_groups(&pids, starter);
+        let processes = pids.iter().zip(pidfds).zip(groups);
+        for (rank, ((&pid, pidfd), group)) in (0..).map(JobRank).zip(processes) {
+            wait.send(|| guardian::announce_other(link.as_fd(), rank, pid, pidfd.as_fd(), group))
+                .map_err(|error| {
+                    error.unwrap_or_else(|| wait.failed("the job's guardian has ended meanwhile"))
+                })?;
+        }
+        take_rank(&control, LEADER)
     })();
-    match made {
-        Ok((own_link, others)) => {
-            watch::lead(Leader::new(&control, link, others));
-            Ok(Joined {
-                control,
-                files,
-                key,
-                link: own_link,
-            })
-        }
-        Err(error) => {
-            // First: it would take the ranks that end now for a failure of the job.
-            link.dismiss();
-            Err(error)
-        }
+    if let Err(error) = announced {
+        // First: it would take the ranks that end now for a failure of the job.
+        link.dismiss();
+        return Err(error);
     }
+    let shared = Shared {
+        control: &control,
+        files: &files,
+        link: link.as_fd(),
+        life: life.as_fd(),
+        answer: Answer::Welcome {
+            job_id: control.job().job_id(),
+            key: key.clone(),
+        },
+    };
+    let reach = Reach::of(conduit, settings);
+    shared.send(wait, guests, reach.segments)?;
+    let (link, guardian) = link.into_parts();
+    Ok(Joined {
+        control,
+        files,
+        key,
+        link,
+        guardian,
+        life,
+    })
 }
 
-/// Sends each rank what it needs.
-fn send_parts(
-    guests: &[&Guest],
-    control: &crate::page::Control,
-    files: &SharedFiles,
-    key: &Secret,
-    link: &Link,
-    reaches_segments: bool,
-) -> Result<(), BootError> {
-    let answer = Answer::Welcome {
-        job_id: control.job().job_id(),
-        key: key.clone(),
-    };
-    // Those of the neighborhood whose ranks are being welcomed, where it is not that of rank 0.
-    let mut others: Option<SharedFiles> = None;
-    for (rank, guest) in (1..).map(JobRank).zip(guests) {
-        if control.part().around(rank).start == rank.0 {
-            others = Some(files.of_other_neighborhood(reaches_segments)?);
+/// What ranks are sent.
+struct Shared<'a> {
+    control: &'a Control,
+    /// Those of the neighborhood of rank 0.
+    files: &'a SharedFiles,
+    link: BorrowedFd<'a>,
+    life: BorrowedFd<'a>,
+    answer: Answer,
+}
+
+impl Shared<'_> {
+    /// Sends each rank what it needs.
+    fn send(
+        &self,
+        wait: &Wait<'_>,
+        guests: &[Guest],
+        reaches_segments: bool,
+    ) -> Result<(), BootError> {
+        // Those of the neighborhood whose ranks are being welcomed, where it is not that of rank 0.
+        let mut others: Option<SharedFiles> = None;
+        for (rank, guest) in (1..).map(JobRank).zip(guests) {
+            if self.control.part().around(rank).start == rank.0 {
+                others = Some(self.files.of_other_neighborhood(reaches_segments)?);
+            }
+            let files = others.as_ref().unwrap_or(self.files);
+            let parts = [
+                files.control.as_fd(),
+                files.rings.as_fd(),
+                files.segments.as_fd(),
+                files.interfaces.as_fd(),
+                self.link,
+                self.life,
+            ];
+            let sent = self
+                .answer
+                .encoded(|bytes| wait.send(|| send(&guest.socket, bytes, &parts)));
+            match sent {
+                // The guardian sees a rank that has ended meanwhile.
+                Ok(()) | Err(None) => {}
+                Err(Some(error)) => return Err(error),
+            }
         }
-        let files = others.as_ref().unwrap_or(files);
-        let parts = [
-            files.control.as_fd(),
-            files.rings.as_fd(),
-            files.segments.as_fd(),
-            files.interfaces.as_fd(),
-            link.as_fd(),
-        ];
-        // The guardian sees a rank that has ended meanwhile.
-        let _ = answer.encoded(|bytes| send(&guest.socket, bytes, &parts));
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]

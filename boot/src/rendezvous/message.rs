@@ -7,24 +7,26 @@
 //!  8 layout hash    8 job identity   8 text, at most 1024 bytes
 //! 16 rank          16 key
 //! 20 size          48
-//! 24
+//! 24 program
+//! 32
 //! ```
 //!
-//! A hello comes with the pidfd of its sender, a welcome with control, rings, segments and
-//! interfaces files and the way to the guardian. The layout hash is that of the control memory and
-//! stands for the version of the library.
+//! A hello comes with the pidfd of its sender. A welcome comes with control, rings, segments and
+//! interfaces files, the way to the guardian, and the pipe by which a rank sees that the guardian
+//! lives. The layout hash is that of the control memory and stands for the version of the library.
+//! The program is a hash of the name of the file that the process executes.
 
 use std::os::fd::OwnedFd;
 
 use crate::page::{LAYOUT_HASH, MAX_LOCAL_RANKS};
 use crate::secret::{SECRET_BYTES, Secret, wipe};
 
-const MAGIC: u32 = u32::from_le_bytes(*b"aRr1");
+const MAGIC: u32 = u32::from_le_bytes(*b"aRr2");
 const HELLO: u32 = 1;
 const WELCOME: u32 = 2;
 const REFUSAL: u32 = 3;
 
-const HELLO_BYTES: usize = 24;
+pub(super) const HELLO_BYTES: usize = 32;
 const WELCOME_BYTES: usize = 16 + SECRET_BYTES;
 const MAX_REFUSAL_BYTES: usize = 1024;
 
@@ -32,13 +34,14 @@ const MAX_REFUSAL_BYTES: usize = 1024;
 pub(super) const MAX_BYTES: usize = 8 + MAX_REFUSAL_BYTES;
 
 /// Descriptors that come with a welcome.
-pub(super) const WELCOME_FILES: usize = 5;
+pub(super) const WELCOME_FILES: usize = 6;
 
 /// What a rank says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) rank: u32,
     pub(super) size: u32,
+    pub(super) program: u64,
 }
 
 /// What it is answered.
@@ -51,7 +54,8 @@ pub(super) enum Answer {
 impl Hello {
     pub(super) fn encode(self) -> [u8; HELLO_BYTES] {
         let mut bytes = [0; HELLO_BYTES];
-        let words = [head(HELLO), LAYOUT_HASH, word(self.rank, self.size)];
+        let numbers = word(self.rank, self.size);
+        let words = [head(HELLO), LAYOUT_HASH, numbers, self.program];
         for (to, word) in bytes.chunks_exact_mut(8).zip(words) {
             to.copy_from_slice(&word.to_le_bytes());
         }
@@ -66,7 +70,8 @@ impl Hello {
                 bytes.len()
             ));
         }
-        let [head, hash, numbers] = [0, 8, 16].map(|at| word_at(bytes, at).unwrap_or(0));
+        let words = [0, 8, 16, 24].map(|at| word_at(bytes, at).unwrap_or(0));
+        let [head, hash, numbers, program] = words;
         if head != self::head(HELLO) {
             return Err("its message is not that of a rank".into());
         }
@@ -77,7 +82,11 @@ impl Hello {
         }
         let (rank, size) = (numbers as u32, (numbers >> 32) as u32);
         match (1..=MAX_LOCAL_RANKS).contains(&size) && rank < size {
-            true => Ok(Self { rank, size }),
+            true => Ok(Self {
+                rank,
+                size,
+                program,
+            }),
             false => Err(format!("it says that it is rank {rank} of {size}")),
         }
     }
@@ -175,7 +184,12 @@ mod tests {
 
     #[test]
     fn a_hello_is_read_back_and_a_changed_one_is_refused() {
-        let hello = Hello { rank: 3, size: 9 };
+        let program = u64::MAX - 5;
+        let hello = Hello {
+            rank: 3,
+            size: 9,
+            program,
+        };
         let bytes = hello.encode();
         assert_eq!(Hello::parse(&bytes), Ok(hello));
         for (at, reason) in [
@@ -190,10 +204,15 @@ mod tests {
             assert!(error.contains(reason), "{at}: {error}");
         }
         for (rank, size) in [(9, 9), (0, 0), (0, MAX_LOCAL_RANKS + 1)] {
-            let error = Hello::parse(&Hello { rank, size }.encode()).unwrap_err();
+            let hello = Hello {
+                rank,
+                size,
+                program,
+            };
+            let error = Hello::parse(&hello.encode()).unwrap_err();
             assert!(error.contains(&format!("rank {rank} of {size}")), "{error}");
         }
-        assert!(Hello::parse(&bytes[..23]).unwrap_err().contains("23 bytes"));
+        assert!(Hello::parse(&bytes[..31]).unwrap_err().contains("31 bytes"));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! rank 0                                     every other rank
 //!   | listens at the name of the job            | connects, again until someone listens
 //!   |                                           | refuses a listener of another user
-//!   | <---------------- hello, its pidfd ------ |
+//!   | <------- hello, its pidfd, its program -- |
 //!   | drops processes of other users            |
 //!   | has all: makes memory, key and guardian,  |
 //!   | announces all of them to the guardian     |
@@ -21,12 +21,14 @@
 //!
 //! After that the job is as one that `argonet run` started, but that the launcher waits for the
 //! ranks and reports their ends: the guardian says why the job ended, rank 0 answers SIGUSR2, and
-//! ends the others if the guardian is killed ([`watch`]).
+//! each rank ends if the guardian is killed ([`watch`]).
 
 mod guest;
 mod leader;
 mod message;
+mod program;
 mod socket;
+mod user;
 mod watch;
 
 use std::os::fd::OwnedFd;
@@ -36,15 +38,18 @@ use std::time::{Duration, Instant};
 use argonet_base::JobRank;
 use argonet_settings::{START_TIMEOUT, Settings};
 use rustix::event::{PollFd, Timespec, poll};
+use rustix::io::Errno;
 
 use crate::attach::die_with_parent;
 use crate::error::{BootError, Missing};
 use crate::files::SharedFiles;
 use crate::foreign::Member;
+use crate::guardian::GuardianProcess;
 use crate::line::Line;
 use crate::local::LocalJob;
 use crate::page::Control;
 use crate::secret::Secret;
+use program::Program;
 use socket::Place;
 
 pub use message::check as check_rendezvous_bytes;
@@ -53,21 +58,26 @@ pub(crate) use watch::{guardian_gone, watch_guardian};
 /// The first rank of the host, which all others find.
 const LEADER: JobRank = JobRank(0);
 
-/// Becomes a rank of the job of `member`, once all others have come, for at most
-/// `ARGONET_START_TIMEOUT`.
+/// Time for which sending goes on where a rank comes at the last moment.
+const LAST_MOMENT: Duration = Duration::from_secs(1);
+
+/// Becomes a rank of the job of `member`, once all others have come: rank 0 within
+/// `ARGONET_START_TIMEOUT`, the others within as long again.
 pub(crate) fn join(member: &Member, settings: &Settings) -> Result<(LocalJob, OwnedFd), BootError> {
     let wait = Wait {
         member,
         place: Place::of(member),
+        program: Program::of_this_process()?,
         began: Instant::now(),
         limit: settings.get(&START_TIMEOUT),
     };
+    user::check().map_err(|reason| wait.failed(reason))?;
     die_with_parent(|| wait.failed("the process that started this rank has ended meanwhile"))?;
     let joined = match wait.rank() {
         LEADER => leader::join(&wait, settings),
         _ => guest::join(&wait),
     }?;
-    watch::answer_reports();
+    watch::watch(&joined.control, wait.rank(), joined.guardian, &joined.life)?;
     let job = LocalJob {
         control: joined.control,
         files: joined.files,
@@ -92,12 +102,16 @@ struct Joined {
     files: SharedFiles,
     key: Secret,
     link: OwnedFd,
+    guardian: GuardianProcess,
+    /// The end of a pipe whose other end the guardian holds, in a description that ranks share.
+    life: OwnedFd,
 }
 
 /// Waiting for the other ranks, for a bounded time.
 struct Wait<'a> {
     member: &'a Member,
     place: Place,
+    program: Program,
     began: Instant,
     limit: Duration,
 }
@@ -105,6 +119,17 @@ struct Wait<'a> {
 impl Wait<'_> {
     fn rank(&self) -> JobRank {
         JobRank(self.member.rank)
+    }
+
+    /// The same with another limit.
+    fn within(&self, limit: Duration) -> Self {
+        Self {
+            member: self.member,
+            place: self.place.clone(),
+            program: self.program.clone(),
+            began: self.began,
+            limit,
+        }
     }
 
     fn left(&self) -> Duration {
@@ -118,6 +143,24 @@ impl Wait<'_> {
         // An interrupted wait is short.
         let _ = poll(fds, most.as_ref());
         !left.is_zero()
+    }
+
+    /// Sends by `send`, again while the system cannot; the error is `None` if the other end has
+    /// gone.
+    fn send(&self, send: impl FnMut() -> rustix::io::Result<()>) -> Result<(), Option<BootError>> {
+        let until = Instant::now() + self.left().max(LAST_MOMENT);
+        let goes_on = |pause| {
+            let _ = poll(&mut [], Timespec::try_from(pause).ok().as_ref());
+            Instant::now() < until
+        };
+        socket::patiently(goes_on, send).map_err(|error| match error {
+            Errno::PIPE | Errno::CONNRESET => None,
+            Errno::TOOMANYREFS => Some(self.failed(
+                "more descriptors of this user are on their way between processes than its limit of open files allows; raise that \
+                 (RLIMIT_NOFILE, `ulimit -n`)",
+            )),
+            error => Some(BootError::system("sending descriptors between ranks", error)),
+        })
     }
 
     fn failed(&self, reason: impl Into<String>) -> BootError {

@@ -4,6 +4,7 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -29,10 +30,8 @@ impl Place {
     /// The place of `member`'s job, which no other job of this user on this host has.
     pub(super) fn of(member: &Member) -> Self {
         let user = rustix::process::geteuid().as_raw();
-        let parts = [member.launcher, &member.size.to_string(), &member.identity];
-        let hash = fnv_1a(parts.join("\0").as_bytes());
         Self {
-            name: format!("argonet.{user}.{hash:016x}"),
+            name: format!("argonet.{user}.{:016x}", member.job()),
         }
     }
 
@@ -44,14 +43,14 @@ impl Place {
         SocketAddrUnix::new_abstract_name(self.name.as_bytes())
     }
 
-    fn socket() -> rustix::io::Result<OwnedFd> {
+    fn socket(kind: SocketType) -> rustix::io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        socket_with(AddressFamily::UNIX, kind, flags, None)
     }
 
     /// A socket that others connect to.
     pub(super) fn listen(&self) -> rustix::io::Result<OwnedFd> {
-        let socket = Self::socket()?;
+        let socket = Self::socket(SocketType::SEQPACKET)?;
         bind(&socket, &self.address()?)?;
         listen(&socket, BACKLOG)?;
         Ok(socket)
@@ -59,17 +58,29 @@ impl Place {
 
     /// A connection to the process that listens here.
     pub(super) fn connect(&self) -> rustix::io::Result<OwnedFd> {
-        let socket = Self::socket()?;
+        self.connect_by(SocketType::SEQPACKET)
+    }
+
+    fn connect_by(&self, kind: SocketType) -> rustix::io::Result<OwnedFd> {
+        let socket = Self::socket(kind)?;
         connect(&socket, &self.address()?)?;
         Ok(socket)
     }
-}
 
-/// FNV-1a, as all builds have it.
-fn fnv_1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
+    /// The process that has this name, in words, where it is not rank 0.
+    pub(super) fn owner(&self) -> String {
+        let mut ways = [SocketType::SEQPACKET, SocketType::STREAM].into_iter();
+        let socket = ways.find_map(|kind| self.connect_by(kind).ok());
+        let owner = socket.and_then(|socket| peer(&socket).ok());
+        owner.map_or("a process that does not listen".into(), in_words)
+    }
+
+    /// Whether a socket has this name, by the kernel's list; false if that cannot be read.
+    pub(super) fn is_bound(&self) -> bool {
+        let list = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+        let name = format!("@{}", self.name);
+        list.lines().any(|line| line.ends_with(&name))
+    }
 }
 
 /// The next connection to `listener`, if one waits.
@@ -115,6 +126,23 @@ pub(super) fn send(
     sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags).map(drop)
 }
 
+/// Time between two attempts to send.
+const CROWDED: Duration = Duration::from_millis(3);
+
+/// Sends as `send` does, again for as long as `goes_on` where only the moment is bad: the system
+/// passes no more descriptors while too many of this user's have not been received.
+pub(super) fn patiently(
+    mut goes_on: impl FnMut(Duration) -> bool,
+    mut send: impl FnMut() -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    loop {
+        match send() {
+            Err(Errno::TOOMANYREFS | Errno::AGAIN | Errno::NOBUFS) if goes_on(CROWDED) => {}
+            other => return other,
+        }
+    }
+}
+
 /// A message that came.
 #[derive(Debug)]
 pub(super) enum Received {
@@ -124,7 +152,9 @@ pub(super) enum Received {
     },
     /// Nothing yet.
     Nothing,
-    /// The other end is closed, or what it sends does not fit.
+    /// It does not fit, or its descriptors are more than this process may have.
+    Cut,
+    /// The other end is closed.
     End,
 }
 
@@ -142,13 +172,13 @@ pub(super) fn receive(socket: &OwnedFd, to: &mut [u8; MAX_BYTES]) -> Received {
                 RecvAncillaryMessage::ScmRights(files) => files.collect(),
                 _ => Vec::new(),
             });
-            let files = files.collect();
+            let files: Vec<OwnedFd> = files.collect();
             let cut = ReturnFlags::TRUNC | ReturnFlags::CTRUNC;
-            if received.bytes == 0 || received.flags.intersects(cut) {
-                return Received::End;
+            match received.bytes {
+                _ if received.flags.intersects(cut) => Received::Cut,
+                0 => Received::End,
+                bytes => Received::Message { bytes, files },
             }
-            let bytes = received.bytes;
-            Received::Message { bytes, files }
         }
     }
 }
@@ -198,8 +228,42 @@ mod tests {
         assert_eq!((files.len(), &to[..5]), (2, &b"hello"[..]));
         // Too long, or with more descriptors than any message has.
         send(&ours, &[1; MAX_BYTES + 1], &[]).unwrap();
-        assert!(matches!(receive(&theirs, &mut to), Received::End));
+        assert!(matches!(receive(&theirs, &mut to), Received::Cut));
         drop(ours);
         assert!(matches!(receive(&theirs, &mut to), Received::End));
+    }
+
+    #[test]
+    fn a_moment_that_is_bad_for_sending_passes_or_the_time_is_over() {
+        let attempts = |most: u32, errors: &[Errno]| {
+            let (mut waited, mut errors) = (0, errors.iter());
+            let goes_on = |_| {
+                waited += 1;
+                waited <= most
+            };
+            let sent = patiently(goes_on, || errors.next().map_or(Ok(()), |e| Err(*e)));
+            (sent, waited)
+        };
+        let crowded = [Errno::TOOMANYREFS, Errno::AGAIN, Errno::NOBUFS];
+        assert_eq!(attempts(9, &crowded), (Ok(()), 3));
+        assert_eq!(attempts(1, &crowded), (Err(Errno::AGAIN), 2));
+        let gone = [Errno::PIPE, Errno::TOOMANYREFS];
+        assert_eq!(attempts(9, &gone), (Err(Errno::PIPE), 0));
+    }
+
+    #[test]
+    fn the_owner_of_a_place_is_named_if_it_listens_in_any_way() {
+        let identity = format!("owner {}", std::process::id());
+        let place = Place::of(&member_of_test(&identity, 0, 2));
+        let own = format!("process {} of the user ", std::process::id());
+        assert!(!place.is_bound());
+        for kind in [SocketType::SEQPACKET, SocketType::STREAM] {
+            let socket = Place::socket(kind).unwrap();
+            bind(&socket, &place.address().unwrap()).unwrap();
+            assert!(place.is_bound());
+            assert_eq!(place.owner(), "a process that does not listen");
+            listen(&socket, 8).unwrap();
+            assert!(place.owner().starts_with(&own), "{}", place.owner());
+        }
     }
 }

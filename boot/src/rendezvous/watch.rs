@@ -1,105 +1,111 @@
-//! What rank 0 does beside its program: it answers SIGUSR2, as the launcher of such a job knows
-//! nothing of the ranks' waits, and ends the job if the guardian is killed, as no other process
-//! would see a rank go then.
+//! What a rank does beside its program: each ends if the guardian is killed, as no other process
+//! would see a rank go then; rank 0 answers SIGUSR2, as the launcher of such a job knows nothing of
+//! the ranks' waits.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
 use argonet_base::JobRank;
-use rustix::process::{Pid, Signal, getpid, pidfd_send_signal};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, getpid};
 
 use super::LEADER;
 use crate::board::Board;
+use crate::error::BootError;
 use crate::exit::{ProcessEnd, Verdict};
-use crate::guardian::Link;
+use crate::files::moved_up;
+use crate::guardian::{GuardianProcess, is_hung_up};
 use crate::page::{Control, ExitKind, ExitWord, RankState};
 use crate::sigact::{self, Action, Arrival, Handle};
 use crate::signals::REPORT;
 use crate::sys;
 
-/// What rank 0 needs for that, reachable from signal handlers.
-static LED: OnceLock<Leader> = OnceLock::new();
+/// What a rank needs for that, reachable from signal handlers.
+static WATCH: OnceLock<Watch> = OnceLock::new();
 
-/// Rank 0 of a job that another launcher started.
+/// A rank of a job that another launcher started.
 #[derive(Debug)]
-pub(super) struct Leader {
+struct Watch {
     control: Arc<Control>,
+    rank: JobRank,
     /// This process; a copy that it forks must not act.
     owner: Pid,
-    link: Link,
-    /// The processes of the other ranks.
-    others: Vec<OwnedFd>,
+    guardian: GuardianProcess,
+    /// Hung up once the guardian has gone.
+    life: OwnedFd,
 }
 
-impl Leader {
-    pub(super) fn new(control: &Arc<Control>, link: Link, others: Vec<OwnedFd>) -> Self {
-        Self {
-            control: Arc::clone(control),
-            owner: getpid(),
-            link,
-            others,
-        }
-    }
-
+impl Watch {
     /// See [`guardian_gone`].
     fn guardian_gone(&self) {
-        if !self.link.is_broken() {
-            return; // The descriptor has other news, as that there is room again.
+        if !is_hung_up(self.life.as_fd()) {
+            return; // The signal has another reason.
         }
-        if !self.control.rank_page(LEADER).state().is_member() {
-            return; // This process is ending, or needs no other rank.
+        if !self.control.rank_page(self.rank).state().is_member() {
+            return; // This process is ending, for which its timer sees, or needs no other rank.
         }
         let word = self.control.job().set_exit_word(ExitWord {
             kind: ExitKind::Unguarded,
-            rank: JobRank(0),
+            rank: self.rank,
             code: 0,
         });
-        for other in &self.others {
-            // One that has ended needs nothing.
-            let _ = pidfd_send_signal(other, Signal::KILL);
-        }
-        let (pid, end) = match word.kind {
-            ExitKind::Unguarded => self.link.guardian_end(),
-            _ => (0, ProcessEnd::Unknown),
+        let is_first = word.kind == ExitKind::Unguarded && word.rank == self.rank;
+        let (pid, end) = match is_first {
+            true => self.guardian.end(),
+            false => (0, ProcessEnd::Unknown),
         };
         let verdict = Verdict::new(word, pid, end, RankState::Running, true);
-        if word.kind == ExitKind::Unguarded {
+        if is_first {
             verdict.say();
         }
         sys::exit_now(verdict.code());
     }
 }
 
-/// This process is rank 0.
-pub(super) fn lead(leader: Leader) {
+/// This process is `rank`, and `life` a pipe's end whose other end the guardian holds.
+pub(super) fn watch(
+    control: &Arc<Control>,
+    rank: JobRank,
+    guardian: GuardianProcess,
+    life: &OwnedFd,
+) -> Result<(), BootError> {
+    // A description has one process that gets its signals, and ranks share that of `life`.
+    let path = format!("/proc/self/fd/{}", life.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let life = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|e| BootError::system("watching the guardian", e))?;
     // A process joins a job once.
-    let _ = LED.set(leader);
-}
-
-/// Acts for rank 0; not in a process that rank 0 has forked.
-fn with_leader(act: impl FnOnce(&'static Leader)) {
-    if let Some(leader) = LED.get().filter(|leader| leader.owner == getpid()) {
-        act(leader);
-    }
-}
-
-/// From now on SIGUSR2 is answered, and ends no rank: launchers send it to all of them.
-pub(super) fn answer_reports() {
+    let _ = WATCH.set(Watch {
+        control: Arc::clone(control),
+        rank,
+        owner: getpid(),
+        guardian,
+        life: moved_up(life),
+    });
+    // From now on SIGUSR2 is answered, and ends no rank: launchers send it to all of them.
     if Action::of(REPORT.as_raw()).is_default() {
         Action::calling::<Report>()
             .on_own_stack()
             .install(REPORT.as_raw());
     }
+    Ok(())
 }
 
-/// From now on the end of the guardian ends the job.
+/// Acts for the rank that this process is; not in a process that it has forked.
+fn with_watch(act: impl FnOnce(&'static Watch)) {
+    if let Some(watch) = WATCH.get().filter(|watch| watch.owner == getpid()) {
+        act(watch);
+    }
+}
+
+/// From now on the end of the guardian ends this process.
 ///
 /// After the signal's handler has been installed.
 pub(crate) fn watch_guardian() {
-    with_leader(|leader| {
-        sigact::signal_on_hang_up(leader.link.as_fd(), sys::job_signal());
+    with_watch(|watch| {
+        sigact::signal_on_hang_up(watch.life.as_fd(), sys::job_signal());
         // Events before this sent no signal.
-        leader.guardian_gone();
+        watch.guardian_gone();
     });
 }
 
@@ -107,13 +113,17 @@ pub(crate) fn watch_guardian() {
 ///
 /// Async-signal-safe.
 pub(crate) fn guardian_gone() {
-    with_leader(Leader::guardian_gone);
+    with_watch(Watch::guardian_gone);
 }
 
 struct Report;
 
 impl Handle for Report {
     fn handle(_arrival: Arrival) {
-        with_leader(|leader| Board::new(&leader.control).report());
+        with_watch(|watch| {
+            if watch.rank == LEADER {
+                Board::new(&watch.control).report();
+            }
+        });
     }
 }

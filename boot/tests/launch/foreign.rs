@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 
 use crate::limits::{IDLE_USERS, become_user};
 use crate::support::{Job, Running, Test, check_hello, pid, this_program, until};
@@ -26,6 +26,13 @@ pub(crate) const TESTS: &[Test] = &[
         hidden,
     ),
     ("foreign_second_thread_of_rank_0", second_thread),
+    ("foreign_second_thread_of_another_rank", thread_of_another),
+    ("foreign_ranks_of_a_job_that_a_rank_starts", inner_job),
+    ("foreign_96_ranks_where_few_files_are_allowed", few_files),
+    (
+        "foreign_another_program_of_the_step_does_not_join",
+        another_program,
+    ),
     ("foreign_neighborhoods", neighborhoods),
 ];
 
@@ -36,6 +43,11 @@ pub(crate) const TESTS_OF_USERS: &[Test] = &[
         other_user_listens,
     ),
     ("foreign_other_users_do_not_join", other_user_connects),
+    ("foreign_user_whose_descriptors_are_on_their_way", crowded),
+    (
+        "foreign_failure_after_the_first_welcome",
+        welcomed_and_failed,
+    ),
 ];
 
 /// Starts the ranks in `$RANKS`, waits for all, and ends with the largest code.
@@ -116,18 +128,18 @@ fn in_a_row() {
 }
 
 fn missing() {
-    let soon = |job: Job| job.env("ARGONET_START_TIMEOUT", "1").run().code(3);
+    let soon = |job: Job| job.env("ARGONET_START_TIMEOUT", "4").run().code(3);
     soon(some(&[0, 1, 3], 5, &["hello"])).says(&[
-        "attach: rank 0 of 5, started by Slurm's srun, waited 1 s at the socket @argonet.",
+        "attach: rank 0 of 5, started by Slurm's srun, waited 4 s at the socket @argonet.",
         "for ranks 2, 4; do all processes run the same program",
-        "ARGONET_START_TIMEOUT",
+        "raise ARGONET_START_TIMEOUT (seconds); set GASNET_PSHM_NODES=1 if",
         "attach: rank 3, started by Slurm's srun, could not join its job: rank 0 gave up: rank 0 of 5",
     ]);
     soon(some(&[1], 2, &["hello"])).says(&["attach: rank 1 of 2", "for rank 0; do all"]);
 }
 
 fn twice() {
-    let job = some(&[0, 1, 1], 3, &["hello"]).env("ARGONET_START_TIMEOUT", "2");
+    let job = some(&[0, 1, 1], 3, &["hello"]).env("ARGONET_START_TIMEOUT", "4");
     job.run().code(3).says(&[
         "attach: rank 1, started by Slurm's srun, could not join its job: job rank 1 has been taken by process ",
         "for rank 2; process ",
@@ -195,7 +207,7 @@ fn intruded(intruder: &[&str]) -> (String, crate::support::Outcome) {
     let place = place_of(&step, 2);
     let program = [this.as_str(), "__rank", "hello"];
     let job = step_of(&step, &[0], 2, &program)
-        .env("ARGONET_START_TIMEOUT", "2")
+        .env("ARGONET_START_TIMEOUT", "5")
         .start();
     let program = [intruder, &[this.as_str(), "__rank", "intrudes", &place]].concat();
     let mut intruder = Job::program(&program).start();
@@ -207,12 +219,12 @@ fn intruded(intruder: &[&str]) -> (String, crate::support::Outcome) {
 fn intruders() {
     let (answer, outcome) = intruded(&[]);
     assert!(
-        answer.contains("its message has 9 bytes, not 24"),
+        answer.contains("its message has 9 bytes, not 32"),
         "{answer}"
     );
     outcome.says(&[
         "for rank 1; process ",
-        " was refused: its message has 9 bytes, not 24; do all processes",
+        " was refused: its message has 9 bytes, not 32; do all processes",
     ]);
 }
 
@@ -236,7 +248,7 @@ fn exit_codes() {
         ),
         (["finalize-then-exit", "1", "5"], 5, "exited with code 5\n"),
     ] {
-        let job = all(3, &program).env("GASNET_EXITTIMEOUT", "2");
+        let job = all(3, &program).env("GASNET_EXITTIMEOUT", "6");
         let outcome = job.run().says(&[says]);
         outcome.code(code);
     }
@@ -358,6 +370,137 @@ fn second_thread() {
         "attach: this process has 2 threads and cannot fork the job's guardian",
         "attach: rank 1, started by Slurm's srun, could not join its job: rank 0 gave up: this process has 2 threads",
     ]);
+}
+
+fn thread_of_another() {
+    let outcome = all(2, &["thread-but-in-rank", "0"]).run().code(0);
+    outcome.says(&[
+        "argonet: warning: rank 1 had more than one thread when it joined its job, so programs that it starts",
+    ]);
+}
+
+/// Rank 1 starts a job of a step of its own, as by srun: what it passes on says that the ranks are
+/// its programs, and their variables say that they are not.
+fn inner_job() {
+    let this = this_program();
+    let script = "
+        export SLURM_STEP_ID=$1
+        shift";
+    let script = format!("{script} {LAUNCHER}");
+    let inner = new_step().1;
+    let shell = ["sh", "-c", &script, "sh", &inner, &this, "__rank", "hello"];
+    let starts = [&[this.as_str(), "__rank", "starts"], &shell[..]].concat();
+    let outcome = step_of(&new_step(), &[0, 1, 2], 3, &starts).run().code(0);
+    let mut lines = outcome.silent().lines().join("\n");
+    lines.push('\n');
+    assert_eq!(lines.matches(" of 3 in ").count(), 3, "{lines}");
+}
+
+/// Less than rank 0 needs while it starts the job; it must not keep what it needed.
+fn few_files() {
+    let this = this_program();
+    let script = "ulimit -S -n 64 && exec \"$@\"";
+    let shell = ["bash", "-c", script, "bash", &this, "__rank", "opens", "30"];
+    let ranks: Vec<u32> = (0..96).collect();
+    step_of(&new_step(), &ranks, 96, &shell)
+        .run()
+        .code(0)
+        .silent();
+}
+
+fn another_program() {
+    let this = this_program();
+    let script = "
+        [ $SLURM_PROCID = 0 ] && exec \"$0\" __rank hello
+        directory=$(mktemp -d)
+        cp \"$0\" \"$directory/another\"
+        \"$directory/another\" __rank hello
+        code=$?
+        rm -r \"$directory\"
+        exit $code";
+    let shell = ["sh", "-c", script, &this];
+    step_of(&new_step(), &[0, 1], 2, &shell)
+        .env("ARGONET_START_TIMEOUT", "4")
+        .run()
+        .code(3)
+        .says(&[
+            "attach: rank 1, started by Slurm's srun, could not join its job: it executes another file than rank 0, which is \"launch-",
+            "for rank 1; process ",
+        ]);
+}
+
+/// Puts so many descriptors of a user on their way, until it is given a line.
+fn crowd(become_user: &[&str], number: &str) -> Running {
+    let this = this_program();
+    let program = [this.as_str(), "__rank", "crowds", number];
+    let mut crowd = Job::program(&[become_user, &program].concat())
+        .with_input()
+        .start();
+    crowd.read_until("ready");
+    crowd
+}
+
+/// Descriptors on their way between processes count for the user, against the limit of each.
+fn crowded() {
+    let this = this_program();
+    let user = become_user(IDLE_USERS.end + 1);
+    let user = user.each_ref().map(String::as_str);
+    let crowd = crowd(&user, "40");
+    let script = "ulimit -S -n 38 && exec \"$@\"";
+    let shell = ["bash", "-c", script, "bash", &this, "__rank", "hello"];
+    let program = [&user[..], &shell].concat();
+    let job = |limit| {
+        let job = step_of(&new_step(), &[0, 1], 2, &program);
+        job.env("ARGONET_START_TIMEOUT", limit).start()
+    };
+    job("2").outcome().code(3).says(&[
+        "attach: rank 1, started by Slurm's srun, could not join its job: more descriptors of this user are on their way",
+        "raise that (RLIMIT_NOFILE, `ulimit -n`)",
+    ]);
+    let waits = job("60");
+    until(|| waits.processes().len() == 3);
+    crowd.go().code(0);
+    check_hello(&waits.outcome().code(0).silent(), 2);
+}
+
+fn has_pidfd(process: Pid) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd"));
+    let mut files = files.expect("it lives").flatten();
+    files.any(|file| {
+        let file = std::fs::read_link(file.path()).unwrap_or_default();
+        file.to_string_lossy().contains("pidfd")
+    })
+}
+
+/// Rank 1 has its welcome, and does not take it, so that rank 2 cannot get one: rank 1 must not stay.
+fn welcomed_and_failed() {
+    let (step, this) = (new_step(), this_program());
+    let user = become_user(IDLE_USERS.end + 2);
+    let user = user.each_ref().map(String::as_str);
+    let crowd = crowd(&user, "100");
+    let script = "ulimit -n 102 && echo $SLURM_PROCID $$ && exec \"$@\"";
+    let shell = ["bash", "-c", script, "bash", &this, "__rank", "hello"];
+    let job = |ranks: &[u32]| {
+        let job = step_of(&step, ranks, 3, &[&user[..], &shell].concat());
+        job.env("ARGONET_START_TIMEOUT", "5").start()
+    };
+    let mut first = job(&[0, 1]);
+    let [rank_0, rank_1] = [["0 ", "1 "], ["1 ", "0 "]].map(|starts| {
+        let id = first.read_until_all(&starts);
+        pid(id.parse().expect("a process id"))
+    });
+    // That of rank 1 came with its message.
+    until(|| has_pidfd(rank_0));
+    first.kill(rank_1, Signal::STOP);
+    until(|| first.is_stopped(rank_1));
+    // It is refused, or ended like rank 1.
+    let second = job(&[2]).outcome();
+    assert!(!second.status.success(), "{second:?}");
+    first.outcome().code(137).says(&[
+        "attach: rank 0, started by Slurm's srun, could not join its job: more descriptors of this user are on their way",
+        "(RLIMIT_NOFILE, `ulimit -n`)",
+    ]);
+    crowd.go().code(0);
 }
 
 fn neighborhoods() {

@@ -1,6 +1,7 @@
 //! Jobs that launchers of others start: MPICH's hydra, Open MPI's mpirun, Slurm's srun.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -12,6 +13,9 @@ pub(crate) const TESTS: &[(Test, &str)] = &[
     (("launchers_open_mpi", open_mpi), "mpirun.openmpi"),
     (("launchers_slurm", slurm), "slurmctld"),
 ];
+
+/// Time limit of each of them, which starts many jobs, one after another.
+pub(crate) const TEST_LIMIT: Duration = Duration::from_secs(240);
 
 /// Whether a program is installed, and this user may use it as the tests do.
 pub(crate) fn may_start(program: &str) -> bool {
@@ -51,11 +55,9 @@ fn hydra() {
     let outcome = job.outcome();
     assert!(!outcome.status.success() && guardian > 1, "{outcome:?}");
     // As it does not say where the ranks are.
-    let outcome = job_of_script(
-        HYDRA,
-        "exec 6<&- 7<&- 8<&- 9<&- 10<&- 11<&-; exec \"$0\" __rank hello",
-    );
-    outcome.says(&["PMI_FD names no open socket: a program between the launcher and this one"]);
+    let outcome = job_of_script(HYDRA, "eval \"exec $PMI_FD<&-\"; exec \"$0\" __rank hello");
+    outcome
+        .says(&["PMI_FD names no open socket, which a program between the launcher and this one"]);
 }
 
 fn open_mpi() {
@@ -154,16 +156,21 @@ const IN_ALLOCATION: &str = r#"
     "$0" __launch 2 -- "$0" __rank hello 2>&1 | part run
     srun -n 3 "$0" __rank exit-at-fence 1 9 >/dev/null 2>"$1/exit"; echo "exit: $?"
     srun -n 3 "$0" __rank exit-at-fence 0 0 >/dev/null 2>"$1/left"; echo "left: $?"
+    own='[ $SLURM_PROCID = 0 ] && exec "$0" __rank hello; "$0" __rank hello && echo after'
+    srun -n 3 sh -c "$own" "$0" >"$1/own" 2>&1; echo "own: $?"; part own <"$1/own"
     waiting() {
         : >"$1/wait"
-        srun -n 3 "$program" __rank wait >"$1/wait" 2>"$1/$2" & step=$!
-        until [ "$(grep -c '^ready$\|^pid ' "$1/wait")" = 4 ]; do sleep 0.01; done
+        srun -n 3 sh -c 'echo "step $SLURM_STEP_ID"; exec "$0" __rank wait' "$program" >"$1/wait" 2>"$1/$2" & step=$!
+        until [ "$(grep -c '^ready$\|^pid ' "$1/wait")" = 4 ]; do
+            kill -0 $step || exit 1
+            sleep 0.01
+        done
     }
     waiting "$1" killed
     kill -9 $(sed -n 's/^pid 2 //p' "$1/wait")
     wait $step; echo "killed: $?"
     waiting "$1" canceled
-    scancel --signal=KILL "$(squeue --steps --noheader --format=%i | grep -v '[a-z]' | tail -n 1)"
+    scancel --signal=KILL "$SLURM_JOB_ID.$(sed -n 's/^step //p' "$1/wait" | head -n 1)"
     wait $step; echo "canceled: $?"
     for name in exit left killed; do part $name <"$1/$name"; done
 "#;
@@ -214,5 +221,11 @@ fn slurm() {
             "{outcome:#?}"
         );
     }
+    // Slurm puts all tasks into one process group; what is in it beside ranks is not the job's.
+    let own = of("own");
+    assert!(
+        own.out.starts_with("0\n") && own.out.matches("after\n").count() == 2,
+        "{outcome:#?}"
+    );
     assert!(!of("canceled").out.starts_with("0\n"), "{outcome:#?}");
 }

@@ -17,7 +17,7 @@ pub(crate) type Test = (&'static str, fn());
 /// Time limit of a test.
 ///
 /// It normally takes a fraction of a second; this is for the slowest machine.
-const TEST_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const TEST_LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "ARGONET_TEST_MARK";
 
 /// Ends the whole test run, with a picture of the processes, when a test takes too long.
@@ -26,11 +26,11 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    pub(crate) fn start(name: &'static str) -> Self {
+    pub(crate) fn start(name: &'static str, limit: Duration) -> Self {
         let (alive, watch): (_, Receiver<()>) = channel();
         thread::spawn(move || {
-            if watch.recv_timeout(TEST_LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("test {name} took over {TEST_LIMIT:?}; processes of this run:");
+            if watch.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("test {name} took over {limit:?}; processes of this run:");
                 for process in processes_with(&format!("{MARK}={}.", std::process::id())) {
                     eprintln!("  {process:?}");
                     let _ = kill_process(pid(process.pid), Signal::KILL);

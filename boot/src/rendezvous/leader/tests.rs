@@ -1,17 +1,27 @@
 //! What comes while rank 0 waits, from a process that plays all others.
 
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
 use super::*;
 use crate::foreign::Member;
 use crate::foreign::tests::member_of_test;
+use crate::rendezvous::program::Program;
 use crate::rendezvous::socket::Place;
 
 /// A rank as it connects.
 struct Comer {
     socket: OwnedFd,
+}
+
+fn hello(rank: u32, size: u32) -> Hello {
+    Hello {
+        rank,
+        size,
+        program: Program::of_this_process().unwrap().number(),
+    }
 }
 
 impl Comer {
@@ -28,7 +38,7 @@ impl Comer {
     /// Says that it is `rank`, as it has to.
     fn comes_as(self, rank: u32, size: u32) -> Self {
         let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
-        self.says(&Hello { rank, size }.encode(), &[own.as_fd()])
+        self.says(&hello(rank, size).encode(), &[own.as_fd()])
     }
 
     fn refused_for(self, reason: &str) {
@@ -60,6 +70,7 @@ fn gathered(
     let wait = Wait {
         member: &member,
         place: Place::of(&member),
+        program: Program::of_this_process().unwrap(),
         began: Instant::now(),
         limit,
     };
@@ -89,7 +100,7 @@ fn ranks_that_come_in_any_order_are_gathered_among_others() {
         let second = Comer::new(place).comes_as(2, 3);
         Comer::new(place)
             .says(b"hello?", &[])
-            .refused_for("6 bytes, not 24");
+            .refused_for("6 bytes, not 32");
         Comer::new(place)
             .comes_as(2, 3)
             .refused_for("job rank 2 has been taken by process");
@@ -102,7 +113,14 @@ fn ranks_that_come_in_any_order_are_gathered_among_others() {
         Comer::new(place)
             .comes_as(7, 3)
             .refused_for("it says that it is rank 7 of 3");
-        let hello = Hello { rank: 1, size: 3 }.encode();
+        let another = Hello {
+            program: 0,
+            ..hello(1, 3)
+        };
+        Comer::new(place)
+            .says(&another.encode(), &[])
+            .refused_for("it executes another file than rank 0, which is \"argonet_boot-");
+        let hello = hello(1, 3).encode();
         let no_process = "no descriptor of its process";
         Comer::new(place).says(&hello, &[]).refused_for(no_process);
         let file = std::fs::File::open("/dev/null").unwrap();
@@ -154,8 +172,29 @@ fn a_rank_that_has_come_and_ended_ends_the_wait() {
 }
 
 #[test]
+fn a_flood_of_connections_does_not_keep_rank_0_beyond_its_time() {
+    let stop = AtomicBool::new(false);
+    let member = member_of_test(&format!("flood {}", std::process::id()), 0, 3);
+    let place = Place::of(&member);
+    let error = thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    // None listens before and after.
+                    let _ = place.connect();
+                }
+            });
+        }
+        let error = gathered("flood", Duration::from_millis(200), |_| Vec::new());
+        stop.store(true, Ordering::Relaxed);
+        error.unwrap_err().to_string()
+    });
+    assert!(error.contains("for ranks 1, 2"), "{error}");
+}
+
+#[test]
 fn ranks_that_do_not_come_in_time_are_named() {
-    let error = gathered("late", Duration::from_millis(50), |place| {
+    let error = gathered("late", Duration::from_secs(2), |place| {
         vec![Comer::new(place).comes_as(1, 3)]
     });
     let error = error.unwrap_err().to_string();
