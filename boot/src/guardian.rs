@@ -20,7 +20,8 @@
 //! * The ranks of a job that another launcher started announce themselves to rank 0, which gives
 //!   each of them a copy of its end of the socket. The launcher's process on this host is watched
 //!   where there is one for all ranks. What the launcher does with a rank's end is its own affair,
-//!   so the guardian also says why the job ended (module `account`).
+//!   so the guardian also says why the job ended (module `account`). Each rank sees by a pipe that
+//!   the guardian lives.
 //! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
 //!   (module `replaced`).
 //!

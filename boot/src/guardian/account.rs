@@ -110,6 +110,7 @@ mod tests {
         let word = account.note(&control, JobRank(1), 7, living.as_fd());
         control.job().set_exit_word(word.expect("it was a member"));
         account.report_failure(&control);
+        assert!(account.stderr.is_none(), "said while others run");
         account.report_failure(&control);
         account.report(&control);
         drop(account);

@@ -288,6 +288,17 @@ fn killed() {
     job.outcome()
         .code(137)
         .says(&[&why, "from outside; the ranks were ended"]);
+    // No rank needs another to see that.
+    let (job, guardian) = waiting(all(3, &["wait"]), 3);
+    let rank_0 = job.rank_pid(0);
+    job.kill(rank_0, Signal::STOP);
+    until(|| job.is_stopped(rank_0));
+    job.kill(pid(guardian), Signal::KILL);
+    until(|| job.processes().len() == 2);
+    job.kill(rank_0, Signal::KILL);
+    job.outcome()
+        .code(137)
+        .says(&["argonet: the job's guardian"]);
     let (job, _) = waiting(all(3, &["wait"]), 3);
     job.kill(job.pid(), Signal::KILL);
     job.outcome().code(137);
@@ -349,7 +360,9 @@ fn another() {
 }
 
 fn hidden() {
-    let script = "env | grep -c '^PMI\\|^SLURM_STEP\\|^SLURM_PROCID\\|^OMPI_COMM'; test -e /proc/self/fd/9; echo $?";
+    let script = "
+        env | grep -c '^PMI\\|^SLURM_STEP\\|^SLURM_PROCID\\|^OMPI_COMM\\|^ARGONET_JOINED'
+        test -e /proc/self/fd/9; echo $?";
     let program = ["sh", "-c", script];
     let this = this_program();
     let launch = [&[this.as_str(), "__launch", "2", "--"], &program[..]].concat();
@@ -359,6 +372,8 @@ fn hidden() {
         .env("PMI_FD", "9")
         .env("PMI_RANK", "0")
         .env("PMI_SIZE", "3")
+        // Of a rank of another job, which has started this launcher.
+        .env("ARGONET_JOINED", "1:2")
         .run()
         .code(0);
     // Neither variables nor the descriptor.

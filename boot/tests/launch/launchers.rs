@@ -156,7 +156,7 @@ const IN_ALLOCATION: &str = r#"
     "$0" __launch 2 -- "$0" __rank hello 2>&1 | part run
     srun -n 3 "$0" __rank exit-at-fence 1 9 >/dev/null 2>"$1/exit"; echo "exit: $?"
     srun -n 3 "$0" __rank exit-at-fence 0 0 >/dev/null 2>"$1/left"; echo "left: $?"
-    own='[ $SLURM_PROCID = 0 ] && exec "$0" __rank hello; "$0" __rank hello && echo after'
+    own='[ $SLURM_PROCID = 0 ] && exec "$0" __rank hello; "$0" __rank hello && sleep 0.3 && echo after'
     srun -n 3 sh -c "$own" "$0" >"$1/own" 2>&1; echo "own: $?"; part own <"$1/own"
     waiting() {
         : >"$1/wait"

@@ -25,7 +25,8 @@ settings! {
          of the job send.";
     START_TIMEOUT: Duration = "ARGONET_START_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_secs(1), max: DAY }, Preset::Is("60"), Scope::Rank,
-        "How long ranks wait for each other at the start, also under another launcher, where they first have to find each other.";
+        "How long ranks wait for each other at the start, also under another launcher, where they first wait as long to find rank 0, and as \
+         long for its answer.";
     QUIET: bool = "GASNET_QUIET", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Silences warnings at the start.";
     VERBOSE_ENV: bool = "GASNET_VERBOSEENV", Kind::Boolean, Preset::Is("0"), Scope::Rank,
@@ -62,7 +63,7 @@ pub(crate) const IDLE: &[Row] = &[
         kind: Kind::Text,
         preset: Preset::Unset,
         scope: Scope::Rank,
-        about: "Set by ranks that another launcher started, so that programs which they start are no ranks of their job.",
+        about: "Set by ranks that another launcher started: their job, so that programs which they start are no ranks of it.",
         effect: Effect::Internal,
     },
     Row {
