@@ -66,7 +66,7 @@ const PMIX_SERVERS: [&str; 7] = [
 
 /// Variables from which a process takes what it is; no two processes of launchers have the same
 /// values of all, unless hydra gives them.
-const TELLING: [&str; 14] = [
+const DEFINING: [&str; 14] = [
     OPEN_MPI_SIZE,
     "OMPI_COMM_WORLD_RANK",
     MVAPICH_SIZE,
@@ -142,7 +142,7 @@ pub(crate) fn hash(parts: &[&str]) -> u64 {
 struct Mark {
     /// [`Member::job`].
     job: u64,
-    /// A hash of all [`TELLING`] variables: with other values than those of the rank, there is
+    /// A hash of all [`DEFINING`] variables: with other values than those of the rank, there is
     /// another launcher between the two.
     variables: u64,
 }
@@ -290,7 +290,7 @@ impl Surroundings<'static> {
 impl Surroundings<'_> {
     /// See [`Mark`].
     fn variables(&self) -> u64 {
-        let values = TELLING.map(|name| (self.variable)(name).unwrap_or_default());
+        let values = DEFINING.map(|name| (self.variable)(name).unwrap_or_default());
         let values = values.each_ref().map(|value| value.to_string_lossy());
         hash(&values.each_ref().map(AsRef::as_ref))
     }
@@ -431,7 +431,7 @@ fn judge(around: &Surroundings<'_>) -> Found {
     match of_rank.is_some_and(|mark| mark.job == member.job()) {
         true if has_its_variables => Found::OfRank(launcher),
         true => refused(
-            "one of them has started this one by a launcher that cannot be told from theirs".into(),
+            "one of them has started this one by a launcher that cannot be distinguished from theirs".into(),
         ),
         false => Found::Member(member),
     }

@@ -237,7 +237,7 @@ fn a_rank_of_a_job_that_a_rank_starts_is_no_program_of_that_rank() {
     let step = with_value(&step, JOINED, Some(&mark));
     let error = refused(&step);
     assert!(
-        error.contains("by a launcher that cannot be told"),
+        error.contains("by a launcher that cannot be distinguished"),
         "{error}"
     );
 }

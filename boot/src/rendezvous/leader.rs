@@ -143,8 +143,9 @@ impl Gathering<'_> {
         self.guests.iter().filter(|guest| guest.is_none()).count()
     }
 
-    /// Waits; then, of each silent connection and of each rank, whether it can be read. `None` if
-    /// the time is up.
+    /// Waits; then, of each silent connection and of each rank, whether it can be read.
+    ///
+    /// `None` if the time is up.
     fn wait_for_event(&self) -> Option<Vec<bool>> {
         let silent = self.silent.iter().map(|(socket, _)| Some(socket));
         let guests = self.guests.iter();

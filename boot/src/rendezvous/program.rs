@@ -1,5 +1,5 @@
-//! The program that a process executes, by which processes of two programs in a row of one step are
-//! told apart.
+//! The program that a process executes, which distinguishes processes of two programs in a row of
+//! one step.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

@@ -1,12 +1,12 @@
-//! Whether the user of this process can be told from others: in a user namespace the kernel shows
-//! every user that it has no name for as one, the overflow user.
+//! Whether the user of this process can be distinguished from others: in a user namespace the kernel
+//! shows every user that it has no name for as one, the overflow user.
 
 use std::fs;
 
 /// The overflow user, where the system does not say which it is.
 const USUAL_OVERFLOW: u32 = 65534;
 
-/// Why the user cannot be told from others, if so.
+/// Why the user cannot be distinguished from others, if so.
 pub(super) fn check() -> Result<(), String> {
     let user = rustix::process::geteuid().as_raw();
     let overflow = fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
@@ -48,7 +48,7 @@ mod tests {
     fn the_overflow_user_is_refused_unless_the_namespace_maps_it() {
         const ALL: &str = "         0          0 4294967295\n";
         assert_eq!(check_user(1000, 65534, ""), Ok(()));
-        assert_eq!(check_user(65534, 65534, ALL), Ok(()), "nobody");
+        assert_eq!(check_user(65534, 65534, ALL), Ok(()), "it is mapped");
         assert_eq!(check_user(65534, 65534, "0 1000 1\n65534 7 1\n"), Ok(()));
         for map in ["", "0 1000 1\n", "x", "65533 0 1\n65535 0 9\n"] {
             let error = check_user(65534, 65534, map).unwrap_err();

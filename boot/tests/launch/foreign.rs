@@ -487,7 +487,8 @@ fn has_pidfd(process: Pid) -> bool {
     })
 }
 
-/// Rank 1 has its welcome, and does not take it, so that rank 2 cannot get one: rank 1 must not stay.
+/// Rank 1 has its welcome, and does not take it, so that rank 2 cannot get one: rank 1 must not
+/// stay.
 fn welcomed_and_failed() {
     let (step, this) = (new_step(), this_program());
     let user = become_user(IDLE_USERS.end + 2);
