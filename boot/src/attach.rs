@@ -72,9 +72,9 @@ impl AttachOptions {
 /// programs into it; processes that rank 0 starts are not killed then.
 ///
 /// Under another launcher it waits until all ranks have come: for rank 0 for
-/// `ARGONET_START_TIMEOUT` at most, and for the others as long again. Rank 0 must have one thread then. Another rank that
-/// has more leaves no mark to programs that it starts, and says so: they would take themselves for
-/// ranks. Otherwise the call blocks only for the system calls.
+/// `ARGONET_START_TIMEOUT` at most, and for the others as long again. Rank 0 must have one thread
+/// then. Another rank that has more leaves no mark to programs that it starts, and says so: they
+/// would take themselves for ranks. Otherwise the call blocks only for the system calls.
 ///
 /// # Errors
 /// A job description that cannot be used, a second thread, processes of another launcher that

@@ -1,5 +1,5 @@
-//! Whether the user of this process can be distinguished from others: in a user namespace the kernel
-//! shows every user that it has no name for as one, the overflow user.
+//! Whether the user of this process can be distinguished from others: in a user namespace the
+//! kernel shows every user that it has no name for as one, the overflow user.
 
 use std::fs;
 

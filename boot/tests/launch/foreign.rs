@@ -434,14 +434,15 @@ fn another_program() {
         rm -r \"$directory\"
         exit $code";
     let shell = ["sh", "-c", script, &this];
+    let name = std::path::Path::new(&this).file_name().expect("a name");
+    let why = format!(
+        "attach: rank 1, started by Slurm's srun, could not join its job: it executes another file than rank 0, which is {name:?}:"
+    );
     step_of(&new_step(), &[0, 1], 2, &shell)
         .env("ARGONET_START_TIMEOUT", "4")
         .run()
         .code(3)
-        .says(&[
-            "attach: rank 1, started by Slurm's srun, could not join its job: it executes another file than rank 0, which is \"launch-",
-            "for rank 1; process ",
-        ]);
+        .says(&[&why, "for rank 1; process "]);
 }
 
 /// Puts so many descriptors of a user on their way, until it is given a line.
