@@ -131,13 +131,23 @@ const CROWDED: Duration = Duration::from_millis(3);
 
 /// Sends as `send` does, again for as long as `goes_on` where only the moment is bad: the system
 /// passes no more descriptors while too many of this user's have not been received.
+///
+/// That is the error, too, where the other end does not wait as long.
 pub(super) fn patiently(
     mut goes_on: impl FnMut(Duration) -> bool,
     mut send: impl FnMut() -> rustix::io::Result<()>,
 ) -> rustix::io::Result<()> {
+    let mut crowded = None;
     loop {
         match send() {
-            Err(Errno::TOOMANYREFS | Errno::AGAIN | Errno::NOBUFS) if goes_on(CROWDED) => {}
+            Err(error @ (Errno::TOOMANYREFS | Errno::AGAIN | Errno::NOBUFS))
+                if goes_on(CROWDED) =>
+            {
+                crowded = Some(error);
+            }
+            Err(error @ (Errno::PIPE | Errno::CONNRESET)) => {
+                return Err(crowded.unwrap_or(error));
+            }
             other => return other,
         }
     }
@@ -247,6 +257,8 @@ mod tests {
         let crowded = [Errno::TOOMANYREFS, Errno::AGAIN, Errno::NOBUFS];
         assert_eq!(attempts(9, &crowded), (Ok(()), 3));
         assert_eq!(attempts(1, &crowded), (Err(Errno::AGAIN), 2));
+        let gives_up = [Errno::TOOMANYREFS, Errno::PIPE];
+        assert_eq!(attempts(9, &gives_up), (Err(Errno::TOOMANYREFS), 1));
         let gone = [Errno::PIPE, Errno::TOOMANYREFS];
         assert_eq!(attempts(9, &gone), (Err(Errno::PIPE), 0));
     }
