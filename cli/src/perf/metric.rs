@@ -143,20 +143,22 @@ impl Metric {
         self
     }
 
-    /// A goal and a limit as measured on the machine where the goals were set.
-    pub(crate) fn goal(mut self, goal: f64, of_limit: f64) -> Self {
-        self.subject.goal = Goal::Ratio(goal / of_limit);
+    /// At most so many times the time of the limit.
+    pub(crate) fn within(self, ratio: f64) -> Self {
+        self.goal(Goal::Ratio(ratio))
+    }
+
+    pub(crate) fn goal(mut self, goal: Goal) -> Self {
+        self.subject.goal = goal;
         self
     }
 
-    pub(crate) fn equal(mut self) -> Self {
-        self.subject.goal = Goal::Ratio(EQUAL);
-        self
+    pub(crate) fn equal(self) -> Self {
+        self.within(EQUAL)
     }
 
-    pub(crate) fn within_ns(mut self, ns: f64) -> Self {
-        self.subject.goal = Goal::Nanoseconds(ns);
-        self
+    pub(crate) fn within_ns(self, ns: f64) -> Self {
+        self.goal(Goal::Nanoseconds(ns))
     }
 
     pub(crate) fn curve(mut self, curve: &'static str) -> Self {

@@ -9,7 +9,8 @@
 //! * [`metric`] — what a metric is; [`table`] — all of them; [`sizes`] — those by size
 //! * [`pair`] — the two ranks that measure, their memory, and the alternation of chunks
 //! * [`messages`], [`memory`], [`collectives`] — our side of the metrics
-//! * [`limits`], [`mock_ring`] — the raw side in memory; [`sockets`] — over a network
+//! * [`limits`], [`mock_ring`] — the raw side in memory; [`sockets`], [`datagrams`] — over a
+//!   network
 //! * [`over`] — the conduits whose speed is measured
 //! * [`engines`] — engines beside the job's own; [`modes`], [`threads`] — what is measured with
 //!   them
@@ -22,6 +23,7 @@
 
 mod collectives;
 mod command;
+mod datagrams;
 mod document;
 mod engines;
 mod error;

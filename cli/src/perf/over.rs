@@ -39,6 +39,11 @@ impl Over {
         !self.0.spans_hosts
     }
 
+    /// Whether its messages go in datagrams, which the raw limits then use, too.
+    pub(crate) fn sends_datagrams(self) -> bool {
+        self.0.sends_datagrams
+    }
+
     /// Settings of jobs that use nothing else.
     fn settings(self) -> Vec<(&'static str, &'static str)> {
         let conduit = (CONDUIT.name(), self.name());

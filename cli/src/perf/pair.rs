@@ -1,5 +1,6 @@
 //! The two ranks that measure, their memory, and the alternation of chunks.
 
+use super::datagrams::Datagrams;
 use super::limits::Shared;
 use super::metric::{Load, Metric, Side};
 use super::modes::Modes;
@@ -37,6 +38,8 @@ pub(crate) struct Pair<'w> {
     modes: OnceCell<Modes>,
     /// Likewise.
     sockets: OnceCell<Sockets>,
+    /// Likewise.
+    datagrams: OnceCell<Datagrams>,
 }
 
 impl<'w> Pair<'w> {
@@ -72,6 +75,7 @@ impl<'w> Pair<'w> {
             raw_rounds: Cell::new(0),
             modes: OnceCell::new(),
             sockets: OnceCell::new(),
+            datagrams: OnceCell::new(),
         })
     }
 
@@ -120,6 +124,16 @@ impl<'w> Pair<'w> {
             let _ = self.sockets.set(Sockets::new(self.world)?);
         }
         Ok(self.sockets.get().expect("set above"))
+    }
+
+    /// Sockets for datagrams of the raw side.
+    ///
+    /// Collective the first time.
+    pub(crate) fn datagrams(&self) -> Result<&Datagrams> {
+        if self.datagrams.get().is_none() {
+            let _ = self.datagrams.set(Datagrams::new(self.world)?);
+        }
+        Ok(self.datagrams.get().expect("set above"))
     }
 
     /// Calls `f` with this rank's private bytes.

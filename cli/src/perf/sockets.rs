@@ -13,11 +13,11 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Bytes of a short message with one argument, and of a put of one word, on the wire.
-const SHORT: usize = 16;
-const WORD_PUT: usize = 36;
+pub(super) const SHORT: usize = 16;
+pub(super) const WORD_PUT: usize = 36;
 
 /// Bytes that small messages are gathered into.
-const GATHERED: usize = 4 << 10;
+pub(super) const GATHERED: usize = 4 << 10;
 
 /// Bytes that are read at once.
 const READ: usize = 256 << 10;
@@ -25,13 +25,16 @@ const READ: usize = 256 << 10;
 /// Looks that find nothing before the core is lent to another thread.
 const LOOKS: u32 = 1 << 12;
 
+/// How long a rank waits for the other one.
+const LIMIT: Duration = Duration::from_secs(30);
+
 /// Connections of ranks 0 and 1.
 pub(crate) struct Sockets(
     /// None on ranks that take no part.
     Option<[TcpStream; 2]>,
 );
 
-fn failed(world: &World, cause: &io::Error) -> argonet::Error {
+pub(super) fn failed(world: &World, cause: &io::Error) -> argonet::Error {
     StartError::Network {
         rank: world.rank(),
         conduit: mesh::CONDUIT,
@@ -75,8 +78,11 @@ impl Sockets {
 }
 
 /// Does it until it does not say that it would have to wait.
-fn busily<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    let mut looks = 0u32;
+///
+/// # Errors
+/// What it says, or that nothing came for [`LIMIT`].
+pub(super) fn busily<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let (mut looks, mut begun) = (0u32, None);
     loop {
         match act() {
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
@@ -85,6 +91,9 @@ fn busily<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         }
         looks = looks.wrapping_add(1);
         if looks.is_multiple_of(LOOKS) {
+            if begun.get_or_insert_with(Instant::now).elapsed() > LIMIT {
+                return Err(ErrorKind::TimedOut.into());
+            }
             std::thread::yield_now();
         }
     }
@@ -115,11 +124,21 @@ type Part = fn(&[TcpStream], &mut [u8], Load) -> io::Result<()>;
 /// Ranks 0 and 1 do their parts at the same time, over so many connections, with memory that they
 /// do not share.
 fn both(pair: &Pair<'_>, load: Load, connections: usize, parts: [Part; 2]) -> Result<Duration> {
-    let sockets = pair.sockets()?;
+    let streams = pair.sockets()?.0.as_ref();
+    timed(pair, streams, |streams, room| {
+        parts[pair.rank().0 as usize](&streams[..connections], room, load)
+    })
+}
+
+/// The time of a part of this rank with what it has for it; ranks without that do nothing.
+pub(super) fn timed<T>(
+    pair: &Pair<'_>,
+    with: Option<&T>,
+    part: impl FnOnce(&T, &mut [u8]) -> io::Result<()>,
+) -> Result<Duration> {
     let start = Instant::now();
-    if let Some(streams) = &sockets.0 {
-        let (part, streams) = (parts[pair.rank().0 as usize], &streams[..connections]);
-        let done = pair.with_private(|bytes| part(streams, bytes, load));
+    if let Some(with) = with {
+        let done = pair.with_private(|bytes| part(with, bytes));
         done.map_err(|cause| failed(pair.world, &cause))?;
     }
     Ok(start.elapsed())
@@ -158,18 +177,32 @@ pub(crate) fn exchange(pair: &Pair<'_>, load: Load) -> Result<Duration> {
     both(pair, load, 1, [ask, ask])
 }
 
-fn gather<const LEN: usize>(streams: &[TcpStream], room: &mut [u8], load: Load) -> io::Result<()> {
+/// Gathers messages, as many as are left and have room; the bytes of them.
+pub(super) fn gather_into<const LEN: usize>(room: &mut [u8], left: &mut u64) -> usize {
     let message = [1; LEN];
     let mut gathered = 0;
-    for _ in 0..load.count {
-        if gathered + LEN > GATHERED {
-            write(&streams[0], &room[..gathered])?;
-            gathered = 0;
-        }
+    while *left > 0 && gathered + LEN <= GATHERED {
         room[gathered..gathered + LEN].copy_from_slice(black_box(&message));
         gathered += LEN;
+        *left -= 1;
     }
-    write(&streams[0], &room[..gathered])?;
+    gathered
+}
+
+/// Calls a function for each message.
+pub(super) fn handle_each<const LEN: usize>(messages: &[u8]) {
+    let handle: fn(&[u8]) -> u8 = black_box(|message| message[0]);
+    for message in messages.chunks_exact(LEN) {
+        black_box(handle(message));
+    }
+}
+
+fn gather<const LEN: usize>(streams: &[TcpStream], room: &mut [u8], load: Load) -> io::Result<()> {
+    let mut left = load.count;
+    while left > 0 {
+        let len = gather_into::<LEN>(room, &mut left);
+        write(&streams[0], &room[..len])?;
+    }
     read(&streams[0], &mut room[..1])
 }
 
@@ -178,7 +211,6 @@ fn take_apart<const LEN: usize>(
     room: &mut [u8],
     load: Load,
 ) -> io::Result<()> {
-    let handle: fn(&[u8]) -> u8 = black_box(|message| message[0]);
     let (mut here, mut taken) = (0, 0);
     while taken < load.count {
         let mut stream = &streams[0];
@@ -187,9 +219,7 @@ fn take_apart<const LEN: usize>(
             count => here += count,
         }
         let whole = here - here % LEN;
-        for message in room[..whole].chunks_exact(LEN) {
-            black_box(handle(message));
-        }
+        handle_each::<LEN>(&room[..whole]);
         taken += (whole / LEN) as u64;
         room.copy_within(whole..here, 0);
         here -= whole;

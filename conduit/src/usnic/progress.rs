@@ -5,7 +5,7 @@
 //! queue, this one looks at timers alone.
 
 use super::bell::ring;
-use super::shared::{POLLS_A_TIMER, Shared};
+use super::shared::Shared;
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -21,8 +21,14 @@ const LEASE: Duration = Duration::from_micros(500);
 /// At most so long: a rank that goes on to compute is served after two of them at the latest.
 const LONGEST_LEASE: Duration = Duration::from_millis(4);
 
-/// Polls in a lease by which it is renewed: a rank that polls less computes.
-const LEAST_POLLS: u32 = POLLS_A_TIMER;
+/// A lease is renewed if the rank has polled at least once each so long, on the average: one that
+/// polls less computes.
+///
+/// Long enough for a poll that takes or sends a datagram of 60 KiB.
+const POLL: Duration = Duration::from_micros(100);
+
+/// Polls in any case.
+const LEAST_POLLS: u32 = 2;
 
 /// How often the thread looks whether a thread that slept at the queue has gone on to compute.
 const LOOK: Duration = Duration::from_millis(5);
@@ -73,34 +79,39 @@ impl<Q: DatagramQueue + 'static> Drop for Progress<Q> {
 /// The time that the queue is left to threads of the rank.
 #[derive(Debug)]
 struct Lease {
-    /// Polls when it was renewed.
+    /// Polls, and when it was that they were so many: at the beginning of a lease, or of the time
+    /// in which the rank is watched for one.
     polls: u32,
-    length: Duration,
-    end: Duration,
+    since: Duration,
+    /// How long it is; `None` where the thread has the queue.
+    length: Option<Duration>,
 }
 
 impl Lease {
     fn new(polls: u32) -> Self {
         Self {
             polls,
-            length: LEASE,
-            end: Duration::ZERO,
+            since: Duration::ZERO,
+            length: None,
         }
     }
 
-    /// Its end, if it is not over or is renewed as the rank polls.
+    /// Its end, if it is not over; or that of the next one, if the rank polls.
     fn left(&mut self, polls: u32, now: Duration) -> Option<Duration> {
-        if now < self.end {
-            return Some(self.end);
+        let elapsed = now.saturating_sub(self.since);
+        if let Some(length) = self.length.filter(|length| elapsed < *length) {
+            return Some(self.since + length);
         }
-        let polled = polls.wrapping_sub(core::mem::replace(&mut self.polls, polls));
-        if polled < LEAST_POLLS {
-            self.length = LEASE;
+        let polled = polls.wrapping_sub(self.polls);
+        // The thread may look late, or, woken by a datagram, after any time.
+        if polled >= LEAST_POLLS && POLL.saturating_mul(polled) >= elapsed {
+            let longer = self.length.map_or(LEASE, |length| 2 * length);
+            self.length = Some(longer.min(LONGEST_LEASE));
+        } else if self.length.take().is_none() && elapsed < LEASE {
             return None;
         }
-        self.end = now + self.length;
-        self.length = (2 * self.length).min(LONGEST_LEASE);
-        Some(self.end)
+        (self.polls, self.since) = (polls, now);
+        Some(now + self.length?)
     }
 }
 
@@ -184,24 +195,62 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    /// Polls in a time by which a lease is renewed.
+    fn enough(time: Duration) -> u32 {
+        time.div_duration_f64(POLL).ceil() as u32
+    }
+
     #[test]
     fn a_lease_grows_while_the_rank_polls_and_ends_when_it_does_not() {
-        let mut lease = Lease::new(u32::MAX - 20);
-        assert_eq!(lease.left(u32::MAX - 20, MS), None);
         // Over the end of numbers.
-        let (mut now, mut polls) = (MS, u32::MAX - 20);
-        for length in [1, 2, 4, 8, 8].map(|times| times * LEASE) {
-            polls = polls.wrapping_add(LEAST_POLLS);
-            assert_eq!(lease.left(polls, now), Some(now + length));
+        let mut polls = u32::MAX - 5;
+        let mut lease = Lease::new(polls);
+        let mut now = MS;
+        assert_eq!(lease.left(polls, now), None);
+        now += LEASE / 2;
+        polls = polls.wrapping_add(enough(LEASE / 2));
+        let mut lengths = vec![LEASE];
+        lengths.extend([2, 4, 8, 8].map(|times| times * LEASE));
+        for length in lengths {
+            assert_eq!(lease.left(polls, now), Some(now + length), "{length:?}");
             // It is not renewed before its end.
-            let more = polls.wrapping_add(LEAST_POLLS);
-            assert_eq!(lease.left(more, now + length / 2), Some(now + length));
+            polls = polls.wrapping_add(enough(length));
+            assert_eq!(lease.left(polls, now + length / 2), Some(now + length));
             now += length;
         }
+        assert_eq!(lease.left(polls, now), Some(now + LONGEST_LEASE));
+        now += LONGEST_LEASE;
         // A few polls are those of a rank that computes.
-        polls = polls.wrapping_add(LEAST_POLLS - 1);
+        polls = polls.wrapping_add(enough(LONGEST_LEASE) - 1);
         assert_eq!(lease.left(polls, now), None);
-        polls = polls.wrapping_add(LEAST_POLLS);
-        assert_eq!(lease.left(polls, now), Some(now + LEASE));
+    }
+
+    #[test]
+    fn a_rank_that_polls_gets_the_queue_from_a_thread_that_datagrams_wake() {
+        let step = Duration::from_micros(30);
+        // A poll each 60 us, and one each 600 us.
+        for (looks_a_poll, gets) in [(2, true), (20, false)] {
+            let mut lease = Lease::new(0);
+            let looks = (1..100).map(|look| lease.left(look / looks_a_poll, MS + look * step));
+            assert_eq!(looks.flatten().count() > 0, gets, "{looks_a_poll}");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_computes_between_some_polls_gets_no_lease_for_long() {
+        // 16 polls each 2 ms, and a thread that looks late.
+        let mut lease = Lease::new(0);
+        let (mut now, mut polls) = (MS, 0);
+        for _ in 0..20 {
+            polls += 16;
+            now = lease
+                .left(polls, now)
+                .unwrap_or(now + 2 * MS)
+                .max(now + 2 * MS);
+            assert!(
+                lease.length.is_none_or(|length| length <= LEASE),
+                "{lease:?}"
+            );
+        }
     }
 }

@@ -9,10 +9,12 @@
 //! [`Nic`] is whichever of them a job chooses.
 //! [`reliable`](crate::reliable) makes records of datagrams that arrive once and in order.
 
+mod direct;
 pub mod fabric;
 mod fabric_address;
 mod fabric_buffers;
 pub mod faults;
+mod lean;
 mod nic;
 mod port;
 pub mod udp;

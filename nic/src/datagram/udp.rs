@@ -1,5 +1,7 @@
 //! A socket of the system's.
 
+use super::direct::Direct;
+use super::lean::{make_lean, take_apart};
 use super::{Batch, DatagramQueue};
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +25,9 @@ static_assertions::const_assert!(BATCH <= quinn_udp::BATCH_SIZE);
 /// nearest cache before they are read.
 const LONG_BYTES: usize = 8 << 10;
 
+/// Calls that find one datagram each before the next call takes a batch.
+const SINGLES: u32 = 2;
+
 /// Bytes that the system cuts into datagrams in one call, at most: as many as a packet of IP has.
 const MOST_CUT_BYTES: usize = 65_507;
 
@@ -33,6 +38,10 @@ pub struct Udp {
     state: UdpSocketState,
     /// By peer.
     addresses: Box<[SocketAddr]>,
+    direct: Direct,
+    /// All peers are at the rank's own address: none of them sends datagrams that the system puts
+    /// together, and each arrives by itself.
+    is_one_host: bool,
     /// Datagrams that the system did not take.
     ///
     /// A statistic.
@@ -46,7 +55,15 @@ impl Udp {
     /// The system does not let the socket be set up.
     pub fn new(socket: UdpSocket, addresses: Box<[SocketAddr]>) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
+        make_lean(&socket);
+        let own = socket.local_addr()?.ip();
+        let is_one_host = addresses.iter().all(|address| address.ip() == own);
+        if is_one_host {
+            take_apart(&socket)?;
+        }
         Ok(Self {
+            is_one_host,
+            direct: Direct::new(&socket, &addresses)?,
             socket,
             state,
             addresses,
@@ -54,8 +71,24 @@ impl Udp {
         })
     }
 
-    /// Sends datagrams, waiting for room; those that the system refuses are counted.
-    fn transmit(&self, peer: u32, contents: &[u8], segment_size: Option<usize>) {
+    /// Sends a datagram, waiting for room; one that the system refuses is counted.
+    fn transmit(&self, peer: u32, datagram: &[u8]) {
+        let Some(destination) = self.address(peer) else {
+            return;
+        };
+        if let Some(socket) = self.direct.socket(peer, destination)
+            && when_writable(socket, || socket.send(datagram)).is_ok()
+        {
+            return;
+        }
+        // Also where a socket that is connected reports what became of an earlier datagram.
+        if when_writable(&self.socket, || self.socket.send_to(datagram, destination)).is_err() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Sends several datagrams of `each` bytes, the last of which may be shorter, by one call.
+    fn transmit_cut(&self, peer: u32, contents: &[u8], each: usize) {
         let Some(destination) = self.address(peer) else {
             return;
         };
@@ -63,31 +96,29 @@ impl Udp {
             destination,
             ecn: None,
             contents,
-            segment_size,
+            segment_size: Some(each),
             src_ip: None,
         };
-        loop {
-            match self.state.try_send((&self.socket).into(), &transmit) {
-                Ok(()) => return,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let mut writable = [PollFd::new(&self.socket, PollFlags::OUT)];
-                    // The result is not needed: the next `try_send` shows it.
-                    let _ = poll(&mut writable, None);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => {
-                    // An interface may not cut them after all.
-                    match segment_size {
-                        Some(each) => contents
-                            .chunks(each)
-                            .for_each(|datagram| self.transmit(peer, datagram, None)),
-                        None => {
-                            self.refused.fetch_add(1, Ordering::Relaxed);
-                        }
-                    }
-                    return;
-                }
+        let send = || self.state.try_send((&self.socket).into(), &transmit);
+        if when_writable(&self.socket, send).is_err() {
+            // An interface may not cut them after all.
+            let datagrams = contents.chunks(each);
+            datagrams.for_each(|datagram| self.transmit(peer, datagram));
+        }
+    }
+}
+
+/// Calls `send` until the socket has had room.
+fn when_writable<T>(socket: &UdpSocket, send: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match send() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let mut writable = [PollFd::new(socket, PollFlags::OUT)];
+                // The result is not needed: the next `send` shows it.
+                let _ = poll(&mut writable, None);
             }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
         }
     }
 }
@@ -102,9 +133,9 @@ impl AsFd for Udp {
 pub struct ReceiveBuffers {
     buffers: Box<[u8]>,
     meta: [RecvMeta; BATCH],
-    /// Buffers that the next call offers: one, as most calls find nothing and each buffer costs
-    /// time; all, while buffers with little in them do not suffice.
-    next: usize,
+    /// Calls for one datagram that have found one, since a call found less than it had room for:
+    /// most find nothing, and a call for a batch costs more.
+    singles: u32,
 }
 
 impl DatagramQueue for Udp {
@@ -114,7 +145,7 @@ impl DatagramQueue for Udp {
         ReceiveBuffers {
             buffers: vec![0; BUFFER_BYTES * BATCH].into_boxed_slice(),
             meta: [RecvMeta::default(); BATCH],
-            next: 1,
+            singles: 0,
         }
     }
 
@@ -123,7 +154,7 @@ impl DatagramQueue for Udp {
     }
 
     fn send(&self, peer: u32, datagram: &[u8]) {
-        self.transmit(peer, datagram, None);
+        self.transmit(peer, datagram);
     }
 
     fn send_cut(&self, peer: u32, bytes: &[u8], each: usize) {
@@ -133,7 +164,10 @@ impl DatagramQueue for Udp {
             let count = (MOST_CUT_BYTES / each).min(self.state.max_gso_segments());
             let most = rest.len().min(each * count.max(1));
             let (together, others) = rest.split_at(most);
-            self.transmit(peer, together, Some(each).filter(|each| most > *each));
+            match most > each {
+                true => self.transmit_cut(peer, together, each),
+                false => self.transmit(peer, together),
+            }
             rest = others;
         }
     }
@@ -146,9 +180,26 @@ impl DatagramQueue for Udp {
         let ReceiveBuffers {
             buffers,
             meta,
-            next,
+            singles,
         } = receive_buffers;
-        let most = *next;
+        let is_single = *singles < SINGLES;
+        if is_single && self.is_one_host {
+            // The cheapest call.
+            let Ok(len) = self.socket.recv(&mut buffers[..BUFFER_BYTES]) else {
+                *singles = 0;
+                return Batch {
+                    any: false,
+                    full: false,
+                };
+            };
+            take(&mut buffers[..len.min(BUFFER_BYTES)]);
+            *singles = if len < LONG_BYTES { *singles + 1 } else { 0 };
+            return Batch {
+                any: true,
+                full: true,
+            };
+        }
+        let most = if is_single { 1 } else { BATCH };
         let mut chunks = buffers.chunks_mut(BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; BATCH] = core::array::from_fn(|place| {
             let chunk = if place < most { chunks.next() } else { None };
@@ -169,10 +220,10 @@ impl DatagramQueue for Udp {
         }
         let full = count == most;
         let taken: usize = meta.iter().take(count).map(|meta| meta.len).sum();
-        *next = if full && taken < LONG_BYTES * count {
-            BATCH
+        *singles = if full && taken < LONG_BYTES * count {
+            *singles + 1
         } else {
-            1
+            0
         };
         Batch {
             any: count > 0,
@@ -218,7 +269,14 @@ mod tests {
 
     #[test]
     fn datagrams_that_are_sent_together_arrive_apart() {
-        let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        sent_together([1, 1]);
+        // As between hosts, where the system puts them together for the target.
+        sent_together([1, 2]);
+    }
+
+    fn sent_together(hosts: [u8; 2]) {
+        let host = |last| Ipv4Addr::new(127, 0, 0, last);
+        let sockets = hosts.map(|last| UdpSocket::bind((host(last), 0)).unwrap());
         let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
         let [a, b] = sockets.map(|socket| Udp::new(socket, addresses.into()).unwrap());
         let mut receive_buffers = b.receive_buffers();
@@ -244,5 +302,24 @@ mod tests {
             assert!(came == wanted, "{len} bytes in datagrams of {each}");
         }
         assert_eq!(a.refused(), 0);
+    }
+
+    #[test]
+    fn a_peer_that_was_away_is_reached_again() {
+        let sockets = [0, 1].map(|_| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+        let addresses = sockets.each_ref().map(|s| s.local_addr().unwrap());
+        let [a, b] = sockets;
+        let a = Udp::new(a, addresses.into()).unwrap();
+        drop(b);
+        // The system refuses some of those that go over the socket for the peer.
+        for _ in 0..200 {
+            a.send(1, b"lost");
+        }
+        assert_eq!(a.refused(), 0);
+        let b = UdpSocket::bind(addresses[1]).unwrap();
+        a.send(1, b"found");
+        let mut room = [0; 16];
+        let len = b.recv(&mut room).unwrap();
+        assert_eq!(&room[..len], b"found");
     }
 }

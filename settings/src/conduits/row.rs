@@ -15,6 +15,8 @@ pub struct ConduitRow {
     pub page: Option<&'static str>,
     /// Whether it joins ranks that share no memory, on any hosts.
     pub spans_hosts: bool,
+    /// Whether messages go in datagrams, with which speeds are compared then.
+    pub sends_datagrams: bool,
     /// Whether it moves data between segments of ranks of one host, with the other settings as they
     /// are, so that the segments of all of the host must be one file.
     pub moves_segments: fn(&Settings) -> bool,

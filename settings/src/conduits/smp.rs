@@ -8,6 +8,7 @@ pub const SMP_ROW: ConduitRow = ConduitRow {
     about: "ranks of one host, through shared memory",
     page: None,
     spans_hosts: false,
+    sends_datagrams: false,
     moves_segments: |_| false,
     links: &[LinkName::of_gasnet("smp")],
     settings: None,

@@ -17,6 +17,7 @@ pub const TCP_ROW: ConduitRow = ConduitRow {
     about: "hosts, through authenticated connections; neighbors through shared memory",
     page: None,
     spans_hosts: true,
+    sends_datagrams: false,
     moves_segments: |_| false,
     links: &[LinkName::new("tcp"), LinkName::of_gasnet("udp")],
     settings: Some(section("Connections over TCP", USED, &[])),

@@ -12,6 +12,7 @@ pub const USNIC_ROW: ConduitRow = ConduitRow {
     about: "hosts, through sealed datagrams that are sent again; neighbors through shared memory",
     page: Some("docs/usnic.md"),
     spans_hosts: true,
+    sends_datagrams: true,
     moves_segments: |_| false,
     links: &[LinkName::new("usnic")],
     settings: Some(section("usNIC", USED, &[])),

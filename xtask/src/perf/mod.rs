@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn the_page_has_a_place_for_them() {
         let page = std::fs::read_to_string(page()).unwrap();
-        let of_both = ["smp", "tcp"].map(|conduit| options(conduit, false));
-        let of_c = ["smp", "tcp", "portals"].map(|conduit| options(conduit, true));
+        let of_both = ["smp", "tcp", "usnic"].map(|conduit| options(conduit, false));
+        let of_c = ["smp", "tcp", "portals", "usnic"].map(|conduit| options(conduit, true));
         for options in of_both.iter().chain(&of_c) {
             let begin = begin(options);
             assert!(replaced(&page, &begin, "new").is_some(), "{begin}");
