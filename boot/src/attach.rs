@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{
-    HUGE_PAGES, HugePages, PSHM_NODES, Reach, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings,
+    HUGE_PAGES, HugePages, PSHM_NODES, QUIET, Reach, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings,
     TCP_CONNECTIONS,
 };
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
+use rustix::pipe::fcntl_getpipe_size;
 use rustix::process::{Signal, getpgrp, getpid, getppid, set_parent_process_death_signal};
 
 use crate::bootstrap::Bootstrap;
@@ -19,13 +20,13 @@ use crate::error::BootError;
 use crate::exit_options::ExitOptions;
 use crate::file_limit::make_room_for_connections;
 use crate::files::SharedFiles;
-use crate::foreign::{self, foreign_launcher};
+use crate::foreign::{self, Found};
 use crate::line::Line;
 use crate::local::LocalJob;
 use crate::page::{Control, HostPart, JobIdentity, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
 use crate::process::Ways;
 use crate::secret::Secret;
-use crate::{guardian, line, process, selfspawn, sys};
+use crate::{guardian, line, process, rendezvous, selfspawn, sys};
 
 /// The variable in which a launcher describes the job to a rank:
 /// `2:rank:size:control:rings:segments:interfaces:guardian:line:job`, the six in the middle being
@@ -49,7 +50,8 @@ impl AttachOptions {
     /// Makes a program that was started alone become `ranks` ranks, for any value of
     /// `GASNET_PSHM_NODES`; 0 is 1.
     ///
-    /// A program that `argonet run` started has as many ranks as that was asked for.
+    /// A program that `argonet run`, or another launcher, started has as many ranks as that was
+    /// asked for.
     #[must_use]
     pub fn ranks(mut self, ranks: u32) -> Self {
         self.ranks = Some(ranks);
@@ -58,7 +60,7 @@ impl AttachOptions {
 }
 
 /// Makes this process a rank of its job, forking the other ranks if it was started alone and asked
-/// for several.
+/// for several, or finding them if another launcher, such as srun or mpirun, started them.
 ///
 /// Call it at the start of the program, before there is a second thread: with several ranks to
 /// fork, this is required. In a job that starts itself the call returns in every rank, rank 0 being
@@ -69,36 +71,59 @@ impl AttachOptions {
 /// group is left alone, because the terminal's signals go to it and a shell may have put other
 /// programs into it; processes that rank 0 starts are not killed then.
 ///
-/// Blocks only for the system calls; it does not wait for other ranks.
+/// Under another launcher it waits until all ranks have come: for rank 0 for
+/// `ARGONET_START_TIMEOUT` at most, and for the others as long again. Rank 0 must have one thread
+/// then. Another rank that has more leaves no mark to programs that it starts, and says so: they
+/// would take themselves for ranks. Otherwise the call blocks only for the system calls.
 ///
 /// # Errors
-/// A job description that cannot be used, a second thread, a foreign launcher that started several
-/// processes, and errors of the system: see [`BootError`].
+/// A job description that cannot be used, a second thread, processes of another launcher that
+/// cannot become one job or do not come, and errors of the system: see [`BootError`].
 pub fn attach(options: AttachOptions, settings: &Settings) -> Result<LocalJob, BootError> {
-    let (job, link) = find_job(options, settings)?;
+    let (job, link, is_judged_by_launcher) = find_job(options, settings)?;
     let others = job.size() - job.neighborhood().len() as u32;
     if others > 0 {
         make_room_for_connections(others, settings.get(&TCP_CONNECTIONS));
     }
     let line = (job.line.try_clone())
         .map_err(|e| BootError::system("keeping the line to the host's agent", e))?;
-    let ways = Ways { link, line };
+    let ways = Ways {
+        link,
+        line,
+        is_judged_by_launcher,
+    };
     process::install(&job.control, job.rank, ways, ExitOptions::new(settings))?;
     selfspawn::watch_guardian();
+    rendezvous::watch_guardian();
     Ok(job)
 }
 
-/// The job, and the way to its guardian if it has one.
+/// The job, the way to its guardian if it has one, and whether another launcher judges how this
+/// process ends.
 fn find_job(
     options: AttachOptions,
     settings: &Settings,
-) -> Result<(LocalJob, Option<OwnedFd>), BootError> {
+) -> Result<(LocalJob, Option<OwnedFd>, bool), BootError> {
     let start_timeout = settings.get(&START_TIMEOUT);
     if let Some(value) = env::var_os(BOOT_VARIABLE) {
         let value = value.to_string_lossy().into_owned();
         let (job, link) = attach_launched(&value, start_timeout)?;
         sys::remove_variable(BOOT_VARIABLE);
-        return Ok((job, Some(link)));
+        return Ok((job, Some(link), false));
+    }
+    // A user who gives a number of ranks below another launcher wants jobs of so many.
+    let found = match settings.given(&PSHM_NODES) {
+        Some(_) => Found::Alone(None),
+        None => foreign::find(),
+    };
+    if let Found::Member(member) = &found {
+        let (job, link) = rendezvous::join(member, settings)?;
+        if let Err(reason) = foreign::mark_children(member)
+            && !settings.get(&QUIET)
+        {
+            sys::say(&format!("argonet: warning: {reason}"));
+        }
+        return Ok((job, Some(link), true));
     }
     let ranks = match options.ranks {
         Some(ranks) => check_count(u64::from(ranks.max(1)))?,
@@ -109,12 +134,59 @@ fn find_job(
             sys::say(&format!("argonet: {warning}"));
         }
         let (job, link) = selfspawn::spawn(ranks, settings)?;
-        return Ok((job, Some(link)));
+        return Ok((job, Some(link), false));
     }
-    // A user who sets GASNET_PSHM_NODES to 1 below another launcher wants jobs of one rank.
-    match foreign_launcher().filter(|_| settings.given(&PSHM_NODES).is_none()) {
-        Some(error) => Err(error),
-        None => Ok((alone(settings)?, None)),
+    match found {
+        Found::Refused(error) => Err(error),
+        _ => Ok((alone(settings)?, None, false)),
+    }
+}
+
+/// What another launcher makes of a program that is started here by itself, for people, and whether
+/// it would start.
+#[must_use]
+pub fn launcher_here(settings: &Settings) -> (String, bool) {
+    if env::var_os(BOOT_VARIABLE).is_some() {
+        return ("`argonet run` has started this process".into(), true);
+    }
+    let found = foreign::find();
+    let alone = settings.given(&PSHM_NODES).map(|_| {
+        let ranks = settings.get(&PSHM_NODES);
+        format!("GASNET_PSHM_NODES={ranks} makes a job of each of its processes")
+    });
+    match (found, alone) {
+        (Found::Alone(None), _) => (
+            "none: there are no variables of Slurm's steps, Open MPI, PMI or PMIx. A program becomes one rank, or those that \
+             GASNET_PSHM_NODES asks for"
+                .into(),
+            true,
+        ),
+        (Found::OfRank(launcher), _) => (
+            format!(
+                "a rank that {launcher} started has started this process: a program becomes one rank, or those that \
+                 GASNET_PSHM_NODES asks for"
+            ),
+            true,
+        ),
+        (Found::Alone(Some(launcher)), _) => (
+            format!("{launcher}, which has started one process: a program becomes one rank"),
+            true,
+        ),
+        (Found::Member(member), Some(reason)) => (format!("{}, but {reason}", member.launcher), true),
+        (Found::Refused(error), Some(reason)) => (format!("{error}; but {reason}"), true),
+        (Found::Refused(error), None) => (error.to_string(), false),
+        (Found::Member(member), None) => (
+            format!(
+                "{}: a program becomes rank {} of {}, which share memory; rank 0 listens at the socket @{}, whose name follows \
+                 from \"{}\"",
+                member.launcher,
+                member.rank,
+                member.size,
+                rendezvous::place_of(&member),
+                foreign::printable(&member.identity)
+            ),
+            true,
+        ),
     }
 }
 
@@ -305,17 +377,61 @@ fn examine(fds: [RawFd; 6]) -> Result<[BorrowedFd<'static>; 6], String> {
                  subprocess does so without close_fds=False), or was this program started by a rank?"
             )
         })?;
-        match name {
-            "guardian" | "line" => sockopt::socket_type(fd)
-                .map(|_| ())
-                .map_err(|_| format!("descriptor {raw} ({name}) is not a socket"))?,
-            _ => fcntl_get_seals(fd)
-                .map(|_| ())
-                .map_err(|_| format!("descriptor {raw} ({name}) is not a shared memory file"))?,
-        }
+        check_kind(fd, name).map_err(|reason| format!("descriptor {raw} {reason}"))?;
         files.push(fd);
     }
     <[BorrowedFd<'static>; 6]>::try_from(files).map_err(|_| "it names too few descriptors".into())
+}
+
+/// Whether what a launcher gave a rank under this name is of the kind that it has to be.
+pub(crate) fn check_kind(fd: BorrowedFd<'_>, name: &str) -> Result<(), String> {
+    match name {
+        "guardian" | "line" => sockopt::socket_type(fd)
+            .map(drop)
+            .map_err(|_| format!("({name}) is not a socket")),
+        "life" => fcntl_getpipe_size(fd)
+            .map(drop)
+            .map_err(|_| format!("({name}) is not a pipe")),
+        _ => fcntl_get_seals(fd)
+            .map(drop)
+            .map_err(|_| format!("({name}) is not a shared memory file")),
+    }
+}
+
+/// The page size of the segments, as the maker of the job has noted it.
+pub(crate) fn huge_pages_of(control: &Control) -> Result<Option<HugePages>, String> {
+    match control.job().huge_pages() {
+        0 => Ok(None),
+        code => HugePages::try_from(code)
+            .map(Some)
+            .map_err(|_| format!("its page size {code} is unknown")),
+    }
+}
+
+/// Has this process killed when its parent dies; `too_late` is the error if that has died already.
+///
+/// The second net, for a rank that a script started.
+pub(crate) fn die_with_parent(too_late: impl FnOnce() -> BootError) -> Result<(), BootError> {
+    let parent = getppid();
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|e| BootError::system("asking to be killed with the parent process", e))?;
+    match getppid() == parent {
+        true => Ok(()),
+        false => Err(too_late()),
+    }
+}
+
+/// Makes this process the rank, which no other process may be.
+pub(crate) fn take_rank(control: &Control, rank: JobRank) -> Result<(), BootError> {
+    let page = control.rank_page(rank);
+    match page.join(std::process::id()) {
+        true => Ok(()),
+        false => Err(BootError::RankTaken {
+            rank,
+            pid: page.pid(),
+            state: page.state().words(),
+        }),
+    }
 }
 
 fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, OwnedFd), BootError> {
@@ -341,33 +457,10 @@ fn attach_launched(value: &str, start_timeout: Duration) -> Result<(LocalJob, Ow
     if !control.part().all().contains(&rank.0) {
         return Err(bad(format!("its rank {rank} is not one of this host")));
     }
-    let huge_pages = match control.job().huge_pages() {
-        0 => None,
-        code => Some(
-            HugePages::try_from(code)
-                .map_err(|_| bad(format!("its page size {code} is unknown")))?,
-        ),
-    };
-
-    // The second net, for a rank that a script started: armed here too, since it dies with its own
-    // parent only.
-    let parent = getppid();
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(|e| BootError::system("asking to be killed with the parent process", e))?;
-    if getppid() != parent {
-        return Err(bad(
-            "the process that started this rank has ended meanwhile".into(),
-        ));
-    }
-
-    let page = control.rank_page(rank);
-    if !page.join(std::process::id()) {
-        return Err(BootError::RankTaken {
-            rank,
-            pid: page.pid(),
-            state: page.state().words(),
-        });
-    }
+    let huge_pages = huge_pages_of(&control).map_err(bad)?;
+    // Armed here too, since a rank that a script started dies with its own parent only.
+    die_with_parent(|| bad("the process that started this rank has ended meanwhile".into()))?;
+    take_rank(&control, rank)?;
     let adopt = |fd| {
         sys::adopt_fd(fd).map_err(|e| BootError::system("taking over an inherited descriptor", e))
     };

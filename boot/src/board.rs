@@ -209,6 +209,19 @@ impl<'a> Board<'a> {
 /// begin, and the state of the process.
 ///
 /// Allocates nothing; async-signal-safe if the formatter's writer is.
+impl Board<'_> {
+    /// Prints the waits of all ranks on standard error, and asks the ranks for more.
+    ///
+    /// Async-signal-safe.
+    pub(crate) fn report(&self) {
+        let mut text = Fixed::<4096>::default();
+        // Text that does not fit is cut.
+        let _ = fmt::Write::write_fmt(&mut text, format_args!("argonet: all ranks:\n{self}"));
+        let _ = rustix::io::write(rustix::stdio::stderr(), text.text());
+        self.ask_for_reports(self.reports_asked());
+    }
+}
+
 impl fmt::Display for Board<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, Process::examine)

@@ -1,6 +1,13 @@
-//! Time limit of a rank that exits for the confirmations of others.
+//! Time limits of a rank that ends for what it waits for: confirmations of others, and others that
+//! have all they need of it.
 
 use std::time::Duration;
+
+use crate::clock::now_ms;
+use crate::page::Control;
+
+/// The part of the time that is left in which a process that ends may wait for others.
+const LINGER_PART: u32 = 2;
 
 /// The limit with the exit time-outs that a job has by itself.
 const LIMIT: Duration = Duration::from_millis(100);
@@ -17,6 +24,16 @@ const LONG_PART: u32 = 200;
 pub(crate) fn confirming_limit(timeout: Duration) -> Duration {
     let limit = LIMIT.max(timeout / LONG_PART);
     limit.min(timeout / SHORT_PART)
+}
+
+/// For how long a process that ends in the job of `control` may wait until others have all that
+/// they need of it, such as acknowledgements: no longer than half of the time that is left until it
+/// is killed, since the rest of its end needs time, too.
+///
+/// Without a limit while the job is not ending.
+pub(crate) fn exit_grace(control: &Control) -> Duration {
+    let left = control.job().time_until_forced(now_ms());
+    left.map_or(Duration::MAX, |left| left / LINGER_PART)
 }
 
 #[cfg(test)]

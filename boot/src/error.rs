@@ -57,11 +57,11 @@ pub enum BootError {
         /// The process that was to be forked.
         what: &'static str,
     },
-    /// Another launcher has started several processes, but this one would be rank 0 of 1.
+    /// Another launcher has started several processes that cannot become the ranks of one job, so
+    /// that this one would be rank 0 of 1.
     #[error(
-        "{variable} says that {launcher} started {} processes, but each of them would be rank 0 of a job of 1: \
-         argonet cannot be started by it. Start one process of `argonet run -n {} program` instead, or set GASNET_PSHM_NODES=1 \
-         if jobs of one rank are what you want",
+        "{variable} says that {launcher} started {} processes, which cannot become one job: {reason}. Start one process of \
+         `argonet run -n {} program` instead, or set GASNET_PSHM_NODES=1 if jobs of one rank are what you want",
         .size.map_or("several".into(), |size| size.to_string()),
         .size.map_or("N".into(), |size| size.to_string())
     )]
@@ -72,6 +72,68 @@ pub enum BootError {
         launcher: &'static str,
         /// The number of processes, if it says that.
         size: Option<u64>,
+        /// Why they cannot become one job.
+        reason: String,
+    },
+    /// A variable by which another launcher describes its processes cannot be used.
+    #[error(
+        "the environment variable {variable}, by which launchers describe their processes, is \"{value}\", which is not what a \
+         launcher sets. If no launcher started this program, remove the variable; else set GASNET_PSHM_NODES=1 for jobs of one \
+         rank"
+    )]
+    BadLauncherVariable {
+        /// Its name.
+        variable: &'static str,
+        /// Its value, or the beginning of it.
+        value: String,
+    },
+    /// Processes that another launcher started did not all come to become one job.
+    #[error(
+        "rank {rank} of {size}, started by {launcher}, waited {} s at the socket @{place} for {missing}{hint}; do all processes run \
+         the same program, in one network namespace? If they are only slow, raise ARGONET_START_TIMEOUT (seconds); set \
+         GASNET_PSHM_NODES=1 if this program is to be a job of its own, as where a rank has started it",
+        waited.as_secs()
+    )]
+    RendezvousTimeout {
+        /// The rank that waited.
+        rank: JobRank,
+        /// Number of ranks.
+        size: u32,
+        /// The launcher.
+        launcher: &'static str,
+        /// Abstract name of the socket.
+        place: Box<str>,
+        /// Ranks that did not come.
+        missing: Missing,
+        /// Time that it waited.
+        waited: Duration,
+        /// What else is known, beginning with a separator; may be empty.
+        hint: Box<str>,
+    },
+    /// Another process has the name at which the ranks of a host find each other.
+    #[error(
+        "rank {rank}: the socket @{place}, at which processes of {launcher} become one job, belongs to {owner}, not to rank 0 of \
+         this job. No job can start here until that process has ended"
+    )]
+    RendezvousTaken {
+        /// The rank that reports it.
+        rank: JobRank,
+        /// The launcher.
+        launcher: &'static str,
+        /// Abstract name of the socket.
+        place: String,
+        /// The process that has it.
+        owner: String,
+    },
+    /// Processes that another launcher started could not become one job.
+    #[error("rank {rank}, started by {launcher}, could not join its job: {reason}")]
+    RendezvousFailed {
+        /// The rank that reports it.
+        rank: JobRank,
+        /// The launcher.
+        launcher: &'static str,
+        /// Why.
+        reason: String,
     },
     /// A system call failed.
     #[error("{what} failed: {source}{remedy}")]

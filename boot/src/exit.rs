@@ -1,12 +1,14 @@
 //! End of a rank's process, its meaning for the job, and the line that reports it.
 
 use core::fmt;
+use core::fmt::Write as _;
 
 use argonet_base::JobRank;
 use rustix::io::Errno;
 use rustix::process::{Resource, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, waitid};
 
 use crate::page::{ExitKind, ExitWord, RankState};
+use crate::sys;
 
 /// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +131,19 @@ impl Verdict {
                 end => end.shell_code().max(1),
             },
         }
+    }
+
+    /// Prints the reason, if it is one that must be printed, on standard error in one write.
+    ///
+    /// Async-signal-safe.
+    pub(crate) fn say(&self) {
+        if !self.is_news() {
+            return;
+        }
+        let mut line = sys::Line::default();
+        // A line that is too long is cut.
+        let _ = writeln!(line, "argonet: {self}");
+        sys::say_line(&line);
     }
 
     /// Whether the end is worth a line: not if all ranks asked for it.

@@ -1,29 +1,49 @@
 //! Launchers other than this library's, known by variables in the environment of the processes that
 //! they start.
 //!
-//! Their processes are not ranks of one job: each would be rank 0 of 1. So a program that one of
-//! them has started several times is refused. A program starts if only an allocation is in the
-//! environment, as in a batch script or in a shell of `salloc`.
+//! A process that one of them started beside others on this host is a rank of their job
+//! ([`Member`]); they find each other in the module `rendezvous`. Where the environment says that
+//! there are more processes and this one cannot join them, it is refused: it would be rank 0 of 1.
+//! A program starts alone if only an allocation is in the environment, as in a batch script or in a
+//! shell of `salloc`.
+//!
+//! | launcher | rank and number | on this host | identity |
+//! | --- | --- | --- | --- |
+//! | Slurm's srun | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | `SLURM_STEP_NUM_NODES` | cluster, job and step |
+//! | Open MPI's mpirun | `OMPI_COMM_WORLD_*` | `OMPI_COMM_WORLD_LOCAL_SIZE` | `PMIX_NAMESPACE`, the address of its server |
+//! | MPICH's hydra | `PMI_RANK`, `PMI_SIZE` | `MPI_LOCALNRANKS` | the process that made the socket `PMI_FD` |
+//!
+//! The variables are text that anyone may have set: none is believed before it has been checked.
 
 use std::ffi::OsString;
+use std::fmt;
+use std::os::fd::RawFd;
 
 use crate::error::BootError;
+use crate::page::MAX_LOCAL_RANKS;
+use crate::{ancestry, sys};
 
-/// Variables in which implementations of MPI say how many processes their launchers started.
-///
-/// Those launchers may start their daemons by another one, so these count before what others have
-/// left.
-const OF_MPI: [(&str, &str); 2] = [
-    ("OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"),
-    ("MV2_COMM_WORLD_SIZE", "MVAPICH's launcher"),
-];
+const OPEN_MPI: &str = "Open MPI's mpirun";
+const OPEN_MPI_SIZE: &str = "OMPI_COMM_WORLD_SIZE";
+const MVAPICH_SIZE: &str = "MV2_COMM_WORLD_SIZE";
 
-/// The same for all launchers that speak PMI.
+/// For all launchers that speak PMI.
 const PMI_SIZE: &str = "PMI_SIZE";
+/// The process's descriptor of the socket to the launcher.
+const PMI_FD: &str = "PMI_FD";
+/// Set by hydra, and not by others that speak PMI.
+const HYDRA_LOCAL_SIZE: &str = "MPI_LOCALNRANKS";
 
 const STEP_SIZE: &str = "SLURM_STEP_NUM_TASKS";
 const STEP: &str = "SLURM_STEP_ID";
 const SRUN: &str = "Slurm's srun";
+
+/// The process of the task, as Slurm has started it.
+const TASK_PROCESS: &str = "SLURM_TASK_PID";
+
+/// Set in the environment of a rank that another launcher started, to its [`Mark`]: programs that
+/// it starts are no processes of that launcher's, though they see its variables.
+pub(crate) const JOINED: &str = "ARGONET_JOINED";
 
 /// Numbers of Slurm's steps from here on are of the batch script, of a shell in an allocation, and
 /// others that run no tasks of a program.
@@ -33,22 +53,174 @@ const SPECIAL_STEPS: u64 = 0xffff_fff0;
 /// many there are.
 const PMIX_RANK: &str = "PMIX_RANK";
 
-/// If another launcher has started several processes, the error that each of them would be alone.
-pub(crate) fn foreign_launcher() -> Option<BootError> {
-    judge(|name| std::env::var_os(name))
+/// Addresses of the PMIx server of this host, which no two servers of it share.
+const PMIX_SERVERS: [&str; 7] = [
+    "PMIX_SERVER_URI41",
+    "PMIX_SERVER_URI4",
+    "PMIX_SERVER_URI3",
+    "PMIX_SERVER_URI21",
+    "PMIX_SERVER_URI2",
+    "PMIX_SERVER_URI",
+    "PMIX_SERVER_TMPDIR",
+];
+
+/// Variables from which a process takes what it is; no two processes of launchers have the same
+/// values of all, unless hydra gives them.
+const DEFINING: [&str; 14] = [
+    OPEN_MPI_SIZE,
+    "OMPI_COMM_WORLD_RANK",
+    MVAPICH_SIZE,
+    PMI_SIZE,
+    "PMI_RANK",
+    PMI_FD,
+    HYDRA_LOCAL_SIZE,
+    "SLURM_JOB_ID",
+    STEP,
+    STEP_SIZE,
+    "SLURM_PROCID",
+    TASK_PROCESS,
+    "PMIX_NAMESPACE",
+    PMIX_RANK,
+];
+
+/// Beginnings of names of variables by which launchers describe a process.
+const DESCRIBING: [&str; 10] = [
+    "PMI_",
+    "PMI2_",
+    "PMIX_",
+    "OMPI_COMM_WORLD_",
+    "MV2_COMM_WORLD_",
+    "MPI_LOCAL",
+    "SLURM_STEP",
+    "SLURM_PROCID",
+    "SLURM_LOCALID",
+    "SLURM_TASK_PID",
+];
+
+/// The beginning of names of a user's settings of PMIx, which describe no process.
+const SETTINGS_OF_PMIX: &[u8] = b"PMIX_MCA_";
+
+/// Whether a launcher describes one of its processes by the variable of this name, so that
+/// processes which another one starts must not see it.
+pub(crate) fn describes_process(name: &std::ffi::OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    let describes = |begin: &&str| name.starts_with(begin.as_bytes());
+    !name.starts_with(SETTINGS_OF_PMIX) && DESCRIBING.iter().any(describes)
+}
+
+/// A process of several that a launcher started on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) launcher: &'static str,
+    /// The variable with the number of processes.
+    variable: &'static str,
+    pub(crate) rank: u32,
+    pub(crate) size: u32,
+    /// The same for all processes of the job, and for those of no other job on this host.
+    pub(crate) identity: String,
+}
+
+impl Member {
+    /// A number that the processes of this job have in common, and no other job on this host has.
+    pub(crate) fn job(&self) -> u64 {
+        let size = self.size.to_string();
+        hash(&[self.launcher, &size, &self.identity])
+    }
+}
+
+/// FNV-1a, which all builds have alike.
+pub(crate) fn hash(parts: &[&str]) -> u64 {
+    let text = parts.join("\0");
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+/// The mark of a rank in the environment of the programs that it starts, in which they recognize
+/// the variables that describe the rank and not themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    /// [`Member::job`].
+    job: u64,
+    /// A hash of all [`DEFINING`] variables: with other values than those of the rank, there is
+    /// another launcher between the two.
+    variables: u64,
+}
+
+impl Mark {
+    fn parse(text: &str) -> Option<Self> {
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (job, variables) = text.split_once(':')?;
+        Some(Self {
+            job: number(job)?,
+            variables: number(variables)?,
+        })
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}:{:016x}", self.job, self.variables)
+    }
+}
+
+/// Meaning of the environment for a program that was started by itself.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// No launcher has started several processes; the one that has started this, if any.
+    Alone(Option<&'static str>),
+    /// A rank, which this launcher has started, has started this process.
+    OfRank(&'static str),
+    Member(Member),
+    /// There are several, and this one cannot join them.
+    Refused(BootError),
+}
+
+/// The launcher of this process, by its environment.
+pub(crate) fn find() -> Found {
+    judge(&Surroundings::own())
+}
+
+/// Lets programs that this process, the rank of `member`, starts from now on be alone; the reason
+/// if it cannot.
+///
+/// Other libraries of this process, as that of an MPI, may need the launcher's variables, so those
+/// stay.
+pub(crate) fn mark_children(member: &Member) -> Result<(), String> {
+    let mark = Mark {
+        job: member.job(),
+        variables: Surroundings::own().variables(),
+    };
+    match sys::set_variable(JOINED, &mark.to_string()) {
+        true => Ok(()),
+        false => Err(format!(
+            "rank {} had more than one thread when it joined its job, so programs that it starts take themselves for ranks; give \
+             them GASNET_PSHM_NODES=1",
+            member.rank
+        )),
+    }
+}
+
+/// Whether another launcher has started several processes, of which this is one.
+pub(crate) fn is_one_of_several() -> bool {
+    matches!(find(), Found::Member(_) | Found::Refused(_))
 }
 
 /// The warning of what starts ranks if another launcher has started several processes, as each of
 /// those may be `starter`.
 pub(crate) fn warning(starter: &str) -> Option<String> {
-    let BootError::ForeignLauncher {
-        variable,
-        launcher,
-        size,
-    } = foreign_launcher()?
-    else {
-        return None;
+    let (variable, launcher, size) = match find() {
+        Found::Alone(_) | Found::OfRank(_) => return None,
+        Found::Member(member) => (member.variable, member.launcher, Some(member.size.into())),
+        Found::Refused(BootError::ForeignLauncher {
+            variable,
+            launcher,
+            size,
+            ..
+        }) => (variable, launcher, size),
+        Found::Refused(error) => return Some(format!("warning: {error}")),
     };
+    let size: Option<u64> = size;
     let size = size.map_or("several".into(), |size| size.to_string());
     Some(format!(
         "warning: {variable} says that {launcher} started {size} processes; if each of them is \
@@ -56,98 +228,333 @@ pub(crate) fn warning(starter: &str) -> Option<String> {
     ))
 }
 
-fn judge(variable: impl Fn(&str) -> Option<OsString>) -> Option<BootError> {
-    let number = |name: &str| variable(name)?.to_str()?.trim().parse::<u64>().ok();
-    let special_step = number(STEP).is_some_and(|step| step >= SPECIAL_STEPS);
-    let sized = |name, launcher| Some((name, launcher, number(name)?));
-    let of_mpi = (OF_MPI.into_iter()).find_map(|(name, launcher)| sized(name, launcher));
-    let srun = number(STEP)
-        .filter(|_| !special_step)
-        .and_then(|_| sized(STEP_SIZE, SRUN));
-    let pmi = sized(PMI_SIZE, "a PMI launcher");
-    // srun speaks PMI, too. If they differ, one is left from the launcher that started the other,
-    // and it is unknown which one: no process of several may count as alone.
-    let larger = match (srun, pmi) {
-        (Some(srun), Some(pmi)) if pmi.2 > srun.2 => Some(pmi),
-        (srun, pmi) => srun.or(pmi),
-    };
-    match of_mpi.or(larger) {
-        Some((_, _, 0 | 1)) => None,
-        Some((variable, launcher, size)) => Some(BootError::ForeignLauncher {
-            variable,
-            launcher,
-            size: Some(size),
-        }),
-        // The shell of an allocation has a rank of PMIx, and so has all that is started from it.
-        None if special_step => None,
-        None => variable(PMIX_RANK).map(|_| BootError::ForeignLauncher {
-            variable: PMIX_RANK,
-            launcher: "a PMIx launcher",
-            size: None,
-        }),
+/// Keeps the socket to the launcher, whose variable its ranks do not get either, from the processes
+/// that this one starts.
+pub(crate) fn keep_socket_from_children() {
+    let raw = std::env::var(PMI_FD)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    if let Some(fd) = raw.filter(|fd| *fd > 2).and_then(sys::examine_fd) {
+        // One that stays open harms no more than an unknown file.
+        let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a process can find out about its launcher.
+struct Surroundings<'a> {
+    pid: u32,
+    variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// The process that made the socket behind a descriptor, in words that fit no other process of
+    /// this host until it is started again.
+    maker: &'a dyn Fn(RawFd) -> Option<String>,
+}
 
-    /// The variable that is named and the number of processes, if the environment is one of several
-    /// processes.
-    fn found(environment: &[(&str, &str)]) -> Option<(&'static str, Option<u64>)> {
-        let error = judge(|name| {
-            let found = environment.iter().find(|(held, _)| *held == name);
-            found.map(|(_, value)| OsString::from(value))
-        })?;
-        match error {
-            BootError::ForeignLauncher { variable, size, .. } => Some((variable, size)),
-            error => panic!("{error}"),
+/// A launcher that has said how many processes it started.
+#[derive(Clone, Copy)]
+struct Sized {
+    variable: &'static str,
+    launcher: &'static str,
+    size: u64,
+    describe: fn(&Surroundings<'_>, u64) -> Described,
+}
+
+/// The rank, the identity of the job, or why there is none.
+type Described = Result<(u64, String), Why>;
+
+enum Why {
+    /// A variable has no value of its kind.
+    Bad(BootError),
+    /// This process cannot join the others.
+    Apart(String),
+    /// hydra's socket, by which its processes know each other, is not open.
+    NoSocket,
+}
+
+impl From<BootError> for Why {
+    fn from(error: BootError) -> Self {
+        Self::Bad(error)
+    }
+}
+
+impl Surroundings<'static> {
+    /// Those of this process.
+    fn own() -> Self {
+        Self {
+            pid: std::process::id(),
+            variable: &|name| std::env::var_os(name),
+            maker: &ancestry::maker_of_socket,
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    /// See [`Mark`].
+    fn variables(&self) -> u64 {
+        let values = DEFINING.map(|name| (self.variable)(name).unwrap_or_default());
+        let values = values.each_ref().map(|value| value.to_string_lossy());
+        hash(&values.each_ref().map(AsRef::as_ref))
+    }
+
+    /// The mark of the rank that has started this process, if one has.
+    fn mark(&self) -> Option<Mark> {
+        Mark::parse((self.variable)(JOINED)?.to_str()?)
+    }
+
+    /// The text of a variable; an empty one is none.
+    fn text(&self, name: &'static str) -> Result<Option<String>, BootError> {
+        match (self.variable)(name).map(OsString::into_string) {
+            None => Ok(None),
+            Some(Ok(text)) => Ok(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
+            Some(Err(other)) => Err(bad(name, &other.to_string_lossy())),
         }
     }
 
-    const ALLOCATION: [(&str, &str); 4] = [
-        ("SLURM_JOB_ID", "7"),
-        ("SLURM_NTASKS", "4"),
-        ("SLURM_PROCID", "0"),
-        ("SLURM_LOCALID", "0"),
-    ];
-
-    #[test]
-    fn a_step_of_several_tasks_is_refused_and_an_allocation_is_not() {
-        let step = |id, tasks| {
-            let mut all = ALLOCATION.to_vec();
-            all.extend([("SLURM_STEP_ID", id), ("SLURM_STEP_NUM_TASKS", tasks)]);
-            found(&all)
+    fn number(&self, name: &'static str) -> Result<Option<u64>, BootError> {
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
         };
-        assert_eq!(found(&[]), None);
-        assert_eq!(found(&ALLOCATION), None, "a batch script or salloc");
-        assert_eq!(step("0", "4"), Some(("SLURM_STEP_NUM_TASKS", Some(4))));
-        assert_eq!(step("3", "1"), None);
-        assert_eq!(step("4294967291", "4"), None, "the batch step");
-        assert_eq!(step("4294967290", "4"), None, "a shell in an allocation");
-        // Slurm's plugin for PMIx gives the shell of salloc a rank, too.
-        let mut shell = ALLOCATION.to_vec();
-        shell.extend([("SLURM_STEP_ID", "4294967290"), ("PMIX_RANK", "0")]);
-        assert_eq!(found(&shell), None, "a shell in an allocation");
+        let plain = text.bytes().all(|b| b.is_ascii_digit());
+        let number = text.parse().ok().filter(|_| plain);
+        number.map(Some).ok_or_else(|| bad(name, &text))
     }
 
-    #[test]
-    fn the_launcher_closest_to_the_program_counts() {
-        let srun = [("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "4")];
-        let with = |more: &[(&'static str, &'static str)]| found(&[&srun, more].concat());
-        assert_eq!(with(&[("PMI_SIZE", "4")]), Some((STEP_SIZE, Some(4))));
-        assert_eq!(with(&[("PMIX_RANK", "2")]), Some((STEP_SIZE, Some(4))));
-        // One of the two is left from what started the other; none is refused for the smaller.
-        assert_eq!(with(&[("PMI_SIZE", "2")]), Some((STEP_SIZE, Some(4))));
-        assert_eq!(with(&[("PMI_SIZE", "1")]), Some((STEP_SIZE, Some(4))));
-        assert_eq!(with(&[("PMI_SIZE", "8")]), Some(("PMI_SIZE", Some(8))));
-        assert_eq!(with(&[("MV2_COMM_WORLD_SIZE", "1")]), None);
-        // mpirun starts its daemons by srun.
-        assert_eq!(with(&[("OMPI_COMM_WORLD_SIZE", "1")]), None);
-        let mpi = [("OMPI_COMM_WORLD_SIZE", "3"), ("PMIX_RANK", "0")];
-        assert_eq!(found(&mpi), Some(("OMPI_COMM_WORLD_SIZE", Some(3))));
-        assert_eq!(found(&[("PMIX_RANK", "0")]), Some(("PMIX_RANK", None)));
-        assert_eq!(found(&[("PMI_SIZE", "1")]), None);
-        assert_eq!(found(&[("PMI_SIZE", "many")]), None);
+    fn needed_text(&self, name: &'static str) -> Result<String, Why> {
+        self.text(name)?.ok_or_else(|| is_not_set(name))
+    }
+
+    fn needed_number(&self, name: &'static str) -> Result<u64, Why> {
+        self.number(name)?.ok_or_else(|| is_not_set(name))
+    }
+
+    fn sized(
+        &self,
+        variable: &'static str,
+        launcher: &'static str,
+        describe: fn(&Surroundings<'_>, u64) -> Described,
+    ) -> Result<Option<Sized>, BootError> {
+        let sized = |size| Sized {
+            variable,
+            launcher,
+            size,
+            describe,
+        };
+        Ok(self.number(variable)?.map(sized))
+    }
+
+    /// The process that made this one's socket to a launcher that speaks PMI.
+    fn pmi_maker(&self) -> Result<Option<String>, BootError> {
+        let fd = self.number(PMI_FD)?;
+        Ok(fd
+            .and_then(|fd| RawFd::try_from(fd).ok())
+            .and_then(self.maker))
     }
 }
+
+fn is_not_set(name: &str) -> Why {
+    Why::Apart(format!("{name} is not set"))
+}
+
+fn bad(variable: &'static str, value: &str) -> BootError {
+    BootError::BadLauncherVariable {
+        variable,
+        value: printable(value),
+    }
+}
+
+/// The beginning of a text that anyone may have set, without what would control a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(80).collect()
+}
+
+fn judge(around: &Surroundings<'_>) -> Found {
+    let launcher = match closest(around) {
+        Ok(Some(launcher)) => launcher,
+        Ok(None) => return Found::Alone(None),
+        Err(error) => return Found::Refused(error),
+    };
+    let Sized {
+        variable,
+        launcher,
+        size,
+        describe,
+    } = match launcher {
+        Launcher::OfSize(Sized {
+            launcher,
+            size: 0 | 1,
+            ..
+        }) => return Found::Alone(Some(launcher)),
+        Launcher::OfSize(sized) => sized,
+        Launcher::OfUnknownSize => {
+            return Found::Refused(BootError::ForeignLauncher {
+                variable: PMIX_RANK,
+                launcher: "a PMIx launcher",
+                size: None,
+                reason: "its variables do not say how many there are".into(),
+            });
+        }
+        Launcher::Unclear([one, other]) => return unclear(one, other),
+    };
+    let refused = |reason: String| {
+        Found::Refused(BootError::ForeignLauncher {
+            variable,
+            launcher,
+            size: Some(size),
+            reason,
+        })
+    };
+    let of_rank = around.mark();
+    let has_its_variables = of_rank.is_some_and(|mark| mark.variables == around.variables());
+    let (rank, identity) = match describe(around, size) {
+        Ok(described) => described,
+        Err(Why::Bad(error)) => return Found::Refused(error),
+        Err(Why::NoSocket) if has_its_variables => return Found::OfRank(launcher),
+        Err(Why::NoSocket) => {
+            return refused(format!(
+                "{PMI_FD} names no open socket, which a program between the launcher and this one has closed"
+            ));
+        }
+        Err(Why::Apart(reason)) => return refused(reason),
+    };
+    let Some(size) = u32::try_from(size).ok().filter(|n| *n <= MAX_LOCAL_RANKS) else {
+        return refused(format!("a host has at most {MAX_LOCAL_RANKS} ranks"));
+    };
+    let Some(rank) = u32::try_from(rank).ok().filter(|rank| *rank < size) else {
+        return refused(format!("this one's number is {rank}"));
+    };
+    let member = Member {
+        launcher,
+        variable,
+        rank,
+        size,
+        identity,
+    };
+    match of_rank.is_some_and(|mark| mark.job == member.job()) {
+        true if has_its_variables => Found::OfRank(launcher),
+        true => refused(
+            "one of them has started this one by a launcher that cannot be distinguished from theirs".into(),
+        ),
+        false => Found::Member(member),
+    }
+}
+
+/// Two launchers say different numbers, and it is unknown which of them started the other.
+fn unclear(one: Sized, other: Sized) -> Found {
+    Found::Refused(BootError::ForeignLauncher {
+        variable: one.variable,
+        launcher: one.launcher,
+        size: Some(one.size),
+        reason: format!(
+            "{} says that {} started {}, and it is unknown which of the two started the other",
+            other.variable, other.launcher, other.size
+        ),
+    })
+}
+
+enum Launcher {
+    OfSize(Sized),
+    /// PMIx alone.
+    OfUnknownSize,
+    /// One of these.
+    Unclear([Sized; 2]),
+}
+
+/// The launcher that started this process: the innermost where one started another.
+///
+/// Where that is unknown, no process of several may count as alone.
+fn closest(around: &Surroundings<'_>) -> Result<Option<Launcher>, BootError> {
+    let of_mpi = match around.sized(OPEN_MPI_SIZE, OPEN_MPI, open_mpi)? {
+        None => around.sized(MVAPICH_SIZE, "MVAPICH's launcher", unknown)?,
+        found => found,
+    };
+    let step = around.number(STEP)?;
+    let special_step = step.is_some_and(|step| step >= SPECIAL_STEPS);
+    let srun = match step.filter(|_| !special_step) {
+        Some(_) => around.sized(STEP_SIZE, SRUN, slurm)?,
+        None => None,
+    };
+    let is_hydra = around.number(HYDRA_LOCAL_SIZE)?.is_some();
+    let pmi = match is_hydra {
+        true => around.sized(PMI_SIZE, "MPICH's hydra", hydra)?,
+        false => around.sized(PMI_SIZE, "a PMI launcher", unknown)?,
+    };
+    let has_socket = is_hydra && around.pmi_maker()?.is_some();
+    let is_task = around.number(TASK_PROCESS)? == Some(around.pid.into());
+    let other = match (srun, pmi) {
+        // A socket is inherited, by no way from a launcher outside of another one.
+        (_, Some(pmi)) if has_socket => return Ok(Some(Launcher::OfSize(pmi))),
+        (Some(srun), _) if is_task => return Ok(Some(Launcher::OfSize(srun))),
+        // srun speaks PMI, too.
+        (Some(srun), Some(pmi)) if pmi.size > srun.size => Some(pmi),
+        (srun, pmi) => srun.or(pmi),
+    };
+    Ok(match (of_mpi, other) {
+        // Implementations of MPI may start their daemons by another launcher, one for each host.
+        (Some(mpi), Some(other)) if other.size > 1 && mpi.size != other.size => {
+            Some(match mpi.size {
+                0 | 1 => Launcher::OfSize(other),
+                _ => Launcher::Unclear([mpi, other]),
+            })
+        }
+        (Some(found), _) | (None, Some(found)) => Some(Launcher::OfSize(found)),
+        // The shell of an allocation has a rank of PMIx, and so has all that is started from it.
+        (None, None) if special_step => None,
+        (None, None) => around.text(PMIX_RANK)?.map(|_| Launcher::OfUnknownSize),
+    })
+}
+
+fn unknown(_: &Surroundings<'_>, _: u64) -> Described {
+    Err(Why::Apart(
+        "its variables do not say which of them are on this host".into(),
+    ))
+}
+
+/// Refuses a job that is not on this host as a whole.
+fn on_one_host(here: u64, size: u64) -> Result<(), Why> {
+    if here == size {
+        return Ok(());
+    }
+    Err(Why::Apart(format!(
+        "{here} of them are on this host, and ranks over several hosts cannot be joined under other launchers yet"
+    )))
+}
+
+fn open_mpi(around: &Surroundings<'_>, size: u64) -> Described {
+    let rank = around.needed_number("OMPI_COMM_WORLD_RANK")?;
+    on_one_host(around.needed_number("OMPI_COMM_WORLD_LOCAL_SIZE")?, size)?;
+    let name = around.needed_text("PMIX_NAMESPACE")?;
+    let mut servers = PMIX_SERVERS.into_iter();
+    let server = servers.find_map(|name| around.text(name).transpose());
+    let server = server.transpose()?;
+    let server = server.ok_or_else(|| is_not_set("PMIX_SERVER_URI2"))?;
+    Ok((rank, format!("open mpi {name} {server}")))
+}
+
+fn slurm(around: &Surroundings<'_>, size: u64) -> Described {
+    let rank = around.needed_number("SLURM_PROCID")?;
+    let hosts = around.needed_number("SLURM_STEP_NUM_NODES")?;
+    if hosts != 1 {
+        return Err(Why::Apart(format!(
+            "they are on {hosts} hosts, and ranks over several hosts cannot be joined under other launchers yet"
+        )));
+    }
+    // On one host it is a number.
+    if let Some(here) = around.number("SLURM_STEP_TASKS_PER_NODE")? {
+        on_one_host(here, size)?;
+    }
+    let (job, step) = (
+        around.needed_number("SLURM_JOB_ID")?,
+        around.needed_number(STEP)?,
+    );
+    let cluster = around.text("SLURM_CLUSTER_NAME")?.unwrap_or_default();
+    Ok((rank, format!("slurm {cluster} {job}.{step}")))
+}
+
+fn hydra(around: &Surroundings<'_>, size: u64) -> Described {
+    let rank = around.needed_number("PMI_RANK")?;
+    on_one_host(around.needed_number(HYDRA_LOCAL_SIZE)?, size)?;
+    let maker = around.pmi_maker()?.ok_or(Why::NoSocket)?;
+    Ok((rank, format!("hydra {maker}")))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

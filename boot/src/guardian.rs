@@ -17,6 +17,11 @@
 //!   a signal; when the time-out is over, remaining processes are killed.
 //! * A rank asks for the end at once (a second interrupt): as a failure.
 //! * Everything watched has ended and the launcher has gone: the guardian ends.
+//! * The ranks of a job that another launcher started announce themselves to rank 0, which gives
+//!   each of them a copy of its end of the socket. The launcher's process on this host is watched
+//!   where there is one for all ranks. What the launcher does with a rank's end is its own affair,
+//!   so the guardian also says why the job ended (module `account`). Each rank sees by a pipe that
+//!   the guardian lives.
 //! * Rank 0 of a job that started itself runs another program before it has finalized: the job ends
 //!   (module `replaced`).
 //!
@@ -29,20 +34,17 @@
 //! The guardian is forked from its maker and keeps the maker's memory image alive as copy-on-write
 //! pages; this is cheap because jobs start before programs allocate.
 
+mod account;
+mod link;
+
 use std::fs::File;
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, sendmsg, shutdown,
-    socketpair,
-};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, socketpair};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, getpid, pidfd_open, pidfd_send_signal, setsid,
 };
@@ -57,43 +59,23 @@ use crate::rank_stderr::RankStderr;
 use crate::sys::{self, SignalSet};
 use crate::{clock, grace, replaced};
 
+use account::Account;
+pub(crate) use link::{
+    GuardianProcess, Link, announce, announce_attached, announce_other, is_hung_up, order_kill,
+    report_exit,
+};
+use link::{
+    MESSAGE_ATTACHED, MESSAGE_DISMISS, MESSAGE_EXIT, MESSAGE_KILL, MESSAGE_RANK,
+    MESSAGE_RANK_ALONE, MESSAGE_WATCHING, Message, receive, retry, send,
+};
+
 /// Time that rank 0 of a job that started itself has to report a failure before it is killed like
 /// the others.
 pub const RANK_0_GRACE: Duration = Duration::from_secs(2);
 
-/// Time that the end of a job waits for the guardian to be gone.
-const FAREWELL: Duration = Duration::from_secs(1);
-
-/// Time that a process without its guardian waits for the guardian's exit status, which the system
-/// can report once init has reaped it.
-const REAPED: Duration = Duration::from_millis(200);
-
-/// Messages between launcher and guardian, beside a pidfd: one of the `MESSAGE` words, rank, and
-/// process id.
-const MESSAGE_BYTES: usize = 12;
-const MESSAGE_RANK: u32 = 1;
-const MESSAGE_DISMISS: u32 = 2;
-const MESSAGE_ATTACHED: u32 = 3;
-const MESSAGE_EXIT: u32 = 4;
-const MESSAGE_KILL: u32 = 5;
-/// The guardian's first word, about itself.
-const MESSAGE_WATCHING: u32 = 6;
-
 /// The part of the exit time-out in which ranks may come to their end by themselves, before they
 /// are signaled.
 pub(crate) const WINDOW_PART: u32 = 4;
-
-/// The launcher's end: while it is open, the launcher lives.
-#[derive(Debug)]
-pub(crate) struct Link {
-    socket: OwnedFd,
-    /// The guardian, to ask how it ended.
-    guardian: Option<OwnedFd>,
-    pid: u32,
-    /// A descriptor that rank 0 of a job that started itself holds as long as it runs its program;
-    /// see [`replaced`].
-    _program: Option<OwnedFd>,
-}
 
 /// Rank 0 of a job that started itself, which is both launcher and rank.
 #[derive(Debug, Clone, Copy)]
@@ -102,17 +84,41 @@ pub(crate) struct Rank0 {
     pub(crate) own_group: bool,
 }
 
+/// The process that starts a job's guardian.
+#[derive(Debug)]
+pub(crate) enum Maker {
+    /// The launcher, or the agent of a host.
+    Launcher,
+    /// Rank 0 of a job that starts itself.
+    Rank0(Rank0),
+    /// Rank 0 of a job that another launcher started.
+    Peer {
+        /// That launcher's process on this host, if it is known.
+        launcher: Option<OwnedFd>,
+        /// Where the reason of the job's end is said.
+        stderr: Option<RankStderr>,
+        /// An end of a pipe that the guardian holds as long as it lives.
+        life: OwnedFd,
+    },
+}
+
+/// Refuses a process that has more than one thread, which can start no guardian.
+pub(crate) fn check_threads() -> Result<(), BootError> {
+    let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
+    match threads {
+        1 => Ok(()),
+        _ => Err(BootError::SecondThread {
+            threads,
+            what: "the job's guardian",
+        }),
+    }
+}
+
 /// Starts the guardian of the job in `control`, before any rank.
 ///
 /// The calling process must have one thread.
-pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, BootError> {
-    let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
-    if threads != 1 {
-        return Err(BootError::SecondThread {
-            threads,
-            what: "the job's guardian",
-        });
-    }
+pub(crate) fn start(control: &Control, maker: Maker) -> Result<Link, BootError> {
+    check_threads()?;
     let failed = |what: &'static str| {
         move |e: Errno| BootError::NoGuardian {
             reason: format!("{what}: {}", std::io::Error::from(e)),
@@ -125,13 +131,13 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
         None,
     )
     .map_err(failed("no socket"))?;
-    let (program, program_end) = match rank_0 {
-        Some(_) => replaced::pipe().map(|(ours, theirs)| (Some(ours), Some(theirs))),
-        None => Ok((None, None)),
+    let (program, program_end) = match maker {
+        Maker::Rank0(_) => replaced::pipe().map(|(ours, theirs)| (Some(ours), Some(theirs))),
+        _ => Ok((None, None)),
     }
     .map_err(failed("no pipe"))?;
     let launcher_pid = getpid();
-    let launcher = pidfd_open(launcher_pid, PidfdFlags::empty())
+    let own = pidfd_open(launcher_pid, PidfdFlags::empty())
         .map_err(failed("no pidfd (Linux 5.3 or newer)"))?;
 
     // Twice forked: the guardian is no child of this process, so that a program that waits for all
@@ -145,14 +151,27 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
         let in_session = setsid().is_ok();
         match sys::fork() {
             Ok(None) if in_session => {
-                let rank_0 = rank_0.zip(program);
-                Guardian::new(control, theirs, launcher, launcher_pid, rank_0).run()
+                let guardian = Guardian::new(control, theirs, own);
+                match (maker, program) {
+                    (Maker::Rank0(rank_0), Some(program)) => {
+                        guardian.of_rank_0(launcher_pid, rank_0, program).run()
+                    }
+                    (
+                        Maker::Peer {
+                            launcher,
+                            stderr,
+                            life,
+                        },
+                        _,
+                    ) => guardian.of_peer(launcher, stderr, life).run(),
+                    _ => guardian.run(),
+                }
             }
             Ok(_) => sys::exit_now(0),
             Err(_) => sys::exit_now(1),
         }
     };
-    drop((theirs, program));
+    drop((theirs, program, maker));
     ProcessEnd::wait(WaitId::Pid(middle), true);
     // End of file if it could not be made.
     match receive(ours.as_fd(), RecvFlags::empty()) {
@@ -163,179 +182,12 @@ pub(crate) fn start(control: &Control, rank_0: Option<Rank0>) -> Result<Link, Bo
             ..
         })) => Ok(Link {
             socket: moved_up(ours),
-            guardian: pidfd.map(moved_up),
-            pid,
+            guardian: GuardianProcess::new(pid, pidfd.map(moved_up)),
             _program: program_end.map(moved_up),
         }),
         _ => Err(BootError::NoGuardian {
             reason: "it could not be forked, or ended at once (see `ulimit -u`)".into(),
         }),
-    }
-}
-
-fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
-    loop {
-        match call() {
-            Err(Errno::INTR) => {}
-            other => return other,
-        }
-    }
-}
-
-impl Link {
-    /// Sends the guardian away without it killing anything.
-    pub(crate) fn dismiss(&self) {
-        send(self.as_fd(), MESSAGE_DISMISS, 0, 0, None);
-        self.farewell();
-    }
-
-    /// Reports to the guardian that the job is over, and waits (at most [`FAREWELL`]) until it has
-    /// gone.
-    pub(crate) fn farewell(&self) {
-        let _ = shutdown(&self.socket, Shutdown::Write);
-        let mut end = [PollFd::new(&self.socket, PollFlags::IN)];
-        let limit = Timespec {
-            tv_sec: FAREWELL.as_secs() as i64,
-            tv_nsec: 0,
-        };
-        let _ = retry(|| poll(&mut end, Some(&limit)));
-    }
-
-    /// Whether the guardian has gone.
-    ///
-    /// Async-signal-safe.
-    pub(crate) fn is_broken(&self) -> bool {
-        let mut end = [PollFd::new(&self.socket, PollFlags::empty())];
-        let _ = retry(|| poll(&mut end, Some(&Timespec::default())));
-        end[0].revents().contains(PollFlags::HUP)
-    }
-
-    /// The guardian's process id, and how it ended if the system can report that.
-    ///
-    /// Once it has gone. Async-signal-safe.
-    pub(crate) fn guardian_end(&self) -> (u32, ProcessEnd) {
-        let step = Duration::from_millis(10);
-        let nap = Timespec::try_from(step).unwrap_or_default();
-        let mut waited = Duration::ZERO;
-        loop {
-            let pidfd = self.guardian.as_ref();
-            let status = pidfd.and_then(|pidfd| sys::end_of_process(pidfd.as_fd(), self.pid));
-            match status {
-                Some(status) => return (self.pid, ProcessEnd::from_raw_status(status)),
-                None if waited >= REAPED => return (self.pid, ProcessEnd::Unknown),
-                None => {}
-            }
-            let _ = poll(&mut [], Some(&nap));
-            waited += step;
-        }
-    }
-}
-
-/// Puts this process, which is about to become `rank` and leads its own process group, under the
-/// guardian's eyes.
-///
-/// The process does so itself, before it runs the program, so that there is no moment at which the
-/// program runs and the guardian does not know of it. Async-signal-safe.
-pub(crate) fn announce(link: BorrowedFd<'_>, rank: JobRank) {
-    let pid = getpid();
-    if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
-        send(
-            link,
-            MESSAGE_RANK,
-            rank.0,
-            pid.as_raw_nonzero().get() as u32,
-            Some(pidfd.as_fd()),
-        );
-    }
-}
-
-/// Names the process that is `rank` to the guardian, where it is not the one that the launcher
-/// started.
-pub(crate) fn announce_attached(link: BorrowedFd<'_>, rank: JobRank) {
-    if let Ok(pidfd) = pidfd_open(getpid(), PidfdFlags::empty()) {
-        send(link, MESSAGE_ATTACHED, rank.0, 0, Some(pidfd.as_fd()));
-    }
-}
-
-/// Makes the guardian look at the exit word, which a rank has set.
-///
-/// Async-signal-safe.
-pub(crate) fn report_exit(link: BorrowedFd<'_>) {
-    send(link, MESSAGE_EXIT, 0, 0, None);
-}
-
-/// Makes the guardian kill all ranks now.
-///
-/// Async-signal-safe.
-pub(crate) fn order_kill(link: BorrowedFd<'_>) {
-    send(link, MESSAGE_KILL, 0, 0, None);
-}
-
-fn send(link: BorrowedFd<'_>, what: u32, rank: u32, pid: u32, pidfd: Option<BorrowedFd<'_>>) {
-    let mut message = [0; MESSAGE_BYTES];
-    for (bytes, word) in message.chunks_exact_mut(4).zip([what, rank, pid]) {
-        bytes.copy_from_slice(&word.to_le_bytes());
-    }
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let fds = pidfd.map(|fd| [fd]);
-    if let Some(fds) = &fds {
-        control.push(SendAncillaryMessage::ScmRights(fds));
-    }
-    // If the guardian has been killed, the job goes on without it: the other nets remain.
-    let _ = retry(|| {
-        sendmsg(
-            link,
-            &[IoSlice::new(&message)],
-            &mut control,
-            SendFlags::NOSIGNAL,
-        )
-    });
-}
-
-/// A message that came.
-struct Message {
-    what: u32,
-    rank: u32,
-    pid: u32,
-    pidfd: Option<OwnedFd>,
-}
-
-/// The next message; `None` at the end of file, or if it is none of ours.
-fn receive(socket: BorrowedFd<'_>, flags: RecvFlags) -> rustix::io::Result<Option<Message>> {
-    let mut message = [0; MESSAGE_BYTES];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = flags | RecvFlags::CMSG_CLOEXEC;
-    let bytes = retry(|| {
-        let mut parts = [IoSliceMut::new(&mut message)];
-        recvmsg(socket, &mut parts, &mut control, flags).map(|received| received.bytes)
-    })?;
-    if bytes != MESSAGE_BYTES {
-        return Ok(None);
-    }
-    let pidfd = control.drain().find_map(|part| match part {
-        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
-        _ => None,
-    });
-    let word = |i: usize| {
-        message[4 * i..]
-            .first_chunk()
-            .map_or(0, |b| u32::from_le_bytes(*b))
-    };
-    let (what, rank, pid) = (word(0), word(1), word(2));
-    Ok(Some(Message {
-        what,
-        rank,
-        pid,
-        pidfd,
-    }))
-}
-
-impl AsFd for Link {
-    /// Readable once the guardian has gone.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 }
 
@@ -348,6 +200,9 @@ struct Watched {
     attached: Option<OwnedFd>,
     /// Whether its process group may be killed, not just the process.
     group: bool,
+    /// Whether its id stays its own until the job has ended: its launcher is of this library, which
+    /// reaps it last.
+    keeps_id: bool,
     /// Whether it is asked to end before it is killed.
     ask_first: bool,
     ended: bool,
@@ -356,11 +211,18 @@ struct Watched {
 impl Watched {
     fn kill(&self) {
         if self.group {
-            sys::signal_group(self.pidfd.as_fd(), self.pid, Signal::KILL);
+            sys::signal_group(self.pidfd.as_fd(), self.group_id(), Signal::KILL);
         }
         if !self.ended {
             let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
+    }
+
+    /// The id of its process group, as long as it is not another's.
+    fn group_id(&self) -> Option<Pid> {
+        let mut end = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        let lives = retry(|| poll(&mut end, Some(&Timespec::default()))) == Ok(0);
+        (self.keeps_id || lives).then_some(self.pid)
     }
 }
 
@@ -378,7 +240,8 @@ enum Source {
 struct Guardian<'a> {
     control: &'a Control,
     socket: OwnedFd,
-    launcher: OwnedFd,
+    /// `None` where it is not known.
+    launcher: Option<OwnedFd>,
     launcher_gone: bool,
     /// Whether nothing can come over the socket any more.
     socket_ended: bool,
@@ -387,6 +250,10 @@ struct Guardian<'a> {
     /// Ends when rank 0 of a job that started itself runs its program no more.
     program: Option<OwnedFd>,
     ranks: Vec<Watched>,
+    /// The ends of the ranks, where another launcher started them.
+    account: Option<Account>,
+    /// Each rank of such a job sees by the other end that this process lives.
+    life: Option<OwnedFd>,
     /// The stage of the end of the job.
     ending: Option<Ending>,
     /// The threads of rank 0 when its grace began.
@@ -404,47 +271,66 @@ struct Ending {
 }
 
 impl<'a> Guardian<'a> {
-    fn new(
-        control: &'a Control,
-        socket: OwnedFd,
-        launcher: OwnedFd,
-        pid: Pid,
-        rank_0: Option<(Rank0, OwnedFd)>,
-    ) -> Self {
-        let (rank_0, program) = rank_0.unzip();
-        let rank_0 = rank_0.and_then(|rank_0| {
-            let pidfd = launcher.try_clone().ok()?;
-            let Rank0 { own_group: group } = rank_0;
-            Some(Watched {
-                rank: JobRank(0),
-                pid,
-                pidfd,
-                attached: None,
-                group,
-                ask_first: true,
-                ended: false,
-            })
-        });
-        let ranks = rank_0.into_iter().collect();
+    /// The guardian of ranks that the process behind `launcher` starts.
+    fn new(control: &'a Control, socket: OwnedFd, launcher: OwnedFd) -> Self {
         Self {
             control,
             socket,
-            launcher,
+            launcher: Some(launcher),
             launcher_gone: false,
             socket_ended: false,
-            is_self_started: program.is_some(),
-            program,
-            ranks,
+            is_self_started: false,
+            program: None,
+            ranks: Vec::new(),
+            account: None,
+            life: None,
             ending: None,
             threads_of_rank_0: Vec::new(),
         }
     }
 
+    /// The launcher, whose id is `pid`, is rank 0.
+    fn of_rank_0(mut self, pid: Pid, rank_0: Rank0, program: OwnedFd) -> Self {
+        let pidfd = self.launcher.as_ref().map(OwnedFd::try_clone);
+        let Rank0 { own_group: group } = rank_0;
+        if let Some(Ok(pidfd)) = pidfd {
+            self.ranks.push(Watched {
+                rank: JobRank(0),
+                pid,
+                pidfd,
+                attached: None,
+                group,
+                keeps_id: true,
+                ask_first: true,
+                ended: false,
+            });
+        }
+        self.is_self_started = true;
+        self.program = Some(program);
+        self
+    }
+
+    /// Another launcher starts the ranks.
+    fn of_peer(
+        mut self,
+        launcher: Option<OwnedFd>,
+        stderr: Option<RankStderr>,
+        life: OwnedFd,
+    ) -> Self {
+        self.launcher = launcher;
+        self.life = Some(life);
+        self.account = Some(Account::new(self.control.size(), stderr));
+        self
+    }
+
     fn run(mut self) -> ! {
         SignalSet::full().block();
-        let mut keep = vec![self.socket.as_fd(), self.launcher.as_fd()];
+        let mut keep = vec![self.socket.as_fd()];
+        keep.extend(self.launcher.iter().map(AsFd::as_fd));
+        keep.extend(self.account.iter().filter_map(Account::descriptor));
         keep.extend(self.ranks.iter().map(|r| r.pidfd.as_fd()));
         keep.extend(self.program.iter().map(AsFd::as_fd));
+        keep.extend(self.life.iter().map(AsFd::as_fd));
         sys::close_all_except(&keep);
         // The standard descriptors, closed above, now lead nowhere, so that no other file gets
         // their numbers.
@@ -461,12 +347,25 @@ impl<'a> Guardian<'a> {
         let about = own.as_ref().map(AsFd::as_fd);
         send(self.socket.as_fd(), MESSAGE_WATCHING, 0, number, about);
         drop(own);
-        while !(self.launcher_gone && self.ranks.iter().all(|r| r.ended)) {
+        while !self.is_done() {
             self.step();
         }
         // Once more, for processes in the groups of ranks that had ended before.
         self.ranks.iter().for_each(Watched::kill);
+        if let Some(account) = &mut self.account {
+            account.report(self.control);
+        }
         sys::exit_now(0)
+    }
+
+    /// Whether nothing is left to be watched.
+    fn is_done(&self) -> bool {
+        // No more ranks come.
+        let are_known = match self.account {
+            None => self.launcher_gone,
+            Some(_) => self.socket_ended || self.ranks.len() >= self.control.part().ranks as usize,
+        };
+        are_known && self.ranks.iter().all(|r| r.ended)
     }
 
     /// Waits for one event or more and acts on them.
@@ -483,10 +382,11 @@ impl<'a> Guardian<'a> {
         if let Some(program) = &self.program {
             wait_for(Source::Program, program.as_fd());
         }
-        if !self.launcher_gone {
-            wait_for(Source::Launcher, self.launcher.as_fd());
+        if let Some(launcher) = self.launcher.as_ref().filter(|_| !self.launcher_gone) {
+            wait_for(Source::Launcher, launcher.as_fd());
         }
-        if !self.launcher_gone && !self.socket_ended {
+        let may_come = !self.launcher_gone || self.account.is_some();
+        if may_come && !self.socket_ended {
             wait_for(Source::Socket, self.socket.as_fd());
         }
         let next = self.ending.and_then(|ending| ending.next);
@@ -517,33 +417,39 @@ impl<'a> Guardian<'a> {
         if self.launcher_gone {
             self.end_job();
         }
+        if self.killing()
+            && let Some(account) = &mut self.account
+        {
+            account.report_failure(self.control);
+        }
         self.go_on();
     }
 
     /// Takes one message; false if there is none now.
     ///
-    /// The end of file means that the launcher has gone, unless it is rank 0, which may have closed
-    /// its end and live, as by exec.
+    /// The end of file means that the launcher has gone, unless ranks have that end, which may have
+    /// closed it and live, as by exec.
     fn receive(&mut self) -> bool {
         let message = match receive(self.socket.as_fd(), RecvFlags::DONTWAIT) {
             Err(Errno::AGAIN) => return false,
             Ok(Some(message)) => message,
             _ => {
                 self.socket_ended = true;
-                self.launcher_gone |= !self.is_self_started;
+                self.launcher_gone |= !self.is_self_started && self.account.is_none();
                 return false;
             }
         };
         let (rank, pid) = (JobRank(message.rank), Pid::from_raw(message.pid as i32));
         match (message.what, pid, message.pidfd) {
             (MESSAGE_DISMISS, ..) => sys::exit_now(0),
-            (MESSAGE_RANK, Some(pid), Some(pidfd)) => {
+            (what @ (MESSAGE_RANK | MESSAGE_RANK_ALONE), Some(pid), Some(pidfd)) => {
                 self.ranks.push(Watched {
                     rank,
                     pid,
                     pidfd,
                     attached: None,
-                    group: true,
+                    group: what == MESSAGE_RANK,
+                    keeps_id: self.account.is_none(),
                     ask_first: false,
                     ended: false,
                 });
@@ -599,12 +505,20 @@ impl<'a> Guardian<'a> {
         if rank.0 >= self.control.size() {
             return;
         }
+        let job = self.control.job();
+        if let Some(account) = &mut self.account {
+            let Watched { pid, pidfd, .. } = &self.ranks[i];
+            let pid = pid.as_raw_nonzero().get() as u32;
+            let word = account.note(self.control, rank, pid, pidfd.as_fd());
+            word.map(|word| job.set_exit_word(word));
+            return self.look_at_exit_word();
+        }
         let page = self.control.rank_page(rank);
         // A process that never attached may have been any program; the launcher, which knows the
         // program, decides whether its code is a failure.
         page.end_unattached();
         if page.state().is_member() {
-            self.control.job().set_exit_word(ExitWord {
+            job.set_exit_word(ExitWord {
                 kind: ExitKind::Died,
                 rank,
                 code: 1,
@@ -757,5 +671,37 @@ impl<'a> Guardian<'a> {
                 rank.kill();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_group_is_named_by_an_id_that_cannot_be_anothers() {
+        let mut leader = Command::new("cat");
+        leader.stdin(Stdio::piped()).process_group(0);
+        let mut leader = leader.spawn().unwrap();
+        let pid = Pid::from_child(&leader);
+        let mut watched = Watched {
+            rank: JobRank(0),
+            pid,
+            pidfd: pidfd_open(pid, PidfdFlags::empty()).unwrap(),
+            attached: None,
+            group: true,
+            keeps_id: false,
+            ask_first: false,
+            ended: false,
+        };
+        assert_eq!(watched.group_id(), Some(pid), "it lives");
+        drop(leader.stdin.take());
+        leader.wait().unwrap();
+        assert_eq!(watched.group_id(), None, "it has been reaped");
+        watched.keeps_id = true;
+        assert_eq!(watched.group_id(), Some(pid));
     }
 }

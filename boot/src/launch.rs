@@ -86,6 +86,7 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
     if let Some(warning) = foreign::warning("an `argonet run`") {
         say(&warning);
     }
+    foreign::keep_socket_from_children();
     match hosts::choose(&options.hosts, &conduit, settings)? {
         Some(hosts) => hosts::launch(options, &conduit, hosts, settings),
         None => launch_here(options, &conduit, settings),
@@ -113,7 +114,7 @@ fn launch_here(
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
-    let link = &guardian::start(&control, None)?;
+    let link = &guardian::start(&control, guardian::Maker::Launcher)?;
     let mut spawner = Spawner {
         program: &options.program,
         args: &options.args,

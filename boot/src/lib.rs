@@ -1,20 +1,22 @@
 //! Starts the ranks of a job and lets them find each other.
 //!
 //! A rank calls [`attach()`] and gets a [`LocalJob`]: its rank, the number of ranks, three shared
-//! files, a key store and a fence ([`Bootstrap`]). Jobs start in one of three ways, and the program
+//! files, a key store and a fence ([`Bootstrap`]). Jobs start in one of four ways, and the program
 //! need not know which:
 //!
 //! * `argonet run -n N prog` ([`launch()`]) starts N processes of `prog`;
 //! * `GASNET_PSHM_NODES=N ./prog`: the process becomes rank 0 and forks the others inside
 //!   [`attach()`];
+//! * `srun ./prog`, `mpirun -n N ./prog`: another launcher starts N processes on this host, which
+//!   find each other (module `rendezvous`);
 //! * `./prog`: a job of one rank.
 //!
 //! # Shared memory of a host
 //!
-//! Three sparse memfds, made before any rank starts and inherited by descriptor, never by
-//! name: *control* (the job page, one page a rank, the key store: [`page`]), *rings* (raw, sized by
-//! the shared-memory conduit) and *segments* (raw, sized by the segment crate). Nothing appears in
-//! `/dev/shm`, so nothing can be left there.
+//! Three sparse memfds, made before any rank runs and inherited or handed over by descriptor, never
+//! by name: *control* (the job page, one page a rank, the key store: [`page`]), *rings* (raw, sized
+//! by the shared-memory conduit) and *segments* (raw, sized by the segment crate). Nothing appears
+//! in `/dev/shm`, so nothing can be left there.
 //!
 //! # End of a job
 //!
@@ -22,7 +24,8 @@
 //! is its own affair, though a non-zero exit code still is the job's. A rank that ends *before*
 //! that ends the job. Three nets see to it, each for the case that the one before is gone:
 //!
-//! 1. the launcher (or rank 0 of a job that started itself) watches its children;
+//! 1. the launcher (or rank 0 of a job that started itself) watches its children, as another
+//!    launcher may do;
 //! 2. the [`guardian`], a process in a session of its own, watches launcher and ranks through
 //!    pidfds and kills the process groups of all ranks when the launcher or a rank has gone, so
 //!    that the ranks' own children end too;
@@ -43,6 +46,7 @@
 //! handlers and the timer) and `backtrace` (a copy of a process in any state).
 #![deny(unsafe_code)]
 
+mod ancestry;
 mod attach;
 mod backtrace;
 pub mod binding;
@@ -51,6 +55,7 @@ mod bootstrap;
 mod clock;
 mod confirming;
 mod crash;
+mod end_code;
 mod error;
 mod exit;
 mod exit_mark;
@@ -74,6 +79,7 @@ mod process;
 mod processor_time;
 mod rank_stderr;
 mod ranks;
+mod rendezvous;
 mod replaced;
 mod secret;
 mod selflaunch;
@@ -89,7 +95,7 @@ mod threads;
 pub use argonet_settings::HugePages;
 #[doc(hidden)]
 pub use attach::check_job_description;
-pub use attach::{AttachOptions, attach};
+pub use attach::{AttachOptions, attach, launcher_here};
 pub use backtrace::{print_backtrace, print_by as print_backtrace_by};
 pub use board::{Board, WaitFor, Waiting};
 pub use bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
@@ -107,5 +113,7 @@ pub use page::{
 pub use process::{
     ReportExit, before_the_end, exit, exit_without_handlers, report_as_gasnet, report_exits_by,
 };
+#[doc(hidden)]
+pub use rendezvous::check_rendezvous_bytes;
 pub use secret::{SECRET_BYTES, Secret};
 pub use selflaunch::launch_self;

@@ -16,7 +16,7 @@ use crate::files::SharedFiles;
 use crate::line::Line;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
 use crate::secret::Secret;
-use crate::{crash, process, sys, threads};
+use crate::{confirming, crash, process, sys, threads};
 
 /// The job as one of its ranks sees it.
 ///
@@ -176,7 +176,7 @@ impl Bootstrap for LocalJob {
     }
 
     fn exit_grace(&self) -> Duration {
-        process::exit_grace(&self.control)
+        confirming::exit_grace(&self.control)
     }
 
     fn exit_mark(&self) -> ExitMark {

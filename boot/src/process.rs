@@ -31,15 +31,14 @@ use rustix::thread::gettid;
 
 use crate::clock::{now_ms, processor_ms};
 use crate::confirming::confirming_limit;
-use crate::crash;
+use crate::end_code::end_code;
 use crate::error::BootError;
 use crate::exit_options::ExitOptions;
 use crate::guardian::{self, WINDOW_PART};
 use crate::line::Line;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankPage, RankState};
-use crate::selfspawn;
 use crate::sigact::{self, Action, Arrival, Handle, Timer};
-use crate::{streams, sys};
+use crate::{crash, rendezvous, selfspawn, streams, sys};
 
 /// The rank that this process is, reachable from signal and exit handlers.
 static RANK: OnceLock<RankProcess> = OnceLock::new();
@@ -82,9 +81,6 @@ const REPORTING_OF_0: Duration = Duration::from_millis(2);
 
 /// The part of the time-out in which a rank that computes is looked at once more.
 const COMPUTING_PART: u32 = 16;
-
-/// The part of the time that is left in which a process that ends may wait for others.
-const LINGER_PART: u32 = 2;
 
 /// Whether fatal errors are reported in the form that users of GASNet, and scripts of theirs, know.
 static GASNET_FORM: AtomicBool = AtomicBool::new(false);
@@ -158,6 +154,8 @@ pub(crate) struct Ways {
     pub(crate) link: Option<OwnedFd>,
     /// The way to the agent of this host, which forwards the end to the other hosts.
     pub(crate) line: Line,
+    /// Whether the job's code is made of the codes of its processes, by another launcher.
+    pub(crate) is_judged_by_launcher: bool,
 }
 
 /// Makes this process the rank: signal handlers, timer, exit hook.
@@ -350,7 +348,10 @@ impl Handle for JobSignal {
         match arrival.code {
             libc::SI_TIMER => rank.time_is_up(),
             // A band code: the guardian's end of the socket has gone.
-            code if code > 0 => selfspawn::guardian_gone(),
+            code if code > 0 => {
+                selfspawn::guardian_gone();
+                rendezvous::guardian_gone();
+            }
             _ => rank.notified(),
         }
     }
@@ -537,8 +538,7 @@ impl RankProcess {
         if self.signal.load(Ordering::Relaxed) != 0 {
             self.write_and_end();
         }
-        let word = self.control.job().exit_word();
-        std::process::exit(word.map_or(1, ExitWord::process_code).into())
+        std::process::exit(self.end_code().into())
     }
 
     /// The exit hook: this process exits with `code`.
@@ -641,8 +641,12 @@ impl RankProcess {
         if signal != 0 {
             sigact::die_by(signal);
         }
-        let word = self.control.job().exit_word();
-        sys::exit_now(word.map_or(1, ExitWord::process_code))
+        sys::exit_now(self.end_code())
+    }
+
+    fn end_code(&self) -> u8 {
+        let (word, state) = (self.control.job().exit_word(), self.page().state());
+        end_code(word, self.rank, state, self.ways.is_judged_by_launcher)
     }
 
     /// A thread waits and the job is ending for the reason of `word`.
@@ -779,16 +783,6 @@ impl RankProcess {
             });
         }
     }
-}
-
-/// For how long a process that ends in the job of `control` may wait until others have all that
-/// they need of it, such as acknowledgements: no longer than half of the time that is left until it
-/// is killed, since the rest of its end needs time, too.
-///
-/// Without a limit while the job is not ending.
-pub(crate) fn exit_grace(control: &Control) -> Duration {
-    let left = control.job().time_until_forced(now_ms());
-    left.map_or(Duration::MAX, |left| left / LINGER_PART)
 }
 
 #[cfg(test)]

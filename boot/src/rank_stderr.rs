@@ -38,6 +38,19 @@ impl RankStderr {
         Some(Self { file })
     }
 
+    /// That of this process, for a copy that it forks.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        let file = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3).ok()?;
+        Some(Self { file: file.into() })
+    }
+
+    /// A pipe in its place.
+    #[cfg(test)]
+    pub(crate) fn of_pipe(writer: io::PipeWriter) -> Self {
+        let file = std::os::fd::OwnedFd::from(writer).into();
+        Self { file }
+    }
+
     /// Writes a line, for which it waits a bounded time.
     ///
     /// The rest that the file does not take is lost.
@@ -70,6 +83,12 @@ impl RankStderr {
             return file;
         }
         open(&format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or(file)
+    }
+}
+
+impl AsFd for RankStderr {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 }
 

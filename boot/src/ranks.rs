@@ -199,7 +199,7 @@ impl<'a> HostRanks<'a> {
         if !self.ending {
             self.ranks
                 .iter()
-                .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, signal));
+                .for_each(|r| sys::signal_group(r.pidfd.as_fd(), Some(r.pid), signal));
         }
     }
 
@@ -213,7 +213,7 @@ impl<'a> HostRanks<'a> {
         self.ending = true;
         self.ranks
             .iter()
-            .for_each(|r| sys::signal_group(r.pidfd.as_fd(), r.pid, Signal::KILL));
+            .for_each(|r| sys::signal_group(r.pidfd.as_fd(), Some(r.pid), Signal::KILL));
     }
 
     /// Judges the end of rank `i`.

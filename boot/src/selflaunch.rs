@@ -7,7 +7,7 @@ use argonet_settings::{CONDUIT, ConduitRow, PSHM_NODES, Reach, SPAWN_FUNCTION, S
 
 use crate::attach::BOOT_VARIABLE;
 use crate::error::BootError;
-use crate::foreign::foreign_launcher;
+use crate::foreign::is_one_of_several;
 use crate::hosts::{Answers, HostOptions, Post, agent};
 use crate::launch::{LaunchOptions, NO_CONDUIT, launch};
 use crate::sigact::Action;
@@ -57,7 +57,7 @@ pub fn launch_self(
     }
     let conduit = conduit(linked, settings);
     let forks = settings.get(&PSHM_NODES) > 0;
-    if !is_network(conduit, settings) || forks || foreign_launcher().is_some() {
+    if !is_network(conduit, settings) || forks || is_one_of_several() {
         return Ok(None);
     }
     let mut args = args.into_iter();

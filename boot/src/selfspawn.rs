@@ -7,7 +7,6 @@
 //! same handler.
 
 use core::ffi::c_int;
-use core::fmt::Write;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process;
@@ -23,12 +22,12 @@ use rustix::process::{
 };
 
 use crate::attach::{make_part, neighborhood_limit, new_job_id};
-use crate::board::{Board, Fixed};
+use crate::board::Board;
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, SmallStack, Verdict, was_ended};
 use crate::file_limit::SPARE_FILES;
 use crate::files::SharedFiles;
-use crate::guardian::{self, Link, Rank0};
+use crate::guardian::{self, Link, Maker, Rank0};
 use crate::line::Line;
 use crate::local::LocalJob;
 use crate::page::{Control, ExitKind, ExitWord, HostPart, RankState};
@@ -95,7 +94,7 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
     let blocked = Action::of(sys::job_signal())
         .is_default()
         .then(BlockedSignal::new);
-    let link = guardian::start(&control, Some(Rank0 { own_group }))?;
+    let link = guardian::start(&control, Maker::Rank0(Rank0 { own_group }))?;
     let own_link = (link.as_fd().try_clone_to_owned())
         .map_err(|e| BootError::system("keeping the way to the guardian", e))?;
     let owner = getpid();
@@ -332,23 +331,11 @@ struct Report;
 
 impl Handle for Report {
     fn handle(_arrival: Arrival) {
-        with_children(Children::report);
+        with_children(|c| Board::new(&c.control).report());
     }
 }
 
 impl Children {
-    /// Prints the waits of all ranks, and asks the ranks for more.
-    ///
-    /// Async-signal-safe.
-    fn report(&self) {
-        let board = Board::new(&self.control);
-        let mut text = Fixed::<4096>::default();
-        // Text that does not fit is cut.
-        let _ = write!(text, "argonet: all ranks:\n{board}");
-        let _ = rustix::io::write(rustix::stdio::stderr(), text.text());
-        board.ask_for_reports(board.reports_asked());
-    }
-
     /// Waits for all other ranks.
     ///
     /// Async-signal-safe.
@@ -423,7 +410,7 @@ impl Children {
         if !report && word.rank == JobRank(0) {
             return; // Who started this process sees the signal.
         }
-        say(&verdict);
+        verdict.say();
         if report {
             sys::exit_now(verdict.code());
         }
@@ -472,7 +459,7 @@ impl Children {
             (None, None) => return,
             (None, Some((rank, end))) => self.verdict(failed(rank, end), end, false),
         };
-        say(&verdict);
+        verdict.say();
         if ProcessEnd::Code(verdict.code()) != own {
             // Exit handlers that were there before this one do not run: the code cannot be changed
             // otherwise.
@@ -487,16 +474,4 @@ fn failed(rank: JobRank, end: ProcessEnd) -> ExitWord {
         rank,
         code: end.shell_code(),
     }
-}
-
-/// Prints the reason for the job's end, if it is one that must be printed, on standard error in one
-/// write, without allocating.
-fn say(verdict: &Verdict) {
-    if !verdict.is_news() {
-        return;
-    }
-    let mut line = sys::Line::default();
-    // A line that is too long is cut.
-    let _ = writeln!(line, "argonet: {verdict}");
-    sys::say_line(&line);
 }

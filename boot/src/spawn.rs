@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_settings::CONDUIT;
+use argonet_settings::{CONDUIT, environment};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
@@ -23,6 +23,7 @@ use crate::attach::{BOOT_VARIABLE, boot_value};
 use crate::binding::mask_of;
 use crate::error::BootError;
 use crate::files::SharedFiles;
+use crate::foreign::{JOINED, describes_process};
 use crate::guardian;
 use crate::launch::NO_CONDUIT;
 use crate::line;
@@ -55,7 +56,7 @@ pub(crate) struct Spawner<'a> {
 
 /// Environment of the ranks.
 pub(crate) enum Environment<'a> {
-    /// The launcher's environment, and the conduit.
+    /// The launcher's environment without another launcher's description of it, and the conduit.
     Own { conduit: &'a str },
     /// Exactly this.
     Given(&'a [(OsString, OsString)]),
@@ -64,11 +65,17 @@ pub(crate) enum Environment<'a> {
 impl Environment<'_> {
     fn give(&self, command: &mut Command) {
         match self {
-            Self::Own { conduit } if *conduit == NO_CONDUIT => {
-                command.env_remove(CONDUIT.name());
-            }
             Self::Own { conduit } => {
-                command.env(CONDUIT.name(), conduit);
+                for (name, _) in environment::variables() {
+                    if describes_process(&name) {
+                        command.env_remove(name);
+                    }
+                }
+                command.env_remove(JOINED);
+                match *conduit {
+                    NO_CONDUIT => command.env_remove(CONDUIT.name()),
+                    conduit => command.env(CONDUIT.name(), conduit),
+                };
             }
             Self::Given(pairs) => {
                 let pairs = pairs.iter().map(|(name, value)| (name, value));

@@ -99,9 +99,8 @@ const PIDFD_SIGNAL_PROCESS_GROUP: c_int = 1 << 2;
 /// Sends `signal` to the process group that the process behind `pidfd` leads or led.
 ///
 /// The descriptor pins the identity, so that a recycled process id is never hit; on kernels before
-/// 6.9 the group is named by `pid`, which is the same while the leader has not been reaped or its
-/// group has members. Async-signal-safe.
-pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
+/// 6.9 the group is named by `id`, if there is one that cannot be another's. Async-signal-safe.
+pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, id: Option<Pid>, signal: Signal) {
     let raw = pidfd.as_raw_fd();
     // SAFETY: a live descriptor, a signal number and no siginfo: the kernel checks all of them.
     let sent = unsafe {
@@ -113,9 +112,10 @@ pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, pid: Pid, signal: Signal) {
             PIDFD_SIGNAL_PROCESS_GROUP,
         )
     };
-    if sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+    let is_unknown = sent != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL);
+    if let Some(id) = id.filter(|_| is_unknown) {
         // A group without members is no error.
-        let _ = kill_process_group(pid, signal);
+        let _ = kill_process_group(id, signal);
     }
 }
 
@@ -137,19 +137,22 @@ pub(crate) fn end_of_process(pidfd: BorrowedFd<'_>, pid: u32) -> Option<c_int> {
     // _IOWR(0xff, 11, struct pidfd_info)
     const PIDFD_GET_INFO: u32 =
         3 << 30 | (mem::size_of::<PidfdInfo>() as u32) << 16 | 0xff << 8 | 11;
-    let mut info = PidfdInfo {
-        mask: PIDFD_INFO_EXIT,
-        cgroup: 0,
-        ids: [0; 11],
-        exit_code: 0,
+    let of_reaped = || {
+        let mut info = PidfdInfo {
+            mask: PIDFD_INFO_EXIT,
+            cgroup: 0,
+            ids: [0; 11],
+            exit_code: 0,
+        };
+        // SAFETY: a live descriptor, and a struct of the size that the request names, which the
+        // kernel reads and writes.
+        let result = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
+        (result == 0 && info.mask & PIDFD_INFO_EXIT != 0).then_some(info.exit_code)
     };
-    // SAFETY: a live descriptor, and a struct of the size that the request names, which the kernel
-    // reads and writes.
-    let result = unsafe { libc::ioctl(pidfd.as_raw_fd(), PIDFD_GET_INFO as _, &raw mut info) };
-    if result == 0 && info.mask & PIDFD_INFO_EXIT != 0 {
-        return Some(info.exit_code);
-    }
-    status_of_zombie(pid)
+    // It may be reaped between the two looks.
+    of_reaped()
+        .or_else(|| status_of_zombie(pid))
+        .or_else(of_reaped)
 }
 
 /// The exit status of a process that has ended and has not been reaped.
@@ -375,6 +378,53 @@ pub(crate) fn remove_variable(name: &str) {
     if matches!(thread_count(), Ok(1)) {
         // SAFETY: there is no other thread that could read the environment meanwhile.
         unsafe { std::env::remove_var(name) };
+    }
+}
+
+/// Sets a variable of the environment, if that is safe, as in [`remove_variable`]; whether it was.
+pub(crate) fn set_variable(name: &str, value: &str) -> bool {
+    let is_safe = matches!(thread_count(), Ok(1));
+    if is_safe {
+        // SAFETY: there is no other thread that could read the environment meanwhile.
+        unsafe { std::env::set_var(name, value) };
+    }
+    is_safe
+}
+
+/// The process at the other end of a local socket: the one that connected, listened or made the
+/// pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// 0 where it has no id in this process's namespace.
+    pub(crate) pid: u32,
+    pub(crate) uid: u32,
+}
+
+/// Who is at the other end of a local socket, as the kernel noted it then.
+pub(crate) fn peer_of(socket: BorrowedFd<'_>) -> io::Result<Peer> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
+    let mut bytes = mem::size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: a live descriptor; the kernel writes at most `bytes` bytes to `peer`, whose fields
+    // are integers.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &mut bytes,
+        )
+    };
+    match result {
+        0 => Ok(Peer {
+            pid: u32::try_from(peer.pid).unwrap_or(0),
+            uid: peer.uid,
+        }),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -91,6 +91,7 @@ fn well() {
     assert_eq!(examined.code, Some(0), "{}", examined.text);
     let checks: Vec<&Value> = examined.findings.iter().map(|f| &f["check"]).collect();
     let expected = [
+        "launcher",
         "reach",
         "version",
         "interfaces",

@@ -25,7 +25,7 @@ const fn tool(program: &'static str, package: &'static str, runs: &'static str) 
     }
 }
 
-const TOOLS: [Tool; 14] = [
+const TOOLS: [Tool; 20] = [
     tool("c++", "g++", "headers and programs in C++, libFuzzer"),
     tool(
         "clang",
@@ -67,6 +67,16 @@ const TOOLS: [Tool; 14] = [
         "jobs over hosts, which are network namespaces",
     ),
     tool("nft", "nftables", "networks that fail"),
+    tool("mpiexec.hydra", "mpich", "jobs that MPICH's hydra starts"),
+    tool(
+        "mpirun.openmpi",
+        "openmpi-bin",
+        "jobs that Open MPI's mpirun starts",
+    ),
+    tool("munged", "munge", "jobs that Slurm starts"),
+    tool("slurmctld", "slurmctld", "jobs that Slurm starts"),
+    tool("slurmd", "slurmd", "jobs that Slurm starts"),
+    tool("srun", "slurm-client", "jobs that Slurm starts"),
     tool(
         "libfabric.so.1",
         "libfabric1",
@@ -79,6 +89,9 @@ fn is_in(path: &str, program: &str) -> bool {
     let is_there = |directory: &str| Path::new(directory).join(program).is_file();
     path.split(':').any(is_there)
 }
+
+/// Where daemons are, which the path of some users leaves out.
+const OF_DAEMONS: &str = "/usr/sbin";
 
 /// Whether the loader finds a library, by the list of those that it knows (`ldconfig -p`).
 fn loads(list: &str, library: &str) -> bool {
@@ -99,7 +112,9 @@ fn missing() -> Vec<Tool> {
     let list = Command::new("/sbin/ldconfig").arg("-p").output();
     let list = list.map(|output| output.stdout).unwrap_or_default();
     let list = String::from_utf8_lossy(&list);
-    missing_where(|program| is_in(&path, program) || loads(&list, program))
+    missing_where(|program| {
+        is_in(&path, program) || is_in(OF_DAEMONS, program) || loads(&list, program)
+    })
 }
 
 /// The packages of these tools, each once.

@@ -13,6 +13,7 @@ use crate::binding::allowed_cores;
 use crate::error::BootError;
 use crate::file_limit::{FILES_OF_AGENT, SPARE_FILES, raise_file_limit};
 use crate::files::SharedFiles;
+use crate::foreign::{self, JOINED, describes_process};
 use crate::guardian::{self, Link};
 use crate::hosts::children::Children;
 use crate::hosts::description::{Description, Task};
@@ -74,6 +75,7 @@ pub fn agent(look: Look) -> Result<u8, BootError> {
     if job.task == Task::Look {
         return Ok(answer(&job, &key, edge, look));
     }
+    foreign::keep_socket_from_children();
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
     Ok(run(&job, &key, edge, &signals))
@@ -139,7 +141,8 @@ pub(crate) fn merged(job: &Description) -> Vec<(OsString, OsString)> {
             None => pairs.push((variable.name.clone(), variable.value.clone())),
         }
     }
-    pairs.retain(|(name, _)| name != CONDUIT.name());
+    let is_own = |name: &OsString| name == CONDUIT.name() || name == JOINED;
+    pairs.retain(|(name, _)| !is_own(name) && !describes_process(name));
     if job.conduit != NO_CONDUIT {
         pairs.push((CONDUIT.name().into(), job.conduit.clone().into()));
     }
@@ -163,7 +166,7 @@ fn prepare(
         neighborhood: neighborhood_limit(&job.conduit, settings),
     };
     let (files, control) = make_part(job.job_id, job.size, part, settings)?;
-    let link = guardian::start(&control, None)?;
+    let link = guardian::start(&control, guardian::Maker::Launcher)?;
     Ok((files, control, link))
 }
 

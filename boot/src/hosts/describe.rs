@@ -9,6 +9,7 @@ use argonet_settings::{
 
 use crate::attach::new_job_id;
 use crate::error::BootError;
+use crate::foreign::{JOINED, describes_process};
 use crate::hosts::choose::Hosts;
 use crate::hosts::description::{Description, Task, Variable, Way};
 use crate::hosts::frame::MAX_BODY_BYTES;
@@ -89,6 +90,7 @@ fn variables(propagate: &[String]) -> Vec<Variable> {
             "ARGONET_BOOT",
             "ARGONET_ROLE",
             "ARGONET_LAUNCH_RANKS",
+            JOINED,
             "PWD",
             "OLDPWD",
             "SHLVL",
@@ -99,6 +101,7 @@ fn variables(propagate: &[String]) -> Vec<Variable> {
         .iter()
         .any(|own| name == OsStr::new(own))
             || begins(name, "SSH_")
+            || describes_process(name)
     };
     let wins = |name: &OsStr| {
         ["GASNET_", "ARGONET_", "AMUDP_"]

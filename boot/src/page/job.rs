@@ -36,7 +36,8 @@ pub struct JobPage {
     ///
     /// As `magic`.
     pub(super) huge_pages: AtomicU32,
-    /// Process id of the launcher, or of rank 0 of a job that started itself.
+    /// Process id of the launcher, or of rank 0 of a job that started itself, or of one whose
+    /// launcher is not known.
     ///
     /// As `magic`.
     pub(super) launcher_pid: AtomicU32,
@@ -146,7 +147,8 @@ impl JobPage {
         Some(self.guardian_pid.load(Ordering::Relaxed)).filter(|&pid| pid != 0)
     }
 
-    /// The process id of the launcher, or of rank 0 of a job that started itself.
+    /// The process id of the launcher, or of rank 0 of a job that started itself, or of one whose
+    /// launcher is not known.
     #[must_use]
     pub fn launcher_pid(&self) -> u32 {
         self.launcher_pid.load(Ordering::Relaxed)
@@ -170,6 +172,11 @@ impl JobPage {
     pub(crate) fn set_exit_timeout(&self, timeout: Duration) {
         let ms = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         self.exit_timeout_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// Before any rank starts.
+    pub(crate) fn set_launcher_pid(&self, pid: u32) {
+        self.launcher_pid.store(pid, Ordering::Relaxed);
     }
 
     /// Progress of the guardian with ending the job.

@@ -39,7 +39,7 @@ pub fn control_bytes(ranks: u32) -> usize {
 }
 
 /// FNV-1a over everything that two builds must agree on.
-pub(super) const LAYOUT_HASH: u64 = {
+pub(crate) const LAYOUT_HASH: u64 = {
     let parts = [
         size_of::<JobPage>(),
         size_of::<RankPage>(),

@@ -23,8 +23,8 @@ pub(crate) use crate::part::HostPart;
 pub(crate) use control::{Control, JobIdentity};
 pub(crate) use job::FenceWords;
 pub use job::JobPage;
-pub(crate) use layout::Layout;
 pub use layout::control_bytes;
+pub(crate) use layout::{LAYOUT_HASH, Layout};
 pub use rank::{RankPage, RankState};
 
 /// The most ranks that one host runs for one job.

@@ -172,7 +172,8 @@ fn foreign() {
     several(
         &[("OMPI_COMM_WORLD_SIZE", "4")],
         &[
-            "OMPI_COMM_WORLD_SIZE says that Open MPI's mpirun started 4 processes",
+            "OMPI_COMM_WORLD_SIZE says that Open MPI's mpirun started 4 processes, which cannot become one job: \
+             OMPI_COMM_WORLD_RANK is not set",
             "argonet run -n 4",
             "GASNET_PSHM_NODES=1",
         ],
@@ -182,15 +183,26 @@ fn foreign() {
         &[("PMIX_RANK", "1")],
         &["PMIX_RANK says that a PMIx launcher started several processes"],
     );
+    several(
+        &[("PMI_SIZE", "many")],
+        &[
+            "the environment variable PMI_SIZE, by which launchers describe their processes, is \"many\"",
+        ],
+    );
     let step = [
         ("SLURM_NTASKS", "4"),
         ("SLURM_PROCID", "2"),
+        ("SLURM_JOB_ID", "7"),
         ("SLURM_STEP_ID", "0"),
         ("SLURM_STEP_NUM_TASKS", "4"),
+        ("SLURM_STEP_NUM_NODES", "2"),
     ];
     several(
         &step,
-        &["SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes"],
+        &[
+            "SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes",
+            "they are on 2 hosts, and ranks over several hosts cannot be joined under other launchers yet",
+        ],
     );
     let starts = |job: Job| job.run().code(0).silent();
     let within = |job: Job| step.iter().fold(job, |job, (n, v)| job.env(n, v));

@@ -26,7 +26,7 @@ pub(crate) const TESTS_OF_USERS: &[Test] =
     &[("limits_processes_run_out_while_ranks_are_forked", processes)];
 
 /// Users without processes: a process that has ended, and has not been reaped, counts for its user.
-const IDLE_USERS: std::ops::Range<u32> = 61_843..61_848;
+pub(crate) const IDLE_USERS: std::ops::Range<u32> = 61_843..61_848;
 
 /// `args` below a shell that has run `first`.
 fn after(first: &str, args: &[&str]) -> Job {
@@ -40,7 +40,7 @@ fn launched(first: &str, args: &[&str]) -> Job {
 }
 
 /// The command by which a test runs as one of [`IDLE_USERS`].
-fn become_user(user: u32) -> [String; 3] {
+pub(crate) fn become_user(user: u32) -> [String; 3] {
     [
         "setpriv".into(),
         format!("--reuid={user}"),

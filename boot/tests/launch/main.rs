@@ -8,8 +8,10 @@
 
 mod bad_input;
 mod endings;
+mod foreign;
 mod hosts;
 mod launched;
+mod launchers;
 mod leaving;
 mod left_behind;
 mod limits;
@@ -47,19 +49,26 @@ fn main() {
         endings::TESTS,
         leaving::TESTS,
         limits::TESTS,
+        foreign::TESTS,
     ];
-    let trial = |&(name, test): &support::Test| {
+    let limited = |(name, test): support::Test, limit| {
         Trial::test(name, move || {
-            let _watchdog = support::Watchdog::start(name);
+            let _watchdog = support::Watchdog::start(name, limit);
             test();
             Ok(())
         })
     };
+    let trial = |&test: &support::Test| limited(test, support::TEST_LIMIT);
     trials.extend(parts.concat().iter().map(trial));
     trials.extend(hosts::TESTS.concat().iter().map(trial));
     let may_become_users = limits::may_become_users();
-    let of_users = limits::TESTS_OF_USERS.iter().map(trial);
+    let of_users = [limits::TESTS_OF_USERS, foreign::TESTS_OF_USERS].concat();
+    let of_users = of_users.iter().map(trial);
     // A test that cannot run has not passed.
     trials.extend(of_users.map(|trial| trial.with_ignored_flag(!may_become_users)));
+    let of_launchers = launchers::TESTS.iter();
+    trials.extend(of_launchers.map(|(test, program)| {
+        limited(*test, launchers::TEST_LIMIT).with_ignored_flag(!launchers::may_start(program))
+    }));
     libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }

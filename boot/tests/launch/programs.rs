@@ -1,6 +1,7 @@
 //! Programs of the test binary when it is started as a launcher or as a rank.
 
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -144,11 +145,28 @@ pub(crate) fn fence(job: &LocalJob) {
     });
 }
 
-/// Joins and starts up; rank 0 says so when all have.
-pub(crate) fn start() -> LocalJob {
+/// Joins and starts up.
+fn start_silently() -> LocalJob {
     let job = join();
     fence(&job);
     job.started();
+    job
+}
+
+/// Sends a descriptor over a socket.
+fn pass_on(socket: &std::os::unix::net::UnixStream) {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let file = [socket.as_fd()];
+    assert!(control.push(SendAncillaryMessage::ScmRights(&file)));
+    let bytes = [std::io::IoSlice::new(b"x")];
+    sendmsg(socket, &bytes, &mut control, SendFlags::empty()).expect("it passes descriptors on");
+}
+
+/// Joins and starts up; rank 0 says so when all have.
+pub(crate) fn start() -> LocalJob {
+    let job = start_silently();
     if job.rank() == JobRank(0) {
         say("ready");
     }
@@ -388,6 +406,84 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             complain(&format!("attach: {error}"));
             3
         }
+        // Says what its launcher makes of it.
+        "launcher" => {
+            let (found, starts) = argonet_boot::launcher_here(&settings().expect("settings"));
+            say(&format!("{starts} {found}"));
+            0
+        }
+        // Starts a program that sees the variables of this rank's launcher.
+        "starts-another" => {
+            let job = start();
+            let mut another = Command::new(crate::support::this_program());
+            let status = another.args(["__rank", "hello"]).status();
+            fence(&job);
+            job.finalized();
+            status.expect("a program").code().expect("a code")
+        }
+        // Each rank but the one named has a second thread when it joins.
+        "thread-but-in-rank" => {
+            let own = std::env::var("SLURM_PROCID").expect("a rank");
+            let (stop, stopped) = std::sync::mpsc::channel::<()>();
+            let thread = (own != arg(1)).then(|| std::thread::spawn(move || stopped.recv()));
+            let job = start();
+            fence(&job);
+            job.finalized();
+            drop(stop);
+            thread.map(std::thread::JoinHandle::join);
+            0
+        }
+        // Rank 1 starts another program.
+        "starts" => {
+            let job = start_silently();
+            let program = &args[1..];
+            let another = (job.rank() == JobRank(1)).then(|| {
+                let status = Command::new(&program[0]).args(&program[1..]).status();
+                status.expect("a program").code().expect("a code")
+            });
+            fence(&job);
+            job.finalized();
+            another.unwrap_or(0)
+        }
+        // Opens so many files.
+        "opens" => {
+            let job = start_silently();
+            let open = |_| std::fs::File::open("/dev/null");
+            let files: Result<Vec<_>, _> = (0..number(1)).map(open).collect();
+            fence(&job);
+            job.finalized();
+            drop(files.expect("files"));
+            0
+        }
+        // Has so many descriptors on their way until there is a line to read.
+        "crowds" => {
+            let (one, _other) = std::os::unix::net::UnixStream::pair().expect("sockets");
+            for _ in 0..number(1) {
+                pass_on(&one);
+            }
+            say("ready");
+            let _ = std::io::stdin().read_line(&mut String::new());
+            0
+        }
+        // Has the abstract name until it is killed.
+        "squats" => {
+            let _listener = abstract_socket(arg(1), true);
+            say("ready");
+            for_ever()
+        }
+        // Connects to the abstract name, says what no rank says, and waits for the answer.
+        "intrudes" => {
+            let socket = abstract_socket(arg(1), false);
+            let said = rustix::net::send(&socket, b"let me in", rustix::net::SendFlags::NOSIGNAL);
+            let mut bytes = [0; 2048];
+            let flags = rustix::net::RecvFlags::empty();
+            let taken = rustix::net::recv(&socket, &mut bytes[..], flags);
+            let len = taken.map_or(0, |(len, _)| len);
+            let answer =
+                String::from_utf8_lossy(bytes.get(8..len).unwrap_or_default()).into_owned();
+            say(&format!("intruder: {:?} {answer}", said.is_ok()));
+            0
+        }
         // Starts ranks of itself if it is to, or says which number of ranks its children see.
         "launches-itself" => {
             let settings = settings().expect("settings");
@@ -411,6 +507,22 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
                 .unwrap_or_else(|| panic!("no such rank program: {other}"))
         }
     }
+}
+
+/// A socket that listens at an abstract name, or one that is connected to it.
+fn abstract_socket(name: &str, listens: bool) -> std::os::fd::OwnedFd {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket};
+    let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
+    let address = SocketAddrUnix::new_abstract_name(name.as_bytes()).expect("a name");
+    let socket = socket(family, kind, None).expect("a socket");
+    match listens {
+        true => {
+            bind(&socket, &address).expect("the name is free");
+            listen(&socket, 8).expect("a listener");
+        }
+        false => crate::support::until(|| connect(&socket, &address).is_ok()),
+    }
+    socket
 }
 
 fn conduit() -> String {

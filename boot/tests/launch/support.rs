@@ -17,7 +17,7 @@ pub(crate) type Test = (&'static str, fn());
 /// Time limit of a test.
 ///
 /// It normally takes a fraction of a second; this is for the slowest machine.
-const TEST_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const TEST_LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "ARGONET_TEST_MARK";
 
 /// Ends the whole test run, with a picture of the processes, when a test takes too long.
@@ -26,11 +26,11 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    pub(crate) fn start(name: &'static str) -> Self {
+    pub(crate) fn start(name: &'static str, limit: Duration) -> Self {
         let (alive, watch): (_, Receiver<()>) = channel();
         thread::spawn(move || {
-            if watch.recv_timeout(TEST_LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                eprintln!("test {name} took over {TEST_LIMIT:?}; processes of this run:");
+            if watch.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("test {name} took over {limit:?}; processes of this run:");
                 for process in processes_with(&format!("{MARK}={}.", std::process::id())) {
                     eprintln!("  {process:?}");
                     let _ = kill_process(pid(process.pid), Signal::KILL);
@@ -141,6 +141,7 @@ impl Job {
             "ARGONET_BOOT",
             "ARGONET_CONDUIT",
             "ARGONET_START_TIMEOUT",
+            "ARGONET_JOINED",
         ] {
             command.env_remove(name);
         }
@@ -254,6 +255,24 @@ impl Running {
         }
     }
 
+    /// Reads the job's output until there is a line with each of these beginnings, in any order.
+    ///
+    /// Returns the rest of the first one.
+    pub(crate) fn read_until_all(&mut self, starts: &[&str]) -> String {
+        for start in starts {
+            if self.said(start).is_none() {
+                self.read_until(start);
+            }
+        }
+        self.said(starts[0]).expect("it was read")
+    }
+
+    /// The rest of the line of output so far with this beginning.
+    fn said(&self, start: &str) -> Option<String> {
+        let rest = self.seen.lines().find_map(|line| line.strip_prefix(start));
+        rest.map(|rest| rest.trim().to_owned())
+    }
+
     /// Waits until standard error has this; the rest of the line.
     pub(crate) fn wait_for_error(&self, what: &str) -> String {
         let mut rest = None;
@@ -290,12 +309,8 @@ impl Running {
 
     /// The process ids that ranks have said so far (`wait`).
     pub(crate) fn rank_pid(&self, rank: u32) -> Pid {
-        let start = format!("pid {rank} ");
-        let line = self
-            .seen
-            .lines()
-            .find_map(|l| l.strip_prefix(&start))
-            .expect("the rank has said its pid");
+        let line = self.said(&format!("pid {rank} "));
+        let line = line.expect("the rank has said its pid");
         pid(line.parse().expect("a number"))
     }
 

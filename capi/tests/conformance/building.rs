@@ -267,6 +267,8 @@ pub(crate) struct Program {
     pub(crate) way: Way,
     sources: Vec<PathBuf>,
     options: Vec<String>,
+    /// The conduit that it is linked for.
+    word: &'static str,
     built: Arc<OnceLock<Result<(Workplace, PathBuf), String>>>,
 }
 
@@ -281,7 +283,17 @@ impl Program {
             way,
             sources,
             options: Vec::new(),
+            word: "smp",
             built: Arc::default(),
+        }
+    }
+
+    /// The same, linked for another conduit.
+    pub(crate) fn linked_for(self, word: &'static str) -> Self {
+        Self {
+            word,
+            built: Arc::default(),
+            ..self
         }
     }
 
@@ -312,7 +324,7 @@ impl Program {
     fn build(&self) -> Result<(Workplace, PathBuf), String> {
         let place = Workplace::new().map_err(|error| error.to_string())?;
         let to = place.file("program");
-        let variant = variant(self.way)?;
+        let variant = variant(self.way, self.word)?;
         let mut after = vec![variant.display().to_string()];
         after.extend(self.way.library.words());
         after.extend(["-o".to_owned(), to.display().to_string()]);
@@ -337,10 +349,10 @@ pub(crate) fn end() {
 }
 
 /// The object of this way, compiled if no program of this mode was built before.
-fn variant(way: Way) -> Result<PathBuf, String> {
+fn variant(way: Way, word: &str) -> Result<PathBuf, String> {
     const OBJECT: &str = "variant.o";
     let mut variants = VARIANTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = format!("{} {:?}", way.compiler.c, way.mode());
+    let key = format!("{} {word} {:?}", way.compiler.c, way.mode());
     if let Some(place) = variants.get(&key) {
         return Ok(place.file(OBJECT));
     }
@@ -348,7 +360,8 @@ fn variant(way: Way) -> Result<PathBuf, String> {
     let to = place.file(OBJECT);
     let mut command = Command::new(way.compiler.c);
     command
-        .args(["-std=c99", "-c", "-DARGONET_CONDUIT_WORD=\"smp\""])
+        .args(["-std=c99", "-c"])
+        .arg(format!("-DARGONET_CONDUIT_WORD=\"{word}\""))
         .args(way.mode())
         .arg("-I")
         .arg(root().join("include"))

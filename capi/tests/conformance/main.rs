@@ -21,6 +21,7 @@ mod exits;
     reason = "shared with a test that has its programs elsewhere"
 )]
 mod files;
+mod foreign;
 mod launcher;
 mod leaking;
 mod legacy_cases;
@@ -44,6 +45,7 @@ fn main() {
     trials.extend(diagnosing::trials());
     trials.extend(leaking::trials());
     trials.extend(launcher::trials());
+    trials.extend(foreign::trials());
     trials.extend(chosen::trials());
     trials.push(Trial::test("each work place is another", work_places));
     trials.extend(threads::trials(chosen));

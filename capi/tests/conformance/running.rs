@@ -241,12 +241,21 @@ impl Run {
         } else {
             command.env(FORKED_RANKS, ranks.to_string());
         }
+        command.arg(program.path()?).args(arguments).stderr(to);
+        let variables = program.way.network.variables().iter().chain(variables);
+        let what = format!("{ranks} ranks, {arguments:?}");
+        Self::of(command, variables.copied(), what)
+    }
+
+    /// A command that starts a job, with further variables.
+    pub(crate) fn of<'a>(
+        mut command: Command,
+        variables: impl IntoIterator<Item = (&'a str, &'a str)>,
+        what: String,
+    ) -> Result<Self, Failed> {
         command
-            .arg(program.path()?)
-            .args(arguments)
             .env("GASNET_EXITTIMEOUT", EXIT_TIMEOUT_S)
-            .stdin(Stdio::null())
-            .stderr(to);
+            .stdin(Stdio::null());
         for name in [
             "GASNET_VERBOSEENV",
             "GASNET_BACKTRACE",
@@ -260,11 +269,9 @@ impl Run {
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{MARK}={}.{number}", std::process::id());
         command.envs(mark.split_once('='));
-        command.envs(program.way.network.variables().iter().copied());
-        command.envs(variables.iter().copied());
+        command.envs(variables);
         let output = command.output()?;
         let left = left_over(&mark);
-        let what = format!("{ranks} ranks, {arguments:?}");
         let run = Self { output, what };
         if left.is_empty() {
             return Ok(run);

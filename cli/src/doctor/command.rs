@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use argonet_boot::{BootError, HostOptions, VisitOptions, Visits, visit};
+use argonet_boot::{BootError, HostOptions, VisitOptions, Visits, launcher_here, visit};
 use argonet_settings::{SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS, USNIC_ROW};
 use clap::Args;
 
@@ -78,18 +78,22 @@ impl Doctor {
             true => Level::Problem,
             false => Level::Warning,
         };
+        let launcher = launcher_here(&settings);
         let examined = visit(&options, CONDUIT, &settings, |visits| {
-            examine(visits, self.wait, datagrams, |seen, size| {
+            let mut report = examine(visits, self.wait, datagrams, |seen, size| {
                 judge::files(seen, size, neighbors, connections)
-            })
+            });
+            report.findings.insert(0, judge::launcher(&launcher));
+            report
         });
         let report = match examined {
             Ok(Some(report)) => report,
             Ok(None) => {
-                return refuse(
-                    &"no hosts are named: use -H or --hostfile, or set GASNET_SSH_NODEFILE, GASNET_SSH_SERVERS or \
-                      GASNET_NODEFILE",
-                );
+                let (found, _) = launcher;
+                return refuse(&format!(
+                    "no hosts are named: use -H or --hostfile, or set GASNET_SSH_NODEFILE, GASNET_SSH_SERVERS or GASNET_NODEFILE. \
+                     Other launcher of this process: {found}"
+                ));
             }
             Err(error @ BootError::System { .. }) => {
                 complain(&error);

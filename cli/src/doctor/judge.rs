@@ -25,6 +25,23 @@ pub(super) struct Seen {
     pub(super) facts: Facts,
 }
 
+/// What another launcher makes of programs that it starts as it started this one, and whether they
+/// start.
+pub(super) fn launcher((found, starts): &(String, bool)) -> Finding {
+    let found = format!("other launcher of this process: {found}");
+    match starts {
+        true => Finding::ok("launcher", found),
+        false => Finding {
+            level: Level::Warning,
+            need: Some(
+                "programs that are started by it become one job; `argonet run` does not need that"
+                    .into(),
+            ),
+            ..Finding::ok("launcher", found)
+        },
+    }
+}
+
 /// A host that cannot be asked.
 pub(super) fn lost(host: &str, why: &str, stderr: &[String], way: &str) -> Finding {
     let mut found = why.to_owned();
@@ -406,6 +423,16 @@ pub(super) mod tests {
             files(&[unlimited], 100_000, u32::MAX, 2)[0].level,
             Level::Ok
         );
+    }
+
+    #[test]
+    fn a_launcher_whose_programs_do_not_start_is_a_warning() {
+        let good = launcher(&("none".into(), true));
+        assert_eq!((good.level, good.need), (Level::Ok, None));
+        assert_eq!(good.found, "other launcher of this process: none");
+        let bad = launcher(&("PMI_SIZE says ...".into(), false));
+        assert_eq!(bad.level, Level::Warning);
+        assert!(bad.found.ends_with("PMI_SIZE says ..."));
     }
 
     #[test]

@@ -113,7 +113,9 @@ fn overview(ranks: u32) -> argonet_start::Result<String> {
     let conduits = conduits::facts(&settings, ranks).into_iter();
     let conduits = conduits.map(|(name, facts)| (format!("conduit {name}"), facts));
     let host = host::facts(ranks)?.map(|(name, facts)| (name.to_owned(), facts));
-    for (name, facts) in conduits.chain(host) {
+    let (launcher, _) = argonet_boot::launcher_here(&settings);
+    let start = ("start".to_owned(), vec![("other launcher", launcher)]);
+    for (name, facts) in conduits.chain(host).chain([start]) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{name}");
         for (what, value) in facts {

@@ -14,9 +14,9 @@ pub const MAX_LOCAL_RANKS: u32 = 1024;
 settings! {
     PSHM_NODES: u64 = "GASNET_PSHM_NODES",
         Kind::Count { min: 0, max: MAX_LOCAL_RANKS as u64, unit: "ranks" }, Preset::Is("0"), Scope::Job,
-        "How many ranks a program becomes that was started alone; 0 is one. 1 also allows jobs of one rank where another \
-         launcher, such as srun or mpirun, has started several processes; without it they are refused. `argonet run` has its \
-         own option.";
+        "How many ranks a program becomes that was started alone; 0 is one. Where another launcher, such as srun or mpirun, has \
+         started several processes, each becomes a job of so many ranks; without the setting they become one job. `argonet run` \
+         has its own option.";
     CONDUIT: &'static str = "ARGONET_CONDUIT", Kind::Choice(&CONDUIT_NAMES), Preset::Is(CONDUIT_NAMES[0]), Scope::Job,
         "The conduit of jobs that `argonet run` starts, where `--conduit` is not given.";
     SEAL: Sealing = "ARGONET_SEAL", Kind::Choice(Sealing::WORDS), Preset::Is("auth"), Scope::Job,
@@ -25,8 +25,9 @@ settings! {
          of the job send.";
     START_TIMEOUT: Duration = "ARGONET_START_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::from_secs(1), max: DAY }, Preset::Is("60"), Scope::Rank,
-        "How long ranks wait for each other at the start. Over usnic, a twelfth of it is how long paths between ranks may \
-         be silent then, and a sixth how long a peer later that was never heard.";
+        "How long ranks wait for each other at the start, also under another launcher, where they first wait as long to \
+         find rank 0, and as long for its answer. Over usnic, a twelfth of it is how long paths between ranks may be \
+         silent then, and a sixth how long a peer later that was never heard.";
     QUIET: bool = "GASNET_QUIET", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Silences warnings at the start.";
     VERBOSE_ENV: bool = "GASNET_VERBOSEENV", Kind::Boolean, Preset::Is("0"), Scope::Rank,
@@ -56,6 +57,14 @@ pub(crate) const IDLE: &[Row] = &[
         preset: Preset::Unset,
         scope: Scope::Rank,
         about: "What a program has to be that starts its own ranks on several hosts, where it is no rank.",
+        effect: Effect::Internal,
+    },
+    Row {
+        name: "ARGONET_JOINED",
+        kind: Kind::Text,
+        preset: Preset::Unset,
+        scope: Scope::Rank,
+        about: "Set by ranks that another launcher started: their job, so that programs which they start are no ranks of it.",
         effect: Effect::Internal,
     },
     Row {

@@ -28,6 +28,7 @@ const GLOBALS: &[&str] = &[
     "boot/src/selfspawn.rs",
     // The rank that a process is, for exit and signal handlers.
     "boot/src/process.rs",
+    "boot/src/rendezvous/watch.rs",
     // The threads of the process that are the library's.
     "base/src/threads.rs",
     // The thread that crashes, and the earlier action of its signal.

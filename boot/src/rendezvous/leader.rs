@@ -1,0 +1,412 @@
+//! Rank 0: listens, and when all others have come makes what they share.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use argonet_base::JobRank;
+use argonet_settings::{CONDUIT, Reach, Settings};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open, setrlimit};
+
+use super::message::{Answer, Hello, MAX_BYTES};
+use super::socket::{Received, accept, is_of_this_user, peer, receive, send};
+use super::{Joined, LEADER, Wait};
+use crate::ancestry::{lead_own_groups, starter_of};
+use crate::attach::{make_part, neighborhood_limit, new_job_id, take_rank};
+use crate::error::BootError;
+use crate::file_limit::{SPARE_FILES, raise_file_limit};
+use crate::files::SharedFiles;
+use crate::guardian::{self, Maker};
+use crate::page::{Control, HostPart};
+use crate::rank_stderr::RankStderr;
+use crate::secret::Secret;
+use crate::sys::Peer;
+
+/// Connections without a message that are kept at a time, beside one for each rank.
+const SPARE_CONNECTIONS: usize = 64;
+
+/// Time for which rank 0 waits for others to say why there will be no job.
+const TO_REFUSE: Duration = Duration::from_secs(2);
+
+/// Becomes rank 0.
+pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootError> {
+    let may_start = guardian::check_threads();
+    let patience = match may_start {
+        Ok(()) => wait.limit,
+        Err(_) => TO_REFUSE.min(wait.limit),
+    };
+    let before = make_room_for_files(wait.member.size)?;
+    let listener = match wait.place.listen() {
+        Err(Errno::ADDRINUSE) => return Err(wait.taken(wait.place.owner())),
+        other => other.map_err(|e| BootError::system("listening for the other ranks", e))?,
+    };
+    let mut gathering = Gathering {
+        wait: &wait.within(patience),
+        listener,
+        silent: VecDeque::new(),
+        guests: (1..wait.member.size).map(|_| None).collect(),
+        strangers: 0,
+        refused: String::new(),
+    };
+    let gathered = gathering.gather();
+    let Gathering {
+        listener,
+        guests,
+        silent,
+        ..
+    } = gathering;
+    // First: a process that has joined, and starts the next program, must not find this job again.
+    drop((listener, silent));
+    let guests: Vec<Guest> = guests.into_iter().flatten().collect();
+    let joined = may_start
+        .and(gathered)
+        .and_then(|()| welcome(wait, settings, &guests));
+    if let Err(error) = &joined {
+        for guest in &guests {
+            // Those that have been welcomed look at it no more.
+            refuse(&guest.socket, &format!("rank 0 gave up: {error}"));
+        }
+    }
+    let _ = setrlimit(Resource::Nofile, before);
+    joined
+}
+
+/// Of each rank this process has two descriptors for a moment, and the guardian one.
+fn make_room_for_files(size: u32) -> Result<rustix::process::Rlimit, BootError> {
+    let need = 2 * u64::from(size) + SPARE_CONNECTIONS as u64 + SPARE_FILES;
+    match getrlimit(Resource::Nofile).maximum {
+        Some(limit) if limit < need => Err(BootError::NoFiles {
+            size,
+            need,
+            limit,
+            who: "rank 0",
+        }),
+        _ => Ok(raise_file_limit(need)),
+    }
+}
+
+/// A rank that has come.
+struct Guest {
+    socket: OwnedFd,
+    pid: u32,
+    pidfd: OwnedFd,
+}
+
+/// The ranks that have come so far.
+struct Gathering<'a> {
+    wait: &'a Wait<'a>,
+    listener: OwnedFd,
+    /// Connections over which nothing has come.
+    silent: VecDeque<(OwnedFd, Peer)>,
+    /// Ranks 1, 2, ...
+    guests: Vec<Option<Guest>>,
+    /// Connections of other users.
+    strangers: u32,
+    /// The last process of this user that was refused, in words; may be empty.
+    refused: String,
+}
+
+impl Gathering<'_> {
+    /// Waits until all ranks have come.
+    fn gather(&mut self) -> Result<(), BootError> {
+        while self.missing() > 0 {
+            let Some(ready) = self.wait_for_event() else {
+                return Err(self.timed_out());
+            };
+            let (of_silent, of_guests) = ready.split_at(self.silent.len());
+            for is_ready in of_silent {
+                match self.silent.pop_front() {
+                    Some((socket, peer)) if *is_ready => self.hear(socket, peer),
+                    other => self.silent.extend(other),
+                }
+            }
+            self.see_who_has_gone(of_guests)?;
+            // No more: processes that connect in a loop must not keep this one from its time limit.
+            for _ in 0..self.guests.len() + SPARE_CONNECTIONS {
+                match accept(&self.listener) {
+                    Ok(Some(socket)) => self.admit(socket),
+                    Ok(None) => break,
+                    Err(e) => return Err(BootError::system("accepting another rank", e)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of ranks that have not come.
+    fn missing(&self) -> usize {
+        self.guests.iter().filter(|guest| guest.is_none()).count()
+    }
+
+    /// Waits; then, of each silent connection and of each rank, whether it can be read.
+    ///
+    /// `None` if the time is up.
+    fn wait_for_event(&self) -> Option<Vec<bool>> {
+        let silent = self.silent.iter().map(|(socket, _)| Some(socket));
+        let guests = self.guests.iter();
+        let guests = guests.map(|guest| guest.as_ref().map(|guest| &guest.socket));
+        let sockets: Vec<Option<&OwnedFd>> = silent.chain(guests).collect();
+        let all = sockets.iter().copied().flatten();
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(&self.listener)
+            .chain(all)
+            .map(|socket| PollFd::new(socket, PollFlags::IN))
+            .collect();
+        let in_time = self.wait.poll(&mut fds, Duration::MAX);
+        let mut ready = fds.iter().skip(1).map(|fd| !fd.revents().is_empty());
+        let is_ready = |socket: &Option<_>| socket.is_some() && ready.next() == Some(true);
+        in_time.then(|| sockets.iter().map(is_ready).collect())
+    }
+
+    /// Keeps a connection of this user.
+    fn admit(&mut self, socket: OwnedFd) {
+        let Some(peer) = peer(&socket).ok().filter(|&peer| is_of_this_user(peer)) else {
+            self.strangers = self.strangers.saturating_add(1);
+            return;
+        };
+        if peer.pid == 0 {
+            // It cannot be watched.
+            return self.refuse(
+                &socket,
+                peer,
+                "its process is not in the pid namespace of rank 0",
+            );
+        }
+        // Each rank that has come takes two files in place of one.
+        if self.silent.len() >= self.missing() + SPARE_CONNECTIONS {
+            self.silent.pop_front();
+        }
+        self.silent.push_back((socket, peer));
+    }
+
+    /// Takes the message of a process, if it has come.
+    fn hear(&mut self, socket: OwnedFd, peer: Peer) {
+        let mut bytes = [0; MAX_BYTES];
+        let (len, files) = match receive(&socket, &mut bytes) {
+            Received::Nothing => return self.silent.push_back((socket, peer)),
+            Received::End => return,
+            Received::Cut => return self.refuse(&socket, peer, "its message is too long"),
+            Received::Message { bytes, files } => (bytes, files),
+        };
+        match self.rank_of(&bytes[..len], files, peer) {
+            Ok((i, pidfd)) => {
+                let pid = peer.pid;
+                self.guests[i] = Some(Guest { socket, pid, pidfd });
+            }
+            Err(reason) => self.refuse(&socket, peer, &reason),
+        }
+    }
+
+    /// The index of the rank that a process is to become, and its pidfd; else why it cannot.
+    fn rank_of(
+        &self,
+        bytes: &[u8],
+        files: Vec<OwnedFd>,
+        peer: Peer,
+    ) -> Result<(usize, OwnedFd), String> {
+        let Hello {
+            rank,
+            size,
+            program,
+        } = Hello::parse(bytes)?;
+        let own = self.wait.member.size;
+        if size != own {
+            return Err(format!("it is one of {size} ranks, and rank 0 of {own}"));
+        }
+        if program != self.wait.program.number() {
+            let name = self.wait.program.name();
+            return Err(format!(
+                "it executes another file than rank 0, which is {name:?}: all ranks of a job are one program"
+            ));
+        }
+        let taken = |by| format!("job rank {rank} has been taken by {by}");
+        let i = (rank as usize)
+            .checked_sub(1)
+            .ok_or_else(|| taken(format!("process {}", getpid())))?;
+        if let Some(Some(guest)) = self.guests.get(i) {
+            return Err(taken(format!("process {}", guest.pid)));
+        }
+        let pidfd = <[OwnedFd; 1]>::try_from(files)
+            .ok()
+            .map(|[file]| file)
+            .filter(|file| process_of(file) == Some(peer.pid))
+            .ok_or("its message has no descriptor of its process")?;
+        Ok((i, pidfd))
+    }
+
+    fn refuse(&mut self, socket: &OwnedFd, peer: Peer, reason: &str) {
+        self.refused = format!("; process {} was refused: {reason}", peer.pid);
+        refuse(socket, reason);
+    }
+
+    /// The job cannot start without a rank that has come and ended; `ready` says of each whether it
+    /// can be read.
+    fn see_who_has_gone(&self, ready: &[bool]) -> Result<(), BootError> {
+        let mut bytes = [0; MAX_BYTES];
+        let ranks = (1..).map(JobRank).zip(&self.guests).zip(ready);
+        let ready = ranks
+            .filter_map(|((rank, guest), ready)| Some((rank, guest.as_ref().filter(|_| *ready)?)));
+        for (rank, guest) in ready {
+            if !matches!(receive(&guest.socket, &mut bytes), Received::Nothing) {
+                let pid = guest.pid;
+                let reason = format!("rank {rank} (pid {pid}) ended before all ranks had come");
+                return Err(self.wait.failed(reason));
+            }
+        }
+        Ok(())
+    }
+
+    fn timed_out(&self) -> BootError {
+        let ranks = (1..).map(JobRank).zip(&self.guests);
+        let missing = ranks.filter(|(_, guest)| guest.is_none());
+        let strangers = match self.strangers {
+            0 => String::new(),
+            number => format!("; {number} connections of other users were dropped"),
+        };
+        let hint = format!("{strangers}{}", self.refused);
+        self.wait
+            .timed_out(missing.map(|(rank, _)| rank).collect(), hint)
+    }
+}
+
+fn refuse(socket: &OwnedFd, reason: &str) {
+    let refusal = Answer::Refusal(reason.to_owned());
+    // It may have gone.
+    let _ = refusal.encoded(|bytes| send(socket, bytes, &[]));
+}
+
+/// The id of the process behind a pidfd; `None` if it is none.
+fn process_of(pidfd: &OwnedFd) -> Option<u32> {
+    let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    let pid = facts.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    pid.trim().parse().ok()
+}
+
+/// Makes what the ranks share, lets the guardian know all of them, and sends each its part.
+///
+/// Ranks that have been welcomed run. So an error after the first of them leaves the guardian where
+/// it is: it ends those when it sees this process, or one that was not welcomed, end.
+fn welcome(wait: &Wait<'_>, settings: &Settings, guests: &[Guest]) -> Result<Joined, BootError> {
+    let size = wait.member.size;
+    let own = getpid();
+    let own_pid = own.as_raw_nonzero().get() as u32;
+    let own_pidfd = pidfd_open(own, PidfdFlags::empty())
+        .map_err(|e| BootError::system("opening a pidfd (Linux 5.3 or newer)", e))?;
+    let pids: Vec<u32> = std::iter::once(own_pid)
+        .chain(guests.iter().map(|guest| guest.pid))
+        .collect();
+    let launcher = starter_of(&pids);
+    let starter = launcher.as_ref().map(|(pid, _)| *pid);
+    let conduit = settings.peek(&CONDUIT);
+    let part = HostPart {
+        neighborhood: neighborhood_limit(conduit, settings),
+        ..HostPart::whole(size)
+    };
+    let key = Secret::new()?;
+    let (files, control) = make_part(new_job_id()?, size, part, settings)?;
+    let control = Arc::new(control);
+    if let Some(pid) = starter {
+        control.job().set_launcher_pid(pid);
+    }
+    let (life, of_guardian) = pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|e| BootError::system("making a pipe to the guardian", e))?;
+    let link = guardian::start(
+        &control,
+        Maker::Peer {
+            launcher: launcher.map(|(_, pidfd)| pidfd),
+            stderr: RankStderr::of_this_process(),
+            life: of_guardian,
+        },
+    )?;
+    let announced = (|| {
+        let pidfds = std::iter::once(&own_pidfd).chain(guests.iter().map(|guest| &guest.pidfd));
+        let groups = lead_own_groups(&pids, starter);
+        let processes = pids.iter().zip(pidfds).zip(groups);
+        for (rank, ((&pid, pidfd), group)) in (0..).map(JobRank).zip(processes) {
+            wait.send(|| guardian::announce_other(link.as_fd(), rank, pid, pidfd.as_fd(), group))
+                .map_err(|error| {
+                    error.unwrap_or_else(|| wait.failed("the job's guardian has ended meanwhile"))
+                })?;
+        }
+        take_rank(&control, LEADER)
+    })();
+    if let Err(error) = announced {
+        // First: it would take the ranks that end now for a failure of the job.
+        link.dismiss();
+        return Err(error);
+    }
+    let shared = Shared {
+        control: &control,
+        files: &files,
+        link: link.as_fd(),
+        life: life.as_fd(),
+        answer: Answer::Welcome {
+            job_id: control.job().job_id(),
+            key: key.clone(),
+        },
+    };
+    let reach = Reach::of(conduit, settings);
+    shared.send(wait, guests, reach.segments)?;
+    let (link, guardian) = link.into_parts();
+    Ok(Joined {
+        control,
+        files,
+        key,
+        link,
+        guardian,
+        life,
+    })
+}
+
+/// What ranks are sent.
+struct Shared<'a> {
+    control: &'a Control,
+    /// Those of the neighborhood of rank 0.
+    files: &'a SharedFiles,
+    link: BorrowedFd<'a>,
+    life: BorrowedFd<'a>,
+    answer: Answer,
+}
+
+impl Shared<'_> {
+    /// Sends each rank what it needs.
+    fn send(
+        &self,
+        wait: &Wait<'_>,
+        guests: &[Guest],
+        reaches_segments: bool,
+    ) -> Result<(), BootError> {
+        // Those of the neighborhood whose ranks are being welcomed, where it is not that of rank 0.
+        let mut others: Option<SharedFiles> = None;
+        for (rank, guest) in (1..).map(JobRank).zip(guests) {
+            if self.control.part().around(rank).start == rank.0 {
+                others = Some(self.files.of_other_neighborhood(reaches_segments)?);
+            }
+            let files = others.as_ref().unwrap_or(self.files);
+            let parts = [
+                files.control.as_fd(),
+                files.rings.as_fd(),
+                files.segments.as_fd(),
+                files.interfaces.as_fd(),
+                self.link,
+                self.life,
+            ];
+            let sent = self
+                .answer
+                .encoded(|bytes| wait.send(|| send(&guest.socket, bytes, &parts)));
+            match sent {
+                // The guardian sees a rank that has ended meanwhile.
+                Ok(()) | Err(None) => {}
+                Err(Some(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
