@@ -10,15 +10,12 @@
 //! [`reliable`](crate::reliable) makes records of datagrams that arrive once and in order.
 
 pub mod fabric;
-mod fabric_address;
-mod fabric_buffers;
 pub mod faults;
 mod nic;
 mod port;
 pub mod udp;
 
 pub use fabric::{Fabric, FabricPort};
-pub use fabric_address::{FabricAddress, NoFabricAddress};
 pub use faults::{Faulty, WireFaults};
 pub use nic::{Nic, NicAddress, NicError, NicPort};
 pub use port::{Port, Whereabouts};

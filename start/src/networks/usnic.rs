@@ -1,7 +1,8 @@
 //! Datagrams.
 
+use super::addresses::own_address;
 use super::channel::{GATHER_TIMES, sizes};
-use super::datagrams::{Directory, Published, announce, bind, directory, link, own_address};
+use super::datagrams::{Directory, Published, announce, bind, directory, link};
 use super::{Cause, Connecting, Opened};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
@@ -116,10 +117,10 @@ fn sized(
         // The provider says what it carries, and every rank takes that of each.
         NicAddress::Fabric(own) => {
             let each = peers.iter().map(|peer| match peer {
-                NicAddress::Fabric(peer) => peer.datagram_bytes(),
-                NicAddress::Udp(_) => own.datagram_bytes(),
+                NicAddress::Fabric(peer) => peer.message_bytes(),
+                NicAddress::Udp(_) => own.message_bytes(),
             });
-            link.datagram_bytes = each.min().unwrap_or(own.datagram_bytes());
+            link.datagram_bytes = each.min().unwrap_or(own.message_bytes());
         }
     }
     link
