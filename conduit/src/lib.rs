@@ -8,6 +8,8 @@
 //! [`usnic`] has rails of datagrams. [`wire`] has the parts that conduits over a wire share.
 
 #[cfg(not(loom))]
+mod attendant;
+#[cfg(not(loom))]
 pub mod channel;
 #[cfg(not(loom))]
 mod conduit;

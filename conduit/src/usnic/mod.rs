@@ -5,12 +5,11 @@
 //! one queue of an interface ([`DatagramQueue`]). There are two to a peer: the first has the
 //! channel of commands and carries the stream, the second has that of data and carries the payloads
 //! of long transfers beside it. Each is there from the first byte on. A thread acknowledges and
-//! sends again while the rank makes no call (`progress`).
+//! sends again while the rank makes no call (`attended`).
 
-mod bell;
+mod attended;
 mod descriptor;
 mod peer;
-mod progress;
 mod rail;
 mod rails;
 mod shared;
