@@ -70,7 +70,7 @@ const TOOLS: [Tool; 14] = [
     tool(
         "libfabric.so.1",
         "libfabric1",
-        "datagrams through libfabric's provider udp",
+        "datagrams and messages through libfabric's providers",
     ),
 ];
 

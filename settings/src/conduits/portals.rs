@@ -19,7 +19,7 @@ pub const PORTALS_ROW: ConduitRow = ConduitRow {
     spans_hosts: true,
     moves_segments: |settings| settings.peek(&PORTALS_INTERFACE) == SOFTWARE,
     links: &[LinkName {
-        is_within_another: true,
+        is_apart: true,
         ..LinkName::new("portals")
     }],
     settings: Some(section("Portals", USED, &[])),
