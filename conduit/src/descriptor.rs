@@ -1,7 +1,7 @@
 //! What programs can ask of each conduit before a job runs.
 
 use crate::conduit::{Capabilities, Limits};
-use crate::{portals, smp, tcp, usnic};
+use crate::{ofi, portals, smp, tcp, usnic};
 use argonet_settings::{ConduitRow, Settings};
 
 /// Facts in words: name and value of each.
@@ -29,6 +29,7 @@ pub const DESCRIPTORS: &[&Descriptor] = &[
     &tcp::DESCRIPTOR,
     &portals::DESCRIPTOR,
     &usnic::DESCRIPTOR,
+    &ofi::DESCRIPTOR,
 ];
 
 #[cfg(test)]

@@ -5,8 +5,11 @@
 //! [`smp`] is the one for ranks that share memory, [`tcp`] the one for ranks on different hosts,
 //! [`portals`] the one over matching interfaces; [`selector`] joins shared memory with one of the
 //! others. [`channel`] makes active messages out of rails between ranks that share no memory;
-//! [`usnic`] has rails of datagrams. [`wire`] has the parts that conduits over a wire share.
+//! [`usnic`] has rails of datagrams, [`ofi`] of messages. [`wire`] has the parts that conduits over
+//! a wire share.
 
+#[cfg(not(loom))]
+mod attendant;
 #[cfg(not(loom))]
 pub mod channel;
 #[cfg(not(loom))]
@@ -26,6 +29,8 @@ mod gauges;
 #[cfg(not(loom))]
 mod keyed;
 mod ledger;
+#[cfg(not(loom))]
+pub mod ofi;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]

@@ -8,6 +8,7 @@
 //! * [`portals`]: matching interfaces, as of Portals 3.3 and Portals 4.
 //! * [`datagram`]: interfaces that lose, repeat and reorder what they carry.
 //! * [`fabric`]: libfabric, whose providers drive network cards.
+//! * [`rdm`]: messages that arrive once and in order, through libfabric.
 //! * [`reliable`]: records over datagrams that may be lost: the base of interfaces in software
 //!   between hosts, and of rails.
 
@@ -16,6 +17,8 @@ compile_error!("descriptors name memory by 64-bit addresses");
 
 pub mod datagram;
 pub mod fabric;
+mod incarnation;
 pub mod portals;
+pub mod rdm;
 pub mod reliable;
 mod shared_library;

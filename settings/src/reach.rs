@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn the_list_for_messages_names_exactly_the_conduits_over_hosts() {
-        assert_eq!(Reach::over_hosts(), "tcp, portals, usnic");
+        assert_eq!(Reach::over_hosts(), "tcp, portals, usnic, ofi");
         for row in CONDUITS {
             let all = Reach::over_hosts();
             let named = all.split(", ").any(|one| one == row.name);

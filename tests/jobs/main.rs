@@ -140,7 +140,11 @@ fn main() {
     let tests = tests.iter().enumerate();
     let tests = tests.filter(|(i, (name, _))| path.has(name) && part.has(*i));
     let tests = tests.map(|(_, test)| test);
-    let mut trials: Vec<Trial> = tests.map(trial).collect();
+    let missing = fabric::missing();
+    let without = path.needs_libfabric() && missing.is_some();
+    let mut trials: Vec<Trial> = tests
+        .map(|test| trial(test).with_ignored_flag(without))
+        .collect();
     // They need hosts, which are network namespaces, and choose how ranks reach each other
     // themselves.
     let over_hosts = match path {
@@ -157,6 +161,7 @@ fn main() {
         support::Path::Memory => fabric::OVER_FABRIC,
         support::Path::Network(..) => &[],
     };
+    let of_hosts = network::missing();
     let wanted = |test: &support::Test, missing: Option<&str>| match missing {
         None => trial(test),
         Some(what) => {
@@ -164,9 +169,7 @@ fn main() {
             trial(test).with_ignored_flag(true)
         }
     };
-    let missing = network::missing();
-    trials.extend(over_hosts.iter().map(|test| wanted(test, missing)));
-    let missing = fabric::missing();
+    trials.extend(over_hosts.iter().map(|test| wanted(test, of_hosts)));
     trials.extend(
         of_library
             .iter()

@@ -55,7 +55,7 @@ pub(crate) enum Path {
 impl Path {
     /// Names the path: "tcp 2" or "portals 1" for instance; "udp 1" is portals with every other
     /// rank over UDP, "portals4 1" portals over a library of Portals 4, "fabric 1" usnic over the
-    /// provider `udp` of libfabric.
+    /// provider `udp` of libfabric, "ofi 1" reliable messages over its provider `tcp;ofi_rxm`.
     const VARIABLE: &str = "ARGONET_TEST_PATH";
 
     /// As the environment of the tests says.
@@ -63,18 +63,25 @@ impl Path {
         let Ok(text) = std::env::var(Self::VARIABLE) else {
             return Self::Memory;
         };
-        let path = ["tcp", "portals4", "portals", "udp", "usnic", "fabric"]
-            .into_iter()
-            .find_map(|conduit| {
-                let neighbors = text.strip_prefix(conduit)?.strip_prefix(' ')?;
-                Some(Self::Network(conduit, neighbors.parse().ok()?))
-            });
+        let path = [
+            "tcp", "portals4", "portals", "udp", "usnic", "fabric", "ofi",
+        ]
+        .into_iter()
+        .find_map(|conduit| {
+            let neighbors = text.strip_prefix(conduit)?.strip_prefix(' ')?;
+            Some(Self::Network(conduit, neighbors.parse().ok()?))
+        });
         path.unwrap_or_else(|| panic!("{} is {text:?}", Self::VARIABLE))
     }
 
     /// Whether a test says something of jobs whose ranks reach each other so.
     pub(crate) fn has(self, test: &str) -> bool {
         self == Self::Memory || !OF_MEMORY.contains(&test)
+    }
+
+    /// Whether jobs need libfabric.
+    pub(crate) fn needs_libfabric(self) -> bool {
+        matches!(self, Self::Network("fabric" | "ofi", _))
     }
 
     /// The ranks of so many that share memory with one.
@@ -123,6 +130,7 @@ impl Path {
                 command.env("ARGONET_USNIC_NIC", "fabric");
                 command.env("ARGONET_USNIC_PROVIDER", "udp");
             } else {
+                command.env("ARGONET_OFI_PROVIDER", "tcp;ofi_rxm");
                 command.env("ARGONET_CONDUIT", conduit);
             }
             command.env("GASNET_SUPERNODE_MAXSIZE", neighbors.to_string());

@@ -80,7 +80,7 @@ const TOOLS: [Tool; 20] = [
     tool(
         "libfabric.so.1",
         "libfabric1",
-        "datagrams through libfabric's provider udp",
+        "datagrams and messages through libfabric's providers",
     ),
 ];
 

@@ -21,7 +21,7 @@ const MODES: [&[&str]; 6] = [
     &["-DGASNET_PAR", "-DGASNET_DEBUG", "-D_REENTRANT"],
 ];
 
-const CONDUITS: [&str; 5] = ["SMP", "TCP", "UDP", "PORTALS", "USNIC"];
+const CONDUITS: [&str; 6] = ["SMP", "TCP", "UDP", "PORTALS", "USNIC", "OFI"];
 
 /// A unit has lines for both languages: OF_C for checks that C can make, and OF_CPP.
 const BEFORE: &str = r#"

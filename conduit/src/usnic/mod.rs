@@ -5,14 +5,13 @@
 //! one queue of an interface ([`DatagramQueue`]). There are two to a peer: the first has the
 //! channel of commands and carries the stream, the second has that of data and carries the payloads
 //! of long transfers beside it. Each is there from the first byte on. A thread acknowledges and
-//! sends again while the rank makes no call (`progress`). [`PathCheck`] finds out whether datagrams
+//! sends again while the rank makes no call (`attended`). [`PathCheck`] finds out whether datagrams
 //! pass between the rank and others, before the first byte.
 
-mod bell;
+mod attended;
 mod descriptor;
 mod doubts;
 mod peer;
-mod progress;
 mod rail;
 mod rails;
 mod shared;

@@ -2,9 +2,8 @@
 
 use super::shared::Shared;
 use crate::channel::rail::{Rail, RailId};
-use crate::channel::stream::{Piece, Pieces};
+use crate::channel::stream::{Cursor, Pieces};
 use argonet_nic::datagram::DatagramQueue;
-use argonet_segment::bulk;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::Arc;
@@ -59,67 +58,15 @@ impl<Q: DatagramQueue> core::fmt::Debug for DatagramRail<Q> {
     }
 }
 
-/// Places of a call, from where the last copy ended on.
-struct Cursor<'a> {
-    pieces: &'a [Piece],
-    /// How much of the first was used.
-    used: usize,
-}
-
-impl Cursor<'_> {
-    /// Copies to the next places as many of the bytes as they hold; how many.
-    ///
-    /// # Safety
-    /// The places can be written.
-    unsafe fn fill(&mut self, bytes: &[u8]) -> usize {
-        let mut rest = bytes;
-        while !rest.is_empty()
-            && let Some((to, len)) = self.next(rest.len())
-        {
-            // SAFETY: the caller promises the places, and `to` is within one.
-            unsafe { bulk::copy(to, rest.as_ptr(), len) };
-            rest = &rest[len..];
-        }
-        bytes.len() - rest.len()
-    }
-}
-
-impl<'a> Cursor<'a> {
-    fn new(pieces: &'a Pieces) -> Self {
-        Self {
-            pieces: pieces.as_slice(),
-            used: 0,
-        }
-    }
-
-    /// The next place, of at most `len` bytes; `None` behind the last.
-    fn next(&mut self, len: usize) -> Option<(*mut u8, usize)> {
-        let (piece, rest) = self.pieces.split_first()?;
-        let part = len.min(piece.len - self.used);
-        let at = piece.at.wrapping_add(self.used);
-        self.used += part;
-        if self.used == piece.len {
-            (self.pieces, self.used) = (rest, 0);
-        }
-        Some((at, part))
-    }
-}
-
 // SAFETY: bytes are copied during the call alone, never more than the cursor finds in the pieces,
 // and what is returned is how many were.
 unsafe impl<Q: DatagramQueue + 'static> Rail for DatagramRail<Q> {
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
         let mut cursor = Cursor::new(pieces);
         let mut locked = self.shared.lock();
-        let written = locked.write(self.id, pieces.bytes(), |mut record: &mut [u8]| {
-            while !record.is_empty()
-                && let Some((from, len)) = cursor.next(record.len())
-            {
-                let (to, rest) = core::mem::take(&mut record).split_at_mut(len);
-                // SAFETY: the caller promises the pieces, and `from` is within one.
-                unsafe { bulk::copy(to.as_mut_ptr(), from, len) };
-                record = rest;
-            }
+        let written = locked.write(self.id, pieces.bytes(), |record: &mut [u8]| {
+            // SAFETY: the caller promises the pieces.
+            unsafe { cursor.take(record) };
         });
         locked.end();
         written

@@ -1,17 +1,15 @@
 //! The rails of a rank.
 
-use super::bell::ring;
 use super::peer::BESIDE;
-use super::progress::Progress;
 use super::shared::Shared;
 use super::{DatagramRail, DatagramRailsConfig, NAME, PathCheck};
+use crate::attendant::{Attendant, ring, sleep_of_rank};
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
 use crate::datagrams::Datagrams;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::sync::Arc;
 
@@ -19,7 +17,7 @@ use std::sync::Arc;
 pub struct DatagramRails<Q: DatagramQueue + 'static> {
     pub(super) shared: Arc<Shared<Q>>,
     /// Ends when it is dropped.
-    _progress: Progress<Q>,
+    _attendant: Attendant<Shared<Q>>,
 }
 
 impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
@@ -34,7 +32,7 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
         let exit_grace = config.exit_grace;
         let shared = Arc::new(Shared::new(config)?);
         Ok(Self {
-            _progress: Progress::start(Arc::clone(&shared), exit_grace)?,
+            _attendant: Attendant::start(Arc::clone(&shared), exit_grace)?,
             shared,
         })
     }
@@ -157,11 +155,11 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 
     fn wake(&self) {
-        ring(self.shared.wakeup());
+        ring(&self.shared.wakeup);
     }
 
     fn forget_wakeups(&self) {
-        let _ = rustix::io::read(self.shared.wakeup(), &mut [0; 8]);
+        let _ = rustix::io::read(&self.shared.wakeup, &mut [0; 8]);
     }
 
     fn datagrams(&self) -> Option<Datagrams> {
@@ -185,18 +183,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             return;
         }
         locked.end();
-        if !self.queue.arm() {
-            return;
-        }
-        let timeout = timeout.map(|time| Timespec {
-            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: time.subsec_nanos().into(),
-        });
-        let mut wakes = [
-            PollFd::new(self.wakeup(), PollFlags::IN),
-            PollFd::new(&self.queue, PollFlags::IN),
-        ];
         // Whatever it was, the caller looks again.
-        let _ = poll(&mut wakes, timeout.as_ref());
+        sleep_of_rank(&*self.shared, timeout);
     }
 }

@@ -5,11 +5,11 @@ mod lost;
 
 pub use check::PathCheck;
 
-use super::bell::{event, ring};
 use super::peer::{Arrivals, BESIDE, Peer, channel_of, rail_of};
 use super::taking::{Read, Taking};
 use super::together::Together;
 use super::{DatagramRail, DatagramRailsConfig};
+use crate::attendant::{POLLS_A_TIMER, event, ring};
 use crate::channel::rail::{Made, NewRail, RailId};
 use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
@@ -27,9 +27,6 @@ use std::time::Instant;
 
 /// How often a rank that ends says so.
 const ANNOUNCEMENTS: u32 = 3;
-
-/// Polls of a rank after which one looks at timers, too.
-pub(super) const POLLS_A_TIMER: u32 = 16;
 
 /// What the channel learns of a peer.
 enum News {
@@ -123,7 +120,7 @@ pub(super) struct Shared<Q: DatagramQueue> {
     /// Written under the lock of `state`.
     dropped: DatagramGauge,
     /// Wakes the threads that sleep at the queue.
-    wakeup: OwnedFd,
+    pub(super) wakeup: OwnedFd,
     /// Wakes the thread.
     pub(super) bell: OwnedFd,
     /// When the thread looks next by itself, ns; 0 while it is awake.
@@ -211,10 +208,6 @@ impl<Q: DatagramQueue> Shared<Q> {
 
     pub(super) fn now(&self) -> Duration {
         self.begun.elapsed()
-    }
-
-    pub(super) fn wakeup(&self) -> &OwnedFd {
-        &self.wakeup
     }
 
     /// A poll of the rank begins: the thread leaves the queue to it for a while.

@@ -2,10 +2,9 @@
 
 mod paths;
 
-use super::progress;
-use super::progress::leave;
-use super::shared::{POLLS_A_TIMER, Shared};
+use super::shared::Shared;
 use super::{DatagramRail, DatagramRails, DatagramRailsConfig};
+use crate::attendant::{self, Attended as _, POLLS_A_TIMER};
 use crate::channel::Pieces;
 use crate::channel::rail::{Made, Rail as _, RailId, Rails as _, Ready};
 use argonet_am::AmError;
@@ -427,7 +426,7 @@ fn an_end_waits_for_nothing_once_the_last_acknowledgement_is_sent() {
     until(|| b.attend(None));
     send(&b, 0);
     let begun = Instant::now();
-    leave(&a, GRACE);
+    a.leave(GRACE);
     assert!(begun.elapsed() < GRACE, "the end has waited for all of it");
     assert!(a.lock().is_drained());
 }
@@ -653,6 +652,6 @@ fn no_thread_sleeps_at_a_queue_that_does_not_wake_it() {
     });
     let (rails, begun) = (rails.unwrap(), Instant::now());
     rails.sleep(Some(LIMIT));
-    progress::sleep(&rails.shared, true, LIMIT);
+    attendant::sleep(&*rails.shared, true, LIMIT);
     assert!(begun.elapsed() < LIMIT / 2, "they slept");
 }

@@ -6,10 +6,8 @@ use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_conduit::{Capabilities, ThreadMode};
 use argonet_conformance::{Buffers, Job, Promises, Rig, Setup};
-use argonet_nic::datagram::{
-    Fabric, FabricAddress, FabricPort, Faulty, HostNames, Nic, Udp, WireFaults,
-};
-use argonet_nic::fabric::Library;
+use argonet_nic::datagram::{Fabric, FabricPort, Faulty, HostNames, Nic, Udp, WireFaults};
+use argonet_nic::fabric::{FabricAddress, Library};
 use argonet_nic::reliable::{ReliableConfig, Seal};
 use argonet_segment::{Directory, OwnSegment, PageKind, SegmentFile};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

@@ -13,8 +13,6 @@
 mod answer;
 mod direct;
 pub mod fabric;
-mod fabric_address;
-mod fabric_buffers;
 pub mod faults;
 mod hosts;
 mod lean;
@@ -24,7 +22,6 @@ pub mod udp;
 
 pub use answer::{Inquiry, answer_to, refuses};
 pub use fabric::{Fabric, FabricPort};
-pub use fabric_address::{FabricAddress, NoFabricAddress};
 pub use faults::{Faulty, WireFaults};
 pub use hosts::HostNames;
 pub use nic::{Nic, NicAddress, NicError, NicPort};

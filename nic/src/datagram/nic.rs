@@ -1,8 +1,8 @@
 //! The interface for datagrams that a job has chosen.
 
 use super::fabric::Taken;
-use super::{Batch, DatagramQueue, Fabric, FabricAddress, FabricPort, Port, Udp, Whereabouts, udp};
-use crate::fabric::FabricError;
+use super::{Batch, DatagramQueue, Fabric, FabricPort, Port, Udp, Whereabouts, udp};
+use crate::fabric::{FabricAddress, FabricError};
 use argonet_base::JobRank;
 use core::fmt;
 use core::net::SocketAddr;

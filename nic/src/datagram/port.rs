@@ -1,5 +1,6 @@
 //! The socket where datagrams of a rank arrive, before its address is published.
 
+use crate::incarnation::new_incarnation;
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU64;
 use core::ops::RangeInclusive;
@@ -31,16 +32,6 @@ pub struct Port {
 
 fn at(action: &'static str) -> impl Fn(io::Error) -> io::Error {
     move |cause| io::Error::new(cause.kind(), format!("cannot {action}: {cause}"))
-}
-
-/// A number that no earlier interface had, and that cannot be guessed.
-pub(super) fn new_incarnation() -> io::Result<NonZeroU64> {
-    loop {
-        let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
-        if let Some(incarnation) = NonZeroU64::new(random) {
-            return Ok(incarnation);
-        }
-    }
 }
 
 impl Port {

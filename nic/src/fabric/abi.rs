@@ -39,11 +39,18 @@ pub(crate) const MR_ALLOCATED: c_int = 1 << 5;
 pub(crate) const MR_PROV_KEY: c_int = 1 << 6;
 
 pub(crate) const EP_DGRAM: u32 = 2;
+pub(crate) const EP_RDM: u32 = 3;
+
+/// Sends to one peer arrive in their order.
+pub(crate) const ORDER_SAS: u64 = 1 << 8;
 
 /// All calls of a domain's objects come one after the other.
 pub(crate) const THREAD_DOMAIN: u32 = 3;
-/// Data moves only while the client calls.
+/// Whether the provider sees to it that none of its queues overflows.
+pub(crate) const RM_UNSPEC: u32 = 0;
 pub(crate) const RM_DISABLED: u32 = 1;
+pub(crate) const RM_ENABLED: u32 = 2;
+/// Data moves only while the client calls.
 pub(crate) const PROGRESS_MANUAL: u32 = 2;
 
 pub(super) const AV_UNSPEC: u32 = 0;

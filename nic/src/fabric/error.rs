@@ -115,6 +115,16 @@ pub enum FabricError {
     },
 }
 
+impl FabricError {
+    /// The system gives no random numbers.
+    pub(crate) fn no_random(source: std::io::Error) -> Self {
+        Self::Os {
+            action: "draw a random number",
+            source,
+        }
+    }
+}
+
 /// A version of the library or of a provider.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Version(pub(super) u32);

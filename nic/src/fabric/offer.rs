@@ -20,6 +20,10 @@ pub(crate) struct Wish {
     pub(crate) mr_mode: c_int,
     /// Which calls come one after the other.
     pub(crate) threading: u32,
+    /// What keeps its order.
+    pub(crate) order: u64,
+    /// Whether queues of the provider may overflow.
+    pub(crate) resource_mgmt: u32,
     /// The setting that chooses a provider.
     pub(crate) setting: &'static str,
 }
@@ -134,6 +138,10 @@ impl Library {
             }
             if let Some(domain) = info.domain_attr.as_mut() {
                 (domain.mr_mode, domain.threading) = (wish.mr_mode, wish.threading);
+                domain.resource_mgmt = wish.resource_mgmt;
+            }
+            if let (Some(tx), Some(rx)) = (info.tx_attr.as_mut(), info.rx_attr.as_mut()) {
+                (tx.msg_order, rx.msg_order) = (wish.order, wish.order);
             }
         }
         let node = source.and_then(|address| CString::new(address.to_string()).ok());
@@ -160,6 +168,28 @@ impl Library {
         }
     }
 
+    /// The providers that have what is wanted, in the order in which the library lists them.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn providers(&self, wish: &Wish) -> Result<Vec<String>, FabricError> {
+        match self.list(wish, None)?.map(|list| list.find(|_| false)) {
+            Some(Err(mut names)) => {
+                names.dedup();
+                Ok(names)
+            }
+            _ => Err(self.no_provider(wish)),
+        }
+    }
+
+    fn no_provider(&self, wish: &Wish) -> FabricError {
+        FabricError::NoProvider {
+            library: self.name().to_owned(),
+            version: self.version(),
+            endpoints: wish.endpoint.1,
+        }
+    }
+
     /// The first offer of a provider, of the one of this name if there is a name, from an address
     /// of this host if its addresses are those of the Internet.
     ///
@@ -171,23 +201,17 @@ impl Library {
         provider: Option<&str>,
         source: Option<IpAddr>,
     ) -> Result<Offer, FabricError> {
-        let (library, version) = (self.name().to_owned(), self.version());
-        let endpoints = wish.endpoint.1;
         let Some(list) = self.list(wish, None)? else {
-            return Err(FabricError::NoProvider {
-                library,
-                version,
-                endpoints,
-            });
+            return Err(self.no_provider(wish));
         };
         match list.find(|name| provider.is_none_or(|wanted| wanted == name)) {
             Ok(offer) => offer.at_source(wish, source),
             Err(mut names) => {
                 names.dedup();
                 Err(FabricError::UnknownProvider {
-                    library,
-                    version,
-                    endpoints,
+                    library: self.name().to_owned(),
+                    version: self.version(),
+                    endpoints: wish.endpoint.1,
                     wanted: provider.unwrap_or_default().to_owned(),
                     offered: names.join(", "),
                     setting: wish.setting,

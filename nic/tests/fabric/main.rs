@@ -1,8 +1,10 @@
-//! Cases for interfaces of datagrams: over sockets of the system, and over a provider of libfabric
-//! where the library is found (`ARGONET_FABRIC_LIBRARY`, or the loader's path).
+//! Cases for interfaces of datagrams, over sockets of the system, and for those and messages over
+//! providers of libfabric where the library is found (`ARGONET_FABRIC_LIBRARY`, or the loader's
+//! path).
 
 mod cases;
 mod loader;
+mod rdm;
 
 use argonet_base::JobRank;
 use argonet_nic::datagram::{FabricPort, Nic, NicAddress, NicPort, Port};
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
                 trials.push(Trial::test(format!("fabric::{name}"), run));
             }
             trials.extend(loader::trials_of(&library));
+            trials.extend(rdm::trials_of(&library));
         }
         Err(error) => {
             eprintln!("{error}");

@@ -5,12 +5,14 @@
 //! and stand below its code, whose descriptor (`argonet_conduit::Descriptor`) begins with the row
 //! from here.
 
+mod ofi;
 mod portals;
 mod row;
 mod smp;
 mod tcp;
 mod usnic;
 
+pub use ofi::*;
 pub use portals::*;
 pub use row::{ConduitRow, LinkName};
 pub use smp::*;
@@ -18,7 +20,7 @@ pub use tcp::*;
 pub use usnic::*;
 
 /// The conduits that a job can choose; the first is the default.
-pub const CONDUITS: &[&ConduitRow] = &[&SMP_ROW, &TCP_ROW, &PORTALS_ROW, &USNIC_ROW];
+pub const CONDUITS: &[&ConduitRow] = &[&SMP_ROW, &TCP_ROW, &PORTALS_ROW, &USNIC_ROW, &OFI_ROW];
 
 /// Their names.
 pub const CONDUIT_NAMES: [&str; CONDUITS.len()] = {

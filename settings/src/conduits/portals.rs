@@ -20,7 +20,7 @@ pub const PORTALS_ROW: ConduitRow = ConduitRow {
     sends_datagrams: false,
     moves_segments: |settings| settings.peek(&PORTALS_INTERFACE) == SOFTWARE,
     links: &[LinkName {
-        is_within_another: true,
+        is_apart: true,
         ..LinkName::new("portals")
     }],
     settings: Some(section("Portals", USED, &[])),

@@ -32,28 +32,28 @@ pub struct LinkName {
     /// As libraries (`libgasnet-NAME-MODE.a`), launchers (`gasnetrun_NAME`) and macros of the
     /// headers have it.
     pub name: &'static str,
-    /// Whether releases of GASNet have a conduit of this name, so that build systems of clients
-    /// know it.
+    /// Whether releases of GASNet have a conduit of this name, for which build systems of clients
+    /// have rules that fit this one.
     pub is_gasnets: bool,
-    /// Whether the name is within another one that build systems of clients know.
+    /// Whether build systems of clients are not to find it by themselves.
     ///
     /// Such a system collects `include/*-conduit/*.mak`, keeps of its own list what matches a name
-    /// that it found, and then asks for a conduit that does not exist. So the files of make lie
-    /// where it does not look.
-    pub is_within_another: bool,
+    /// that it found, and takes the first: one that does not exist where the name is within
+    /// another, or one that wants a library. So the files of make lie where it does not look.
+    pub is_apart: bool,
 }
 
 impl LinkName {
-    /// A name that clients do not know.
+    /// A name that clients do not know, or whose rules do not fit.
     pub(super) const fn new(name: &'static str) -> Self {
         Self {
             name,
             is_gasnets: false,
-            is_within_another: false,
+            is_apart: false,
         }
     }
 
-    /// A name that releases of GASNet have.
+    /// A name that releases of GASNet have, with rules of clients that fit.
     pub(super) const fn of_gasnet(name: &'static str) -> Self {
         Self {
             is_gasnets: true,

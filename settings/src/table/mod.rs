@@ -6,11 +6,11 @@ pub(crate) mod credits;
 pub(crate) mod debug;
 pub(crate) mod exit;
 pub(crate) mod ibv;
+pub(crate) mod libfabric;
 pub(crate) mod libraries;
 pub(crate) mod memory;
 pub(crate) mod messages;
 pub(crate) mod neighbors;
-pub(crate) mod ofi;
 pub(crate) mod ssh;
 pub(crate) mod start;
 pub(crate) mod trace;
@@ -70,7 +70,7 @@ const AFTER_CONDUITS: [Section; 14] = [
     section("Non-contiguous transfers", vis::USED, vis::IDLE),
     section("Tracing and statistics", trace::USED, &[]),
     section("InfiniBand (ibv)", &[], ibv::IDLE),
-    section("libfabric (ofi) and UCX", &[], ofi::IDLE),
+    section("libfabric and UCX", &[], libfabric::IDLE),
     section("Libraries loaded at run time", libraries::USED, &[]),
     section("Cray: aries, gemini, portals", &[], cray::IDLE),
     section("Neighboring systems", &[], neighbors::IDLE),
@@ -162,7 +162,7 @@ pub fn typed_constants() -> impl Iterator<Item = &'static TypedConstant> {
 // Why rows have no effect.
 const NO_UDP: &str = "programs for udp run over tcp, which has no such setting";
 const NO_IBV: &str = "there is no ibv conduit in this version";
-const NO_OFI: &str = "there is no ofi conduit in this version";
+const NO_OFI: &str = "argonet's ofi conduit has no such setting";
 const NO_UCX: &str = "there is no ucx conduit in this version";
 const NO_MPI: &str = "there is no mpi conduit in this version";
 const NO_ARIES: &str = "there is no aries or gemini conduit in this version";
@@ -180,7 +180,7 @@ const OF_OTHERS: &str = "a setting of another system, which argonet does not rea
 /// its effect.
 pub(crate) fn is_absence(reason: &str) -> bool {
     let absent = [
-        NO_UDP, NO_IBV, NO_OFI, NO_UCX, NO_MPI, NO_ARIES, NO_PINNING, NO_DEVICES,
+        NO_UDP, NO_IBV, NO_UCX, NO_MPI, NO_ARIES, NO_PINNING, NO_DEVICES,
     ];
     absent.contains(&reason)
 }

@@ -5,6 +5,7 @@ use argonet_base::JobRank;
 use argonet_boot::{BootError, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::tcp::join::{from_settings, interfaces};
 use argonet_settings::Settings;
+use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
 /// Interfaces of this host that the settings choose to reach others by; `one_host`: the job has no
@@ -22,6 +23,20 @@ pub(super) fn addresses(
 /// The ports that the settings let ranks take.
 pub(super) fn ports(settings: &Settings) -> Result<RangeInclusive<u16>, Cause> {
     Ok(from_settings(settings)?.0.ports)
+}
+
+/// Whether the job has no other host.
+pub(super) fn is_one_host(boot: &LocalJob) -> bool {
+    boot.host_ranks().len() == boot.size() as usize
+}
+
+/// The first of these addresses.
+pub(super) fn own_address(boot: &LocalJob, settings: &Settings) -> Result<IpAddr, Cause> {
+    let chosen = addresses(settings, is_one_host(boot))?;
+    let first = chosen
+        .first()
+        .ok_or("there is no address of this host to be reached at")?;
+    Ok(first.address)
 }
 
 /// The name of this host, for messages.

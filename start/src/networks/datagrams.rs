@@ -1,13 +1,12 @@
 //! Ranks that send each other datagrams, and learn each other's addresses from the key store.
 
 use super::Cause;
-use super::addresses::{addresses, ports, publish_host};
+use super::addresses::{is_one_host, own_address, ports, publish_host};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{NicAddress, Port, Whereabouts};
 use argonet_nic::reliable::{FORMAT, ReliableConfig, Seal};
 use argonet_settings::{Sealing, Settings};
-use core::net::IpAddr;
 use core::num::NonZeroU64;
 
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
@@ -43,10 +42,6 @@ fn sized(one_host: bool, receive_bytes: usize) -> ReliableConfig {
     link
 }
 
-pub(super) fn is_one_host(boot: &LocalJob) -> bool {
-    boot.host_ranks().len() == boot.size() as usize
-}
-
 /// An interface that is published.
 pub(super) struct Published<P> {
     pub(super) port: P,
@@ -58,13 +53,6 @@ pub(super) struct Published<P> {
 #[cfg(not(feature = "encrypt"))]
 const NOT_BUILT: &str = "ARGONET_SEAL=encrypt needs the feature `encrypt` of the crate argonet, without which this program \
      was built; add it to the program's Cargo.toml";
-
-/// The first of the addresses that tcp would use.
-pub(super) fn own_address(boot: &LocalJob, settings: &Settings) -> Result<IpAddr, Cause> {
-    let chosen = addresses(settings, is_one_host(boot))?;
-    let first = chosen.first().ok_or("there is no address for datagrams")?;
-    Ok(first.address)
-}
 
 /// Takes a socket's port at that address.
 pub(super) fn bind(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {

@@ -6,6 +6,7 @@
 mod addresses;
 mod channel;
 mod datagrams;
+mod ofi;
 mod paths;
 mod portals;
 mod tcp;
@@ -16,7 +17,7 @@ use argonet_boot::LocalJob;
 use argonet_conduit::selector;
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_segment::Directory;
-use argonet_settings::{ConduitRow, PORTALS_ROW, Settings, TCP_ROW, USNIC_ROW};
+use argonet_settings::{ConduitRow, OFI_ROW, PORTALS_ROW, Settings, TCP_ROW, USNIC_ROW};
 use std::sync::Arc;
 
 /// Why something cannot be set up; the caller adds the rank and the conduit.
@@ -52,10 +53,11 @@ impl From<selector::Network> for Connected {
 /// Opens a conduit and publishes where this rank can be reached.
 type Opener = fn(&LocalJob, &Settings) -> Result<Box<dyn Opened>, Cause>;
 
-const OPENERS: [(&ConduitRow, Opener); 3] = [
+const OPENERS: [(&ConduitRow, Opener); 4] = [
     (&TCP_ROW, tcp::open),
     (&PORTALS_ROW, portals::open),
     (&USNIC_ROW, usnic::open),
+    (&OFI_ROW, ofi::open),
 ];
 
 /// Opens the conduit of that name, if it is one for ranks that share no memory.

@@ -1,10 +1,8 @@
 //! Datagrams.
 
-use super::addresses::host_of;
+use super::addresses::{host_of, is_one_host, own_address};
 use super::channel::{GATHER_TIMES, sizes};
-use super::datagrams::{
-    Directory, Published, announce, bind, directory, is_one_host, link, own_address,
-};
+use super::datagrams::{Directory, Published, announce, bind, directory, link};
 use super::paths::{compare, partners};
 use super::{Cause, Connected, Connecting, Opened};
 use crate::settings::say;
@@ -148,10 +146,10 @@ fn sized(
         // The provider says what it carries, and every rank takes that of each.
         NicAddress::Fabric(own) => {
             let each = peers.iter().map(|peer| match peer {
-                NicAddress::Fabric(peer) => peer.datagram_bytes(),
-                NicAddress::Udp(_) => own.datagram_bytes(),
+                NicAddress::Fabric(peer) => peer.message_bytes(),
+                NicAddress::Udp(_) => own.message_bytes(),
             });
-            link.datagram_bytes = each.min().unwrap_or(own.datagram_bytes());
+            link.datagram_bytes = each.min().unwrap_or(own.message_bytes());
         }
     }
     link

@@ -65,7 +65,7 @@ pub(super) struct Variant {
     pub(super) word: &'static str,
     pub(super) mode: &'static str,
     debug: bool,
-    is_within_another: bool,
+    is_apart: bool,
 }
 
 /// How a client is linked.
@@ -132,7 +132,7 @@ impl Chosen {
                 word: conduit.word(),
                 mode,
                 debug: self.debug,
-                is_within_another: conduit.link.is_within_another,
+                is_apart: conduit.link.is_apart,
             })
         })
     }
@@ -150,7 +150,7 @@ impl Variant {
     /// between, so shared libraries have theirs apart.
     pub(super) fn fragment(&self, linking: Linking) -> String {
         let place = match linking {
-            Linking::Static if self.is_within_another => "static/",
+            Linking::Static if self.is_apart => "static/",
             Linking::Static => "",
             Linking::Shared => "shared/",
         };

@@ -35,6 +35,7 @@ const NAMING: &[(&str, &str)] = &[
     ),
     ("conduit/src/usnic/descriptor.rs", "the same"),
     ("nic/src/lib.rs", "the module of an interface with its name"),
+    ("nic/src/rdm.rs", "the names of libfabric's providers"),
     (
         "cli/src/doctor/",
         "asks whether connections between hosts would work",

@@ -44,7 +44,7 @@ fn complete() -> Result<(), Failed> {
     ]
     .map(str::to_owned)
     .into();
-    for conduit in ["smp", "tcp", "udp", "portals", "usnic"] {
+    for conduit in ["smp", "tcp", "udp", "portals", "usnic", "ofi"] {
         for name in [
             format!("include/{conduit}-conduit/gasnet_core.h"),
             format!("include/{conduit}-conduit/argonet_conduit.h"),
@@ -64,7 +64,7 @@ fn complete() -> Result<(), Failed> {
                 format!("lib/argonet/build/{conduit}-conduit"),
             );
             wanted.push(match conduit {
-                "portals" => format!("{own}/static/{variant}.mak"),
+                "portals" | "ofi" => format!("{own}/static/{variant}.mak"),
                 _ => format!("{own}/{variant}.mak"),
             });
             wanted.push(format!("{own}/shared/{variant}-shared.mak"));
@@ -98,6 +98,7 @@ fn complete() -> Result<(), Failed> {
         ("include/udp-conduit", "mak"),
         ("include/portals-conduit", "mak"),
         ("include/usnic-conduit", "mak"),
+        ("include/ofi-conduit", "mak"),
     ] {
         for entry in prefix.join(directory).read_dir()? {
             let path = entry?.path();

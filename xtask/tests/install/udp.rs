@@ -36,12 +36,12 @@ pub(crate) fn has_all(conduit: &str) -> Result<(), Failed> {
             continue;
         }
         let mut other = prefix.join(renamed(&name));
-        // Where build systems that take its name for portals4's do not look.
+        // Where build systems that would choose it do not look.
         let is_tcps = name == format!("include/tcp-conduit/{}", name_of(&path));
-        if conduit == "portals" && is_tcps && name.ends_with(".mak") {
+        if ["portals", "ofi"].contains(&conduit) && is_tcps && name.ends_with(".mak") {
             assert!(other.symlink_metadata().is_err(), "{}", other.display());
             other = prefix.join(format!(
-                "include/portals-conduit/static/{}",
+                "include/{conduit}-conduit/static/{}",
                 name_of(&other)
             ));
         }
@@ -110,6 +110,7 @@ fn as_given() -> Result<(), Failed> {
         "gasnetrun_tcp",
         "gasnetrun_portals",
         "gasnetrun_usnic",
+        "gasnetrun_ofi",
     ] {
         let mut command = Command::new(place.prefix().join("bin").join(launcher));
         command.args(["-n", "2"]).arg(&program).arg("given");
@@ -193,6 +194,7 @@ fn apart() -> Result<(), Failed> {
         ("SMP", "portals"),
         ("USNIC", "tcp"),
         ("PORTALS", "usnic"),
+        ("OFI", "usnic"),
     ] {
         succeeded(&compiled(&[&format!("-DARGONET_CONDUIT_{own}=1")])?)?;
         let mut link = Command::new("cc");
@@ -242,6 +244,10 @@ fn apart() -> Result<(), Failed> {
         (
             ["-DARGONET_CONDUIT_USNIC=2", "-O1"],
             "ARGONET_CONDUIT_USNIC must be 1",
+        ),
+        (
+            ["-DARGONET_CONDUIT_OFI=1", "-DARGONET_CONDUIT_USNIC=1"],
+            "ARGONET_CONDUIT_OFI must be 1",
         ),
     ] {
         let text = failed(&compiled(&options)?)?;

@@ -25,6 +25,7 @@ mod tests;
 
 pub(crate) use bodies::{Bodies, Wanted};
 pub(crate) use grant::{Aside, Grant, Parked};
+pub(crate) use pieces::Cursor;
 pub use pieces::{Piece, Pieces};
 pub(crate) use rail_choice::{Choice, Link, Speed, best};
 pub(crate) use receive::{Next, PAYLOAD_ALIGN, ReceiveStream};

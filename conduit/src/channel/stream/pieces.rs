@@ -95,3 +95,65 @@ impl Pieces {
         Some(at)
     }
 }
+
+/// Places of a call, from where the last copy ended on.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    pieces: &'a [Piece],
+    /// How much of the first was used.
+    used: usize,
+}
+
+impl Cursor<'_> {
+    /// Copies to the next places as many of the bytes as they hold; how many.
+    ///
+    /// # Safety
+    /// The places can be written.
+    pub(crate) unsafe fn fill(&mut self, bytes: &[u8]) -> usize {
+        let mut rest = bytes;
+        while !rest.is_empty()
+            && let Some((to, len)) = self.next(rest.len())
+        {
+            // SAFETY: the caller promises the places, and `to` is within one.
+            unsafe { bulk::copy(to, rest.as_ptr(), len) };
+            rest = &rest[len..];
+        }
+        bytes.len() - rest.len()
+    }
+
+    /// Copies from the next places as many bytes as there is room for.
+    ///
+    /// # Safety
+    /// The places can be read.
+    pub(crate) unsafe fn take(&mut self, mut room: &mut [u8]) {
+        while !room.is_empty()
+            && let Some((from, len)) = self.next(room.len())
+        {
+            let (to, rest) = core::mem::take(&mut room).split_at_mut(len);
+            // SAFETY: the caller promises the places, and `from` is within one.
+            unsafe { bulk::copy(to.as_mut_ptr(), from, len) };
+            room = rest;
+        }
+    }
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(pieces: &'a Pieces) -> Self {
+        Self {
+            pieces: pieces.as_slice(),
+            used: 0,
+        }
+    }
+
+    /// The next place, of at most `len` bytes; `None` behind the last.
+    fn next(&mut self, len: usize) -> Option<(*mut u8, usize)> {
+        let (piece, rest) = self.pieces.split_first()?;
+        let part = len.min(piece.len - self.used);
+        let at = piece.at.wrapping_add(self.used);
+        self.used += part;
+        if self.used == piece.len {
+            (self.pieces, self.used) = (rest, 0);
+        }
+        Some((at, part))
+    }
+}

@@ -253,10 +253,7 @@ fn a_provider_that_wakes_no_thread_is_looked_at_by_a_timer() {
     }
     queue.send(0, b"x");
     assert_eq!(came(&queue, &mut taken), [b"x"]);
-    let Sleep::Nap(_, naps) = &queue.sleep else {
-        panic!("it has a descriptor");
-    };
-    assert_eq!(naps.load(Ordering::Relaxed), 0);
+    assert_eq!(queue.sleep.naps(), Some(0));
 }
 
 #[test]
@@ -302,7 +299,7 @@ fn providers_with_other_demands_are_refused() {
                 prefix: 4096,
                 ..PROVIDER
             },
-            "wants 4096 bytes before each datagram",
+            "wants 4096 bytes before each message",
         ),
     ] {
         let text = of(provider);

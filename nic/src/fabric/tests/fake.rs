@@ -30,6 +30,9 @@ pub(crate) struct Provider {
     /// Of both queues.
     pub(crate) size: usize,
     pub(crate) progress: u32,
+    /// Whether it keeps the order that is wanted, and sees to its own resources if that is wanted.
+    pub(crate) is_orderly: bool,
+    pub(crate) sees_to_itself: bool,
 }
 
 pub(crate) const PROVIDER: Provider = Provider {
@@ -42,6 +45,8 @@ pub(crate) const PROVIDER: Provider = Provider {
     inject: 10,
     size: 32,
     progress: 1,
+    is_orderly: true,
+    sees_to_itself: true,
 };
 
 /// An operation that the library has.
@@ -183,11 +188,19 @@ unsafe extern "C" fn strerror(_code: c_int) -> *const c_char {
     c"the library's words".as_ptr()
 }
 
+/// What a client wants.
+#[derive(Default)]
+struct Wanted {
+    endpoint: u32,
+    order: u64,
+    resource_mgmt: u32,
+}
+
 fn boxed<T>(value: T) -> *mut T {
     Box::into_raw(Box::new(value))
 }
 
-fn entry(provider: &Provider) -> *mut Info {
+fn entry(provider: &Provider, wanted: &Wanted) -> *mut Info {
     // SAFETY: numbers and pointers, of which zeros are values.
     let zeros: (Info, TxAttr, RxAttr, EpAttr, DomainAttr, FabricAttr) = unsafe { zeroed() };
     let (mut info, mut tx, mut rx, mut endpoint, mut domain, mut fabric) = zeros;
@@ -196,7 +209,12 @@ fn entry(provider: &Provider) -> *mut Info {
     tx.size = provider.size;
     rx.mode = provider.modes[2];
     rx.size = provider.size;
-    endpoint.endpoint = abi::EP_DGRAM;
+    endpoint.endpoint = wanted.endpoint;
+    tx.msg_order = if provider.is_orderly { wanted.order } else { 0 };
+    domain.resource_mgmt = match provider.sees_to_itself {
+        true => wanted.resource_mgmt,
+        false => abi::RM_DISABLED,
+    };
     endpoint.max_msg_size = provider.longest;
     endpoint.msg_prefix_size = provider.prefix;
     domain.mr_mode = provider.mr_mode;
@@ -215,7 +233,7 @@ fn entry(provider: &Provider) -> *mut Info {
 
 unsafe extern "C" fn dupinfo(info: *const Info) -> *mut Info {
     assert!(info.is_null());
-    entry(&PROVIDER)
+    entry(&PROVIDER, &Wanted::default())
 }
 
 pub(super) unsafe extern "C" fn freeinfo(mut info: *mut Info) {
@@ -242,17 +260,22 @@ unsafe extern "C" fn getinfo(
     found: *mut *mut Info,
 ) -> c_int {
     // SAFETY: hints and texts of the caller.
-    let (hints, node) = unsafe {
+    let (wanted, node) = unsafe {
         let node = (!node.is_null()).then(|| CStr::from_ptr(node).to_str().unwrap());
-        ((*hints).ep_attr.read(), node)
+        let wanted = Wanted {
+            endpoint: (*(*hints).ep_attr).endpoint,
+            order: (*(*hints).tx_attr).msg_order,
+            resource_mgmt: (*(*hints).domain_attr).resource_mgmt,
+        };
+        (wanted, node)
     };
-    assert_eq!((api, hints.endpoint), (abi::API, abi::EP_DGRAM));
+    assert_eq!(api, abi::API);
     assert_eq!(flags != 0, node.is_some());
     let providers = fake(|fake| fake.providers.clone());
     let mut list = null_mut();
     for provider in providers.iter().rev() {
         if node.is_none() || provider.at == node {
-            let one = entry(provider);
+            let one = entry(provider, &wanted);
             // SAFETY: just made.
             unsafe { (*one).next = list };
             list = one;

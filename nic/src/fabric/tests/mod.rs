@@ -16,6 +16,8 @@ const WISH: Wish = Wish {
     mode: 0,
     mr_mode: 0,
     threading: abi::THREAD_DOMAIN,
+    order: 0,
+    resource_mgmt: abi::RM_UNSPEC,
     setting: "THE_SETTING",
 };
 

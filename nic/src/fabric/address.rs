@@ -1,6 +1,6 @@
 //! Where a rank is reached over libfabric.
 
-use crate::fabric::is_internet;
+use super::is_internet;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::str::FromStr;
@@ -9,43 +9,43 @@ use core::str::FromStr;
 const WORD: &str = "fabric";
 
 /// Longest address of a provider: ranks publish twice as many digits.
-pub(super) const MOST_BYTES: usize = 64;
+pub(crate) const MOST_BYTES: usize = 64;
 
 /// The address of an endpoint, and what ranks must have in common.
 ///
-/// As text, which ranks publish: `fabric:PROVIDER:FORMAT:DATAGRAM BYTES:ADDRESS`, the last in
+/// As text, which ranks publish: `fabric:PROVIDER:FORMAT:MESSAGE BYTES:ADDRESS`, the last in
 /// hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FabricAddress {
     provider: String,
     /// A number of the library's.
     format: u32,
-    datagram_bytes: usize,
+    message_bytes: usize,
     bytes: Vec<u8>,
 }
 
 impl FabricAddress {
-    pub(super) fn new(provider: &str, format: u32, datagram_bytes: usize, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(provider: &str, format: u32, message_bytes: usize, bytes: Vec<u8>) -> Self {
         Self {
             provider: provider.to_owned(),
             format,
-            datagram_bytes,
+            message_bytes,
             bytes,
         }
     }
 
     /// The provider that has it.
-    pub(super) fn provider(&self) -> &str {
+    pub(crate) fn provider(&self) -> &str {
         &self.provider
     }
 
-    /// Longest datagram of its endpoint.
+    /// Longest message of its endpoint.
     #[must_use]
-    pub fn datagram_bytes(&self) -> usize {
-        self.datagram_bytes
+    pub fn message_bytes(&self) -> usize {
+        self.message_bytes
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -61,7 +61,7 @@ impl FabricAddress {
     }
 
     /// The address of a socket, if it is one of the Internet.
-    pub(super) fn socket(&self) -> Option<SocketAddr> {
+    pub(crate) fn socket(&self) -> Option<SocketAddr> {
         if !is_internet(self.format) {
             return None;
         }
@@ -104,11 +104,11 @@ impl fmt::Display for FabricAddress {
         let Self {
             provider,
             format,
-            datagram_bytes,
+            message_bytes,
             ..
         } = self;
         let digits = self.digits();
-        write!(f, "{WORD}:{provider}:{format}:{datagram_bytes}:{digits}")
+        write!(f, "{WORD}:{provider}:{format}:{message_bytes}:{digits}")
     }
 }
 
@@ -127,7 +127,7 @@ impl FromStr for FabricAddress {
         // A provider's name may have anything.
         let mut parts = rest.ok_or(NoFabricAddress)?.rsplitn(4, ':');
         let mut next = || parts.next().ok_or(NoFabricAddress);
-        let (digits, datagram_bytes, format, provider) = (next()?, next()?, next()?, next()?);
+        let (digits, message_bytes, format, provider) = (next()?, next()?, next()?, next()?);
         let (pairs, odd) = digits.as_bytes().as_chunks::<2>();
         if !odd.is_empty() || pairs.is_empty() || pairs.len() > MOST_BYTES {
             return Err(NoFabricAddress);
@@ -139,7 +139,7 @@ impl FromStr for FabricAddress {
         Ok(Self {
             provider: provider.to_owned(),
             format: number(format)?,
-            datagram_bytes: number(datagram_bytes)? as usize,
+            message_bytes: number(message_bytes)? as usize,
             bytes: bytes?,
         })
     }
@@ -158,7 +158,7 @@ mod tests {
         let text = "fabric:udp;x:2:1472:02001234 7f000001".replace(' ', "");
         let address = of(&text).unwrap();
         assert_eq!(address.to_string(), text);
-        assert_eq!(address.datagram_bytes(), 1472);
+        assert_eq!(address.message_bytes(), 1472);
         let long = format!("fabric:udp:2:1472:{}", "00".repeat(MOST_BYTES + 1));
         for bad in [
             "127.0.0.1:7",

@@ -1,19 +1,24 @@
-//! A thread that acknowledges and sends again while the rank makes no call.
+//! A thread that attends a queue of an interface while the rank makes no call: it takes what comes,
+//! and sends what is due.
 //!
 //! It leaves the queue and timers to threads of the rank that poll: one that has polled often since
 //! the last look is taken to do so again until the next one. While such a thread sleeps at the
 //! queue, this one looks at timers alone.
 
-use super::bell::ring;
-use super::doubts::Doubts;
-use super::shared::Shared;
-use argonet_nic::datagram::DatagramQueue;
-use core::sync::atomic::{AtomicBool, Ordering};
+mod bell;
+
+pub(crate) use bell::{event, ring};
+
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// Polls of a rank after which one looks at timers, too.
+pub(crate) const POLLS_A_TIMER: u32 = 16;
 
 /// For how long the thread leaves the queue to a thread that polls: this long at first, twice as
 /// long after each look that finds that it still does.
@@ -40,36 +45,81 @@ const MOST_LOOKS: u32 = 16;
 /// Longest sleep.
 const IDLE: Duration = Duration::from_secs(3600);
 
+/// A queue, and what is to do at it, which threads of the rank and the attendant share.
+pub(crate) trait Attended: Send + Sync + 'static {
+    /// Name of the thread.
+    const THREAD: &'static str;
+
+    /// What the thread has for itself, without a lock.
+    type Own: Default;
+
+    /// The time.
+    fn now(&self) -> Duration;
+
+    /// A number that grows with each poll of the rank.
+    fn polls(&self) -> u32;
+
+    /// Threads of the rank that sleep at the queue, or are about to.
+    fn sleepers(&self) -> &AtomicU32;
+
+    /// Wakes the threads that sleep at the queue.
+    fn wakeup(&self) -> &OwnedFd;
+
+    /// Wakes the attendant.
+    fn bell(&self) -> &OwnedFd;
+
+    /// Can be read while something has come, for a thread that has [armed](Self::arm) it.
+    fn queue(&self) -> BorrowedFd<'_>;
+
+    /// Whether a thread that sleeps at the queue wakes for what comes from now on.
+    fn arm(&self) -> bool;
+
+    /// Takes what has come; whether anything had.
+    fn attend(&self) -> bool;
+
+    /// Sees to what takes longer than a lock may be held; when to do that again, at the latest.
+    fn see(&self, own: &mut Self::Own) -> Option<Duration>;
+
+    /// Does what time demands: until when the attendant sleeps, `limit` at the latest, and whether
+    /// a thread of the rank that sleeps has something to do.
+    ///
+    /// `leaves_timers`: polls of the rank look at timers meanwhile.
+    fn plan(&self, limit: Duration, leaves_timers: bool) -> (Duration, bool);
+
+    /// The rank ends: goes on until what was sent has arrived, no longer than `grace`.
+    fn leave(&self, grace: Duration);
+}
+
 /// The thread.
 ///
 /// It ends when this is dropped, once all that was sent has arrived or the grace is over.
-pub(super) struct Progress<Q: DatagramQueue + 'static> {
-    shared: Arc<Shared<Q>>,
+pub(crate) struct Attendant<A: Attended> {
+    attended: Arc<A>,
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl<Q: DatagramQueue + 'static> Progress<Q> {
-    pub(super) fn start(shared: Arc<Shared<Q>>, exit_grace: Duration) -> io::Result<Self> {
+impl<A: Attended> Attendant<A> {
+    pub(crate) fn start(attended: Arc<A>, exit_grace: Duration) -> io::Result<Self> {
         let ends = Arc::new(AtomicBool::new(false));
-        let (served, ended) = (Arc::clone(&shared), Arc::clone(&ends));
+        let (served, ended) = (Arc::clone(&attended), Arc::clone(&ends));
         let run = move || {
-            serve(&served, &ended);
-            leave(&served, exit_grace);
+            serve(&*served, &ended);
+            served.leave(exit_grace);
         };
-        let thread = argonet_base::threads::spawn("argonet-usnic", run)?;
+        let thread = argonet_base::threads::spawn(A::THREAD, run)?;
         Ok(Self {
-            shared,
+            attended,
             ends,
             thread: Some(thread),
         })
     }
 }
 
-impl<Q: DatagramQueue + 'static> Drop for Progress<Q> {
+impl<A: Attended> Drop for Attendant<A> {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::SeqCst);
-        ring(&self.shared.bell);
+        ring(self.attended.bell());
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported by itself.
             let _ = thread.join();
@@ -116,13 +166,13 @@ impl Lease {
     }
 }
 
-fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
-    let mut lease = Lease::new(shared.polls());
-    let mut doubts = Doubts::default();
+fn serve<A: Attended>(attended: &A, ends: &AtomicBool) {
+    let mut lease = Lease::new(attended.polls());
+    let mut own = A::Own::default();
     while !ends.load(Ordering::SeqCst) {
-        let now = shared.now();
-        let left = lease.left(shared.polls(), now);
-        let sleeps = shared.sleepers.load(Ordering::SeqCst) > 0;
+        let now = attended.now();
+        let left = lease.left(attended.polls(), now);
+        let sleeps = attended.sleepers().load(Ordering::SeqCst) > 0;
         let (reads, limit) = match (sleeps, left) {
             (true, _) => (false, now + LOOK),
             (false, Some(end)) => (false, end),
@@ -130,17 +180,16 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
         };
         // Its polls look at timers, too.
         let leaves_timers = !sleeps && left.is_some();
-        doubts.see(shared);
-        let limit = doubts.look_at().map_or(limit, |at| at.min(limit));
-        let (until, has_work) = shared.lock().sleep_until(limit, leaves_timers);
-        if has_work {
+        let limit = attended.see(&mut own).map_or(limit, |at| at.min(limit));
+        let (until, has_work) = attended.plan(limit, leaves_timers);
+        if has_work && attended.sleepers().load(Ordering::SeqCst) > 0 {
             // Timers may have ended links, and acknowledgements may have made room.
-            wake_sleepers(shared);
+            ring(attended.wakeup());
         }
-        sleep(shared, reads, until.saturating_sub(shared.now()));
+        sleep(attended, reads, until.saturating_sub(attended.now()));
         if reads {
             for _ in 0..MOST_LOOKS {
-                if !shared.attend(None) {
+                if !attended.attend() {
                     break;
                 }
             }
@@ -148,49 +197,40 @@ fn serve<Q: DatagramQueue>(shared: &Shared<Q>, ends: &AtomicBool) {
     }
 }
 
-fn wake_sleepers<Q: DatagramQueue>(shared: &Shared<Q>) {
-    if shared.sleepers.load(Ordering::SeqCst) > 0 {
-        ring(shared.wakeup());
-    }
-}
-
-/// Goes on until what was sent has arrived, no longer than `grace`, and says that the rank ends.
-pub(super) fn leave<Q: DatagramQueue>(shared: &Shared<Q>, grace: Duration) {
-    let end = shared.now() + grace;
-    let mut locked = shared.lock();
-    locked.flush();
-    locked.end();
-    loop {
-        let (until, _) = shared.lock().sleep_until(end, false);
-        // After that, which may have sent the last acknowledgement that was owed.
-        let is_drained = shared.lock().is_drained();
-        let now = shared.now();
-        if is_drained || now >= end {
-            return shared.lock().leave();
-        }
-        sleep(shared, true, until.saturating_sub(now));
-        shared.attend(None);
-    }
-}
-
-/// Sleeps until the thread is wanted, something has come if it `reads`, or the time is over.
-pub(super) fn sleep<Q: DatagramQueue>(shared: &Shared<Q>, reads: bool, timeout: Duration) {
-    if reads && !shared.queue.arm() {
+/// The attendant sleeps until it is wanted, something has come if it `reads`, or the time is over.
+pub(crate) fn sleep<A: Attended>(attended: &A, reads: bool, timeout: Duration) {
+    if reads && !attended.arm() {
         // Something has come, and the caller reads it.
         return;
     }
-    let timeout = Timespec {
-        tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
+    wait(
+        attended.bell(),
+        reads.then(|| attended.queue()),
+        Some(timeout),
+    );
+    let _ = rustix::io::read(attended.bell(), &mut [0; 8]);
+}
+
+/// A thread of the rank sleeps until it is woken, something has come, or the time is over.
+pub(crate) fn sleep_of_rank<A: Attended>(attended: &A, timeout: Option<Duration>) {
+    if attended.arm() {
+        wait(attended.wakeup(), Some(attended.queue()), timeout);
+    }
+}
+
+/// Waits at an event counter, and at a queue.
+fn wait(event: &OwnedFd, queue: Option<BorrowedFd<'_>>, timeout: Option<Duration>) {
+    let timeout = timeout.map(|time| Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    });
+    let count = if queue.is_some() { 2 } else { 1 };
     let mut wakes = [
-        PollFd::new(&shared.bell, PollFlags::IN),
-        PollFd::new(&shared.queue, PollFlags::IN),
+        PollFd::new(event, PollFlags::IN),
+        PollFd::from_borrowed_fd(queue.unwrap_or(event.as_fd()), PollFlags::IN),
     ];
-    let count = if reads { 2 } else { 1 };
     // Whatever it was, everything is looked at again.
-    let _ = poll(&mut wakes[..count], Some(&timeout));
-    let _ = rustix::io::read(&shared.bell, &mut [0; 8]);
+    let _ = poll(&mut wakes[..count], timeout.as_ref());
 }
 
 #[cfg(test)]

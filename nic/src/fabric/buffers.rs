@@ -1,7 +1,7 @@
 //! Buffers that a provider of libfabric sends from and receives into.
 //!
 //! ```text
-//! | 64 bytes           | as the provider wants | the datagram | to a multiple |
+//! | 64 bytes           | as the provider wants | the message  | to a multiple |
 //! | the provider's own | its prefix            |              | of 64         |
 //! ```
 //!
@@ -9,7 +9,7 @@
 //! completion is taken, and no one else uses it meanwhile; a completion that names no such buffer,
 //! or more bytes than it has, is none.
 
-use crate::fabric::object::{Buffer, may_use_memory};
+use super::object::{Buffer, may_use_memory};
 use core::ffi::c_void;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
@@ -24,13 +24,13 @@ const SENDS: usize = 1;
 
 /// Where the buffers are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     memory: NonNull<u8>,
     /// Between two buffers.
     stride: usize,
-    /// Bytes before a datagram, of receives and of sends.
+    /// Bytes before a message, of receives and of sends.
     prefixes: [usize; 2],
-    datagram_bytes: usize,
+    message_bytes: usize,
     /// How many are for what comes.
     receives: u32,
 }
@@ -56,12 +56,12 @@ impl Places {
         self.prefixes[direction]
     }
 
-    /// The datagram of a buffer.
+    /// The message of a buffer.
     ///
     /// # Safety
-    /// The buffer is the caller's alone, the datagram is no longer than a
+    /// The buffer is the caller's alone, the message is no longer than a
     /// buffer has room for, and the memory stays as long as what is returned.
-    pub(super) unsafe fn datagram<'a>(self, index: u32, bytes: usize) -> &'a mut [u8] {
+    pub(crate) unsafe fn message<'a>(self, index: u32, bytes: usize) -> &'a mut [u8] {
         let at = self
             .at(index)
             .wrapping_add(CONTEXT_BYTES + self.prefix(index));
@@ -94,14 +94,14 @@ impl Drop for Buffers {
 }
 
 impl Buffers {
-    /// So many for what comes and for what is sent, with so much room before each datagram.
+    /// So many for what comes and for what is sent, with so much room before each message.
     pub(super) fn new(
         [receives, sends]: [usize; 2],
         prefixes: [usize; 2],
-        datagram_bytes: usize,
+        message_bytes: usize,
     ) -> io::Result<Self> {
         let prefix = prefixes[RECEIVES].max(prefixes[SENDS]);
-        let stride = (CONTEXT_BYTES + prefix + datagram_bytes).next_multiple_of(CONTEXT_BYTES);
+        let stride = (CONTEXT_BYTES + prefix + message_bytes).next_multiple_of(CONTEXT_BYTES);
         let count = receives + sends;
         let mut memory = MmapMut::map_anon(stride * count)?;
         let at = NonNull::new(memory.as_mut_ptr()).ok_or(io::ErrorKind::OutOfMemory)?;
@@ -109,7 +109,7 @@ impl Buffers {
             memory: at,
             stride,
             prefixes,
-            datagram_bytes,
+            message_bytes,
             receives: receives as u32,
         };
         Ok(Self {
@@ -123,6 +123,10 @@ impl Buffers {
 
     pub(super) fn places(&self) -> Places {
         self.places
+    }
+
+    pub(super) fn receives(&self) -> usize {
+        self.places.receives as usize
     }
 
     pub(super) fn memory(&self) -> NonNull<u8> {
@@ -139,14 +143,14 @@ impl Buffers {
 
     /// A buffer with its prefix and all its room.
     pub(super) fn whole(&self, index: u32, descriptor: *mut c_void) -> Buffer {
-        self.buffer(index, self.places.datagram_bytes, descriptor)
+        self.buffer(index, self.places.message_bytes, descriptor)
     }
 
-    fn buffer(&self, index: u32, datagram_bytes: usize, descriptor: *mut c_void) -> Buffer {
+    fn buffer(&self, index: u32, message_bytes: usize, descriptor: *mut c_void) -> Buffer {
         let context = self.places.at(index);
         Buffer {
             at: context.wrapping_add(CONTEXT_BYTES),
-            bytes: self.places.prefix(index) + datagram_bytes,
+            bytes: self.places.prefix(index) + message_bytes,
             descriptor,
             context,
         }
@@ -174,11 +178,11 @@ impl Buffers {
         })
     }
 
-    /// The buffer where a datagram has come, and its bytes.
+    /// The buffer where a message has come, and its bytes.
     ///
-    /// A provider's own packet that is nothing but a prefix is a datagram of no bytes.
+    /// A provider's own packet that is nothing but a prefix is a message of no bytes.
     pub(super) fn arrived(&mut self, context: usize, bytes: usize) -> Option<(u32, usize)> {
-        let most = self.places.datagram_bytes;
+        let most = self.places.message_bytes;
         let bytes = bytes.saturating_sub(self.places.prefixes[RECEIVES]);
         let index = self.ended(context)?;
         if index >= self.places.receives {
@@ -188,20 +192,23 @@ impl Buffers {
         Some((index, bytes.min(most)))
     }
 
-    /// The buffer of a send that has ended is free; whether there was such a send.
-    pub(super) fn end_send(&mut self, context: usize) -> bool {
-        let Some(index) = self.ended(context) else {
-            return false;
-        };
+    /// The buffer of a send that has ended is free; which, if there was such a send.
+    pub(super) fn end_send(&mut self, context: usize) -> Option<u32> {
+        let index = self.ended(context)?;
         match index < self.places.receives {
             true => self.unposted.push(index),
             false => self.free.push(index),
         }
-        true
+        Some(index)
     }
 
     pub(super) fn has_free(&self) -> bool {
         !self.free.is_empty()
+    }
+
+    /// Whether a buffer for sends is in use.
+    pub(super) fn is_sending(&self) -> bool {
+        self.places.receives as usize + self.free.len() < self.lent.len()
     }
 
     /// A free buffer for a send.
@@ -215,16 +222,30 @@ impl Buffers {
         self.free.push(index);
     }
 
-    /// Copies a datagram into a buffer that was taken from the free ones.
-    pub(super) fn fill(&self, index: u32, datagram: &[u8], descriptor: *mut c_void) -> Buffer {
-        let bytes = datagram.len().min(self.places.datagram_bytes);
+    /// Fills a buffer that was taken from the free ones with a message of so many bytes.
+    pub(super) fn fill(&mut self, index: u32, bytes: usize, fill: impl FnOnce(&mut [u8])) {
         // SAFETY: the buffer was free, and only its holder has it.
-        let place = unsafe { self.places.datagram(index, bytes) };
-        place.copy_from_slice(&datagram[..bytes]);
-        self.buffer(index, bytes, descriptor)
+        fill(unsafe {
+            self.places
+                .message(index, bytes.min(self.places.message_bytes))
+        });
     }
 
-    /// The prefix and the datagram of a buffer that was filled.
+    /// A message of so many bytes in a buffer for sends that is not the provider's.
+    pub(super) fn message(&self, index: u32, bytes: usize) -> &[u8] {
+        // SAFETY: as above; nothing fills it while this is borrowed, as that takes the holder.
+        unsafe {
+            self.places
+                .message(index, bytes.min(self.places.message_bytes))
+        }
+    }
+
+    /// The first bytes of a buffer with its prefix.
+    pub(super) fn part(&self, index: u32, bytes: usize, descriptor: *mut c_void) -> Buffer {
+        self.buffer(index, bytes.min(self.places.message_bytes), descriptor)
+    }
+
+    /// The prefix and the message of a buffer that was filled.
     pub(super) fn contents(&self, buffer: &Buffer) -> &[u8] {
         // SAFETY: the buffer is of these, and its holder's alone; its bytes are initialized.
         unsafe { core::slice::from_raw_parts(buffer.at, buffer.bytes) }

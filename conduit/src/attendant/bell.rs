@@ -5,11 +5,11 @@ use rustix::fd::OwnedFd;
 use std::io;
 
 /// An event counter that wakes.
-pub(super) fn event() -> io::Result<OwnedFd> {
+pub(crate) fn event() -> io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
-pub(super) fn ring(event: &OwnedFd) {
+pub(crate) fn ring(event: &OwnedFd) {
     // Full means that it is signaled.
     let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
