@@ -234,7 +234,9 @@ pub(crate) fn keep_socket_from_children() {
     let raw = std::env::var(PMI_FD)
         .ok()
         .and_then(|text| text.parse().ok());
-    if let Some(fd) = raw.filter(|fd| *fd > 2).and_then(sys::examine_fd) {
+    let fd = raw.filter(|fd| *fd > 2).and_then(sys::examine_fd);
+    // The number may be that of another file by now.
+    if let Some(fd) = fd.filter(|fd| rustix::net::sockopt::socket_type(*fd).is_ok()) {
         // One that stays open harms no more than an unknown file.
         let _ = rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC);
     }
@@ -444,8 +446,9 @@ fn unclear(one: Sized, other: Sized) -> Found {
         launcher: one.launcher,
         size: Some(one.size),
         reason: format!(
-            "{} says that {} started {}, and it is unknown which of the two started the other",
-            other.variable, other.launcher, other.size
+            "{} says that {} started {}, and it is unknown which of the two started the other (if that one came first, remove its \
+             variable from what the other starts: `env -u {}`)",
+            other.variable, other.launcher, other.size, other.variable
         ),
     })
 }

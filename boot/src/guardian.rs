@@ -66,7 +66,7 @@ pub(crate) use link::{
 };
 use link::{
     MESSAGE_ATTACHED, MESSAGE_DISMISS, MESSAGE_EXIT, MESSAGE_KILL, MESSAGE_RANK,
-    MESSAGE_RANK_ALONE, MESSAGE_WATCHING, Message, receive, retry, send,
+    MESSAGE_RANK_ALONE, MESSAGE_WATCHING, Message, receive, retry, send, try_send,
 };
 
 /// Time that rank 0 of a job that started itself has to report a failure before it is killed like
@@ -345,7 +345,11 @@ impl<'a> Guardian<'a> {
         self.control.job().set_guardian_pid(number);
         let own = pidfd_open(pid, PidfdFlags::empty()).ok();
         let about = own.as_ref().map(AsFd::as_fd);
-        send(self.socket.as_fd(), MESSAGE_WATCHING, 0, number, about);
+        if try_send(self.socket.as_fd(), MESSAGE_WATCHING, 0, number, about).is_err() {
+            // As where too many descriptors of this user are on their way: its maker, which waits
+            // for it, does without.
+            send(self.socket.as_fd(), MESSAGE_WATCHING, 0, number, None);
+        }
         drop(own);
         while !self.is_done() {
             self.step();

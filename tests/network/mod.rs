@@ -104,6 +104,10 @@ impl Network {
         for (i, host) in self.hosts.iter().enumerate() {
             let space = self.namespace(host);
             script += &format!("ip netns add {space}\nip -n {space} link set lo up\n");
+            // Each refusal is reported, not some in a second.
+            script += &format!(
+                "ip netns exec {space} sh -c 'echo 0 > /proc/sys/net/ipv4/icmp_ratelimit'\n"
+            );
             for network in 0..networks {
                 let port = format!("p{i}-{network}");
                 let address = self.address(host, network);

@@ -47,11 +47,11 @@ pub(crate) const CONFORMANCE: Budget = seconds("conformance", 430, 0);
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = seconds("jobs", 535, 0);
+pub(crate) const JOBS: Budget = seconds("jobs", 560, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = seconds("networks", 40, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = seconds("c", 655, 0);
+pub(crate) const C: Budget = seconds("c", 630, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = seconds("seeds", 100, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.

@@ -213,7 +213,7 @@ pub(super) fn send(
     let _ = try_send(link, what, rank, pid, pidfd);
 }
 
-fn try_send(
+pub(super) fn try_send(
     link: BorrowedFd<'_>,
     what: u32,
     rank: u32,

@@ -31,7 +31,7 @@ use crate::sys::Peer;
 const SPARE_CONNECTIONS: usize = 64;
 
 /// Time for which rank 0 waits for others to say why there will be no job.
-const TO_REFUSE: Duration = Duration::from_secs(2);
+const TO_REFUSE: Duration = Duration::from_secs(10);
 
 /// Becomes rank 0.
 pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootError> {
@@ -220,7 +220,8 @@ impl Gathering<'_> {
         if program != self.wait.program.number() {
             let name = self.wait.program.name();
             return Err(format!(
-                "it executes another file than rank 0, which is {name:?}: all ranks of a job are one program"
+                "it executes another file than rank 0, which is {name:?}: all ranks of a job are one program here; start several, or \
+                 one rank under another program such as valgrind, by `argonet run` and a script"
             ));
         }
         let taken = |by| format!("job rank {rank} has been taken by {by}");

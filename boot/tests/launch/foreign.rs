@@ -367,7 +367,7 @@ fn hidden() {
     let this = this_program();
     let launch = [&[this.as_str(), "__launch", "2", "--"], &program[..]].concat();
     // The socket to the launcher, as far as this launcher knows.
-    let shell = ["bash", "-c", "exec 9<>/dev/null \"$@\"", "bash"];
+    let shell = ["bash", "-c", "exec 9<>/dev/udp/127.0.0.1/9 \"$@\"", "bash"];
     let outcome = step_of(&new_step(), &[0], 3, &[&shell[..], &launch].concat())
         .env("PMI_FD", "9")
         .env("PMI_RANK", "0")
@@ -381,7 +381,8 @@ fn hidden() {
 }
 
 fn second_thread() {
-    all(2, &["second-thread"]).run().code(3).says(&[
+    let job = all(2, &["second-thread"]).env("ARGONET_START_TIMEOUT", "20");
+    job.run().code(3).says(&[
         "attach: this process has 2 threads and cannot fork the job's guardian",
         "attach: rank 1, started by Slurm's srun, could not join its job: rank 0 gave up: this process has 2 threads",
     ]);
@@ -418,6 +419,7 @@ fn few_files() {
     let shell = ["bash", "-c", script, "bash", &this, "__rank", "opens", "30"];
     let ranks: Vec<u32> = (0..96).collect();
     step_of(&new_step(), &ranks, 96, &shell)
+        .env("ARGONET_START_TIMEOUT", "50")
         .run()
         .code(0)
         .silent();
@@ -427,8 +429,8 @@ fn another_program() {
     let this = this_program();
     let script = "
         [ $SLURM_PROCID = 0 ] && exec \"$0\" __rank hello
-        directory=$(mktemp -d)
-        cp \"$0\" \"$directory/another\"
+        directory=$(mktemp -d -p \"${0%/*}\")
+        ln \"$0\" \"$directory/another\"
         \"$directory/another\" __rank hello
         code=$?
         rm -r \"$directory\"
@@ -469,7 +471,7 @@ fn crowded() {
         let job = step_of(&new_step(), &[0, 1], 2, &program);
         job.env("ARGONET_START_TIMEOUT", limit).start()
     };
-    job("2").outcome().code(3).says(&[
+    job("5").outcome().code(3).says(&[
         "attach: rank 1, started by Slurm's srun, could not join its job: more descriptors of this user are on their way",
         "raise that (RLIMIT_NOFILE, `ulimit -n`)",
     ]);
@@ -499,7 +501,7 @@ fn welcomed_and_failed() {
     let shell = ["bash", "-c", script, "bash", &this, "__rank", "hello"];
     let job = |ranks: &[u32]| {
         let job = step_of(&step, ranks, 3, &[&user[..], &shell].concat());
-        job.env("ARGONET_START_TIMEOUT", "5").start()
+        job.env("ARGONET_START_TIMEOUT", "10").start()
     };
     let mut first = job(&[0, 1]);
     let [rank_0, rank_1] = [["0 ", "1 "], ["1 ", "0 "]].map(|starts| {

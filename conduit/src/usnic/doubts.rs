@@ -6,6 +6,7 @@
 use super::shared::Shared;
 use argonet_base::JobRank;
 use argonet_nic::datagram::{DatagramQueue, Inquiry, refuses};
+use argonet_nic::reliable::PathFault;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 use std::io;
@@ -66,7 +67,10 @@ impl Doubts {
                 self.warned += 1;
                 shared.warn(&doubt);
             }
-            if self.asked.len() < MOST_INQUIRIES
+            // A firewall may reject what is new, as an inquiry, on a path that has let pass what
+            // went both ways.
+            if doubt.fault == PathFault::Unheard
+                && self.asked.len() < MOST_INQUIRIES
                 && let Some((from, to)) = shared.ends(doubt.peer)
             {
                 self.begin(shared, doubt.peer, from, to);

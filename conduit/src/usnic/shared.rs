@@ -113,6 +113,9 @@ pub(super) struct Shared<Q: DatagramQueue> {
     ///
     /// Written under the lock of `state`, read by the thread, which misses nothing for long.
     doubtful: AtomicBool,
+    /// Whether a loss has waited for an answer of the network, which it does under the lock of
+    /// `state`: the first one ends the job.
+    has_asked: AtomicBool,
     /// Bytes that went from datagrams to the places of reads.
     ///
     /// A statistic.
@@ -193,6 +196,7 @@ impl<Q: DatagramQueue> Shared<Q> {
             sleepers: AtomicU32::new(0),
             pending: AtomicBool::new(false),
             doubtful: AtomicBool::new(false),
+            has_asked: AtomicBool::new(false),
             placed: AtomicU64::new(0),
             dropped: DatagramGauge::new(rank.0, ranks)?,
             wakeup: event()?,

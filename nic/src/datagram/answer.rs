@@ -21,7 +21,8 @@ impl Inquiry {
     /// # Errors
     /// What the system says.
     pub fn new(from: IpAddr, to: SocketAddr) -> io::Result<Self> {
-        let socket = UdpSocket::bind((from, 0))?;
+        // What this process may not do says nothing of a path.
+        let socket = UdpSocket::bind((from, 0)).map_err(io::Error::other)?;
         // The system reports answers to sockets that have one peer.
         socket.connect(to)?;
         socket.set_nonblocking(true)?;

@@ -5,7 +5,7 @@ use super::config::{ReliableConfig, carried};
 use super::datagram::{HEADER_BYTES, SEAL_BYTES};
 use super::fault::PathFault;
 use super::mtu::{PathMtu, Search};
-use super::path::{Path, Question};
+use super::path::{JUMBO_BYTES, Path, Question};
 use super::seal::Keys;
 use super::seq::Seq;
 use super::sequence::{Sequence, earliest};
@@ -186,12 +186,18 @@ impl Link {
         says_heard: bool,
         config: &ReliableConfig,
     ) {
+        // A peer that was silent may say something before it has read what it was sent: what it
+        // answers counts from then on.
+        let quiet = config.unheard_after.min(config.give_up_after) / 2;
+        let before = self.heard_at;
         self.path.came(now, says_heard, config);
         self.heard_at = now;
         self.waiting_since = None;
         (self.is_doubted, self.refused_at) = (false, None);
         for (sequence, has_progress) in self.sequences.iter_mut().zip(has_progress) {
-            sequence.heard(now, has_progress);
+            let since = sequence.waiting_since;
+            let was_silent = since.is_some_and(|since| now >= since.max(before) + quiet);
+            sequence.heard(now, has_progress || was_silent);
         }
     }
 
@@ -388,7 +394,12 @@ impl Link {
 
     /// The length of the oldest datagram of a channel, if none so long is known to have arrived and
     /// it was sent again in vain.
-    fn doubtful(&self, channel: Channel) -> Option<usize> {
+    ///
+    /// On one host, where the first length is longer than frames, they are lost for other reasons.
+    fn doubtful(&self, channel: Channel, config: &ReliableConfig) -> Option<usize> {
+        if config.datagram_bytes > JUMBO_BYTES {
+            return None;
+        }
         let tail = if self.keys.is_some() { SEAL_BYTES } else { 0 };
         let around = HEADER_BYTES + tail;
         let longest = self.sequences.iter().map(|s| s.sender.longest()).max()?;
@@ -401,8 +412,9 @@ impl Link {
     /// The length of such datagrams, if the peer answers others meanwhile.
     fn too_long(&self, channel: Channel, config: &ReliableConfig) -> Option<usize> {
         let since = self.sequences[channel.index()].waiting_since?;
-        let answers = self.heard_at >= since + config.unheard_after / 2;
-        self.doubtful(channel).filter(|_| answers)
+        let limit = config.unheard_after.min(config.give_up_after);
+        let answers = self.heard_at >= since + limit / 2;
+        self.doubtful(channel, config).filter(|_| answers)
     }
 
     /// Since when a peer that answers has acknowledged nothing new of a channel, and when it is
@@ -528,7 +540,7 @@ impl Link {
         }
         let is_due = |at: Option<Duration>| at.is_some_and(|at| at <= now);
         for channel in Channel::BOTH {
-            let has_doubts = self.doubtful(channel).is_some();
+            let has_doubts = self.doubtful(channel, config).is_some();
             let sequence = self.of(channel);
             let sender = &mut sequence.sender;
             let has_expired = !has_ended && is_due(sender.timer);

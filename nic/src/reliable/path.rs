@@ -21,7 +21,7 @@ const MOST_AGAIN: Duration = Duration::from_millis(500);
 const SHORT_BYTES: usize = 548;
 
 /// Longer ones go where the path is known, or on one host: they are lost for other reasons.
-const JUMBO_BYTES: usize = 9216;
+pub(super) const JUMBO_BYTES: usize = 9216;
 
 /// Sends of a record after which the peer is asked whether short ones arrive.
 const DOUBTFUL_SENDS: u32 = 2;
@@ -161,7 +161,8 @@ impl Path {
         } else if let Some(since) = self.answered_at {
             self.denied.add(now);
             // Sooner than the peer gives up, so that this end reports what it knows.
-            let is_late = now >= since + config.unheard_after * 3 / 4;
+            let limit = config.unheard_after.min(config.give_up_after);
+            let is_late = now >= since + limit * 3 / 4;
             if is_late && self.denied.are_enough() && !self.answered {
                 self.deaf_at.get_or_insert(now);
             }

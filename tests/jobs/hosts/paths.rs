@@ -8,8 +8,8 @@ use argonet::{SharedArray, World};
 use crate::network::Network;
 use crate::support::{Done, Job, Outcome};
 
-/// A silent peer that has answered before ends a job after 20 s.
-const SOON: Duration = Duration::from_secs(15);
+/// A peer that does not acknowledge a record ends a job after 20 s.
+const SOON: Duration = Duration::from_secs(19);
 
 const UDP: &str = "meta l4proto udp";
 

@@ -13,6 +13,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Looks at least: a process that was stopped meanwhile finds what has come.
 const LEAST_LOOKS: u32 = 5;
 
+/// A look that is later by so much comes after a pause of this process.
+const PAUSE: Duration = Duration::from_millis(500);
+
 // spec U10: the peers of a check are asked at once.
 /// Whether datagrams pass between this rank and some others, which ask it, too.
 ///
@@ -44,7 +47,7 @@ impl<Q: DatagramQueue> PathCheck<Q> {
     ///
     /// The peers have made their rails by now. Blocks; one thread of a rank, before others poll.
     pub fn finish(&self, limit: Duration) -> Vec<(JobRank, PathState)> {
-        let end = self.shared.now() + limit;
+        let mut end = self.shared.now() + limit;
         let mut looks = 0;
         loop {
             looks += 1;
@@ -59,8 +62,14 @@ impl<Q: DatagramQueue> PathCheck<Q> {
                 return bad;
             }
             locked.end();
+            let before = self.shared.now();
             self.shared.sleep(Some(left.clamp(LOOK / 5, LOOK)));
             self.shared.attend(None);
+            // A pause of this process is no silence of its peers.
+            let paused = self.shared.now().saturating_sub(before + LOOK);
+            if paused > PAUSE {
+                end += paused;
+            }
         }
     }
 

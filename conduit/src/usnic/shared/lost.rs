@@ -60,7 +60,9 @@ impl<Q: DatagramQueue> Shared<Q> {
 
     /// A loss in words.
     fn why(&self, lost: &PeerLost) -> String {
-        let answer = self.answer(lost.peer, lost.fault);
+        let is_first = !self.has_asked.swap(true, Ordering::Relaxed);
+        let answer = is_first.then(|| self.answer(lost.peer, lost.fault));
+        let answer = answer.flatten();
         reason(&self.lost_path(lost, answer), self.queue.trouble())
     }
 

@@ -213,6 +213,9 @@ fn a_peer_that_is_stopped_is_heard_again() {
             world.dead[1] = true;
             submit(&mut world, 100);
             until_doubted(&mut world);
+            // It asks before it has read anything when it goes on.
+            let now = world.now;
+            world.ends[1].watch(now, FROM, true);
             let stopped = world.now + 50 * SECOND;
             world.run(stopped);
             world.dead[1] = false;
