@@ -328,6 +328,7 @@ pub(crate) fn conformance(run: &mut Run) {
         if run.full() {
             let seeds = budget::CONFORMANCE_SEEDS_FULL.to_string();
             command.env("CONFORMANCE_SEEDS", seeds);
+            command.env("CONFORMANCE_OFI_PROVIDER", "all");
         }
         run.tests(&format!("conformance of {conduit}"), &mut command);
     }

@@ -13,16 +13,12 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A provider that needs no hardware.
-const PROVIDER: &str = "tcp;ofi_rxm";
-
 /// The library, and which of its providers carries messages.
 pub(crate) struct OfiRig(Library, String);
 
 impl OfiRig {
-    pub(crate) fn new(library: Library) -> Self {
-        let named = std::env::var("CONFORMANCE_OFI_PROVIDER");
-        Self(library, named.unwrap_or_else(|_| PROVIDER.to_owned()))
+    pub(crate) fn new(library: Library, provider: &str) -> Self {
+        Self(library, provider.to_owned())
     }
 
     fn sizes(buffers: Buffers) -> ChannelSizes {
@@ -42,7 +38,8 @@ impl Rig for OfiRig {
     type Job = OfiJob;
 
     fn name(&self) -> String {
-        "ofi par".to_owned()
+        let Self(_, provider) = self;
+        format!("ofi {provider} par")
     }
 
     fn promises(&self) -> Promises {
@@ -99,6 +96,7 @@ impl Rig for OfiRig {
                 incarnations: incarnations.clone(),
                 secret: b"of the suite".to_vec(),
                 silence: Duration::from_secs(20),
+                warn: |_| {},
                 exit_grace: Duration::from_millis(500),
             });
             let config = ChannelConfig {
