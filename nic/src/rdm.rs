@@ -24,19 +24,25 @@ const WISH: Wish = Wish {
     threading: abi::THREAD_DOMAIN,
     order: abi::ORDER_SAS,
     resource_mgmt: abi::RM_ENABLED,
+    is_reliable: true,
     setting: "ARGONET_OFI_PROVIDER",
 };
+
+/// Clients have headers.
+const LEAST_MESSAGE_BYTES: usize = 256;
 
 /// Providers copy messages of up to 16 KiB with their own headers; longer ones take a handshake.
 const SIZES: Sizes = Sizes {
     message_bytes: 16 << 10,
+    least_message_bytes: LEAST_MESSAGE_BYTES,
     injected_bytes: 4 << 10,
     receives: (256, 4 << 20),
     sends: (64, 1 << 20),
 };
 
-/// The providers among which a rank chooses that names none, the first that is there: those of
-/// network cards, then those over sockets.
+/// The providers among which a rank chooses that names none, the first that can be used: those of
+/// network cards, then those over sockets. Others of the library come last, but for those that
+/// reach this host alone.
 pub const PROVIDERS: &[&str] = &[
     "cxi",
     "opx",
@@ -50,6 +56,9 @@ pub const PROVIDERS: &[&str] = &[
     "sockets",
 ];
 
+/// Providers that are taken by name only.
+const OF_ONE_HOST: &[&str] = &["shm", "sm2"];
+
 /// An endpoint that has its address, and does not know those of peers.
 pub struct RdmPort {
     messages: Messages,
@@ -58,8 +67,8 @@ pub struct RdmPort {
 }
 
 impl RdmPort {
-    /// Opens an endpoint of a provider, of the first of [`PROVIDERS`] if there is no name; at this
-    /// address if its addresses are those of the Internet.
+    /// Opens an endpoint of a provider, of the first of [`PROVIDERS`] that can be used if there is
+    /// no name; at this address if its addresses are those of the Internet.
     ///
     /// # Errors
     /// No provider fits, or a call of the library fails.
@@ -68,8 +77,8 @@ impl RdmPort {
         provider: Option<&str>,
         address: Option<IpAddr>,
     ) -> Result<Self, FabricError> {
-        let fitting = fitting(library, provider, address)?;
-        let (messages, sleep) = Messages::open(fitting, &WISH)?;
+        let open = |fitting| Messages::open(fitting, &WISH);
+        let (messages, sleep) = first_fitting(library, provider, address, open)?;
         Ok(Self {
             messages,
             sleep,
@@ -97,6 +106,13 @@ impl RdmPort {
         let Self {
             messages, sleep, ..
         } = self;
+        let is_short = |peer: &&FabricAddress| peer.message_bytes() < LEAST_MESSAGE_BYTES;
+        if let Some(short) = peers.iter().find(is_short) {
+            let (words, bytes) = (short.in_words(), short.message_bytes());
+            return Err(
+                messages.unfit(format!("does not reach {words}, which takes {bytes} bytes"))
+            );
+        }
         let lengths = peers.iter().map(FabricAddress::message_bytes);
         let peers: Result<Box<[u64]>, FabricError> =
             peers.iter().map(|peer| messages.insert(peer)).collect();
@@ -105,6 +121,7 @@ impl RdmPort {
             peers: peers?,
             held: vec![None; messages.buffers()].into(),
             message_bytes: least,
+            refused: Vec::new(),
             messages,
         };
         Ok((rdm, sleep))
@@ -120,24 +137,48 @@ pub fn describe(
     provider: Option<&str>,
     address: Option<IpAddr>,
 ) -> Result<String, FabricError> {
-    Ok(fitting(library, provider, address)?.in_words())
+    let describe = |fitting: Fitting| Ok(fitting.in_words());
+    first_fitting(library, provider, address, describe)
 }
 
-fn fitting(
+/// What is made of the provider of this name; without one, of the first for which that works.
+fn first_fitting<T>(
     library: &Library,
     provider: Option<&str>,
     address: Option<IpAddr>,
-) -> Result<Fitting, FabricError> {
-    let offer = match provider {
-        Some(_) => library.offer(&WISH, provider, address)?,
-        None => {
-            let there = library.providers(&WISH)?;
-            let is_there = |name: &&&str| there.iter().any(|one| one == **name);
-            let first = PROVIDERS.iter().find(is_there);
-            library.offer(&WISH, first.copied(), address)?
-        }
+    make: impl Fn(Fitting) -> Result<T, FabricError>,
+) -> Result<T, FabricError> {
+    let of_name = |name: &str| {
+        let offer = library.offer(&WISH, Some(name), address)?;
+        make(Fitting::new(offer, &WISH, &SIZES)?)
     };
-    Fitting::new(offer, &WISH, &SIZES)
+    if let Some(name) = provider {
+        return of_name(name);
+    }
+    let there = library.providers(&WISH)?;
+    let is_there = |name: &&str| there.iter().any(|one| one == name);
+    let is_other = |name: &&str| !PROVIDERS.contains(name) && !OF_ONE_HOST.contains(name);
+    let known = PROVIDERS.iter().copied().filter(is_there);
+    let others = there.iter().map(String::as_str).filter(is_other);
+    let mut refusals = Vec::new();
+    for name in known.chain(others) {
+        match of_name(name) {
+            Ok(made) => return Ok(made),
+            Err(error) => refusals.push(error),
+        }
+    }
+    Err(match refusals.len() {
+        0 | 1 => match refusals.pop() {
+            Some(only) => only,
+            None => library.no_provider(&WISH),
+        },
+        _ => FabricError::NoneFits {
+            refusals: refusals
+                .iter()
+                .map(|error| format!("\n  {error}"))
+                .collect(),
+        },
+    })
 }
 
 /// How a message was taken.
@@ -173,6 +214,8 @@ pub struct Rdm {
     /// By buffer: bytes of the message that is in it, while the client has it.
     held: Box<[Option<u32>]>,
     message_bytes: usize,
+    /// Messages that no peer takes: to whom, and why.
+    refused: Vec<(u32, String)>,
 }
 
 /// Messages that arrive once and in order, to peers numbered from 0 on: an [`Rdm`], or what stands
@@ -190,14 +233,19 @@ pub trait MessageQueue: Send + 'static {
     fn receives(&self) -> usize;
 
     /// Sends a message.
-    fn send(&mut self, peer: u32, message: &[u8]) -> Taken;
+    ///
+    /// `awaited`: it counts as [being sent](Self::is_sending) until the provider has sent it.
+    fn send(&mut self, peer: u32, message: &[u8], awaited: bool) -> Taken;
 
     /// Sends a message of so many bytes, which `fill` writes; where there is no room the message is
     /// in `kept`, to be sent again.
+    ///
+    /// `awaited`: as for [`send`](Self::send).
     fn send_filled(
         &mut self,
         peer: u32,
         bytes: usize,
+        awaited: bool,
         kept: &mut Vec<u8>,
         fill: impl FnOnce(&mut [u8]),
     ) -> Taken;
@@ -217,6 +265,9 @@ pub trait MessageQueue: Send + 'static {
     /// Whether sends are under way, which may need that this rank looks.
     fn is_sending(&mut self) -> bool;
 
+    /// The same, as it was known when that was looked at the last time.
+    fn has_sent(&self) -> bool;
+
     /// Whether a thread may sleep until something comes.
     ///
     /// If not, something may have come.
@@ -225,15 +276,27 @@ pub trait MessageQueue: Send + 'static {
     /// Peers to whom a message could not be sent since the last call, and why.
     fn failures(&mut self) -> Vec<(u32, String)>;
 
+    /// Why nothing comes or leaves any more, if that is so.
+    fn broken(&self) -> Option<&str>;
+
+    /// What has failed so far, in the provider's words.
+    fn trouble(&self) -> Option<String>;
+
     /// Where this end is reached, in words.
     fn in_words(&self) -> String;
 }
 
 impl Rdm {
-    /// What the provider has reported of operations that failed, in its words.
-    #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        self.messages.trouble()
+    /// The name in the library of a peer that takes a message of so many bytes.
+    fn to(&mut self, peer: u32, bytes: usize) -> Option<u64> {
+        let to = self.peers.get(peer as usize).copied();
+        let to = to.filter(|_| bytes <= self.message_bytes);
+        if to.is_none() {
+            let most = self.message_bytes;
+            let words = format!("a message of {bytes} bytes, where the longest has {most}");
+            self.refused.push((peer, words));
+        }
+        to
     }
 }
 
@@ -248,12 +311,10 @@ impl MessageQueue for Rdm {
         self.messages.receives()
     }
 
-    fn send(&mut self, peer: u32, message: &[u8]) -> Taken {
-        match self.peers.get(peer as usize) {
-            Some(to) if message.len() <= self.message_bytes => {
-                self.messages.send(*to, message).into()
-            }
-            _ => Taken::Refused,
+    fn send(&mut self, peer: u32, message: &[u8], awaited: bool) -> Taken {
+        match self.to(peer, message.len()) {
+            Some(to) => self.messages.send(to, message, awaited).into(),
+            None => Taken::Refused,
         }
     }
 
@@ -261,15 +322,16 @@ impl MessageQueue for Rdm {
         &mut self,
         peer: u32,
         bytes: usize,
+        awaited: bool,
         kept: &mut Vec<u8>,
         fill: impl FnOnce(&mut [u8]),
     ) -> Taken {
-        match self.peers.get(peer as usize) {
-            Some(to) if bytes <= self.message_bytes => {
-                let sent = self.messages.send_filled(*to, bytes, kept, fill);
+        match self.to(peer, bytes) {
+            Some(to) => {
+                let sent = self.messages.send_filled(to, bytes, awaited, kept, fill);
                 sent.into()
             }
-            _ => Taken::Refused,
+            None => Taken::Refused,
         }
     }
 
@@ -289,8 +351,9 @@ impl MessageQueue for Rdm {
     fn bytes<'a>(&'a self, received: &'a Received) -> &'a [u8] {
         let Received(index) = *received;
         match self.held.get(index as usize) {
-            // SAFETY: the buffer is not the provider's as long as it is held, and so many bytes
-            // came. It is given back, or written, only by calls that borrow `self` mutably.
+            // SAFETY: the buffer is not the provider's as long as it is held, so that it is not
+            // written to, and so many bytes came. It is given back by a call that borrows `self`
+            // mutably, and the memory goes with `self`.
             Some(Some(bytes)) => unsafe { self.messages.places().message(index, *bytes as usize) },
             _ => &[],
         }
@@ -310,6 +373,10 @@ impl MessageQueue for Rdm {
         self.messages.is_sending()
     }
 
+    fn has_sent(&self) -> bool {
+        self.messages.is_sending()
+    }
+
     fn may_sleep(&self) -> bool {
         self.messages.may_sleep()
     }
@@ -318,7 +385,17 @@ impl MessageQueue for Rdm {
         let failures = self.messages.take_failures();
         let peer = |named| self.peers.iter().position(|one| *one == named);
         let of = |(named, words)| Some((u32::try_from(peer(named)?).ok()?, words));
-        failures.into_iter().filter_map(of).collect()
+        let mut all = core::mem::take(&mut self.refused);
+        all.extend(failures.into_iter().filter_map(of));
+        all
+    }
+
+    fn broken(&self) -> Option<&str> {
+        self.messages.broken()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.messages.trouble()
     }
 
     fn in_words(&self) -> String {

@@ -29,7 +29,7 @@ pub(super) enum Kind {
     Grant = 2,
     /// The receiver sends something back, to show that it lives.
     Ask = 3,
-    /// The sender sends nothing more, but `Seen` to those that leave, too.
+    /// The sender sends no data any more, and takes none.
     Leave = 4,
     /// The receiver's `Leave` has come, and so has all before it.
     Seen = 5,

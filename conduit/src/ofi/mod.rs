@@ -4,6 +4,9 @@
 //! rail are cut into such messages, each with a `header` that proves of which rank it is. A rank
 //! has one rail to each peer, which is there from the first byte on.
 //!
+//! Each message has a number, by which those that the provider hands over out of turn wait for
+//! their turn.
+//!
 //! A peer sends no more than its window until what it has sent was read: no rank keeps more of a
 //! peer, nor does its provider. A message that the provider has no room for is kept, one to each
 //! peer, and sent again by polls or by a thread, which also takes what comes while the rank makes
@@ -51,6 +54,8 @@ pub struct MessageRailsConfig<Q: MessageQueue> {
     pub secret: Vec<u8>,
     /// How long a peer may answer nothing before it counts as lost.
     pub silence: Duration,
+    /// Takes a warning for whoever runs the job.
+    pub warn: fn(&str),
     /// How long a rank that ends goes on until all that it sent has arrived.
     pub exit_grace: Duration,
 }

@@ -1,8 +1,8 @@
 //! What a rank knows of a peer: windows of both directions, and what has come and was not read.
 
-use super::header::Kind;
+use super::header::{HEADER_BYTES, Header, Kind};
 use argonet_nic::rdm::MessageQueue;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How much a peer may have sent that was not read.
 pub(super) const WINDOW: u32 = 512 << 10;
@@ -25,6 +25,24 @@ enum Part<R> {
     Buffer(R, usize),
     /// So many bytes of `Peer::copied`.
     Copied(usize),
+}
+
+/// So far may a message be ahead of its turn: all that fit into a window, and others without bytes,
+/// of which few are under way.
+const MOST_EARLY: u32 = WINDOW / MESSAGE_COST + 64;
+
+/// Bytes of messages that are kept until it is their turn: a window, and the headers.
+const MOST_EARLY_BYTES: usize = WINDOW as usize + MOST_EARLY as usize * HEADER_BYTES;
+
+/// When a message comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// It is the next one.
+    Now,
+    /// Others come first.
+    Later,
+    /// It came before, or it is more than the peer may send.
+    Never,
 }
 
 /// Messages without bytes that a peer is to be sent, as a set.
@@ -52,6 +70,9 @@ pub(super) struct Peer<Q: MessageQueue> {
     owed: Owed,
     parts: VecDeque<Part<Q::Received>>,
     copied: VecDeque<u8>,
+    /// Messages whose turn has not come, by their numbers.
+    early: BTreeMap<u32, Box<[u8]>>,
+    early_bytes: usize,
     /// How often in turn it was asked and nothing came.
     pub(super) asks: u32,
     /// The channel uses the rail.
@@ -84,6 +105,8 @@ impl<Q: MessageQueue> Peer<Q> {
             owed: Owed::default(),
             parts: VecDeque::new(),
             copied: VecDeque::new(),
+            early: BTreeMap::new(),
+            early_bytes: 0,
             asks: 0,
             is_open: false,
             is_listed: false,
@@ -126,7 +149,7 @@ impl<Q: MessageQueue> Peer<Q> {
 
     /// The peer has read so much; false if that is more than was sent.
     #[must_use]
-    pub(super) fn grant(&mut self, taken: u32) -> bool {
+    fn grant(&mut self, taken: u32) -> bool {
         let more = taken.wrapping_sub(self.granted);
         if more > self.sent.wrapping_sub(self.granted) {
             return false;
@@ -135,9 +158,64 @@ impl<Q: MessageQueue> Peer<Q> {
         true
     }
 
+    /// When a message of this number comes.
+    pub(super) fn turn(&self, number: u32) -> Turn {
+        match number.wrapping_sub(self.numbers[1]) {
+            0 => Turn::Now,
+            ahead if ahead <= MOST_EARLY && !self.early.contains_key(&number) => Turn::Later,
+            _ => Turn::Never,
+        }
+    }
+
+    /// Keeps a message until its turn; false if that is more than the peer may send.
+    #[must_use]
+    pub(super) fn keep_early(&mut self, number: u32, message: &[u8]) -> bool {
+        if self.early_bytes + message.len() > MOST_EARLY_BYTES {
+            return false;
+        }
+        self.early_bytes += message.len();
+        self.early.insert(number, message.into());
+        true
+    }
+
+    /// A message that was kept, whose turn it is.
+    pub(super) fn next_early(&mut self) -> Option<Box<[u8]>> {
+        let message = self.early.remove(&self.numbers[1])?;
+        self.early_bytes -= message.len();
+        Some(message)
+    }
+
+    /// Takes a message whose turn it is; whether its bytes must be [kept](Self::keep), as they were
+    /// not copied. `None` if such a one cannot come now.
+    ///
+    /// `copies`: few buffers are free.
+    pub(super) fn take(&mut self, header: &Header, bytes: &[u8], copies: bool) -> Option<bool> {
+        self.numbers[1] = header.number.wrapping_add(1);
+        let is_data = header.kind == Kind::Data;
+        if is_data && (self.has_left || !self.count_came(bytes.len())) || !self.grant(header.taken)
+        {
+            return None;
+        }
+        match header.kind {
+            Kind::Data => return Some(!self.copy(bytes, copies)),
+            Kind::Grant => {}
+            // One that crossed its end.
+            Kind::Ask if self.has_left => {}
+            Kind::Ask => self.owe(Kind::Grant),
+            Kind::Leave => {
+                self.has_left = true;
+                // It takes nothing else any more.
+                self.owed = Owed::default();
+                self.owe(Kind::Seen);
+            }
+            Kind::Seen => self.has_seen = true,
+        }
+        Some(false)
+    }
+
     /// A message with bytes of the rail has come; false if it is more than the window has.
     #[must_use]
-    pub(super) fn count_came(&mut self, bytes: usize) -> bool {
+    fn count_came(&mut self, bytes: usize) -> bool {
         let cost = MESSAGE_COST.wrapping_add(bytes as u32);
         self.came = self.came.wrapping_add(cost);
         if self.came.wrapping_sub(self.taken) > WINDOW {
@@ -150,16 +228,13 @@ impl<Q: MessageQueue> Peer<Q> {
 
     fn count_taken(&mut self, much: u32) {
         self.taken = self.taken.wrapping_add(much);
-        if self.taken.wrapping_sub(self.known) >= MOST_UNKNOWN {
+        if self.taken.wrapping_sub(self.known) >= MOST_UNKNOWN && !self.has_left {
             self.owe(Kind::Grant);
         }
     }
 
-    /// Keeps bytes of a message until they are read; true if the buffer is free, as they were
-    /// copied.
-    ///
-    /// `copies`: few buffers are free.
-    pub(super) fn copy(&mut self, bytes: &[u8], copies: bool) -> bool {
+    /// Keeps bytes of a message until they are read, if it is short or `copies`; whether it does.
+    fn copy(&mut self, bytes: &[u8], copies: bool) -> bool {
         if bytes.len() > COPIED_BYTES && !copies {
             return false;
         }
@@ -222,6 +297,9 @@ impl<Q: MessageQueue> Peer<Q> {
                 break;
             }
         }
+        if self.parts.is_empty() && self.copied.capacity() > WINDOW as usize / 8 {
+            self.copied = VecDeque::new();
+        }
         self.count_taken(read as u32);
         (read, freed)
     }
@@ -229,6 +307,8 @@ impl<Q: MessageQueue> Peer<Q> {
     /// Nothing more is read; of how many buffers.
     pub(super) fn forget(&mut self, queue: &mut Q) -> usize {
         self.copied = VecDeque::new();
+        self.early = BTreeMap::new();
+        self.early_bytes = 0;
         let mut freed = 0;
         for part in self.parts.drain(..) {
             if let Part::Buffer(received, _) = part {
@@ -247,6 +327,14 @@ impl<Q: MessageQueue> Peer<Q> {
     /// Whether it is to be sent something that was not.
     pub(super) fn is_owed(&self) -> bool {
         !self.waiting.is_empty() || self.owed.0 != 0
+    }
+
+    /// The rank takes nothing more from it, and sends it nothing more than that.
+    pub(super) fn owe_end(&mut self) {
+        self.owed.0 &= 1 << Kind::Seen as u8;
+        if !self.has_left {
+            self.owe(Kind::Leave);
+        }
     }
 
     /// It is sent nothing of that any more.
@@ -305,6 +393,28 @@ mod tests {
         assert!(peer.count_came(most));
         // What the message itself cost is free again, its bytes are not.
         assert!(!peer.count_came(1));
+    }
+
+    /// Over the end of numbers.
+    #[test]
+    fn a_message_waits_for_its_turn_unless_it_came_or_is_too_far_ahead() {
+        let mut peer = Peer::<Rdm>::new([1, 2]);
+        peer.numbers[1] = u32::MAX;
+        assert_eq!(peer.turn(u32::MAX), Turn::Now);
+        assert_eq!(peer.turn(u32::MAX - 1), Turn::Never);
+        let last = u32::MAX.wrapping_add(MOST_EARLY);
+        assert_eq!(peer.turn(last), Turn::Later);
+        assert_eq!(peer.turn(last + 1), Turn::Never);
+        assert!(peer.keep_early(0, b"next"));
+        assert_eq!(peer.turn(0), Turn::Never, "it has come");
+        assert!(peer.next_early().is_none());
+        peer.numbers[1] = 0;
+        assert_eq!(peer.next_early().as_deref(), Some(&b"next"[..]));
+        // No more than fits into a window.
+        let long = vec![0; MOST_EARLY_BYTES];
+        assert!(!peer.keep_early(1, &[&long[..], &[0]].concat()));
+        assert!(peer.keep_early(1, &long));
+        assert!(!peer.keep_early(2, &[0]));
     }
 
     #[test]

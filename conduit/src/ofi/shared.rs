@@ -1,16 +1,19 @@
 //! State that rails and the thread share, and the work under its lock.
 
+mod lost;
+
 use super::header::{HEADER_BYTES, Header, Kind, Tokens};
-use super::peer::Peer;
+use super::peer::{Peer, Turn};
 use super::{MessageRail, MessageRailsConfig};
-use crate::attendant::{event, ring};
+use crate::attendant::{POLLS_A_TIMER, event, ring};
 use crate::channel::rail::{Made, NewRail, RailId, Ready};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::fabric::Sleep;
 use argonet_nic::rdm::{MessageQueue, Taken};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
+use lost::ASKS;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::fd::OwnedFd;
 use std::collections::VecDeque;
@@ -21,9 +24,6 @@ use zeroize::Zeroizing;
 
 /// Batches that one look takes at most.
 const MOST_BATCHES: u32 = 16;
-
-/// A silent peer is asked so often before it counts as lost.
-const ASKS: u32 = 4;
 
 /// How long the thread sleeps while something waits for the provider: at first, and twice as long
 /// each time nothing has changed, so often.
@@ -42,6 +42,8 @@ struct State<Q: MessageQueue> {
     queue: Q,
     tokens: Tokens,
     peers: Box<[Option<Box<Peer<Q>>>]>,
+    /// How many there are.
+    used_peers: usize,
     news: VecDeque<(JobRank, News)>,
     /// Peers whose rails may have something to read, in turn.
     ready: VecDeque<JobRank>,
@@ -49,6 +51,8 @@ struct State<Q: MessageQueue> {
     held_up: VecDeque<JobRank>,
     /// Peers in whose windows the channel waits for room.
     without_room: Vec<JobRank>,
+    /// Peers of which nothing has come for long, of which the rank has not warned.
+    doubts: Vec<JobRank>,
     /// Peers that have left and to which the channel wants a rail: when it learns that there is
     /// none.
     ///
@@ -61,6 +65,12 @@ struct State<Q: MessageQueue> {
     silence: Duration,
     /// When silent peers are asked.
     asks_at: Duration,
+    /// Looks, by which ends of sends are looked for now and then.
+    looks: u32,
+    /// The queue carries nothing any more.
+    is_broken: bool,
+    /// What has come is being taken.
+    is_taking: bool,
     /// Looks of the thread in turn that found the same things waiting.
     naps: u32,
     /// Until when the thread sleeps; zero while it is awake.
@@ -86,6 +96,11 @@ pub(super) struct Shared<Q: MessageQueue> {
     pub(super) wakeup: OwnedFd,
     /// Wakes the thread.
     pub(super) bell: OwnedFd,
+    /// Whether `State::is_broken`.
+    ///
+    /// Nothing depends on when a thread sees it.
+    broken: AtomicBool,
+    warn: fn(&str),
 }
 
 /// The state, locked.
@@ -103,6 +118,7 @@ impl<Q: MessageQueue> Shared<Q> {
             incarnations,
             secret,
             silence,
+            warn,
             exit_grace: _,
         } = config;
         let ranks = incarnations.len();
@@ -116,15 +132,20 @@ impl<Q: MessageQueue> Shared<Q> {
                 incarnations,
             },
             peers: (0..ranks).map(|_| None).collect(),
+            used_peers: 0,
             news: VecDeque::new(),
             ready: VecDeque::new(),
             held_up: VecDeque::new(),
             without_room: Vec::new(),
+            doubts: Vec::new(),
             gone: VecDeque::new(),
             unread_buffers: 0,
             came: Vec::new(),
             silence,
             asks_at: silence / ASKS,
+            looks: 0,
+            is_broken: false,
+            is_taking: false,
             naps: 0,
             sleeps_until: Duration::ZERO,
         };
@@ -138,7 +159,14 @@ impl<Q: MessageQueue> Shared<Q> {
             sleepers: AtomicU32::new(0),
             wakeup: event()?,
             bell: event()?,
+            broken: AtomicBool::new(false),
+            warn,
         })
+    }
+
+    /// Whether the queue carries nothing any more: what it says is not waited for.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Relaxed)
     }
 
     pub(super) fn now(&self) -> Duration {
@@ -178,7 +206,21 @@ impl<Q: MessageQueue> Shared<Q> {
 impl<Q: MessageQueue> Locked<'_, Q> {
     /// Takes what has come, and sends what waits; whether anything had come.
     pub(super) fn attend(&mut self) -> bool {
+        let any = self.take_all();
+        self.send_held_up();
+        self.state.looks = self.state.looks.wrapping_add(1);
+        if self.state.looks.is_multiple_of(POLLS_A_TIMER) {
+            // Sends may have failed.
+            self.state.queue.is_sending();
+        }
+        self.take_failures();
+        any
+    }
+
+    /// Takes what has come; whether anything had.
+    fn take_all(&mut self) -> bool {
         let mut any = false;
+        self.state.is_taking = true;
         for _ in 0..MOST_BATCHES {
             let mut came = core::mem::take(&mut self.state.came);
             let more = self
@@ -194,10 +236,7 @@ impl<Q: MessageQueue> Locked<'_, Q> {
                 break;
             }
         }
-        self.send_held_up();
-        for (peer, words) in self.state.queue.failures() {
-            self.fail(JobRank(peer), &words);
-        }
+        self.state.is_taking = false;
         if any {
             self.shared.sleep.note();
             // Another thread sleeps for what this one has taken.
@@ -208,75 +247,74 @@ impl<Q: MessageQueue> Locked<'_, Q> {
 
     /// A message has come.
     fn arrive(&mut self, received: Q::Received) {
-        let few = self.state.queue.receives() / 2;
-        let kept = self.take(&received, few);
-        match kept {
-            Some(peer) => {
+        let Some(header) = self.of_rank(&received) else {
+            self.shared.strangers.fetch_add(1, Ordering::Relaxed);
+            return self.state.queue.give_back(received);
+        };
+        let peer = header.from;
+        match self.take(&header, &received) {
+            Some(true) => {
                 self.state.unread_buffers += 1;
                 if let Some(used) = self.used(peer) {
                     used.keep(received, HEADER_BYTES);
                 }
             }
-            None => self.state.queue.give_back(received),
+            _ => self.state.queue.give_back(received),
         }
+        self.take_early(peer);
+        self.send_owed(peer);
+        self.list(peer);
     }
 
-    /// Takes a message; the peer that keeps it in its buffer, if it was not copied.
-    fn take(&mut self, received: &Q::Received, few: usize) -> Option<JobRank> {
-        let message = self.state.queue.bytes(received);
-        let Some((header, bytes)) = Header::read(message) else {
-            self.shared.strangers.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
+    /// The header of a message, if it is of another rank of the job.
+    fn of_rank(&self, received: &Q::Received) -> Option<Header> {
+        let (header, _) = Header::read(self.state.queue.bytes(received))?;
         let (peer, own) = (header.from, self.shared.rank);
-        let token = match self.state.peers.get(peer.index()) {
-            Some(Some(used)) => Some(used.tokens[0]),
-            _ => self.state.tokens.token(peer, own),
+        let token = match self.state.peers.get(peer.index())? {
+            Some(used) => used.tokens[0],
+            None => self.state.tokens.token(peer, own)?,
         };
-        if token != Some(header.token) || peer == own {
-            self.shared.strangers.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        // Not read from the buffer once more.
-        let len = bytes.len();
-        let copies = self.state.unread_buffers >= few;
+        (token == header.token && peer != own).then_some(header)
+    }
+
+    /// Takes a message of a peer, which is kept if it is early; whether its buffer is kept.
+    fn take(&mut self, header: &Header, received: &Q::Received) -> Option<bool> {
+        let peer = header.from;
         if !self.make(peer) {
             return None;
         }
+        let copies = self.state.unread_buffers >= self.state.queue.receives() / 2;
         let State { queue, peers, .. } = &mut *self.state;
         let used = peers.get_mut(peer.index())?.as_deref_mut()?;
         if used.is_shut {
             return None;
         }
-        let in_turn = core::mem::replace(&mut used.numbers[1], header.number.wrapping_add(1));
-        let is_right = in_turn == header.number && used.grant(header.taken);
-        let fits = header.kind != Kind::Data || used.count_came(len);
-        if !is_right || !fits || used.has_left && header.kind != Kind::Seen {
-            let what = format!("its message {} is none that can come now", header.number);
-            self.fail(peer, &what);
-            return None;
-        }
         used.asks = 0;
-        let mut kept = None;
-        match header.kind {
-            Kind::Data => {
-                let bytes = queue
-                    .bytes(received)
-                    .get(HEADER_BYTES..)
-                    .unwrap_or_default();
-                kept = (!used.copy(bytes, copies)).then_some(peer);
+        let message = queue.bytes(received);
+        let taken = match used.turn(header.number) {
+            Turn::Now => {
+                let bytes = message.get(HEADER_BYTES..).unwrap_or_default();
+                used.take(header, bytes, copies)
             }
-            Kind::Grant => {}
-            Kind::Ask => used.owe(Kind::Grant),
-            Kind::Leave => {
-                used.has_left = true;
-                used.owe(Kind::Seen);
-            }
-            Kind::Seen => used.has_seen = true,
+            Turn::Later => used.keep_early(header.number, message).then_some(false),
+            Turn::Never => None,
+        };
+        if taken.is_none() {
+            self.fail_at(peer, header.number);
         }
-        self.send_owed(peer);
-        self.list_unread(peer, kept.is_some());
-        kept
+        taken
+    }
+
+    /// Takes messages that came early and whose turn it is.
+    fn take_early(&mut self, peer: JobRank) {
+        while let Some(used) = self.used(peer)
+            && let Some(message) = used.next_early()
+            && let Some((header, bytes)) = Header::read(&message)
+        {
+            if used.take(&header, bytes, true).is_none() {
+                return self.fail_at(peer, header.number);
+            }
+        }
     }
 
     /// The peer, which is made when it is first used, with its rail; false if there is no such one.
@@ -284,6 +322,7 @@ impl<Q: MessageQueue> Locked<'_, Q> {
         let own = self.shared.rank;
         let State {
             peers,
+            used_peers,
             news,
             tokens,
             ..
@@ -291,13 +330,21 @@ impl<Q: MessageQueue> Locked<'_, Q> {
         let Some(place) = peers.get_mut(peer.index()) else {
             return false;
         };
+        if peer == own {
+            return false;
+        }
         if place.is_none()
             && let (Some(comes), Some(goes)) = (tokens.token(peer, own), tokens.token(own, peer))
         {
             *place = Some(Box::new(Peer::new([comes, goes])));
+            *used_peers += 1;
             news.push_back((peer, News::Rail));
+            if *used_peers == 1 {
+                // The thread has nothing to ask so far.
+                self.have_the_thread_look();
+            }
         }
-        place.is_some() && peer != own
+        peer != own
     }
 
     fn used(&mut self, peer: JobRank) -> Option<&mut Peer<Q>> {
@@ -330,9 +377,16 @@ impl<Q: MessageQueue> Locked<'_, Q> {
                 fill(behind);
             }
         };
-        let taken = queue.send_filled(peer.0, HEADER_BYTES + bytes, &mut used.waiting, write);
-        if taken == Taken::NoRoom {
-            self.hold_up(peer);
+        // A rank ends when the last messages have left.
+        let awaited = matches!(kind, Kind::Leave | Kind::Seen);
+        let bytes = HEADER_BYTES + bytes;
+        let taken = queue.send_filled(peer.0, bytes, awaited, &mut used.waiting, write);
+        match taken {
+            // Whether it arrives may depend on looks, and is seen by looks.
+            Taken::Sent if queue.has_sent() => self.have_the_thread_look(),
+            Taken::Sent => {}
+            Taken::NoRoom => self.hold_up(peer),
+            Taken::Refused => self.take_failures(),
         }
         Some(())
     }
@@ -360,7 +414,6 @@ impl<Q: MessageQueue> Locked<'_, Q> {
     fn send_owed(&mut self, peer: JobRank) {
         while let Some(used) = self.used(peer)
             && used.waiting.is_empty()
-            && !used.is_shut
             && let Some(kind) = used.take_owed()
         {
             self.send(peer, kind, 0, |_| ());
@@ -379,59 +432,15 @@ impl<Q: MessageQueue> Locked<'_, Q> {
             };
             used.is_held_up = false;
             if !used.waiting.is_empty() {
-                if queue.send(peer.0, &used.waiting) == Taken::NoRoom {
+                if queue.send(peer.0, &used.waiting, true) == Taken::NoRoom {
                     used.is_held_up = true;
                     self.state.held_up.push_back(peer);
                     continue;
                 }
-                used.waiting.clear();
+                used.waiting = Vec::new();
             }
             self.state.naps = 0;
             self.send_owed(peer);
-        }
-    }
-
-    /// A peer cannot be reached any more, unless it has left.
-    fn fail(&mut self, peer: JobRank, words: &str) {
-        if self.used(peer).is_none_or(|used| used.has_left) {
-            if let Some(used) = self.used(peer) {
-                used.forget_owed();
-            }
-            return;
-        }
-        let (rank, over) = (self.shared.rank, self.state.queue.in_words());
-        let why = format!("rank {rank} cannot reach rank {peer}: {words} ({over})");
-        self.shut(peer);
-        self.lose(peer, why);
-    }
-
-    fn lose(&mut self, peer: JobRank, why: String) {
-        if let Some(used) = self.used(peer)
-            && !core::mem::replace(&mut used.is_given_up, true)
-        {
-            self.state.news.push_back((peer, News::Lost(why)));
-            self.shared.wake_sleepers();
-        }
-    }
-
-    /// Nothing more is read from a peer or sent to it.
-    pub(super) fn shut(&mut self, peer: JobRank) {
-        let State {
-            queue,
-            peers,
-            without_room,
-            unread_buffers,
-            ..
-        } = &mut *self.state;
-        let Some(used) = peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
-            return;
-        };
-        if !core::mem::replace(&mut used.is_shut, true) {
-            *unread_buffers -= used.forget(queue);
-            used.forget_owed();
-            without_room.retain(|other| *other != peer);
-            // A read finds the end.
-            self.list(peer);
         }
     }
 
@@ -442,13 +451,8 @@ impl<Q: MessageQueue> Locked<'_, Q> {
 
     /// Lists a peer whose rail has something.
     fn list(&mut self, peer: JobRank) {
-        self.list_unread(peer, false);
-    }
-
-    /// The same; `is_kept`: it is about to have something.
-    fn list_unread(&mut self, peer: JobRank, is_kept: bool) {
         if let Some(used) = self.used(peer)
-            && (Self::is_readable(used) || is_kept && used.is_open)
+            && Self::is_readable(used)
             && !core::mem::replace(&mut used.is_listed, true)
         {
             self.state.ready.push_back(peer);
@@ -531,6 +535,10 @@ impl<Q: MessageQueue> Locked<'_, Q> {
         if self.used(peer).is_some_and(ends) && !is_known(&self.state.gone) {
             self.state.gone.push_back((at, peer));
             self.have_the_thread_look();
+        }
+        if self.state.is_broken {
+            let words = self.state.queue.broken().unwrap_or_default().to_owned();
+            self.fail(peer, &words);
         }
     }
 
@@ -635,11 +643,9 @@ impl<Q: MessageQueue> Locked<'_, Q> {
             } else {
                 self.state.naps = 0;
             }
+            self.take_failures();
         }
-        if self.state.asks_at <= now {
-            self.state.asks_at = now + self.state.silence / ASKS;
-            self.ask();
-        }
+        self.ask_in_time(now);
         while let Some((at, peer)) = self.state.gone.front().copied()
             && at <= now
         {
@@ -650,43 +656,21 @@ impl<Q: MessageQueue> Locked<'_, Q> {
         }
         let gone = self.state.gone.front().map(|(at, _)| *at);
         // A rank that no other uses is not woken.
-        let asks = self.state.peers.iter().any(Option::is_some);
+        let asks = self.state.used_peers > 0;
         let due = [gone, asks.then_some(self.state.asks_at)];
-        let until = due.into_iter().flatten().fold(until, Duration::min);
+        let mut until = due.into_iter().flatten().fold(until, Duration::min);
+        if !self.state.doubts.is_empty() {
+            until = now;
+        }
         self.state.sleeps_until = until;
         until
-    }
-
-    /// Asks the peers from which nothing has come since the time before; those that have not
-    /// answered for long are lost.
-    fn ask(&mut self) {
-        let silence = self.state.silence;
-        for peer in (0..self.state.peers.len() as u32).map(JobRank) {
-            let Some(used) = self.used(peer) else {
-                continue;
-            };
-            if used.has_left {
-                // It is not there any more to take it.
-                used.forget_owed();
-            }
-            if !used.is_open || used.is_shut || used.has_left {
-                continue;
-            }
-            used.asks += 1;
-            if used.asks > ASKS {
-                self.fail(peer, &format!("it has answered nothing for {silence:?}"));
-            } else if used.asks > 1 {
-                used.owe(Kind::Ask);
-                self.send_owed(peer);
-            }
-        }
     }
 
     /// Says to all peers that this rank ends.
     pub(super) fn leave(&mut self) {
         for peer in (0..self.state.peers.len() as u32).map(JobRank) {
             if let Some(used) = self.used(peer)
-                && !used.has_left
+                && !(used.has_left || used.is_shut)
             {
                 used.owe(Kind::Leave);
                 self.send_owed(peer);
@@ -699,6 +683,17 @@ impl<Q: MessageQueue> Locked<'_, Q> {
         let used = self.state.peers.iter().flatten();
         let mut others = used.filter(|used| !used.is_shut);
         others.all(|used| (used.has_seen || used.has_left) && !used.is_owed())
+    }
+
+    /// Whether messages are under way, as far as the provider says.
+    pub(super) fn is_sending(&mut self) -> bool {
+        self.state.queue.is_sending()
+    }
+
+    /// Whether the thread sleeps until something comes, or a peer is to be asked.
+    #[cfg(test)]
+    pub(super) fn thread_sleeps(&self) -> bool {
+        self.state.sleeps_until > self.shared.now() + Duration::from_secs(1)
     }
 
     /// The token of what comes from a peer.

@@ -167,7 +167,7 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 }
 
-impl<Q: DatagramQueue> Shared<Q> {
+impl<Q: DatagramQueue + 'static> Shared<Q> {
     /// Sleeps until something comes, a wakeup, or the time is over.
     pub(super) fn sleep(&self, timeout: Option<Duration>) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
@@ -184,6 +184,6 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
         locked.end();
         // Whatever it was, the caller looks again.
-        sleep_of_rank(&*self.shared, timeout);
+        sleep_of_rank(self, timeout);
     }
 }

@@ -31,12 +31,14 @@ const WISH: Wish = Wish {
     threading: abi::THREAD_DOMAIN,
     order: 0,
     resource_mgmt: abi::RM_UNSPEC,
+    is_reliable: false,
     setting: "ARGONET_USNIC_PROVIDER",
 };
 
 /// Longer datagrams are not worth their buffers.
 const SIZES: Sizes = Sizes {
     message_bytes: 60 << 10,
+    least_message_bytes: 0,
     injected_bytes: 768,
     receives: (512, 4 << 20),
     sends: (64, 1 << 20),
@@ -244,7 +246,7 @@ impl DatagramQueue for Fabric {
         };
         let (backoff, mut begun) = (Backoff::new(), None);
         while datagram.len() <= self.datagram_bytes {
-            match self.messages.lock().send(*to, datagram) {
+            match self.messages.lock().send(*to, datagram, false) {
                 Sent::Yes => return,
                 Sent::Refused => break,
                 Sent::NoRoom => {}
@@ -282,7 +284,7 @@ impl DatagramQueue for Fabric {
             // SAFETY: the look has taken the buffer of this queue from the provider for `taken`,
             // and the next one gives it back, which needs `taken` too. No other `Taken` names it:
             // none can be made or copied but by a look.
-            take(unsafe { self.places.message(*index, *bytes) });
+            take(unsafe { self.places.message_mut(*index, *bytes) });
         }
         Batch { any, full }
     }

@@ -62,6 +62,7 @@ pub(super) const ADDR_NOTAVAIL: u64 = u64::MAX;
 pub(super) const SOCKADDR: u32 = 1;
 pub(super) const SOCKADDR_IN: u32 = 2;
 pub(super) const SOCKADDR_IN6: u32 = 3;
+pub(super) const ADDR_STR: u32 = 9;
 
 pub(super) const CQ_FORMAT_MSG: u32 = 2;
 pub(super) const WAIT_NONE: u32 = 0;

@@ -1,6 +1,6 @@
 //! Where a rank is reached over libfabric.
 
-use super::is_internet;
+use super::{abi, is_internet};
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::str::FromStr;
@@ -52,17 +52,26 @@ impl FabricAddress {
     /// Whether an endpoint of one reaches the other.
     #[must_use]
     pub fn is_alike(&self, other: &Self) -> bool {
-        // The library takes as many bytes of an address of the Internet as its family has.
+        // The library takes as many bytes of an address of the Internet as its family has, and of a
+        // text those up to its end.
         let of = |one: &Self| {
             let family = one.socket().map(|address| address.is_ipv4());
-            (one.format, one.bytes.len(), family)
+            let is_text = one.format == abi::ADDR_STR && one.bytes.last() == Some(&0);
+            let len = (!is_text).then_some(one.bytes.len());
+            (one.format, len, family)
         };
         self.provider == other.provider && of(self) == of(other)
     }
 
+    /// Whether it is of the Internet.
+    #[must_use]
+    pub fn is_internet(&self) -> bool {
+        is_internet(self.format)
+    }
+
     /// The address of a socket, if it is one of the Internet.
     pub(crate) fn socket(&self) -> Option<SocketAddr> {
-        if !is_internet(self.format) {
+        if !self.is_internet() {
             return None;
         }
         let family: [u8; 2] = *self.bytes.first_chunk()?;
@@ -187,6 +196,14 @@ mod tests {
         for (one, other) in [(&four, &six), (&six, &four), (&four, &none)] {
             assert!(!one.is_alike(other));
         }
+    }
+
+    #[test]
+    fn texts_are_alike_if_they_have_an_end() {
+        let text = |bytes: &[u8]| FabricAddress::new("shm", abi::ADDR_STR, 4096, bytes.to_vec());
+        let (own, longer, endless) = (text(b"1\0"), text(b"22\0"), text(b"22"));
+        assert!(own.is_alike(&longer) && !own.is_alike(&endless));
+        assert!(!text(b"").is_alike(&own));
     }
 
     #[test]

@@ -56,18 +56,29 @@ impl Places {
         self.prefixes[direction]
     }
 
+    fn message_at(&self, index: u32) -> *mut u8 {
+        let offset = CONTEXT_BYTES + self.prefix(index);
+        self.at(index).wrapping_add(offset)
+    }
+
     /// The message of a buffer.
     ///
     /// # Safety
-    /// The buffer is the caller's alone, the message is no longer than a
-    /// buffer has room for, and the memory stays as long as what is returned.
-    pub(crate) unsafe fn message<'a>(self, index: u32, bytes: usize) -> &'a mut [u8] {
-        let at = self
-            .at(index)
-            .wrapping_add(CONTEXT_BYTES + self.prefix(index));
+    /// The buffer is not written to as long as what is returned is used, the message is no longer
+    /// than a buffer has room for, and the memory stays for so long.
+    pub(crate) unsafe fn message<'a>(self, index: u32, bytes: usize) -> &'a [u8] {
         // SAFETY: within the buffer, of which the caller says the rest; its bytes are initialized,
         // as the memory was zero at first.
-        unsafe { core::slice::from_raw_parts_mut(at, bytes) }
+        unsafe { core::slice::from_raw_parts(self.message_at(index), bytes) }
+    }
+
+    /// The message of a buffer, which can be changed.
+    ///
+    /// # Safety
+    /// As for [`message`](Self::message), and nothing else reads it meanwhile.
+    pub(crate) unsafe fn message_mut<'a>(self, index: u32, bytes: usize) -> &'a mut [u8] {
+        // SAFETY: as above.
+        unsafe { core::slice::from_raw_parts_mut(self.message_at(index), bytes) }
     }
 }
 
@@ -127,6 +138,12 @@ impl Buffers {
 
     pub(super) fn receives(&self) -> usize {
         self.places.receives as usize
+    }
+
+    /// Memory that a card has pinned is copied at a write after a fork, in the parent too: then the
+    /// card would go on with the old pages. A child has no part in the buffers.
+    pub(super) fn keep_from_children(&self) -> io::Result<()> {
+        self.memory.advise(memmap2::Advice::DontFork)
     }
 
     pub(super) fn memory(&self) -> NonNull<u8> {
@@ -202,8 +219,20 @@ impl Buffers {
         Some(index)
     }
 
-    pub(super) fn has_free(&self) -> bool {
-        !self.free.is_empty()
+    /// Buffers for sends that are free.
+    pub(super) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// Buffers for sends that are the provider's.
+    pub(super) fn lent_sends(&self) -> impl Iterator<Item = usize> {
+        let sends = self.receives()..self.lent.len();
+        sends.filter(|index| self.lent[*index])
+    }
+
+    /// Whether the provider has a buffer for what comes.
+    pub(super) fn receives_any(&self) -> bool {
+        self.lent[..self.receives()].contains(&true)
     }
 
     /// Whether a buffer for sends is in use.
@@ -227,7 +256,7 @@ impl Buffers {
         // SAFETY: the buffer was free, and only its holder has it.
         fill(unsafe {
             self.places
-                .message(index, bytes.min(self.places.message_bytes))
+                .message_mut(index, bytes.min(self.places.message_bytes))
         });
     }
 
@@ -243,12 +272,6 @@ impl Buffers {
     /// The first bytes of a buffer with its prefix.
     pub(super) fn part(&self, index: u32, bytes: usize, descriptor: *mut c_void) -> Buffer {
         self.buffer(index, bytes.min(self.places.message_bytes), descriptor)
-    }
-
-    /// The prefix and the message of a buffer that was filled.
-    pub(super) fn contents(&self, buffer: &Buffer) -> &[u8] {
-        // SAFETY: the buffer is of these, and its holder's alone; its bytes are initialized.
-        unsafe { core::slice::from_raw_parts(buffer.at, buffer.bytes) }
     }
 
     pub(super) fn keep_unposted(&mut self, index: u32) {

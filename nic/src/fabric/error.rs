@@ -91,6 +91,12 @@ pub enum FabricError {
         /// The setting that chooses.
         setting: &'static str,
     },
+    /// Of the providers of the library none can be used.
+    #[error("no provider of libfabric can be used:{refusals}")]
+    NoneFits {
+        /// A line of its own for each.
+        refusals: String,
+    },
     /// A call failed.
     #[error(
         "{call} of libfabric's provider {provider} failed: {text} ({code}); see what it logs with FI_LOG_LEVEL=warn"

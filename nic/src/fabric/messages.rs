@@ -23,19 +23,24 @@ pub(crate) const MEMORY: core::ffi::c_int =
 /// Completions that a look takes.
 pub(crate) const BATCH: usize = 8;
 
+/// While few buffers for sends are free, a peer has no more than one in so many of all.
+const SHARES: usize = 4;
+
+/// One in so many is for messages of so few bytes: those by which peers say what they have read.
+const SHARES_OF_SHORT: usize = 8;
+const SHORT: usize = 32;
+
 /// As few buffers at least, where messages are long.
 const LEAST_BUFFERS: usize = 16;
 
 static_assertions::const_assert!(2 * BATCH <= LEAST_BUFFERS);
 
-/// Failures that are kept until they are asked for.
-const MOST_FAILURES: usize = 16;
-
 /// How much of a provider's offer is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
-    /// Longest message.
+    /// Longest message, and how long messages must be able to be.
     pub(crate) message_bytes: usize,
+    pub(crate) least_message_bytes: usize,
     /// Longest message that the provider copies, so that it needs no buffer and no completion.
     pub(crate) injected_bytes: usize,
     /// Buffers for what comes, and for what is sent: how many at most, and their bytes.
@@ -66,7 +71,7 @@ impl Fitting {
                 format!("demands what is unknown here: modes {unknown:#x}, memory {memory:#x}");
             return Err(offer.unfit(wish, what));
         }
-        if wish.order & !attributes.tx.msg_order != 0 {
+        if wish.order & !(attributes.tx.msg_order & attributes.rx.msg_order) != 0 {
             return Err(offer.unfit(wish, "does not keep the order of messages".into()));
         }
         let management = attributes.domain.resource_mgmt;
@@ -94,9 +99,17 @@ impl Fitting {
             );
             return Err(offer.unfit(wish, what));
         }
-        // A provider that does not see to its own resources has no bound for what is injected.
+        if most < sizes.least_message_bytes {
+            let least = sizes.least_message_bytes;
+            let what = format!("takes messages of {most} bytes, {least} are needed");
+            return Err(offer.unfit(wish, what));
+        }
+        // A provider that does not see to its own resources has no bound for what is injected; and
+        // one that sends again only while it is polled does not say until when that is needed.
+        let progresses = attributes.domain.data_progress == abi::PROGRESS_MANUAL;
         let most_injected = match management {
             abi::RM_DISABLED => 0,
+            _ if progresses && wish.is_reliable => 0,
             _ => attributes.tx.inject_size,
         };
         let message_bytes = most.min(sizes.message_bytes);
@@ -109,6 +122,7 @@ impl Fitting {
         Ok(Self {
             sizes: Sizes {
                 message_bytes,
+                least_message_bytes: sizes.least_message_bytes,
                 injected_bytes: most_injected.min(sizes.injected_bytes),
                 receives: buffers(sizes.receives, attributes.rx.size),
                 sends: buffers(sizes.sends, attributes.tx.size),
@@ -141,6 +155,18 @@ impl Fitting {
     }
 }
 
+/// A queue for what comes, and how a thread waits at it: at its descriptor, if it has one.
+fn waking_queue(domain: &Domain, receives: usize) -> Result<(Queue, Sleep), FabricError> {
+    if let Ok(queue) = domain.queue(receives, true)
+        && let Ok(descriptor) = queue.descriptor(domain)
+    {
+        // SAFETY: it stays open as long as its queue, which is there.
+        let sleep = Sleep::at(unsafe { BorrowedFd::borrow_raw(descriptor) })?;
+        return Ok((queue, sleep));
+    }
+    Ok((domain.queue(receives, false)?, Sleep::nap()?))
+}
+
 /// How a send has gone.
 #[derive(Debug)]
 pub(crate) enum Sent {
@@ -169,8 +195,8 @@ pub(crate) struct Messages {
     address: FabricAddress,
     /// Of the region; null if there is none.
     descriptor: *mut core::ffi::c_void,
-    /// Longest message that is injected.
-    injects: usize,
+    /// Where messages are written that are injected, behind the prefix: as long as the longest.
+    injected: Box<[u8]>,
     /// Sends end only while the queue is polled.
     progresses: bool,
     /// The peer of the send that has each buffer.
@@ -178,7 +204,11 @@ pub(crate) struct Messages {
     /// Operations that failed, and why the first did.
     failed: u64,
     trouble: Option<String>,
-    /// Peers to whom sends failed, as the library names them, and why.
+    /// Receives that failed since one did not.
+    failed_in_turn: usize,
+    /// Why nothing comes or leaves any more.
+    broken: Option<String>,
+    /// Peers to whom sends failed, as the library names them, and why the first did.
     failures: Vec<(u64, String)>,
 }
 
@@ -206,6 +236,10 @@ impl Messages {
             prefixes: [send_prefix, receive_prefix],
         } = fitting;
         let ((receives, _), (sends, _)) = (sizes.receives, sizes.sends);
+        let injected_bytes = match sizes.injected_bytes {
+            0 => 0,
+            bytes => send_prefix + bytes,
+        };
         let needs_region = offer.attributes().domain.mr_mode & abi::MR_LOCAL != 0;
         let progresses = offer.attributes().domain.data_progress == abi::PROGRESS_MANUAL;
         let buffers = Buffers::new(
@@ -218,27 +252,22 @@ impl Messages {
             source,
         })?;
         let domain = Domain::open(offer)?;
+        if needs_region {
+            let kept = buffers.keep_from_children();
+            kept.map_err(|source| FabricError::Os {
+                action: "keep buffers for messages out of child processes",
+                source,
+            })?;
+        }
         let region = match needs_region {
             // SAFETY: what is made drops the region before the buffers.
             true => Some(unsafe { domain.register(buffers.memory(), buffers.bytes()) }?),
             false => None,
         };
         let sent = domain.queue(sends, false)?;
-        // A provider that cannot wake a thread refuses it.
-        let (came, wakes) = match domain.queue(receives, true) {
-            Ok(queue) => (queue, true),
-            Err(_) => (domain.queue(receives, false)?, false),
-        };
+        let (came, sleep) = waking_queue(&domain, receives)?;
         let addresses = domain.addresses(0)?;
         let endpoint = domain.endpoint(&sent, &came, &addresses)?;
-        let sleep = match wakes {
-            true => {
-                let descriptor = came.descriptor(&domain)?;
-                // SAFETY: it stays open as long as its queue, which is there.
-                Sleep::at(unsafe { BorrowedFd::borrow_raw(descriptor) })?
-            }
-            false => Sleep::nap()?,
-        };
         let name = domain.name(&endpoint)?;
         let info = domain.offer();
         if name.is_empty() || name.len() > MOST_BYTES {
@@ -257,12 +286,14 @@ impl Messages {
             _region: region,
             domain,
             wish,
-            injects: sizes.injected_bytes,
+            injected: vec![0; injected_bytes].into(),
             progresses,
             buffers,
             to: vec![0; receives + sends].into(),
             failed: 0,
             trouble: None,
+            failed_in_turn: 0,
+            broken: None,
             failures: Vec::new(),
         };
         for index in 0..receives as u32 {
@@ -274,7 +305,7 @@ impl Messages {
         Ok((own, sleep))
     }
 
-    fn unfit(&self, what: String) -> FabricError {
+    pub(crate) fn unfit(&self, what: String) -> FabricError {
         self.domain.offer().unfit(self.wish, what)
     }
 
@@ -335,9 +366,19 @@ impl Messages {
     }
 
     fn note_failure(&mut self, peer: u64, words: String) {
-        if self.failures.len() < MOST_FAILURES {
+        if self.failures.iter().all(|(other, _)| *other != peer) {
             self.failures.push((peer, words));
         }
+    }
+
+    fn note_broken(&mut self, words: String) {
+        self.note(|_| words.clone());
+        self.broken.get_or_insert(words);
+    }
+
+    /// Why nothing comes or leaves any more.
+    pub(crate) fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
     }
 
     /// Operations that failed, in words.
@@ -365,7 +406,10 @@ impl Messages {
             self.buffers.take_back(index);
             self.buffers.keep_unposted(index);
             if code != -abi::EAGAIN {
-                self.note_code("fi_recv", code);
+                let words = self.note_code("fi_recv", code);
+                if !self.buffers.receives_any() {
+                    self.broken.get_or_insert(words);
+                }
             }
         }
         code == 0
@@ -384,38 +428,63 @@ impl Messages {
                     continue;
                 }
                 Found::Failed(context, words) => (context, words),
+                Found::Broken(words) => return self.note_broken(words),
             };
             self.note(|_| format!("a send failed: {words}"));
-            match self.buffers.end_send(context) {
-                Some(index) => self.note_failure(self.to[index as usize], words),
-                // It names no send, so that the next look may find it again.
-                None => return,
+            // Otherwise it was injected, or is the provider's own.
+            if let Some(index) = self.buffers.end_send(context) {
+                self.note_failure(self.to[index as usize], words);
             }
         }
     }
 
-    /// A free buffer for a send.
-    fn take_free(&mut self) -> Option<u32> {
-        if !self.buffers.has_free() {
+    /// A free buffer for a message of so many bytes to a peer, which has no more than a share of
+    /// few, the last of them for short messages.
+    fn take_free(&mut self, peer: u64, bytes: usize) -> Option<u32> {
+        // Datagrams leave whether their target takes them or not.
+        let shares = self.wish.is_reliable;
+        let is_free = |own: &Self| {
+            let sends = own.to.len() - own.buffers.receives();
+            let (free, share) = (own.buffers.free(), sends / SHARES);
+            let least = if bytes > SHORT {
+                sends / SHARES_OF_SHORT
+            } else {
+                0
+            };
+            let lent = || own.buffers.lent_sends().filter(|at| own.to[*at] == peer);
+            let has_share = || free > sends / 2 || lent().count() < share;
+            free > 0 && (!shares || free > least && has_share())
+        };
+        if !is_free(self) {
             self.reap();
+            if !is_free(self) {
+                return None;
+            }
         }
         self.buffers.take_free()
     }
 
+    /// Injects a message of so many bytes, which `fill` writes.
+    fn inject(&mut self, peer: u64, bytes: usize, fill: impl FnOnce(&mut [u8])) -> isize {
+        let prefix = self.buffers.send_prefix();
+        let place = &mut self.injected[..prefix + bytes];
+        fill(&mut place[prefix..]);
+        self.endpoint.inject(place, peer)
+    }
+
+    /// Whether a message of so many bytes is injected.
+    fn injects(&self, bytes: usize) -> bool {
+        !self.injected.is_empty() && self.buffers.send_prefix() + bytes <= self.injected.len()
+    }
+
     /// Sends the message in a buffer, which is free again after an error.
     fn send_buffer(&mut self, index: u32, bytes: usize, peer: u64) -> isize {
-        let injects = self.injects > 0 && bytes <= self.injects;
         let buffer = self.buffers.part(index, bytes, self.descriptor);
-        let code = match injects {
-            true => self.endpoint.inject(self.buffers.contents(&buffer), peer),
-            false => {
-                self.buffers.lend(index);
-                self.to[index as usize] = peer;
-                // SAFETY: the buffer is the provider's until its completion was taken.
-                unsafe { self.endpoint.send(&buffer, peer) }
-            }
-        };
-        if injects || code != 0 {
+        self.buffers.lend(index);
+        self.to[index as usize] = peer;
+        // SAFETY: the buffer is the provider's until its completion was taken.
+        let code = unsafe { self.endpoint.send(&buffer, peer) };
+        if code != 0 {
             self.buffers.put_free(index);
         }
         code
@@ -437,15 +506,16 @@ impl Messages {
     }
 
     /// Sends a message.
-    pub(crate) fn send(&mut self, peer: u64, message: &[u8]) -> Sent {
-        let injects = self.injects > 0 && message.len() <= self.injects;
-        let code = if injects && self.buffers.send_prefix() == 0 {
-            self.endpoint.inject(message, peer)
+    ///
+    /// `awaited`: it counts as [being sent](Self::is_sending) until the provider says otherwise.
+    pub(crate) fn send(&mut self, peer: u64, message: &[u8], awaited: bool) -> Sent {
+        let copy = |place: &mut [u8]| place.copy_from_slice(message);
+        let code = if !awaited && self.injects(message.len()) {
+            self.inject(peer, message.len(), copy)
         } else {
-            let Some(index) = self.take_free() else {
+            let Some(index) = self.take_free(peer, message.len()) else {
                 return Sent::NoRoom;
             };
-            let copy = |place: &mut [u8]| place.copy_from_slice(message);
             self.buffers.fill(index, message.len(), copy);
             self.send_buffer(index, message.len(), peer)
         };
@@ -454,14 +524,26 @@ impl Messages {
 
     /// Sends a message of so many bytes, which `fill` writes; where there is no room the message is
     /// in `kept`.
+    ///
+    /// `awaited`: as for [`send`](Self::send).
     pub(crate) fn send_filled(
         &mut self,
         peer: u64,
         bytes: usize,
+        awaited: bool,
         kept: &mut Vec<u8>,
         fill: impl FnOnce(&mut [u8]),
     ) -> Sent {
-        let Some(index) = self.take_free() else {
+        if !awaited && self.injects(bytes) {
+            let code = self.inject(peer, bytes, fill);
+            if code == -abi::EAGAIN {
+                let prefix = self.buffers.send_prefix();
+                kept.clear();
+                kept.extend_from_slice(&self.injected[prefix..prefix + bytes]);
+            }
+            return self.outcome(code, peer);
+        }
+        let Some(index) = self.take_free(peer, bytes) else {
             kept.clear();
             kept.resize(bytes, 0);
             fill(kept);
@@ -489,6 +571,9 @@ impl Messages {
         match self.came.take(&mut entries, &self.domain) {
             Found::Completions(found) => {
                 let mut count = 0;
+                if found > 0 {
+                    self.failed_in_turn = 0;
+                }
                 for entry in &entries[..found] {
                     match self.buffers.arrived(entry.context.addr(), entry.len) {
                         Some(one) => {
@@ -504,13 +589,25 @@ impl Messages {
                 }
             }
             Found::Failed(context, words) => {
-                self.note(|_| format!("a receive failed: {words}"));
+                let words = format!("a receive failed: {words}");
+                self.note(|_| words.clone());
+                self.failed_in_turn += 1;
+                if self.failed_in_turn > self.buffers.receives() {
+                    self.broken.get_or_insert(words);
+                }
                 if let Some((index, _)) = self.buffers.arrived(context, 0) {
                     self.post(index);
                 }
                 Look {
                     count: 0,
-                    more: true,
+                    more: self.broken.is_none(),
+                }
+            }
+            Found::Broken(words) => {
+                self.note_broken(words);
+                Look {
+                    count: 0,
+                    more: false,
                 }
             }
         }

@@ -350,6 +350,8 @@ pub(crate) enum Found {
     Completions(usize),
     /// An operation failed: its context, and the provider's words.
     Failed(usize, String),
+    /// The queue says nothing of operations any more.
+    Broken(String),
 }
 
 impl Queue {
@@ -381,10 +383,10 @@ impl Queue {
             found @ 0.. => Found::Completions(count.min(found as usize)),
             code if code == -abi::EAGAIN => Found::Completions(0),
             code if code == -abi::EAVAIL => self.take_error(domain),
-            code => Found::Failed(
-                0,
-                domain.offer().failed("fi_cq_read", code as i64).to_string(),
-            ),
+            code => {
+                let words = domain.offer().failed("fi_cq_read", code as i64);
+                Found::Broken(words.to_string())
+            }
         }
     }
 
@@ -393,10 +395,8 @@ impl Queue {
         // SAFETY: the object is there.
         let ops = unsafe { (*self.queue.0.as_ptr()).ops };
         let Some(read) = of_table!(ops, CqOps, readerr) else {
-            return Found::Failed(
-                0,
-                "an operation failed, and the provider does not say why".into(),
-            );
+            let words = "an operation failed, and the provider does not say which";
+            return Found::Broken(words.into());
         };
         let mut error = CqError {
             context: null_mut(),
@@ -506,12 +506,12 @@ impl Endpoint {
     ///
     /// There is no completion.
     #[inline]
-    pub(crate) fn inject(&self, bytes: &[u8], peer: u64) -> isize {
-        // SAFETY: the bytes are read during the call alone.
+    pub(crate) fn inject(&self, bytes: &mut [u8], peer: u64) -> isize {
+        // SAFETY: the bytes are read during the call alone, and a prefix is written to.
         unsafe {
             (self.inject)(
                 self.endpoint.fid(),
-                bytes.as_ptr().cast(),
+                bytes.as_mut_ptr().cast(),
                 bytes.len(),
                 peer,
             )

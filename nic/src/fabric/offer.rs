@@ -24,6 +24,8 @@ pub(crate) struct Wish {
     pub(crate) order: u64,
     /// Whether queues of the provider may overflow.
     pub(crate) resource_mgmt: u32,
+    /// Whether the provider sends what was lost again.
+    pub(crate) is_reliable: bool,
     /// The setting that chooses a provider.
     pub(crate) setting: &'static str,
 }
@@ -182,7 +184,7 @@ impl Library {
         }
     }
 
-    fn no_provider(&self, wish: &Wish) -> FabricError {
+    pub(crate) fn no_provider(&self, wish: &Wish) -> FabricError {
         FabricError::NoProvider {
             library: self.name().to_owned(),
             version: self.version(),

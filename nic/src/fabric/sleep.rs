@@ -37,6 +37,12 @@ impl Sleep {
         Ok(Self(Kind::Descriptor(own)))
     }
 
+    /// At a descriptor of the caller's, which can be read while something has come.
+    #[must_use]
+    pub fn at_own(descriptor: OwnedFd) -> Self {
+        Self(Kind::Descriptor(descriptor))
+    }
+
     /// At a timer, where nothing wakes a thread.
     ///
     /// # Errors

@@ -58,7 +58,7 @@ fn take(rdm: &mut Rdm, came: &mut Vec<Vec<u8>>) {
 /// Sends a message, again and again while there is no room; the other end makes progress.
 fn send(from: &mut Rdm, message: &[u8], other: &mut Rdm, came: &mut Vec<Vec<u8>>) {
     let begun = Instant::now();
-    while from.send(1, message) == Taken::NoRoom {
+    while from.send(1, message, false) == Taken::NoRoom {
         assert!(begun.elapsed() < LIMIT, "there is never room");
         take(other, came);
         take(from, &mut Vec::new());
@@ -83,7 +83,7 @@ fn lengths([(mut a, _), (mut b, _)]: [End; 2]) {
     }
     assert!(came == sent);
     assert_eq!((a.trouble(), b.trouble()), (None, None));
-    assert_eq!(a.send(1, &bytes(most + 1, 0)), Taken::Refused);
+    assert_eq!(a.send(1, &bytes(most + 1, 0), false), Taken::Refused);
 }
 
 /// More than there are buffers for: the provider keeps it, or has no room.
@@ -92,7 +92,7 @@ fn flood([(mut a, _), (mut b, _)]: [End; 2]) {
     send(&mut a, b"connected", &mut b, &mut came);
     let message = bytes(8000, 3);
     let mut sent = 0;
-    while sent < 2 * b.receives() && a.send(1, &message) == Taken::Sent {
+    while sent < 2 * b.receives() && a.send(1, &message, false) == Taken::Sent {
         sent += 1;
     }
     let begun = Instant::now();
@@ -114,7 +114,7 @@ fn sleeps([(mut a, _), (mut b, sleep)]: [End; 2]) {
     for turn in 0..100 {
         came.clear();
         let message = bytes(turn * 10, turn);
-        assert_eq!(a.send(1, &message), Taken::Sent);
+        assert_eq!(a.send(1, &message, false), Taken::Sent);
         let limit = Timespec {
             tv_sec: 20,
             tv_nsec: 0,

@@ -25,6 +25,6 @@ pub const OFI_ROW: ConduitRow = ConduitRow {
 
 settings! {
     OFI_PROVIDER: Option<String> = "ARGONET_OFI_PROVIDER", Kind::Text,
-        Preset::Words("the first of cxi, opx, psm3, psm2, efa, verbs;ofi_rxm, tcp, tcp;ofi_rxm, udp;ofi_rxd and sockets that libfabric lists"), Scope::Rank,
+        Preset::Words("the first of cxi, opx, psm3, psm2, efa, verbs;ofi_rxm, tcp, tcp;ofi_rxm, udp;ofi_rxd and sockets that can be used"), Scope::Rank,
         "The provider of libfabric for the ofi conduit, such as verbs;ofi_rxm or tcp;ofi_rxm.";
 }

@@ -9,6 +9,7 @@ mod datagrams;
 mod ofi;
 mod paths;
 mod portals;
+mod silence;
 mod tcp;
 mod usnic;
 

@@ -2,7 +2,8 @@
 
 use super::addresses::{own_address, publish_host};
 use super::channel::{GATHER_TIMES, sizes};
-use super::{Cause, Connecting, Opened};
+use super::silence::{PathLimits, warner};
+use super::{Cause, Connected, Connecting, Opened};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
@@ -17,9 +18,6 @@ use std::sync::Arc;
 
 /// How long a rank that ends goes on at most until its peers have seen that.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
-
-/// How long a peer may answer nothing before it counts as lost.
-const SILENCE: Duration = Duration::from_secs(20);
 
 /// A rank has left no address.
 #[derive(Debug, thiserror::Error)]
@@ -47,14 +45,21 @@ struct Mixed {
 struct Open {
     port: RdmPort,
     sizes: ChannelSizes,
+    limits: PathLimits,
+    warn: fn(&str),
 }
 
 /// Opens an endpoint and publishes its address.
 pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opened>, Cause> {
     let library = Library::of_settings(settings)?;
     let provider = settings.get(&OFI_PROVIDER);
-    let address = own_address(boot, settings)?;
-    let port = RdmPort::open(&library, provider.as_deref(), Some(address))?;
+    // Some providers have no use for it.
+    let address = own_address(boot, settings);
+    let known = address.as_ref().ok().copied();
+    let port = RdmPort::open(&library, provider.as_deref(), known)?;
+    if port.address().is_internet() {
+        address?;
+    }
     let published = format!("{} {} {FORMAT}", port.address(), port.incarnation());
     boot.publish(Key::Address, published.as_bytes())?;
     publish_host(boot)?;
@@ -66,6 +71,8 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
             idle_rails: Duration::ZERO,
             ..sizes(settings)
         },
+        limits: PathLimits::of(settings),
+        warn: warner(settings),
     }))
 }
 
@@ -87,9 +94,14 @@ fn read(published: &str) -> Option<(FabricAddress, NonZeroU64)> {
 }
 
 impl Opened for Open {
-    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<selector::Network, Cause> {
-        let (boot, Self { port, sizes }) = (with.boot, *self);
-        let rank = boot.rank();
+    fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
+        let Self {
+            port,
+            sizes,
+            limits,
+            warn,
+        } = *self;
+        let (boot, rank) = (with.boot, with.boot.rank());
         let (mut peers, mut incarnations) = (Vec::new(), Vec::new());
         for peer in (0..boot.size()).map(JobRank) {
             let (address, incarnation) = of_rank(boot, peer)?;
@@ -111,7 +123,8 @@ impl Opened for Open {
             sleep,
             incarnations,
             secret: boot.job_key().bytes().to_vec(),
-            silence: SILENCE,
+            silence: limits.stopped,
+            warn,
             exit_grace: EXIT_GRACE,
         })?;
         let config = ChannelConfig {
@@ -126,7 +139,8 @@ impl Opened for Open {
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),
         };
-        Ok(Arc::new(Channel::over(rails, config)?))
+        let network: selector::Network = Arc::new(Channel::over(rails, config)?);
+        Ok(network.into())
     }
 }
 

@@ -4,8 +4,8 @@ use super::addresses::{host_of, is_one_host, own_address};
 use super::channel::{GATHER_TIMES, sizes};
 use super::datagrams::{Directory, Published, announce, bind, directory, link};
 use super::paths::{compare, partners};
+use super::silence::{PathLimits, warner};
 use super::{Cause, Connected, Connecting, Opened};
-use crate::settings::say;
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::selector;
@@ -13,7 +13,7 @@ use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_nic::datagram::{FabricPort, HostNames, NicAddress, NicPort};
 use argonet_nic::fabric::Library;
 use argonet_nic::reliable::{FIRST_DATAGRAM_BYTES, ReliableConfig};
-use argonet_settings::{QUIET, START_TIMEOUT, Settings, USNIC_NIC, USNIC_PROVIDER};
+use argonet_settings::{Settings, USNIC_NIC, USNIC_PROVIDER};
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::Arc;
@@ -42,33 +42,6 @@ const LONGER_DATAGRAMS: [&[usize]; 2] = [&filling(28), &filling(48)];
 fn between_hosts(link: &mut ReliableConfig, over: SocketAddr) {
     link.datagram_bytes = FIRST_DATAGRAM_BYTES;
     link.longer_datagrams = LONGER_DATAGRAMS[usize::from(over.is_ipv6())];
-}
-
-/// How long paths may be silent, where the start may last so long.
-#[derive(Clone, Copy)]
-struct PathLimits {
-    /// At the start: 5 s where no setting says.
-    check: Duration,
-    /// Of a peer that was never heard, before it is doubted: 10 s.
-    unheard: Duration,
-    /// Of one that may be stopped: 75 s.
-    stopped: Duration,
-}
-
-impl PathLimits {
-    fn new(start: Duration) -> Self {
-        let check = (start / 12).max(Duration::from_secs(1));
-        Self {
-            check,
-            unheard: 2 * check,
-            stopped: 15 * check,
-        }
-    }
-}
-
-/// A warning of this rank, in one piece, as other ranks may write too.
-fn warn(what: &str) {
-    say(&format!("argonet: warning: {what}"));
 }
 
 /// An interface that this rank has opened.
@@ -124,8 +97,8 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
             idle_rails: Duration::ZERO,
             ..sizes(settings)
         },
-        path_limits: PathLimits::new(settings.get(&START_TIMEOUT)),
-        warn: if settings.get(&QUIET) { |_| {} } else { warn },
+        path_limits: PathLimits::of(settings),
+        warn: warner(settings),
     }))
 }
 
@@ -232,16 +205,6 @@ mod tests {
             let longest = link.most_record_bytes(true) + around + headers;
             assert_eq!(longest, 9216);
         }
-    }
-
-    #[test]
-    fn silent_paths_are_given_up_within_the_limit_of_the_start() {
-        let of = |seconds| {
-            let limits = PathLimits::new(Duration::from_secs(seconds));
-            [limits.check, limits.unheard, limits.stopped].map(|time| time.as_secs())
-        };
-        let wanted = [[5, 10, 75], [50, 100, 750], [1, 2, 15]];
-        assert_eq!([of(60), of(600), of(2)], wanted);
     }
 
     #[test]

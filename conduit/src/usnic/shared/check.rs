@@ -31,7 +31,7 @@ impl<Q: DatagramQueue> core::fmt::Debug for PathCheck<Q> {
     }
 }
 
-impl<Q: DatagramQueue> PathCheck<Q> {
+impl<Q: DatagramQueue + 'static> PathCheck<Q> {
     /// Begins to ask.
     pub(in crate::usnic) fn begin(shared: Arc<Shared<Q>>, peers: Vec<JobRank>, full: bool) -> Self {
         let mut locked = shared.lock();

@@ -18,6 +18,7 @@ const WISH: Wish = Wish {
     threading: abi::THREAD_DOMAIN,
     order: 0,
     resource_mgmt: abi::RM_UNSPEC,
+    is_reliable: false,
     setting: "THE_SETTING",
 };
 
