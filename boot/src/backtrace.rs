@@ -6,11 +6,19 @@
 #![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_int, c_void};
+use std::backtrace::Backtrace;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
+use std::fs::File;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::ptr;
 
 use argonet_settings::BacktraceType;
+use object::elf::{ET_DYN, FileHeader64, SHT_SYMTAB, STT_FUNC, Sym64};
+use object::read::elf::{FileHeader as _, Sym as _};
+use object::{NativeEndian, ReadCache};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -20,8 +28,10 @@ use crate::sys::{self, Line};
 
 /// Time limit of a backtrace, in seconds.
 const LIMIT_S: i64 = 10;
-/// The most frames that are shown.
-const MAX_FRAMES: usize = 100;
+/// The most lines of a stack that are looked at: two for each function.
+const MAX_LINES: usize = 200;
+/// The name of a function that has none.
+const UNKNOWN: &str = "<unknown>";
 
 /// Prints a backtrace of this process on standard error, by the mechanisms of
 /// `GASNET_BACKTRACE_TYPE`, and goes on.
@@ -170,19 +180,9 @@ impl Tool {
 
 /// Prints the stack that the copy has from its original.
 fn own_stack() -> ! {
-    let mut frames = [ptr::null_mut::<c_void>(); MAX_FRAMES];
-    let mut count = 0;
-    // SAFETY: the copy has one thread.
-    unsafe {
-        backtrace::trace_unsynchronized(|frame| {
-            frames[count] = frame.ip();
-            count += 1;
-            count < MAX_FRAMES
-        });
-    }
-    let frames: Vec<usize> = frames[..count].iter().map(|ip| *ip as usize).collect();
+    let stack = Backtrace::force_capture();
     // Names take more stack than an alternate one may have.
-    let named = std::thread::Builder::new().spawn(move || names(&frames));
+    let named = std::thread::Builder::new().spawn(move || frames(&format!("{stack:#}")));
     let text = named.ok().and_then(|thread| thread.join().ok());
     match text {
         Some(text) => {
@@ -193,40 +193,45 @@ fn own_stack() -> ! {
     }
 }
 
-/// One line for each function of the stack.
-fn names(frames: &[usize]) -> String {
+/// One line for each function of a stack as the standard library shows it, from the first one that
+/// is none of ours.
+///
+/// That has a line with number, address and name for each frame, one with a name for each function
+/// that is inlined there, and behind each, if it is known, one that begins with `at`.
+fn frames(stack: &str) -> String {
     let mut text = String::new();
-    let mut own = true;
-    for (i, ip) in frames.iter().enumerate() {
-        let mut found = false;
-        backtrace::resolve(*ip as *mut c_void, |symbol| {
-            found = true;
-            let name = symbol.name().map(|name| name.to_string());
-            // The frames of this module and of the handler that called it come first.
-            own = own && name.as_deref().is_some_and(is_own);
-            if own {
-                return;
-            }
-            let _ = write!(text, "  {i:3}: ");
-            let _ = match name {
-                Some(name) => write!(text, "{name}"),
-                None => write!(text, "{ip:#x}"),
-            };
-            if let (Some(file), Some(line)) = (symbol.filename(), symbol.lineno()) {
-                let _ = write!(text, " at {}:{line}", file.display());
-            }
-            text.push('\n');
-        });
-        if !found {
-            let _ = writeln!(text, "  {i:3}: {ip:#x}");
+    let (mut own, mut frame) = (true, 0);
+    let mut lines = stack.lines().map(str::trim).take(MAX_LINES).peekable();
+    while let Some(line) = lines.next() {
+        let (place, name) = line
+            .split_once(" - ")
+            .unwrap_or(("", line.trim_start_matches("- ")));
+        let (number, address) = place.split_once(':').unwrap_or_default();
+        frame = number.parse().unwrap_or(frame);
+        let at = lines.next_if(|line| line.starts_with("at "));
+        // The frames of this module and of the handler that called it come first.
+        own = own && is_own(name);
+        if own {
+            continue;
         }
+        let name = if name == UNKNOWN {
+            address.trim()
+        } else {
+            name
+        };
+        let _ = write!(text, "  {frame:3}: {name}");
+        if let Some(at) = at {
+            // Without the column.
+            let _ = write!(text, " {}", at.rsplit_once(':').map_or(at, |(at, _)| at));
+        }
+        text.push('\n');
     }
     text
 }
 
 fn is_own(name: &str) -> bool {
     let parts = [
-        "backtrace::",
+        "std::backtrace",
         "argonet_boot::",
         "argonet_capi::",
         "argonett_",
@@ -239,12 +244,91 @@ fn is_own(name: &str) -> bool {
 /// Whether the signal handler at `address` is the one with which Rust's standard library reports
 /// overflows of the stack.
 pub(crate) fn is_of_std(address: usize) -> bool {
-    let mut is = false;
-    // Addresses are taken for return addresses, which may be the first after a function.
-    backtrace::resolve((address + 1) as *mut c_void, |symbol| {
-        is |= symbol
-            .name()
-            .is_some_and(|name| name.to_string().contains("stack_overflow"));
-    });
-    is
+    let name = symbol(address);
+    // As compilers write it into a name, of which it is a part.
+    name.is_some_and(|name| name.contains("14stack_overflow"))
+}
+
+/// The name of the function at `address`, as its file has it; `None` if that has no symbols.
+fn symbol(address: usize) -> Option<String> {
+    let (begin, path) = object_of(address)?;
+    // SAFETY: no precondition.
+    let header = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
+    let is_program = object_of(header).is_some_and(|(of, _)| of == begin);
+    // The program may have been moved, or named from another directory.
+    let path = if is_program {
+        Path::new("/proc/self/exe")
+    } else {
+        &path
+    };
+    let cache = ReadCache::new(File::open(path).ok()?);
+    let header = FileHeader64::<NativeEndian>::parse(&cache).ok()?;
+    let is_moved = header.e_type(NativeEndian) == ET_DYN;
+    let at = address - if is_moved { begin } else { 0 };
+    let sections = header.sections(NativeEndian, &cache).ok()?;
+    let symbols = sections.symbols(NativeEndian, &cache, SHT_SYMTAB).ok()?;
+    let is_there = |one: &&Sym64<NativeEndian>| {
+        let offset = (at as u64).checked_sub(one.st_value(NativeEndian));
+        one.st_type() == STT_FUNC
+            && offset.is_some_and(|offset| offset < one.st_size(NativeEndian).max(1))
+    };
+    let found = symbols.iter().find(is_there)?;
+    let name = found.name(NativeEndian, symbols.strings()).ok()?;
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+/// The file that was loaded where `address` is, and where it begins.
+fn object_of(address: usize) -> Option<(usize, PathBuf)> {
+    // SAFETY: zero is a valid value of it; the linker fills it, or says that there is none. What
+    // the name points to stays as long as the object, in which the caller's function is.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(address as *const c_void, &raw mut info) == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        let name = CStr::from_ptr(info.dli_fname).to_bytes();
+        Some((
+            info.dli_fbase.addr(),
+            PathBuf::from(OsStr::from_bytes(name)),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sigact::Action;
+
+    #[test]
+    fn the_handler_of_the_standard_library_is_known_by_its_symbol() {
+        let handler = Action::of(libc::SIGSEGV)
+            .function()
+            .expect("a handler in every program");
+        assert!(is_of_std(handler), "{:?}", symbol(handler));
+        let own = frames as fn(&str) -> String as usize;
+        let name = symbol(own).unwrap();
+        assert!(name.contains("frames") && !is_of_std(own), "{name}");
+        assert_eq!(symbol(8), None);
+    }
+
+    #[test]
+    fn a_stack_is_shown_from_the_first_function_that_is_not_ours() {
+        let stack = "   0:     0x55d0 - std::backtrace::Backtrace::create
+                               at /rustc/1/library/std/src/backtrace.rs:331:13
+   1:     0x55d1 - argonet_boot::backtrace::own_stack
+                               at /src/boot/src/backtrace.rs:9:1
+                     - argonet_boot::backtrace::inlined
+   2:     0x55d2 - inner
+                               at /src/my prog.c:12
+                     - outer
+                               at /src/my prog.c:20:5
+   3:     0x55d3 - <unknown>
+   4:     0x55d4 - core::fmt";
+        let shown = "    2: inner at /src/my prog.c
+    2: outer at /src/my prog.c:20
+    3: 0x55d3
+    4: core::fmt
+";
+        assert_eq!(frames(stack), shown);
+    }
 }
