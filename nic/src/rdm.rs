@@ -41,8 +41,9 @@ const SIZES: Sizes = Sizes {
 };
 
 /// The providers among which a rank chooses that names none, the first that can be used: those of
-/// network cards, then those over sockets. Others of the library come last, but for those that
-/// reach this host alone.
+/// network cards, then those over sockets.
+///
+/// Others of the library come last, but for those that reach this host alone.
 pub const PROVIDERS: &[&str] = &[
     "cxi",
     "opx",

@@ -54,7 +54,7 @@ pub struct MessageRailsConfig<Q: MessageQueue> {
     pub secret: Vec<u8>,
     /// How long a peer may answer nothing before it counts as lost.
     pub silence: Duration,
-    /// Takes a warning for whoever runs the job.
+    /// Writes a warning for the user; the thread calls it.
     pub warn: fn(&str),
     /// How long a rank that ends goes on until all that it sent has arrived.
     pub exit_grace: Duration,

@@ -186,9 +186,9 @@ impl<Q: MessageQueue> Peer<Q> {
     }
 
     /// Takes a message whose turn it is; whether its bytes must be [kept](Self::keep), as they were
-    /// not copied. `None` if such a one cannot come now.
+    /// not copied.
     ///
-    /// `copies`: few buffers are free.
+    /// `None`: such a one cannot come now. `copies`: few buffers are free.
     pub(super) fn take(&mut self, header: &Header, bytes: &[u8], copies: bool) -> Option<bool> {
         self.numbers[1] = header.number.wrapping_add(1);
         let is_data = header.kind == Kind::Data;

@@ -667,7 +667,7 @@ fn a_message_out_of_turn_loses_its_peer() {
 
 /// One that reads long after its peer has ended owes it nothing.
 #[test]
-fn a_peer_that_has_left_is_told_nothing_more() {
+fn nothing_more_is_sent_to_a_peer_that_has_left() {
     let (wire, [a, b]) = pair();
     let (to_b, to_a) = (opened(&a, 1), opened(&b, 0));
     let mut sent = 0;

@@ -140,8 +140,10 @@ impl Buffers {
         self.places.receives as usize
     }
 
-    /// Memory that a card has pinned is copied at a write after a fork, in the parent too: then the
-    /// card would go on with the old pages. A child has no part in the buffers.
+    /// Leaves the buffers out of child processes.
+    ///
+    /// Memory that a card has pinned is copied at a write after a fork, in the parent too, and the
+    /// card would go on with the old pages.
     pub(super) fn keep_from_children(&self) -> io::Result<()> {
         self.memory.advise(memmap2::Advice::DontFork)
     }

@@ -266,7 +266,7 @@ fn a_message_that_is_copied_and_finds_no_room_is_kept_whole() {
     assert_eq!(rdm.send(0, &kept, false), Taken::Sent);
 }
 
-/// The first names the provider's own peer, the others are to nobody who answers.
+/// The first does not answer.
 #[test]
 fn a_peer_that_takes_nothing_leaves_buffers_to_others() {
     let port = port(LONG).unwrap();
@@ -278,7 +278,7 @@ fn a_peer_that_takes_nothing_leaves_buffers_to_others() {
             .take_while(|_| rdm.send(to, &[1; 50], false) == Taken::Sent)
             .count()
     };
-    // Half of the buffers are for whoever comes first.
+    // Half of the buffers are for the first that comes.
     assert_eq!(sent(&mut rdm, 1), 16);
     assert_eq!(sent(&mut rdm, 0), 8);
     assert_eq!(sent(&mut rdm, 1), 0);
