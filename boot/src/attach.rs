@@ -177,11 +177,19 @@ pub fn launcher_here(settings: &Settings) -> (String, bool) {
         (Found::Refused(error), None) => (error.to_string(), false),
         (Found::Member(member), None) => (
             format!(
-                "{}: a program becomes rank {} of {}, which share memory; rank 0 listens at the socket @{}, whose name follows \
-                 from \"{}\"",
+                "{}: a program becomes rank {} of {}, {}; rank {} listens at the socket @{}, whose name follows from \"{}\"",
                 member.launcher,
                 member.rank,
                 member.size,
+                match member.spread {
+                    None => "which share memory".into(),
+                    Some(spread) => format!(
+                        "of which {} on this host, from rank {} on, share memory; the hosts find each other by PMI-1, at the \
+                         descriptor {} (PMI_FD), since the job is on several",
+                        spread.here, spread.first, spread.socket
+                    ),
+                },
+                member.first(),
                 rendezvous::place_of(&member),
                 foreign::printable(&member.identity)
             ),
