@@ -71,10 +71,11 @@ impl AttachOptions {
 /// group is left alone, because the terminal's signals go to it and a shell may have put other
 /// programs into it; processes that rank 0 starts are not killed then.
 ///
-/// Under another launcher it waits until all ranks have come: for rank 0 for
-/// `ARGONET_START_TIMEOUT` at most, and for the others as long again. Rank 0 must have one thread
-/// then. Another rank that has more leaves no mark to programs that it starts, and says so: they
-/// would take themselves for ranks. Otherwise the call blocks only for the system calls.
+/// Under another launcher it waits until all ranks have come: for the first one of the host for
+/// `ARGONET_START_TIMEOUT` at most, and for the others as long again; twice as long where there are
+/// several hosts. The first rank of a host must have one thread then. Another rank that has more
+/// leaves no mark to programs that it starts, and says so: they would take themselves for ranks.
+/// Otherwise the call blocks only for the system calls.
 ///
 /// # Errors
 /// A job description that cannot be used, a second thread, processes of another launcher that

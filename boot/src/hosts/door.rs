@@ -29,7 +29,7 @@ use crate::secret::Secret;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Connections that have proved nothing and are kept at a time, beside one for each host.
-const SPARE_CONNECTIONS: usize = 64;
+pub(crate) const SPARE_CONNECTIONS: usize = 64;
 
 /// Between two rounds over the addresses of the root.
 const PAUSE: Duration = Duration::from_millis(50);

@@ -31,7 +31,7 @@ use crate::hosts::child::FAREWELL;
 use crate::hosts::children::Children;
 use crate::hosts::description::{Description, Task, Way};
 pub(crate) use crate::hosts::door::{Door, addresses};
-use crate::hosts::door::{MAX_ADDRESSES, connect};
+use crate::hosts::door::{MAX_ADDRESSES, SPARE_CONNECTIONS, connect};
 use crate::hosts::edge::Edge;
 use crate::hosts::here::Here;
 pub(crate) use crate::hosts::list::Host;
@@ -129,7 +129,8 @@ impl Shared {
     }
 
     fn run_root(&self, hosts: Vec<Host>, door: &Door, silence: Duration) -> Result<(), String> {
-        raise_file_limit(hosts.len() as u64 * FILES_OF_AGENT + SPARE_FILES);
+        let spare = SPARE_FILES + SPARE_CONNECTIONS as u64;
+        raise_file_limit(hosts.len() as u64 * FILES_OF_AGENT + spare);
         // Those that have come are not to be silent for too long until all have.
         let come = door.gather(&self.secret, &hosts, silence, silence / 2)?;
         let job = self.description(hosts, silence);
@@ -198,6 +199,15 @@ pub(crate) fn name_of_host() -> String {
         true => name,
         false => "localhost".into(),
     }
+}
+
+/// Descriptors of an agent for each rank: its first connection, the process for this one and for
+/// the guardian, and, while it is welcomed, both ends of its line.
+const FILES_OF_RANK: u64 = 5;
+
+/// Makes room for the files of the agent of so many ranks.
+pub(crate) fn make_room_for_files(ranks: u32) {
+    raise_file_limit(u64::from(ranks) * FILES_OF_RANK + SPARE_FILES);
 }
 
 /// A rank of this host, as its agent watches it.

@@ -36,7 +36,8 @@ use crate::detached;
 use crate::error::BootError;
 use crate::foreign::{CONSECUTIVE, Spread};
 use crate::hosts::serve::{
-    Agent, Door, Host, Ranks, Served, Shared, addresses, decode_host, encode_host, name_of_host,
+    Agent, Door, Host, Ranks, Served, Shared, addresses, decode_host, encode_host,
+    make_room_for_files, name_of_host,
 };
 use crate::line;
 use crate::page::HostPart;
@@ -230,6 +231,7 @@ fn serve(wait: &Wait<'_>, settings: &Settings, spread: Spread, shared: &Shared, 
             );
         }
     };
+    make_room_for_files(spread.here);
     let host = Host {
         name: name_of_host(),
         first: spread.first,

@@ -247,10 +247,10 @@ fn slurm() {
 /// What runs on two nodes.
 const OVER_HOSTS: &str = r#"
     part() { sed "s/^/$1: /"; }
-    over() { srun -N 2 -n 4 "$@" 2>&1; }
+    over() { srun --quiet -N 2 -n 4 "$@" 2>&1; }
     program=$0
     over --mpi=pmi2 --ntasks-per-node=2 "$0" __rank hello | part even
-    srun -N 2 -n 3 --mpi=pmi2 "$0" __rank hello 2>&1 | part odd
+    srun --quiet -N 2 -n 3 --mpi=pmi2 "$0" __rank hello 2>&1 | part odd
     over --mpi=none "$0" __rank hello | part none
     over --mpi=pmi2 --distribution=cyclic "$0" __rank hello | part cyclic
     over --mpi=pmi2 --ntasks-per-node=2 "$0" __rank exit-at-fence 3 9 >"$1/exit"; echo "exit: $?"
