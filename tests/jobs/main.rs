@@ -14,6 +14,7 @@ mod connections;
 mod credits;
 mod crowd;
 mod doctor;
+mod elsewhere;
 mod exit;
 mod exit_reported;
 mod fabric;
@@ -80,6 +81,7 @@ fn main() {
             spread::PROGRAMS,
             stopped::PROGRAMS,
             hosts::PROGRAMS,
+            elsewhere::PROGRAMS,
             &client::PROGRAMS.concat(),
         ]
         .concat();
@@ -153,6 +155,10 @@ fn main() {
         .concat(),
         support::Path::Network(..) => Vec::new(),
     };
+    let of_hydra = match path {
+        support::Path::Memory => elsewhere::OVER_HOSTS,
+        support::Path::Network(..) => &[],
+    };
     let of_library = match path {
         support::Path::Memory => fabric::OVER_FABRIC,
         support::Path::Network(..) => &[],
@@ -166,6 +172,8 @@ fn main() {
     };
     let missing = network::missing();
     trials.extend(over_hosts.iter().map(|test| wanted(test, missing)));
+    let missing = missing.or_else(elsewhere::missing);
+    trials.extend(of_hydra.iter().map(|test| wanted(test, missing)));
     let missing = fabric::missing();
     trials.extend(
         of_library
