@@ -569,9 +569,9 @@ fn closest(around: &Surroundings<'_>) -> Result<Option<Launcher>, BootError> {
     let has_socket = is_hydra && around.pmi_socket()?.is_some();
     let is_task = around.number(TASK_PROCESS)? == Some(around.pid.into());
     let other = match (srun, pmi) {
+        (Some(srun), _) if is_task => return Ok(Some(Launcher::OfSize(srun))),
         // A socket is inherited, by no way from a launcher outside of another one.
         (_, Some(pmi)) if has_socket => return Ok(Some(Launcher::OfSize(pmi))),
-        (Some(srun), _) if is_task => return Ok(Some(Launcher::OfSize(srun))),
         // srun speaks PMI, too.
         (Some(srun), Some(pmi)) if pmi.size > srun.size => Some(pmi),
         (srun, pmi) => srun.or(pmi),

@@ -183,6 +183,9 @@ fn the_launcher_closest_to_the_program_counts() {
     assert_eq!(with(&alone), None);
     let outer = [("PMI_SIZE", "1"), ("PMI_FD", "9"), ("MPI_LOCALNRANKS", "1")];
     assert_eq!(with(&outer), Some((STEP_SIZE, Some(4))));
+    // srun within hydra gives its tasks a socket of its own.
+    let task = [&srun[..], &OF_HYDRA, &[("SLURM_TASK_PID", "815")]].concat();
+    assert_eq!(found(&task), Some((STEP_SIZE, Some(4))));
     let of_both = [&OF_OPEN_MPI[..], &OF_HYDRA].concat();
     assert_eq!(found(&of_both), Some((PMI_SIZE, Some(2))), "a live socket");
 }

@@ -26,6 +26,8 @@ pub(crate) struct Client {
     pub(crate) rank: JobRank,
     pub(crate) launcher: &'static str,
     pub(crate) limit: Duration,
+    /// Whether a greeting that fails ends the job, which others wait for.
+    pub(crate) aborts: bool,
 }
 
 /// What may happen on this host while a process waits for those of others.
@@ -68,13 +70,25 @@ impl<'a> Pmi<'a> {
             space: String::new(),
             piece_bytes: 0,
         };
-        this.ask(Command::Init, |answer| {
+        match this.greet() {
+            Ok(()) => Ok(this),
+            Err(error) => {
+                if client.aborts {
+                    this.abort(error.exit_code());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn greet(&mut self) -> Result<(), BootError> {
+        self.ask(Command::Init, |answer| {
             match (answer.is_success(), answer.number("pmi_version")?) {
                 (true, 1) => Ok(()),
                 (_, version) => Err(format!("it speaks version {version} of PMI, not 1")),
             }
         })?;
-        let limits = this.ask(Command::GetLimits, |answer| {
+        let limits = self.ask(Command::GetLimits, |answer| {
             let limit = |name| answer.number(name);
             Ok([
                 limit("kvsname_max")?,
@@ -83,7 +97,7 @@ impl<'a> Pmi<'a> {
             ])
         })?;
         let [most_space, most_key, most_value] = limits;
-        let space = this.ask(Command::GetSpace, |answer| {
+        let space = self.ask(Command::GetSpace, |answer| {
             let space = answer.needed("kvsname")?;
             match space.len() <= most_space {
                 true => Ok(space.to_owned()),
@@ -92,9 +106,9 @@ impl<'a> Pmi<'a> {
         })?;
         // The limits count a zero at the end.
         let of_line = MAX_LINE_BYTES.saturating_sub(LINE_HEAD_BYTES + MAX_KEY_BYTES + space.len());
-        this.piece_bytes = of_line.min(most_value.saturating_sub(1));
-        if most_key <= MAX_KEY_BYTES || this.piece_bytes < MIN_PIECE_BYTES {
-            return Err(this.failed(
+        self.piece_bytes = of_line.min(most_value.saturating_sub(1));
+        if most_key <= MAX_KEY_BYTES || self.piece_bytes < MIN_PIECE_BYTES {
+            return Err(self.failed(
                 Command::GetLimits,
                 format!(
                     "its limits are {most_key} bytes of a key and {most_value} of a value, and more than {MAX_KEY_BYTES} and \
@@ -102,8 +116,8 @@ impl<'a> Pmi<'a> {
                 ),
             ));
         }
-        this.space = space;
-        Ok(this)
+        self.space = space;
+        Ok(())
     }
 
     fn failed(&self, command: Command<'_>, reason: impl Into<String>) -> BootError {
@@ -121,6 +135,9 @@ impl<'a> Pmi<'a> {
         command: Command<'_>,
         read: impl FnOnce(&Answer<'_>) -> Result<T, String>,
     ) -> Result<T, BootError> {
+        if !self.lines.is_empty() {
+            return Err(self.failed(command, "it has sent more than it was asked for"));
+        }
         self.send(command)?;
         let line = self.line(command)?;
         let taken = Answer::parse(&line).and_then(|answer| {
@@ -128,9 +145,11 @@ impl<'a> Pmi<'a> {
             read(&answer)
         });
         let wrong = |reason| {
+            // A value may be a key of the job.
+            let begin = line.split_once("value=").map_or(&*line, |(begin, _)| begin);
             format!(
                 "its answer \"{}\" cannot be used: {reason}",
-                printable(&line)
+                printable(begin)
             )
         };
         taken.map_err(|reason| self.failed(command, wrong(reason)))
@@ -141,9 +160,6 @@ impl<'a> Pmi<'a> {
         let mut rest = line.as_bytes();
         if rest.len() > MAX_LINE_BYTES {
             return Err(self.failed(command, "the command is longer than a line may be"));
-        }
-        if !self.lines.is_empty() {
-            return Err(self.failed(command, "it has sent more than it was asked for"));
         }
         while !rest.is_empty() {
             match send(

@@ -20,6 +20,7 @@
 //! takes their exit codes.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{CONDUIT, Settings};
@@ -27,9 +28,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
 use super::guest::welcomed;
-use super::leader::{Guest, Plan, make, own_pidfd, refuse, send_parts};
+use super::leader::{Guest, Made, Plan, make, own_pidfd, refuse, send_parts};
 use super::socket::is_over;
-use super::{Joined, Wait};
+use super::{Joined, LAST_MOMENT, Wait};
 use crate::ancestry::starter_of;
 use crate::attach::{neighborhood_limit, new_job_id};
 use crate::detached;
@@ -55,7 +56,12 @@ fn key_of_host(first: u32) -> String {
 }
 
 /// Greets the launcher.
-fn greet<'a>(wait: &Wait<'_>, spread: Spread, watched: Watched<'a>) -> Result<Pmi<'a>, BootError> {
+fn greet<'a>(
+    wait: &Wait<'_>,
+    spread: Spread,
+    limit: Duration,
+    watched: Watched<'a>,
+) -> Result<Pmi<'a>, BootError> {
     let socket = sys::examine_fd(spread.socket)
         .ok_or_else(|| wait.failed("PMI_FD names no open socket any more"))?;
     // The program's own descriptor stays as it is.
@@ -64,8 +70,9 @@ fn greet<'a>(wait: &Wait<'_>, spread: Spread, watched: Watched<'a>) -> Result<Pm
     let client = Client {
         rank: wait.rank(),
         launcher: wait.member.launcher,
-        // From now: the ranks of this host have had theirs.
-        limit: wait.limit,
+        limit,
+        // hydra loses what processes have said that end while it answers them, and ends all itself.
+        aborts: !spread.ends_all,
     };
     Pmi::new(client, socket, watched)
 }
@@ -76,7 +83,9 @@ pub(super) fn follow(wait: &Wait<'_>, spread: Spread, socket: &OwnedFd) -> Resul
         fds: vec![socket.as_fd()],
         is_over: Box::new(|| is_over(socket)),
     };
-    let mut store = greet(wait, spread, watched)?;
+    // Others of this host may come as late as that allows, and so may those of other hosts.
+    let limit = 2 * wait.limit + LAST_MOMENT;
+    let mut store = greet(wait, spread, limit, watched)?;
     store.fence()?;
     store.finish()
 }
@@ -89,17 +98,20 @@ pub(super) fn lead(
     may_meet: Result<(), BootError>,
     guests: &[Guest],
 ) -> Result<Joined, BootError> {
+    // One that has ended is known.
+    let watches = may_meet.is_ok();
+    let sockets = guests.iter().map(|guest| guest.socket.as_fd());
     let watched = Watched {
-        fds: guests.iter().map(|guest| guest.socket.as_fd()).collect(),
+        fds: sockets.filter(|_| watches).collect(),
         // They say nothing after their hello.
         is_over: Box::new(|| true),
     };
     let may_meet = match may_meet {
-        // hydra loses what processes have said that end while it answers them.
         Err(error) if spread.ends_all => return Err(error),
         other => other,
     };
-    let mut store = match greet(wait, spread, watched) {
+    // From now: the ranks of this host have had theirs.
+    let mut store = match greet(wait, spread, wait.limit, watched) {
         Ok(store) => store,
         Err(error) => return Err(may_meet.err().unwrap_or(error)),
     };
@@ -277,7 +289,31 @@ fn welcome(
         // The root says why the job ended.
         stderr: None,
     };
+    let starter = plan.starter;
     let made = make(wait, settings, plan)?;
+    if let Some(pid) = starter {
+        made.control.job().set_launcher_pid(pid);
+    }
+    let (all, lines) = served(spread, &made, ranks).inspect_err(|_| {
+        // It would take the ranks that end now for a failure of the job.
+        made.link.dismiss();
+    })?;
+    let sockets: Vec<&OwnedFd> = ranks.iter().map(|rank| &rank.socket).collect();
+    send_parts(wait, settings, &made, &shared.key, &sockets, Some(&lines))?;
+    Ok(Ranks {
+        control: made.control,
+        link: made.link,
+        all,
+        launcher: launcher.map(|(_, pidfd)| pidfd),
+    })
+}
+
+/// What the agent keeps of each rank of its host, and the rank's end of the line to it.
+fn served(
+    spread: Spread,
+    made: &Made,
+    ranks: &[&Guest],
+) -> Result<(Vec<Served>, Vec<OwnedFd>), BootError> {
     let (mut all, mut lines) = (Vec::new(), Vec::new());
     for (i, (rank, &group)) in ranks.iter().zip(&made.groups).enumerate() {
         let [line, of_rank] = line::without_key()?;
@@ -294,12 +330,5 @@ fn welcome(
         });
         lines.push(of_rank);
     }
-    let sockets: Vec<&OwnedFd> = ranks.iter().map(|rank| &rank.socket).collect();
-    send_parts(wait, settings, &made, &shared.key, &sockets, Some(&lines))?;
-    Ok(Ranks {
-        control: made.control,
-        link: made.link,
-        all,
-        launcher: launcher.map(|(_, pidfd)| pidfd),
-    })
+    Ok((all, lines))
 }

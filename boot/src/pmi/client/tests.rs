@@ -74,6 +74,7 @@ fn client(limit: Duration) -> Client {
         rank: JobRank(3),
         launcher: "a test",
         limit,
+        aborts: true,
     }
 }
 
@@ -196,6 +197,41 @@ fn what_a_server_refuses_or_garbles_is_an_error_with_its_words() {
             pmi.get("root"),
             &["\"get\"", "the value of root cannot be used", reason],
         );
+    }
+}
+
+/// It may be the job's key.
+#[test]
+fn a_value_that_cannot_be_used_is_not_shown() {
+    let odd = "cmd=put_result rc=0 value=1-0123456789abcdef\n";
+    let mut pmi = with("get", Some(odd)).unwrap();
+    let error = pmi.get("root").unwrap_err().to_string();
+    assert!(
+        error.contains("cmd=put_result rc=0") && !error.contains("0123"),
+        "{error}"
+    );
+}
+
+/// Others wait for it in a fence that does not come.
+#[test]
+fn a_greeting_that_fails_ends_the_job_where_the_launcher_does_not() {
+    for aborts in [true, false] {
+        let act = |line: &str, _: &mut HashMap<String, String>| match line.contains("cmd=init") {
+            // More than it was asked for: an abort is sent all the same.
+            true => Some("cmd=response_to_init pmi_version=2 rc=0\ncmd=more\n".into()),
+            false => None,
+        };
+        let (socket, commands) = server(Box::new(act));
+        let client = Client {
+            aborts,
+            ..client(LONG)
+        };
+        fails(
+            Pmi::new(client, socket, nothing()).map(|_| ()),
+            &["version 2"],
+        );
+        let sent = commands.iter().any(|line| line.starts_with("cmd=abort"));
+        assert_eq!(sent, aborts);
     }
 }
 
