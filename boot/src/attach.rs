@@ -71,10 +71,11 @@ impl AttachOptions {
 /// group is left alone, because the terminal's signals go to it and a shell may have put other
 /// programs into it; processes that rank 0 starts are not killed then.
 ///
-/// Under another launcher it waits until all ranks have come: for rank 0 for
-/// `ARGONET_START_TIMEOUT` at most, and for the others as long again. Rank 0 must have one thread
-/// then. Another rank that has more leaves no mark to programs that it starts, and says so: they
-/// would take themselves for ranks. Otherwise the call blocks only for the system calls.
+/// Under another launcher it waits until all ranks have come: for the first one of the host for
+/// `ARGONET_START_TIMEOUT` at most, and for the others as long again; twice as long where there are
+/// several hosts. The first rank of a host must have one thread then. Another rank that has more
+/// leaves no mark to programs that it starts, and says so: they would take themselves for ranks.
+/// Otherwise the call blocks only for the system calls.
 ///
 /// # Errors
 /// A job description that cannot be used, a second thread, processes of another launcher that
@@ -177,11 +178,19 @@ pub fn launcher_here(settings: &Settings) -> (String, bool) {
         (Found::Refused(error), None) => (error.to_string(), false),
         (Found::Member(member), None) => (
             format!(
-                "{}: a program becomes rank {} of {}, which share memory; rank 0 listens at the socket @{}, whose name follows \
-                 from \"{}\"",
+                "{}: a program becomes rank {} of {}, {}; rank {} listens at the socket @{}, whose name follows from \"{}\"",
                 member.launcher,
                 member.rank,
                 member.size,
+                match member.spread {
+                    None => "which share memory".into(),
+                    Some(spread) => format!(
+                        "of which {} on this host, from rank {} on, share memory; the hosts find each other by PMI-1, at the \
+                         descriptor {} (PMI_FD), since the job is on several",
+                        spread.here, spread.first, spread.socket
+                    ),
+                },
+                member.first(),
                 rendezvous::place_of(&member),
                 foreign::printable(&member.identity)
             ),

@@ -112,8 +112,8 @@ pub enum BootError {
     },
     /// Another process has the name at which the ranks of a host find each other.
     #[error(
-        "rank {rank}: the socket @{place}, at which processes of {launcher} become one job, belongs to {owner}, not to rank 0 of \
-         this job. No job can start here until that process has ended"
+        "rank {rank}: the socket @{place}, at which processes of {launcher} become one job, belongs to {owner}, not to rank \
+         {leader} of this job. No job can start here until that process has ended"
     )]
     RendezvousTaken {
         /// The rank that reports it.
@@ -124,6 +124,8 @@ pub enum BootError {
         place: String,
         /// The process that has it.
         owner: String,
+        /// The rank that should have it.
+        leader: JobRank,
     },
     /// Processes that another launcher started could not become one job.
     #[error("rank {rank}, started by {launcher}, could not join its job: {reason}")]
@@ -133,6 +135,21 @@ pub enum BootError {
         /// The launcher.
         launcher: &'static str,
         /// Why.
+        reason: String,
+    },
+    /// The store by which another launcher lets its processes exchange values cannot be used.
+    #[error(
+        "rank {rank}: the store of {launcher} (PMI-1, at PMI_FD) failed at \"{command}\": {reason}. `argonet run` with a list of \
+         hosts does without it"
+    )]
+    LauncherStore {
+        /// The rank that reports it.
+        rank: JobRank,
+        /// The launcher.
+        launcher: &'static str,
+        /// The command.
+        command: &'static str,
+        /// What went wrong.
         reason: String,
     },
     /// A system call failed.

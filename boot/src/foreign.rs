@@ -7,11 +7,15 @@
 //! A program starts alone if only an allocation is in the environment, as in a batch script or in a
 //! shell of `salloc`.
 //!
-//! | launcher | rank and number | on this host | identity |
-//! | --- | --- | --- | --- |
-//! | Slurm's srun | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | `SLURM_STEP_NUM_NODES` | cluster, job and step |
-//! | Open MPI's mpirun | `OMPI_COMM_WORLD_*` | `OMPI_COMM_WORLD_LOCAL_SIZE` | `PMIX_NAMESPACE`, the address of its server |
-//! | MPICH's hydra | `PMI_RANK`, `PMI_SIZE` | `MPI_LOCALNRANKS` | the process that made the socket `PMI_FD` |
+//! | launcher | rank and number | on this host | identity | several hosts |
+//! | --- | --- | --- | --- | --- |
+//! | Slurm's srun | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | `SLURM_STEP_NUM_NODES` | cluster, job, step, node | with `--mpi=pmi2` |
+//! | Open MPI's mpirun | `OMPI_COMM_WORLD_*` | `OMPI_COMM_WORLD_LOCAL_SIZE` | `PMIX_NAMESPACE`, the address of its server | no |
+//! | MPICH's hydra | `PMI_RANK`, `PMI_SIZE` | `MPI_LOCALNRANKS` | the process that made the socket `PMI_FD` | yes |
+//!
+//! Where the processes are on several hosts ([`Spread`]), those of each host find each other, and
+//! the hosts by the launcher's store behind `PMI_FD` (`rendezvous::over_hosts`). On one host that
+//! socket is not touched: an MPI in the same program may need it.
 //!
 //! The variables are text that anyone may have set: none is believed before it has been checked.
 
@@ -20,7 +24,7 @@ use std::fmt;
 use std::os::fd::RawFd;
 
 use crate::error::BootError;
-use crate::page::MAX_LOCAL_RANKS;
+use crate::page::{MAX_JOB_RANKS, MAX_LOCAL_RANKS};
 use crate::{ancestry, sys};
 
 const OPEN_MPI: &str = "Open MPI's mpirun";
@@ -33,10 +37,12 @@ const PMI_SIZE: &str = "PMI_SIZE";
 const PMI_FD: &str = "PMI_FD";
 /// Set by hydra, and not by others that speak PMI.
 const HYDRA_LOCAL_SIZE: &str = "MPI_LOCALNRANKS";
+const HYDRA_LOCAL_RANK: &str = "MPI_LOCALRANKID";
 
 const STEP_SIZE: &str = "SLURM_STEP_NUM_TASKS";
 const STEP: &str = "SLURM_STEP_ID";
 const SRUN: &str = "Slurm's srun";
+const HYDRA: &str = "MPICH's hydra";
 
 /// The process of the task, as Slurm has started it.
 const TASK_PROCESS: &str = "SLURM_TASK_PID";
@@ -108,7 +114,20 @@ pub(crate) fn describes_process(name: &std::ffi::OsStr) -> bool {
     !name.starts_with(SETTINGS_OF_PMIX) && DESCRIBING.iter().any(describes)
 }
 
-/// A process of several that a launcher started on this host.
+/// Where the processes of a job over several hosts are, and how the hosts find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spread {
+    /// The first rank of this host; the others follow it.
+    pub(crate) first: u32,
+    /// Number of ranks of this host.
+    pub(crate) here: u32,
+    /// The descriptor of the socket to the launcher, which speaks PMI-1.
+    pub(crate) socket: RawFd,
+    /// Whether the launcher ends all processes of the job when one has failed.
+    pub(crate) ends_all: bool,
+}
+
+/// A process of several that a launcher started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     pub(crate) launcher: &'static str,
@@ -116,8 +135,10 @@ pub(crate) struct Member {
     variable: &'static str,
     pub(crate) rank: u32,
     pub(crate) size: u32,
-    /// The same for all processes of the job, and for those of no other job on this host.
+    /// The same for all processes of the job on this host, and for those of no other job there.
     pub(crate) identity: String,
+    /// `None` where all of them are on this host.
+    pub(crate) spread: Option<Spread>,
 }
 
 impl Member {
@@ -125,6 +146,16 @@ impl Member {
     pub(crate) fn job(&self) -> u64 {
         let size = self.size.to_string();
         hash(&[self.launcher, &size, &self.identity])
+    }
+
+    /// The first rank of this host.
+    pub(crate) fn first(&self) -> u32 {
+        self.spread.map_or(0, |spread| spread.first)
+    }
+
+    /// Number of ranks of this host.
+    pub(crate) fn here(&self) -> u32 {
+        self.spread.map_or(self.size, |spread| spread.here)
     }
 }
 
@@ -260,8 +291,17 @@ struct Sized {
     describe: fn(&Surroundings<'_>, u64) -> Described,
 }
 
-/// The rank, the identity of the job, or why there is none.
-type Described = Result<(u64, String), Why>;
+/// A process as a launcher describes it.
+struct Process {
+    rank: u64,
+    identity: String,
+    /// Where there are several hosts: its number among those of this one, how many these are, and
+    /// the socket to the launcher.
+    spread: Option<(u64, u64, RawFd)>,
+}
+
+/// The process, or why it can be no rank.
+type Described = Result<Process, Why>;
 
 enum Why {
     /// A variable has no value of its kind.
@@ -343,12 +383,11 @@ impl Surroundings<'_> {
         Ok(self.number(variable)?.map(sized))
     }
 
-    /// The process that made this one's socket to a launcher that speaks PMI.
-    fn pmi_maker(&self) -> Result<Option<String>, BootError> {
+    /// This process's socket to a launcher that speaks PMI, and the process that made it.
+    fn pmi_socket(&self) -> Result<Option<(RawFd, String)>, BootError> {
         let fd = self.number(PMI_FD)?;
-        Ok(fd
-            .and_then(|fd| RawFd::try_from(fd).ok())
-            .and_then(self.maker))
+        let fd = fd.and_then(|fd| RawFd::try_from(fd).ok());
+        Ok(fd.and_then(|fd| Some((fd, (self.maker)(fd)?))))
     }
 }
 
@@ -406,7 +445,7 @@ fn judge(around: &Surroundings<'_>) -> Found {
     };
     let of_rank = around.mark();
     let has_its_variables = of_rank.is_some_and(|mark| mark.variables == around.variables());
-    let (rank, identity) = match describe(around, size) {
+    let described = match describe(around, size) {
         Ok(described) => described,
         Err(Why::Bad(error)) => return Found::Refused(error),
         Err(Why::NoSocket) if has_its_variables => return Found::OfRank(launcher),
@@ -417,11 +456,28 @@ fn judge(around: &Surroundings<'_>) -> Found {
         }
         Err(Why::Apart(reason)) => return refused(reason),
     };
-    let Some(size) = u32::try_from(size).ok().filter(|n| *n <= MAX_LOCAL_RANKS) else {
-        return refused(format!("a host has at most {MAX_LOCAL_RANKS} ranks"));
+    let Process {
+        rank,
+        identity,
+        spread,
+    } = described;
+    let most = match spread {
+        None => MAX_LOCAL_RANKS,
+        Some(_) => MAX_JOB_RANKS,
     };
-    let Some(rank) = u32::try_from(rank).ok().filter(|rank| *rank < size) else {
+    let below = |number: u64, most: u32| u32::try_from(number).ok().filter(|n| *n < most);
+    let Some(size) = below(size, most + 1) else {
+        let what = spread.map_or("a host", |_| "a job");
+        return refused(format!("{what} has at most {most} ranks"));
+    };
+    let Some(rank) = below(rank, size) else {
         return refused(format!("this one's number is {rank}"));
+    };
+    let ends_all = launcher == HYDRA;
+    let spread = match spread.map(|spread| place_on_host(rank, size, spread, ends_all)) {
+        None => None,
+        Some(Ok(spread)) => Some(spread),
+        Some(Err(reason)) => return refused(reason),
     };
     let member = Member {
         launcher,
@@ -429,6 +485,7 @@ fn judge(around: &Surroundings<'_>) -> Found {
         rank,
         size,
         identity,
+        spread,
     };
     match of_rank.is_some_and(|mark| mark.job == member.job()) {
         true if has_its_variables => Found::OfRank(launcher),
@@ -438,6 +495,35 @@ fn judge(around: &Surroundings<'_>) -> Found {
         false => Found::Member(member),
     }
 }
+
+/// The place of `rank`, whose number among the ranks of its host is given, and how many these are.
+fn place_on_host(
+    rank: u32,
+    size: u32,
+    (local, here, socket): (u64, u64, RawFd),
+    ends_all: bool,
+) -> Result<Spread, String> {
+    let numbers = u32::try_from(local).ok().zip(u32::try_from(here).ok());
+    let first = numbers.and_then(|(local, here)| {
+        let first = rank.checked_sub(local)?;
+        let fits = local < here && here <= size - first;
+        (fits && here <= MAX_LOCAL_RANKS).then_some(Spread {
+            first,
+            here,
+            socket,
+            ends_all,
+        })
+    });
+    first.ok_or_else(|| {
+        format!(
+            "rank {rank} of {size} is number {local} of {here} on its host. {CONSECUTIVE}, and at most {MAX_LOCAL_RANKS}"
+        )
+    })
+}
+
+/// What a launcher has to do.
+pub(crate) const CONSECUTIVE: &str =
+    "The ranks of a host must be consecutive (`mpiexec -ppn N`, `srun --distribution=block`)";
 
 /// Two launchers say different numbers, and it is unknown which of them started the other.
 fn unclear(one: Sized, other: Sized) -> Found {
@@ -477,15 +563,15 @@ fn closest(around: &Surroundings<'_>) -> Result<Option<Launcher>, BootError> {
     };
     let is_hydra = around.number(HYDRA_LOCAL_SIZE)?.is_some();
     let pmi = match is_hydra {
-        true => around.sized(PMI_SIZE, "MPICH's hydra", hydra)?,
+        true => around.sized(PMI_SIZE, HYDRA, hydra)?,
         false => around.sized(PMI_SIZE, "a PMI launcher", unknown)?,
     };
-    let has_socket = is_hydra && around.pmi_maker()?.is_some();
+    let has_socket = is_hydra && around.pmi_socket()?.is_some();
     let is_task = around.number(TASK_PROCESS)? == Some(around.pid.into());
     let other = match (srun, pmi) {
+        (Some(srun), _) if is_task => return Ok(Some(Launcher::OfSize(srun))),
         // A socket is inherited, by no way from a launcher outside of another one.
         (_, Some(pmi)) if has_socket => return Ok(Some(Launcher::OfSize(pmi))),
-        (Some(srun), _) if is_task => return Ok(Some(Launcher::OfSize(srun))),
         // srun speaks PMI, too.
         (Some(srun), Some(pmi)) if pmi.size > srun.size => Some(pmi),
         (srun, pmi) => srun.or(pmi),
@@ -511,52 +597,109 @@ fn unknown(_: &Surroundings<'_>, _: u64) -> Described {
     ))
 }
 
-/// Refuses a job that is not on this host as a whole.
-fn on_one_host(here: u64, size: u64) -> Result<(), Why> {
-    if here == size {
-        return Ok(());
-    }
-    Err(Why::Apart(format!(
-        "{here} of them are on this host, and ranks over several hosts cannot be joined under other launchers yet"
-    )))
-}
-
 fn open_mpi(around: &Surroundings<'_>, size: u64) -> Described {
     let rank = around.needed_number("OMPI_COMM_WORLD_RANK")?;
-    on_one_host(around.needed_number("OMPI_COMM_WORLD_LOCAL_SIZE")?, size)?;
+    let here = around.needed_number("OMPI_COMM_WORLD_LOCAL_SIZE")?;
+    if here != size {
+        return Err(Why::Apart(format!(
+            "{here} of them are on this host, and over several hosts Open MPI lets them find each other by PMIx only, which is \
+             not spoken here; use `srun --mpi=pmi2` or MPICH's mpiexec, or name the hosts to argonet (-H)"
+        )));
+    }
     let name = around.needed_text("PMIX_NAMESPACE")?;
     let mut servers = PMIX_SERVERS.into_iter();
     let server = servers.find_map(|name| around.text(name).transpose());
     let server = server.transpose()?;
     let server = server.ok_or_else(|| is_not_set("PMIX_SERVER_URI2"))?;
-    Ok((rank, format!("open mpi {name} {server}")))
+    Ok(Process {
+        rank,
+        identity: format!("open mpi {name} {server}"),
+        spread: None,
+    })
 }
 
 fn slurm(around: &Surroundings<'_>, size: u64) -> Described {
     let rank = around.needed_number("SLURM_PROCID")?;
     let hosts = around.needed_number("SLURM_STEP_NUM_NODES")?;
-    if hosts != 1 {
-        return Err(Why::Apart(format!(
-            "they are on {hosts} hosts, and ranks over several hosts cannot be joined under other launchers yet"
-        )));
-    }
-    // On one host it is a number.
-    if let Some(here) = around.number("SLURM_STEP_TASKS_PER_NODE")? {
-        on_one_host(here, size)?;
-    }
     let (job, step) = (
         around.needed_number("SLURM_JOB_ID")?,
         around.needed_number(STEP)?,
     );
     let cluster = around.text("SLURM_CLUSTER_NAME")?.unwrap_or_default();
-    Ok((rank, format!("slurm {cluster} {job}.{step}")))
+    let identity = format!("slurm {cluster} {job}.{step}");
+    if hosts != 1 {
+        return slurm_over_hosts(around, rank, size, hosts, &identity);
+    }
+    // On one host it is a number.
+    match around.number("SLURM_STEP_TASKS_PER_NODE")? {
+        Some(here) if here != size => Err(Why::Apart(format!(
+            "{here} of them are on this host, which is said to be the only one"
+        ))),
+        _ => Ok(Process {
+            rank,
+            identity,
+            spread: None,
+        }),
+    }
+}
+
+/// A task of a step on several hosts, which find each other if Slurm speaks PMI.
+fn slurm_over_hosts(
+    around: &Surroundings<'_>,
+    rank: u64,
+    size: u64,
+    hosts: u64,
+    identity: &str,
+) -> Described {
+    let socket = around.pmi_socket()?;
+    let says = (around.number("PMI_RANK")?, around.number(PMI_SIZE)?);
+    let Some((socket, _)) = socket.filter(|_| says == (Some(rank), Some(size))) else {
+        return Err(Why::Apart(format!(
+            "they are on {hosts} hosts, and Slurm lets them find each other by PMI-1 if it is started as `srun --mpi=pmi2`; PMIx is \
+             not spoken here"
+        )));
+    };
+    let node = around.needed_number("SLURM_NODEID")?;
+    let local = around.needed_number("SLURM_LOCALID")?;
+    let list = around.needed_text("SLURM_STEP_TASKS_PER_NODE")?;
+    let here = tasks_of_node(&list, node).ok_or_else(|| bad("SLURM_STEP_TASKS_PER_NODE", &list))?;
+    Ok(Process {
+        rank,
+        // Two nodes may be one host, as in tests.
+        identity: format!("{identity} node {node}"),
+        spread: Some((local, here, socket)),
+    })
+}
+
+/// The number of tasks of a node in a list as `2(x3),1`.
+fn tasks_of_node(list: &str, node: u64) -> Option<u64> {
+    let mut before = 0_u64;
+    for part in list.split(',') {
+        let (tasks, nodes) = match part.split_once("(x") {
+            Some((tasks, nodes)) => (tasks, nodes.strip_suffix(')')?.parse().ok()?),
+            None => (part, 1_u64),
+        };
+        before = before.checked_add(nodes)?;
+        if node < before {
+            return tasks.parse().ok();
+        }
+    }
+    None
 }
 
 fn hydra(around: &Surroundings<'_>, size: u64) -> Described {
     let rank = around.needed_number("PMI_RANK")?;
-    on_one_host(around.needed_number(HYDRA_LOCAL_SIZE)?, size)?;
-    let maker = around.pmi_maker()?.ok_or(Why::NoSocket)?;
-    Ok((rank, format!("hydra {maker}")))
+    let here = around.needed_number(HYDRA_LOCAL_SIZE)?;
+    let (socket, maker) = around.pmi_socket()?.ok_or(Why::NoSocket)?;
+    let spread = match here == size {
+        true => None,
+        false => Some((around.needed_number(HYDRA_LOCAL_RANK)?, here, socket)),
+    };
+    Ok(Process {
+        rank,
+        identity: format!("hydra {maker}"),
+        spread,
+    })
 }
 
 #[cfg(test)]

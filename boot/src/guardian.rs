@@ -37,7 +37,6 @@
 mod account;
 mod link;
 
-use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -56,8 +55,8 @@ use crate::files::moved_up;
 use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
 use crate::processor_time::ThreadTime;
 use crate::rank_stderr::RankStderr;
-use crate::sys::{self, SignalSet};
-use crate::{clock, grace, replaced};
+use crate::sys;
+use crate::{clock, detached, grace, replaced};
 
 use account::Account;
 pub(crate) use link::{
@@ -324,21 +323,13 @@ impl<'a> Guardian<'a> {
     }
 
     fn run(mut self) -> ! {
-        SignalSet::full().block();
         let mut keep = vec![self.socket.as_fd()];
         keep.extend(self.launcher.iter().map(AsFd::as_fd));
         keep.extend(self.account.iter().filter_map(Account::descriptor));
         keep.extend(self.ranks.iter().map(|r| r.pidfd.as_fd()));
         keep.extend(self.program.iter().map(AsFd::as_fd));
         keep.extend(self.life.iter().map(AsFd::as_fd));
-        sys::close_all_except(&keep);
-        // The standard descriptors, closed above, now lead nowhere, so that no other file gets
-        // their numbers.
-        for _ in 0..3 {
-            std::mem::forget(File::open("/dev/null"));
-        }
-        let _ = std::env::set_current_dir("/");
-        let _ = rustix::thread::set_name(c"argonet-guard");
+        detached::settle(c"argonet-guard", &keep);
         raise_file_limit(u64::from(self.control.size()) + SPARE_FILES);
         let pid = getpid();
         let number = pid.as_raw_nonzero().get() as u32;

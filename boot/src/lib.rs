@@ -55,6 +55,7 @@ mod bootstrap;
 mod clock;
 mod confirming;
 mod crash;
+mod detached;
 mod end_code;
 mod error;
 mod exit;
@@ -75,6 +76,7 @@ mod outcome;
 mod output;
 pub mod page;
 mod part;
+mod pmi;
 mod process;
 mod processor_time;
 mod rank_stderr;
@@ -88,6 +90,7 @@ mod sigact;
 mod signals;
 mod sink;
 mod spawn;
+mod store;
 mod streams;
 mod sys;
 mod threads;
@@ -110,6 +113,8 @@ pub use local::LocalJob;
 pub use page::{
     ExitKind, ExitWord, JobPage, MAX_JOB_RANKS, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes,
 };
+#[doc(hidden)]
+pub use pmi::check_pmi_bytes;
 pub use process::{
     ReportExit, before_the_end, exit, exit_without_handlers, report_as_gasnet, report_exits_by,
 };

@@ -49,11 +49,20 @@ impl Line {
     }
 }
 
-/// Makes a line with the key on it: the launcher's end and the rank's.
-pub(crate) fn make(key: &Secret) -> Result<[OwnedFd; 2], BootError> {
-    let failed = |e: Errno| BootError::system("making the line to a rank", e);
+fn failed(error: Errno) -> BootError {
+    BootError::system("making the line to a rank", error)
+}
+
+/// Makes a line for a rank that has the key already: the agent's end and the rank's.
+pub(crate) fn without_key() -> Result<[OwnedFd; 2], BootError> {
     let (family, flags) = (AddressFamily::UNIX, SocketFlags::CLOEXEC);
     let (ours, theirs) = socketpair(family, SocketType::STREAM, flags, None).map_err(failed)?;
+    Ok([ours, theirs])
+}
+
+/// Makes a line with the key on it: the launcher's end and the rank's.
+pub(crate) fn make(key: &Secret) -> Result<[OwnedFd; 2], BootError> {
+    let [ours, theirs] = without_key()?;
     // So few bytes always find room in a new socket.
     send(&ours, key.bytes(), SendFlags::NOSIGNAL).map_err(failed)?;
     Ok([ours, moved_up(theirs)])

@@ -2,14 +2,15 @@
 //! host's agent.
 //!
 //! Ranks that have ended are not reaped before the job has: until then their process ids, which are
-//! their process groups' ids, cannot be given to others.
+//! their process groups' ids, cannot be given to others. Another launcher reaps those that it has
+//! started, so their ids are used only while they live.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, pidfd_open};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, pidfd_open, pidfd_send_signal};
 
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, SmallStack};
@@ -27,15 +28,52 @@ const SLACK: Duration = Duration::from_millis(500);
 struct RankProcess {
     pid: Pid,
     pidfd: OwnedFd,
+    starter: Starter,
     /// Readable when the rank has rung; `None` once its end has been closed, and in a job on one
     /// host.
     line: Option<OwnedFd>,
     end: Option<ProcessEnd>,
 }
 
+/// Who has started a rank, and reaps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Starter {
+    /// This process, as the leader of a process group.
+    This,
+    /// Another launcher; whether the rank leads a process group of its own.
+    Other { group: bool },
+}
+
 impl RankProcess {
     fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get() as u32
+    }
+
+    /// Sends a signal to its process group, or to itself where that is not its own.
+    fn signal(&self, signal: Signal) {
+        let lives = self.end.is_none();
+        match self.starter {
+            Starter::This => sys::signal_group(self.pidfd.as_fd(), Some(self.pid), signal),
+            Starter::Other { group: true } => {
+                sys::signal_group(self.pidfd.as_fd(), lives.then_some(self.pid), signal);
+            }
+            Starter::Other { group: false } if lives => {
+                // It may have ended meanwhile.
+                let _ = pidfd_send_signal(&self.pidfd, signal);
+            }
+            Starter::Other { group: false } => {}
+        }
+    }
+
+    /// How it ended, once it has.
+    fn end(&self) -> ProcessEnd {
+        match self.starter {
+            Starter::This => ProcessEnd::wait(WaitId::PidFd(self.pidfd.as_fd()), false),
+            Starter::Other { .. } => {
+                let status = sys::end_of_process(self.pidfd.as_fd(), self.pid());
+                status.map_or(ProcessEnd::Unknown, ProcessEnd::from_raw_status)
+            }
+        }
     }
 }
 
@@ -95,10 +133,31 @@ impl<'a> HostRanks<'a> {
         self.ranks.push(RankProcess {
             pid,
             pidfd,
+            starter: Starter::This,
             line: (!self.control.is_whole_job()).then_some(line),
             end: None,
         });
         Ok(pid)
+    }
+
+    /// Adds the next rank, which another launcher has started; with `group`, it leads a process
+    /// group of its own.
+    pub(crate) fn adopt(&mut self, pid: Pid, pidfd: OwnedFd, group: bool, line: OwnedFd) {
+        self.ranks.push(RankProcess {
+            pid,
+            pidfd,
+            starter: Starter::Other { group },
+            line: Some(line),
+            end: None,
+        });
+    }
+
+    /// Whether all have ended, those among them whose end has not been looked at.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.ranks.iter().all(|rank| {
+            let mut end = [PollFd::new(&rank.pidfd, PollFlags::IN)];
+            rank.end.is_some() || poll(&mut end, Some(&Timespec::default())) == Ok(1)
+        })
     }
 
     /// The rank of index `i`.
@@ -197,9 +256,7 @@ impl<'a> HostRanks<'a> {
     /// Sends a signal to all ranks' process groups.
     pub(crate) fn signal(&self, signal: Signal) {
         if !self.ending {
-            self.ranks
-                .iter()
-                .for_each(|r| sys::signal_group(r.pidfd.as_fd(), Some(r.pid), signal));
+            self.ranks.iter().for_each(|rank| rank.signal(signal));
         }
     }
 
@@ -211,18 +268,18 @@ impl<'a> HostRanks<'a> {
 
     pub(crate) fn kill_all(&mut self) {
         self.ending = true;
-        self.ranks
-            .iter()
-            .for_each(|r| sys::signal_group(r.pidfd.as_fd(), Some(r.pid), Signal::KILL));
+        self.ranks.iter().for_each(|rank| rank.signal(Signal::KILL));
     }
 
     /// Judges the end of rank `i`.
     pub(crate) fn rank_ended(&mut self, i: usize) -> Fate {
-        let end = ProcessEnd::wait(WaitId::PidFd(self.ranks[i].pidfd.as_fd()), false);
+        let end = self.ranks[i].end();
         self.ranks[i].end = Some(end);
         let rank = self.rank(i);
         let page = self.control.rank_page(rank);
-        page.end_unattached();
+        let never_joined = page.end_unattached();
+        // One that came to join is waited for by others.
+        let is_missed = never_joined && self.ranks[i].starter != Starter::This;
         let state = page.state();
         let pid = self.ranks[i].pid();
         let small_stack = SmallStack::here();
@@ -234,8 +291,8 @@ impl<'a> HostRanks<'a> {
         };
         if fate.is_late_failure() {
             self.late_failure.get_or_insert(rank);
-        } else if end.is_failure(state) {
-            let kind = if state.is_member() {
+        } else if is_missed || end.is_failure(state) {
+            let kind = if is_missed || state.is_member() {
                 ExitKind::Died
             } else {
                 ExitKind::Failed
@@ -243,7 +300,10 @@ impl<'a> HostRanks<'a> {
             self.control.job().set_exit_word(ExitWord {
                 kind,
                 rank,
-                code: end.shell_code(),
+                code: match is_missed {
+                    true => end.shell_code().max(1),
+                    false => end.shell_code(),
+                },
             });
         }
         fate
@@ -264,7 +324,8 @@ impl<'a> HostRanks<'a> {
 
     /// Waits for the end of all ranks and lets their process ids go.
     pub(crate) fn reap(&self) {
-        for rank in &self.ranks {
+        let own = self.ranks.iter().filter(|r| r.starter == Starter::This);
+        for rank in own {
             ProcessEnd::wait(WaitId::PidFd(rank.pidfd.as_fd()), true);
         }
     }

@@ -14,6 +14,7 @@ mod connections;
 mod credits;
 mod crowd;
 mod doctor;
+mod elsewhere;
 mod exit;
 mod exit_reported;
 mod fabric;
@@ -80,6 +81,7 @@ fn main() {
             spread::PROGRAMS,
             stopped::PROGRAMS,
             hosts::PROGRAMS,
+            elsewhere::PROGRAMS,
             &client::PROGRAMS.concat(),
         ]
         .concat();
@@ -157,6 +159,10 @@ fn main() {
         .concat(),
         support::Path::Network(..) => Vec::new(),
     };
+    let of_hydra = match path {
+        support::Path::Memory => elsewhere::OVER_HOSTS,
+        support::Path::Network(..) => &[],
+    };
     let of_library = match path {
         support::Path::Memory => fabric::OVER_FABRIC,
         support::Path::Network(..) => &[],
@@ -170,6 +176,8 @@ fn main() {
         }
     };
     trials.extend(over_hosts.iter().map(|test| wanted(test, of_hosts)));
+    let without_hydra = of_hosts.or_else(elsewhere::missing);
+    trials.extend(of_hydra.iter().map(|test| wanted(test, without_hydra)));
     trials.extend(
         of_library
             .iter()

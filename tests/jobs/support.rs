@@ -229,6 +229,7 @@ pub(crate) struct Job {
 pub(crate) struct Talk<'a> {
     /// The process that was started.
     pub(crate) pid: Pid,
+    mark: &'a str,
     stderr: &'a mut dyn BufRead,
     /// Standard error so far, for a test that waits for something else.
     errors: String,
@@ -253,6 +254,17 @@ impl Talk<'_> {
                 return line;
             }
         }
+    }
+}
+
+impl Talk<'_> {
+    /// The processes of the job that have this name, the oldest first.
+    pub(crate) fn processes(&self, name: &str) -> Vec<Pid> {
+        let name = format!(" ({name}) ");
+        let mut all = processes_with(self.mark);
+        all.retain(|(_, picture)| picture.contains(&name));
+        all.sort_by_key(|(pid, _)| pid.as_raw_nonzero());
+        all.into_iter().map(|(pid, _)| pid).collect()
     }
 }
 
@@ -322,6 +334,13 @@ impl Job {
         Self::new(ranks, command, program)
     }
 
+    /// `program` on `ranks` ranks that another launcher starts; `command` ends where its program
+    /// belongs.
+    pub(crate) fn under(ranks: u32, mut command: Command, program: &str) -> Self {
+        command.arg(this());
+        Self::new(ranks, command, program)
+    }
+
     fn new(ranks: u32, mut command: Command, program: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -366,6 +385,7 @@ impl Job {
         let mut stderr = BufReader::new(child.stderr.take().expect("piped"));
         talk(&mut Talk {
             pid: Pid::from_child(&child),
+            mark: &self.mark,
             stderr: &mut stderr,
             errors: String::new(),
         });

@@ -10,6 +10,7 @@ pub(crate) fn member_of_test(identity: &str, rank: u32, size: u32) -> Member {
         rank,
         size,
         identity: identity.into(),
+        spread: None,
     }
 }
 
@@ -182,6 +183,9 @@ fn the_launcher_closest_to_the_program_counts() {
     assert_eq!(with(&alone), None);
     let outer = [("PMI_SIZE", "1"), ("PMI_FD", "9"), ("MPI_LOCALNRANKS", "1")];
     assert_eq!(with(&outer), Some((STEP_SIZE, Some(4))));
+    // srun within hydra gives its tasks a socket of its own.
+    let task = [&srun[..], &OF_HYDRA, &[("SLURM_TASK_PID", "815")]].concat();
+    assert_eq!(found(&task), Some((STEP_SIZE, Some(4))));
     let of_both = [&OF_OPEN_MPI[..], &OF_HYDRA].concat();
     assert_eq!(found(&of_both), Some((PMI_SIZE, Some(2))), "a live socket");
 }
@@ -263,7 +267,7 @@ fn a_task_of_slurm_is_a_rank_of_its_step() {
     says(
         "SLURM_STEP_NUM_NODES",
         Some("2"),
-        "they are on 2 hosts, and ranks over several hosts",
+        "they are on 2 hosts, and Slurm lets them find each other by PMI-1 if it is started as `srun --mpi=pmi2`",
     );
     says(
         "SLURM_STEP_NUM_NODES",
@@ -290,8 +294,8 @@ fn a_process_of_hydra_or_open_mpi_is_a_rank() {
         ("PMI_FD", None, "PMI_FD names no open socket"),
         (
             "MPI_LOCALNRANKS",
-            Some("1"),
-            "1 of them are on this host, and ranks over several hosts",
+            Some("3"),
+            "rank 1 of 2 is number 1 of 3 on its host",
         ),
         (
             "MPI_LOCALNRANKS",
@@ -299,15 +303,13 @@ fn a_process_of_hydra_or_open_mpi_is_a_rank() {
             "do not say which of them are on this host",
         ),
         ("PMI_RANK", None, "PMI_RANK is not set"),
-        (
-            "PMI_SIZE",
-            Some("1025"),
-            "1025 processes, which cannot become one job",
-        ),
     ] {
         let error = refused(&with_value(&OF_HYDRA, name, value));
         assert!(error.contains(reason), "{error}");
     }
+    let many = with_value(&OF_HYDRA, "MPI_LOCALNRANKS", Some("1025"));
+    let error = refused(&with_value(&many, "PMI_SIZE", Some("1025")));
+    assert!(error.contains("a host has at most 1024 ranks"), "{error}");
     let found = member(&OF_OPEN_MPI);
     assert_eq!((found.rank, found.size), (0, 3));
     assert!(
@@ -318,13 +320,143 @@ fn a_process_of_hydra_or_open_mpi_is_a_rank() {
         (
             "OMPI_COMM_WORLD_LOCAL_SIZE",
             Some("2"),
-            "2 of them are on this host",
+            "2 of them are on this host, and over several hosts Open MPI lets them find each other by PMIx only, which is not spoken \
+             here; use `srun --mpi=pmi2`",
         ),
         ("PMIX_NAMESPACE", None, "PMIX_NAMESPACE is not set"),
         ("PMIX_SERVER_URI2", None, "PMIX_SERVER_URI2 is not set"),
     ] {
         let error = refused(&with_value(&OF_OPEN_MPI, name, value));
         assert!(error.contains(reason), "{error}");
+    }
+}
+
+/// Variables of the last process of `mpiexec -ppn 2 -n 4` on two hosts.
+const FAR_OF_HYDRA: [(&str, &str); 5] = [
+    ("PMI_RANK", "3"),
+    ("PMI_SIZE", "4"),
+    ("PMI_FD", SOCKET),
+    ("MPI_LOCALNRANKS", "2"),
+    ("MPI_LOCALRANKID", "1"),
+];
+
+/// Those of a task of `srun --mpi=pmi2 -N 3 -n 5`.
+const FAR_TASK: [(&str, &str); 11] = [
+    ("SLURM_JOB_ID", "7"),
+    ("SLURM_STEP_ID", "2"),
+    ("SLURM_STEP_NUM_TASKS", "5"),
+    ("SLURM_STEP_NUM_NODES", "3"),
+    ("SLURM_STEP_TASKS_PER_NODE", "2(x2),1"),
+    ("SLURM_PROCID", "3"),
+    ("SLURM_NODEID", "1"),
+    ("SLURM_LOCALID", "1"),
+    ("PMI_RANK", "3"),
+    ("PMI_SIZE", "5"),
+    ("PMI_FD", SOCKET),
+];
+
+#[test]
+fn ranks_on_several_hosts_are_of_one_job_where_the_launcher_has_a_store() {
+    let spread = Spread {
+        first: 2,
+        here: 2,
+        socket: 6,
+        ends_all: true,
+    };
+    let found = member(&FAR_OF_HYDRA);
+    assert_eq!((found.rank, found.size), (3, 4));
+    assert_eq!(
+        (found.spread, found.first(), found.here()),
+        (Some(spread), 2, 2)
+    );
+    let task = member(&FAR_TASK);
+    let of_task = Spread {
+        ends_all: false,
+        ..spread
+    };
+    assert_eq!((task.rank, task.size, task.spread), (3, 5, Some(of_task)));
+    assert_eq!(task.identity, "slurm  7.2 node 1");
+    let near = member(&TASK);
+    assert_eq!((near.spread, near.first(), near.here()), (None, 0, 4));
+    assert_eq!(member(&OF_HYDRA).spread, None, "its socket is left alone");
+    let more = with_value(&FAR_OF_HYDRA, "PMI_SIZE", Some("65536"));
+    assert_eq!(member(&more).size, 65536);
+    for (environment, name, value, reason) in [
+        (
+            &FAR_OF_HYDRA[..],
+            "PMI_SIZE",
+            Some("65537"),
+            "a job has at most 65536",
+        ),
+        (
+            &FAR_OF_HYDRA[..],
+            "MPI_LOCALRANKID",
+            None,
+            "MPI_LOCALRANKID is not set",
+        ),
+        (
+            &FAR_OF_HYDRA[..],
+            "MPI_LOCALRANKID",
+            Some("2"),
+            "consecutive (`mpiexec -ppn N`",
+        ),
+        (
+            &FAR_OF_HYDRA[..],
+            "MPI_LOCALRANKID",
+            Some("0"),
+            "rank 3 of 4 is number 0 of 2",
+        ),
+        (
+            &FAR_OF_HYDRA[..],
+            "PMI_RANK",
+            Some("0"),
+            "rank 0 of 4 is number 1 of 2",
+        ),
+        (
+            &FAR_OF_HYDRA[..],
+            "PMI_FD",
+            Some("7"),
+            "PMI_FD names no open socket",
+        ),
+        (&FAR_TASK[..], "PMI_FD", None, "`srun --mpi=pmi2`"),
+        (&FAR_TASK[..], "PMI_FD", Some("7"), "`srun --mpi=pmi2`"),
+        (&FAR_TASK[..], "PMI_RANK", Some("2"), "`srun --mpi=pmi2`"),
+        (
+            &FAR_TASK[..],
+            "SLURM_NODEID",
+            None,
+            "SLURM_NODEID is not set",
+        ),
+        (
+            &FAR_TASK[..],
+            "SLURM_NODEID",
+            Some("3"),
+            "SLURM_STEP_TASKS_PER_NODE, by which",
+        ),
+        (
+            &FAR_TASK[..],
+            "SLURM_STEP_TASKS_PER_NODE",
+            Some("2(x"),
+            "SLURM_STEP_TASKS_PER_NODE, by which",
+        ),
+    ] {
+        let error = refused(&with_value(environment, name, value));
+        assert!(error.contains(reason), "{name}: {error}");
+    }
+}
+
+#[test]
+fn lists_of_tasks_give_the_number_of_each_node() {
+    let of = |list, node| tasks_of_node(list, node);
+    assert_eq!(
+        [0, 1, 2].map(|node| of("2(x2),1", node)),
+        [Some(2), Some(2), Some(1)]
+    );
+    assert_eq!(of("2(x2),1", 3), None);
+    assert_eq!(of("4", 0), Some(4));
+    assert_eq!(of("1,2(x18446744073709551615)", 5), None, "too many nodes");
+    for bad in ["", "x", "2(x)", "2(x2", "2x2", "(x2)", "1,x"] {
+        assert_eq!(of(bad, 1), None, "{bad}");
     }
 }
 

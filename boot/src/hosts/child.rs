@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child as Process, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -30,12 +31,26 @@ pub(crate) enum Stage {
     Lost,
 }
 
-pub(crate) struct Child {
-    /// Its host, and those below.
-    pub(crate) hosts: Vec<Host>,
+/// The process by which an agent was started.
+pub(crate) struct AgentProcess {
     pub(crate) process: Process,
     pub(crate) pidfd: OwnedFd,
     pub(crate) ended: Option<ExitStatus>,
+}
+
+impl AgentProcess {
+    /// How it ended; `None` while it runs.
+    pub(crate) fn end(&self) -> Option<ProcessEnd> {
+        let status = self.ended.map(ExitStatusExt::into_raw);
+        status.map(ProcessEnd::from_raw_status)
+    }
+}
+
+pub(crate) struct Child {
+    /// Its host, and those below.
+    pub(crate) hosts: Vec<Host>,
+    /// `None` of an agent that was not started from here, and has connected.
+    pub(crate) process: Option<AgentProcess>,
     /// `None` once closed.
     pub(crate) input: Option<OwnedFd>,
     pub(crate) output: Option<OwnedFd>,
@@ -61,6 +76,11 @@ impl Child {
     pub(crate) fn ranks(&self) -> Range<u32> {
         let end = self.hosts.last().map_or(0, |host| host.first + host.ranks);
         self.host().first..end
+    }
+
+    /// The process, while it has not ended.
+    pub(crate) fn running(&self) -> Option<&AgentProcess> {
+        self.process.as_ref().filter(|agent| agent.ended.is_none())
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -120,8 +140,10 @@ impl Child {
 
     /// Whether the process has ended badly, has not been reaped, and no agent has greeted.
     pub(crate) fn failed_to_start(&self) -> bool {
-        let end = || ProcessEnd::wait(WaitId::PidFd(self.pidfd.as_fd()), false);
-        self.stage == Stage::Starting && self.ended.is_none() && end() != ProcessEnd::Code(0)
+        let Some(agent) = self.running().filter(|_| self.stage == Stage::Starting) else {
+            return false;
+        };
+        ProcessEnd::wait(WaitId::PidFd(agent.pidfd.as_fd()), false) != ProcessEnd::Code(0)
     }
 
     /// Kills the process, and its descendants on this host.
@@ -130,9 +152,8 @@ impl Child {
     }
 
     fn signal(&self, signal: Signal) {
-        if self.ended.is_none()
-            && let Some(pid) = Pid::from_raw(self.process.id() as i32)
-        {
+        let agent = self.running();
+        if let Some(pid) = agent.and_then(|agent| Pid::from_raw(agent.process.id() as i32)) {
             // Not reaped yet, so the id is still the child's.
             let _ = kill_process_group(pid, signal);
         }

@@ -1,7 +1,7 @@
 //! The agents that this process has started, and its connections to them.
 
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
@@ -11,7 +11,7 @@ use argonet_base::JobRank;
 
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, signal_name};
-use crate::hosts::child::{Child, FAREWELL, Stage, end_in_words};
+use crate::hosts::child::{AgentProcess, Child, FAREWELL, Stage, end_in_words};
 use crate::hosts::description::Description;
 use crate::hosts::edge::Edge;
 use crate::hosts::list::Host;
@@ -65,13 +65,7 @@ impl<'a> Children<'a> {
         mask: SignalSet,
         streams: &mut Streams,
     ) -> (Self, Vec<(Trouble, BootError)>) {
-        let mut children = Self {
-            job,
-            key,
-            list: Vec::new(),
-            looked: Instant::now(),
-            paused: None,
-        };
+        let mut children = Self::none(job, key);
         let mut failed = Vec::new();
         for part in tree::parts(hosts.len(), job.degree) {
             let hosts = hosts[part].to_vec();
@@ -86,6 +80,45 @@ impl<'a> Children<'a> {
             }
         }
         (children, failed)
+    }
+
+    /// No agents yet.
+    pub(crate) fn none(job: &'a Description, key: &'a Secret) -> Self {
+        Self {
+            job,
+            key,
+            list: Vec::new(),
+            looked: Instant::now(),
+            paused: None,
+        }
+    }
+
+    /// Adds the agent of `host`, which has connected by this socket and greeted.
+    ///
+    /// What came behind the greeting is in `edge`.
+    pub(crate) fn add_connected(
+        &mut self,
+        host: Host,
+        socket: OwnedFd,
+        edge: Edge,
+    ) -> Result<(), BootError> {
+        let (output, now) = (socket.try_clone(), Instant::now());
+        let output =
+            output.map_err(|e| BootError::system("preparing the connection to an agent", e))?;
+        self.list.push(Child {
+            hosts: vec![host],
+            process: None,
+            input: Some(socket),
+            output: Some(output),
+            born: now,
+            greeted: Some(now),
+            edge,
+            stage: Stage::Working,
+            held: Vec::new(),
+            interrupted: None,
+            kill_at: None,
+        });
+        Ok(())
     }
 
     fn add(
@@ -111,11 +144,14 @@ impl<'a> Children<'a> {
         let tag = self.job.tag(&hosts[0].name);
         let noted = streams.add_notes(notes, &tag);
         noted.map_err(|e| failed("preparing the standard error", e))?;
-        self.list.push(Child {
-            hosts,
+        let agent = AgentProcess {
             process,
             pidfd,
             ended: None,
+        };
+        self.list.push(Child {
+            hosts,
+            process: Some(agent),
             input: Some(input),
             output: Some(output),
             born: Instant::now(),
@@ -215,8 +251,8 @@ impl<'a> Children<'a> {
                     false => ChildEvent::Writable(i),
                 });
             }
-            if child.ended.is_none() {
-                fds.push(PollFd::new(&child.pidfd, PollFlags::IN));
+            if let Some(agent) = child.running() {
+                fds.push(PollFd::new(&agent.pidfd, PollFlags::IN));
                 events.push(ChildEvent::Ended(i));
             }
         }
@@ -225,7 +261,7 @@ impl<'a> Children<'a> {
     /// When [`look`](Self::look) is to be called at the latest.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let of = |child: &Child| match child.is_finished() {
-            true => child.kill_at.filter(|_| child.ended.is_none()),
+            true => child.kill_at.filter(|_| child.running().is_some()),
             false => child.kill_at.or_else(|| child.deadline(self.silence())),
         };
         self.list.iter().filter_map(of).min()
@@ -252,8 +288,9 @@ impl<'a> Children<'a> {
                         (child.input, child.output) = (None, None);
                     }
                 }
-                let child = &mut self.list[i];
-                child.ended = child.process.try_wait().ok().flatten();
+                if let Some(agent) = &mut self.list[i].process {
+                    agent.ended = agent.process.try_wait().ok().flatten();
+                }
                 self.look_at_end(i, heard);
             }
         }
@@ -346,6 +383,9 @@ impl<'a> Children<'a> {
                 child.stage = Stage::Over;
                 // The agent ends when it sees this.
                 child.input = None;
+                if child.process.is_none() {
+                    child.output = None;
+                }
                 child.kill_at = Some(now + FAREWELL);
             }
             (Stage::Working, message) => {
@@ -376,12 +416,16 @@ impl<'a> Children<'a> {
         if child.is_finished() || child.output.is_some() {
             return; // What is left in the connection comes first.
         }
-        let Some(status) = child.ended else { return };
-        let end =
-            ProcessEnd::from_raw_status(std::os::unix::process::ExitStatusExt::into_raw(status));
-        let (code, why) = match child.stage {
-            Stage::Starting => child.why_not_started(self.job, end),
-            _ => (1, self.why_ended(end)),
+        let (code, why) = match (child.stage, &child.process) {
+            (_, None) => (
+                1,
+                "its agent, or the connection to it, ended while the job needed it".into(),
+            ),
+            (stage, Some(agent)) => match (stage, agent.end()) {
+                (_, None) => return,
+                (Stage::Starting, Some(end)) => child.why_not_started(self.job, end),
+                (_, Some(end)) => (1, self.why_ended(end)),
+            },
         };
         self.lose(i, code, &why, heard);
     }
@@ -453,16 +497,18 @@ impl<'a> Children<'a> {
 
     /// Whether all processes have ended.
     pub(crate) fn all_ended(&self) -> bool {
-        self.list.iter().all(|child| child.ended.is_some())
+        self.list.iter().all(|child| child.running().is_none())
     }
 }
 
 impl Drop for Children<'_> {
     /// Nothing is left on this host.
     fn drop(&mut self) {
-        for child in self.list.iter_mut().filter(|c| c.ended.is_none()) {
+        for child in self.list.iter_mut().filter(|c| c.running().is_some()) {
             child.kill();
-            let _ = child.process.wait();
+            if let Some(agent) = &mut child.process {
+                let _ = agent.process.wait();
+            }
         }
     }
 }

@@ -37,6 +37,10 @@ pub(crate) enum Task {
     Run = 0,
     /// To look at their hosts and answer questions.
     Look = 1,
+    /// To serve the ranks of their hosts, which another launcher has started.
+    ///
+    /// Such agents know it, and are not sent it.
+    Serve = 2,
 }
 
 /// A variable of the launcher's environment.
@@ -88,6 +92,7 @@ impl Description {
         match self.task {
             Task::Run => format!("argonet run: host {host}: "),
             Task::Look => format!("{host}: "),
+            Task::Serve => format!("argonet: host {host}: "),
         }
     }
 
@@ -188,6 +193,7 @@ impl Description {
             && self.hosts.windows(2).all(follows)
             && !self.agent.is_empty()
             && self.silence_ms > 0
+            && self.task != Task::Serve
     }
 }
 
@@ -287,7 +293,7 @@ pub(crate) mod tests {
             Description::decode(&mut Reader::new(&body))
         };
         assert!(decoded(&|_| ()).is_some());
-        let changes: [&dyn Fn(&mut Description); 9] = [
+        let changes: [&dyn Fn(&mut Description); 10] = [
             &|d| d.hosts.clear(),
             &|d| d.hosts[0].ranks = 0,
             &|d| d.hosts[0].ranks = 2,
@@ -297,6 +303,7 @@ pub(crate) mod tests {
             &|d| d.hosts.push(d.hosts[0].clone()),
             &|d| d.agent.clear(),
             &|d| d.silence_ms = 0,
+            &|d| d.task = Task::Serve,
         ];
         for (i, change) in changes.iter().enumerate() {
             assert!(decoded(change).is_none(), "change {i}");

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::hosts::frame::{ABOVE, AGENT, Garbled, Inbox, append};
 use crate::hosts::message::{BULK_BYTES, Message};
+use crate::hosts::seal::Seal;
 use crate::secret::wipe;
 
 /// Bytes of output or input that may be on their way.
@@ -22,6 +23,8 @@ const BEATS: u32 = 4;
 pub(crate) struct Edge {
     inbox: Inbox,
     outbox: Vec<u8>,
+    /// Codes of what is sent, where the connection has such.
+    seal: Option<Seal>,
     /// Bytes of `outbox` that have been sent.
     sent: usize,
     silence: Duration,
@@ -48,10 +51,19 @@ impl Edge {
         Self::new(now, silence, Inbox::new(ABOVE), AGENT.to_vec())
     }
 
+    /// An end of a connection whose frames have codes: those that it sends, and those that come.
+    pub(crate) fn sealed(now: Instant, silence: Duration, sends: Seal, takes: Seal) -> Self {
+        Self {
+            seal: Some(sends),
+            ..Self::new(now, silence, Inbox::sealed(takes), Vec::new())
+        }
+    }
+
     const fn new(now: Instant, silence: Duration, inbox: Inbox, outbox: Vec<u8>) -> Self {
         Self {
             inbox,
             outbox,
+            seal: None,
             sent: 0,
             silence,
             heard: now,
@@ -114,7 +126,7 @@ impl Edge {
         debug_assert!(message.bulk_bytes() <= self.room());
         self.window = self.window.saturating_sub(message.bulk_bytes());
         self.sent_at = now;
-        append(message, &mut self.outbox);
+        append(message, &mut self.outbox, self.seal.as_mut());
     }
 
     /// Bytes of output or input that may be sent in one message now.

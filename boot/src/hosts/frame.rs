@@ -8,6 +8,7 @@
 //!   4   1   kind
 //!   5   3   zero
 //!   8   .   body
+//!   .  32   code, where the connection goes over a network of its own (`seal`); there is no begin then
 //! ```
 
 use core::mem::size_of;
@@ -17,6 +18,7 @@ use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use crate::hosts::message::{Message, decode};
+use crate::hosts::seal::{CODE_BYTES, Seal};
 use crate::secret::wipe;
 
 type Magic = [u8; 16];
@@ -48,8 +50,8 @@ const_assert_eq!(size_of::<Header>(), 8);
 #[error("its control connection holds no messages of this version of argonet ({0})")]
 pub(crate) struct Garbled(pub(crate) String);
 
-/// Appends a frame.
-pub(crate) fn append(message: &Message, to: &mut Vec<u8>) {
+/// Appends a frame, and its code where there is a seal.
+pub(crate) fn append(message: &Message, to: &mut Vec<u8>, seal: Option<&mut Seal>) {
     let begin = to.len();
     to.extend_from_slice(&[0; size_of::<Header>()]);
     message.encode(to);
@@ -61,6 +63,10 @@ pub(crate) fn append(message: &Message, to: &mut Vec<u8>) {
         zero: [0; 3],
     };
     to[begin..begin + size_of::<Header>()].copy_from_slice(header.as_bytes());
+    if let Some(seal) = seal {
+        let code = seal.code(&to[begin..]);
+        to.extend_from_slice(&code);
+    }
 }
 
 /// Takes bytes as they come and gives messages.
@@ -72,6 +78,8 @@ pub(crate) struct Inbox {
     used: usize,
     /// Whether the magic has come.
     begun: bool,
+    /// Codes of the frames, where they have such.
+    seal: Option<Seal>,
 }
 
 impl Inbox {
@@ -82,6 +90,16 @@ impl Inbox {
             bytes: Vec::new(),
             used: 0,
             begun: false,
+            seal: None,
+        }
+    }
+
+    /// For frames with codes.
+    pub(crate) fn sealed(seal: Seal) -> Self {
+        Self {
+            begun: true,
+            seal: Some(seal),
+            ..Self::new(AGENT)
         }
     }
 
@@ -120,8 +138,20 @@ impl Inbox {
         let Some(body) = rest.get(..body_bytes) else {
             return Ok(None);
         };
+        let code_at = self.used + size_of::<Header>() + body_bytes;
+        let end = match &mut self.seal {
+            None => code_at,
+            Some(seal) => {
+                let Some(code) = rest.get(body_bytes..body_bytes + CODE_BYTES) else {
+                    return Ok(None);
+                };
+                if !seal.check(&self.bytes[self.used..code_at], code) {
+                    return Err(Garbled("a frame that the other end has not sent".into()));
+                }
+                code_at + CODE_BYTES
+            }
+        };
         let message = decode(kind, body)?;
-        let end = self.used + size_of::<Header>() + body_bytes;
         wipe(&mut self.bytes[self.used..end]);
         self.used = end;
         Ok(Some(message))
@@ -167,7 +197,7 @@ pub fn check_control_bytes(bytes: &[u8], piece: usize) -> Result<usize, String> 
         inbox.take(piece);
         while let Some(message) = inbox.next().map_err(|garbled| garbled.to_string())? {
             let mut again = Vec::new();
-            append(&message, &mut again);
+            append(&message, &mut again, None);
             count += 1;
         }
     }
@@ -178,6 +208,7 @@ pub fn check_control_bytes(bytes: &[u8], piece: usize) -> Result<usize, String> 
 mod tests {
     use super::*;
     use crate::hosts::message::tests::{messages, samples};
+    use crate::hosts::seal::Nonce;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -201,7 +232,7 @@ mod tests {
     fn wire(messages: &[Message]) -> Vec<u8> {
         let mut bytes = b"Welcome to this host!\n".to_vec();
         bytes.extend_from_slice(&AGENT);
-        messages.iter().for_each(|m| append(m, &mut bytes));
+        messages.iter().for_each(|m| append(m, &mut bytes, None));
         bytes
     }
 
@@ -251,6 +282,52 @@ mod tests {
             begun.extend_from_slice(&bytes);
             let _ = received(&begun, &[begun.len()]);
         }
+    }
+
+    #[test]
+    fn sealed_frames_arrive_and_none_that_was_changed() {
+        let seals = || {
+            let secret = crate::secret::Secret::from_bytes([7; 32]);
+            let nonce = Nonce::of_root(
+                &[&b"\nargonet-hears\0\x01"[..], &[1; 32]]
+                    .concat()
+                    .try_into()
+                    .unwrap(),
+            );
+            let nonce = nonce.unwrap();
+            Seal::pair(&secret, 0, &nonce, &nonce)
+        };
+        let [mut up, _] = seals();
+        let samples = samples();
+        let mut bytes = Vec::new();
+        samples
+            .iter()
+            .for_each(|m| append(m, &mut bytes, Some(&mut up)));
+        let received = |bytes: &[u8], piece: usize| {
+            let [up, _] = seals();
+            let (mut inbox, mut all) = (Inbox::sealed(up), Vec::new());
+            for piece in bytes.chunks(piece) {
+                inbox.take(piece);
+                while let Some(message) = inbox.next()? {
+                    all.push(message);
+                }
+            }
+            Ok::<_, Garbled>(all)
+        };
+        for piece in [1, 7, bytes.len()] {
+            assert_eq!(received(&bytes, piece).unwrap(), samples, "{piece}");
+        }
+        for at in 0..200 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            // A longer frame may still be awaited.
+            let got = received(&changed, bytes.len());
+            assert!(got.is_err() || got.unwrap().is_empty(), "byte {at}");
+        }
+        let mut first = Vec::new();
+        append(&samples[0], &mut first, None);
+        let one = &bytes[..first.len() + CODE_BYTES];
+        assert!(received(&[one, one].concat(), 1).is_err(), "said again");
     }
 
     #[test]

@@ -21,6 +21,9 @@
 //! enter a fence in shared memory, the last one wakes its agent, agents merge the values of their
 //! subtrees on the way up, and hand each host the values of the others on the way down.
 //!
+//! Where another launcher has started the ranks, each host's first rank forks its agent, and rank 0
+//! the root (`serve`); agents connect over TCP (`door`), and each frame has a code (`seal`).
+//!
 //! Agents can also be sent to look at their hosts (`visit` above, `look` below): there are no ranks
 //! then, but questions and answers, whose meaning is the affair of the program at both ends.
 //!
@@ -35,6 +38,7 @@ mod children;
 mod choose;
 mod describe;
 mod description;
+mod door;
 mod edge;
 mod exchange;
 mod frame;
@@ -46,6 +50,8 @@ mod message;
 mod node;
 mod pipe;
 mod root;
+mod seal;
+pub(crate) mod serve;
 mod start;
 mod tree;
 mod values;

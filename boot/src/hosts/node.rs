@@ -4,6 +4,7 @@
 mod flow;
 mod messages;
 
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use argonet_base::JobRank;
@@ -41,6 +42,8 @@ enum Event {
     Child(ChildEvent),
     Stream(usize),
     Input,
+    /// The other launcher's process on this host has ended.
+    Launcher,
 }
 
 pub(crate) struct Node<'a> {
@@ -62,6 +65,8 @@ pub(crate) struct Node<'a> {
     input: Input,
     /// Whether processes are to be reported to the launcher.
     verbose: bool,
+    /// The process of another launcher that has started the ranks of this host, while it lives.
+    launcher: Option<OwnedFd>,
     sent_over: bool,
 }
 
@@ -90,8 +95,16 @@ impl<'a> Node<'a> {
             deaf: Vec::new(),
             input: Input::default(),
             verbose,
+            launcher: None,
             sent_over: false,
         }
+    }
+
+    /// Serves ranks that another launcher has started, whose process here is `launcher` if it is
+    /// known.
+    pub(crate) fn serve(&mut self, here: Here<'a>, launcher: Option<OwnedFd>) {
+        self.here = Some(here);
+        self.launcher = launcher;
     }
 
     /// Sends upwards.
@@ -112,8 +125,8 @@ impl<'a> Node<'a> {
 
     /// A line for the user.
     fn note(&mut self, what: &str) {
-        let name = &self.job.hosts[0].name;
-        let line = format!("argonet run: host {name}: {what}\n");
+        let tag = self.job.tag(&self.job.hosts[0].name);
+        let line = format!("{tag}{what}\n");
         self.lines.err.extend_from_slice(line.as_bytes());
     }
 
@@ -245,6 +258,7 @@ impl<'a> Node<'a> {
                     self.streams.read(i, |to| lines.to(to));
                 }
                 Event::Input => self.pour_input(),
+                Event::Launcher => self.launcher_ended(),
             }
         }
         // Messages that have come are looked at before any child is found silent.
@@ -308,10 +322,28 @@ impl<'a> Node<'a> {
             fds.push(PollFd::new(pipe, PollFlags::OUT));
             events.push(Event::Input);
         }
+        // Last: ranks that ended before it are looked at before it is.
+        if let Some(launcher) = &self.launcher {
+            fds.push(PollFd::new(launcher, PollFlags::IN));
+            events.push(Event::Launcher);
+        }
         let up = self.up.deadline().filter(|_| !self.deserted);
         let ranks = self.here.as_ref().and_then(|here| here.ranks.deadline());
         let next = [up, ranks, self.children.deadline()];
         fired(&mut fds, events, next.into_iter().flatten().min())
+    }
+
+    /// The other launcher's process here has ended: no one waits for the ranks here any more.
+    fn launcher_ended(&mut self) {
+        self.launcher = None;
+        let Some(here) = self.here.as_mut().filter(|here| !here.ranks.have_ended()) else {
+            return;
+        };
+        here.ranks.kill_all();
+        self.trouble(
+            1,
+            "the launcher's process there ended before the ranks that it had started",
+        );
     }
 
     /// The launcher or agent above has gone: the ranks here end, and so do those below, whose

@@ -1,4 +1,7 @@
 //! `argonet run` for a job over several hosts: the top of the tree.
+//!
+//! The root of a job that another launcher started does the same for agents that have connected
+//! ([`serve`]).
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +16,7 @@ use crate::file_limit::{FILES_OF_AGENT, SPARE_FILES, raise_file_limit};
 use crate::hosts::children::{ChildEvent, Children, Heard};
 use crate::hosts::choose::Hosts;
 use crate::hosts::describe::describe;
-use crate::hosts::description::Task;
+use crate::hosts::description::{Description, Task};
 use crate::hosts::exchange::{Action, Exchange};
 use crate::hosts::frame::Garbled;
 use crate::hosts::list::Host;
@@ -27,7 +30,7 @@ use crate::output::{Source, TaggedOutput, To, code_without_output};
 use crate::page::{ExitKind, ExitWord};
 use crate::secret::Secret;
 use crate::signals::{LauncherSignals, REPORT, asks_to_end};
-use crate::sys::SignalSet;
+use crate::sys::{self, SignalSet};
 
 /// Runs a job over the hosts chosen, as [`launch`](crate::launch()) says.
 pub(crate) fn launch(
@@ -89,6 +92,51 @@ pub(crate) fn launch(
     Ok(code)
 }
 
+/// Serves agents that have connected until all ranks, which another launcher has started, have
+/// ended; says on standard error why the job ended.
+pub(crate) fn serve(job: &Description, children: Children<'_>) -> Result<(), BootError> {
+    let signals = LauncherSignals::collect()
+        .map_err(|e| BootError::system("preparing to take signals", e))?;
+    let mut root = Root {
+        exchange: Exchange::new(job.size, true, children.ranks()),
+        children,
+        signals: &signals,
+        output: TaggedOutput::new(),
+        input: Input::Ended,
+        word: None,
+        late_failure: None,
+        fates: vec![None; job.size as usize],
+        gone: Vec::new(),
+        deaf: Vec::new(),
+        deadline: None,
+        interrupts: 0,
+        canceled: None,
+        verbose: false,
+    };
+    // Messages that came together with a greeting; `poll` would not report them.
+    let mut heard = Vec::new();
+    for child in 0..root.children.len() {
+        let event = ChildEvent::Readable(child);
+        root.children.serve(event, &mut heard);
+    }
+    root.hear(heard);
+    let say = |reason: &str| sys::say(&format!("argonet: {reason}"));
+    let mut said = false;
+    while !root.children.all_finished() {
+        root.step(None);
+        // A launcher may kill this process when the last rank has ended.
+        if let Some(reason) = root.failure().filter(|_| !said) {
+            say(&reason);
+            said = true;
+        }
+    }
+    let (_, reason) = root.finish();
+    if let Some(reason) = reason.filter(|_| !said) {
+        say(&reason);
+    }
+    Ok(())
+}
+
 /// The launcher's standard input, which rank 0 gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
@@ -145,17 +193,7 @@ impl Root<'_> {
         }
         // Messages that have come are looked at before any child is found silent.
         self.children.look(&mut heard);
-        for heard in heard {
-            match heard {
-                Heard::Message(child, message) => {
-                    let taken = self.take(child, message);
-                    if let Err(garbled) = taken {
-                        self.cancel(1, garbled.to_string(), ExitKind::Canceled);
-                    }
-                }
-                Heard::Lost(trouble) => self.trouble(trouble),
-            }
-        }
+        self.hear(heard);
         self.care_for_output();
         if self.canceled.is_none() && self.deadline.is_some_and(|d| Instant::now() >= d) {
             let limit = timeout.unwrap_or_default().as_secs_f64();
@@ -169,6 +207,31 @@ impl Root<'_> {
             self.cancel(TIMEOUT_CODE, reason, ExitKind::Canceled);
         }
         self.children.push();
+    }
+
+    /// Acts on what has come from agents.
+    fn hear(&mut self, heard: Vec<Heard>) {
+        for heard in heard {
+            match heard {
+                Heard::Message(child, message) => {
+                    let taken = self.take(child, message);
+                    if let Err(garbled) = taken {
+                        self.cancel(1, garbled.to_string(), ExitKind::Canceled);
+                    }
+                }
+                Heard::Lost(trouble) => self.trouble(trouble),
+            }
+        }
+    }
+
+    /// Why the job ends, once that is known of a failure while others still end.
+    fn failure(&self) -> Option<String> {
+        if let Some((_, reason)) = &self.canceled {
+            return Some(reason.clone());
+        }
+        let word = self.word.filter(|word| !word.kind.leaves_time())?;
+        self.fates.get(word.rank.index())?.as_ref()?;
+        settle(Some(word), self.late_failure, &self.fates).1
     }
 
     fn wait(&self) -> Vec<Event> {

@@ -1,4 +1,5 @@
-//! Rank 0: listens, and when all others have come makes what they share.
+//! The first rank of the host, which is rank 0 where there is no other host: listens, and when all
+//! others of the host have come makes what they share, or has an agent make it (`over_hosts`).
 
 use std::collections::VecDeque;
 use std::fs;
@@ -15,13 +16,15 @@ use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open, setrl
 
 use super::message::{Answer, Hello, MAX_BYTES};
 use super::socket::{Received, accept, is_of_this_user, peer, receive, send};
-use super::{Joined, LEADER, Wait};
+use super::{Joined, Wait, over_hosts};
 use crate::ancestry::{lead_own_groups, starter_of};
 use crate::attach::{make_part, neighborhood_limit, new_job_id, take_rank};
 use crate::error::BootError;
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::files::SharedFiles;
-use crate::guardian::{self, Maker};
+use crate::foreign::CONSECUTIVE;
+use crate::guardian::{self, Link, Maker};
+use crate::line::Line;
 use crate::page::{Control, HostPart};
 use crate::rank_stderr::RankStderr;
 use crate::secret::Secret;
@@ -30,17 +33,17 @@ use crate::sys::Peer;
 /// Connections without a message that are kept at a time, beside one for each rank.
 const SPARE_CONNECTIONS: usize = 64;
 
-/// Time for which rank 0 waits for others to say why there will be no job.
+/// Time for which it waits for others to say why there will be no job.
 const TO_REFUSE: Duration = Duration::from_secs(10);
 
-/// Becomes rank 0.
+/// Becomes the first rank of the host.
 pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootError> {
     let may_start = guardian::check_threads();
     let patience = match may_start {
         Ok(()) => wait.limit,
         Err(_) => TO_REFUSE.min(wait.limit),
     };
-    let before = make_room_for_files(wait.member.size)?;
+    let before = make_room_for_files(wait.member.here())?;
     let listener = match wait.place.listen() {
         Err(Errno::ADDRINUSE) => return Err(wait.taken(wait.place.owner())),
         other => other.map_err(|e| BootError::system("listening for the other ranks", e))?,
@@ -49,9 +52,10 @@ pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootE
         wait: &wait.within(patience),
         listener,
         silent: VecDeque::new(),
-        guests: (1..wait.member.size).map(|_| None).collect(),
+        guests: (1..wait.member.here()).map(|_| None).collect(),
         strangers: 0,
         refused: String::new(),
+        apart: None,
     };
     let gathered = gathering.gather();
     let Gathering {
@@ -63,13 +67,18 @@ pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootE
     // First: a process that has joined, and starts the next program, must not find this job again.
     drop((listener, silent));
     let guests: Vec<Guest> = guests.into_iter().flatten().collect();
-    let joined = may_start
-        .and(gathered)
-        .and_then(|()| welcome(wait, settings, &guests));
+    let may_meet = may_start.and(gathered);
+    let joined = match wait.member.spread {
+        None => may_meet.and_then(|()| welcome(wait, settings, &guests)),
+        Some(spread) => over_hosts::lead(wait, settings, spread, may_meet, &guests),
+    };
     if let Err(error) = &joined {
         for guest in &guests {
             // Those that have been welcomed look at it no more.
-            refuse(&guest.socket, &format!("rank 0 gave up: {error}"));
+            refuse(
+                &guest.socket,
+                &format!("rank {} gave up: {error}", wait.leader()),
+            );
         }
     }
     let _ = setrlimit(Resource::Nofile, before);
@@ -84,17 +93,17 @@ fn make_room_for_files(size: u32) -> Result<rustix::process::Rlimit, BootError> 
             size,
             need,
             limit,
-            who: "rank 0",
+            who: "the first rank of a host",
         }),
         _ => Ok(raise_file_limit(need)),
     }
 }
 
 /// A rank that has come.
-struct Guest {
-    socket: OwnedFd,
-    pid: u32,
-    pidfd: OwnedFd,
+pub(super) struct Guest {
+    pub(super) socket: OwnedFd,
+    pub(super) pid: u32,
+    pub(super) pidfd: OwnedFd,
 }
 
 /// The ranks that have come so far.
@@ -103,12 +112,14 @@ struct Gathering<'a> {
     listener: OwnedFd,
     /// Connections over which nothing has come.
     silent: VecDeque<(OwnedFd, Peer)>,
-    /// Ranks 1, 2, ...
+    /// The ranks after the first one.
     guests: Vec<Option<Guest>>,
     /// Connections of other users.
     strangers: u32,
     /// The last process of this user that was refused, in words; may be empty.
     refused: String,
+    /// Why there will be no job, if that is known.
+    apart: Option<String>,
 }
 
 impl Gathering<'_> {
@@ -126,6 +137,9 @@ impl Gathering<'_> {
                 }
             }
             self.see_who_has_gone(of_guests)?;
+            if let Some(reason) = self.apart.take() {
+                return Err(self.wait.failed(reason));
+            }
             // No more: processes that connect in a loop must not keep this one from its time limit.
             for _ in 0..self.guests.len() + SPARE_CONNECTIONS {
                 match accept(&self.listener) {
@@ -173,7 +187,7 @@ impl Gathering<'_> {
             return self.refuse(
                 &socket,
                 peer,
-                "its process is not in the pid namespace of rank 0",
+                "its process is not in the pid namespace of the first rank of the host",
             );
         }
         // Each rank that has come takes two files in place of one.
@@ -203,7 +217,7 @@ impl Gathering<'_> {
 
     /// The index of the rank that a process is to become, and its pidfd; else why it cannot.
     fn rank_of(
-        &self,
+        &mut self,
         bytes: &[u8],
         files: Vec<OwnedFd>,
         peer: Peer,
@@ -214,22 +228,37 @@ impl Gathering<'_> {
             program,
         } = Hello::parse(bytes)?;
         let own = self.wait.member.size;
+        let leader = self.wait.leader();
         if size != own {
-            return Err(format!("it is one of {size} ranks, and rank 0 of {own}"));
+            return Err(format!(
+                "it is one of {size} ranks, and rank {leader} of {own}"
+            ));
         }
         if program != self.wait.program.number() {
             let name = self.wait.program.name();
             return Err(format!(
-                "it executes another file than rank 0, which is {name:?}: all ranks of a job are one program here; start several, or \
+                "it executes another file than rank {leader}, which is {name:?}: all ranks of a job are one program here; start several, or \
                  one rank under another program such as valgrind, by `argonet run` and a script"
             ));
         }
         let taken = |by| format!("job rank {rank} has been taken by {by}");
-        let i = (rank as usize)
-            .checked_sub(1)
-            .ok_or_else(|| taken(format!("process {}", getpid())))?;
-        if let Some(Some(guest)) = self.guests.get(i) {
-            return Err(taken(format!("process {}", guest.pid)));
+        if rank == leader.0 {
+            return Err(taken(format!("process {}", getpid())));
+        }
+        let i = rank
+            .checked_sub(leader.0 + 1)
+            .map_or(usize::MAX, |i| i as usize);
+        match self.guests.get(i) {
+            Some(Some(guest)) => return Err(taken(format!("process {}", guest.pid))),
+            Some(None) => {}
+            None => {
+                let here = self.wait.member.here();
+                let reason = format!(
+                    "rank {rank} is one of the {here} ranks of this host, the first of which is rank {leader}. {CONSECUTIVE}"
+                );
+                self.apart = Some(reason.clone());
+                return Err(reason);
+            }
         }
         let pidfd = <[OwnedFd; 1]>::try_from(files)
             .ok()
@@ -248,7 +277,7 @@ impl Gathering<'_> {
     /// can be read.
     fn see_who_has_gone(&self, ready: &[bool]) -> Result<(), BootError> {
         let mut bytes = [0; MAX_BYTES];
-        let ranks = (1..).map(JobRank).zip(&self.guests).zip(ready);
+        let ranks = self.wait.others().zip(&self.guests).zip(ready);
         let ready = ranks
             .filter_map(|((rank, guest), ready)| Some((rank, guest.as_ref().filter(|_| *ready)?)));
         for (rank, guest) in ready {
@@ -262,7 +291,7 @@ impl Gathering<'_> {
     }
 
     fn timed_out(&self) -> BootError {
-        let ranks = (1..).map(JobRank).zip(&self.guests);
+        let ranks = self.wait.others().zip(&self.guests);
         let missing = ranks.filter(|(_, guest)| guest.is_none());
         let strangers = match self.strangers {
             0 => String::new(),
@@ -274,7 +303,7 @@ impl Gathering<'_> {
     }
 }
 
-fn refuse(socket: &OwnedFd, reason: &str) {
+pub(super) fn refuse(socket: &OwnedFd, reason: &str) {
     let refusal = Answer::Refusal(reason.to_owned());
     // It may have gone.
     let _ = refusal.encoded(|bytes| send(socket, bytes, &[]));
@@ -287,71 +316,119 @@ fn process_of(pidfd: &OwnedFd) -> Option<u32> {
     pid.trim().parse().ok()
 }
 
+/// How the memory of this host's ranks is made, and by whom they are watched.
+pub(super) struct Plan<'a> {
+    pub(super) job_id: u64,
+    pub(super) part: HostPart,
+    /// The ranks of this host, in order: process ids, and descriptors of the processes.
+    pub(super) processes: Vec<(u32, BorrowedFd<'a>)>,
+    /// The launcher's process here that started them, if it is known.
+    pub(super) starter: Option<u32>,
+    /// The process whose end is that of the ranks.
+    pub(super) watched: Option<OwnedFd>,
+    /// Where the guardian says why the job ended.
+    pub(super) stderr: Option<RankStderr>,
+}
+
+/// What the ranks of this host share, and their guardian, which knows all of them.
+pub(super) struct Made {
+    pub(super) control: Arc<Control>,
+    pub(super) files: SharedFiles,
+    pub(super) link: Link,
+    pub(super) life: OwnedFd,
+    /// Of each rank, whether it leads a process group of its own.
+    pub(super) groups: Vec<bool>,
+}
+
+/// Makes what the ranks share, and lets the guardian know all of them.
+pub(super) fn make(
+    wait: &Wait<'_>,
+    settings: &Settings,
+    plan: Plan<'_>,
+) -> Result<Made, BootError> {
+    let first = plan.part.first;
+    let (files, control) = make_part(plan.job_id, wait.member.size, plan.part, settings)?;
+    let control = Arc::new(control);
+    let (life, of_guardian) = pipe_with(PipeFlags::CLOEXEC)
+        .map_err(|e| BootError::system("making a pipe to the guardian", e))?;
+    let maker = Maker::Peer {
+        launcher: plan.watched,
+        stderr: plan.stderr,
+        life: of_guardian,
+    };
+    let link = guardian::start(&control, maker)?;
+    let pids: Vec<u32> = plan.processes.iter().map(|(pid, _)| *pid).collect();
+    let groups = lead_own_groups(&pids, plan.starter);
+    let processes = plan.processes.iter().zip(&groups);
+    for (rank, (&(pid, pidfd), &group)) in (first..).map(JobRank).zip(processes) {
+        let announced =
+            wait.send(|| guardian::announce_other(link.as_fd(), rank, pid, pidfd, group));
+        if let Err(error) = announced {
+            // First: it would take the ranks that end now for a failure of the job.
+            link.dismiss();
+            return Err(
+                error.unwrap_or_else(|| wait.failed("the job's guardian has ended meanwhile"))
+            );
+        }
+    }
+    Ok(Made {
+        control,
+        files,
+        link,
+        life,
+        groups,
+    })
+}
+
+/// A descriptor of this process.
+pub(super) fn own_pidfd() -> Result<OwnedFd, BootError> {
+    pidfd_open(getpid(), PidfdFlags::empty())
+        .map_err(|e| BootError::system("opening a pidfd (Linux 5.3 or newer)", e))
+}
+
 /// Makes what the ranks share, lets the guardian know all of them, and sends each its part.
 ///
 /// Ranks that have been welcomed run. So an error after the first of them leaves the guardian where
 /// it is: it ends those when it sees this process, or one that was not welcomed, end.
 fn welcome(wait: &Wait<'_>, settings: &Settings, guests: &[Guest]) -> Result<Joined, BootError> {
-    let size = wait.member.size;
-    let own = getpid();
-    let own_pid = own.as_raw_nonzero().get() as u32;
-    let own_pidfd = pidfd_open(own, PidfdFlags::empty())
-        .map_err(|e| BootError::system("opening a pidfd (Linux 5.3 or newer)", e))?;
-    let pids: Vec<u32> = std::iter::once(own_pid)
-        .chain(guests.iter().map(|guest| guest.pid))
-        .collect();
+    let own_pidfd = own_pidfd()?;
+    let own = (std::process::id(), own_pidfd.as_fd());
+    let guests_of = guests.iter().map(|guest| (guest.pid, guest.pidfd.as_fd()));
+    let processes: Vec<(u32, BorrowedFd<'_>)> = std::iter::once(own).chain(guests_of).collect();
+    let pids: Vec<u32> = processes.iter().map(|(pid, _)| *pid).collect();
     let launcher = starter_of(&pids);
     let starter = launcher.as_ref().map(|(pid, _)| *pid);
     let conduit = settings.peek(&CONDUIT);
-    let part = HostPart {
-        neighborhood: neighborhood_limit(conduit, settings),
-        ..HostPart::whole(size)
+    let plan = Plan {
+        job_id: new_job_id()?,
+        part: HostPart {
+            neighborhood: neighborhood_limit(conduit, settings),
+            ..HostPart::whole(wait.member.size)
+        },
+        processes,
+        starter,
+        watched: launcher.map(|(_, pidfd)| pidfd),
+        stderr: RankStderr::of_this_process(),
     };
     let key = Secret::new()?;
-    let (files, control) = make_part(new_job_id()?, size, part, settings)?;
-    let control = Arc::new(control);
+    let made = make(wait, settings, plan)?;
     if let Some(pid) = starter {
-        control.job().set_launcher_pid(pid);
+        made.control.job().set_launcher_pid(pid);
     }
-    let (life, of_guardian) = pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|e| BootError::system("making a pipe to the guardian", e))?;
-    let link = guardian::start(
-        &control,
-        Maker::Peer {
-            launcher: launcher.map(|(_, pidfd)| pidfd),
-            stderr: RankStderr::of_this_process(),
-            life: of_guardian,
-        },
-    )?;
-    let announced = (|| {
-        let pidfds = std::iter::once(&own_pidfd).chain(guests.iter().map(|guest| &guest.pidfd));
-        let groups = lead_own_groups(&pids, starter);
-        let processes = pids.iter().zip(pidfds).zip(groups);
-        for (rank, ((&pid, pidfd), group)) in (0..).map(JobRank).zip(processes) {
-            wait.send(|| guardian::announce_other(link.as_fd(), rank, pid, pidfd.as_fd(), group))
-                .map_err(|error| {
-                    error.unwrap_or_else(|| wait.failed("the job's guardian has ended meanwhile"))
-                })?;
-        }
-        take_rank(&control, LEADER)
-    })();
-    if let Err(error) = announced {
+    if let Err(error) = take_rank(&made.control, wait.rank()) {
         // First: it would take the ranks that end now for a failure of the job.
-        link.dismiss();
+        made.link.dismiss();
         return Err(error);
     }
-    let shared = Shared {
-        control: &control,
-        files: &files,
-        link: link.as_fd(),
-        life: life.as_fd(),
-        answer: Answer::Welcome {
-            job_id: control.job().job_id(),
-            key: key.clone(),
-        },
-    };
-    let reach = Reach::of(conduit, settings);
-    shared.send(wait, guests, reach.segments)?;
+    let sockets: Vec<&OwnedFd> = guests.iter().map(|guest| &guest.socket).collect();
+    send_parts(wait, settings, &made, &key, &sockets, None)?;
+    let Made {
+        control,
+        files,
+        link,
+        life,
+        ..
+    } = made;
     let (link, guardian) = link.into_parts();
     Ok(Joined {
         control,
@@ -360,53 +437,52 @@ fn welcome(wait: &Wait<'_>, settings: &Settings, guests: &[Guest]) -> Result<Joi
         link,
         guardian,
         life,
+        line: Line::default(),
     })
 }
 
-/// What ranks are sent.
-struct Shared<'a> {
-    control: &'a Control,
-    /// Those of the neighborhood of rank 0.
-    files: &'a SharedFiles,
-    link: BorrowedFd<'a>,
-    life: BorrowedFd<'a>,
-    answer: Answer,
-}
-
-impl Shared<'_> {
-    /// Sends each rank what it needs.
-    fn send(
-        &self,
-        wait: &Wait<'_>,
-        guests: &[Guest],
-        reaches_segments: bool,
-    ) -> Result<(), BootError> {
-        // Those of the neighborhood whose ranks are being welcomed, where it is not that of rank 0.
-        let mut others: Option<SharedFiles> = None;
-        for (rank, guest) in (1..).map(JobRank).zip(guests) {
-            if self.control.part().around(rank).start == rank.0 {
-                others = Some(self.files.of_other_neighborhood(reaches_segments)?);
-            }
-            let files = others.as_ref().unwrap_or(self.files);
-            let parts = [
-                files.control.as_fd(),
-                files.rings.as_fd(),
-                files.segments.as_fd(),
-                files.interfaces.as_fd(),
-                self.link,
-                self.life,
-            ];
-            let sent = self
-                .answer
-                .encoded(|bytes| wait.send(|| send(&guest.socket, bytes, &parts)));
-            match sent {
-                // The guardian sees a rank that has ended meanwhile.
-                Ok(()) | Err(None) => {}
-                Err(Some(error)) => return Err(error),
-            }
+/// Sends what is shared to the last ranks of this host, one over each of `sockets`; with a line to
+/// the agent each, where there is one.
+pub(super) fn send_parts(
+    wait: &Wait<'_>,
+    settings: &Settings,
+    made: &Made,
+    key: &Secret,
+    sockets: &[&OwnedFd],
+    lines: Option<&[OwnedFd]>,
+) -> Result<(), BootError> {
+    let answer = Answer::Welcome {
+        job_id: made.control.job().job_id(),
+        key: key.clone(),
+    };
+    let reach = Reach::of(settings.peek(&CONDUIT), settings);
+    let part = made.control.part();
+    let first = part.all().end - sockets.len() as u32;
+    // Those of the neighborhood whose ranks are being welcomed, where it is not that of the first
+    // rank.
+    let mut others: Option<SharedFiles> = None;
+    for (i, (rank, socket)) in (first..).map(JobRank).zip(sockets).enumerate() {
+        if rank.0 != part.first && part.around(rank).start == rank.0 {
+            others = Some(made.files.of_other_neighborhood(reach.segments)?);
         }
-        Ok(())
+        let files = others.as_ref().unwrap_or(&made.files);
+        let mut parts = vec![
+            files.control.as_fd(),
+            files.rings.as_fd(),
+            files.segments.as_fd(),
+            files.interfaces.as_fd(),
+            made.link.as_fd(),
+            made.life.as_fd(),
+        ];
+        parts.extend(lines.and_then(|lines| lines.get(i)).map(AsFd::as_fd));
+        let sent = answer.encoded(|bytes| wait.send(|| send(socket, bytes, &parts)));
+        match sent {
+            // The guardian sees a rank that has ended meanwhile.
+            Ok(()) | Err(None) => {}
+            Err(Some(error)) => return Err(error),
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -12,16 +12,17 @@
 //! ```
 //!
 //! A hello comes with the pidfd of its sender. A welcome comes with control, rings, segments and
-//! interfaces files, the way to the guardian, and the pipe by which a rank sees that the guardian
-//! lives. The layout hash is that of the control memory and stands for the version of the library.
-//! The program is a hash of the name of the file that the process executes.
+//! interfaces files, the way to the guardian, the pipe by which a rank sees that the guardian
+//! lives, and, where there are several hosts, a line to the agent. The layout hash is that of the
+//! control memory and stands for the version of the library. The program is a hash of the name of
+//! the file that the process executes.
 
 use std::os::fd::OwnedFd;
 
 use crate::page::{LAYOUT_HASH, MAX_LOCAL_RANKS};
 use crate::secret::{SECRET_BYTES, Secret, wipe};
 
-const MAGIC: u32 = u32::from_le_bytes(*b"aRr2");
+const MAGIC: u32 = u32::from_le_bytes(*b"aRr3");
 const HELLO: u32 = 1;
 const WELCOME: u32 = 2;
 const REFUSAL: u32 = 3;
@@ -33,8 +34,11 @@ const MAX_REFUSAL_BYTES: usize = 1024;
 /// The longest message.
 pub(super) const MAX_BYTES: usize = 8 + MAX_REFUSAL_BYTES;
 
-/// Descriptors that come with a welcome.
-pub(super) const WELCOME_FILES: usize = 6;
+/// Descriptors that come with every welcome.
+pub(super) const SHARED_FILES: usize = 6;
+
+/// The most that come with one.
+pub(super) const WELCOME_FILES: usize = SHARED_FILES + 1;
 
 /// What a rank says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,19 +139,33 @@ impl Answer {
                 Ok(Self::Refusal(text))
             }
             _ => Err(format!(
-                "rank 0 answers by {} bytes that are no answer",
+                "the first rank of the host answers by {} bytes that are no answer",
                 bytes.len()
             )),
         }
     }
 }
 
-/// The descriptors of a welcome.
-pub(super) fn files_of_welcome(files: Vec<OwnedFd>) -> Result<[OwnedFd; WELCOME_FILES], String> {
+/// The descriptors of a welcome: those that all ranks share, and the line, if it comes with one.
+pub(super) fn files_of_welcome(
+    mut files: Vec<OwnedFd>,
+    has_line: bool,
+) -> Result<([OwnedFd; SHARED_FILES], Option<OwnedFd>), String> {
     let number = files.len();
-    files
-        .try_into()
-        .map_err(|_| format!("rank 0 sends {number} descriptors, not {WELCOME_FILES}"))
+    let line = files.pop_if(|_| has_line);
+    let files = <[OwnedFd; SHARED_FILES]>::try_from(files);
+    let expected = SHARED_FILES + usize::from(has_line);
+    match files {
+        Ok(files) => Ok((files, line)),
+        Err(_) => Err(format!(
+            "{number} descriptors have been sent, not {expected}"
+        )),
+    }
+}
+
+/// Whether the next message, which is only looked at, says that there will be no job.
+pub(super) fn is_refusal(bytes: &[u8]) -> bool {
+    word_at(bytes, 0) == Some(head(REFUSAL))
 }
 
 const fn head(kind: u32) -> u64 {

@@ -1,10 +1,13 @@
-//! The ranks of a job that another launcher started on one host become one job (docs/adr/0050).
+//! The ranks that another launcher started become one job (docs/adr/0050).
+//!
+//! Those of a host meet at a local socket, and hosts, if there are several, by the launcher's store
+//! (module [`over_hosts`], docs/adr/0053). The leader below is the first rank of the host.
 //!
 //! No common parent hands descriptors down, so they go over a local socket with an abstract name
 //! ([`socket`]), which leaves no file:
 //!
 //! ```text
-//! rank 0                                     every other rank
+//! leader                                     every other rank
 //!   | listens at the name of the job            | connects, again until someone listens
 //!   |                                           | refuses a listener of another user
 //!   | <------- hello, its pidfd, its program -- |
@@ -13,6 +16,8 @@
 //!   | announces all of them to the guardian     |
 //!   | ------- welcome: identity of the job, key, memory, way to the guardian ----> |
 //! ```
+//!
+//! In a job over several hosts an agent, which the leader forks, makes and answers.
 //!
 //! The name follows from the user and from the identity that the launcher gives its job
 //! ([`Member`](crate::foreign::Member)). Another user may know it, and take it first: the job does
@@ -26,6 +31,7 @@
 mod guest;
 mod leader;
 mod message;
+mod over_hosts;
 mod program;
 mod socket;
 mod user;
@@ -36,7 +42,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{START_TIMEOUT, Settings};
+use argonet_settings::{CONDUIT, Reach, START_TIMEOUT, Settings};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
@@ -55,14 +61,12 @@ use socket::Place;
 pub use message::check as check_rendezvous_bytes;
 pub(crate) use watch::{guardian_gone, watch_guardian};
 
-/// The first rank of the host, which all others find.
-const LEADER: JobRank = JobRank(0);
-
 /// Time for which sending goes on where a rank comes at the last moment.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-/// Becomes a rank of the job of `member`, once all others have come: rank 0 within
-/// `ARGONET_START_TIMEOUT`, the others within as long again.
+/// Becomes a rank of the job of `member`, once all others have come: the first of the host within
+/// `ARGONET_START_TIMEOUT`, the others within as long again; as long again in both where there are
+/// several hosts.
 pub(crate) fn join(member: &Member, settings: &Settings) -> Result<(LocalJob, OwnedFd), BootError> {
     let wait = Wait {
         member,
@@ -71,11 +75,19 @@ pub(crate) fn join(member: &Member, settings: &Settings) -> Result<(LocalJob, Ow
         began: Instant::now(),
         limit: settings.get(&START_TIMEOUT),
     };
+    let conduit = settings.peek(&CONDUIT);
+    if member.spread.is_some() && !Reach::of(conduit, settings).hosts {
+        return Err(wait.failed(format!(
+            "the conduit {conduit} joins ranks of one host, and this job is on several; choose one that spans hosts with \
+             ARGONET_CONDUIT ({})",
+            Reach::over_hosts()
+        )));
+    }
     user::check().map_err(|reason| wait.failed(reason))?;
     die_with_parent(|| wait.failed("the process that started this rank has ended meanwhile"))?;
-    let joined = match wait.rank() {
-        LEADER => leader::join(&wait, settings),
-        _ => guest::join(&wait),
+    let joined = match wait.rank() == wait.leader() {
+        true => leader::join(&wait, settings),
+        false => guest::join(&wait),
     }?;
     watch::watch(&joined.control, wait.rank(), joined.guardian, &joined.life)?;
     let job = LocalJob {
@@ -84,7 +96,7 @@ pub(crate) fn join(member: &Member, settings: &Settings) -> Result<(LocalJob, Ow
         rank: wait.rank(),
         start_timeout: wait.limit,
         launched: false,
-        line: Line::default(),
+        line: joined.line,
         key: joined.key,
         turn: Mutex::default(),
     };
@@ -105,6 +117,8 @@ struct Joined {
     guardian: GuardianProcess,
     /// The end of a pipe whose other end the guardian holds, in a description that ranks share.
     life: OwnedFd,
+    /// To the host's agent, where there are several hosts.
+    line: Line,
 }
 
 /// Waiting for the other ranks, for a bounded time.
@@ -119,6 +133,17 @@ struct Wait<'a> {
 impl Wait<'_> {
     fn rank(&self) -> JobRank {
         JobRank(self.member.rank)
+    }
+
+    /// The first rank of the host, which all others of it find.
+    fn leader(&self) -> JobRank {
+        JobRank(self.member.first())
+    }
+
+    /// The other ranks of the host.
+    fn others(&self) -> impl Iterator<Item = JobRank> + use<> {
+        let first = self.member.first();
+        (first + 1..first + self.member.here()).map(JobRank)
     }
 
     /// The same with another limit.
@@ -177,6 +202,7 @@ impl Wait<'_> {
             launcher: self.member.launcher,
             place: self.place.name().to_owned(),
             owner,
+            leader: self.leader(),
         }
     }
 

@@ -10,10 +10,10 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
-    accept_with, bind, connect, listen, recvmsg, sendmsg, socket_with,
+    accept_with, bind, connect, listen, recv, recvmsg, sendmsg, socket_with,
 };
 
-use super::message::{MAX_BYTES, WELCOME_FILES};
+use super::message::{MAX_BYTES, WELCOME_FILES, is_refusal};
 use crate::foreign::Member;
 use crate::sys::{self, Peer};
 
@@ -67,7 +67,7 @@ impl Place {
         Ok(socket)
     }
 
-    /// The process that has this name, in words, where it is not rank 0.
+    /// The process that has this name, in words, where it is not the leader.
     pub(super) fn owner(&self) -> String {
         let mut ways = [SocketType::SEQPACKET, SocketType::STREAM].into_iter();
         let socket = ways.find_map(|kind| self.connect_by(kind).ok());
@@ -190,6 +190,22 @@ pub(super) fn receive(socket: &OwnedFd, to: &mut [u8; MAX_BYTES]) -> Received {
                 bytes => Received::Message { bytes, files },
             }
         }
+    }
+}
+
+/// Whether the other end has gone, or what it says next is that there will be no job; nothing is
+/// taken.
+pub(super) fn is_over(socket: &OwnedFd) -> bool {
+    let mut begin = [0; 8];
+    match recv(
+        socket,
+        &mut begin[..],
+        RecvFlags::PEEK | RecvFlags::DONTWAIT,
+    ) {
+        Ok((0, _)) => true,
+        Ok((taken, _)) => is_refusal(&begin[..taken]),
+        Err(Errno::AGAIN | Errno::INTR) => false,
+        Err(_) => true,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a rank does beside its program: each ends if the guardian is killed, as no other process
-//! would see a rank go then; rank 0 answers SIGUSR2, as the launcher of such a job knows nothing of
-//! the ranks' waits.
+//! would see a rank go then; the first rank of a host answers SIGUSR2, as the launcher of such a
+//! job knows nothing of the ranks' waits.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,6 @@ use argonet_base::JobRank;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, getpid};
 
-use super::LEADER;
 use crate::board::Board;
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, Verdict};
@@ -121,7 +120,7 @@ struct Report;
 impl Handle for Report {
     fn handle(_arrival: Arrival) {
         with_watch(|watch| {
-            if watch.rank == LEADER {
+            if watch.rank.0 == watch.control.part().first {
                 Board::new(&watch.control).report();
             }
         });

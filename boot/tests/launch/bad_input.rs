@@ -201,7 +201,7 @@ fn foreign() {
         &step,
         &[
             "SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes",
-            "they are on 2 hosts, and ranks over several hosts cannot be joined under other launchers yet",
+            "they are on 2 hosts, and Slurm lets them find each other by PMI-1 if it is started as `srun --mpi=pmi2`; PMIx is not",
         ],
     );
     let starts = |job: Job| job.run().code(0).silent();

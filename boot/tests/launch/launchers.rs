@@ -12,6 +12,10 @@ pub(crate) const TESTS: &[(Test, &str)] = &[
     (("launchers_hydra", hydra), "mpiexec.hydra"),
     (("launchers_open_mpi", open_mpi), "mpirun.openmpi"),
     (("launchers_slurm", slurm), "slurmctld"),
+    (
+        ("launchers_slurm_over_hosts", slurm_over_hosts),
+        "slurmctld",
+    ),
 ];
 
 /// Time limit of each of them, which starts many jobs, one after another.
@@ -175,15 +179,15 @@ const IN_ALLOCATION: &str = r#"
     for name in exit left killed; do part $name <"$1/$name"; done
 "#;
 
-fn slurm() {
+/// The script that runs a command with a cluster of this machine.
+fn slurm_here() -> String {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/slurm-here.sh");
-    let here = here.to_string_lossy().into_owned();
-    let script = "dir=$(mktemp -d); salloc -n 64 sh -c \"$1\" \"$0\" \"$dir\" 2>&1; rm -r \"$dir\"";
-    let outcome = Job::program(&[&here, "sh", "-c", script, &this_program(), IN_ALLOCATION])
-        .env("GASNET_EXITTIMEOUT", "4")
-        .run()
-        .code(0);
-    let of = |part: &str| Outcome {
+    here.to_string_lossy().into_owned()
+}
+
+/// The lines of `outcome` that begin with the name of a part.
+fn part_of(outcome: &Outcome, part: &str) -> Outcome {
+    Outcome {
         out: outcome
             .out
             .lines()
@@ -192,7 +196,17 @@ fn slurm() {
             .collect(),
         err: String::new(),
         status: outcome.status,
-    };
+    }
+}
+
+fn slurm() {
+    let here = slurm_here();
+    let script = "dir=$(mktemp -d); salloc -n 64 sh -c \"$1\" \"$0\" \"$dir\" 2>&1; rm -r \"$dir\"";
+    let outcome = Job::program(&[&here, "sh", "-c", script, &this_program(), IN_ALLOCATION])
+        .env("GASNET_EXITTIMEOUT", "4")
+        .run()
+        .code(0);
+    let of = |part: &str| part_of(&outcome, part);
     for (part, ranks) in [
         ("none", 4),
         ("pmi2", 4),
@@ -228,4 +242,70 @@ fn slurm() {
         "{outcome:#?}"
     );
     assert!(!of("canceled").out.starts_with("0\n"), "{outcome:#?}");
+}
+
+/// What runs on two nodes.
+const OVER_HOSTS: &str = r#"
+    part() { sed "s/^/$1: /"; }
+    over() { srun --quiet -N 2 -n 4 "$@" 2>&1; }
+    program=$0
+    over --mpi=pmi2 --ntasks-per-node=2 "$0" __rank hello | part even
+    srun --quiet -N 2 -n 3 --mpi=pmi2 "$0" __rank hello 2>&1 | part odd
+    over --mpi=none "$0" __rank hello | part none
+    over --mpi=pmi2 --distribution=cyclic "$0" __rank hello | part cyclic
+    over --mpi=pmi2 --ntasks-per-node=2 "$0" __rank exit-at-fence 3 9 >"$1/exit"; echo "exit: $?"
+    part exit <"$1/exit"
+    : >"$1/wait"
+    srun -N 2 -n 4 --mpi=pmi2 --ntasks-per-node=2 "$0" __rank wait >"$1/wait" 2>"$1/killed" & step=$!
+    until [ "$(grep -c '^pid ' "$1/wait")" = 4 ]; do
+        kill -0 $step || exit 1
+        sleep 0.01
+    done
+    kill -9 $(sed -n 's/^pid 3 //p' "$1/wait")
+    wait $step; echo "killed: $?"; part killed <"$1/killed"
+"#;
+
+fn slurm_over_hosts() {
+    let script = "dir=$(mktemp -d); sh -c \"$1\" \"$0\" \"$dir\"; rm -r \"$dir\"";
+    let program = [
+        &slurm_here(),
+        "sh",
+        "-c",
+        script,
+        &this_program(),
+        OVER_HOSTS,
+    ];
+    let outcome = Job::program(&program)
+        .env("NODES", "2")
+        .env("ARGONET_CONDUIT", "tcp")
+        .env("GASNET_EXITTIMEOUT", "4")
+        .run()
+        .code(0);
+    let of = |part: &str| part_of(&outcome, part);
+    check_hello(&of("even"), 4);
+    check_hello(&of("odd"), 3);
+    for (part, says) in [
+        (
+            "none",
+            "they are on 2 hosts, and Slurm lets them find each other by PMI-1",
+        ),
+        (
+            "cyclic",
+            "must be consecutive (`mpiexec -ppn N`, `srun --distribution=block`)",
+        ),
+        ("exit", "9\n"),
+        ("exit", "argonet: rank 3 (pid "),
+        (
+            "exit",
+            "exited with code 9 without finalizing; the other ranks were ended",
+        ),
+        ("killed", "137\n"),
+        ("killed", "argonet: rank 3 (pid "),
+        (
+            "killed",
+            "was killed by signal 9 (SIGKILL); the other ranks were ended",
+        ),
+    ] {
+        assert!(of(part).out.contains(says), "{part}: {outcome:#?}");
+    }
 }

@@ -10,6 +10,7 @@ mod datagrams;
 mod handshake;
 mod interfaces;
 mod job;
+mod pmi;
 mod record;
 mod ring;
 mod rpc;
@@ -39,7 +40,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target {
         name: "control",
         run: control::run,
@@ -59,6 +60,10 @@ pub const TARGETS: [Target; 12] = [
     Target {
         name: "job",
         run: job::run,
+    },
+    Target {
+        name: "pmi",
+        run: pmi::run,
     },
     Target {
         name: "record",

@@ -115,8 +115,11 @@ impl Node<'_> {
         match event {
             RankEvent::Guardian => {
                 let (pid, end) = here.ranks.guardian_ended();
-                let warning = LostGuardian(pid, end).warning();
-                self.note(&warning);
+                // That of ranks which another launcher has started ends with the last of them.
+                if !here.ranks.have_ended() {
+                    let warning = LostGuardian(pid, end).warning();
+                    self.note(&warning);
+                }
             }
             RankEvent::Rung(i) => {
                 here.ranks.answer(i);

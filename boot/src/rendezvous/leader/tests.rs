@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::*;
-use crate::foreign::Member;
 use crate::foreign::tests::member_of_test;
+use crate::foreign::{Member, Spread};
 use crate::rendezvous::program::Program;
 use crate::rendezvous::socket::Place;
 
@@ -59,17 +59,25 @@ impl Comer {
     }
 }
 
-/// Gathers three ranks, to which `others` happens; the indices of those that have come.
+/// Gathers three ranks, to which `others` happens; the number of those that have come.
 fn gathered(
     name: &str,
     limit: Duration,
     others: impl FnOnce(&Place) -> Vec<Comer> + Send,
 ) -> Result<usize, BootError> {
     let identity = format!("{name} {}", std::process::id());
-    let member: Member = member_of_test(&identity, 0, 3);
+    gathered_by(&member_of_test(&identity, 0, 3), limit, others)
+}
+
+/// The same by `member`, the first of three of its host.
+fn gathered_by(
+    member: &Member,
+    limit: Duration,
+    others: impl FnOnce(&Place) -> Vec<Comer> + Send,
+) -> Result<usize, BootError> {
     let wait = Wait {
-        member: &member,
-        place: Place::of(&member),
+        member,
+        place: Place::of(member),
         program: Program::of_this_process().unwrap(),
         began: Instant::now(),
         limit,
@@ -81,6 +89,7 @@ fn gathered(
         guests: vec![None, None],
         strangers: 0,
         refused: String::new(),
+        apart: None,
     };
     thread::scope(|scope| {
         let comers = scope.spawn(|| others(&wait.place));
@@ -138,6 +147,40 @@ fn ranks_that_come_in_any_order_are_gathered_among_others() {
         vec![silent, second, Comer::new(place).comes_as(1, 3)]
     });
     assert_eq!(come.unwrap(), 2);
+}
+
+#[test]
+fn ranks_of_a_host_among_several_are_consecutive() {
+    let member = |name: &str| {
+        let mut member = member_of_test(&format!("{name} {}", std::process::id()), 4, 8);
+        member.spread = Some(Spread {
+            first: 4,
+            here: 3,
+            socket: -1,
+            ends_all: true,
+        });
+        member
+    };
+    let come = gathered_by(&member("consecutive"), LONG, |place| {
+        Comer::new(place)
+            .comes_as(4, 8)
+            .refused_for("job rank 4 has been taken by process");
+        [6, 5]
+            .map(|rank| Comer::new(place).comes_as(rank, 8))
+            .into()
+    });
+    assert_eq!(come.unwrap(), 2);
+    for stranger in [3, 7] {
+        let error = gathered_by(&member("apart"), LONG, |place| {
+            let comer = Comer::new(place).comes_as(stranger, 8);
+            vec![comer]
+        });
+        let error = error.unwrap_err().to_string();
+        let says = format!(
+            "rank {stranger} is one of the 3 ranks of this host, the first of which is rank 4"
+        );
+        assert!(error.contains(&says), "{error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,242 @@
+//! Jobs over several hosts, which are network namespaces, that MPICH's hydra starts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use argonet::{Rank, SharedArray, World};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::built;
+use crate::network::Network;
+use crate::support::{Done, Job, Outcome, Program, Talk, Test};
+
+pub(crate) const OVER_HOSTS: &[Test] = &[
+    ("elsewhere_all_kinds_of_traffic_over_hosts", all_kinds),
+    ("elsewhere_refused_over_hosts", refused),
+    ("elsewhere_killed_over_hosts", killed),
+    ("elsewhere_exit_codes_over_hosts", exit_codes),
+    ("elsewhere_info_over_hosts", info),
+];
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    ("elsewhere-together", together),
+    ("elsewhere-for-ever", for_ever),
+    ("elsewhere-leaves", leaves),
+];
+
+const LAUNCHER: &str = "mpiexec.hydra";
+
+/// What is missing for these tests; nothing if all is there.
+pub(crate) fn missing() -> Option<&'static str> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|directory| directory.join(LAUNCHER).is_file());
+    (!is_there).then_some("no mpiexec.hydra (Debian's mpich)")
+}
+
+/// Hosts, and the way of hydra to them.
+struct Cluster {
+    network: Network,
+    hosts: String,
+    /// In place of a remote shell.
+    shell: PathBuf,
+}
+
+impl Cluster {
+    fn new(hosts: &[&str]) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let network = Network::new(hosts);
+        let name = format!("argonet-test-{}-{count}.sh", std::process::id());
+        let shell = std::env::temp_dir().join(name);
+        // Options of ssh come before the host.
+        let template = network.template().replace("%M", "$host");
+        let template = template.replace("%C", "sh -c \"$*\"");
+        let script = format!(
+            "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=$1\nshift\n{template}\n"
+        );
+        fs::write(&shell, script).expect("a script");
+        fs::set_permissions(&shell, fs::Permissions::from_mode(0o700)).expect("a mode");
+        Self {
+            network,
+            hosts: hosts.join(","),
+            shell,
+        }
+    }
+
+    /// Starts so many processes, on all hosts, as `options` have it.
+    fn mpiexec(&self, ranks: u32, options: &[&str]) -> Command {
+        let mut command = self.network.command("a");
+        let shell = self.shell.to_string_lossy();
+        command
+            .args([LAUNCHER, "-launcher", "ssh", "-launcher-exec", &shell])
+            .args(["-iface", "eth0", "-hosts", &self.hosts])
+            .args(["-n", &ranks.to_string()])
+            .args(options);
+        command
+    }
+
+    /// `program` on two ranks of each host.
+    fn pairs(&self, ranks: u32, program: &str) -> Job {
+        let job = Job::under(ranks, self.mpiexec(ranks, &["-ppn", "2"]), program);
+        job.env("ARGONET_CONDUIT", "tcp")
+            .env("GASNET_EXITTIMEOUT", "4")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.shell);
+    }
+}
+
+argonet::rpc! {
+    fn next(x: u64) -> u64 { x + 1 }
+}
+
+/// Puts, gets and messages between all pairs of ranks.
+fn together() -> Done {
+    let world = World::init()?;
+    let (me, size) = (u64::from(world.rank().0), world.size());
+    let slots = SharedArray::<u64>::alloc(&world, size as usize)?;
+    world.barrier()?;
+    for to in (0..size).map(Rank) {
+        let slot = slots.ptr(to, me as usize);
+        world.put_value(slot, 100 * me + u64::from(to.0))?;
+    }
+    world.barrier()?;
+    for from in (0..size).map(Rank) {
+        for writer in 0..size {
+            let found = world.get_value(slots.ptr(from, writer as usize))?;
+            assert_eq!(found, u64::from(100 * writer + from.0));
+        }
+        assert_eq!(world.rpc(from, &next, (me,))?.wait()?, me + 1);
+    }
+    world.barrier()?;
+    Ok(world.finalize()?)
+}
+
+/// Barriers until the job is ended.
+fn for_ever() -> Done {
+    let world = World::init()?;
+    eprintln!("rank {} is process {}", world.rank(), std::process::id());
+    loop {
+        world.barrier()?;
+    }
+}
+
+/// Rank 2 leaves while the others wait for it.
+fn leaves() -> Done {
+    let world = World::init()?;
+    world.barrier()?;
+    if world.rank().0 == 2 {
+        std::process::exit(9);
+    }
+    loop {
+        world.barrier()?;
+    }
+}
+
+fn all_kinds() {
+    let cluster = Cluster::new(&["a", "b"]);
+    cluster.pairs(4, "elsewhere-together").run().well();
+    // The second host has one.
+    cluster.pairs(3, "elsewhere-together").run().well();
+    let job = cluster.pairs(4, "elsewhere-together");
+    job.env("GASNET_SUPERNODE_MAXSIZE", "1").run().well();
+    let cluster = Cluster::new(&["a", "b", "c"]);
+    cluster.pairs(6, "elsewhere-together").run().well();
+    let one_each = Job::under(3, cluster.mpiexec(3, &["-ppn", "1"]), "elsewhere-together");
+    one_each.env("ARGONET_CONDUIT", "tcp").run().well();
+}
+
+fn refused() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let job = Job::under(4, cluster.mpiexec(4, &[]), "elsewhere-together");
+    job.env("ARGONET_CONDUIT", "tcp").run().failed(&[
+        "is one of the 2 ranks of this host, the first of which is rank ",
+        "must be consecutive (`mpiexec -ppn N`",
+    ]);
+    let job = cluster.pairs(4, "elsewhere-together");
+    job.env("ARGONET_CONDUIT", "smp").run().failed(&[
+        "rank 3, started by MPICH's hydra, could not join its job: the conduit smp joins ranks of one host",
+        "ARGONET_CONDUIT (tcp",
+    ]);
+    // hydra itself makes one connection to the first host; those to the root of the job are lost.
+    let first_alone = "limit rate over 1/hour burst 1 packets drop";
+    let rule = format!("iifname \"eth*\" tcp flags & (syn | ack) == syn {first_alone}");
+    cluster.network.filter("a", &rule);
+    let job = cluster.pairs(4, "elsewhere-together");
+    let job = job.env("ARGONET_START_TIMEOUT", "4");
+    job.env("ARGONET_AGENT_TIMEOUT", "8")
+        .run()
+        .failed(&["does a firewall between the hosts keep TCP from its ports?"]);
+}
+
+/// Kills what `victim` finds in a job of four ranks on two hosts.
+fn kill(cluster: &Cluster, victim: fn(&Talk<'_>, &[Pid]) -> Pid) -> Outcome {
+    cluster.pairs(4, "elsewhere-for-ever").run_with(|talk| {
+        let mut ranks = vec![None; 4];
+        while ranks.contains(&None) {
+            let line = talk.line_with("rank ");
+            let words: Vec<&str> = line.split(' ').collect();
+            let &["rank", rank, "is", "process", pid] = &words[..] else {
+                panic!("{line}")
+            };
+            let rank: usize = rank.parse().expect(&line);
+            ranks[rank] = pid.parse().ok().and_then(Pid::from_raw);
+        }
+        let ranks: Vec<Pid> = ranks.into_iter().flatten().collect();
+        kill_process(victim(talk, &ranks), Signal::KILL).expect("a process that lives");
+    })
+}
+
+fn killed() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let outcome = kill(&cluster, |_, ranks| ranks[3]);
+    let says = [
+        "argonet: rank 3 (pid ",
+        "was killed by signal 9 (SIGKILL); the other ranks were ended",
+    ];
+    outcome.failed(&says);
+    let outcome = kill(&cluster, |_, ranks| ranks[0]);
+    outcome.failed(&["argonet: rank 0 (pid ", "was killed by signal 9"]);
+    let outcome = kill(&cluster, |talk, _| {
+        let agents = talk.processes("argonet-agent");
+        assert_eq!(agents.len(), 2, "one a host");
+        agents[1]
+    });
+    outcome.failed(&["its agent, or the connection to it, ended while the job needed it"]);
+    kill(&cluster, |talk, _| talk.processes("argonet-root")[0]).failed(&[]);
+    let outcome = kill(&cluster, |talk, _| talk.processes("argonet-guard")[1]);
+    outcome.failed(&["the job's guardian (process "]);
+    kill(&cluster, |talk, _| talk.processes("hydra_pmi_proxy")[0]).failed(&[]);
+    kill(&cluster, |talk, _| talk.pid).failed(&[]);
+}
+
+fn exit_codes() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let outcome = cluster.pairs(4, "elsewhere-leaves").run();
+    assert_eq!(outcome.code(), Some(9), "{outcome:#?}");
+    outcome.says(&[
+        "argonet: rank 2 (pid ",
+        "exited with code 9 without finalizing; the other ranks were ended",
+    ]);
+}
+
+/// What `argonet info` says of a launcher over hosts.
+fn info() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let mut command = cluster.mpiexec(4, &["-ppn", "2"]);
+    command.arg(Path::new(built::command())).arg("info");
+    let output = command.output().expect("mpiexec");
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "MPICH's hydra: a program becomes rank 3 of 4, of which 2 on this host, from rank 2 on, share memory; the hosts find",
+        "by PMI-1",
+    ] {
+        assert!(text.contains(part), "{part}: {output:?}");
+    }
+}
