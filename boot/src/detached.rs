@@ -7,6 +7,7 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::os::fd::BorrowedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::process::{WaitId, setsid};
 
@@ -30,11 +31,10 @@ pub(crate) fn start(
     let Some(middle) = sys::fork().map_err(failed)? else {
         let in_session = setsid().is_ok();
         match sys::fork() {
-            Ok(None) if in_session => {
+            Ok(None) if in_session => sys::exit_now(code_of(|| {
                 settle(name, keep);
                 run();
-                sys::exit_now(0)
-            }
+            })),
             Ok(Some(_)) if in_session => sys::exit_now(0),
             _ => sys::exit_now(1),
         }
@@ -48,6 +48,12 @@ pub(crate) fn start(
     }
 }
 
+/// The exit code of a process that does this: a panic ends it, and does not unwind into the
+/// program, which would go on in a second process.
+fn code_of(run: impl FnOnce()) -> u8 {
+    u8::from(catch_unwind(AssertUnwindSafe(run)).is_err())
+}
+
 /// Makes a process that was just forked one of those: nothing of its maker's is open but `keep`.
 pub(crate) fn settle(name: &CStr, keep: &[BorrowedFd<'_>]) {
     SignalSet::full().block();
@@ -59,4 +65,15 @@ pub(crate) fn settle(name: &CStr, keep: &[BorrowedFd<'_>]) {
     }
     let _ = std::env::set_current_dir("/");
     let _ = rustix::thread::set_name(name);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_exit_code() {
+        assert_eq!(code_of(|| {}), 0);
+        assert_eq!(code_of(|| panic!("seen by the program")), 1);
+    }
 }

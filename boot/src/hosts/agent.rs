@@ -194,7 +194,7 @@ fn run(job: &Description, key: &Secret, up: Edge, signals: &LauncherSignals) -> 
         job,
         children,
         up,
-        signals,
+        Some(signals),
         streams,
         settings.get(&SPAWN_VERBOSE),
     );

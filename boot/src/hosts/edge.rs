@@ -114,6 +114,20 @@ impl Edge {
         Ok(None)
     }
 
+    /// Whether the other end has answered a greeting, which it does by a beat.
+    ///
+    /// What has come after that waits for [`next`](Self::next).
+    ///
+    /// # Errors
+    /// The connection cannot be used any more.
+    pub(crate) fn is_answered(&mut self) -> Result<bool, Garbled> {
+        match self.inbox.next()? {
+            None => Ok(false),
+            Some(Message::Beat) => Ok(true),
+            Some(other) => Err(Garbled(format!("a {:?} as an answer", other.kind()))),
+        }
+    }
+
     /// Bytes that came instead of a greeting.
     pub(crate) fn noise(&self) -> &[u8] {
         self.inbox.noise()
@@ -169,15 +183,27 @@ impl Edge {
 
     /// Does the work that is due; whether the other end has been silent for too long.
     pub(crate) fn is_silent(&mut self, now: Instant) -> bool {
-        if now >= self.beat_due() && self.to_send().is_empty() {
-            self.send(now, &Message::Beat);
-        }
+        self.beat(now);
         if self.paused || now < self.suspicious_at() {
             return false;
         }
         // If this process was stopped itself, bytes that were sent meanwhile are read first.
         let since = *self.suspected.get_or_insert(now);
         now >= since + self.silence / BEATS
+    }
+
+    /// Sends a beat if one is due; when to look again.
+    pub(crate) fn beat(&mut self, now: Instant) -> Instant {
+        // While the other end takes nothing there is nothing to add.
+        if now >= self.beat_due() && self.to_send().is_empty() {
+            self.send(now, &Message::Beat);
+        }
+        let due = self.beat_due();
+        if due > now {
+            due
+        } else {
+            now + self.silence / BEATS
+        }
     }
 
     /// The last of the other end's beats is missing.
@@ -306,6 +332,37 @@ mod tests {
         b.send(now, &Message::Taken(1));
         carry(now, &mut b, &mut a, 1000);
         assert!(a.next().is_err());
+    }
+
+    #[test]
+    fn an_answer_is_a_beat_and_what_follows_it_waits() {
+        let now = Instant::now();
+        let (mut a, mut b) = pair(now);
+        assert_eq!(b.is_answered(), Ok(false));
+        a.send(now, &Message::Beat);
+        a.send(now, &Message::Done(7));
+        while carry(now, &mut a, &mut b, 1000) > 0 {}
+        assert_eq!(b.is_answered(), Ok(true));
+        assert_eq!(drain(&mut b), [Message::Done(7)]);
+        a.send(now, &Message::Done(8));
+        carry(now, &mut a, &mut b, 1000);
+        assert!(b.is_answered().is_err());
+    }
+
+    #[test]
+    fn beats_are_sent_when_due_and_not_piled_up() {
+        let now = Instant::now();
+        let (mut a, mut b) = pair(now);
+        carry(now, &mut a, &mut b, 1000);
+        let due = now + SILENCE / BEATS;
+        assert_eq!(a.beat(now), due);
+        assert!(a.to_send().is_empty());
+        assert_eq!(a.beat(due), due + SILENCE / BEATS);
+        let bytes = a.to_send().len();
+        assert!(bytes > 0);
+        let later = due + 2 * SILENCE;
+        assert_eq!(a.beat(later), later + SILENCE / BEATS);
+        assert_eq!(a.to_send().len(), bytes);
     }
 
     proptest! {

@@ -33,6 +33,9 @@ pub(crate) const ABOVE: Magic = *b"\nargonet-above\0\x01";
 /// than 2 MiB by default.
 pub(crate) const MAX_BODY_BYTES: usize = 8 << 20;
 
+/// The longest body of a frame with a code before the first right code: a greeting fits.
+const MAX_FIRST_BODY_BYTES: usize = 1 << 10;
+
 /// Bytes of noise that may come before the magic.
 const MAX_NOISE_BYTES: usize = 64 << 10;
 
@@ -80,6 +83,8 @@ pub(crate) struct Inbox {
     begun: bool,
     /// Codes of the frames, where they have such.
     seal: Option<Seal>,
+    /// The longest body that is taken.
+    max_body_bytes: usize,
 }
 
 impl Inbox {
@@ -91,6 +96,7 @@ impl Inbox {
             used: 0,
             begun: false,
             seal: None,
+            max_body_bytes: MAX_BODY_BYTES,
         }
     }
 
@@ -99,6 +105,7 @@ impl Inbox {
         Self {
             begun: true,
             seal: Some(seal),
+            max_body_bytes: MAX_FIRST_BODY_BYTES,
             ..Self::new(AGENT)
         }
     }
@@ -131,7 +138,7 @@ impl Inbox {
             return Ok(None);
         };
         let (body_bytes, kind) = (header.body_bytes.get() as usize, header.kind);
-        if body_bytes > MAX_BODY_BYTES || header.zero != [0; 3] {
+        if body_bytes > self.max_body_bytes || header.zero != [0; 3] {
             let reason = format!("a frame of kind {kind} with {body_bytes} bytes");
             return Err(Garbled(reason));
         }
@@ -148,6 +155,7 @@ impl Inbox {
                 if !seal.check(&self.bytes[self.used..code_at], code) {
                     return Err(Garbled("a frame that the other end has not sent".into()));
                 }
+                self.max_body_bytes = MAX_BODY_BYTES;
                 code_at + CODE_BYTES
             }
         };
@@ -284,19 +292,35 @@ mod tests {
         }
     }
 
+    fn seals() -> [Seal; 2] {
+        let secret = crate::secret::Secret::from_bytes([7; 32]);
+        let hears = [&b"\nargonet-hears\0\x01"[..], &[1; 32]].concat();
+        let nonce = Nonce::of_root(&hears.try_into().unwrap()).unwrap();
+        Seal::pair(&secret, 0, &nonce, &nonce)
+    }
+
+    #[test]
+    fn long_frames_are_taken_only_after_a_right_code() {
+        let long = Message::Values(vec![7; MAX_FIRST_BODY_BYTES + 1]);
+        let next_of = |messages: &[&Message], len: usize| {
+            let [mut up, _] = seals();
+            let mut bytes = Vec::new();
+            messages
+                .iter()
+                .for_each(|m| append(m, &mut bytes, Some(&mut up)));
+            let [up, _] = seals();
+            let mut inbox = Inbox::sealed(up);
+            inbox.take(&bytes[..len.min(bytes.len())]);
+            messages.iter().try_fold(None, |_, _| inbox.next())
+        };
+        // Refused by its length, before the rest comes.
+        assert!(next_of(&[&long], size_of::<Header>()).is_err());
+        let taken = next_of(&[&Message::Beat, &long], usize::MAX).unwrap();
+        assert_eq!(taken, Some(long));
+    }
+
     #[test]
     fn sealed_frames_arrive_and_none_that_was_changed() {
-        let seals = || {
-            let secret = crate::secret::Secret::from_bytes([7; 32]);
-            let nonce = Nonce::of_root(
-                &[&b"\nargonet-hears\0\x01"[..], &[1; 32]]
-                    .concat()
-                    .try_into()
-                    .unwrap(),
-            );
-            let nonce = nonce.unwrap();
-            Seal::pair(&secret, 0, &nonce, &nonce)
-        };
         let [mut up, _] = seals();
         let samples = samples();
         let mut bytes = Vec::new();

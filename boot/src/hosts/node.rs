@@ -56,7 +56,8 @@ pub(crate) struct Node<'a> {
     exchange: Exchange,
     /// The ranks of this host; `None` if they could not be started.
     here: Option<Here<'a>>,
-    signals: &'a LauncherSignals,
+    /// `None` if another launcher signals the ranks itself.
+    signals: Option<&'a LauncherSignals>,
     streams: Streams,
     /// Lines that wait to go up.
     lines: Lines,
@@ -75,7 +76,7 @@ impl<'a> Node<'a> {
         job: &'a Description,
         children: Children<'a>,
         up: Edge,
-        signals: &'a LauncherSignals,
+        signals: Option<&'a LauncherSignals>,
         streams: Streams,
         verbose: bool,
     ) -> Self {
@@ -240,7 +241,7 @@ impl<'a> Node<'a> {
         for event in self.wait() {
             match event {
                 Event::Signal => {
-                    while let Some(signal) = self.signals.next() {
+                    while let Some(signal) = self.signals.and_then(LauncherSignals::next) {
                         self.signal(signal);
                     }
                 }
@@ -290,8 +291,11 @@ impl<'a> Node<'a> {
     }
 
     fn wait(&self) -> Vec<Event> {
-        let mut events = vec![Event::Signal];
-        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        let (mut events, mut fds) = (Vec::new(), Vec::new());
+        if let Some(signals) = self.signals {
+            fds.push(PollFd::new(signals, PollFlags::IN));
+            events.push(Event::Signal);
+        }
         if !self.deserted {
             fds.push(PollFd::from_borrowed_fd(
                 rustix::stdio::stdin(),

@@ -65,7 +65,7 @@ pub(crate) fn launch(
     let mut root = Root {
         exchange: Exchange::new(job.size, true, children.ranks()),
         children,
-        signals: &signals,
+        signals: Some(&signals),
         output,
         input: Input::Open,
         word: None,
@@ -94,13 +94,11 @@ pub(crate) fn launch(
 
 /// Serves agents that have connected until all ranks, which another launcher has started, have
 /// ended; says on standard error why the job ended.
-pub(crate) fn serve(job: &Description, children: Children<'_>) -> Result<(), BootError> {
-    let signals = LauncherSignals::collect()
-        .map_err(|e| BootError::system("preparing to take signals", e))?;
+pub(crate) fn serve(job: &Description, children: Children<'_>) {
     let mut root = Root {
         exchange: Exchange::new(job.size, true, children.ranks()),
         children,
-        signals: &signals,
+        signals: None,
         output: TaggedOutput::new(),
         input: Input::Ended,
         word: None,
@@ -134,7 +132,6 @@ pub(crate) fn serve(job: &Description, children: Children<'_>) -> Result<(), Boo
     if let Some(reason) = reason.filter(|_| !said) {
         say(&reason);
     }
-    Ok(())
 }
 
 /// The launcher's standard input, which rank 0 gets.
@@ -156,7 +153,8 @@ enum Event {
 struct Root<'a> {
     children: Children<'a>,
     exchange: Exchange,
-    signals: &'a LauncherSignals,
+    /// `None` if another launcher signals the ranks itself.
+    signals: Option<&'a LauncherSignals>,
     output: TaggedOutput,
     input: Input,
     /// Why the job ends: the first reason that arrived counts.
@@ -182,7 +180,7 @@ impl Root<'_> {
         for event in self.wait() {
             match event {
                 Event::Signal => {
-                    while let Some(signal) = self.signals.next() {
+                    while let Some(signal) = self.signals.and_then(LauncherSignals::next) {
                         self.signal(signal);
                     }
                 }
@@ -235,8 +233,11 @@ impl Root<'_> {
     }
 
     fn wait(&self) -> Vec<Event> {
-        let mut events = vec![Event::Signal];
-        let mut fds = vec![PollFd::new(self.signals, PollFlags::IN)];
+        let (mut events, mut fds) = (Vec::new(), Vec::new());
+        if let Some(signals) = self.signals {
+            fds.push(PollFd::new(signals, PollFlags::IN));
+            events.push(Event::Signal);
+        }
         let mut about_children = Vec::new();
         self.children.poll_fds(&mut fds, &mut about_children);
         events.extend(about_children.into_iter().map(Event::Child));
@@ -428,7 +429,9 @@ impl Root<'_> {
             None => settle(self.word, self.late_failure, &self.fates),
         };
         // An interrupt must end a launcher whose output is not taken.
-        self.signals.mask_before().restore();
+        if let Some(signals) = self.signals {
+            signals.mask_before().restore();
+        }
         for lost in self.output.finish() {
             say(&lost);
             code = code_without_output(code);

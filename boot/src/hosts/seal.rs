@@ -7,7 +7,9 @@
 //! agent                                               root
 //!   | -- "\nargonet-comes\0\1", first rank, nonce ----> |   52 bytes
 //!   | <- "\nargonet-hears\0\1", nonce ----------------- |   48 bytes
-//!   | <= frames, each followed by its code ==========>  |
+//!   | == greeting ====================================> |   frames, each followed by its code
+//!   | <= beat ========================================= |   proves to the agent that this is the root
+//!   | <= other frames ================================> |
 //! ```
 //!
 //! The keys of the codes follow from the secret, both nonces and the rank, one for each direction:

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! They do what root and agents of `argonet run` do (`root`, `node`), but start no process, carry
-//! neither output nor input, and leave the exit code to the launcher.
+//! neither output nor input, and leave signals and the exit code to the launcher: all signals are
+//! blocked, as in the guardian, since some launchers send them to all processes of a job.
 
 use std::mem::take;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -17,11 +18,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use argonet_settings::{AGENT_TIMEOUT, Settings};
+use argonet_settings::{AGENT_TIMEOUT, START_TIMEOUT, Settings};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
-use rustix::process::Pid;
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use crate::detached;
 use crate::error::BootError;
@@ -43,7 +44,6 @@ use crate::launch::NO_CONDUIT;
 use crate::output::Streams;
 use crate::page::{Control, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
 use crate::secret::{SECRET_BYTES, Secret, wipe};
-use crate::signals::LauncherSignals;
 use crate::sys;
 
 /// The begin of what is said to the hosts, which changes when that does.
@@ -112,6 +112,8 @@ impl Shared {
     }
 
     /// Starts the root in a process of its own, for these hosts.
+    ///
+    /// It has `ARGONET_START_TIMEOUT` to find their agents, and ends if this process does before.
     pub(crate) fn start_root(
         &self,
         hosts: Vec<Host>,
@@ -119,27 +121,45 @@ impl Shared {
         settings: &Settings,
     ) -> Result<(), BootError> {
         let silence = settings.get(&AGENT_TIMEOUT);
-        let keep = [door.listener.as_fd(), rustix::stdio::stderr()];
+        let limit = settings.get(&START_TIMEOUT);
+        let starter = pidfd_open(getpid(), PidfdFlags::empty())
+            .map_err(|e| BootError::system("opening a pidfd (Linux 5.3 or newer)", e))?;
+        let keep = [
+            door.listener.as_fd(),
+            starter.as_fd(),
+            rustix::stdio::stderr(),
+        ];
         let run = || {
-            if let Err(reason) = self.run_root(hosts, &door, silence) {
+            if let Err(reason) = self.run_root(hosts, &door, silence, limit, &starter) {
                 sys::say(&format!("argonet: {reason}"));
             }
         };
         detached::start("the root of the job", c"argonet-root", &keep, run)
     }
 
-    fn run_root(&self, hosts: Vec<Host>, door: &Door, silence: Duration) -> Result<(), String> {
+    fn run_root(
+        &self,
+        hosts: Vec<Host>,
+        door: &Door,
+        silence: Duration,
+        limit: Duration,
+        starter: &OwnedFd,
+    ) -> Result<(), String> {
         let spare = SPARE_FILES + SPARE_CONNECTIONS as u64;
         raise_file_limit(hosts.len() as u64 * FILES_OF_AGENT + spare);
-        // Those that have come are not to be silent for too long until all have.
-        let come = door.gather(&self.secret, &hosts, silence, silence / 2)?;
+        let come = door.gather(&self.secret, &hosts, silence, limit, starter)?;
+        let Some(come) = come else {
+            // Rank 0, or its launcher, says why.
+            return Ok(());
+        };
         let job = self.description(hosts, silence);
         let mut children = Children::none(&job, &self.key);
         for (host, (socket, edge)) in job.hosts.iter().zip(come) {
             let added = children.add_connected(host.clone(), socket.into(), edge);
             added.map_err(|error| error.to_string())?;
         }
-        root::serve(&job, children).map_err(|error| error.to_string())
+        root::serve(&job, children);
+        Ok(())
     }
 
     /// The description of the job for what serves `hosts`.
@@ -263,18 +283,17 @@ impl Agent {
             socket,
             up,
         } = self;
-        let failed = |e| BootError::system("preparing the agent of this host", e);
+        let failed = |e: Errno| BootError::system("preparing the agent of this host", e);
         // A node has its upper connection there.
         rustix::stdio::dup2_stdin(&socket)
             .and_then(|()| rustix::stdio::dup2_stdout(&socket))
-            .map_err(|e| failed(e.into()))?;
-        let signals = LauncherSignals::collect().map_err(failed)?;
+            .map_err(failed)?;
         let (all, launcher) = match &mut ranks {
             Ok(ranks) => (take(&mut ranks.all), ranks.launcher.take()),
             Err(_) => (Vec::new(), None),
         };
         let children = Children::none(&job, &key);
-        let mut node = Node::new(&job, children, up, &signals, Streams::new(), false);
+        let mut node = Node::new(&job, children, up, None, Streams::new(), false);
         match &ranks {
             Ok(Ranks { control, link, .. }) => {
                 let mut here = Here::new(control, link);
