@@ -3,7 +3,7 @@
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
 use crate::{asan, book, budget, counts, oldest, sizes, tidy};
-use argonet_settings::{CONDUIT_NAMES, CONDUITS};
+use argonet_settings::{CONDUIT_NAMES, CONDUITS, ConduitRow};
 use std::process::Command;
 use std::time::Instant;
 
@@ -418,9 +418,11 @@ pub(crate) fn jobs(run: &mut Run) {
 /// connections, with neighbors and without, interfaces in software, or such over UDP, datagrams.
 ///
 /// A full run takes all of these and all tests, another one of these and a part of the tests, which
-/// the commit gives.
+/// the commit gives; not of conduits that need a library, whose ranks take longer to start.
 pub(crate) fn networks(run: &mut Run) {
+    let of_run = |row: &&&ConduitRow| run.full() || !row.needs_library;
     let networks = CONDUITS.iter().filter(|row| row.spans_hosts);
+    let networks = networks.filter(of_run);
     let paths =
         networks.flat_map(|row| [1, 2].map(|neighbors| format!("{} {neighbors}", row.name)));
     let paths: Vec<String> = paths.chain(["udp 1".to_owned()]).collect();

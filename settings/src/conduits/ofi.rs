@@ -13,6 +13,7 @@ pub const OFI_ROW: ConduitRow = ConduitRow {
     page: Some("docs/ofi.md"),
     spans_hosts: true,
     sends_datagrams: false,
+    needs_library: true,
     moves_segments: |_| false,
     // Clients that know GASNet's conduit of this name would prefer it, also where there is no
     // libfabric, and build for it by rules that need its headers.

@@ -18,6 +18,7 @@ pub const PORTALS_ROW: ConduitRow = ConduitRow {
     page: Some("docs/portals.md#portals-4"),
     spans_hosts: true,
     sends_datagrams: false,
+    needs_library: false,
     moves_segments: |settings| settings.peek(&PORTALS_INTERFACE) == SOFTWARE,
     links: &[LinkName {
         is_apart: true,

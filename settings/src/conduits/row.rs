@@ -17,6 +17,8 @@ pub struct ConduitRow {
     pub spans_hosts: bool,
     /// Whether messages go in datagrams, with which speeds are compared then.
     pub sends_datagrams: bool,
+    /// Whether it needs a library of the system, which not each machine has.
+    pub needs_library: bool,
     /// Whether it moves data between segments of ranks of one host, with the other settings as they
     /// are, so that the segments of all of the host must be one file.
     pub moves_segments: fn(&Settings) -> bool,

@@ -9,6 +9,7 @@ pub const SMP_ROW: ConduitRow = ConduitRow {
     page: None,
     spans_hosts: false,
     sends_datagrams: false,
+    needs_library: false,
     moves_segments: |_| false,
     links: &[LinkName::of_gasnet("smp")],
     settings: None,

@@ -18,6 +18,7 @@ pub const TCP_ROW: ConduitRow = ConduitRow {
     page: None,
     spans_hosts: true,
     sends_datagrams: false,
+    needs_library: false,
     moves_segments: |_| false,
     links: &[LinkName::new("tcp"), LinkName::of_gasnet("udp")],
     settings: Some(section("Connections over TCP", USED, &[])),

@@ -13,6 +13,7 @@ pub const USNIC_ROW: ConduitRow = ConduitRow {
     page: Some("docs/usnic.md"),
     spans_hosts: true,
     sends_datagrams: true,
+    needs_library: false,
     moves_segments: |_| false,
     links: &[LinkName::new("usnic")],
     settings: Some(section("usNIC", USED, &[])),
