@@ -2,8 +2,8 @@
 //! host, and the two ends of a connection there (`seal`).
 //!
 //! A stranger that connects and begins as an agent does gets a number that means nothing. It is
-//! closed when it has no right code to give, or after [`PATIENCE`], and all are once the agents have
-//! come.
+//! closed when it has no right code to give, or after [`PATIENCE`], and all are once the agents
+//! have come.
 //!
 //! An agent tries the root's addresses, of which others may lead to other programs on its own host.
 //! It has found the root when that has answered its greeting with a right code. The root answers
@@ -117,9 +117,9 @@ impl Door {
     }
 
     /// The connections to the agents of all `hosts`, each once it has greeted, within `limit`; else
-    /// why some are missing. `None` if the process behind the pidfd `starter` has ended before.
+    /// why some are missing.
     ///
-    /// No one is let in any more afterwards.
+    /// `None` if the process behind the pidfd `starter` has ended before. No one is let in any more afterwards.
     pub(crate) fn gather(
         &self,
         secret: &Secret,
@@ -399,7 +399,7 @@ impl Attempt {
         }
     }
 
-    /// Whether it may be given up. The root may have taken one that has greeted.
+    /// Whether it may be given up: not one that has greeted, which the root may have taken.
     fn is_late(&self, now: Instant) -> bool {
         matches!(self.stage, Stage::Connecting | Stage::Begun(..)) && now >= self.since + PATIENCE
     }
