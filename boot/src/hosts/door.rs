@@ -119,7 +119,8 @@ impl Door {
     /// The connections to the agents of all `hosts`, each once it has greeted, within `limit`; else
     /// why some are missing.
     ///
-    /// `None` if the process behind the pidfd `starter` has ended before. No one is let in any more afterwards.
+    /// `None` if the process behind the pidfd `starter` has ended before. No one is let in any more
+    /// afterwards.
     pub(crate) fn gather(
         &self,
         secret: &Secret,
