@@ -207,7 +207,10 @@ fn killed() {
     ];
     fails(outcome, &says);
     let outcome = kill(&cluster, |_, ranks| ranks[0]);
-    fails(outcome, &["argonet: rank 0 (pid ", "was killed by signal 9"]);
+    fails(
+        outcome,
+        &["argonet: rank 0 (pid ", "was killed by signal 9"],
+    );
     let outcome = kill(&cluster, |talk, _| {
         let agents = talk.processes("argonet-agent");
         assert_eq!(agents.len(), 2, "one a host");
