@@ -17,6 +17,13 @@ use crate::store::Store;
 /// Room in a line for a command's name and those of its fields.
 const LINE_HEAD_BYTES: usize = 64;
 
+/// How long an answer is waited for that is no use any more: a launcher may fail at a process that
+/// ends while it answers it.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
+
+/// Why nothing is asked any more.
+const OVER: &str = "a rank of this host has ended or given up meanwhile";
+
 /// The longest key with the number of a piece.
 const MAX_KEY_BYTES: usize = 32;
 
@@ -44,6 +51,8 @@ pub(crate) struct Pmi<'a> {
     socket: OwnedFd,
     watched: Watched<'a>,
     until: Instant,
+    /// What is watched has happened.
+    is_over: bool,
     lines: Lines,
     /// The name of the store.
     space: String,
@@ -66,6 +75,7 @@ impl<'a> Pmi<'a> {
             socket,
             watched,
             until: Instant::now() + client.limit,
+            is_over: false,
             lines: Lines::default(),
             space: String::new(),
             piece_bytes: 0,
@@ -140,6 +150,9 @@ impl<'a> Pmi<'a> {
         }
         self.send(command)?;
         let line = self.line(command)?;
+        if self.is_over {
+            return Err(self.failed(command, OVER));
+        }
         let taken = Answer::parse(&line).and_then(|answer| {
             answer.belongs_to(&command)?;
             read(&answer)
@@ -216,15 +229,21 @@ impl<'a> Pmi<'a> {
         let happened = fds.iter().skip(1).any(|fd| !fd.revents().is_empty());
         drop(fds);
         if happened {
-            if (self.watched.is_over)() {
-                let reason = "a rank of this host has ended or given up meanwhile";
-                return Err(self.failed(command, reason));
-            }
+            self.is_over = (self.watched.is_over)();
             // What has come is for later, and there will be no more.
             self.watched.fds.clear();
+            match (self.is_over, command) {
+                (true, Command::Barrier) => return Err(self.failed(command, OVER)),
+                (true, _) => self.until = self.until.min(Instant::now() + LAST_ANSWER),
+                (false, _) => {}
+            }
+            return Ok(());
         }
         if !left.is_zero() {
             return Ok(());
+        }
+        if self.is_over {
+            return Err(self.failed(command, OVER));
         }
         let seconds = self.client.limit.as_secs();
         let who = match command {

@@ -304,6 +304,29 @@ fn a_wait_ends_when_there_is_no_job_to_wait_for() {
     fails(pmi.finish(), &["\"finalize\"", "no answer has come"]);
 }
 
+/// hydra's process for the host fails at one that ends while it is answered.
+#[test]
+fn an_answer_that_is_due_is_taken_before_the_process_ends() {
+    let (gone, end) = UnixStream::pair().unwrap();
+    let gone = std::sync::Mutex::new(Some(gone));
+    let (socket, commands) = server(Box::new(move |line, store| {
+        gone.lock().unwrap().take();
+        (!line.contains("abort")).then(|| answer(line, store, [64, 1024]))
+    }));
+    let other = UnixStream::from(socket.try_clone().unwrap());
+    let watched = Watched {
+        fds: vec![end.as_fd()],
+        is_over: Box::new(|| true),
+    };
+    fails(Pmi::new(client(LONG), socket, watched).map(|_| ()), &[OVER]);
+    other.shutdown(std::net::Shutdown::Write).unwrap();
+    assert!(commands.iter().any(|line| line.contains("cmd=init")));
+    // The server has ended, and nothing that it has said is left.
+    let mut left = String::new();
+    std::io::Read::read_to_string(&mut &other, &mut left).unwrap();
+    assert_eq!(left, "");
+}
+
 #[test]
 fn an_abort_is_said_to_the_launcher() {
     let act = |line: &str, store: &mut HashMap<String, String>| match line {
