@@ -40,22 +40,22 @@ pub(crate) const BUILD: Budget = seconds("build", 740, 0);
 /// fast paths, which need valgrind.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
-pub(crate) const UNIT: Budget = seconds("unit", 240, 1);
+pub(crate) const UNIT: Budget = seconds("unit", 300, 1);
 /// The conduit conformance suite over every conduit.
 pub(crate) const CONFORMANCE: Budget = seconds("conformance", 420, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = seconds("jobs", 590, 0);
+pub(crate) const JOBS: Budget = seconds("jobs", 560, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = seconds("networks", 70, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = seconds("c", 620, 0);
+pub(crate) const C: Budget = seconds("c", 640, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = seconds("seeds", 95, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
-pub(crate) const ASAN: Budget = seconds("asan", 165, 0);
+pub(crate) const ASAN: Budget = seconds("asan", 150, 0);
 
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
