@@ -5,7 +5,8 @@
 //! [`smp`] is the one for ranks that share memory, [`tcp`] the one for ranks on different hosts,
 //! [`portals`] the one over matching interfaces; [`selector`] joins shared memory with one of the
 //! others. [`channel`] makes active messages out of rails between ranks that share no memory;
-//! [`usnic`] has rails of datagrams, [`ofi`] of messages. [`wire`] has the parts that conduits over
+//! [`usnic`] has rails of datagrams, [`ofi`] of messages, and [`failover`] joins rails of several
+//! kinds. [`wire`] has the parts that conduits over
 //! a wire share.
 
 #[cfg(not(loom))]
@@ -24,6 +25,8 @@ mod datagrams;
 mod descriptor;
 #[cfg(not(loom))]
 mod exit;
+#[cfg(not(loom))]
+pub mod failover;
 #[cfg(not(loom))]
 mod gauges;
 #[cfg(not(loom))]

@@ -18,6 +18,11 @@ impl<P> Peers<P> {
         Self((0..ranks).map(|_| OnceLock::new()).collect())
     }
 
+    /// How many ranks there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The state of a rank that was used.
     #[inline]
     pub(crate) fn used(&self, rank: u32) -> Option<&P> {

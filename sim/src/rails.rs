@@ -113,7 +113,9 @@ impl SimRails {
 impl Rails for SimRails {
     type Rail = SimRail;
 
-    const REOPEN: bool = true;
+    fn reopens(&self) -> bool {
+        true
+    }
 
     fn name(&self) -> &'static str {
         "sim"

@@ -218,6 +218,17 @@ pub(crate) fn sleep_of_rank<A: Attended>(attended: &A, timeout: Option<Duration>
     }
 }
 
+/// A thread of the rank is about to sleep at several queues: adds what wakes it; false if something
+/// has come.
+pub(crate) fn begin_sleep_of_rank<'a, A: Attended>(
+    attended: &'a A,
+    wakes: &mut Vec<BorrowedFd<'a>>,
+) -> bool {
+    let sleeps = attended.arm();
+    wakes.extend([attended.wakeup().as_fd(), attended.queue()]);
+    sleeps
+}
+
 /// Waits at an event counter, and at a queue.
 fn wait(event: &OwnedFd, queue: Option<BorrowedFd<'_>>, timeout: Option<Duration>) {
     let timeout = timeout.map(|time| Timespec {

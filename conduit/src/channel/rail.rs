@@ -219,13 +219,17 @@ pub trait Rails: Send + Sync + 'static {
     /// Whether a rail that both ranks have closed can be made again.
     ///
     /// If not, a peer that asks for the end of its rails breaks the protocol.
-    const REOPEN: bool = false;
+    fn reopens(&self) -> bool {
+        false
+    }
 
     /// Whether payloads that may leave the stream always do so once there is a further rail, as the
     /// first one is for what is short or waited for.
     ///
-    /// If not, they are striped over all rails where that is faster.
-    const BESIDE: bool = false;
+    /// If not, they are striped over all rails where that is faster. The same for all of the time.
+    fn sends_beside(&self) -> bool {
+        false
+    }
 
     /// Name of the conduit, as in `--conduit`.
     fn name(&self) -> &'static str;
@@ -265,7 +269,7 @@ pub trait Rails: Send + Sync + 'static {
     /// Both ranks have closed a rail, as nothing passed: it is not lost, and the next
     /// [`want`](Self::want) asks for another.
     ///
-    /// Not called unless rails [reopen](Self::REOPEN).
+    /// Not called unless rails [reopen](Self::reopens).
     fn unwant(&self, id: RailId) {
         let _ = id;
     }

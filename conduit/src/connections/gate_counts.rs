@@ -102,6 +102,20 @@ const REASONS: [&str; GateCounts::WORDS - 2] = [
     "for another rank",
 ];
 
+impl core::iter::Sum for GateCounts {
+    fn sum<I: Iterator<Item = Self>>(each: I) -> Self {
+        let add = |sum: Self, other: Self| {
+            let (mut words, other) = (sum.to_words(), other.to_words());
+            words
+                .iter_mut()
+                .zip(other)
+                .for_each(|(word, more)| *word += more);
+            Self::from_words(words)
+        };
+        each.fold(Self::default(), add)
+    }
+}
+
 impl fmt::Display for GateCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seen, proven, dropped) = (self.seen, self.proven, self.dropped());

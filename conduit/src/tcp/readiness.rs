@@ -13,7 +13,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 use rustix::event::{Timespec, epoll};
-use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::BTreeSet;
 use std::io;
 
@@ -82,6 +82,11 @@ impl Readiness {
         own.add(wake, WAKE)?;
         connector.map_or(Ok(()), |connector| own.add(connector, CONNECTOR))?;
         Ok(own)
+    }
+
+    /// Can be read while a watched descriptor has something.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
     }
 
     /// Room for [`wait`](Self::wait).

@@ -5,12 +5,15 @@ use super::join::dial::MAX_CONNECTIONS;
 use super::readiness::{CONNECTOR, Readiness, WAKE};
 use super::socket::Socket;
 use super::watch::Watch;
-use crate::channel::rail::{Look, MOST_RAILS, Made, NewRail, RailId, Rails, Ready, Server};
+use crate::channel::rail::{
+    Look, MOST_RAILS, Made, NewRail, Rail, RailId, Rails, Ready, Server, Vital,
+};
 use crate::connections::GateCounts;
+use crate::failover::Member;
 use argonet_base::JobRank;
 use core::time::Duration;
 use rustix::event::{EventfdFlags, Timespec, eventfd};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
 
@@ -69,7 +72,9 @@ impl Sockets {
 impl Rails for Sockets {
     type Rail = Socket;
 
-    const REOPEN: bool = true;
+    fn reopens(&self) -> bool {
+        true
+    }
 
     fn name(&self) -> &'static str {
         super::NAME
@@ -119,7 +124,7 @@ impl Rails for Sockets {
         if let Some(watch) = &self.watch {
             watch.remove(rail.descriptor());
         }
-        crate::channel::rail::Rail::shut(rail);
+        Rail::shut(rail);
     }
 
     fn unwant(&self, id: RailId) {
@@ -209,5 +214,24 @@ impl Rails for Sockets {
 
     fn callers(&self) -> Option<GateCounts> {
         self.connector.callers()
+    }
+}
+
+impl Member for Sockets {
+    fn lasts(&self) -> bool {
+        false
+    }
+
+    fn begin_sleep<'a>(&'a self, wakes: &mut Vec<BorrowedFd<'a>>) -> bool {
+        wakes.push(self.readiness.descriptor());
+        true
+    }
+
+    fn end_sleep(&self) {
+        self.readiness.look_around();
+    }
+
+    fn silence(&self, _peer: JobRank, rail: &Socket) -> Option<Vital> {
+        Rail::vital(rail)
     }
 }

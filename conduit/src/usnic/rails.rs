@@ -3,13 +3,15 @@
 use super::peer::BESIDE;
 use super::shared::Shared;
 use super::{DatagramRail, DatagramRailsConfig, NAME, PathCheck};
-use crate::attendant::{Attendant, ring, sleep_of_rank};
-use crate::channel::rail::{Look, Made, RailId, Rails, Ready};
+use crate::attendant::{Attendant, begin_sleep_of_rank, ring, sleep_of_rank};
+use crate::channel::rail::{Look, Made, RailId, Rails, Ready, Vital};
 use crate::datagrams::Datagrams;
+use crate::failover::Member;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
+use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::Arc;
 
@@ -50,7 +52,9 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     type Rail = DatagramRail<Q>;
 
     /// The stream has the channel of commands, which is sent first.
-    const BESIDE: bool = true;
+    fn sends_beside(&self) -> bool {
+        true
+    }
 
     fn name(&self) -> &'static str {
         NAME
@@ -167,6 +171,25 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
     }
 }
 
+impl<Q: DatagramQueue + 'static> Member for DatagramRails<Q> {
+    fn lasts(&self) -> bool {
+        true
+    }
+
+    fn begin_sleep<'a>(&'a self, wakes: &mut Vec<BorrowedFd<'a>>) -> bool {
+        self.shared.sleepers.fetch_add(1, Ordering::SeqCst);
+        self.shared.has_nothing_to_do() && begin_sleep_of_rank(&*self.shared, wakes)
+    }
+
+    fn end_sleep(&self) {
+        self.shared.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn silence(&self, peer: JobRank, _rail: &DatagramRail<Q>) -> Option<Vital> {
+        self.shared.lock().silence(peer)
+    }
+}
+
 impl<Q: DatagramQueue + 'static> Shared<Q> {
     /// Sleeps until something comes, a wakeup, or the time is over.
     pub(super) fn sleep(&self, timeout: Option<Duration>) {
@@ -177,13 +200,20 @@ impl<Q: DatagramQueue + 'static> Shared<Q> {
 
     /// Sleeps, once the thread knows that it must wake this one.
     fn sleep_counted(&self, timeout: Option<Duration>) {
+        if self.has_nothing_to_do() {
+            // Whatever it was, the caller looks again.
+            sleep_of_rank(self, timeout);
+        }
+    }
+
+    /// Whether a thread of the rank may sleep; timers are the other thread's then.
+    fn has_nothing_to_do(&self) -> bool {
         let mut locked = self.lock();
         locked.take_timers_back();
         if locked.has_work() {
-            return;
+            return false;
         }
         locked.end();
-        // Whatever it was, the caller looks again.
-        sleep_of_rank(self, timeout);
+        true
     }
 }

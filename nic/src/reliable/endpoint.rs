@@ -229,6 +229,14 @@ impl Endpoint {
         }
     }
 
+    /// Whether something that was sent to a peer waits to be acknowledged, and since when nothing
+    /// has come of it meanwhile; `None` where it was not used.
+    #[must_use]
+    pub fn silence(&self, peer: JobRank) -> Option<(bool, Duration)> {
+        let place = self.peers.get(peer.0 as usize)?;
+        place.link.as_ref().map(|link| link.waits_since())
+    }
+
     /// The link to a peer, made when it is first used.
     fn link(&mut self, peer: JobRank, now: Duration) -> Result<&mut Link, ReliableError> {
         self.check(peer)?;

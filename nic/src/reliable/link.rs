@@ -470,6 +470,14 @@ impl Link {
         })
     }
 
+    /// Whether something of this rank's waits for an acknowledgement, and when the peer was heard
+    /// last, or, if it was sent later, since when it waits.
+    pub(super) fn waits_since(&self) -> (bool, Duration) {
+        let each = self.sequences.each_ref().map(|s| s.waiting_since);
+        let owed = earliest([self.waiting_since, each[0], each[1]]);
+        (owed.is_some(), self.heard_at.max(owed.unwrap_or_default()))
+    }
+
     /// The driver knows that a peer which was doubted is not there; whether it was.
     pub(super) fn refuse(&mut self, now: Duration) -> bool {
         self.refused_at = self.is_doubted.then_some(now);

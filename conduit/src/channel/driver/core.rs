@@ -143,7 +143,12 @@ impl<R: Rails> Core<R> {
         let (peer, is_new) = self.peers.get_or_init(rank, || {
             // Messages of a rank to itself need no credits.
             let bank = self.bank.as_deref().filter(|_| rank != self.rank);
-            let mut peer = Box::new(Peer::new(rank, &self.sizes, bank));
+            let mut peer = Box::new(Peer::new(
+                rank,
+                &self.sizes,
+                bank,
+                self.rails.sends_beside(),
+            ));
             if rank == self.rank {
                 // Before another thread sees the peer: messages gathered for a rank without a wire
                 // would wait for a rail.

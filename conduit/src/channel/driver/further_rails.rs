@@ -50,23 +50,24 @@ pub(super) struct Striping<W> {
     pub(super) choice: Choice,
     /// They were asked for.
     pub(super) asked: bool,
+    /// Payloads that may leave the stream always do so.
+    pub(super) is_beside: bool,
     /// The last incarnation of each number; a rail whose incarnation is not above it is stale.
     seen: Vec<(u16, u64)>,
 }
 
-impl<W> Default for Striping<W> {
-    fn default() -> Self {
+impl<W> Striping<W> {
+    pub(super) fn new(is_beside: bool) -> Self {
         Self {
             rails: Vec::new(),
             main: Speed::default(),
             choice: Choice::default(),
             asked: false,
+            is_beside,
             seen: Vec::new(),
         }
     }
-}
 
-impl<W> Striping<W> {
     #[inline]
     pub(super) fn has_rails(&self) -> bool {
         !self.rails.is_empty()
@@ -79,8 +80,8 @@ impl<W> Striping<W> {
     }
 
     /// Whether payloads leave the stream where there are further rails.
-    pub(super) fn leave_stream<R: Rails>(&self) -> bool {
-        R::BESIDE || self.choice.all()
+    pub(super) fn leave_stream(&self) -> bool {
+        self.is_beside || self.choice.all()
     }
 
     /// The length of fragments of large transfers.
@@ -201,7 +202,7 @@ impl<R: Rails> Core<R> {
         let peer = peer.rank;
         self.rails.close(RailId { peer, number }, &rail.rail);
         self.connected.fetch_sub(1, Ordering::Relaxed);
-        let (rails, all) = (rails.len(), outbound.striping.leave_stream::<R>());
+        let (rails, all) = (rails.len(), outbound.striping.leave_stream());
         outbound.send_stream.set_rails(rails, all);
         outbound.send_stream.lose_rail(number);
         true

@@ -171,7 +171,12 @@ impl<R: Rails> Drop for Lending<'_, R> {
 }
 
 impl<R: Rails> Peer<R> {
-    pub(super) fn new(rank: JobRank, sizes: &ChannelSizes, bank: Option<&Bank>) -> Self {
+    pub(super) fn new(
+        rank: JobRank,
+        sizes: &ChannelSizes,
+        bank: Option<&Bank>,
+        sends_beside: bool,
+    ) -> Self {
         let loans = bank.and_then(Loans::new);
         let window = bank
             .filter(|_| loans.is_some())
@@ -213,7 +218,7 @@ impl<R: Rails> Peer<R> {
                 closing: Closing::Not,
                 is_watched: false,
                 is_held_up: false,
-                striping: Striping::default(),
+                striping: Striping::new(sends_beside),
             }),
             ready_rails: AtomicU32::new(0),
         }
@@ -379,7 +384,7 @@ mod tests {
     #[test]
     fn a_panic_copies_lent_payloads() {
         const LEN: usize = 1 << 14;
-        let peer = Peer::<Sockets>::new(JobRank(1), &ChannelSizes::default(), None);
+        let peer = Peer::<Sockets>::new(JobRank(1), &ChannelSizes::default(), None, false);
         let mut payload = vec![7; LEN];
         let panics = AssertUnwindSafe(|| {
             // SAFETY: the payload outlives this.

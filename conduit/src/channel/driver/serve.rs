@@ -92,7 +92,7 @@ impl<R: Rails, S: Sink + ?Sized> PeerPoll<'_, R, S> {
                 }
                 return Ok(());
             }
-            Kind::Close | Kind::Closed if !R::REOPEN => {
+            Kind::Close | Kind::Closed if !self.core.rails.reopens() => {
                 return Err(RecordError::Kind(frame.kind as u8));
             }
             Kind::Close | Kind::Closed => {

@@ -20,7 +20,7 @@ const READS: usize = 4;
 impl<R: Rails> Core<R> {
     /// One rail or all: the bytes that large transfers have moved show which is better.
     pub(super) fn look_at_choice(&self, outbound: &mut Outbound<R>) {
-        if R::BESIDE {
+        if outbound.striping.is_beside {
             return;
         }
         let now_ns = self.now_ns();
@@ -40,10 +40,10 @@ impl<R: Rails> Core<R> {
         self.look_at_choice(outbound);
         let (rails, all) = (
             outbound.striping.rails.len(),
-            outbound.striping.leave_stream::<R>() && outbound.wire.is_some(),
+            outbound.striping.leave_stream() && outbound.wire.is_some(),
         );
         outbound.send_stream.set_rails(rails, all);
-        if R::BESIDE && all {
+        if outbound.striping.is_beside && all {
             outbound.send_stream.leave_stream();
         }
         for at in 0..rails {
@@ -93,7 +93,7 @@ impl<R: Rails> Core<R> {
     fn best(&self, outbound: &mut Outbound<R>, len: usize, all: u64) -> Option<Option<usize>> {
         let now_ns = self.now_ns();
         // A payload that has left the stream cannot go back to it.
-        let with_main = !R::BESIDE && !outbound.send_stream.waits_for_rail();
+        let with_main = !outbound.striping.is_beside && !outbound.send_stream.waits_for_rail();
         let main_queued = outbound.wire.as_ref().map_or(0, |wire| wire.queued());
         let before = outbound.send_stream.committed();
         let striping = &mut outbound.striping;

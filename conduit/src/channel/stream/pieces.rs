@@ -76,6 +76,15 @@ impl Pieces {
         self.bytes
     }
 
+    /// The first of them, at most so many bytes, with room for one more place.
+    pub(crate) fn first_bytes(&self, most: usize) -> Self {
+        let mut first = Self::new();
+        for piece in self.as_slice().iter().take(MAX_PIECES - 1) {
+            first.add(piece.at, piece.len.min(most - first.bytes));
+        }
+        first
+    }
+
     /// Copies all the bytes into one place, if it has room for them; how many.
     ///
     /// # Safety

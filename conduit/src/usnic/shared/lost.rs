@@ -1,6 +1,7 @@
 //! Peers that are not there any more, or never were.
 
 use super::{BESIDE, Locked, News, RailId, Shared};
+use crate::channel::rail::Vital;
 use argonet_base::JobRank;
 use argonet_nic::datagram::{DatagramQueue, answer_to};
 use argonet_nic::reliable::{BadPath, PathEnd, PathFault, PeerLost};
@@ -103,6 +104,13 @@ impl<Q: DatagramQueue> Shared<Q> {
 }
 
 impl<Q: DatagramQueue> Locked<'_, Q> {
+    /// Since when nothing has come of a peer, and whether it should have answered.
+    pub(in crate::usnic) fn silence(&self, peer: JobRank) -> Option<Vital> {
+        let (owed, since) = self.state.endpoint.silence(peer)?;
+        let silent_ns = self.now.saturating_sub(since).as_nanos() as u64;
+        Some(Vital { owed, silent_ns })
+    }
+
     /// Does what time demands.
     pub(super) fn handle_timeout(&mut self) {
         if self.state.due().is_none_or(|due| due > self.now) {

@@ -1,0 +1,21 @@
+//! Failover: rails of several members, kinds or interfaces, of which one carries the stream to a
+//! peer at a time.
+//!
+//! [`FailoverRails`] are rails for a [`channel`](crate::channel). The members are in the order in
+//! which the user prefers them. Where the one that carries the stream to a peer fails, both ranks
+//! agree on another (`succession`), over its rail (`record`, `link`), and the stream goes on from
+//! where each has taken it. When a better member is there again, it goes back to it after a while,
+//! which grows with the failures. Payloads are striped over further rails of members that have
+//! such, as ever.
+
+mod link;
+mod member;
+mod rails;
+mod record;
+mod stream_rail;
+mod succession;
+#[cfg(test)]
+mod tests;
+
+pub use member::{AnyRail, Erased, Member};
+pub use rails::{FailoverConfig, FailoverRails, MemberConfig};

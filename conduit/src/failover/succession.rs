@@ -1,0 +1,355 @@
+//! Which member carries the stream to a peer: when another does, and how both ranks agree on that.
+//!
+//! ```text
+//!    one rank                    the other
+//!     | ------- offer g --------> |  over the member that is to carry the stream
+//!     | <------ offer g --------- |  the answer: both use it from now on
+//! ```
+//!
+//! Each offer has a number, the generation, higher than that of all agreements before; the higher
+//! one counts. Where both ranks make one of the same number at once, over different members, that
+//! of the lower rank counts, and the other rank answers it. An offer says up to where the stream of
+//! the peer was taken: from there on it is sent again.
+//!
+//! No I/O and no clock: times are ns of any clock that does not go back.
+
+use std::collections::VecDeque;
+
+/// Where no member carries the stream, another one is asked for a rail after so long without one.
+const STAGGER_NS: u64 = 250_000_000;
+
+/// How long an offer is waited for until the member is looked at.
+pub(super) const PATIENCE_NS: u64 = 250_000_000;
+
+/// Before a member that has failed is asked again: at first, and at most.
+const PAUSE_NS: [u64; 2] = [50_000_000, 4_000_000_000];
+
+/// How long a better member than the one that carries has been there until the stream goes back to
+/// it: at first, and at most. It doubles with each failure.
+const HOLD_NS: [u64; 2] = [200_000_000, 60_000_000_000];
+
+/// A member that has carried the stream for so long has no failures any more.
+const STEADY_NS: u64 = 30_000_000_000;
+
+/// What is known of a member's rail to the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// It was not asked for.
+    Unasked,
+    /// It was, then.
+    Asked { at_ns: u64 },
+    /// It is there, since then.
+    Up { since_ns: u64 },
+    /// It has failed, and is asked for again then.
+    Down { again_ns: u64 },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    state: State,
+    /// Since the last time that it was steady.
+    failures: u32,
+    /// It could not be made since the stream was carried last.
+    is_unreachable: bool,
+}
+
+/// An offer that the peer has not answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Offer {
+    member: usize,
+    generation: u64,
+    /// When the member is looked at.
+    until_ns: u64,
+}
+
+/// The next step of the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Act {
+    /// Ask this member for a rail.
+    Ask(usize),
+    /// Offer this generation over this member.
+    Offer(usize, u64),
+    /// Use its rail for no offer any more.
+    Drop(usize),
+    /// It carries the stream from now on: the generation, and up to where the peer has taken this
+    /// rank's stream.
+    Carry(usize, u64, u64),
+    /// There is none that could.
+    GiveUp,
+}
+
+/// The machine of one peer.
+#[derive(Debug)]
+pub(super) struct Succession {
+    /// This rank's number is the lower one.
+    is_lower: bool,
+    /// The stream waits for a carrier.
+    is_wanted: bool,
+    /// The last agreement; 0 before the first.
+    generation: u64,
+    /// The highest that was offered or heard.
+    highest: u64,
+    carrier: Option<usize>,
+    /// Since when.
+    carries_ns: u64,
+    offer: Option<Offer>,
+    /// By member, the best one first.
+    places: Box<[Place]>,
+    acts: VecDeque<Act>,
+    /// Where the chance in pauses comes from.
+    random: u64,
+}
+
+/// A time that doubles with each failure, between two bounds.
+fn doubled([least, most]: [u64; 2], failures: u32) -> u64 {
+    least.saturating_mul(1 << failures.min(20)).min(most)
+}
+
+impl Succession {
+    /// A peer with so many members, at least one.
+    pub(super) fn new(is_lower: bool, members: usize, seed: u64) -> Self {
+        let place = Place {
+            state: State::Unasked,
+            failures: 0,
+            is_unreachable: false,
+        };
+        Self {
+            is_lower,
+            is_wanted: false,
+            generation: 0,
+            highest: 0,
+            carrier: None,
+            carries_ns: 0,
+            offer: None,
+            places: vec![place; members].into(),
+            acts: VecDeque::new(),
+            random: seed | 1,
+        }
+    }
+
+    /// The next step; to be taken until there is none.
+    pub(super) fn poll_act(&mut self) -> Option<Act> {
+        self.acts.pop_front()
+    }
+
+    /// The generation that is offered over a member and was not answered.
+    fn offered(&self, member: usize) -> Option<u64> {
+        let of_it = self.offer.filter(|offer| offer.member == member);
+        of_it.map(|offer| offer.generation)
+    }
+
+    fn is_up(&self, member: usize) -> bool {
+        matches!(self.places[member].state, State::Up { .. })
+    }
+
+    /// A number between a half and three halves of `time`.
+    fn jittered(&mut self, time: u64) -> u64 {
+        // Xorshift, of Marsaglia.
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        time / 2 + self.random % time.max(1)
+    }
+
+    /// The stream needs a carrier.
+    pub(super) fn want(&mut self, now_ns: u64) {
+        self.is_wanted = true;
+        self.step(now_ns);
+    }
+
+    /// A member has a rail.
+    pub(super) fn made(&mut self, member: usize, now_ns: u64) {
+        let place = &mut self.places[member];
+        place.state = State::Up { since_ns: now_ns };
+        place.is_unreachable = false;
+        self.step(now_ns);
+    }
+
+    /// Its rail has ended, or is of no use.
+    pub(super) fn ended(&mut self, member: usize, now_ns: u64) {
+        let carried = self.carrier == Some(member);
+        if carried && now_ns.saturating_sub(self.carries_ns) >= STEADY_NS {
+            self.places[member].failures = 0;
+        }
+        let pause = doubled(PAUSE_NS, self.places[member].failures);
+        let again_ns = now_ns + self.jittered(pause);
+        let place = &mut self.places[member];
+        place.failures = place.failures.saturating_add(1);
+        place.state = State::Down { again_ns };
+        if carried {
+            self.carrier = None;
+        }
+        if self.offered(member).is_some() {
+            self.offer = None;
+        }
+        self.step(now_ns);
+    }
+
+    /// A member cannot make one.
+    pub(super) fn unreachable(&mut self, member: usize, now_ns: u64) {
+        self.places[member].is_unreachable = true;
+        self.ended(member, now_ns);
+        let none = self.carrier.is_none() && self.offer.is_none();
+        if self.is_wanted && none && self.places.iter().all(|place| place.is_unreachable) {
+            self.is_wanted = false;
+            self.acts.push_back(Act::GiveUp);
+        }
+    }
+
+    /// The stream has lost the carrier of a generation, which may be past.
+    pub(super) fn lost(&mut self, generation: u64, now_ns: u64) {
+        if let Some(member) = self.carrier.filter(|_| generation == self.generation) {
+            self.ended(member, now_ns);
+        }
+    }
+
+    /// The rail of a member that has carried the stream was closed.
+    pub(super) fn closed(&mut self, member: usize) {
+        if self.carrier != Some(member) && self.is_up(member) {
+            self.places[member].state = State::Unasked;
+        }
+    }
+
+    // spec B9: an agreement ends the use of the rail before it.
+    /// The peer has offered a generation over a member.
+    ///
+    /// `received`: up to where it has taken this rank's stream.
+    pub(super) fn heard(&mut self, member: usize, generation: u64, received: u64, now_ns: u64) {
+        if generation <= self.generation {
+            // It has offered more since.
+            return;
+        }
+        if !self.is_up(member) {
+            self.places[member].state = State::Up { since_ns: now_ns };
+        }
+        self.highest = self.highest.max(generation);
+        let own = self.offer.map(|offer| (offer.generation, offer.member));
+        match own {
+            Some((own, at)) if own == generation && at == member => {}
+            // The peer answers this rank's, or offers a higher one.
+            Some((own, _)) if own > generation || (own == generation && self.is_lower) => return,
+            _ => {
+                if let Some((_, at)) = own
+                    && at != member
+                {
+                    self.acts.push_back(Act::Drop(at));
+                }
+                self.acts.push_back(Act::Offer(member, generation));
+            }
+        }
+        self.offer = None;
+        self.carrier = Some(member);
+        self.carries_ns = now_ns;
+        self.generation = generation;
+        self.is_wanted = false;
+        for place in &mut self.places {
+            place.is_unreachable = false;
+        }
+        self.acts
+            .push_back(Act::Carry(member, generation, received));
+    }
+
+    /// Does what is due; `answers` says whether the host at the other end of a member's rail
+    /// answers.
+    pub(super) fn tick(&mut self, now_ns: u64, answers: impl FnOnce(usize) -> bool) {
+        if let Some(offer) = &mut self.offer
+            && offer.until_ns <= now_ns
+        {
+            let member = offer.member;
+            // The peer may compute, or be stopped.
+            offer.until_ns = now_ns + PATIENCE_NS;
+            if !answers(member) {
+                self.acts.push_back(Act::Drop(member));
+                return self.ended(member, now_ns);
+            }
+        }
+        self.step(now_ns);
+    }
+
+    /// When the next tick is due, if nothing happens until then.
+    pub(super) fn poll_timeout(&self) -> Option<u64> {
+        let offer = self.offer.map(|offer| offer.until_ns);
+        let at = |place: &Place| match place.state {
+            State::Down { again_ns } if self.asks() => Some(again_ns),
+            State::Asked { at_ns } if self.lacks() => Some(at_ns + STAGGER_NS),
+            _ => None,
+        };
+        let places = self.places.iter().filter_map(at).min();
+        [offer, places, self.goes_back_at().map(|(at, _)| at)]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether a carrier is needed, and none is to come.
+    fn lacks(&self) -> bool {
+        self.is_wanted && self.carrier.is_none() && self.offer.is_none()
+    }
+
+    /// Whether members that have failed are asked again.
+    fn asks(&self) -> bool {
+        self.is_wanted || self.carrier.is_some()
+    }
+
+    /// When the stream goes back to the best member that is better than its carrier, and to which.
+    fn goes_back_at(&self) -> Option<(u64, usize)> {
+        let carrier = self.carrier.filter(|_| self.offer.is_none())?;
+        let better = self.places[..carrier].iter().enumerate();
+        let at = |(member, place): (usize, &Place)| match place.state {
+            State::Up { since_ns } => Some((since_ns + doubled(HOLD_NS, place.failures), member)),
+            _ => None,
+        };
+        better.filter_map(at).min()
+    }
+
+    fn step(&mut self, now_ns: u64) {
+        if self.lacks()
+            && let Some(member) = (0..self.places.len()).find(|member| self.is_up(*member))
+        {
+            self.make_offer(member, now_ns);
+        }
+        if let Some((at_ns, member)) = self.goes_back_at()
+            && at_ns <= now_ns
+        {
+            self.make_offer(member, now_ns);
+        }
+        if self.asks() {
+            for member in 0..self.places.len() {
+                if let State::Down { again_ns } = self.places[member].state
+                    && again_ns <= now_ns
+                {
+                    self.ask(member, now_ns);
+                }
+            }
+        }
+        let is_waiting = |place: &Place| match place.state {
+            State::Asked { at_ns } => now_ns < at_ns + STAGGER_NS,
+            _ => false,
+        };
+        if self.lacks()
+            && !self.places.iter().any(is_waiting)
+            && let Some(member) = self
+                .places
+                .iter()
+                .position(|place| place.state == State::Unasked)
+        {
+            self.ask(member, now_ns);
+        }
+    }
+
+    fn ask(&mut self, member: usize, now_ns: u64) {
+        self.places[member].state = State::Asked { at_ns: now_ns };
+        self.acts.push_back(Act::Ask(member));
+    }
+
+    fn make_offer(&mut self, member: usize, now_ns: u64) {
+        self.highest += 1;
+        let generation = self.highest;
+        self.offer = Some(Offer {
+            member,
+            generation,
+            until_ns: now_ns + PATIENCE_NS,
+        });
+        self.acts.push_back(Act::Offer(member, generation));
+    }
+}
