@@ -63,7 +63,7 @@ impl Network {
             return Ok(None);
         }
         let conduit = settings.get(&CONDUIT);
-        let Some(open) = opener(conduit) else {
+        let Some(open) = opener(conduit, settings) else {
             boot.all_share_memory(conduit)?;
             return Ok(None);
         };

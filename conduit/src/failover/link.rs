@@ -23,7 +23,7 @@ pub(super) struct Heard {
 pub(super) enum Read {
     /// So many bytes of the stream.
     Bytes(usize),
-    /// An offer: nothing more is read until [`Link::go_on`].
+    /// An offer: nothing more is read until [`Link::go_on`] or [`Link::begin_stream`].
     Offer(Heard),
     Nothing,
     /// The rail is of no use any more.
@@ -39,8 +39,10 @@ struct Inbound {
     /// Bytes of the run that are not read, and its generation.
     left: usize,
     low: u32,
-    /// An offer was found and not heard.
+    /// An offer was found, and it is not known what comes behind it.
     is_held: bool,
+    /// The generation in which the rail carries the stream.
+    carries: Option<u32>,
 }
 
 /// The sending half.
@@ -86,12 +88,29 @@ impl Link {
         }
     }
 
-    /// The offer that was found was heard.
+    /// The offer that was found comes to nothing.
     pub(super) fn go_on(&self) {
         self.inbound.lock().is_held = false;
     }
 
-    /// Reads what is no part of the stream, which it throws away.
+    /// The rail carries the stream in a generation, which comes behind the offer that was found.
+    pub(super) fn begin_stream(&self, generation: u64) {
+        let mut inbound = self.inbound.lock();
+        inbound.carries = Some(record::low(generation));
+        inbound.is_held = false;
+    }
+
+    /// It carries the stream in that generation no more.
+    pub(super) fn end_stream(&self, generation: u64) {
+        let mut inbound = self.inbound.lock();
+        inbound
+            .carries
+            .take_if(|low| *low == record::low(generation));
+    }
+
+    /// Reads what is no part of the stream, where the rail does not carry it.
+    ///
+    /// Runs of generations of the past are thrown away.
     pub(super) fn read_offer(&self) -> Read {
         // SAFETY: there is no place that could not be written.
         unsafe { self.read(None) }
@@ -119,6 +138,10 @@ impl Link {
     /// As [`Rail::read`], with the places.
     unsafe fn read(&self, stream: Option<(u32, &Pieces)>) -> Read {
         let mut inbound = self.inbound.lock();
+        // Another thread may have ended or begun the stream here since the caller looked.
+        if inbound.carries != stream.map(|(low, _)| low) {
+            return Read::Nothing;
+        }
         loop {
             if inbound.is_held {
                 return Read::Nothing;

@@ -69,6 +69,8 @@ struct PeerState {
     asked: BTreeSet<usize>,
     /// Members whose rails have not taken all of an offer.
     offering: BTreeSet<usize>,
+    /// The user knows of a failure.
+    is_warned: bool,
     /// Why a member has no rail, by member.
     why: Box<[String]>,
 }
@@ -203,6 +205,7 @@ impl Shared {
                     carrier: None,
                     asked: BTreeSet::new(),
                     offering: BTreeSet::new(),
+                    is_warned: false,
                     why: vec![String::new(); members].into(),
                 }),
             })
@@ -370,6 +373,7 @@ impl Shared {
         }
         for (rank, link, heard) in heard {
             let mut state = self.peer(rank).state.lock();
+            let mut is_agreed = false;
             if is_of(&state, &link) {
                 let Heard {
                     generation,
@@ -377,12 +381,13 @@ impl Shared {
                 } = heard;
                 let member = link.member;
                 state.asked.remove(&member);
-                state.succession.heard(member, generation, received, now_ns);
+                is_agreed = state.succession.heard(member, generation, received, now_ns);
                 touched.insert(rank.0);
             }
             drop(state);
-            // What follows it is of the generation that was agreed on, or of none.
-            link.go_on();
+            if !is_agreed {
+                link.go_on();
+            }
         }
         while let Some((at_ns, rank)) = driving.due.first().copied()
             && at_ns <= now_ns
@@ -515,16 +520,11 @@ impl Shared {
     ) {
         let member = link.member;
         let hearing = Arc::downgrade(self);
+        link.begin_stream(generation);
         let carrier = Arc::new(Carrier::new(peer.rank, link, generation, hearing));
         if let Some(before) = state.carrier.replace(Arc::clone(&carrier)) {
             before.end();
-            if before.link.member != member && self.rank < peer.rank {
-                let (rank, to) = (self.rank, peer.rank);
-                let [from, now] = [before.link.member, member].map(|at| &self.names[at]);
-                (self.warn)(&format!(
-                    "messages between ranks {rank} and {to} go over {now} now, over {from} until now"
-                ));
-            }
+            self.tell_of_change(peer.rank, state, [before.link.member, member]);
         }
         driving.made.push_back(Made::Rail(NewRail {
             id: first(peer.rank),
@@ -532,6 +532,24 @@ impl Shared {
             incarnation: generation,
             received,
         }));
+    }
+
+    /// Tells the user of a failure, and when it is over.
+    fn tell_of_change(&self, peer: JobRank, state: &mut PeerState, [from, to]: [usize; 2]) {
+        let has_failed = to > from;
+        // One of both ranks does.
+        if self.rank > peer || !(has_failed || core::mem::take(&mut state.is_warned) && to < from) {
+            return;
+        }
+        state.is_warned |= has_failed;
+        let rank = self.rank;
+        let [from, to] = [from, to].map(|member| &self.names[member]);
+        (self.warn)(&match has_failed {
+            true => format!(
+                "messages between rank {rank} and rank {peer} go over {to} now, as {from} has failed"
+            ),
+            false => format!("messages between rank {rank} and rank {peer} go over {to} again"),
+        });
     }
 
     /// Why no member reaches a peer.

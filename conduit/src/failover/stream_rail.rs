@@ -46,6 +46,7 @@ impl Carrier {
     /// Nothing more passes.
     pub(super) fn end(&self) {
         self.is_ended.store(true, Ordering::Release);
+        self.link.end_stream(self.generation);
     }
 
     pub(super) fn is_ended(&self) -> bool {

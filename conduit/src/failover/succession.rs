@@ -15,8 +15,9 @@
 
 use std::collections::VecDeque;
 
-/// Where no member carries the stream, another one is asked for a rail after so long without one.
-const STAGGER_NS: u64 = 250_000_000;
+/// Where no member carries the stream, another one is asked for a rail after so long without one:
+/// at the start, when peers may be slow, and later.
+const STAGGER_NS: [u64; 2] = [2_000_000_000, 250_000_000];
 
 /// How long an offer is waited for until the member is looked at.
 pub(super) const PATIENCE_NS: u64 = 250_000_000;
@@ -213,11 +214,18 @@ impl Succession {
     // spec B9: an agreement ends the use of the rail before it.
     /// The peer has offered a generation over a member.
     ///
-    /// `received`: up to where it has taken this rank's stream.
-    pub(super) fn heard(&mut self, member: usize, generation: u64, received: u64, now_ns: u64) {
+    /// `received`: up to where it has taken this rank's stream. Whether it is agreed on: then the
+    /// member [carries](Act::Carry) the stream.
+    pub(super) fn heard(
+        &mut self,
+        member: usize,
+        generation: u64,
+        received: u64,
+        now_ns: u64,
+    ) -> bool {
         if generation <= self.generation {
             // It has offered more since.
-            return;
+            return false;
         }
         if !self.is_up(member) {
             self.places[member].state = State::Up { since_ns: now_ns };
@@ -227,7 +235,9 @@ impl Succession {
         match own {
             Some((own, at)) if own == generation && at == member => {}
             // The peer answers this rank's, or offers a higher one.
-            Some((own, _)) if own > generation || (own == generation && self.is_lower) => return,
+            Some((own, _)) if own > generation || (own == generation && self.is_lower) => {
+                return false;
+            }
             _ => {
                 if let Some((_, at)) = own
                     && at != member
@@ -247,6 +257,7 @@ impl Succession {
         }
         self.acts
             .push_back(Act::Carry(member, generation, received));
+        true
     }
 
     /// Does what is due; `answers` says whether the host at the other end of a member's rail
@@ -271,7 +282,7 @@ impl Succession {
         let offer = self.offer.map(|offer| offer.until_ns);
         let at = |place: &Place| match place.state {
             State::Down { again_ns } if self.asks() => Some(again_ns),
-            State::Asked { at_ns } if self.lacks() => Some(at_ns + STAGGER_NS),
+            State::Asked { at_ns } if self.lacks() => Some(at_ns + self.stagger_ns()),
             _ => None,
         };
         let places = self.places.iter().filter_map(at).min();
@@ -284,6 +295,10 @@ impl Succession {
     /// Whether a carrier is needed, and none is to come.
     fn lacks(&self) -> bool {
         self.is_wanted && self.carrier.is_none() && self.offer.is_none()
+    }
+
+    fn stagger_ns(&self) -> u64 {
+        STAGGER_NS[usize::from(self.generation > 0)]
     }
 
     /// Whether members that have failed are asked again.
@@ -322,8 +337,9 @@ impl Succession {
                 }
             }
         }
+        let stagger_ns = self.stagger_ns();
         let is_waiting = |place: &Place| match place.state {
-            State::Asked { at_ns } => now_ns < at_ns + STAGGER_NS,
+            State::Asked { at_ns } => now_ns < at_ns + stagger_ns,
             _ => false,
         };
         if self.lacks()

@@ -34,7 +34,10 @@ impl Sockets {
     /// Those that `connector` makes.
     ///
     /// `serves`: whether a thread serves them while the rank makes no call.
-    pub(super) fn new(connector: Arc<dyn Connector>, serves: bool) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The system gives no descriptors.
+    pub fn new(connector: Arc<dyn Connector>, serves: bool) -> io::Result<Self> {
         let wakeup = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
         let readiness = Readiness::new(wakeup.as_fd(), connector.descriptor())?;
         let watch = serves.then(|| Watch::new(Arc::clone(&connector)));

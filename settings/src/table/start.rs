@@ -19,6 +19,10 @@ settings! {
          has its own option.";
     CONDUIT: &'static str = "ARGONET_CONDUIT", Kind::Choice(&CONDUIT_NAMES), Preset::Is(CONDUIT_NAMES[0]), Scope::Job,
         "The conduit of jobs that `argonet run` starts, where `--conduit` is not given.";
+    RAILS: Option<String> = "ARGONET_RAILS", Kind::Text, Preset::Unset, Scope::Rank,
+        "Several rails between hosts, the best one first, such as tcp:eth0,tcp:eth1,usnic:eth1: kinds (tcp, usnic), each with an \
+         interface, subnet or address if it is to have one alone. Messages go over the first that works, and over the next where \
+         it fails; payloads are striped over those of tcp. The same kinds in the same order on all ranks; interfaces may differ.";
     SEAL: Sealing = "ARGONET_SEAL", Kind::Choice(Sealing::WORDS), Preset::Is("auth"), Scope::Job,
         "Datagrams over usnic, and over portals between hosts: auth, each has a code by the job's key, so that forged and \
          changed ones are dropped; encrypt, what they carry is encrypted, too; off, none has, for networks where only ranks \

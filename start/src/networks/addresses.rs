@@ -3,7 +3,8 @@
 use super::Cause;
 use argonet_base::JobRank;
 use argonet_boot::{BootError, Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
-use argonet_conduit::tcp::join::{from_settings, interfaces};
+use argonet_conduit::tcp::join::from_settings;
+use argonet_conduit::tcp::join::interfaces::{self, Wish};
 use argonet_settings::Settings;
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
@@ -14,10 +15,25 @@ pub(super) fn addresses(
     settings: &Settings,
     one_host: bool,
 ) -> Result<Vec<interfaces::Interface>, Cause> {
-    let (_, wish) = from_settings(settings)?;
+    wished(&from_settings(settings)?.1, one_host)
+}
+
+/// The same for one of several rails, which has a wish of its own or none.
+pub(super) fn addresses_of_rail(
+    boot: &LocalJob,
+    settings: &Settings,
+    wish: Option<&Wish>,
+) -> Result<Vec<interfaces::Interface>, Cause> {
+    match wish {
+        Some(wish) => wished(wish, is_one_host(boot)),
+        None => addresses(settings, is_one_host(boot)),
+    }
+}
+
+fn wished(wish: &Wish, one_host: bool) -> Result<Vec<interfaces::Interface>, Cause> {
     let host = host_name();
     let all = interfaces::list(&host)?;
-    Ok(interfaces::choose(&all, &wish, one_host, &host)?)
+    Ok(interfaces::choose(&all, wish, one_host, &host)?)
 }
 
 /// The ports that the settings let ranks take.
@@ -32,7 +48,16 @@ pub(super) fn is_one_host(boot: &LocalJob) -> bool {
 
 /// The first of these addresses.
 pub(super) fn own_address(boot: &LocalJob, settings: &Settings) -> Result<IpAddr, Cause> {
-    let chosen = addresses(settings, is_one_host(boot))?;
+    own_address_of_rail(boot, settings, None)
+}
+
+/// The same for one of several rails.
+pub(super) fn own_address_of_rail(
+    boot: &LocalJob,
+    settings: &Settings,
+    wish: Option<&Wish>,
+) -> Result<IpAddr, Cause> {
+    let chosen = addresses_of_rail(boot, settings, wish)?;
     let first = chosen
         .first()
         .ok_or("there is no address of this host to be reached at")?;

@@ -7,6 +7,7 @@ use argonet_boot::{Bootstrap, Key, LocalJob};
 use argonet_nic::datagram::{NicAddress, Port, Whereabouts};
 use argonet_nic::reliable::{FORMAT, ReliableConfig, Seal};
 use argonet_settings::{Sealing, Settings};
+use core::net::IpAddr;
 use core::num::NonZeroU64;
 
 /// Bytes of datagrams between ranks of one host, where no network cuts them to frames.
@@ -56,7 +57,11 @@ const NOT_BUILT: &str = "ARGONET_SEAL=encrypt needs the feature `encrypt` of the
 
 /// Takes a socket's port at that address.
 pub(super) fn bind(boot: &LocalJob, settings: &Settings) -> Result<Port, Cause> {
-    let address = own_address(boot, settings)?;
+    bind_at(own_address(boot, settings)?, settings)
+}
+
+/// The same at that address.
+pub(super) fn bind_at(address: IpAddr, settings: &Settings) -> Result<Port, Cause> {
     Ok(Port::bind_in(address, &ports(settings)?)?)
 }
 
@@ -80,10 +85,24 @@ pub(super) fn announce(
     incarnation: NonZeroU64,
     receive_bytes: usize,
 ) -> Result<Option<Seal>, Cause> {
-    // A rank of a version with other datagrams finds a word too few, or another one.
-    let published = format!("{address} {incarnation} {receive_bytes} {FORMAT}");
+    let published = in_words(address, incarnation, receive_bytes);
     boot.publish(Key::Address, published.as_bytes())?;
     publish_host(boot)?;
+    seal(boot, settings)
+}
+
+/// Where a rank is reached, as it publishes that.
+pub(super) fn in_words(
+    address: &NicAddress,
+    incarnation: NonZeroU64,
+    receive_bytes: usize,
+) -> String {
+    // A rank of a version with other datagrams finds a word too few, or another one.
+    format!("{address} {incarnation} {receive_bytes} {FORMAT}")
+}
+
+/// The seal that the settings choose.
+pub(super) fn seal(boot: &LocalJob, settings: &Settings) -> Result<Option<Seal>, Cause> {
     Ok(match settings.get(&argonet_settings::SEAL) {
         Sealing::Auth => Some(Seal::from_secret(boot.job_key().bytes())),
         #[cfg(feature = "encrypt")]
@@ -123,22 +142,29 @@ impl Directory {
 
 /// The directory, after a fence.
 pub(super) fn directory(boot: &LocalJob) -> Result<Directory, Cause> {
+    directory_of(boot.size(), |peer| Ok(boot.lookup(peer, Key::Address)?))
+}
+
+/// The same of what `published` says.
+pub(super) fn directory_of(
+    ranks: u32,
+    published: impl Fn(JobRank) -> Result<Vec<u8>, Cause>,
+) -> Result<Directory, Cause> {
     let mut receive_bytes = usize::MAX;
     let of_rank = |peer| {
-        let (address, incarnation, bytes) = of_rank(boot, peer)?;
+        let (address, incarnation, bytes) = of_rank(peer, &published(peer)?)?;
         receive_bytes = receive_bytes.min(bytes);
         Ok((address, incarnation))
     };
-    let peers: Result<_, Cause> = (0..boot.size()).map(JobRank).map(of_rank).collect();
+    let peers: Result<_, Cause> = (0..ranks).map(JobRank).map(of_rank).collect();
     Ok(Directory {
         peers: peers?,
         receive_bytes,
     })
 }
 
-fn of_rank(boot: &LocalJob, peer: JobRank) -> Result<(NicAddress, NonZeroU64, usize), Cause> {
-    let published = boot.lookup(peer, Key::Address)?;
-    let published = String::from_utf8_lossy(&published);
+fn of_rank(peer: JobRank, published: &[u8]) -> Result<(NicAddress, NonZeroU64, usize), Cause> {
+    let published = String::from_utf8_lossy(published);
     let got = || published.chars().take(64).collect();
     Ok(read(&published).ok_or_else(|| NoAddress { peer, got: got() })?)
 }

@@ -6,6 +6,7 @@
 mod addresses;
 mod channel;
 mod datagrams;
+mod failover;
 mod ofi;
 mod paths;
 mod portals;
@@ -14,11 +15,14 @@ mod tcp;
 mod usnic;
 
 use argonet_am::Registered;
+use argonet_base::JobRank;
 use argonet_boot::LocalJob;
+use argonet_conduit::failover::{AnyRail, Member};
 use argonet_conduit::selector;
+use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_segment::Directory;
-use argonet_settings::{ConduitRow, OFI_ROW, PORTALS_ROW, Settings, TCP_ROW, USNIC_ROW};
+use argonet_settings::{ConduitRow, OFI_ROW, PORTALS_ROW, RAILS, Settings, TCP_ROW, USNIC_ROW};
 use std::sync::Arc;
 
 /// Why something cannot be set up; the caller adds the rank and the conduit.
@@ -51,6 +55,27 @@ impl From<selector::Network> for Connected {
     }
 }
 
+/// What a rank has published of one of several rails; empty if it has not.
+pub(crate) type PublishedOf = Arc<dyn Fn(JobRank) -> Vec<u8> + Send + Sync>;
+
+/// One of several rails, of which this rank has published where it can be reached.
+pub(crate) trait OpenedRail {
+    /// Its rails to each peer, after a fence, and how many of them beside the first carry payloads.
+    fn rails(
+        self: Box<Self>,
+        boot: &Arc<LocalJob>,
+        published: PublishedOf,
+    ) -> Result<(Box<dyn Member<Rail = AnyRail>>, u16), Cause>;
+}
+
+/// Opens one of several rails, at the interface that is wished, and gives what is to be published,
+/// in at most so many bytes.
+type RailOpener =
+    fn(&LocalJob, &Settings, Option<&Wish>, usize) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause>;
+
+const RAIL_OPENERS: [(&ConduitRow, RailOpener); 2] =
+    [(&TCP_ROW, tcp::open_rail), (&USNIC_ROW, usnic::open_rail)];
+
 /// Opens a conduit and publishes where this rank can be reached.
 type Opener = fn(&LocalJob, &Settings) -> Result<Box<dyn Opened>, Cause>;
 
@@ -61,10 +86,15 @@ const OPENERS: [(&ConduitRow, Opener); 4] = [
     (&OFI_ROW, ofi::open),
 ];
 
-/// Opens the conduit of that name, if it is one for ranks that share no memory.
-pub(crate) fn opener(conduit: &str) -> Option<Opener> {
+/// Opens the conduit of that name, if it is one for ranks that share no memory, or the rails that
+/// the settings name in its place.
+pub(crate) fn opener(conduit: &str, settings: &Settings) -> Option<Opener> {
     let of_name = OPENERS.iter().find(|(row, _)| row.name == conduit);
-    of_name.map(|(_, open)| *open)
+    let open = of_name.map(|(_, open)| *open)?;
+    Some(match settings.get(&RAILS) {
+        Some(_) => failover::open,
+        None => open,
+    })
 }
 
 /// Arguments for making a network's conduit.
@@ -87,7 +117,13 @@ mod tests {
     #[test]
     fn every_conduit_that_spans_hosts_can_be_opened() {
         for row in CONDUITS {
-            assert_eq!(opener(row.name).is_some(), row.spans_hosts, "{}", row.name);
+            let settings = Settings::from_pairs([]).unwrap();
+            assert_eq!(
+                opener(row.name, &settings).is_some(),
+                row.spans_hosts,
+                "{}",
+                row.name
+            );
         }
     }
 }

@@ -1,17 +1,19 @@
 //! Connections over TCP.
 
-use super::addresses::{addresses, host_of, publish_host};
+use super::addresses::{addresses_of_rail, host_of, publish_host};
 use super::channel::{GATHER_TIMES, sizes};
-use super::{Cause, Connected, Connecting, Opened};
+use super::{Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
+use argonet_conduit::failover::{AnyRail, Erased, Member};
 use argonet_conduit::selector;
+use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, read_addresses,
     write_addresses,
 };
-use argonet_conduit::tcp::{Tcp, TcpConfig};
+use argonet_conduit::tcp::{Sockets, Tcp, TcpConfig};
 use argonet_settings::{Settings, TCP_PROGRESS};
 use std::sync::Arc;
 
@@ -25,11 +27,7 @@ struct Open {
 
 /// Listens, and publishes the addresses.
 pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opened>, Cause> {
-    let (config, _) = from_settings(settings)?;
-    let one_host = boot.host_ranks().len() == boot.size() as usize;
-    let chosen = addresses(settings, one_host)?;
-    let key = JobKey::from_bytes(*boot.job_key().bytes());
-    let joiner = Joiner::new(config, key, boot.rank(), boot.size(), chosen)?;
+    let joiner = listen(boot, settings, None)?;
     let addresses = write_addresses(joiner.addresses(), MAX_VALUE_BYTES);
     boot.publish(Key::Address, &addresses)?;
     publish_host(boot)?;
@@ -38,6 +36,71 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
         sizes: sizes(settings),
         progress: settings.get(&TCP_PROGRESS),
     }))
+}
+
+/// Begins to listen.
+fn listen(boot: &LocalJob, settings: &Settings, wish: Option<&Wish>) -> Result<Joiner, Cause> {
+    let (config, _) = from_settings(settings)?;
+    let chosen = addresses_of_rail(boot, settings, wish)?;
+    let key = JobKey::from_bytes(*boot.job_key().bytes());
+    Ok(Joiner::new(config, key, boot.rank(), boot.size(), chosen)?)
+}
+
+/// What makes the connections of a rank that listens.
+fn connector(
+    boot: &Arc<LocalJob>,
+    joiner: Joiner,
+    published: PublishedOf,
+) -> Result<Arc<Joining>, Cause> {
+    let (rank, ranks) = (boot.rank(), boot.size());
+    let whereabouts = {
+        let job = Arc::clone(boot);
+        move |peer| whereabouts(&job, peer, &*published)
+    };
+    let known: Vec<_> = (0..ranks).map(|peer| whereabouts(JobRank(peer))).collect();
+    let service = JoinService::new(joiner, Box::new(whereabouts))?;
+    let addresses = known.into_iter().flat_map(|place| place.addresses);
+    service.know(addresses.map(|at| at.ip()));
+    Ok(Arc::new(Joining::new(service, rank)))
+}
+
+/// A rank that listens at one of several rails.
+struct OpenRail {
+    joiner: Joiner,
+    connections: u16,
+}
+
+/// Listens, for one of several rails; what is to be published, in at most so many bytes.
+pub(super) fn open_rail(
+    boot: &LocalJob,
+    settings: &Settings,
+    wish: Option<&Wish>,
+    most: usize,
+) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause> {
+    let joiner = listen(boot, settings, wish)?;
+    let addresses = write_addresses(joiner.addresses(), most);
+    let connections = sizes(settings).rails;
+    Ok((
+        Box::new(OpenRail {
+            joiner,
+            connections,
+        }),
+        addresses,
+    ))
+}
+
+impl OpenedRail for OpenRail {
+    fn rails(
+        self: Box<Self>,
+        boot: &Arc<LocalJob>,
+        published: PublishedOf,
+    ) -> Result<(Box<dyn Member<Rail = AnyRail>>, u16), Cause> {
+        let connector = connector(boot, self.joiner, published)?;
+        let sockets = Sockets::new(connector, false)?;
+        // The one for messages may be at any other rail.
+        let further = self.connections.saturating_sub(1).max(1);
+        Ok((Box::new(Erased::new(sockets)), further))
+    }
 }
 
 impl Opened for Open {
@@ -54,10 +117,12 @@ impl Opened for Open {
         } = with;
         let (rank, ranks) = (boot.rank(), boot.size());
         let job = Arc::clone(boot);
-        let directory_of_ranks = Box::new(move |peer| whereabouts(&job, peer));
-        let service = JoinService::new(open.joiner, directory_of_ranks)?;
-        let known = (0..ranks).map(|peer| whereabouts(boot, JobRank(peer)));
-        service.know(known.flat_map(|place| place.addresses).map(|at| at.ip()));
+        let published = Arc::new(move |peer| {
+            // The address of a rank that has published none is empty, an error when the peer is
+            // wanted.
+            job.lookup(peer, Key::Address).unwrap_or_default()
+        });
+        let connector = connector(boot, open.joiner, published)?;
         let config = TcpConfig {
             channel: ChannelConfig {
                 rank,
@@ -72,7 +137,7 @@ impl Opened for Open {
                 segment_len: Arc::clone(segment_len),
             },
             progress: open.progress.unwrap_or(processor_to_spare),
-            connector: Arc::new(Joining::new(service, rank)),
+            connector,
         };
         let tcp: selector::Network = Arc::new(Tcp::new(config)?);
         Ok(tcp.into())
@@ -80,11 +145,13 @@ impl Opened for Open {
 }
 
 /// Where a rank can be reached, as it has published.
-fn whereabouts(boot: &LocalJob, peer: JobRank) -> Whereabouts {
-    // The address of a rank that has published none is empty, an error when the peer is wanted.
-    let address = boot.lookup(peer, Key::Address).unwrap_or_default();
+fn whereabouts(
+    boot: &LocalJob,
+    peer: JobRank,
+    published: &dyn Fn(JobRank) -> Vec<u8>,
+) -> Whereabouts {
     Whereabouts {
         host: host_of(boot, peer),
-        addresses: read_addresses(&address),
+        addresses: read_addresses(&published(peer)),
     }
 }

@@ -1,14 +1,18 @@
 //! Datagrams.
 
-use super::addresses::{host_of, is_one_host, own_address};
+use super::addresses::{host_of, is_one_host, own_address, own_address_of_rail};
 use super::channel::{GATHER_TIMES, sizes};
-use super::datagrams::{Directory, Published, announce, bind, directory, link};
+use super::datagrams::{
+    Directory, Published, announce, bind, bind_at, directory, directory_of, in_words, link, seal,
+};
 use super::paths::{compare, partners};
 use super::silence::{PathLimits, warner};
-use super::{Cause, Connected, Connecting, Opened};
+use super::{Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf};
 use argonet_boot::{Bootstrap, LocalJob};
 use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
+use argonet_conduit::failover::{AnyRail, Erased, Member};
 use argonet_conduit::selector;
+use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
 use argonet_nic::datagram::{FabricPort, HostNames, NicAddress, NicPort};
 use argonet_nic::fabric::Library;
@@ -128,41 +132,101 @@ fn sized(
     link
 }
 
+/// An interface that this rank has opened for one of several rails.
+struct OpenRail {
+    published: Published<NicPort>,
+    path_limits: PathLimits,
+    warn: fn(&str),
+}
+
+/// No silence of a peer ends a rail of several: it is there again when it is heard.
+const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// Takes an address for one of several rails; what is to be published.
+pub(super) fn open_rail(
+    boot: &LocalJob,
+    settings: &Settings,
+    wish: Option<&Wish>,
+    most: usize,
+) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause> {
+    let address = own_address_of_rail(boot, settings, wish)?;
+    let port = NicPort::Udp(bind_at(address, settings)?);
+    let words = in_words(&port.address(), port.incarnation(), port.receive_bytes()?);
+    if words.len() > most {
+        return Err(format!("its address has {} bytes, of {most}", words.len()).into());
+    }
+    let seal = seal(boot, settings)?;
+    Ok((
+        Box::new(OpenRail {
+            published: Published { port, seal },
+            path_limits: PathLimits::of(settings),
+            warn: warner(settings),
+        }),
+        words.into_bytes(),
+    ))
+}
+
+impl OpenedRail for OpenRail {
+    fn rails(
+        self: Box<Self>,
+        boot: &Arc<LocalJob>,
+        published: PublishedOf,
+    ) -> Result<(Box<dyn Member<Rail = AnyRail>>, u16), Cause> {
+        let directory = directory_of(boot.size(), |peer| Ok(published(peer)))?;
+        let limits = PathLimits {
+            stopped: FOR_EVER,
+            ..self.path_limits
+        };
+        let rails = rails(boot, self.published, directory, limits, self.warn)?;
+        // Payloads beside the stream share the fate of its rail here.
+        Ok((Box::new(Erased::new(rails)), 0))
+    }
+}
+
+/// The rails over an interface.
+fn rails(
+    boot: &Arc<LocalJob>,
+    Published { port, seal }: Published<NicPort>,
+    directory: Directory,
+    limits: PathLimits,
+    warn: fn(&str),
+) -> Result<DatagramRails<argonet_nic::datagram::Nic>, Cause> {
+    let Directory {
+        peers,
+        receive_bytes,
+    } = directory;
+    let incarnations = peers.iter().map(|(_, incarnation)| *incarnation).collect();
+    let addresses: Vec<NicAddress> = peers.into_iter().map(|(address, _)| address).collect();
+    let mut link = sized(
+        link(boot, receive_bytes / usize::from(RAILS)),
+        is_one_host(boot),
+        receive_bytes,
+        &port.address(),
+        &addresses,
+    );
+    (link.unheard_after, link.stopped_for) = (limits.unheard, limits.stopped);
+    let job = Arc::clone(boot);
+    Ok(DatagramRails::new(DatagramRailsConfig {
+        rank: boot.rank(),
+        queue: port.open(boot.rank(), &addresses)?,
+        incarnations,
+        link,
+        seal,
+        hosts: HostNames::new(move |peer| host_of(&job, peer)),
+        warn,
+        exit_grace: EXIT_GRACE,
+    })?)
+}
+
 impl Opened for Open {
     fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
         let boot = with.boot;
-        let Directory {
-            peers,
-            receive_bytes,
-        } = directory(boot)?;
-        let incarnations = peers.iter().map(|(_, incarnation)| *incarnation).collect();
-        let addresses: Vec<NicAddress> = peers.into_iter().map(|(address, _)| address).collect();
-        let Published { port, seal } = self.published;
-        let one_host = is_one_host(boot);
-        let mut link = sized(
-            link(boot, receive_bytes / usize::from(RAILS)),
-            one_host,
-            receive_bytes,
-            &port.address(),
-            &addresses,
-        );
         let limits = self.path_limits;
-        (link.unheard_after, link.stopped_for) = (limits.unheard, limits.stopped);
-        let job = Arc::clone(boot);
-        let rails = DatagramRails::new(DatagramRailsConfig {
-            rank: boot.rank(),
-            queue: port.open(boot.rank(), &addresses)?,
-            incarnations,
-            link,
-            seal,
-            hosts: HostNames::new(move |peer| host_of(&job, peer)),
-            warn: self.warn,
-            exit_grace: EXIT_GRACE,
-        })?;
+        let rails = rails(boot, self.published, directory(boot)?, limits, self.warn)?;
         // On one host all datagrams go the same way, which takes those of any length.
         let checked = rails.check(
             partners(boot.rank(), boot.size(), &boot.neighborhood()),
-            !one_host,
+            !is_one_host(boot),
         );
         let config = ChannelConfig {
             rank: boot.rank(),

@@ -2,6 +2,7 @@
 //! other.
 
 mod ending;
+mod failover;
 mod links;
 mod mtu;
 mod paths;
@@ -42,6 +43,12 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("hosts_datagrams_come_to_ports_of_the_setting", paths::ports),
     ("hosts_one_of_two_networks_fails", rails::one_of_two_fails),
+    (
+        "hosts_failover_between_connections",
+        failover::of_connections,
+    ),
+    ("hosts_failover_between_two_kinds", failover::of_two_kinds),
+    ("hosts_failover_between_datagrams", failover::of_datagrams),
     (
         "hosts_stress_with_connections_cut_at_random",
         stress::cut_at_random,
