@@ -96,7 +96,7 @@ fn rank(rank: u32, socket: TcpStream, credits: Option<ChannelCredits>) -> (Tcp, 
         connector: Arc::new(One(Mutex::new(Some(made)))),
         progress: false,
     };
-    (Tcp::new(config).expect("a conduit"), segment)
+    (Tcp::over_connections(config).expect("a conduit"), segment)
 }
 
 /// So many round trips over a connection, with credits or without flow control.

@@ -32,7 +32,7 @@ pub struct Held {
 }
 
 /// Both classes to and from a peer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PeerLedger {
     /// The unit of the numbers.
     pub unit: &'static str,
@@ -42,6 +42,8 @@ pub struct PeerLedger {
     pub replies: ClassLedger,
     /// Memory that is kept for it.
     pub held: Held,
+    /// The rails to it and their states, in words, where one of several is chosen.
+    pub rails: Option<String>,
 }
 
 impl fmt::Display for ClassLedger {
@@ -84,10 +86,14 @@ impl fmt::Display for PeerLedger {
             requests,
             replies,
             held,
+            rails,
         } = self;
         write!(f, "requests {requests}; replies {replies}; in {unit}")?;
         if *held != Held::default() {
             write!(f, "; {held}")?;
+        }
+        if let Some(rails) = rails {
+            write!(f, "; rails: {rails}")?;
         }
         Ok(())
     }

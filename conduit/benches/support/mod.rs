@@ -82,7 +82,7 @@ pub(crate) fn rank(rank: u32, sizes: ChannelSizes, sockets: Vec<TcpStream>) -> (
         progress: false,
         connector: Arc::new(Ready(Mutex::new(made.collect()))),
     };
-    (Tcp::new(config).expect("endpoint"), segment)
+    (Tcp::over_connections(config).expect("endpoint"), segment)
 }
 
 /// Two connected ranks with their segments.

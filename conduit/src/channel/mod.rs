@@ -6,6 +6,7 @@
 //! of a rank's receive space each peer may use. All of this is without I/O and clock. [`Channel`]
 //! drives it (`driver`) over what implements [`Rails`](rail::Rails).
 
+mod any_rails;
 mod credits;
 pub(crate) mod driver;
 pub(crate) mod frame;
@@ -13,6 +14,7 @@ pub(crate) mod operations;
 pub mod rail;
 pub(crate) mod stream;
 
+pub use any_rails::{AnyRail, AnyRails, Erased};
 pub use credits::ChannelCredits;
 pub(crate) use credits::{CREDIT_BYTES, credits, receive_space};
 pub use driver::{Channel, ChannelConfig, ChannelSizeError, ChannelSizes, progress_by_default};

@@ -350,6 +350,13 @@ pub trait Rails: Send + Sync + 'static {
         Some(GateCounts::default())
     }
 
+    /// The rails to a peer and their states, in words; `None` where none is chosen among several, or
+    /// another thread holds them.
+    fn in_words(&self, peer: JobRank) -> Option<String> {
+        let _ = peer;
+        None
+    }
+
     /// Counts of datagrams that the rank's socket has dropped; `None` where no datagrams come.
     fn datagrams(&self) -> Option<Datagrams> {
         None

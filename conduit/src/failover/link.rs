@@ -1,9 +1,8 @@
 //! A member's rail to a peer: what was read and written of the stream's runs and of offers.
 
-use super::member::AnyRail;
 use super::record::{self, HEAD, Head, LONGEST_RUN, OFFER};
-use crate::channel::Pieces;
 use crate::channel::rail::Rail;
+use crate::channel::{AnyRail, Pieces};
 use parking_lot::Mutex;
 use std::io;
 

@@ -1,15 +1,9 @@
-//! Rails of any kind behind one type: what failover chooses among.
+//! What failover chooses among.
 
-use crate::channel::Pieces;
-use crate::channel::rail::{Look, Made, NewRail, Rail, RailId, Rails, Ready, Server, Vital};
-use crate::connections::GateCounts;
-use crate::datagrams::Datagrams;
+use crate::channel::rail::{Rails, Vital};
+use crate::channel::{AnyRail, Erased};
 use argonet_base::JobRank;
-use core::any::Any;
-use core::time::Duration;
 use rustix::fd::BorrowedFd;
-use std::io;
-use std::sync::Arc;
 
 /// Rails of one kind, or of one interface, that may be one of several.
 pub trait Member: Rails {
@@ -32,268 +26,20 @@ pub trait Member: Rails {
     fn silence(&self, peer: JobRank, rail: &Self::Rail) -> Option<Vital>;
 }
 
-/// A rail of any kind.
-///
-/// Clones are the same rail.
-#[derive(Clone)]
-pub struct AnyRail(Arc<dyn Object>);
-
-/// What a rail can do, without its type.
-trait Object: Send + Sync {
-    /// As [`Rail::write`].
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize>;
-
-    /// As [`Rail::read`].
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize>;
-
-    fn shut(&self);
-
-    fn queued(&self) -> u64;
-
-    fn vital(&self) -> Option<Vital>;
-
-    fn as_any(&self) -> &dyn Any;
-}
-
-impl<R: Rail> Object for R {
-    unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
-        // SAFETY: the caller's promise.
-        unsafe { Rail::write(self, pieces) }
-    }
-
-    unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {
-        // SAFETY: the caller's promise.
-        unsafe { Rail::read(self, pieces) }
-    }
-
-    fn shut(&self) {
-        Rail::shut(self);
-    }
-
-    fn queued(&self) -> u64 {
-        Rail::queued(self)
-    }
-
-    fn vital(&self) -> Option<Vital> {
-        Rail::vital(self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-impl AnyRail {
-    /// That rail.
-    pub(super) fn new(rail: impl Rail) -> Self {
-        Self(Arc::new(rail))
-    }
-
-    /// The rail, if it is of this kind.
-    pub(super) fn as_kind<R: Rail>(&self) -> Option<&R> {
-        self.0.as_any().downcast_ref()
-    }
-}
-
-// SAFETY: the rail behind it keeps the promises.
-unsafe impl Rail for AnyRail {
-    #[inline]
-    unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.write(pieces) }
-    }
-
-    #[inline]
-    unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {
-        // SAFETY: the caller's promise.
-        unsafe { self.0.read(pieces) }
-    }
-
-    fn shut(&self) {
-        self.0.shut();
-    }
-
-    fn queued(&self) -> u64 {
-        self.0.queued()
-    }
-
-    fn vital(&self) -> Option<Vital> {
-        self.0.vital()
-    }
-}
-
-/// Rails of one kind, whose rails are [`AnyRail`]s.
-pub struct Erased<R>(R);
-
-impl<R: Rails> Erased<R> {
-    /// Those rails.
-    pub fn new(rails: R) -> Self {
-        Self(rails)
-    }
-
-    /// One of them.
-    fn of<'a>(&self, rail: &'a AnyRail) -> &'a R::Rail {
-        rail.as_kind()
-            .expect("a rail comes back to those that made it")
-    }
-}
-
-impl<R: Rails> Rails for Erased<R> {
-    type Rail = AnyRail;
-
-    fn reopens(&self) -> bool {
-        self.0.reopens()
-    }
-
-    fn sends_beside(&self) -> bool {
-        self.0.sends_beside()
-    }
-
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn most(&self) -> u16 {
-        self.0.most()
-    }
-
-    fn want(&self, id: RailId) {
-        self.0.want(id);
-    }
-
-    fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<AnyRail>> {
-        Some(match self.0.next(received)? {
-            Made::Rail(new) => Made::Rail(NewRail {
-                id: new.id,
-                rail: AnyRail::new(new.rail),
-                incarnation: new.incarnation,
-                received: new.received,
-            }),
-            Made::Unreachable(id, error) => Made::Unreachable(id, error),
-        })
-    }
-
-    fn open(&self, id: RailId, rail: &AnyRail) -> io::Result<()> {
-        self.0.open(id, self.of(rail))
-    }
-
-    fn close(&self, id: RailId, rail: &AnyRail) {
-        self.0.close(id, self.of(rail));
-    }
-
-    fn unwant(&self, id: RailId) {
-        self.0.unwant(id);
-    }
-
-    fn begin_poll(&self, alone: bool) -> Look {
-        self.0.begin_poll(alone)
-    }
-
-    fn polls(&self) -> u32 {
-        self.0.polls()
-    }
-
-    fn heard(&self, peer: JobRank, rail: &AnyRail, asleep: &dyn Fn() -> bool) {
-        self.0.heard(peer, self.of(rail), asleep);
-    }
-
-    fn cool(&self, peer: JobRank) {
-        self.0.cool(peer);
-    }
-
-    fn ready(&self, found: &mut Ready) {
-        self.0.ready(found);
-    }
-
-    fn has_ready(&self) -> bool {
-        self.0.has_ready()
-    }
-
-    fn arm(&self) {
-        self.0.arm();
-    }
-
-    fn wait_for_room(&self, id: RailId, rail: &AnyRail, waits: bool) {
-        self.0.wait_for_room(id, self.of(rail), waits);
-    }
-
-    fn sleep(&self, timeout: Option<Duration>) {
-        self.0.sleep(timeout);
-    }
-
-    fn wake(&self) {
-        self.0.wake();
-    }
-
-    fn forget_wakeups(&self) {
-        self.0.forget_wakeups();
-    }
-
-    fn virtual_ns(&self) -> Option<u64> {
-        self.0.virtual_ns()
-    }
-
-    fn server(&self) -> Option<&dyn Server<AnyRail>> {
-        self.0.server().map(|_| self as &dyn Server<AnyRail>)
-    }
-
-    fn came(&self) -> u64 {
-        self.0.came()
-    }
-
-    fn callers(&self) -> Option<GateCounts> {
-        self.0.callers()
-    }
-
-    fn datagrams(&self) -> Option<Datagrams> {
-        self.0.datagrams()
-    }
-}
-
-impl<R: Rails> Server<AnyRail> for Erased<R> {
-    fn wait(&self, found: &mut Ready) -> bool {
-        self.0.server().is_some_and(|server| server.wait(found))
-    }
-
-    fn again(&self, id: RailId, rail: &AnyRail) {
-        if let Some(server) = self.0.server() {
-            server.again(id, self.of(rail));
-        }
-    }
-
-    fn again_made(&self) {
-        if let Some(server) = self.0.server() {
-            server.again_made();
-        }
-    }
-
-    fn end(&self) {
-        if let Some(server) = self.0.server() {
-            server.end();
-        }
-    }
-}
-
 impl<R: Member> Member for Erased<R> {
     fn lasts(&self) -> bool {
-        self.0.lasts()
+        self.rails().lasts()
     }
 
     fn begin_sleep<'a>(&'a self, wakes: &mut Vec<BorrowedFd<'a>>) -> bool {
-        self.0.begin_sleep(wakes)
+        self.rails().begin_sleep(wakes)
     }
 
     fn end_sleep(&self) {
-        self.0.end_sleep();
+        self.rails().end_sleep();
     }
 
     fn silence(&self, peer: JobRank, rail: &AnyRail) -> Option<Vital> {
-        self.0.silence(peer, self.of(rail))
+        self.rails().silence(peer, self.of(rail))
     }
 }

@@ -17,5 +17,5 @@ mod succession;
 #[cfg(test)]
 mod tests;
 
-pub use member::{AnyRail, Erased, Member};
+pub use member::Member;
 pub use rails::{FailoverConfig, FailoverRails, MemberConfig};

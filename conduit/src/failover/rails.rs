@@ -1,10 +1,11 @@
 //! The rails of a rank over several members.
 
 use super::link::{Heard, Link, Read};
-use super::member::{AnyRail, Member};
+use super::member::Member;
 use super::stream_rail::{Carrier, Hearing, StreamRail};
 use super::succession::{Act, PATIENCE_NS, Succession};
 use crate::attendant::{event, ring};
+use crate::channel::AnyRail;
 use crate::channel::rail::{Look, MOST_RAILS, Made, NewRail, Rail, RailId, Rails, Ready, Vital};
 use crate::connections::GateCounts;
 use crate::datagrams::Datagrams;
@@ -796,6 +797,11 @@ impl Rails for FailoverRails {
     fn callers(&self) -> Option<GateCounts> {
         let each = self.0.members.iter().map(|rails| rails.callers());
         each.sum()
+    }
+
+    fn in_words(&self, peer: JobRank) -> Option<String> {
+        let state = self.0.peers.used(peer.0)?.state.try_lock()?;
+        Some(state.succession.in_words(&self.0.names))
     }
 
     fn datagrams(&self) -> Option<Datagrams> {

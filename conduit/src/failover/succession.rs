@@ -139,6 +139,27 @@ impl Succession {
         of_it.map(|offer| offer.generation)
     }
 
+    /// The state of each member's rail, in words.
+    pub(super) fn in_words(&self, names: &[String]) -> String {
+        let each = self.places.iter().zip(names).enumerate();
+        let each = each.map(|(member, (place, name))| {
+            let state = match place.state {
+                State::Up { .. } if self.carrier == Some(member) => "carries messages",
+                State::Up { .. } if place.failures > 0 => "in probation",
+                State::Up { .. } => "up",
+                State::Unasked => "not in use",
+                State::Asked { .. } => "asked for",
+                State::Down { .. } => "down",
+            };
+            match place.failures {
+                0 => format!("{name} {state}"),
+                1 => format!("{name} {state} (failed once)"),
+                failures => format!("{name} {state} (failed {failures} times)"),
+            }
+        });
+        each.collect::<Vec<_>>().join(", ")
+    }
+
     fn is_up(&self, member: usize) -> bool {
         matches!(self.places[member].state, State::Up { .. })
     }

@@ -214,6 +214,7 @@ impl<N: Interface + Send + Sync> Conduit for Portals<N> {
                 waiting: false,
             },
             held: Held::default(),
+            rails: None,
         })
     }
 

@@ -423,6 +423,7 @@ impl Conduit for Smp {
             requests,
             replies,
             held: Held::default(),
+            rails: None,
         })
     }
 }

@@ -17,7 +17,7 @@ pub use descriptor::DESCRIPTOR;
 pub use socket::Socket;
 pub use sockets::Sockets;
 
-use crate::channel::{Channel, ChannelConfig};
+use crate::channel::{AnyRails, Channel, ChannelConfig, Erased};
 use argonet_settings::TCP_ROW;
 use std::io;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use std::sync::Arc;
 /// Name as in `--conduit`.
 const NAME: &str = TCP_ROW.name;
 
-/// The channel over TCP.
-pub type Tcp = Channel<Sockets>;
+/// The channel over TCP: the one for rails of any kind.
+pub type Tcp = Channel<AnyRails>;
 
 /// How a [`Tcp`] is set up.
 pub struct TcpConfig {
@@ -42,15 +42,12 @@ pub struct TcpConfig {
 }
 
 impl Tcp {
-    /// Name as in `--conduit`.
-    pub const NAME: &'static str = NAME;
-
     /// A rank without connections; they come from the connector.
     ///
     /// # Errors
     /// As [`Channel::over`].
-    pub fn new(config: TcpConfig) -> io::Result<Self> {
+    pub fn over_connections(config: TcpConfig) -> io::Result<Self> {
         let sockets = Sockets::new(config.connector, config.progress)?;
-        Self::over(sockets, config.channel)
+        Self::over(Box::new(Erased::new(sockets)), config.channel)
     }
 }

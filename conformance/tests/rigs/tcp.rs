@@ -364,7 +364,7 @@ impl Rig for TcpRig {
                     rank,
                 }),
             };
-            let tcp = Arc::new(Tcp::new(config).expect("endpoint"));
+            let tcp = Arc::new(Tcp::over_connections(config).expect("endpoint"));
             job.endpoints.push(Some(Selector::over(tcp, smp)));
         }
         job

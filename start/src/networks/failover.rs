@@ -8,7 +8,7 @@ use super::{
 };
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
-use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
+use argonet_conduit::channel::{AnyRails, Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::failover::{FailoverConfig, FailoverRails, MemberConfig};
 use argonet_conduit::selector;
 use argonet_conduit::tcp::join::interfaces::Wish;
@@ -251,7 +251,8 @@ impl Opened for Open {
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),
         };
-        let network: selector::Network = Arc::new(Channel::over(rails, config)?);
+        let network: selector::Network =
+            Arc::new(Channel::<AnyRails>::over(Box::new(rails), config)?);
         Ok(network.into())
     }
 }

@@ -6,7 +6,7 @@ use super::silence::{PathLimits, warner};
 use super::{Cause, Connected, Connecting, Opened};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob};
-use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
+use argonet_conduit::channel::{AnyRails, Channel, ChannelConfig, ChannelSizes, Erased};
 use argonet_conduit::ofi::{FORMAT, MessageRails, MessageRailsConfig};
 use argonet_conduit::selector;
 use argonet_nic::fabric::{FabricAddress, Library};
@@ -139,7 +139,10 @@ impl Opened for Open {
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),
         };
-        let network: selector::Network = Arc::new(Channel::over(rails, config)?);
+        let network: selector::Network = Arc::new(Channel::<AnyRails>::over(
+            Box::new(Erased::new(rails)),
+            config,
+        )?);
         Ok(network.into())
     }
 }

@@ -5,8 +5,8 @@ use super::channel::{GATHER_TIMES, sizes};
 use super::{Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
-use argonet_conduit::channel::{ChannelConfig, ChannelSizes};
-use argonet_conduit::failover::{AnyRail, Erased, Member};
+use argonet_conduit::channel::{AnyRail, ChannelConfig, ChannelSizes, Erased};
+use argonet_conduit::failover::Member;
 use argonet_conduit::selector;
 use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::tcp::join::{
@@ -139,7 +139,7 @@ impl Opened for Open {
             progress: open.progress.unwrap_or(processor_to_spare),
             connector,
         };
-        let tcp: selector::Network = Arc::new(Tcp::new(config)?);
+        let tcp: selector::Network = Arc::new(Tcp::over_connections(config)?);
         Ok(tcp.into())
     }
 }

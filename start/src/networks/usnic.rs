@@ -9,8 +9,9 @@ use super::paths::{compare, partners};
 use super::silence::{PathLimits, warner};
 use super::{Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf};
 use argonet_boot::{Bootstrap, LocalJob};
-use argonet_conduit::channel::{Channel, ChannelConfig, ChannelSizes};
-use argonet_conduit::failover::{AnyRail, Erased, Member};
+use argonet_conduit::channel::AnyRail;
+use argonet_conduit::channel::{AnyRails, Channel, ChannelConfig, ChannelSizes, Erased};
+use argonet_conduit::failover::Member;
 use argonet_conduit::selector;
 use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
@@ -240,7 +241,10 @@ impl Opened for Open {
             registered: with.registered,
             segment_len: Arc::clone(with.segment_len),
         };
-        let network: selector::Network = Arc::new(Channel::over(rails, config)?);
+        let network: selector::Network = Arc::new(Channel::<AnyRails>::over(
+            Box::new(Erased::new(rails)),
+            config,
+        )?);
         Ok(Connected {
             network,
             check: Some(Box::new(move |boot| {

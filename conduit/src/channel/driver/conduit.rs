@@ -324,6 +324,7 @@ impl<R: Rails> Conduit for Channel<R> {
     /// Requests are counted by their bytes of the grant; replies stand for the whole stream, which
     /// carries requests, too.
     fn ledger(&self, peer: JobRank) -> Option<PeerLedger> {
+        let rails = self.core.rails.in_words(peer);
         let peer = self.core.used(peer.0)?;
         let inbound = peer.inbound.try_lock()?;
         let (taken, handled, waiting) = (
@@ -349,6 +350,7 @@ impl<R: Rails> Conduit for Channel<R> {
                 waiting: false,
             },
             held,
+            rails,
         })
     }
 

@@ -3,9 +3,9 @@
 use super::*;
 use crate::Held;
 use crate::channel::driver::core::Core;
+use crate::channel::{AnyRail, AnyRails};
 use crate::connections::Connections;
 use crate::connections::GateCounts;
-use crate::tcp::{Socket, Sockets};
 
 fn report(rank: &Rank) -> Connections {
     rank.tcp.connections().expect("tcp has connections")
@@ -21,7 +21,10 @@ fn a_rank_that_was_not_used_keeps_little_and_has_no_ledger() {
         (idle.rank, idle.ranks, idle.used, idle.connected),
         (0, 3, 0, 0)
     );
-    assert_eq!(idle.state_bytes(), 3 * Core::<Sockets>::UNUSED_BYTES as u64);
+    assert_eq!(
+        idle.state_bytes(),
+        3 * Core::<AnyRails>::UNUSED_BYTES as u64
+    );
     assert!(idle.unused_bytes <= 64);
     assert_eq!(idle.held, Some(Held::default()));
     assert!(a.tcp.ledger(JobRank(1)).is_none());
@@ -38,7 +41,7 @@ fn the_ledger_counts_the_memory_of_a_peer_and_its_growth() {
     let held = |rank: &Rank, peer| rank.tcp.ledger(JobRank(peer)).expect("it was used").held;
     let before = held(&a, 1);
     assert_eq!(before.descriptors, 1, "one connection");
-    assert!(before.state_bytes > Core::<Sockets>::UNUSED_BYTES as u64);
+    assert!(before.state_bytes > Core::<AnyRails>::UNUSED_BYTES as u64);
     // Copied bytes wait in the ring until the peer has taken them.
     assert!(a.note(7));
     let small = held(&a, 1).buffer_bytes;
@@ -60,7 +63,7 @@ fn the_ledger_counts_the_memory_of_a_peer_and_its_growth() {
     assert!(held(&b, 0).buffer_bytes > 0, "received bytes are staged");
     let all = report(&a);
     assert_eq!((all.used, all.connected), (1, 1));
-    let state = 3 * Core::<Sockets>::UNUSED_BYTES as u64 + u64::from(all.used_bytes);
+    let state = 3 * Core::<AnyRails>::UNUSED_BYTES as u64 + u64::from(all.used_bytes);
     assert_eq!(all.state_bytes(), state);
     let one = held(&a, 1);
     assert_eq!(all.held, Some(one), "there is no other peer");
@@ -129,7 +132,7 @@ fn further_connections_count_with_their_buffers() {
         let all = report(rank);
         assert_eq!((all.used, all.connected), (1, 3));
         let inbound = rank.tcp.core.used(peer).unwrap().inbound.lock();
-        let staged = |rail: &super::super::further_rails::InboundRail<Socket>| {
+        let staged = |rail: &super::super::further_rails::InboundRail<AnyRail>| {
             rail.receive_stream.buffer_bytes() as u64
         };
         let rails: u64 = inbound.rails.iter().map(staged).sum();

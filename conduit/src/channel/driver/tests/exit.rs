@@ -1,10 +1,10 @@
 //! The end of the job over rails: reports, answers and refusals.
 
 use super::*;
+use crate::channel::AnyRails;
 use crate::channel::ChannelCredits;
 use crate::channel::driver::peer::Outbound;
 use crate::exit::{ExitCounts, ExitReport};
-use crate::tcp::Sockets;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::io::Read;
 
@@ -96,8 +96,9 @@ fn an_exit_waits_for_the_answer_to_the_question_before() {
     let core = &a.tcp.core;
     let bank = core.bank.as_ref().unwrap();
     let (third, _) = core.peer_or_init(JobRank(2));
-    let lacks =
-        |outbound: &mut Outbound<Sockets>| outbound.loans.as_mut().unwrap().peer.asks(200, 2, bank);
+    let lacks = |outbound: &mut Outbound<AnyRails>| {
+        outbound.loans.as_mut().unwrap().peer.asks(200, 2, bank)
+    };
     assert_eq!(lacks(&mut third.outbound.lock()), 0);
     core.scavenge();
     assert!(core.used(1).unwrap().outbound.lock().slot.is_busy());

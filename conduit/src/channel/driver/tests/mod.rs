@@ -200,7 +200,7 @@ impl Rank {
             progress,
         };
         Ok(Self {
-            tcp: Tcp::new(config)?,
+            tcp: Tcp::over_connections(config)?,
             queue,
             segment,
             seen: Seen::default(),
