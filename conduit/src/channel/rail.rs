@@ -350,8 +350,9 @@ pub trait Rails: Send + Sync + 'static {
         Some(GateCounts::default())
     }
 
-    /// The rails to a peer and their states, in words; `None` where none is chosen among several, or
-    /// another thread holds them.
+    /// The rails to a peer and their states, in words.
+    ///
+    /// `None` where none is chosen among several, or another thread holds them.
     fn in_words(&self, peer: JobRank) -> Option<String> {
         let _ = peer;
         None

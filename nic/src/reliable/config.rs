@@ -65,6 +65,9 @@ pub struct ReliableConfig {
     ///
     /// Zero: no peer is doubted.
     pub stopped_for: Duration,
+    /// No peer is lost or doubted for what its path does: it is there again when it is heard, as
+    /// another rail goes on meanwhile.
+    pub is_patient: bool,
 }
 
 impl Default for ReliableConfig {
@@ -81,6 +84,7 @@ impl Default for ReliableConfig {
             give_up_after: Duration::from_secs(20),
             unheard_after: Duration::from_secs(10),
             stopped_for: Duration::ZERO,
+            is_patient: false,
         }
     }
 }

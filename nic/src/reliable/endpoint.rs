@@ -230,7 +230,9 @@ impl Endpoint {
     }
 
     /// Whether something that was sent to a peer waits to be acknowledged, and since when nothing
-    /// has come of it meanwhile; `None` where it was not used.
+    /// was, though the peer may be heard; else when it was heard last.
+    ///
+    /// `None` where the peer was not used.
     #[must_use]
     pub fn silence(&self, peer: JobRank) -> Option<(bool, Duration)> {
         let place = self.peers.get(peer.0 as usize)?;

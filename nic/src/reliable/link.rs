@@ -373,16 +373,26 @@ impl Link {
         if self.has_ended() {
             return earliest([command.ack_at, data.ack_at]);
         }
-        let no_progress = |channel| self.no_progress(channel, config).map(|(_, end)| end);
         earliest([
             command.deadline(),
             data.deadline(),
-            no_progress(Channel::Command),
-            no_progress(Channel::Data),
-            self.silence(config).map(|silence| silence.end),
+            self.trouble_at(config),
             self.probe_at(config),
             self.mtu.deadline(),
             self.path.deadline(),
+        ])
+    }
+
+    /// When the peer is lost or doubted, if nothing happens until then.
+    fn trouble_at(&self, config: &ReliableConfig) -> Option<Duration> {
+        if config.is_patient {
+            return None;
+        }
+        let no_progress = |channel| self.no_progress(channel, config).map(|(_, end)| end);
+        earliest([
+            no_progress(Channel::Command),
+            no_progress(Channel::Data),
+            self.silence(config).map(|silence| silence.end),
             self.path.deaf_since().map(|[_, known]| known),
         ])
     }
@@ -470,12 +480,12 @@ impl Link {
         })
     }
 
-    /// Whether something of this rank's waits for an acknowledgement, and when the peer was heard
-    /// last, or, if it was sent later, since when it waits.
+    /// Whether something of this rank's waits to be acknowledged, and since when nothing of it was;
+    /// else when the peer was heard last.
     pub(super) fn waits_since(&self) -> (bool, Duration) {
-        let each = self.sequences.each_ref().map(|s| s.waiting_since);
-        let owed = earliest([self.waiting_since, each[0], each[1]]);
-        (owed.is_some(), self.heard_at.max(owed.unwrap_or_default()))
+        let [command, data] = self.sequences.each_ref().map(|s| s.waiting_since);
+        let owed = earliest([self.waiting_since, command, data]);
+        (owed.is_some(), owed.unwrap_or(self.heard_at))
     }
 
     /// The driver knows that a peer which was doubted is not there; whether it was.
@@ -505,6 +515,9 @@ impl Link {
 
     /// What is wrong with the path, if the peer is lost or doubted now.
     fn trouble(&self, now: Duration, config: &ReliableConfig) -> Option<Trouble> {
+        if config.is_patient {
+            return None;
+        }
         let lost = |fault, since| {
             Some(Trouble {
                 fault,

@@ -495,6 +495,7 @@ mod tests {
         give_up_after: Duration::from_secs(5),
         unheard_after: Duration::from_secs(5),
         stopped_for: Duration::ZERO,
+        is_patient: false,
     };
 
     /// Counts and places are those of the states, and a record is there until it has arrived.

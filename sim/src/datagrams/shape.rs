@@ -104,6 +104,7 @@ impl DatagramShape {
             give_up_after: Duration::from_secs(30),
             unheard_after: Duration::from_secs(30),
             stopped_for: Duration::ZERO,
+            is_patient: false,
             ..ReliableConfig::default()
         };
         let sealed = random.chance(500_000);

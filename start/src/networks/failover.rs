@@ -1,6 +1,6 @@
 //! Several rails between hosts, of which one carries the messages to a peer at a time.
 
-use super::addresses::publish_host;
+use super::addresses::{Wish, publish_host};
 use super::channel::{GATHER_TIMES, sizes};
 use super::silence::warner;
 use super::{
@@ -8,18 +8,19 @@ use super::{
 };
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
+use argonet_conduit::channel::rail::MOST_RAILS;
 use argonet_conduit::channel::{AnyRails, Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::failover::{FailoverConfig, FailoverRails, MemberConfig};
 use argonet_conduit::selector;
-use argonet_conduit::tcp::join::interfaces::Wish;
-use argonet_settings::{CONDUIT, ConduitRow, RAILS, Settings, TCP_PROGRESS};
+use argonet_settings::{CONDUIT, ConduitRow, RAILS, Settings, TCP_PROGRESS, TCP_SILENCE_TIMEOUT};
 use core::time::Duration;
 use std::sync::Arc;
 
 /// The most rails in one list.
 const MOST: usize = 8;
 
-/// How long a host may acknowledge nothing before messages go over another rail.
+/// How long a host may acknowledge nothing before messages go over another rail, if no setting
+/// says.
 const SILENT: Duration = Duration::from_millis(700);
 
 /// A list that cannot be.
@@ -154,11 +155,9 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
         return Err(Cause::from(RailsError::Progress));
     }
     let items = read(&settings.get(&RAILS).unwrap_or_default())?;
-    let lengths: usize = items.iter().map(|item| item.row.name.len() + 2).sum();
-    let most = MAX_VALUE_BYTES.saturating_sub(lengths) / items.len();
     let (mut published, mut rails) = (Vec::new(), Vec::new());
     for item in items {
-        let opened = (item.open)(boot, settings, item.wish.as_ref(), most);
+        let opened = (item.open)(boot, settings, item.wish.as_ref());
         let (rail, value) = opened.map_err(|cause| format!("rail {}: {cause}", item.name))?;
         published.push((item.row.name, value));
         rails.push((item, rail));
@@ -175,9 +174,9 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
         rails,
         conduit,
         sizes: ChannelSizes {
-            silent_time: match usual.silent_time {
-                Duration::ZERO => SILENT,
-                given => given.min(SILENT),
+            silent_time: match settings.given(&TCP_SILENCE_TIMEOUT) {
+                Some(_) => usual.silent_time,
+                None => SILENT,
             },
             // A rail that is closed as nothing passes would look as one that has failed.
             idle_rails: Duration::ZERO,
@@ -216,6 +215,8 @@ impl Opened for Open {
         for peer in (0..ranks).map(JobRank) {
             compare(boot, peer, &own)?;
         }
+        // Those that carry payloads are at most so many of each member.
+        let most = (MOST_RAILS - 1) / self.rails.len() as u16;
         let mut members = Vec::new();
         for (at, (item, rail)) in self.rails.into_iter().enumerate() {
             let job = Arc::clone(boot);
@@ -228,7 +229,7 @@ impl Opened for Open {
             members.push(MemberConfig {
                 name: item.name,
                 rails,
-                further,
+                further: further.min(most),
             });
         }
         let rails = FailoverRails::new(FailoverConfig {

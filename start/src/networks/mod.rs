@@ -14,13 +14,13 @@ mod silence;
 mod tcp;
 mod usnic;
 
+use addresses::Wish;
 use argonet_am::Registered;
 use argonet_base::JobRank;
 use argonet_boot::LocalJob;
 use argonet_conduit::channel::AnyRail;
 use argonet_conduit::failover::Member;
 use argonet_conduit::selector;
-use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_segment::Directory;
 use argonet_settings::{ConduitRow, OFI_ROW, PORTALS_ROW, RAILS, Settings, TCP_ROW, USNIC_ROW};
@@ -69,10 +69,9 @@ pub(crate) trait OpenedRail {
     ) -> Result<(Box<dyn Member<Rail = AnyRail>>, u16), Cause>;
 }
 
-/// Opens one of several rails, at the interface that is wished, and gives what is to be published,
-/// in at most so many bytes.
+/// Opens one of several rails, at the interface that is wished, and gives what is to be published.
 type RailOpener =
-    fn(&LocalJob, &Settings, Option<&Wish>, usize) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause>;
+    fn(&LocalJob, &Settings, Option<&Wish>) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause>;
 
 const RAIL_OPENERS: [(&ConduitRow, RailOpener); 2] =
     [(&TCP_ROW, tcp::open_rail), (&USNIC_ROW, usnic::open_rail)];

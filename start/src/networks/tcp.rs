@@ -1,6 +1,6 @@
 //! Connections over TCP.
 
-use super::addresses::{addresses_of_rail, host_of, publish_host};
+use super::addresses::{Wish, addresses_of_rail, host_of, publish_host};
 use super::channel::{GATHER_TIMES, sizes};
 use super::{Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf};
 use argonet_base::JobRank;
@@ -8,7 +8,6 @@ use argonet_boot::{Bootstrap, Key, LocalJob, MAX_VALUE_BYTES};
 use argonet_conduit::channel::{AnyRail, ChannelConfig, ChannelSizes, Erased};
 use argonet_conduit::failover::Member;
 use argonet_conduit::selector;
-use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::tcp::join::{
     JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, read_addresses,
     write_addresses,
@@ -70,15 +69,17 @@ struct OpenRail {
     connections: u16,
 }
 
-/// Listens, for one of several rails; what is to be published, in at most so many bytes.
+/// Bytes of addresses of one of several rails, at most: nine over IPv4.
+const RAIL_BYTES: usize = 64;
+
+/// Listens, for one of several rails; what is to be published.
 pub(super) fn open_rail(
     boot: &LocalJob,
     settings: &Settings,
     wish: Option<&Wish>,
-    most: usize,
 ) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause> {
     let joiner = listen(boot, settings, wish)?;
-    let addresses = write_addresses(joiner.addresses(), most);
+    let addresses = write_addresses(joiner.addresses(), RAIL_BYTES);
     let connections = sizes(settings).rails;
     Ok((
         Box::new(OpenRail {
@@ -97,8 +98,7 @@ impl OpenedRail for OpenRail {
     ) -> Result<(Box<dyn Member<Rail = AnyRail>>, u16), Cause> {
         let connector = connector(boot, self.joiner, published)?;
         let sockets = Sockets::new(connector, false)?;
-        // The one for messages may be at any other rail.
-        let further = self.connections.saturating_sub(1).max(1);
+        let further = self.connections.saturating_sub(1);
         Ok((Box::new(Erased::new(sockets)), further))
     }
 }

@@ -1,6 +1,8 @@
 //! Datagrams.
 
-use super::addresses::{host_of, is_one_host, own_address, own_address_of_rail};
+use super::addresses::{
+    Wish, host_of, is_one_host, own_address, own_address_of_rail, read_addresses, write_addresses,
+};
 use super::channel::{GATHER_TIMES, sizes};
 use super::datagrams::{
     Directory, Published, announce, bind, bind_at, directory, directory_of, in_words, link, seal,
@@ -13,13 +15,13 @@ use argonet_conduit::channel::AnyRail;
 use argonet_conduit::channel::{AnyRails, Channel, ChannelConfig, ChannelSizes, Erased};
 use argonet_conduit::failover::Member;
 use argonet_conduit::selector;
-use argonet_conduit::tcp::join::interfaces::Wish;
 use argonet_conduit::usnic::{DatagramRails, DatagramRailsConfig};
-use argonet_nic::datagram::{FabricPort, HostNames, NicAddress, NicPort};
+use argonet_nic::datagram::{FabricPort, HostNames, NicAddress, NicPort, Whereabouts};
 use argonet_nic::fabric::Library;
-use argonet_nic::reliable::{FIRST_DATAGRAM_BYTES, ReliableConfig};
+use argonet_nic::reliable::{FIRST_DATAGRAM_BYTES, FORMAT, ReliableConfig};
 use argonet_settings::{Settings, USNIC_NIC, USNIC_PROVIDER};
 use core::net::SocketAddr;
+use core::num::NonZeroU64;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -136,34 +138,67 @@ fn sized(
 /// An interface that this rank has opened for one of several rails.
 struct OpenRail {
     published: Published<NicPort>,
-    path_limits: PathLimits,
     warn: fn(&str),
 }
 
-/// No silence of a peer ends a rail of several: it is there again when it is heard.
-const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
+/// What a rank publishes of one of several rails, which has less room than the words of one alone:
+/// the address, the incarnation, the room for what arrives and the format.
+fn in_bytes(address: SocketAddr, incarnation: NonZeroU64, receive_bytes: usize) -> Vec<u8> {
+    let mut bytes = write_addresses(&[address], usize::MAX);
+    bytes.extend(incarnation.get().to_le_bytes());
+    bytes.extend(
+        u32::try_from(receive_bytes)
+            .unwrap_or(u32::MAX)
+            .to_le_bytes(),
+    );
+    bytes.extend(FORMAT.to_le_bytes());
+    bytes
+}
+
+/// The same in words; none if it is something else.
+fn words_of(bytes: &[u8]) -> Option<String> {
+    let (rest, format) = bytes.split_last_chunk::<4>()?;
+    let (rest, receive_bytes) = rest.split_last_chunk::<4>()?;
+    let (address, incarnation) = rest.split_last_chunk::<8>()?;
+    let [address] = read_addresses(address)[..] else {
+        return None;
+    };
+    if u32::from_le_bytes(*format) != FORMAT {
+        return None;
+    }
+    let incarnation = NonZeroU64::new(u64::from_le_bytes(*incarnation))?;
+    let receive_bytes = u32::from_le_bytes(*receive_bytes) as usize;
+    Some(in_words(
+        &NicAddress::Udp(address),
+        incarnation,
+        receive_bytes,
+    ))
+}
 
 /// Takes an address for one of several rails; what is to be published.
 pub(super) fn open_rail(
     boot: &LocalJob,
     settings: &Settings,
     wish: Option<&Wish>,
-    most: usize,
 ) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause> {
-    let address = own_address_of_rail(boot, settings, wish)?;
-    let port = NicPort::Udp(bind_at(address, settings)?);
-    let words = in_words(&port.address(), port.incarnation(), port.receive_bytes()?);
-    if words.len() > most {
-        return Err(format!("its address has {} bytes, of {most}", words.len()).into());
+    if settings.get(&USNIC_NIC) == "fabric" {
+        return Err("ARGONET_USNIC_NIC=fabric cannot be one of several rails: leave it out".into());
     }
+    let address = own_address_of_rail(boot, settings, wish)?;
+    let port = bind_at(address, settings)?;
+    let Whereabouts {
+        address,
+        incarnation,
+    } = port.whereabouts();
+    let published = in_bytes(address, incarnation, port.receive_bytes()?);
+    let port = NicPort::Udp(port);
     let seal = seal(boot, settings)?;
     Ok((
         Box::new(OpenRail {
             published: Published { port, seal },
-            path_limits: PathLimits::of(settings),
             warn: warner(settings),
         }),
-        words.into_bytes(),
+        published,
     ))
 }
 
@@ -173,15 +208,21 @@ impl OpenedRail for OpenRail {
         boot: &Arc<LocalJob>,
         published: PublishedOf,
     ) -> Result<(Box<dyn Member<Rail = AnyRail>>, u16), Cause> {
-        let directory = directory_of(boot.size(), |peer| Ok(published(peer)))?;
-        let limits = PathLimits {
-            stopped: FOR_EVER,
-            ..self.path_limits
-        };
-        let rails = rails(boot, self.published, directory, limits, self.warn)?;
+        let directory = directory_of(boot.size(), |peer| {
+            Ok(words_of(&published(peer)).unwrap_or_default().into_bytes())
+        })?;
+        let patience = Patience::ForEver;
+        let rails = rails(boot, self.published, directory, patience, self.warn)?;
         // Payloads beside the stream share the fate of its rail here.
         Ok((Box::new(Erased::new(rails)), 0))
     }
+}
+
+/// How long the path to a peer may be silent.
+enum Patience {
+    Limited(PathLimits),
+    /// A rail of several is there again when its peer is heard.
+    ForEver,
 }
 
 /// The rails over an interface.
@@ -189,7 +230,7 @@ fn rails(
     boot: &Arc<LocalJob>,
     Published { port, seal }: Published<NicPort>,
     directory: Directory,
-    limits: PathLimits,
+    patience: Patience,
     warn: fn(&str),
 ) -> Result<DatagramRails<argonet_nic::datagram::Nic>, Cause> {
     let Directory {
@@ -205,7 +246,12 @@ fn rails(
         &port.address(),
         &addresses,
     );
-    (link.unheard_after, link.stopped_for) = (limits.unheard, limits.stopped);
+    match patience {
+        Patience::Limited(limits) => {
+            (link.unheard_after, link.stopped_for) = (limits.unheard, limits.stopped);
+        }
+        Patience::ForEver => link.is_patient = true,
+    }
     let job = Arc::clone(boot);
     Ok(DatagramRails::new(DatagramRailsConfig {
         rank: boot.rank(),
@@ -223,7 +269,13 @@ impl Opened for Open {
     fn conduit(self: Box<Self>, with: Connecting<'_>) -> Result<Connected, Cause> {
         let boot = with.boot;
         let limits = self.path_limits;
-        let rails = rails(boot, self.published, directory(boot)?, limits, self.warn)?;
+        let rails = rails(
+            boot,
+            self.published,
+            directory(boot)?,
+            Patience::Limited(limits),
+            self.warn,
+        )?;
         // On one host all datagrams go the same way, which takes those of any length.
         let checked = rails.check(
             partners(boot.rank(), boot.size(), &boot.neighborhood()),
@@ -272,6 +324,23 @@ mod tests {
             link.window_bytes = 106_496;
             let longest = link.most_record_bytes(true) + around + headers;
             assert_eq!(longest, 9216);
+        }
+    }
+
+    #[test]
+    fn what_is_published_of_one_of_several_rails_is_read() {
+        let incarnation = NonZeroU64::MAX;
+        for address in ["10.0.0.1:7", "[fe80::7]:65535"] {
+            let address: SocketAddr = address.parse().unwrap();
+            let bytes = in_bytes(address, incarnation, 4 << 20);
+            let words = in_words(&NicAddress::Udp(address), incarnation, 4 << 20);
+            assert_eq!(words_of(&bytes), Some(words));
+            for len in 0..bytes.len() {
+                assert_eq!(words_of(&bytes[..len]), None, "{address} {len}");
+            }
+            let mut other = bytes.clone();
+            *other.last_mut().unwrap() ^= 1;
+            assert_eq!(words_of(&other), None);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Hosts with two networks and a rail over each, of the same kind or of two: messages go on over
-//! the one that is left, and go back to the better one. Every byte is compared by the programs.
+//! the one that is left, and go back to the better one.
+//!
+//! The programs compare every byte.
 
 use std::time::{Duration, Instant};
 

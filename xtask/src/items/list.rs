@@ -267,43 +267,47 @@ pub(super) const ITEMS: [Item; 64] = [
         "B1",
         "Traffic over several rails; a failed one is left out, for a peer or for all",
         Partly(
-            "further connections of tcp, each for its peer (`connections_that_break_lose_nothing`, `without_further_connections_all_goes_over_the_first`); messages go over the first alone, rails are all of one conduit, and none is left out for all peers",
+            "further connections of tcp, each for its peer (`connections_that_break_lose_nothing`, `without_further_connections_all_goes_over_the_first`); one of several rails of tcp and usnic carries the stream to a peer, and the next one where it fails (`hosts_failover_between_two_kinds`); rails of other conduits have no substitute, and none is left out for all peers at once",
         ),
     ),
     item(
         "B2",
         "Every kind of message recovers: small ones are resent, long ones start again",
         Partly(
-            "frames of tcp, from the position that the peer names (`a_connection_that_breaks_anywhere_is_replayed`); nothing starts again over a rail of another conduit",
+            "frames of the stream, from the position that the peer names (`a_connection_that_breaks_anywhere_is_replayed`), also over a rail of another kind (`hosts_failover_between_two_kinds`); there are no operations of hardware to wait for",
         ),
     ),
     item(
         "B3",
         "Duplicates are recognized, also of messages that had not failed",
         Partly(
-            "positions of the stream of tcp, and of payloads beside it (`puts_are_there_once_after_any_breaks`); rails of other conduits have none",
+            "positions of the stream, over rails of tcp and usnic, and of payloads beside it (`puts_are_there_once_after_any_breaks`); ofi has no other rail to go to, and portals no positions",
         ),
     ),
     item(
         "B4",
         "Messages that agree on a restart, or that none is needed",
-        Waits("failover between rails"),
+        Partly(
+            "offers say up to where the stream was taken (`hosts_failover_between_connections`); there are no operations of hardware for which none is needed",
+        ),
     ),
     item(
         "B5",
         "An error is reported over a working rail to a peer that sees none",
-        Waits("failover between rails"),
+        Built,
     ),
     item(
         "B6",
         "No packet more, 8 bytes a message and 3 % of a round trip at most",
-        Waits("failover between rails"),
+        Partly(
+            "without a list of rails nothing is there; with one, runs of the stream have 8 bytes over usnic and none over tcp (`what_is_written_is_read`); the round trip was not compared",
+        ),
     ),
     item(
         "B7",
         "Messages queued in a failed rail are taken out and go over another",
         Partly(
-            "payloads of puts and gets of tcp (`connections_that_break_lose_nothing`); messages are in the queue of one connection",
+            "payloads of puts and gets of tcp (`connections_that_break_lose_nothing`); messages queued in a rail go over the next from where the peer has taken them (`hosts_failover_between_datagrams`); there are no rails of hardware",
         ),
     ),
     item(
@@ -315,7 +319,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "B9",
         "Late completions are waited for, and a rail is fenced before its lost messages are replayed",
         Partly(
-            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `a_rail_of_an_old_incarnation_is_not_read`) and waits for what is being written; no other conduit drains its rails",
+            "tcp fences a connection for its peer (`nothing_old_is_written_after_the_put_is_complete`, `a_rail_of_an_old_incarnation_is_not_read`) and waits for what is being written; runs of generations of the past are thrown away over usnic (`other_heads_are_refused`); no other conduit drains its rails",
         ),
     ),
     item(

@@ -30,6 +30,7 @@ const CONFIG: ReliableConfig = ReliableConfig {
     give_up_after: Duration::from_secs(5),
     unheard_after: Duration::from_secs(5),
     stopped_for: Duration::ZERO,
+    is_patient: false,
 };
 
 const FROM: JobRank = JobRank(0);

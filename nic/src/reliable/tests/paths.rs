@@ -201,6 +201,31 @@ fn a_peer_that_was_never_heard_is_doubted_sooner_than_one_that_was() {
     assert_eq!(unheard.ends[0].poll_doubt(), None);
 }
 
+/// Another rail goes on meanwhile, so nothing that a path does is for ever.
+#[test]
+fn a_patient_link_loses_no_peer_for_what_its_path_does() {
+    let config = ReliableConfig {
+        is_patient: true,
+        ..PATH
+    };
+    let mut world = World::new(config, 2, None, 5);
+    submit(&mut world, 100);
+    world.run(SECOND);
+    world.dead[1] = true;
+    submit(&mut world, 100);
+    let end = 10 * PATH.give_up_after;
+    world.run(end);
+    assert_eq!(world.ends[0].lost(TO), None);
+    assert_eq!(world.ends[0].poll_doubt(), None);
+    let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+    assert!(owed && since <= 2 * SECOND, "{since:?}");
+    world.dead[1] = false;
+    world.run(end + 2 * config.most_rto + SECOND);
+    let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+    assert!(!owed && since > end, "{since:?}");
+    assert_eq!(world.ends[1].poll_event(), None);
+}
+
 #[test]
 fn a_peer_that_is_stopped_is_heard_again() {
     for was_heard in [false, true] {

@@ -22,6 +22,7 @@ fn config(datagram_bytes: usize, windows: usize) -> ReliableConfig {
         give_up_after: Duration::from_secs(30),
         unheard_after: Duration::from_secs(30),
         stopped_for: Duration::ZERO,
+        is_patient: false,
         ..ReliableConfig::default()
     }
 }

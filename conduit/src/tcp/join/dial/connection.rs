@@ -218,9 +218,14 @@ impl Connection {
         self.state = State::Up;
         self.highest = self.highest.max(incarnation);
         self.used = incarnation;
+        self.forget_failures();
+    }
+
+    /// The next attempts have all tries and time.
+    fn forget_failures(&mut self) {
         self.tries.fill(Tries::default());
         (self.in_round, self.rounds) = (0, 0);
-        self.failing_ns = None;
+        (self.failing_ns, self.declined) = (None, false);
     }
 
     pub(super) fn failed(&mut self, config: &DialConfig, now_ns: u64, attempt: u32, why: Failure) {
@@ -339,7 +344,7 @@ impl Connection {
 
     pub(super) fn close(&mut self) {
         self.drop_attempt();
-        self.failing_ns = None;
+        self.forget_failures();
         self.state = State::Closed;
     }
 

@@ -105,6 +105,37 @@ fn each_address_has_its_tries() {
     ));
 }
 
+/// A rail that failed for hours is tried as at first when it was closed.
+#[test]
+fn a_connection_that_was_closed_has_all_its_tries_again() {
+    let config = DialConfig {
+        tries_per_address: 3,
+        ..DialConfig::default()
+    };
+    let mut peer = Peer::default();
+    let mut now_ns = 0;
+    let mut rounds = Vec::new();
+    for _ in 0..4 {
+        peer.ask(now_ns, pair(0, 1, 2), 0);
+        let (begun_ns, mut tries) = (now_ns, 0);
+        loop {
+            now_ns = peer.poll_timeout().unwrap().max(now_ns);
+            match peer.poll_action(&config, now_ns).unwrap() {
+                Action::Connect { attempt, .. } => {
+                    tries += 1;
+                    peer.failed(&config, now_ns, attempt, REFUSED);
+                }
+                Action::GiveUp { .. } => break,
+                other => panic!("{other:?}"),
+            }
+        }
+        rounds.push(tries);
+        assert!(now_ns - begun_ns < S, "pauses begin anew");
+        peer.close(0);
+    }
+    assert_eq!(rounds, [6; 4]);
+}
+
 #[test]
 fn a_peer_without_addresses_is_given_up_at_once() {
     let mut peer = Peer::default();
