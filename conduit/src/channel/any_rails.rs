@@ -6,7 +6,7 @@ use super::rail::{Look, Made, NewRail, Rail, RailId, Rails, Ready, Server, Vital
 use crate::connections::GateCounts;
 use crate::datagrams::Datagrams;
 use argonet_base::JobRank;
-use core::any::Any;
+use core::any::TypeId;
 use core::time::Duration;
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,11 @@ pub type AnyRails = Box<dyn Rails<Rail = AnyRail>>;
 ///
 /// Clones are the same rail.
 #[derive(Clone)]
-pub struct AnyRail(Arc<dyn Object>);
+pub struct AnyRail {
+    rail: Arc<dyn Object>,
+    /// Its type.
+    kind: TypeId,
+}
 
 /// What a rail can do, without its type.
 trait Object: Send + Sync {
@@ -39,8 +43,6 @@ trait Object: Send + Sync {
     fn queued(&self) -> u64;
 
     fn vital(&self) -> Option<Vital>;
-
-    fn as_any(&self) -> &dyn Any;
 }
 
 impl<R: Rail> Object for R {
@@ -65,21 +67,23 @@ impl<R: Rail> Object for R {
     fn vital(&self) -> Option<Vital> {
         Rail::vital(self)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl AnyRail {
     /// That rail.
-    pub(crate) fn new(rail: impl Rail) -> Self {
-        Self(Arc::new(rail))
+    pub(crate) fn new<R: Rail>(rail: R) -> Self {
+        Self {
+            rail: Arc::new(rail),
+            kind: TypeId::of::<R>(),
+        }
     }
 
     /// The rail, if it is of this kind.
+    #[inline]
     pub(crate) fn as_kind<R: Rail>(&self) -> Option<&R> {
-        self.0.as_any().downcast_ref()
+        let is_of_it = self.kind == TypeId::of::<R>();
+        // SAFETY: `new` has put a rail of this type there, and nothing replaces it.
+        is_of_it.then(|| unsafe { &*Arc::as_ptr(&self.rail).cast::<R>() })
     }
 }
 
@@ -88,25 +92,25 @@ unsafe impl Rail for AnyRail {
     #[inline]
     unsafe fn write(&self, pieces: &Pieces) -> io::Result<usize> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.write(pieces) }
+        unsafe { self.rail.write(pieces) }
     }
 
     #[inline]
     unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {
         // SAFETY: the caller's promise.
-        unsafe { self.0.read(pieces) }
+        unsafe { self.rail.read(pieces) }
     }
 
     fn shut(&self) {
-        self.0.shut();
+        self.rail.shut();
     }
 
     fn queued(&self) -> u64 {
-        self.0.queued()
+        self.rail.queued()
     }
 
     fn vital(&self) -> Option<Vital> {
-        self.0.vital()
+        self.rail.vital()
     }
 }
 
