@@ -226,6 +226,8 @@ impl Opened for Open {
                 part.map(|(_, value)| value).unwrap_or_default()
             });
             let (rails, further) = rail.rails(boot, published)?;
+            // The first has the messages, and stripes with one rail less.
+            let further = further.saturating_sub(u16::from(at == 0));
             members.push(MemberConfig {
                 name: item.name,
                 rails,

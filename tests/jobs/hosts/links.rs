@@ -66,10 +66,12 @@ pub(super) fn each_and_both() {
     }
     let all = BYTES as u64 * PUTS * (CHUNKS + 1);
     let mut rates = Vec::new();
-    for cards in ["eth0", "eth1", "eth0,eth1"] {
+    let cards = ["eth0", "eth1", "eth0,eth1"].map(|cards| ("ARGONET_TCP_INTERFACES", cards));
+    let rails = ("ARGONET_RAILS", "tcp:eth0,tcp:eth1");
+    for (setting, cards) in cards.into_iter().chain([rails]) {
         let of = |card: &str| come(&network, "b", card);
         let before = ["eth0", "eth1"].map(of);
-        let job = over(&network, 2, "a,b", "links").env("ARGONET_TCP_INTERFACES", cards);
+        let job = over(&network, 2, "a,b", "links").env(setting, cards);
         let mut rate = String::new();
         let outcome = job.run_with(|talk| rate = talk.line_with("rate "));
         outcome.ended_well();
@@ -90,5 +92,7 @@ pub(super) fn each_and_both() {
         rates.push(rate);
     }
     let better = rates[0].max(rates[1]);
-    println!("both are {:.2} times the better one", rates[2] / better);
+    for (both, rate) in ["both", "rails of both"].into_iter().zip(&rates[2..]) {
+        println!("{both} are {:.2} times the better one", rate / better);
+    }
 }
