@@ -195,10 +195,11 @@ impl Shared {
         let members = self.members.len();
         let (peer, _) = self.peers.get_or_init(rank, || {
             let seed = u64::from(self.rank.0) << 32 | u64::from(rank.0);
+            let lasts = self.members.iter().map(|rails| rails.lasts());
             Box::new(Peer {
                 rank,
                 state: Mutex::new(PeerState {
-                    succession: Succession::new(self.rank < rank, members, seed),
+                    succession: Succession::new(self.rank < rank, lasts, seed),
                     links: (0..members).map(|_| None).collect(),
                     carrier: None,
                     asked: BTreeSet::new(),
@@ -430,6 +431,7 @@ impl Shared {
                 Act::Drop(member) => self.drop_link(peer, &mut state, member),
                 Act::Offer(member, generation) => {
                     let Some(link) = state.links[member].clone() else {
+                        state.succession.ended(member, now_ns);
                         continue;
                     };
                     if let Some(carrier) = &state.carrier
@@ -449,8 +451,12 @@ impl Shared {
                     }
                 }
                 Act::Carry(member, generation, position) => {
-                    if let Some(link) = state.links[member].clone() {
-                        self.carry(driving, peer, &mut state, link, (generation, position));
+                    match state.links[member].clone() {
+                        Some(link) => {
+                            self.carry(driving, peer, &mut state, link, (generation, position));
+                        }
+                        // It has ended meanwhile, and the channel waits for it.
+                        None => state.succession.want(now_ns),
                     }
                 }
                 Act::GiveUp => driving.made.push_back(self.given_up(peer.rank, &state)),

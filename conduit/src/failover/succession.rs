@@ -6,10 +6,10 @@
 //!     | <------ offer g --------- |  the answer: both use it from now on
 //! ```
 //!
-//! Each offer has a number, the generation, higher than that of all agreements before; the higher
-//! one counts. Where both ranks make one of the same number at once, over different members, that
-//! of the lower rank counts, and the other rank answers it. An offer says up to where the stream of
-//! the peer was taken: from there on it is sent again.
+//! Each offer has a number, the generation, higher than that of all before; the higher one counts.
+//! Those of the lower rank are odd and those of the other even: so each belongs to one member, also
+//! where an offer that was given up arrives late, and both ranks that carry one carry it alike. An
+//! offer says up to where the stream of the peer was taken: from there on it is sent again.
 //!
 //! No I/O and no clock: times are ns of any clock that does not go back.
 
@@ -23,6 +23,9 @@ pub(super) const PATIENCE_NS: u64 = 250_000_000;
 
 /// Before a member that has failed is asked again: at first, and at most.
 const PAUSE_NS: [u64; 2] = [50_000_000, 4_000_000_000];
+
+/// The longest pause where no member carries the stream.
+const SOON_NS: u64 = 200_000_000;
 
 /// How long a better member than the one that carries has been there until the stream goes back to
 /// it: at first, and at most. It doubles with each failure.
@@ -40,12 +43,14 @@ enum State {
     Asked { at_ns: u64 },
     /// It is there, since then.
     Up { since_ns: u64 },
-    /// It has failed, and is asked for again then.
-    Down { again_ns: u64 },
+    /// It has failed, and is asked for again then: sooner where no member carries the stream.
+    Down { soon_ns: u64, again_ns: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
+    /// Its rails last.
+    lasts: bool,
     state: State,
     /// Since the last time that it was steady.
     failures: u32,
@@ -81,7 +86,7 @@ pub(super) enum Act {
 /// The machine of one peer.
 #[derive(Debug)]
 pub(super) struct Succession {
-    /// This rank's number is the lower one.
+    /// This rank's number is the lower one: its offers are odd.
     is_lower: bool,
     /// The stream waits for a carrier.
     is_wanted: bool,
@@ -106,9 +111,10 @@ fn doubled([least, most]: [u64; 2], failures: u32) -> u64 {
 }
 
 impl Succession {
-    /// A peer with so many members, at least one.
-    pub(super) fn new(is_lower: bool, members: usize, seed: u64) -> Self {
-        let place = Place {
+    /// A peer with these members, at least one, whose rails last or not.
+    pub(super) fn new(is_lower: bool, lasts: impl Iterator<Item = bool>, seed: u64) -> Self {
+        let place = |lasts| Place {
+            lasts,
             state: State::Unasked,
             failures: 0,
             is_unreachable: false,
@@ -121,7 +127,7 @@ impl Succession {
             carrier: None,
             carries_ns: 0,
             offer: None,
-            places: vec![place; members].into(),
+            places: lasts.map(place).collect(),
             acts: VecDeque::new(),
             random: seed | 1,
         }
@@ -172,10 +178,11 @@ impl Succession {
             self.places[member].failures = 0;
         }
         let pause = doubled(PAUSE_NS, self.places[member].failures);
+        let soon_ns = now_ns + self.jittered(pause.min(SOON_NS));
         let again_ns = now_ns + self.jittered(pause);
         let place = &mut self.places[member];
         place.failures = place.failures.saturating_add(1);
-        place.state = State::Down { again_ns };
+        place.state = State::Down { soon_ns, again_ns };
         if carried {
             self.carrier = None;
         }
@@ -203,9 +210,9 @@ impl Succession {
         }
     }
 
-    /// The rail of a member that has carried the stream was closed.
+    /// The rail of a member, if it does not last, is used no more.
     pub(super) fn closed(&mut self, member: usize) {
-        if self.carrier != Some(member) && self.is_up(member) {
+        if self.carrier != Some(member) && self.is_up(member) && !self.places[member].lasts {
             self.places[member].state = State::Unasked;
         }
     }
@@ -215,29 +222,37 @@ impl Succession {
     ///
     /// `received`: up to where it has taken this rank's stream.
     pub(super) fn heard(&mut self, member: usize, generation: u64, received: u64, now_ns: u64) {
+        if !self.is_up(member) {
+            self.places[member].state = State::Up { since_ns: now_ns };
+        }
         if generation <= self.generation {
             // It has offered more since.
             return;
         }
-        if !self.is_up(member) {
-            self.places[member].state = State::Up { since_ns: now_ns };
-        }
         self.highest = self.highest.max(generation);
         let own = self.offer.map(|offer| (offer.generation, offer.member));
         match own {
-            Some((own, at)) if own == generation && at == member => {}
-            // The peer answers this rank's, or offers a higher one.
-            Some((own, _)) if own > generation || (own == generation && self.is_lower) => return,
+            // The peer answers this rank's.
+            Some((own, at)) if own == generation && at == member => self.offer = None,
+            // It reads this rank's next, and answers it, or the rail ends for both.
+            Some((own, at)) if own > generation && at == member && !self.places[member].lasts => {
+                return;
+            }
+            // It may never read this rank's: until it does, its own counts.
+            Some((own, _)) if own > generation => {
+                self.acts.push_back(Act::Offer(member, generation));
+            }
             _ => {
                 if let Some((_, at)) = own
                     && at != member
                 {
                     self.acts.push_back(Act::Drop(at));
+                    self.closed(at);
                 }
+                self.offer = None;
                 self.acts.push_back(Act::Offer(member, generation));
             }
         }
-        self.offer = None;
         self.carrier = Some(member);
         self.carries_ns = now_ns;
         self.generation = generation;
@@ -270,15 +285,29 @@ impl Succession {
     pub(super) fn poll_timeout(&self) -> Option<u64> {
         let offer = self.offer.map(|offer| offer.until_ns);
         let at = |place: &Place| match place.state {
-            State::Down { again_ns } if self.asks() => Some(again_ns),
-            State::Asked { at_ns } if self.lacks() => Some(at_ns + STAGGER_NS),
+            State::Down { soon_ns, again_ns } if self.lacks() => Some(soon_ns.min(again_ns)),
+            State::Down { again_ns, .. } if self.asks() => Some(again_ns),
             _ => None,
         };
         let places = self.places.iter().filter_map(at).min();
-        [offer, places, self.goes_back_at().map(|(at, _)| at)]
+        let back = self.goes_back_at().map(|(at, _)| at);
+        [offer, places, self.next_asked_at(), back]
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// When the next member is asked that was not, as those that were have no rail.
+    fn next_asked_at(&self) -> Option<u64> {
+        let mut places = self.places.iter();
+        if !self.lacks() || !places.any(|place| place.state == State::Unasked) {
+            return None;
+        }
+        let at = |place: &Place| match place.state {
+            State::Asked { at_ns } => Some(at_ns + STAGGER_NS),
+            _ => None,
+        };
+        self.places.iter().filter_map(at).max()
     }
 
     /// Whether a carrier is needed, and none is to come.
@@ -315,19 +344,23 @@ impl Succession {
         }
         if self.asks() {
             for member in 0..self.places.len() {
-                if let State::Down { again_ns } = self.places[member].state
-                    && again_ns <= now_ns
+                if let State::Down { soon_ns, again_ns } = self.places[member].state
+                    && (again_ns <= now_ns || (self.lacks() && soon_ns <= now_ns))
                 {
                     self.ask(member, now_ns);
                 }
             }
         }
-        let is_waiting = |place: &Place| match place.state {
-            State::Asked { at_ns } => now_ns < at_ns + STAGGER_NS,
-            _ => false,
-        };
+        // It was given up for an offer that counted less in the end, and perhaps by both ranks.
+        let better = self.carrier.unwrap_or(0);
+        if let Some(member) = self.places[..better]
+            .iter()
+            .position(|place| place.state == State::Unasked)
+        {
+            self.ask(member, now_ns);
+        }
         if self.lacks()
-            && !self.places.iter().any(is_waiting)
+            && self.next_asked_at().is_none_or(|at_ns| at_ns <= now_ns)
             && let Some(member) = self
                 .places
                 .iter()
@@ -343,8 +376,10 @@ impl Succession {
     }
 
     fn make_offer(&mut self, member: usize, now_ns: u64) {
-        self.highest += 1;
-        let generation = self.highest;
+        let next = self.highest + 1;
+        let is_own = (next % 2 == 1) == self.is_lower;
+        let generation = next + u64::from(!is_own);
+        self.highest = generation;
         self.offer = Some(Offer {
             member,
             generation,

@@ -1,1 +1,4 @@
+//! Tests of what failover is made of.
 
+mod agreement;
+mod world;
