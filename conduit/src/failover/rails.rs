@@ -21,7 +21,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How often offers that a rail has not taken are written, and members looked at that were silent.
+/// How often offers that a rail has not taken are written, members looked at that were silent, and
+/// the channel is told of an end that it has not read.
 const LOOK_NS: u64 = 20_000_000;
 
 /// A member that was silent answers if something was heard in so long.
@@ -116,6 +117,12 @@ struct Shared {
     /// Set after they were added.
     has_events: AtomicBool,
     driving: Mutex<Driving>,
+    /// Links that last and have not taken the rest of a run.
+    unsent: Mutex<Vec<(JobRank, Arc<Link>)>>,
+    /// Whether there are such.
+    ///
+    /// Written by the holder of `unsent`.
+    has_unsent: AtomicBool,
     /// When something is due, ns; the end of time where nothing is.
     due_ns: AtomicU64,
     polls: AtomicU32,
@@ -161,6 +168,8 @@ impl FailoverRails {
             events: Mutex::default(),
             has_events: AtomicBool::new(false),
             driving: Mutex::default(),
+            unsent: Mutex::default(),
+            has_unsent: AtomicBool::new(false),
             due_ns: AtomicU64::new(u64::MAX),
             polls: AtomicU32::new(0),
             wakeup: event()?,
@@ -369,9 +378,10 @@ impl Shared {
                 touched.insert(rank.0);
             }
         }
-        for (rank, link, heard) in heard {
+        for (rank, link, heard) in &heard {
+            let (rank, heard) = (*rank, *heard);
             let mut state = self.peer(rank).state.lock();
-            if is_of(&state, &link) {
+            if is_of(&state, link) {
                 let Heard {
                     generation,
                     received,
@@ -381,9 +391,6 @@ impl Shared {
                 state.succession.heard(member, generation, received, now_ns);
                 touched.insert(rank.0);
             }
-            drop(state);
-            // What follows it is of the generation that was agreed on, or of none.
-            link.go_on();
         }
         while let Some((at_ns, rank)) = driving.due.first().copied()
             && at_ns <= now_ns
@@ -396,6 +403,11 @@ impl Shared {
         }
         for rank in touched {
             self.drive(driving, self.peer(JobRank(rank)), received);
+        }
+        for (_, link, _) in &heard {
+            // What follows it is of the generation that was agreed on, or of none: a thread that
+            // read it before that would take it for something to be thrown away.
+            link.go_on();
         }
         let again = driving.again.iter().map(|(at_ns, _)| *at_ns).min();
         let due = driving.due.first().map(|(at_ns, _)| *at_ns);
@@ -463,7 +475,9 @@ impl Shared {
             }
         }
         self.push_offers(peer, &mut state);
-        let looks = !state.asked.is_empty() || !state.offering.is_empty();
+        // The channel may not have read the end when it was told, as another thread read.
+        let is_cut = self.events.lock().cut.contains(&peer.rank.0);
+        let looks = is_cut || !state.asked.is_empty() || !state.offering.is_empty();
         let look = looks.then_some(now_ns + LOOK_NS);
         let due = [state.succession.poll_timeout(), look]
             .into_iter()
@@ -492,7 +506,7 @@ impl Shared {
     /// Writes more of offers.
     fn push_offers(&self, peer: &Peer, state: &mut PeerState) {
         for member in state.offering.clone() {
-            let pushed = state.links[member].as_deref().map(Link::push_offer);
+            let pushed = state.links[member].as_deref().map(Link::push);
             match pushed {
                 Some(Ok(false)) => {}
                 Some(Err(_)) => self.end_link(peer, state, member),
@@ -503,8 +517,8 @@ impl Shared {
 
     /// Nothing more is offered over a member's rail, which ends unless it lasts.
     fn drop_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
-        state.offering.remove(&member);
         if let Some(link) = state.links[member].take_if(|link| !link.lasts) {
+            state.offering.remove(&member);
             self.members[member].close(first(peer.rank), &link.rail);
             state.succession.closed(member);
         }
@@ -520,6 +534,7 @@ impl Shared {
         (generation, received): (u64, u64),
     ) {
         let member = link.member;
+        link.begin_stream();
         let hearing = Arc::downgrade(self);
         let carrier = Arc::new(Carrier::new(peer.rank, link, generation, hearing));
         if let Some(before) = state.carrier.replace(Arc::clone(&carrier)) {
@@ -538,6 +553,27 @@ impl Shared {
             incarnation: generation,
             received,
         }));
+    }
+
+    /// Writes more of the rests of runs.
+    fn push_unsent(&self) {
+        if !self.has_unsent.load(Ordering::Acquire) {
+            return;
+        }
+        let mut unsent = self.unsent.lock();
+        unsent.retain(|(peer, link)| match link.push() {
+            Ok(false) => true,
+            Ok(true) => {
+                let waits = link.waits_for_room.load(Ordering::Relaxed);
+                self.members[link.member].wait_for_room(first(*peer), &link.rail, waits);
+                false
+            }
+            Err(_) => {
+                self.add(|events| events.ended.push((*peer, Arc::clone(link))));
+                false
+            }
+        });
+        self.has_unsent.store(!unsent.is_empty(), Ordering::Release);
     }
 
     /// Why no member reaches a peer.
@@ -604,6 +640,15 @@ impl Hearing for Shared {
         let link = Arc::clone(link);
         self.add(|events| events.heard.push((peer, link, heard)));
     }
+
+    fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>) {
+        let mut unsent = self.unsent.lock();
+        if !unsent.iter().any(|(_, its)| Arc::ptr_eq(its, link)) {
+            unsent.push((peer, Arc::clone(link)));
+            self.members[link.member].wait_for_room(first(peer), &link.rail, true);
+        }
+        self.has_unsent.store(true, Ordering::Release);
+    }
 }
 
 impl Rails for FailoverRails {
@@ -668,6 +713,7 @@ impl Rails for FailoverRails {
             look.all |= its.all;
         }
         look.all |= self.0.has_events.load(Ordering::Acquire);
+        look.all |= self.0.has_unsent.load(Ordering::Acquire);
         look
     }
 
@@ -688,6 +734,7 @@ impl Rails for FailoverRails {
 
     fn ready(&self, found: &mut Ready) {
         let shared = &*self.0;
+        shared.push_unsent();
         for (member, rails) in shared.members.iter().enumerate() {
             let mut its = Ready::new();
             rails.ready(&mut its);
@@ -705,19 +752,17 @@ impl Rails for FailoverRails {
                 found.add_made();
             }
         }
-        if shared.has_events.load(Ordering::Acquire) {
+        if shared.has_events.load(Ordering::Acquire) || shared.is_due() {
             for rank in &shared.events.lock().cut {
                 found.add(first(JobRank(*rank)));
             }
-            found.add_made();
-        }
-        if shared.is_due() {
             found.add_made();
         }
     }
 
     fn has_ready(&self) -> bool {
         let shared = &*self.0;
+        shared.push_unsent();
         let mut members = shared.members.iter();
         shared.has_events.load(Ordering::Acquire)
             || shared.is_due()
@@ -730,7 +775,14 @@ impl Rails for FailoverRails {
 
     fn wait_for_room(&self, id: RailId, rail: &AnyRail, waits: bool) {
         let (member, number, rail) = match (Shared::carrier(rail), self.0.further(id.number)) {
-            (Some(carrier), _) => (carrier.link.member, 0, &carrier.link.rail),
+            (Some(carrier), _) => {
+                let link = &*carrier.link;
+                link.waits_for_room.store(waits, Ordering::Relaxed);
+                if link.has_unsent() {
+                    return;
+                }
+                (link.member, 0, &link.rail)
+            }
             (None, Some(Further { member, number })) => (member, number, rail),
             (None, None) => return,
         };
