@@ -2,12 +2,20 @@
 
 use super::record::{self, HEAD, Head, LONGEST_RUN, OFFER};
 use crate::channel::rail::Rail;
+use crate::channel::stream::Cursor;
 use crate::channel::{AnyRail, Pieces};
+use core::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use std::io;
 
 /// Bytes of runs of other generations that are thrown away at a time.
 const SCRATCH: usize = 4096;
+
+/// Such reads at a time: peers that send nothing else do not hold up the rank.
+const MOST_THROWN: usize = 64;
+
+/// Bytes that are unsent, about, behind which nothing more is offered.
+const MOST_UNSENT: usize = 2 * LONGEST_RUN;
 
 /// An offer of the peer's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +30,7 @@ pub(super) struct Heard {
 pub(super) enum Read {
     /// So many bytes of the stream.
     Bytes(usize),
-    /// An offer: nothing more is read until [`Link::go_on`] or [`Link::begin_stream`].
+    /// An offer: nothing more is read until [`Link::go_on`].
     Offer(Heard),
     Nothing,
     /// The rail is of no use any more.
@@ -38,7 +46,7 @@ struct Inbound {
     /// Bytes of the run that are not read, and its generation.
     left: usize,
     low: u32,
-    /// An offer was found, and it is not known what comes behind it.
+    /// An offer was found and not heard.
     is_held: bool,
     /// The generation in which the rail carries the stream.
     carries: Option<u32>,
@@ -47,15 +55,10 @@ struct Inbound {
 /// The sending half.
 #[derive(Default)]
 struct Outbound {
-    /// A head that the rail has not taken, from `from` on, or nothing.
-    bytes: [u8; OFFER],
+    /// What was begun and the rail has not taken, from `from` on: the rest of a run, and offers
+    /// behind it.
+    unsent: Vec<u8>,
     from: usize,
-    until: usize,
-    /// Bytes of the run that are not written, and its generation.
-    left: usize,
-    low: u32,
-    /// An offer that is written behind them.
-    offer: Option<[u8; OFFER]>,
 }
 
 /// The rail.
@@ -68,6 +71,16 @@ pub(super) struct Link {
     pub(super) incarnation: u64,
     inbound: Mutex<Inbound>,
     outbound: Mutex<Outbound>,
+    /// Whether there is something unsent.
+    ///
+    /// Written by the holder of `outbound`.
+    has_unsent: AtomicBool,
+    /// The channel waits for room.
+    pub(super) waits_for_room: AtomicBool,
+    /// The stream is all that passes from now on.
+    ///
+    /// Set once, by the thread that drives.
+    is_raw: AtomicBool,
 }
 
 /// Whether the rail may take or have more later.
@@ -84,27 +97,34 @@ impl Link {
             incarnation,
             inbound: Mutex::default(),
             outbound: Mutex::default(),
+            has_unsent: AtomicBool::new(false),
+            waits_for_room: AtomicBool::new(false),
+            is_raw: AtomicBool::new(false),
         }
     }
 
-    /// The offer that was found comes to nothing.
-    pub(super) fn go_on(&self) {
-        self.inbound.lock().is_held = false;
-    }
-
-    /// The rail carries the stream in a generation, which comes behind the offer that was found.
+    /// It carries the stream in a generation: one that does not last carries no offers any more.
     pub(super) fn begin_stream(&self, generation: u64) {
-        let mut inbound = self.inbound.lock();
-        inbound.carries = Some(record::low(generation));
-        inbound.is_held = false;
+        self.is_raw.store(!self.lasts, Ordering::Relaxed);
+        self.inbound.lock().carries = Some(record::low(generation));
     }
 
-    /// It carries the stream in that generation no more.
+    /// It carries the stream in that generation no more; no thread is reading it.
     pub(super) fn end_stream(&self, generation: u64) {
         let mut inbound = self.inbound.lock();
         inbound
             .carries
             .take_if(|low| *low == record::low(generation));
+    }
+
+    /// Whether [`push`](Self::push) has something to write.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.has_unsent.load(Ordering::Relaxed)
+    }
+
+    /// The offer that was found was heard.
+    pub(super) fn go_on(&self) {
+        self.inbound.lock().is_held = false;
     }
 
     /// Reads what is no part of the stream, where the rail does not carry it.
@@ -120,9 +140,14 @@ impl Link {
     /// # Safety
     /// As [`Rail::read`].
     pub(super) unsafe fn read_stream(&self, generation: u64, places: &Pieces) -> Read {
+        let low = record::low(generation);
         if self.lasts {
             // SAFETY: the caller's promise.
-            return unsafe { self.read(Some((record::low(generation), places))) };
+            return unsafe { self.read(Some((low, places))) };
+        }
+        let inbound = self.inbound.lock();
+        if inbound.carries != Some(low) {
+            return Read::End;
         }
         // SAFETY: the caller's promise.
         match unsafe { self.rail.read(places) } {
@@ -141,8 +166,9 @@ impl Link {
         if inbound.carries != stream.map(|(low, _)| low) {
             return Read::Nothing;
         }
+        let mut thrown_reads = 0;
         loop {
-            if inbound.is_held {
+            if inbound.is_held || thrown_reads == MOST_THROWN {
                 return Read::Nothing;
             }
             if inbound.left > 0 {
@@ -167,6 +193,7 @@ impl Link {
                         if is_wanted {
                             return Read::Bytes(bytes);
                         }
+                        thrown_reads += 1;
                     }
                     Err(error) if is_later(&error) => return Read::Nothing,
                     Err(_) => return Read::End,
@@ -218,26 +245,53 @@ impl Link {
     /// Offers a generation, behind what was begun.
     ///
     /// # Errors
-    /// The rail is of no use any more.
+    /// The rail is of no use any more, or carries the stream alone, or the peer asks for offers and
+    /// takes none.
     pub(super) fn offer(&self, generation: u64, received: u64) -> io::Result<()> {
         let mut outbound = self.outbound.lock();
-        outbound.offer = Some(record::offer(generation, received));
-        self.push(&mut outbound, None).map(|_| ())
+        let unsent = outbound.unsent.len() - outbound.from;
+        if self.is_raw.load(Ordering::Relaxed) || unsent > MOST_UNSENT {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let offer = record::offer(generation, received);
+        outbound.unsent.extend_from_slice(&offer);
+        self.push_locked(&mut outbound).map(|_| ())
     }
 
-    /// Writes more of an offer; whether all of it was written.
+    /// Writes more of what was begun; whether all of it was written.
     ///
     /// # Errors
-    /// As [`offer`](Self::offer).
-    pub(super) fn push_offer(&self) -> io::Result<bool> {
-        let mut outbound = self.outbound.lock();
-        if outbound.offer.is_none() {
-            return Ok(true);
+    /// The rail is of no use any more.
+    pub(super) fn push(&self) -> io::Result<bool> {
+        self.push_locked(&mut self.outbound.lock())
+    }
+
+    fn push_locked(&self, outbound: &mut Outbound) -> io::Result<bool> {
+        while outbound.from < outbound.unsent.len() {
+            let mut pieces = Pieces::new();
+            let rest = &mut outbound.unsent[outbound.from..];
+            pieces.add(rest.as_mut_ptr(), rest.len());
+            // SAFETY: the rest lies where it is during the call.
+            match unsafe { self.rail.write(&pieces) } {
+                Ok(bytes) => outbound.from += bytes,
+                Err(error) if is_later(&error) => {
+                    self.has_unsent.store(true, Ordering::Relaxed);
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
         }
-        self.push(&mut outbound, None)
+        outbound.unsent.clear();
+        outbound.from = 0;
+        self.has_unsent.store(false, Ordering::Relaxed);
+        Ok(true)
     }
 
     /// Writes bytes of the stream in a generation.
+    ///
+    /// Over a rail that lasts, those of a run that the rail does not take are kept for
+    /// [`push`](Self::push), and are written: nothing else could end the run, if another generation
+    /// comes, without bytes that the peer would take for the stream's.
     ///
     /// # Errors
     /// As [`Rail::write`].
@@ -249,93 +303,38 @@ impl Link {
         generation: u64,
         pieces: &Pieces,
     ) -> io::Result<usize> {
+        let mut outbound = self.outbound.lock();
+        if !self.push_locked(&mut outbound)? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         if !self.lasts {
-            let mut outbound = self.outbound.lock();
-            if outbound.offer.is_some() && !self.push(&mut outbound, None)? {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-            drop(outbound);
             // SAFETY: the caller's promise.
             return unsafe { self.rail.write(pieces) };
         }
-        let low = record::low(generation);
-        let mut outbound = self.outbound.lock();
-        let outbound = &mut *outbound;
-        let begins = outbound.left == 0 || outbound.low != low || outbound.from < outbound.until;
-        if begins || outbound.offer.is_some() {
-            if !self.push(outbound, Some(low))? {
-                return Err(io::ErrorKind::WouldBlock.into());
-            }
-        }
         let mut written = 0;
-        if outbound.left == 0 {
+        while written < pieces.bytes() && outbound.unsent.is_empty() {
+            let run = pieces.behind(written).first_bytes(LONGEST_RUN);
             // The head goes with the bytes.
-            let run = pieces.first_bytes(LONGEST_RUN);
-            outbound.bytes[..HEAD].copy_from_slice(&record::run(low, run.bytes()));
-            (outbound.from, outbound.until) = (0, HEAD);
-            (outbound.left, outbound.low) = (run.bytes(), low);
+            let mut head = record::run(record::low(generation), run.bytes());
             let mut whole = Pieces::new();
-            whole.add(outbound.bytes.as_mut_ptr(), HEAD);
+            whole.add(head.as_mut_ptr(), HEAD);
             for piece in run.as_slice() {
                 whole.add(piece.at, piece.len);
             }
-            // SAFETY: the head lies in the outbound half, which is locked, and the caller promises
-            // the rest.
-            let bytes = unsafe { self.rail.write(&whole) };
-            match bytes {
-                Ok(bytes) => {
-                    outbound.from = bytes.min(HEAD);
-                    written = bytes.saturating_sub(HEAD);
+            // SAFETY: the head outlives the call, and the caller promises the rest.
+            match unsafe { self.rail.write(&whole) } {
+                Ok(taken) => {
+                    written += run.bytes();
+                    let rest = whole.behind(taken);
+                    outbound.unsent.resize(rest.bytes(), 0);
+                    // SAFETY: as above.
+                    unsafe { Cursor::new(&rest).take(&mut outbound.unsent) };
+                    self.has_unsent.store(rest.bytes() > 0, Ordering::Relaxed);
                 }
-                Err(error) => {
-                    // No byte of the run was written: the next one may have another length.
-                    (outbound.from, outbound.until, outbound.left) = (0, 0, 0);
-                    return Err(error);
-                }
-            }
-        } else {
-            let rest = pieces.first_bytes(outbound.left);
-            // SAFETY: the caller's promise.
-            written += unsafe { self.rail.write(&rest) }?;
-        }
-        outbound.left -= written;
-        match written {
-            0 => Err(io::ErrorKind::WouldBlock.into()),
-            written => Ok(written),
-        }
-    }
-
-    /// Writes what comes before the stream in a generation: the rest of a head, of a run of another
-    /// generation, and an offer.
-    ///
-    /// Whether all of it was written.
-    fn push(&self, outbound: &mut Outbound, low: Option<u32>) -> io::Result<bool> {
-        static FILLING: [u8; SCRATCH] = [0; SCRATCH];
-        loop {
-            let mut pieces = Pieces::new();
-            let is_head = outbound.from < outbound.until;
-            let is_filling =
-                outbound.left > 0 && (low != Some(outbound.low) || outbound.offer.is_some());
-            if is_head {
-                let rest = &mut outbound.bytes[outbound.from..outbound.until];
-                pieces.add(rest.as_mut_ptr(), rest.len());
-            } else if is_filling {
-                // It is thrown away: the peer has another generation, or will have it.
-                pieces.add(FILLING.as_ptr().cast_mut(), outbound.left.min(SCRATCH));
-            } else if let Some(offer) = outbound.offer.take() {
-                outbound.bytes = offer;
-                (outbound.from, outbound.until) = (0, OFFER);
-                continue;
-            } else {
-                return Ok(true);
-            }
-            // SAFETY: both lie where they are during the call, and are only read.
-            match unsafe { self.rail.write(&pieces) } {
-                Ok(bytes) if is_head => outbound.from += bytes,
-                Ok(bytes) => outbound.left -= bytes,
-                Err(error) if is_later(&error) => return Ok(false),
+                Err(_) if written > 0 => break,
                 Err(error) => return Err(error),
             }
         }
+        Ok(written)
     }
 }

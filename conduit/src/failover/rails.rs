@@ -12,7 +12,7 @@ use crate::datagrams::Datagrams;
 use crate::peers::Peers;
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,7 +22,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How often offers that a rail has not taken are written, and members looked at that were silent.
+/// How often offers that a rail has not taken are written, members looked at that were silent, and
+/// the channel is told of an end that it has not read.
 const LOOK_NS: u64 = 20_000_000;
 
 /// A member that was silent answers if something was heard in so long.
@@ -51,7 +52,10 @@ pub struct FailoverConfig {
     pub name: &'static str,
     /// The members, the best one first; the same on all ranks.
     pub members: Vec<MemberConfig>,
-    /// Tells the user that the stream to a peer goes over another member.
+    /// How long no member that [lasts](Member::lasts) may answer until a peer is given up that no
+    /// other one reaches.
+    pub limit: Duration,
+    /// Reports to the user that the stream to a peer goes over another member.
     pub warn: fn(&str),
 }
 
@@ -70,6 +74,8 @@ struct PeerState {
     asked: BTreeSet<usize>,
     /// Members whose rails have not taken all of an offer.
     offering: BTreeSet<usize>,
+    /// The member that carried the stream last.
+    last: Option<usize>,
     /// The user knows of a failure.
     is_warned: bool,
     /// Why a member has no rail, by member.
@@ -110,6 +116,7 @@ struct Shared {
     members: Box<[Box<dyn Member<Rail = AnyRail>>]>,
     /// That of the channel's number 1 comes first.
     further: Box<[Further]>,
+    limit_ns: u64,
     warn: fn(&str),
     begun: Instant,
     peers: Peers<Peer>,
@@ -119,9 +126,19 @@ struct Shared {
     /// Set after they were added.
     has_events: AtomicBool,
     driving: Mutex<Driving>,
+    /// Links that last and have not taken the rest of a run.
+    unsent: Mutex<Vec<(JobRank, Arc<Link>)>>,
+    /// Whether there are such.
+    ///
+    /// Written by the holder of `unsent`.
+    has_unsent: AtomicBool,
     /// When something is due, ns; the end of time where nothing is.
     due_ns: AtomicU64,
     polls: AtomicU32,
+    /// The member whose peer is read first in each poll.
+    chosen: AtomicUsize,
+    /// Why a member makes no rails any more, by member.
+    failed: Mutex<Vec<Option<String>>>,
     wakeup: OwnedFd,
 }
 
@@ -147,6 +164,7 @@ impl FailoverRails {
         if config.members.is_empty() || !fits || !config.members.iter().all(has) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
+        let count = config.members.len();
         let (names, members): (Vec<_>, Vec<_>) = config
             .members
             .into_iter()
@@ -158,12 +176,17 @@ impl FailoverRails {
             names: names.into(),
             members: members.into(),
             further,
+            limit_ns: u64::try_from(config.limit.as_nanos()).unwrap_or(u64::MAX),
             warn: config.warn,
+            chosen: AtomicUsize::new(0),
+            failed: Mutex::new(vec![None; count]),
             begun: Instant::now(),
             peers: Peers::new(config.ranks),
             events: Mutex::default(),
             has_events: AtomicBool::new(false),
             driving: Mutex::default(),
+            unsent: Mutex::default(),
+            has_unsent: AtomicBool::new(false),
             due_ns: AtomicU64::new(u64::MAX),
             polls: AtomicU32::new(0),
             wakeup: event()?,
@@ -198,14 +221,16 @@ impl Shared {
         let members = self.members.len();
         let (peer, _) = self.peers.get_or_init(rank, || {
             let seed = u64::from(self.rank.0) << 32 | u64::from(rank.0);
+            let lasts = self.members.iter().map(|rails| rails.lasts());
             Box::new(Peer {
                 rank,
                 state: Mutex::new(PeerState {
-                    succession: Succession::new(self.rank < rank, members, seed),
+                    succession: Succession::new(self.rank < rank, lasts, self.limit_ns, seed),
                     links: (0..members).map(|_| None).collect(),
                     carrier: None,
                     asked: BTreeSet::new(),
                     offering: BTreeSet::new(),
+                    last: None,
                     is_warned: false,
                     why: vec![String::new(); members].into(),
                 }),
@@ -261,10 +286,18 @@ impl Shared {
                 return false;
             };
             let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, link);
-            if state.carrier.as_ref().is_some_and(carries) {
+            let carrier = state.carrier.as_ref().filter(|carrier| carries(carrier));
+            if carrier.is_some_and(|carrier| !carrier.is_ended()) {
                 return true;
             }
-            Arc::clone(link)
+            let link = Arc::clone(link);
+            if carrier.is_some() && !link.lasts {
+                // The channel has not used it, or uses it no more, and nothing else comes.
+                drop(state);
+                self.add(|events| events.ended.push((rank, link)));
+                return false;
+            }
+            link
         };
         match link.read_offer() {
             Read::Offer(heard) => self.hear(rank, &link, heard),
@@ -288,10 +321,14 @@ impl Shared {
                         Some(number) => {
                             let peer = new.id.peer;
                             let id = RailId { peer, number };
+                            driving.again.retain(|(_, again)| *again != id);
                             driving.made.push_back(Made::Rail(NewRail { id, ..new }));
                         }
                     },
                     Made::Unreachable(id, _) if id.peer.index() >= self.peers.count() => {}
+                    Made::Unreachable(id, error) if id.peer == self.rank => {
+                        self.lose_member(member, &error.to_string());
+                    }
                     Made::Unreachable(id, error) if id.number == 0 => {
                         let mut state = self.peer(id.peer).state.lock();
                         state.why[member] = error.to_string();
@@ -308,6 +345,21 @@ impl Shared {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    /// A member makes no rails any more, to no peer.
+    fn lose_member(&self, member: usize, why: &str) {
+        self.failed.lock()[member] = Some(why.to_owned());
+        let (rank, name) = (self.rank, &self.names[member]);
+        (self.warn)(&format!("rank {rank} has lost the rail {name}: {why}"));
+        for peer in self.peers.all() {
+            let mut state = peer.state.lock();
+            if state.links[member].is_none() {
+                why.clone_into(&mut state.why[member]);
+                state.succession.unreachable(member, self.now_ns());
+                self.add(|events| _ = events.touched.insert(peer.rank.0));
             }
         }
     }
@@ -346,6 +398,8 @@ impl Shared {
         let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, &link);
         if let Some(carrier) = state.carrier.as_ref().filter(|carrier| carries(carrier)) {
             carrier.end();
+            // Also if the channel does not read the end: it takes another one in its place.
+            state.succession.want(self.now_ns());
             self.add_and_wake(|events| _ = events.cut.insert(peer.rank.0));
         }
         state.succession.ended(member, self.now_ns());
@@ -372,22 +426,18 @@ impl Shared {
                 touched.insert(rank.0);
             }
         }
-        for (rank, link, heard) in heard {
+        for (rank, link, heard) in &heard {
+            let (rank, heard) = (*rank, *heard);
             let mut state = self.peer(rank).state.lock();
-            let mut is_agreed = false;
-            if is_of(&state, &link) {
+            if is_of(&state, link) {
                 let Heard {
                     generation,
                     received,
                 } = heard;
                 let member = link.member;
                 state.asked.remove(&member);
-                is_agreed = state.succession.heard(member, generation, received, now_ns);
+                state.succession.heard(member, generation, received, now_ns);
                 touched.insert(rank.0);
-            }
-            drop(state);
-            if !is_agreed {
-                link.go_on();
             }
         }
         while let Some((at_ns, rank)) = driving.due.first().copied()
@@ -401,6 +451,11 @@ impl Shared {
         }
         for rank in touched {
             self.drive(driving, self.peer(JobRank(rank)), received);
+        }
+        for (_, link, _) in &heard {
+            // What follows it is of the generation that was agreed on, or of none: a thread that
+            // read it before that would take it for something to be thrown away.
+            link.go_on();
         }
         let again = driving.again.iter().map(|(at_ns, _)| *at_ns).min();
         let due = driving.due.first().map(|(at_ns, _)| *at_ns);
@@ -432,10 +487,17 @@ impl Shared {
                 Act::Ask(member) if state.links[member].is_some() => {
                     state.asked.insert(member);
                 }
-                Act::Ask(member) => self.members[member].want(first(peer.rank)),
+                Act::Ask(member) => match &self.failed.lock()[member] {
+                    None => self.members[member].want(first(peer.rank)),
+                    Some(why) => {
+                        why.clone_into(&mut state.why[member]);
+                        state.succession.unreachable(member, now_ns);
+                    }
+                },
                 Act::Drop(member) => self.drop_link(peer, &mut state, member),
                 Act::Offer(member, generation) => {
                     let Some(link) = state.links[member].clone() else {
+                        state.succession.ended(member, now_ns);
                         continue;
                     };
                     if let Some(carrier) = &state.carrier
@@ -455,15 +517,21 @@ impl Shared {
                     }
                 }
                 Act::Carry(member, generation, position) => {
-                    if let Some(link) = state.links[member].clone() {
-                        self.carry(driving, peer, &mut state, link, (generation, position));
+                    match state.links[member].clone() {
+                        Some(link) => {
+                            self.carry(driving, peer, &mut state, link, (generation, position));
+                        }
+                        // It has ended meanwhile, and the channel waits for it.
+                        None => state.succession.want(now_ns),
                     }
                 }
                 Act::GiveUp => driving.made.push_back(self.given_up(peer.rank, &state)),
             }
         }
         self.push_offers(peer, &mut state);
-        let looks = !state.asked.is_empty() || !state.offering.is_empty();
+        // The channel may not have read the end when it was told, as another thread read.
+        let is_cut = self.events.lock().cut.contains(&peer.rank.0);
+        let looks = is_cut || !state.asked.is_empty() || !state.offering.is_empty();
         let look = looks.then_some(now_ns + LOOK_NS);
         let due = [state.succession.poll_timeout(), look]
             .into_iter()
@@ -492,7 +560,7 @@ impl Shared {
     /// Writes more of offers.
     fn push_offers(&self, peer: &Peer, state: &mut PeerState) {
         for member in state.offering.clone() {
-            let pushed = state.links[member].as_deref().map(Link::push_offer);
+            let pushed = state.links[member].as_deref().map(Link::push);
             match pushed {
                 Some(Ok(false)) => {}
                 Some(Err(_)) => self.end_link(peer, state, member),
@@ -503,8 +571,8 @@ impl Shared {
 
     /// Nothing more is offered over a member's rail, which ends unless it lasts.
     fn drop_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
-        state.offering.remove(&member);
         if let Some(link) = state.links[member].take_if(|link| !link.lasts) {
+            state.offering.remove(&member);
             self.members[member].close(first(peer.rank), &link.rail);
             state.succession.closed(member);
         }
@@ -520,12 +588,14 @@ impl Shared {
         (generation, received): (u64, u64),
     ) {
         let member = link.member;
-        let hearing = Arc::downgrade(self);
         link.begin_stream(generation);
+        let hearing = Arc::downgrade(self);
         let carrier = Arc::new(Carrier::new(peer.rank, link, generation, hearing));
         if let Some(before) = state.carrier.replace(Arc::clone(&carrier)) {
             before.end();
-            self.tell_of_change(peer.rank, state, [before.link.member, member]);
+        }
+        if let Some(before) = state.last.replace(member) {
+            self.report_change(peer.rank, state, [before, member]);
         }
         driving.made.push_back(Made::Rail(NewRail {
             id: first(peer.rank),
@@ -535,14 +605,15 @@ impl Shared {
         }));
     }
 
-    /// Tells the user of a failure, and when it is over.
-    fn tell_of_change(&self, peer: JobRank, state: &mut PeerState, [from, to]: [usize; 2]) {
+    /// Reports a failure to the user, and when it is over.
+    fn report_change(&self, peer: JobRank, state: &mut PeerState, [from, to]: [usize; 2]) {
         let has_failed = to > from;
+        let is_over = to < from && core::mem::take(&mut state.is_warned);
+        state.is_warned |= has_failed;
         // One of both ranks does.
-        if self.rank > peer || !(has_failed || core::mem::take(&mut state.is_warned) && to < from) {
+        if self.rank > peer || !(has_failed || is_over) {
             return;
         }
-        state.is_warned |= has_failed;
         let rank = self.rank;
         let [from, to] = [from, to].map(|member| &self.names[member]);
         (self.warn)(&match has_failed {
@@ -553,11 +624,35 @@ impl Shared {
         });
     }
 
+    /// Writes more of the rests of runs.
+    fn push_unsent(&self) {
+        if !self.has_unsent.load(Ordering::Acquire) {
+            return;
+        }
+        let mut unsent = self.unsent.lock();
+        unsent.retain(|(peer, link)| match link.push() {
+            Ok(false) => true,
+            Ok(true) => {
+                let waits = link.waits_for_room.load(Ordering::Relaxed);
+                self.members[link.member].wait_for_room(first(*peer), &link.rail, waits);
+                false
+            }
+            Err(_) => {
+                self.add(|events| events.ended.push((*peer, Arc::clone(link))));
+                false
+            }
+        });
+        self.has_unsent.store(!unsent.is_empty(), Ordering::Release);
+    }
+
     /// Why no member reaches a peer.
     fn given_up(&self, peer: JobRank, state: &PeerState) -> Made<AnyRail> {
         let each = self.names.iter().zip(&state.why);
-        let each: Vec<String> = each.map(|(name, why)| format!("{name}: {why}")).collect();
-        let (at, why) = (self.rank, each.join("; "));
+        let each = each.map(|(name, why)| match why.as_str() {
+            "" => format!("{name}: nothing is acknowledged"),
+            why => format!("{name}: {why}"),
+        });
+        let (at, why) = (self.rank, each.collect::<Vec<_>>().join("; "));
         Made::Unreachable(first(peer), AmError::Unreachable { at, peer, why })
     }
 
@@ -617,6 +712,15 @@ impl Hearing for Shared {
         let link = Arc::clone(link);
         self.add(|events| events.heard.push((peer, link, heard)));
     }
+
+    fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>) {
+        let mut unsent = self.unsent.lock();
+        if !unsent.iter().any(|(_, its)| Arc::ptr_eq(its, link)) {
+            unsent.push((peer, Arc::clone(link)));
+            self.members[link.member].wait_for_room(first(peer), &link.rail, true);
+        }
+        self.has_unsent.store(true, Ordering::Release);
+    }
 }
 
 impl Rails for FailoverRails {
@@ -675,12 +779,20 @@ impl Rails for FailoverRails {
             first: None,
             all: false,
         };
-        for rails in &self.0.members {
+        for (member, rails) in self.0.members.iter().enumerate() {
             let its = rails.begin_poll(false);
-            look.first = look.first.or(its.first);
+            if look.first.is_none() && its.first.is_some() {
+                look.first = its.first;
+                let before = self.0.chosen.swap(member, Ordering::Relaxed);
+                if before != member {
+                    // It relies on reads of its peer no more.
+                    self.0.members[before].arm();
+                }
+            }
             look.all |= its.all;
         }
         look.all |= self.0.has_events.load(Ordering::Acquire);
+        look.all |= self.0.has_unsent.load(Ordering::Acquire);
         look
     }
 
@@ -691,7 +803,9 @@ impl Rails for FailoverRails {
     fn heard(&self, peer: JobRank, rail: &AnyRail, asleep: &dyn Fn() -> bool) {
         if let Some(carrier) = Shared::carrier(rail) {
             let Link { member, rail, .. } = &*carrier.link;
-            self.0.members[*member].heard(peer, rail, asleep);
+            // The others are asked in each poll, and their peers are not read by themselves.
+            let others_sleep = || *member != self.0.chosen.load(Ordering::Relaxed) || asleep();
+            self.0.members[*member].heard(peer, rail, &others_sleep);
         }
     }
 
@@ -701,7 +815,12 @@ impl Rails for FailoverRails {
 
     fn ready(&self, found: &mut Ready) {
         let shared = &*self.0;
-        for (member, rails) in shared.members.iter().enumerate() {
+        shared.push_unsent();
+        let members = shared.members.len();
+        let begin = shared.polls.load(Ordering::Relaxed) as usize;
+        for turn in 0..members {
+            let member = (begin + turn) % members;
+            let rails = &shared.members[member];
             let mut its = Ready::new();
             rails.ready(&mut its);
             for id in its.rails() {
@@ -718,19 +837,17 @@ impl Rails for FailoverRails {
                 found.add_made();
             }
         }
-        if shared.has_events.load(Ordering::Acquire) {
+        if shared.has_events.load(Ordering::Acquire) || shared.is_due() {
             for rank in &shared.events.lock().cut {
                 found.add(first(JobRank(*rank)));
             }
-            found.add_made();
-        }
-        if shared.is_due() {
             found.add_made();
         }
     }
 
     fn has_ready(&self) -> bool {
         let shared = &*self.0;
+        shared.push_unsent();
         let mut members = shared.members.iter();
         shared.has_events.load(Ordering::Acquire)
             || shared.is_due()
@@ -743,7 +860,14 @@ impl Rails for FailoverRails {
 
     fn wait_for_room(&self, id: RailId, rail: &AnyRail, waits: bool) {
         let (member, number, rail) = match (Shared::carrier(rail), self.0.further(id.number)) {
-            (Some(carrier), _) => (carrier.link.member, 0, &carrier.link.rail),
+            (Some(carrier), _) => {
+                let link = &*carrier.link;
+                link.waits_for_room.store(waits, Ordering::Relaxed);
+                if link.has_unsent() {
+                    return;
+                }
+                (link.member, 0, &link.rail)
+            }
             (None, Some(Further { member, number })) => (member, number, rail),
             (None, None) => return,
         };

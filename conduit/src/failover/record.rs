@@ -17,8 +17,11 @@ pub(super) const HEAD: usize = 8;
 /// Bytes of an offer, with its head: the generation, and up to where the peer's stream was taken.
 pub(super) const OFFER: usize = HEAD + 16;
 
-/// Longest run of the stream.
-pub(super) const LONGEST_RUN: usize = 1 << 20;
+/// Longest run of the stream: of each that a rail does not take whole, the rest is copied.
+pub(super) const LONGEST_RUN: usize = 16 << 10;
+
+/// The last generation: there are always more numbers than any job needs.
+const LAST_GENERATION: u64 = 1 << 62;
 
 const RUN_KIND: u8 = 1;
 const OFFER_KIND: u8 = 2;
@@ -79,7 +82,8 @@ pub(super) fn read_offer(bytes: &[u8; OFFER]) -> Option<(u64, u64)> {
     let generation = u64::from_le_bytes(*generation);
     let received = u64::from_le_bytes(received.try_into().ok()?);
     let [_, a, b, c, ..] = *head;
-    let is_whole = read_head(head) == Some(Head::Offer) && generation > 0;
+    let is_whole =
+        read_head(head) == Some(Head::Offer) && (1..=LAST_GENERATION).contains(&generation);
     let is_alike = u32::from_le_bytes([a, b, c, 0]) == low(generation);
     (is_whole && is_alike).then_some((generation, received))
 }
@@ -91,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(generation in 1u64.., received: u64, len in 1..=LONGEST_RUN) {
+        fn what_is_written_is_read(generation in 1..=LAST_GENERATION, received: u64, len in 1..=LONGEST_RUN) {
             prop_assert_eq!(read_offer(&offer(generation, received)), Some((generation, received)));
             let low = low(generation);
             prop_assert_eq!(read_head(&run(low, len)), Some(Head::Run { low, len }));
@@ -121,5 +125,6 @@ mod tests {
         other[1] = 8;
         assert_eq!(read_offer(&other), None);
         assert_eq!(read_offer(&offer(0, 9)), None);
+        assert_eq!(read_offer(&offer(LAST_GENERATION + 1, 9)), None);
     }
 }

@@ -15,6 +15,9 @@ pub(super) trait Hearing: Send + Sync {
 
     /// The peer has offered something over this link.
     fn hear(&self, peer: JobRank, link: &Arc<Link>, heard: Heard);
+
+    /// The link has not taken all of a run: it is pushed until it has.
+    fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>);
 }
 
 /// A generation.
@@ -67,7 +70,13 @@ unsafe impl Rail for StreamRail {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         // SAFETY: the caller's promise.
-        unsafe { carrier.link.write_stream(carrier.generation, pieces) }
+        let written = unsafe { carrier.link.write_stream(carrier.generation, pieces) };
+        if carrier.link.has_unsent()
+            && let Some(hearing) = carrier.hearing.upgrade()
+        {
+            hearing.leave_unsent(carrier.peer, &carrier.link);
+        }
+        written
     }
 
     unsafe fn read(&self, pieces: &Pieces) -> io::Result<usize> {

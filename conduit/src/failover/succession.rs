@@ -6,10 +6,10 @@
 //!     | <------ offer g --------- |  the answer: both use it from now on
 //! ```
 //!
-//! Each offer has a number, the generation, higher than that of all agreements before; the higher
-//! one counts. Where both ranks make one of the same number at once, over different members, that
-//! of the lower rank counts, and the other rank answers it. An offer says up to where the stream of
-//! the peer was taken: from there on it is sent again.
+//! Each offer has a number, the generation, higher than that of all before; the higher one counts.
+//! Those of the lower rank are odd and those of the other even: so each belongs to one member, also
+//! where an offer that was given up arrives late, and both ranks that carry one carry it alike. An
+//! offer says up to where the stream of the peer was taken: from there on it is sent again.
 //!
 //! No I/O and no clock: times are ns of any clock that does not go back.
 
@@ -25,9 +25,15 @@ pub(super) const PATIENCE_NS: u64 = 250_000_000;
 /// Before a member that has failed is asked again: at first, and at most.
 const PAUSE_NS: [u64; 2] = [50_000_000, 4_000_000_000];
 
+/// The longest pause where no member carries the stream.
+const SOON_NS: u64 = 200_000_000;
+
 /// How long a better member than the one that carries has been there until the stream goes back to
 /// it: at first, and at most. It doubles with each failure.
 const HOLD_NS: [u64; 2] = [200_000_000, 60_000_000_000];
+
+/// A rail that was there for so long is asked for again after the first pause.
+const LASTING_NS: u64 = 1_000_000_000;
 
 /// A member that has carried the stream for so long has no failures any more.
 const STEADY_NS: u64 = 30_000_000_000;
@@ -41,15 +47,19 @@ enum State {
     Asked { at_ns: u64 },
     /// It is there, since then.
     Up { since_ns: u64 },
-    /// It has failed, and is asked for again then.
-    Down { again_ns: u64 },
+    /// It has failed, and is asked for again then: sooner where no member carries the stream.
+    Down { soon_ns: u64, again_ns: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
+    /// Its rails last.
+    lasts: bool,
     state: State,
-    /// Since the last time that it was steady.
+    /// Losses since the last time that it was steady.
     failures: u32,
+    /// Losses, and outcomes without a rail, since it was there last for some time.
+    pauses: u32,
     /// It could not be made since the stream was carried last.
     is_unreachable: bool,
 }
@@ -82,10 +92,14 @@ pub(super) enum Act {
 /// The machine of one peer.
 #[derive(Debug)]
 pub(super) struct Succession {
-    /// This rank's number is the lower one.
+    /// This rank's number is the lower one: its offers are odd.
     is_lower: bool,
     /// The stream waits for a carrier.
     is_wanted: bool,
+    /// Since when there is none.
+    wanted_ns: u64,
+    /// How long no member may answer until there is none that could.
+    limit_ns: u64,
     /// The last agreement; 0 before the first.
     generation: u64,
     /// The highest that was offered or heard.
@@ -107,22 +121,33 @@ fn doubled([least, most]: [u64; 2], failures: u32) -> u64 {
 }
 
 impl Succession {
-    /// A peer with so many members, at least one.
-    pub(super) fn new(is_lower: bool, members: usize, seed: u64) -> Self {
-        let place = Place {
+    /// A peer with these members, at least one, whose rails last or not.
+    ///
+    /// `limit_ns`: how long none may answer until the peer is given up.
+    pub(super) fn new(
+        is_lower: bool,
+        lasts: impl Iterator<Item = bool>,
+        limit_ns: u64,
+        seed: u64,
+    ) -> Self {
+        let place = |lasts| Place {
+            lasts,
             state: State::Unasked,
             failures: 0,
+            pauses: 0,
             is_unreachable: false,
         };
         Self {
             is_lower,
             is_wanted: false,
+            wanted_ns: 0,
+            limit_ns,
             generation: 0,
             highest: 0,
             carrier: None,
             carries_ns: 0,
             offer: None,
-            places: vec![place; members].into(),
+            places: lasts.map(place).collect(),
             acts: VecDeque::new(),
             random: seed | 1,
         }
@@ -175,6 +200,12 @@ impl Succession {
 
     /// The stream needs a carrier.
     pub(super) fn want(&mut self, now_ns: u64) {
+        if !self.is_wanted {
+            self.wanted_ns = now_ns;
+            for place in &mut self.places {
+                place.is_unreachable = false;
+            }
+        }
         self.is_wanted = true;
         self.step(now_ns);
     }
@@ -190,14 +221,24 @@ impl Succession {
     /// Its rail has ended, or is of no use.
     pub(super) fn ended(&mut self, member: usize, now_ns: u64) {
         let carried = self.carrier == Some(member);
-        if carried && now_ns.saturating_sub(self.carries_ns) >= STEADY_NS {
-            self.places[member].failures = 0;
-        }
-        let pause = doubled(PAUSE_NS, self.places[member].failures);
-        let again_ns = now_ns + self.jittered(pause);
+        // The peer has agreed to another one, and this rank does not know yet.
+        let is_planned = carried && self.offer.is_some() && self.offered(member).is_none();
+        let carries_ns = now_ns.saturating_sub(self.carries_ns);
         let place = &mut self.places[member];
-        place.failures = place.failures.saturating_add(1);
-        place.state = State::Down { again_ns };
+        if carried && carries_ns >= STEADY_NS {
+            place.failures = 0;
+        }
+        if let State::Up { since_ns } = place.state {
+            place.failures = place.failures.saturating_add(u32::from(!is_planned));
+            if now_ns.saturating_sub(since_ns) >= LASTING_NS {
+                place.pauses = 0;
+            }
+        }
+        let pause = doubled(PAUSE_NS, place.pauses);
+        place.pauses = place.pauses.saturating_add(1);
+        let soon_ns = now_ns + self.jittered(pause.min(SOON_NS));
+        let again_ns = now_ns + self.jittered(pause);
+        self.places[member].state = State::Down { soon_ns, again_ns };
         if carried {
             self.carrier = None;
         }
@@ -211,8 +252,13 @@ impl Succession {
     pub(super) fn unreachable(&mut self, member: usize, now_ns: u64) {
         self.places[member].is_unreachable = true;
         self.ended(member, now_ns);
+        self.give_up_if(|place| place.is_unreachable);
+    }
+
+    /// Gives the peer up where a carrier is wanted and no member could be one.
+    fn give_up_if(&mut self, could_not: impl FnMut(&Place) -> bool) {
         let none = self.carrier.is_none() && self.offer.is_none();
-        if self.is_wanted && none && self.places.iter().all(|place| place.is_unreachable) {
+        if self.is_wanted && none && self.places.iter().all(could_not) {
             self.is_wanted = false;
             self.acts.push_back(Act::GiveUp);
         }
@@ -225,9 +271,9 @@ impl Succession {
         }
     }
 
-    /// The rail of a member that has carried the stream was closed.
+    /// The rail of a member, if it does not last, is used no more.
     pub(super) fn closed(&mut self, member: usize) {
-        if self.carrier != Some(member) && self.is_up(member) {
+        if self.carrier != Some(member) && self.is_up(member) && !self.places[member].lasts {
             self.places[member].state = State::Unasked;
         }
     }
@@ -235,40 +281,39 @@ impl Succession {
     // spec B9: an agreement ends the use of the rail before it.
     /// The peer has offered a generation over a member.
     ///
-    /// `received`: up to where it has taken this rank's stream. Whether it is agreed on: then the
-    /// member [carries](Act::Carry) the stream.
-    pub(super) fn heard(
-        &mut self,
-        member: usize,
-        generation: u64,
-        received: u64,
-        now_ns: u64,
-    ) -> bool {
-        if generation <= self.generation {
-            // It has offered more since.
-            return false;
-        }
+    /// `received`: up to where it has taken this rank's stream.
+    pub(super) fn heard(&mut self, member: usize, generation: u64, received: u64, now_ns: u64) {
         if !self.is_up(member) {
             self.places[member].state = State::Up { since_ns: now_ns };
+        }
+        if generation <= self.generation {
+            // It has offered more since.
+            return;
         }
         self.highest = self.highest.max(generation);
         let own = self.offer.map(|offer| (offer.generation, offer.member));
         match own {
-            Some((own, at)) if own == generation && at == member => {}
-            // The peer answers this rank's, or offers a higher one.
-            Some((own, _)) if own > generation || (own == generation && self.is_lower) => {
-                return false;
+            // The peer answers this rank's.
+            Some((own, at)) if own == generation && at == member => self.offer = None,
+            // It reads this rank's next, and answers it, or the rail ends for both.
+            Some((own, at)) if own > generation && at == member && !self.places[member].lasts => {
+                return;
+            }
+            // It may never read this rank's: until it does, its own counts.
+            Some((own, _)) if own > generation => {
+                self.acts.push_back(Act::Offer(member, generation));
             }
             _ => {
                 if let Some((_, at)) = own
                     && at != member
                 {
                     self.acts.push_back(Act::Drop(at));
+                    self.closed(at);
                 }
+                self.offer = None;
                 self.acts.push_back(Act::Offer(member, generation));
             }
         }
-        self.offer = None;
         self.carrier = Some(member);
         self.carries_ns = now_ns;
         self.generation = generation;
@@ -278,12 +323,11 @@ impl Succession {
         }
         self.acts
             .push_back(Act::Carry(member, generation, received));
-        true
     }
 
     /// Does what is due; `answers` says whether the host at the other end of a member's rail
     /// answers.
-    pub(super) fn tick(&mut self, now_ns: u64, answers: impl FnOnce(usize) -> bool) {
+    pub(super) fn tick(&mut self, now_ns: u64, answers: impl Fn(usize) -> bool) {
         if let Some(offer) = &mut self.offer
             && offer.until_ns <= now_ns
         {
@@ -292,25 +336,51 @@ impl Succession {
             offer.until_ns = now_ns + PATIENCE_NS;
             if !answers(member) {
                 self.acts.push_back(Act::Drop(member));
-                return self.ended(member, now_ns);
+                self.ended(member, now_ns);
             }
         }
         self.step(now_ns);
+        if self.lacks() && self.given_up_at() <= now_ns {
+            // Rails that last are silent, and none reports that it has failed.
+            self.give_up_if(|place| place.is_unreachable || place.lasts);
+            // Others still try.
+            self.wanted_ns = now_ns;
+        }
+    }
+
+    /// When a peer is given up that no member that lasts has reached.
+    fn given_up_at(&self) -> u64 {
+        self.wanted_ns.saturating_add(self.limit_ns)
     }
 
     /// When the next tick is due, if nothing happens until then.
     pub(super) fn poll_timeout(&self) -> Option<u64> {
         let offer = self.offer.map(|offer| offer.until_ns);
         let at = |place: &Place| match place.state {
-            State::Down { again_ns } if self.asks() => Some(again_ns),
-            State::Asked { at_ns } if self.lacks() => Some(at_ns + self.stagger_ns()),
+            State::Down { soon_ns, again_ns } if self.lacks() => Some(soon_ns.min(again_ns)),
+            State::Down { again_ns, .. } if self.asks() => Some(again_ns),
             _ => None,
         };
         let places = self.places.iter().filter_map(at).min();
-        [offer, places, self.goes_back_at().map(|(at, _)| at)]
+        let back = self.goes_back_at().map(|(at, _)| at);
+        let given_up = self.lacks().then(|| self.given_up_at());
+        [offer, places, self.next_asked_at(), back, given_up]
             .into_iter()
             .flatten()
             .min()
+    }
+
+    /// When the next member is asked that was not, as those that were have no rail.
+    fn next_asked_at(&self) -> Option<u64> {
+        let mut places = self.places.iter();
+        if !self.lacks() || !places.any(|place| place.state == State::Unasked) {
+            return None;
+        }
+        let at = |place: &Place| match place.state {
+            State::Asked { at_ns } => Some(at_ns + self.stagger_ns()),
+            _ => None,
+        };
+        self.places.iter().filter_map(at).max()
     }
 
     /// Whether a carrier is needed, and none is to come.
@@ -351,20 +421,23 @@ impl Succession {
         }
         if self.asks() {
             for member in 0..self.places.len() {
-                if let State::Down { again_ns } = self.places[member].state
-                    && again_ns <= now_ns
+                if let State::Down { soon_ns, again_ns } = self.places[member].state
+                    && (again_ns <= now_ns || (self.lacks() && soon_ns <= now_ns))
                 {
                     self.ask(member, now_ns);
                 }
             }
         }
-        let stagger_ns = self.stagger_ns();
-        let is_waiting = |place: &Place| match place.state {
-            State::Asked { at_ns } => now_ns < at_ns + stagger_ns,
-            _ => false,
-        };
+        // It was given up for an offer that counted less in the end, and perhaps by both ranks.
+        let better = self.carrier.unwrap_or(0);
+        if let Some(member) = self.places[..better]
+            .iter()
+            .position(|place| place.state == State::Unasked)
+        {
+            self.ask(member, now_ns);
+        }
         if self.lacks()
-            && !self.places.iter().any(is_waiting)
+            && self.next_asked_at().is_none_or(|at_ns| at_ns <= now_ns)
             && let Some(member) = self
                 .places
                 .iter()
@@ -380,8 +453,10 @@ impl Succession {
     }
 
     fn make_offer(&mut self, member: usize, now_ns: u64) {
-        self.highest += 1;
-        let generation = self.highest;
+        let next = self.highest + 1;
+        let is_own = (next % 2 == 1) == self.is_lower;
+        let generation = next + u64::from(!is_own);
+        self.highest = generation;
         self.offer = Some(Offer {
             member,
             generation,

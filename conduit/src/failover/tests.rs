@@ -1,1 +1,8 @@
+//! Tests of what failover is made of.
 
+mod agreement;
+mod driver;
+mod link;
+mod pair;
+mod pipe;
+mod world;

@@ -2,7 +2,7 @@
 
 use super::addresses::{Wish, publish_host};
 use super::channel::{GATHER_TIMES, sizes};
-use super::silence::warner;
+use super::silence::{PathLimits, warner};
 use super::{
     Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf, RAIL_OPENERS, RailOpener,
 };
@@ -141,6 +141,8 @@ struct Open {
     rails: Vec<(Item, Box<dyn OpenedRail>)>,
     conduit: &'static str,
     sizes: ChannelSizes,
+    /// How long rails of datagrams may be silent until a peer is given up.
+    limit: Duration,
     warn: fn(&str),
 }
 
@@ -182,6 +184,7 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
             idle_rails: Duration::ZERO,
             ..usual
         },
+        limit: PathLimits::of(settings).stopped,
         warn: warner(settings),
     }))
 }
@@ -239,6 +242,7 @@ impl Opened for Open {
             ranks,
             name: self.conduit,
             members,
+            limit: self.limit,
             warn: self.warn,
         })?;
         let config = ChannelConfig {

@@ -85,6 +85,17 @@ impl Pieces {
         first
     }
 
+    /// Those behind the first so many bytes.
+    pub(crate) fn behind(&self, mut bytes: usize) -> Self {
+        let mut rest = Self::new();
+        for piece in self.as_slice() {
+            let passed = bytes.min(piece.len);
+            bytes -= passed;
+            rest.add(piece.at.wrapping_add(passed), piece.len - passed);
+        }
+        rest
+    }
+
     /// Copies all the bytes into one place, if it has room for them; how many.
     ///
     /// # Safety

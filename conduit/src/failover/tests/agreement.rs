@@ -1,0 +1,84 @@
+//! Both ranks agree on a member, whatever links do.
+//!
+//! Many seeds: `ARGONET_SIM_SEEDS=100000 cargo test -p argonet-conduit --release --lib failover`.
+
+use super::world::{MS, S, Way, World};
+
+/// Of each test, where `ARGONET_SIM_SEEDS` says nothing else.
+const SEEDS: u64 = 1000;
+
+/// What was under way when faults have ended is of no effect after so long: a rail that one end has
+/// closed is found to have ended after 30 s, and offers over such may be made up to 60 s later.
+const SETTLED_WITHIN: u64 = 120 * S;
+
+/// Both ranks use the best then: members are asked again after 6 s at the latest, and wait for 60 s
+/// at most.
+const BEST_WITHIN: u64 = 200 * S;
+
+fn seeds() -> u64 {
+    let seeds = std::env::var("ARGONET_SIM_SEEDS").ok();
+    seeds.map_or(SEEDS, |seeds| seeds.parse().expect("a number"))
+}
+
+/// Runs what `run` does for each seed; a failed one says its number.
+fn each_seed(run: impl Fn(u64)) {
+    for seed in 0..seeds() {
+        let ran = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| run(seed)));
+        if let Err(panic) = ran {
+            eprintln!("seed {seed}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+/// Both ranks use the best member that works in the end, and stay with it.
+fn ends_well(world: &mut World) {
+    let end_ns = world.now_ns;
+    let best = world.finally.iter().position(|way| *way == Way::Good);
+    let best = best.expect("one works");
+    // What was under way arrives, channels find that nothing comes, and hosts that rails have
+    // ended.
+    world.run_until(end_ns + SETTLED_WITHIN);
+    assert!(world.agreement().is_some(), "{}", world.shown());
+    while world.agreement().is_none_or(|(member, _)| member != best) {
+        let late = world.now_ns > end_ns + BEST_WITHIN;
+        assert!(!late, "the best is {best}: {}", world.shown());
+        world.run_until(world.now_ns + 50 * MS);
+    }
+    let agreement = world.agreement();
+    world.run_until(world.now_ns + 100 * S);
+    assert_eq!(world.agreement(), agreement, "{}", world.shown());
+}
+
+/// A world of 2 to 4 members, of which at least one works in the end.
+fn any_world(seed: u64) -> World {
+    let mut world = World::new(seed, Vec::new(), true);
+    let members = 2 + world.random(3);
+    let lasts = (0..members).map(|_| world.random(2) == 0).collect();
+    let mut world = World::new(seed, lasts, true);
+    for member in 0..members as usize {
+        if world.random(3) == 0 {
+            world.finally[member] = [Way::Refuses, Way::Silent][world.random(2) as usize];
+        }
+    }
+    let works = world.random(members) as usize;
+    world.finally[works] = Way::Good;
+    world
+}
+
+#[test]
+fn both_ranks_agree_whatever_links_do() {
+    each_seed(|seed| {
+        let mut world = any_world(seed);
+        let until_ns = S + world.random(20 * S);
+        let [turns, breaks, stops] = [30, 20, 4].map(|most| world.random(most));
+        world.faults_until(until_ns, turns, breaks, stops);
+        let first = world.random(2) as usize;
+        world.want(first, S);
+        if world.random(2) == 0 {
+            world.want(1 - first, S);
+        }
+        world.run_until(until_ns);
+        ends_well(&mut world);
+    });
+}

@@ -1,0 +1,182 @@
+//! Two ranks whose members are cut, fall silent and come back.
+
+use super::pair::{Net, Rank, Way, exchange, pair, until};
+use super::pipe::Chance;
+use crate::channel::rail::Rails;
+use std::sync::Arc;
+
+/// Room of a rail: less than what one rank writes at once.
+const ROOM: usize = 5000;
+
+fn nets<const N: usize>(lasts: [bool; N]) -> [Arc<Net>; N] {
+    lasts.map(|lasts| Net::new(lasts, ROOM, None))
+}
+
+fn connected(ranks: &[Rank; 2]) -> bool {
+    let [here, there] = ranks;
+    here.has_wire() && there.has_wire() && here.generations.last() == there.generations.last()
+}
+
+#[test]
+fn the_first_wish_of_either_or_both_makes_a_stream() {
+    for wishes in [&[0][..], &[1], &[0, 1]] {
+        for lasts in [[false, false], [true, true]] {
+            let nets = nets(lasts);
+            let mut ranks = pair(&nets);
+            for rank in wishes {
+                let rank = &ranks[*rank];
+                rank.rails.want(rank.id());
+            }
+            until(&mut ranks, "a stream", connected);
+            exchange(&mut ranks, 100_000);
+            let [here, there] = &ranks;
+            assert_eq!(here.generations.last(), there.generations.last());
+            // Two offers at most, one of each.
+            assert!(here.generations.len() <= 2 && there.generations.len() <= 2);
+        }
+    }
+}
+
+#[test]
+fn a_stream_goes_on_over_another_member_and_back() {
+    for lasts in [[false, false], [false, true]] {
+        let nets = nets(lasts);
+        let mut ranks = pair(&nets);
+        ranks[1].rails.want(ranks[1].id());
+        exchange(&mut ranks, 50_000);
+        // In the middle of what is under way.
+        ranks.iter_mut().for_each(|rank| rank.bytes += 50_000);
+        until(&mut ranks, "some bytes pass", |ranks| {
+            ranks[0].taken > 60_000
+        });
+        nets[0].turn(Way::Refuses);
+        exchange(&mut ranks, 50_000);
+        until(&mut ranks, "a stream", connected);
+        let over_the_other = ranks[0].generations.len();
+        nets[0].turn(Way::Good);
+        until(&mut ranks, "back", |ranks| {
+            connected(ranks) && ranks[0].generations.len() > over_the_other
+        });
+        exchange(&mut ranks, 50_000);
+        // It does not need the other one.
+        nets[1].turn(Way::Refuses);
+        exchange(&mut ranks, 50_000);
+    }
+}
+
+#[test]
+fn a_rail_that_lasts_goes_on_where_it_was_in_the_middle_of_a_run() {
+    for seed in 0..20 {
+        let chance = Chance::new(seed);
+        let net = Net::new(true, ROOM, Some(chance.clone()));
+        let mut ranks = pair(core::slice::from_ref(&net));
+        ranks[0].rails.want(ranks[0].id());
+        until(&mut ranks, "a stream", connected);
+        for _ in 0..3 {
+            ranks.iter_mut().for_each(|rank| rank.bytes += 60_000);
+            for _ in 0..chance.below(100) {
+                ranks.iter_mut().for_each(Rank::poll);
+            }
+            // One channel finds that nothing comes, or both.
+            ranks[chance.below(2)].lose();
+            if chance.below(2) == 0 {
+                ranks[chance.below(2)].lose();
+            }
+            exchange(&mut ranks, 1);
+        }
+    }
+}
+
+#[test]
+fn where_no_member_reaches_the_peer_each_says_why() {
+    let nets = nets([false, true]);
+    nets.iter().for_each(|net| net.turn(Way::Refuses));
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    until(&mut ranks, "an end", |ranks| ranks[0].unreachable.is_some());
+    let error = ranks[0]
+        .unreachable
+        .take()
+        .expect("there is one")
+        .to_string();
+    for why in ["m0: ", "way 0 is closed", "m1: ", "way 1 is closed"] {
+        assert!(error.contains(why), "{error}");
+    }
+    assert!(ranks[1].unreachable.is_none());
+    // What asks again is heard.
+    nets[1].turn(Way::Good);
+    ranks[0].rails.want(ranks[0].id());
+    exchange(&mut ranks, 1000);
+}
+
+#[test]
+fn a_peer_that_makes_no_call_is_waited_for() {
+    let nets = nets([false, true]);
+    let mut ranks = pair(&nets);
+    ranks[0].bytes = 1000;
+    ranks[0].rails.want(ranks[0].id());
+    let begun = std::time::Instant::now();
+    let mut busy = 0;
+    let mut polls = 0;
+    while begun.elapsed().as_millis() < 700 {
+        busy += u32::from(ranks[0].rails.has_ready());
+        polls += 1;
+        ranks[0].poll();
+    }
+    assert!(!ranks[0].has_wire() && ranks[0].unreachable.is_none());
+    assert!(
+        busy < 100,
+        "it may sleep: {busy} of {polls} polls find something"
+    );
+    until(&mut ranks, "all bytes pass", |ranks| ranks[1].taken == 1000);
+    assert_eq!(ranks[0].generations.len(), 1);
+}
+
+#[test]
+fn a_member_that_is_silent_is_left_for_another() {
+    let nets = nets([true, false]);
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    exchange(&mut ranks, 20_000);
+    nets[0].turn(Way::Silent);
+    ranks.iter_mut().for_each(|rank| rank.bytes += 50_000);
+    // As the channel does after a while.
+    ranks[1].lose();
+    exchange(&mut ranks, 1);
+    let before = ranks[0].generations.len();
+    nets[0].turn(Way::Good);
+    until(&mut ranks, "back", |ranks| {
+        connected(ranks) && ranks[0].generations.len() > before
+    });
+    exchange(&mut ranks, 50_000);
+}
+
+#[test]
+fn every_byte_passes_whatever_is_cut() {
+    for seed in 0..6 {
+        let chance = Chance::new(seed);
+        let nets = [seed % 2 == 0, false, seed % 3 == 0]
+            .map(|lasts| Net::new(lasts, ROOM, Some(chance.clone())));
+        let mut ranks = pair(&nets);
+        ranks[0].rails.want(ranks[0].id());
+        for _ in 0..30 {
+            ranks.iter_mut().for_each(|rank| rank.bytes += 20_000);
+            for _ in 0..chance.below(300) {
+                ranks[chance.below(2)].poll();
+            }
+            let net = &nets[chance.below(3)];
+            match chance.below(4) {
+                0 => net.turn([Way::Refuses, Way::Silent][chance.below(2)]),
+                1 => net.cut(),
+                _ => net.turn(Way::Good),
+            }
+            if chance.below(6) == 0 {
+                ranks[chance.below(2)].lose();
+            }
+        }
+        nets.iter().for_each(|net| net.turn(Way::Good));
+        // As channels do that hear nothing.
+        ranks.iter_mut().for_each(Rank::lose);
+        exchange(&mut ranks, 1);
+    }
+}
