@@ -8,14 +8,17 @@
 //! which grows with the failures. Payloads are striped over further rails of members that have
 //! such, as ever.
 
+mod config;
 mod link;
 mod member;
 mod rails;
 mod record;
+mod shared;
 mod stream_rail;
 mod succession;
 #[cfg(test)]
 mod tests;
 
+pub use config::{FailoverConfig, MemberConfig};
 pub use member::Member;
-pub use rails::{FailoverConfig, FailoverRails, MemberConfig};
+pub use rails::FailoverRails;

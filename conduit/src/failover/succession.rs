@@ -15,8 +15,9 @@
 
 use std::collections::VecDeque;
 
-/// Where no member carries the stream, another one is asked for a rail after so long without one:
-/// at the start, when peers may be slow, and later.
+/// Where no member carries the stream, another one is asked for a rail after so long without one.
+///
+/// At the start, when peers may be slow, and later.
 const STAGGER_NS: [u64; 2] = [2_000_000_000, 250_000_000];
 
 /// How long an offer is waited for until the member is looked at.
@@ -29,7 +30,9 @@ const PAUSE_NS: [u64; 2] = [50_000_000, 4_000_000_000];
 const SOON_NS: u64 = 200_000_000;
 
 /// How long a better member than the one that carries has been there until the stream goes back to
-/// it: at first, and at most. It doubles with each failure.
+/// it: at first, and at most.
+///
+/// It doubles with each failure.
 const HOLD_NS: [u64; 2] = [200_000_000, 60_000_000_000];
 
 /// A rail that was there for so long is asked for again after the first pause.

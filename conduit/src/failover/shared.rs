@@ -1,0 +1,684 @@
+//! What a rank's threads share of rails over several members: peers, what was found, and the steps
+//! that follow from it.
+
+use super::config::{FailoverConfig, MemberConfig};
+use super::link::{Heard, Link, Read};
+use super::member::Member;
+use super::stream_rail::{Carrier, Hearing, StreamRail};
+use super::succession::{Act, PATIENCE_NS, Succession};
+use crate::attendant::{event, ring};
+use crate::channel::AnyRail;
+use crate::channel::rail::{MOST_RAILS, Made, NewRail, Rail, RailId, Vital};
+use crate::peers::Peers;
+use argonet_am::AmError;
+use argonet_base::JobRank;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use parking_lot::Mutex;
+use rustix::fd::OwnedFd;
+use std::collections::{BTreeSet, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How often offers that a rail has not taken are written, members looked at that were silent, and
+/// the channel is asked to read an end that it has not.
+const LOOK_NS: u64 = 20_000_000;
+
+/// A member that was silent answers if something was heard in so long.
+const HEARD_NS: u64 = 100_000_000;
+
+/// Before a further rail is asked for again that could not be made.
+const AGAIN_NS: u64 = 2_000_000_000;
+
+/// What failover knows of a peer.
+pub(super) struct Peer {
+    rank: JobRank,
+    pub(super) state: Mutex<PeerState>,
+}
+
+pub(super) struct PeerState {
+    pub(super) succession: Succession,
+    /// By member.
+    links: Box<[Option<Arc<Link>>]>,
+    carrier: Option<Arc<Carrier>>,
+    /// Members that last, were silent, and are asked whether they are there again.
+    asked: BTreeSet<usize>,
+    /// Members whose rails have not taken all of an offer.
+    offering: BTreeSet<usize>,
+    /// The member that carried the stream last.
+    last: Option<usize>,
+    /// The user knows of a failure.
+    is_warned: bool,
+    /// Why a member has no rail, by member.
+    why: Box<[String]>,
+}
+
+/// What threads have found, and the next call of [`Rails::next`] sees to.
+#[derive(Default)]
+pub(super) struct Events {
+    heard: Vec<(JobRank, Arc<Link>, Heard)>,
+    ended: Vec<(JobRank, Arc<Link>)>,
+    touched: BTreeSet<u32>,
+    /// Streams whose carriers have ended without a read of the channel.
+    pub(super) cut: BTreeSet<u32>,
+}
+
+/// What the thread that drives has for itself.
+#[derive(Default)]
+pub(super) struct Driving {
+    pub(super) made: VecDeque<Made<AnyRail>>,
+    /// Peers for which something is due, and when.
+    due: BTreeSet<(u64, u32)>,
+    /// Further rails that are asked for again.
+    again: Vec<(u64, RailId)>,
+}
+
+/// A rail of a member, and the number by which the channel knows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Further {
+    pub(super) member: usize,
+    pub(super) number: u16,
+}
+
+pub(super) struct Shared {
+    rank: JobRank,
+    pub(super) name: &'static str,
+    pub(super) names: Box<[String]>,
+    pub(super) members: Box<[Box<dyn Member<Rail = AnyRail>>]>,
+    /// That of the channel's number 1 comes first.
+    further: Box<[Further]>,
+    limit_ns: u64,
+    warn: fn(&str),
+    begun: Instant,
+    pub(super) peers: Peers<Peer>,
+    pub(super) events: Mutex<Events>,
+    /// Whether there are events, or rails that were made.
+    ///
+    /// Set after they were added.
+    pub(super) has_events: AtomicBool,
+    pub(super) driving: Mutex<Driving>,
+    /// Links that last and have not taken the rest of a run.
+    unsent: Mutex<Vec<(JobRank, Arc<Link>)>>,
+    /// Whether there are such.
+    ///
+    /// Written by the holder of `unsent`.
+    pub(super) has_unsent: AtomicBool,
+    /// When something is due, ns; the end of time where nothing is.
+    pub(super) due_ns: AtomicU64,
+    pub(super) polls: AtomicU32,
+    /// The member whose peer is read first in each poll.
+    pub(super) chosen: AtomicUsize,
+    /// Why a member makes no rails any more, by member.
+    failed: Mutex<Vec<Option<String>>>,
+    pub(super) wakeup: OwnedFd,
+}
+
+/// The rail of a member that can carry the stream.
+pub(super) fn first(peer: JobRank) -> RailId {
+    RailId { peer, number: 0 }
+}
+
+impl Shared {
+    /// What [`FailoverRails::new`](super::FailoverRails::new) says.
+    pub(super) fn new(config: FailoverConfig) -> io::Result<Self> {
+        let each = config.members.iter().enumerate();
+        let further: Box<[Further]> = each
+            .flat_map(|(member, config)| {
+                (1..=config.further).map(move |number| Further { member, number })
+            })
+            .collect();
+        let fits = further.len() < usize::from(MOST_RAILS);
+        let has = |config: &MemberConfig| config.further < config.rails.most();
+        if config.members.is_empty() || !fits || !config.members.iter().all(has) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let count = config.members.len();
+        let (names, members): (Vec<_>, Vec<_>) = config
+            .members
+            .into_iter()
+            .map(|member| (member.name, member.rails))
+            .unzip();
+        Ok(Self {
+            rank: config.rank,
+            name: config.name,
+            names: names.into(),
+            members: members.into(),
+            further,
+            limit_ns: u64::try_from(config.limit.as_nanos()).unwrap_or(u64::MAX),
+            warn: config.warn,
+            chosen: AtomicUsize::new(0),
+            failed: Mutex::new(vec![None; count]),
+            begun: Instant::now(),
+            peers: Peers::new(config.ranks),
+            events: Mutex::default(),
+            has_events: AtomicBool::new(false),
+            driving: Mutex::default(),
+            unsent: Mutex::default(),
+            has_unsent: AtomicBool::new(false),
+            due_ns: AtomicU64::new(u64::MAX),
+            polls: AtomicU32::new(0),
+            wakeup: event()?,
+        })
+    }
+
+    /// Rails to a peer: that of the stream, and those of payloads.
+    pub(super) fn rails(&self) -> u16 {
+        // Fewer than `MOST_RAILS`.
+        self.further.len() as u16 + 1
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.begun.elapsed().as_nanos() as u64
+    }
+
+    /// Whether a peer at the other end of a link answers.
+    fn answers(&self, peer: JobRank, link: &Link, limit_ns: u64) -> bool {
+        let silence = self.silence(peer, link);
+        silence.is_none_or(|vital| !vital.owed || vital.silent_ns < limit_ns)
+    }
+
+    fn peer(&self, rank: JobRank) -> &Peer {
+        let members = self.members.len();
+        let (peer, _) = self.peers.get_or_init(rank, || {
+            let seed = u64::from(self.rank.0) << 32 | u64::from(rank.0);
+            let lasts = self.members.iter().map(|rails| rails.lasts());
+            Box::new(Peer {
+                rank,
+                state: Mutex::new(PeerState {
+                    succession: Succession::new(self.rank < rank, lasts, self.limit_ns, seed),
+                    links: (0..members).map(|_| None).collect(),
+                    carrier: None,
+                    asked: BTreeSet::new(),
+                    offering: BTreeSet::new(),
+                    last: None,
+                    is_warned: false,
+                    why: vec![String::new(); members].into(),
+                }),
+            })
+        });
+        peer
+    }
+
+    fn add(&self, add: impl FnOnce(&mut Events)) {
+        add(&mut self.events.lock());
+        self.has_events.store(true, Ordering::Release);
+    }
+
+    /// The same, and a thread that sleeps sees to it.
+    fn add_and_wake(&self, add: impl FnOnce(&mut Events)) {
+        self.add(add);
+        ring(&self.wakeup);
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        let due_ns = self.due_ns.load(Ordering::Relaxed);
+        due_ns != u64::MAX && due_ns <= self.now_ns()
+    }
+
+    /// The carrier behind a rail of the channel's.
+    pub(super) fn carrier(rail: &AnyRail) -> Option<&Arc<Carrier>> {
+        rail.as_kind::<StreamRail>().map(|rail| &rail.0)
+    }
+
+    /// The rail of a member by the channel's number, above 0.
+    pub(super) fn further(&self, number: u16) -> Option<Further> {
+        let at = usize::from(number).checked_sub(1)?;
+        self.further.get(at).copied()
+    }
+
+    /// The channel's number of a rail.
+    pub(super) fn number(&self, member: usize, number: u16) -> Option<u16> {
+        let its = Further { member, number };
+        let at = self.further.iter().position(|further| *further == its)?;
+        Some(at as u16 + 1)
+    }
+
+    /// A member's first rail to a peer has something: whether the channel reads it.
+    ///
+    /// If not, it is an offer, or the end.
+    pub(super) fn looks_at(&self, member: usize, rank: JobRank) -> bool {
+        let Some(peer) = self.peers.used(rank.0) else {
+            return false;
+        };
+        let link = {
+            let state = peer.state.lock();
+            let Some(link) = &state.links[member] else {
+                return false;
+            };
+            let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, link);
+            let carrier = state.carrier.as_ref().filter(|carrier| carries(carrier));
+            if carrier.is_some_and(|carrier| !carrier.is_ended()) {
+                return true;
+            }
+            let link = Arc::clone(link);
+            if carrier.is_some() && !link.lasts {
+                // The channel has not used it, or uses it no more, and nothing else comes.
+                drop(state);
+                self.add(|events| events.ended.push((rank, link)));
+                return false;
+            }
+            link
+        };
+        match link.read_offer() {
+            Read::Offer(heard) => self.hear(rank, &link, heard),
+            Read::End => self.add(|events| events.ended.push((rank, link))),
+            Read::Bytes(_) | Read::Nothing => {}
+        }
+        false
+    }
+
+    /// Takes what members have made.
+    pub(super) fn take_made(&self, driving: &mut Driving) {
+        for (member, rails) in self.members.iter().enumerate() {
+            while let Some(made) = rails.next(&|_| 0) {
+                match made {
+                    Made::Rail(new) if new.id.peer.index() >= self.peers.count() => {
+                        new.rail.shut();
+                    }
+                    Made::Rail(new) if new.id.number == 0 => self.take_first(member, new),
+                    Made::Rail(new) => match self.number(member, new.id.number) {
+                        None => new.rail.shut(),
+                        Some(number) => {
+                            let peer = new.id.peer;
+                            let id = RailId { peer, number };
+                            driving.again.retain(|(_, again)| *again != id);
+                            driving.made.push_back(Made::Rail(NewRail { id, ..new }));
+                        }
+                    },
+                    Made::Unreachable(id, _) if id.peer.index() >= self.peers.count() => {}
+                    Made::Unreachable(id, error) if id.peer == self.rank => {
+                        self.lose_member(member, &error.to_string());
+                    }
+                    Made::Unreachable(id, error) if id.number == 0 => {
+                        let mut state = self.peer(id.peer).state.lock();
+                        state.why[member] = error.to_string();
+                        rails.unwant(id);
+                        state.succession.unreachable(member, self.now_ns());
+                        drop(state);
+                        self.add(|events| _ = events.touched.insert(id.peer.0));
+                    }
+                    Made::Unreachable(id, _) => {
+                        rails.unwant(id);
+                        if let Some(number) = self.number(member, id.number) {
+                            let id = RailId { number, ..id };
+                            driving.again.push((self.now_ns() + AGAIN_NS, id));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A member makes no rails any more, to no peer.
+    fn lose_member(&self, member: usize, why: &str) {
+        self.failed.lock()[member] = Some(why.to_owned());
+        let (rank, name) = (self.rank, &self.names[member]);
+        (self.warn)(&format!("rank {rank} has lost the rail {name}: {why}"));
+        for peer in self.peers.all() {
+            let mut state = peer.state.lock();
+            if state.links[member].is_none() {
+                why.clone_into(&mut state.why[member]);
+                state.succession.unreachable(member, self.now_ns());
+                self.add(|events| _ = events.touched.insert(peer.rank.0));
+            }
+        }
+    }
+
+    /// A member has made a rail that can carry the stream.
+    fn take_first(&self, member: usize, new: NewRail<AnyRail>) {
+        let rails = &self.members[member];
+        let peer = self.peer(new.id.peer);
+        let mut state = peer.state.lock();
+        if let Some(link) = &state.links[member]
+            && new.incarnation <= link.incarnation
+        {
+            return new.rail.shut();
+        }
+        // The peer has found that the one before has ended.
+        self.end_link(peer, &mut state, member);
+        if rails.open(new.id, &new.rail).is_err() {
+            new.rail.shut();
+            state.succession.ended(member, self.now_ns());
+        } else {
+            let link = Link::new(member, new.rail, rails.lasts(), new.incarnation);
+            state.links[member] = Some(Arc::new(link));
+            state.succession.made(member, self.now_ns());
+        }
+        drop(state);
+        self.add(|events| _ = events.touched.insert(peer.rank.0));
+    }
+
+    /// A member's first rail to a peer is of no use any more.
+    fn end_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
+        let Some(link) = state.links[member].take() else {
+            return;
+        };
+        state.offering.remove(&member);
+        self.members[member].close(first(peer.rank), &link.rail);
+        let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, &link);
+        if let Some(carrier) = state.carrier.as_ref().filter(|carrier| carries(carrier)) {
+            carrier.end();
+            // Also if the channel does not read the end: it takes another one in its place.
+            state.succession.want(self.now_ns());
+            self.add_and_wake(|events| _ = events.cut.insert(peer.rank.0));
+        }
+        state.succession.ended(member, self.now_ns());
+    }
+
+    /// Sees to what threads have found.
+    pub(super) fn see(self: &Arc<Self>, driving: &mut Driving, received: &dyn Fn(RailId) -> u64) {
+        self.has_events.store(false, Ordering::Release);
+        let mut touched = BTreeSet::new();
+        let (heard, ended) = {
+            let mut events = self.events.lock();
+            touched.append(&mut events.touched);
+            (
+                core::mem::take(&mut events.heard),
+                core::mem::take(&mut events.ended),
+            )
+        };
+        let now_ns = self.now_ns();
+        for (rank, link) in ended {
+            let peer = self.peer(rank);
+            let mut state = peer.state.lock();
+            if is_of(&state, &link) {
+                self.end_link(peer, &mut state, link.member);
+                touched.insert(rank.0);
+            }
+        }
+        for (rank, link, heard) in &heard {
+            let (rank, heard) = (*rank, *heard);
+            let mut state = self.peer(rank).state.lock();
+            if is_of(&state, link) {
+                let Heard {
+                    generation,
+                    received,
+                } = heard;
+                let member = link.member;
+                state.asked.remove(&member);
+                state.succession.heard(member, generation, received, now_ns);
+                touched.insert(rank.0);
+            }
+        }
+        while let Some((at_ns, rank)) = driving.due.first().copied()
+            && at_ns <= now_ns
+        {
+            driving.due.pop_first();
+            touched.insert(rank);
+        }
+        for (_, id) in driving.again.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
+            self.want(id);
+        }
+        for rank in touched {
+            self.drive(driving, self.peer(JobRank(rank)), received);
+        }
+        for (_, link, _) in &heard {
+            // What follows it is of the generation that was agreed on, or of none: a thread that
+            // read it before that would take it for something to be thrown away.
+            link.go_on();
+        }
+        let again = driving.again.iter().map(|(at_ns, _)| *at_ns).min();
+        let due = driving.due.first().map(|(at_ns, _)| *at_ns);
+        let due_ns = [again, due].into_iter().flatten().min();
+        self.due_ns
+            .store(due_ns.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Does the next steps of a peer.
+    fn drive(
+        self: &Arc<Self>,
+        driving: &mut Driving,
+        peer: &Peer,
+        received: &dyn Fn(RailId) -> u64,
+    ) {
+        let now_ns = self.now_ns();
+        let mut state = peer.state.lock();
+        self.look_at_asked(peer.rank, &mut state, now_ns);
+        self.push_offers(peer, &mut state);
+        let PeerState {
+            succession, links, ..
+        } = &mut *state;
+        succession.tick(now_ns, |member| {
+            let link = links[member].as_deref();
+            link.is_some_and(|link| self.answers(peer.rank, link, PATIENCE_NS))
+        });
+        while let Some(act) = state.succession.poll_act() {
+            match act {
+                Act::Ask(member) if state.links[member].is_some() => {
+                    state.asked.insert(member);
+                }
+                Act::Ask(member) => match &self.failed.lock()[member] {
+                    None => self.members[member].want(first(peer.rank)),
+                    Some(why) => {
+                        why.clone_into(&mut state.why[member]);
+                        state.succession.unreachable(member, now_ns);
+                    }
+                },
+                Act::Drop(member) => self.drop_link(peer, &mut state, member),
+                Act::Offer(member, generation) => {
+                    let Some(link) = state.links[member].clone() else {
+                        state.succession.ended(member, now_ns);
+                        continue;
+                    };
+                    if let Some(carrier) = &state.carrier
+                        && Arc::ptr_eq(&carrier.link, &link)
+                    {
+                        // Before the offer: nothing of it comes behind.
+                        carrier.end();
+                    }
+                    // The channel's locks come before this one.
+                    drop(state);
+                    let position = received(first(peer.rank));
+                    state = peer.state.lock();
+                    if link.offer(generation, position).is_ok() {
+                        state.offering.insert(member);
+                    } else if is_of(&state, &link) {
+                        self.end_link(peer, &mut state, member);
+                    }
+                }
+                Act::Carry(member, generation, position) => {
+                    match state.links[member].clone() {
+                        Some(link) => {
+                            self.carry(driving, peer, &mut state, link, (generation, position));
+                        }
+                        // It has ended meanwhile, and the channel waits for it.
+                        None => state.succession.want(now_ns),
+                    }
+                }
+                Act::GiveUp => driving.made.push_back(self.given_up(peer.rank, &state)),
+            }
+        }
+        self.push_offers(peer, &mut state);
+        // The channel may not have read the end that it was to read, as another thread read.
+        let is_cut = self.events.lock().cut.contains(&peer.rank.0);
+        let looks = is_cut || !state.asked.is_empty() || !state.offering.is_empty();
+        let look = looks.then_some(now_ns + LOOK_NS);
+        let due = [state.succession.poll_timeout(), look]
+            .into_iter()
+            .flatten();
+        driving.due.retain(|(_, rank)| *rank != peer.rank.0);
+        driving
+            .due
+            .extend(due.min().map(|at_ns| (at_ns, peer.rank.0)));
+    }
+
+    /// Members that were silent and answer are there again.
+    fn look_at_asked(&self, rank: JobRank, state: &mut PeerState, now_ns: u64) {
+        let asked = state.asked.iter().copied();
+        let there: Vec<usize> = asked
+            .filter(|member| {
+                let link = state.links[*member].as_deref();
+                link.is_some_and(|link| self.answers(rank, link, HEARD_NS))
+            })
+            .collect();
+        for member in there {
+            state.asked.remove(&member);
+            state.succession.made(member, now_ns);
+        }
+    }
+
+    /// Writes more of offers.
+    fn push_offers(&self, peer: &Peer, state: &mut PeerState) {
+        for member in state.offering.clone() {
+            let pushed = state.links[member].as_deref().map(Link::push);
+            match pushed {
+                Some(Ok(false)) => {}
+                Some(Err(_)) => self.end_link(peer, state, member),
+                None | Some(Ok(true)) => _ = state.offering.remove(&member),
+            }
+        }
+    }
+
+    /// Nothing more is offered over a member's rail, which ends unless it lasts.
+    fn drop_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
+        if let Some(link) = state.links[member].take_if(|link| !link.lasts) {
+            state.offering.remove(&member);
+            self.members[member].close(first(peer.rank), &link.rail);
+            state.succession.closed(member);
+        }
+    }
+
+    /// A link carries the stream from now on.
+    fn carry(
+        self: &Arc<Self>,
+        driving: &mut Driving,
+        peer: &Peer,
+        state: &mut PeerState,
+        link: Arc<Link>,
+        (generation, received): (u64, u64),
+    ) {
+        let member = link.member;
+        link.begin_stream(generation);
+        let hearing = Arc::downgrade(self);
+        let carrier = Arc::new(Carrier::new(peer.rank, link, generation, hearing));
+        if let Some(before) = state.carrier.replace(Arc::clone(&carrier)) {
+            before.end();
+        }
+        if let Some(before) = state.last.replace(member) {
+            self.report_change(peer.rank, state, [before, member]);
+        }
+        driving.made.push_back(Made::Rail(NewRail {
+            id: first(peer.rank),
+            rail: AnyRail::new(StreamRail(carrier)),
+            incarnation: generation,
+            received,
+        }));
+    }
+
+    /// Reports a failure to the user, and when it is over.
+    fn report_change(&self, peer: JobRank, state: &mut PeerState, [from, to]: [usize; 2]) {
+        let has_failed = to > from;
+        let is_over = to < from && core::mem::take(&mut state.is_warned);
+        state.is_warned |= has_failed;
+        // One of both ranks does.
+        if self.rank > peer || !(has_failed || is_over) {
+            return;
+        }
+        let rank = self.rank;
+        let [from, to] = [from, to].map(|member| &self.names[member]);
+        (self.warn)(&match has_failed {
+            true => format!(
+                "messages between rank {rank} and rank {peer} go over {to} now, as {from} has failed"
+            ),
+            false => format!("messages between rank {rank} and rank {peer} go over {to} again"),
+        });
+    }
+
+    /// Writes more of the rests of runs.
+    pub(super) fn push_unsent(&self) {
+        if !self.has_unsent.load(Ordering::Acquire) {
+            return;
+        }
+        let mut unsent = self.unsent.lock();
+        unsent.retain(|(peer, link)| match link.push() {
+            Ok(false) => true,
+            Ok(true) => {
+                let waits = link.waits_for_room.load(Ordering::Relaxed);
+                self.members[link.member].wait_for_room(first(*peer), &link.rail, waits);
+                false
+            }
+            Err(_) => {
+                self.add(|events| events.ended.push((*peer, Arc::clone(link))));
+                false
+            }
+        });
+        self.has_unsent.store(!unsent.is_empty(), Ordering::Release);
+    }
+
+    /// Why no member reaches a peer.
+    fn given_up(&self, peer: JobRank, state: &PeerState) -> Made<AnyRail> {
+        let each = self.names.iter().zip(&state.why);
+        let each = each.map(|(name, why)| match why.as_str() {
+            "" => format!("{name}: nothing is acknowledged"),
+            why => format!("{name}: {why}"),
+        });
+        let (at, why) = (self.rank, each.collect::<Vec<_>>().join("; "));
+        Made::Unreachable(first(peer), AmError::Unreachable { at, peer, why })
+    }
+
+    pub(super) fn want(&self, id: RailId) {
+        if id.peer.index() >= self.peers.count() || id.peer == self.rank {
+            return;
+        }
+        if id.number == 0 {
+            self.peer(id.peer)
+                .state
+                .lock()
+                .succession
+                .want(self.now_ns());
+            self.add_and_wake(|events| _ = events.touched.insert(id.peer.0));
+        } else if let Some(Further { member, number }) = self.further(id.number) {
+            self.members[member].want(RailId { number, ..id });
+        }
+    }
+
+    /// The channel does not use the stream's rail any more.
+    pub(super) fn close_stream(&self, carrier: &Arc<Carrier>) {
+        carrier.end();
+        let peer = self.peer(carrier.peer);
+        let mut state = peer.state.lock();
+        let is_current = |current: &Arc<Carrier>| Arc::ptr_eq(current, carrier);
+        if state.carrier.as_ref().is_some_and(is_current) {
+            state.carrier = None;
+            if carrier.link.lasts {
+                state.succession.lost(carrier.generation, self.now_ns());
+            } else if is_of(&state, &carrier.link) {
+                self.end_link(peer, &mut state, carrier.link.member);
+            }
+        } else if is_of(&state, &carrier.link) {
+            // The stream has another one.
+            self.drop_link(peer, &mut state, carrier.link.member);
+        }
+        drop(state);
+        self.add_and_wake(|events| {
+            events.cut.remove(&peer.rank.0);
+            events.touched.insert(peer.rank.0);
+        });
+    }
+}
+
+/// Whether a link is the one of its member.
+fn is_of(state: &PeerState, link: &Arc<Link>) -> bool {
+    let its = state.links[link.member].as_ref();
+    its.is_some_and(|its| Arc::ptr_eq(its, link))
+}
+
+impl Hearing for Shared {
+    fn silence(&self, peer: JobRank, link: &Link) -> Option<Vital> {
+        self.members[link.member].silence(peer, &link.rail)
+    }
+
+    fn hear(&self, peer: JobRank, link: &Arc<Link>, heard: Heard) {
+        let link = Arc::clone(link);
+        self.add(|events| events.heard.push((peer, link, heard)));
+    }
+
+    fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>) {
+        let mut unsent = self.unsent.lock();
+        if !unsent.iter().any(|(_, its)| Arc::ptr_eq(its, link)) {
+            unsent.push((peer, Arc::clone(link)));
+            self.members[link.member].wait_for_room(first(peer), &link.rail, true);
+        }
+        self.has_unsent.store(true, Ordering::Release);
+    }
+}
