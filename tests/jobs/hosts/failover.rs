@@ -9,7 +9,8 @@ use super::over;
 use super::rails::come;
 use super::storm::rounds;
 use crate::network::Network;
-use crate::support::Talk;
+use crate::support::{Job, Talk};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// So many bytes over a network are messages of the job, not other traffic.
 const MUCH: u64 = 200_000;
@@ -102,4 +103,76 @@ pub(super) fn of_datagrams() {
         "storm-over-hosts",
         &[BLACK_HOLE, DOWN],
     );
+}
+
+/// A stopped rank is waited for, over whichever rail: neither its own kernel nor a thread of it says
+/// that it is gone.
+pub(super) fn of_a_stopped_rank() {
+    for rails in ["usnic,tcp", "tcp,usnic", "usnic,usnic"] {
+        let job = Job::launched(6, "stopped-stranger")
+            .env("ARGONET_CONDUIT", "tcp")
+            .env("GASNET_SUPERNODE_MAXSIZE", "1")
+            .env("ARGONET_RAILS", rails);
+        let outcome = job.run_with(|talk| {
+            let process = talk.line_with("stopped ");
+            let process = process.rsplit(' ').next().and_then(|pid| pid.parse().ok());
+            let process = process.and_then(Pid::from_raw).expect("a process");
+            // Longer than a rail may be silent.
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_millis(1500) {
+                std::thread::yield_now();
+            }
+            kill_process(process, Signal::CONT).expect("the rank that is stopped");
+        });
+        outcome.ended_well();
+    }
+}
+
+/// No rail is left: the job ends, and the error has the reason of each.
+pub(super) fn of_all_rails() {
+    let network = Network::of(&["a", "b"], 2);
+    let job = over(&network, 2, "a,b", "storm-over-hosts")
+        .env("ARGONET_RAILS", "tcp:eth0,tcp:eth1")
+        .env("ARGONET_TCP_UNREACHABLE_TIMEOUT", "1");
+    let outcome = job.run_with(|talk| {
+        rounds(talk, 2);
+        network.filter(
+            "b",
+            "iifname \"eth*\" meta l4proto tcp counter reject with tcp reset",
+        );
+        let error = talk.line_with("argonet: rank ");
+        for part in ["cannot reach rank ", "tcp:eth0: ", "tcp:eth1: "] {
+            assert!(error.contains(part), "no {part:?} in {error}");
+        }
+    });
+    assert_eq!(outcome.code(), Some(1), "{outcome:?}");
+}
+
+/// Lists that cannot be are errors that name what to change.
+pub(super) fn refused() {
+    let of = |ranks: u32, rails: &str| {
+        Job::launched(ranks, "replies")
+            .env("GASNET_SUPERNODE_MAXSIZE", "1")
+            .env("ARGONET_RAILS", rails)
+    };
+    let tcp = |rails: &str| of(2, rails).env("ARGONET_CONDUIT", "tcp");
+    tcp("tcp,ib0").run().failed(&[
+        "the conduit tcp cannot be set up",
+        "ARGONET_RAILS=\"tcp,ib0\": \"ib0\" is no rail: write tcp or usnic",
+    ]);
+    tcp("tcp:nowhere7")
+        .run()
+        .failed(&["rail tcp:nowhere7: ", "nowhere7"]);
+    tcp("tcp,usnic")
+        .env("ARGONET_USNIC_NIC", "fabric")
+        .run()
+        .failed(&["rail usnic: ARGONET_USNIC_NIC=fabric"]);
+    tcp("tcp")
+        .env("ARGONET_TCP_PROGRESS", "1")
+        .run()
+        .failed(&["ARGONET_TCP_PROGRESS=1"]);
+    of(2, "tcp")
+        .env("ARGONET_CONDUIT", "portals")
+        .run()
+        .failed(&["ARGONET_RAILS is for ARGONET_CONDUIT=tcp or usnic, not for portals"]);
 }

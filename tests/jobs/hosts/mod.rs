@@ -50,6 +50,15 @@ pub(crate) const TESTS: &[Test] = &[
     ("hosts_failover_between_two_kinds", failover::of_two_kinds),
     ("hosts_failover_between_datagrams", failover::of_datagrams),
     (
+        "hosts_failover_of_a_stopped_rank",
+        failover::of_a_stopped_rank,
+    ),
+    ("hosts_failover_of_all_rails", failover::of_all_rails),
+    (
+        "hosts_failover_over_rails_that_cannot_be",
+        failover::refused,
+    ),
+    (
         "hosts_stress_with_connections_cut_at_random",
         stress::cut_at_random,
     ),
