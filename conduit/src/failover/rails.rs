@@ -352,7 +352,7 @@ impl Shared {
         let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, &link);
         if let Some(carrier) = state.carrier.as_ref().filter(|carrier| carries(carrier)) {
             carrier.end();
-            self.add_and_wake(|events| _ = events.cut.insert(peer.rank.0));
+            self.cut(peer.rank);
         }
         state.succession.ended(member, self.now_ns());
     }
@@ -639,6 +639,13 @@ impl Hearing for Shared {
     fn hear(&self, peer: JobRank, link: &Arc<Link>, heard: Heard) {
         let link = Arc::clone(link);
         self.add(|events| events.heard.push((peer, link, heard)));
+    }
+
+    fn cut(&self, peer: JobRank) {
+        self.add_and_wake(|events| {
+            events.cut.insert(peer.0);
+            events.touched.insert(peer.0);
+        });
     }
 
     fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>) {
