@@ -264,13 +264,14 @@ pub(crate) fn unit(run: &mut Run) {
     loom(run);
 }
 
-/// Making connections of tcp, and keeping a stream and its payloads whole when they break: many
-/// more seeds.
+/// Making connections of tcp, keeping a stream and its payloads whole when they break, and agreeing
+/// on the member that carries it: many more seeds.
 fn connections(run: &mut Run) {
     let seeds = budget::CONNECTION_SEEDS_FULL.to_string();
     let mut command = cargo(&["test", "--package", "argonet-conduit", "--lib", "--"]);
     command
         .args(["tcp::join::dial", "channel::stream", "channel::frame"])
+        .arg("failover")
         .env("ARGONET_SIM_SEEDS", &seeds)
         .env("PROPTEST_CASES", &seeds);
     run.tests(

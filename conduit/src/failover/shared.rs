@@ -360,7 +360,7 @@ impl Shared {
             carrier.end();
             // Also if the channel does not read the end: it takes another one in its place.
             state.succession.want(self.now_ns());
-            self.add_and_wake(|events| _ = events.cut.insert(peer.rank.0));
+            self.cut(peer.rank);
         }
         state.succession.ended(member, self.now_ns());
     }
@@ -671,6 +671,13 @@ impl Hearing for Shared {
     fn hear(&self, peer: JobRank, link: &Arc<Link>, heard: Heard) {
         let link = Arc::clone(link);
         self.add(|events| events.heard.push((peer, link, heard)));
+    }
+
+    fn cut(&self, peer: JobRank) {
+        self.add_and_wake(|events| {
+            events.cut.insert(peer.0);
+            events.touched.insert(peer.0);
+        });
     }
 
     fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>) {

@@ -16,6 +16,9 @@ pub(super) trait Hearing: Send + Sync {
     /// The peer has offered something over this link.
     fn hear(&self, peer: JobRank, link: &Arc<Link>, heard: Heard);
 
+    /// The carrier has ended, as its rail does not say.
+    fn cut(&self, peer: JobRank);
+
     /// The link has not taken all of a run: it is pushed until it has.
     fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>);
 }
@@ -99,9 +102,12 @@ unsafe impl Rail for StreamRail {
     }
 
     fn shut(&self) {
-        self.0.end();
-        if !self.0.link.lasts {
-            self.0.link.rail.shut();
+        let carrier = &*self.0;
+        carrier.end();
+        if !carrier.link.lasts {
+            carrier.link.rail.shut();
+        } else if let Some(hearing) = carrier.hearing.upgrade() {
+            hearing.cut(carrier.peer);
         }
     }
 

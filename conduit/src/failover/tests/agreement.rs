@@ -82,3 +82,52 @@ fn both_ranks_agree_whatever_links_do() {
         ends_well(&mut world);
     });
 }
+
+/// Members of both kinds, all of which are like this from the beginning on.
+fn world_of(seed: u64, way: Way) -> World {
+    let mut world = World::new(seed, vec![false, true, false], false);
+    (0..3).for_each(|member| world.turn(member, way));
+    world.want(0, S);
+    world.want(1, S);
+    world
+}
+
+#[test]
+fn where_nothing_works_little_is_done_and_the_channel_hears() {
+    for seed in 0..20 {
+        for (way, gives_up) in [(Way::Refuses, true), (Way::Silent, false)] {
+            let mut world = world_of(seed, way);
+            world.run_until(60 * S);
+            // Each rank asks three members five times a second, about.
+            assert!(world.acts < 2 * 60 * 3 * 6, "{way:?}: {} steps", world.acts);
+            assert!(!gives_up || world.give_ups >= 2, "{way:?}");
+            // It is asked for still.
+            world.turn(1, Way::Good);
+            world.run_until(63 * S);
+            let agreement = world.agreement().map(|(member, _)| member);
+            assert_eq!(agreement, Some(1), "{}", world.shown());
+        }
+    }
+}
+
+#[test]
+fn a_member_that_flaps_is_left_alone_for_longer_and_longer() {
+    for seed in 0..20 {
+        let mut world = world_of(seed, Way::Good);
+        world.run_until(2 * S);
+        assert_eq!(world.agreement().map(|(member, _)| member), Some(0));
+        // The best one fails a little after each time that it carries the stream.
+        let mut changes = 0;
+        let end_ns = 120 * S;
+        while world.now_ns < end_ns {
+            if world.agreement().is_some_and(|(member, _)| member == 0) {
+                changes += 1;
+                world.turn(0, Way::Refuses);
+                world.run_until(world.now_ns + 500 * MS);
+                world.turn(0, Way::Good);
+            }
+            world.run_until(world.now_ns + 50 * MS);
+        }
+        assert!((4..=25).contains(&changes), "{changes} changes");
+    }
+}

@@ -274,7 +274,7 @@ impl World {
     }
 
     /// A member's way is like this from now on.
-    fn turn(&mut self, member: usize, way: Way) {
+    pub(super) fn turn(&mut self, member: usize, way: Way) {
         self.ways[member] = way;
         for link in 0..self.links.len() {
             if self.links[link].member == member {
