@@ -105,8 +105,7 @@ pub(super) fn of_datagrams() {
     );
 }
 
-/// A stopped rank is waited for, over whichever rail: neither its own kernel nor a thread of it says
-/// that it is gone.
+/// A stopped rank is waited for, over whichever rail: nothing says that it is gone.
 pub(super) fn of_a_stopped_rank() {
     for rails in ["usnic,tcp", "tcp,usnic", "usnic,usnic"] {
         let job = Job::launched(6, "stopped-stranger")
@@ -136,10 +135,8 @@ pub(super) fn of_all_rails() {
         .env("ARGONET_TCP_UNREACHABLE_TIMEOUT", "1");
     let outcome = job.run_with(|talk| {
         rounds(talk, 2);
-        network.filter(
-            "b",
-            "iifname \"eth*\" meta l4proto tcp counter reject with tcp reset",
-        );
+        let rule = "iifname \"eth*\" meta l4proto tcp counter reject with tcp reset";
+        network.filter("b", rule);
         let error = talk.line_with("argonet: rank ");
         for part in ["cannot reach rank ", "tcp:eth0: ", "tcp:eth1: "] {
             assert!(error.contains(part), "no {part:?} in {error}");
