@@ -18,6 +18,7 @@ const CONFIG: ReliableConfig = ReliableConfig {
     give_up_after: Duration::from_secs(1),
     unheard_after: Duration::from_secs(1),
     stopped_for: Duration::from_secs(3),
+    is_patient: false,
 };
 
 struct Pair {
