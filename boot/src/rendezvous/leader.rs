@@ -38,7 +38,7 @@ const TO_REFUSE: Duration = Duration::from_secs(10);
 
 /// Becomes the first rank of the host.
 pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootError> {
-    let may_start = guardian::check_threads();
+    let may_start = guardian::check_threads(guardian::GUARDIAN);
     let patience = match may_start {
         Ok(()) => wait.limit,
         Err(_) => TO_REFUSE.min(wait.limit),

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::foreign::tests::member_of_test;
-use crate::foreign::{Member, Spread};
+use crate::foreign::{Member, Spread, Way};
 use crate::rendezvous::program::Program;
 use crate::rendezvous::socket::Place;
 
@@ -156,7 +156,7 @@ fn ranks_of_a_host_among_several_are_consecutive() {
         member.spread = Some(Spread {
             first: 4,
             here: 3,
-            socket: -1,
+            way: Way::Pmix,
             ends_all: true,
         });
         member
