@@ -207,7 +207,7 @@ fn neighbors_in_words(member: &Member, settings: &Settings) -> (String, bool) {
         },
     };
     let words = format!(
-        "of which {} on this host, from rank {} on, share memory; the hosts find each other {way}, since the job is on several",
+        "of which {} on this host, from rank {} on, share memory; the hosts find each other {way}",
         spread.here, spread.first
     );
     (words, starts)

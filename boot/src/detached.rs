@@ -15,6 +15,7 @@ use rustix::process::{
     PidfdFlags, Signal, WaitId, getpid, getppid, pidfd_open, pidfd_send_signal,
     set_parent_process_death_signal, setsid,
 };
+use rustix::stdio::stderr;
 
 use crate::error::BootError;
 use crate::exit::ProcessEnd;
@@ -91,7 +92,7 @@ impl Drop for Child {
 /// Has `run` executed by a child of this process, which ends with it and with [`Child`], and speaks
 /// with it over a socket of messages; `what` it is, for errors.
 ///
-/// Nothing else of this process's is open there, but it is in the same directory.
+/// Of this process's files standard error alone is open there. It is in the same directory.
 ///
 /// # Errors
 /// A second thread of this process, and errors of the system.
@@ -110,7 +111,7 @@ pub(crate) fn start_child(
         let dies = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
         if dies && getppid() == Some(maker) {
             sys::exit_now(code_of(|| {
-                hold_only(name, &[theirs.as_fd()]);
+                hold_only(name, &[theirs.as_fd(), stderr()]);
                 run(&theirs);
             }));
         }
