@@ -132,7 +132,7 @@ if [ -n "${SLURM_HERE-}" ]; then
     mount --bind "$dir/pmix" "$pmix"
 fi
 mkdir -p "$dir/munge" "$dir/state"
-for node in $nodes; do mkdir "$dir/spool-$node"; done
+for node in $nodes; do mkdir "$dir/spool-$node" "$dir/tmp-$node"; done
 head -c 1024 /dev/urandom >"$dir/munge/key"
 chmod 700 "$dir/munge"
 chmod 400 "$dir/munge/key"
@@ -148,6 +148,7 @@ SlurmUser=root
 SlurmdUser=root
 StateSaveLocation=$dir/state
 SlurmdSpoolDir=$dir/spool-%n
+TmpFS=$dir/tmp-%n
 SlurmctldPidFile=$dir/slurmctld.pid
 SlurmdPidFile=$dir/slurmd-%n.pid
 SlurmctldLogFile=$dir/slurmctld.log

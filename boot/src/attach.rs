@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{
-    HUGE_PAGES, HugePages, PSHM_NODES, QUIET, Reach, START_TIMEOUT, SUPERNODE_MAXSIZE, Settings,
-    TCP_CONNECTIONS,
+    HUGE_PAGES, HugePages, PMIX_LIBRARY, PSHM_NODES, QUIET, Reach, START_TIMEOUT,
+    SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS,
 };
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
@@ -20,10 +20,11 @@ use crate::error::BootError;
 use crate::exit_options::ExitOptions;
 use crate::file_limit::make_room_for_connections;
 use crate::files::SharedFiles;
-use crate::foreign::{self, Found};
+use crate::foreign::{self, Found, Member, Way};
 use crate::line::Line;
 use crate::local::LocalJob;
 use crate::page::{Control, HostPart, JobIdentity, MAX_JOB_RANKS, MAX_LOCAL_RANKS};
+use crate::pmix::Library;
 use crate::process::Ways;
 use crate::secret::Secret;
 use crate::{guardian, line, process, rendezvous, selfspawn, sys};
@@ -73,8 +74,9 @@ impl AttachOptions {
 ///
 /// Under another launcher it waits until all ranks have come: for the first one of the host for
 /// `ARGONET_START_TIMEOUT` at most, and for the others as long again; twice as long where there are
-/// several hosts. The first rank of a host must have one thread then. Another rank that has more
-/// leaves no mark to programs that it starts, and says so: they would take themselves for ranks.
+/// several hosts. The first rank of a host must have one thread then, and so must each rank where
+/// hosts find each other by PMIx. Another rank that has more leaves no mark to programs that it
+/// starts, and says so: they would take themselves for ranks.
 /// Otherwise the call blocks only for the system calls.
 ///
 /// # Errors
@@ -176,27 +178,39 @@ pub fn launcher_here(settings: &Settings) -> (String, bool) {
         (Found::Member(member), Some(reason)) => (format!("{}, but {reason}", member.launcher), true),
         (Found::Refused(error), Some(reason)) => (format!("{error}; but {reason}"), true),
         (Found::Refused(error), None) => (error.to_string(), false),
-        (Found::Member(member), None) => (
-            format!(
-                "{}: a program becomes rank {} of {}, {}; rank {} listens at the socket @{}, whose name follows from \"{}\"",
+        (Found::Member(member), None) => {
+            let (with_whom, starts) = neighbors_in_words(&member, settings);
+            let words = format!(
+                "{}: a program becomes rank {} of {}, {with_whom}; rank {} listens at the socket @{}, whose name follows from \"{}\"",
                 member.launcher,
                 member.rank,
                 member.size,
-                match member.spread {
-                    None => "which share memory".into(),
-                    Some(spread) => format!(
-                        "of which {} on this host, from rank {} on, share memory; the hosts find each other by PMI-1, at the \
-                         descriptor {} (PMI_FD), since the job is on several",
-                        spread.here, spread.first, spread.socket
-                    ),
-                },
                 member.first(),
                 rendezvous::place_of(&member),
                 foreign::printable(&member.identity)
-            ),
-            true,
-        ),
+            );
+            (words, starts)
+        }
     }
+}
+
+/// Which ranks a member shares memory with, and how it finds the others; whether it would.
+fn neighbors_in_words(member: &Member, settings: &Settings) -> (String, bool) {
+    let Some(spread) = member.spread else {
+        return ("which share memory".into(), true);
+    };
+    let (way, starts) = match spread.way {
+        Way::Pmi(fd) => (format!("by PMI-1, at the descriptor {fd} (PMI_FD)"), true),
+        Way::Pmix => match Library::open(settings.get(&PMIX_LIBRARY).as_deref()) {
+            Ok(library) => (format!("by PMIx, through {}", library.describe()), true),
+            Err(reason) => (format!("by PMIx only, and {reason}"), false),
+        },
+    };
+    let words = format!(
+        "of which {} on this host, from rank {} on, share memory; the hosts find each other {way}",
+        spread.here, spread.first
+    );
+    (words, starts)
 }
 
 /// Checks a number of ranks.

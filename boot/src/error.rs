@@ -139,7 +139,7 @@ pub enum BootError {
     },
     /// The store by which another launcher lets its processes exchange values cannot be used.
     #[error(
-        "rank {rank}: the store of {launcher} (PMI-1, at PMI_FD) failed at \"{command}\": {reason}. `argonet run` with a list of \
+        "rank {rank}: the store of {launcher} ({store}) failed at \"{command}\": {reason}. `argonet run` with a list of \
          hosts does without it"
     )]
     LauncherStore {
@@ -147,6 +147,8 @@ pub enum BootError {
         rank: JobRank,
         /// The launcher.
         launcher: &'static str,
+        /// The interface to it.
+        store: &'static str,
         /// The command.
         command: &'static str,
         /// What went wrong.

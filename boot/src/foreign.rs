@@ -7,15 +7,15 @@
 //! A program starts alone if only an allocation is in the environment, as in a batch script or in a
 //! shell of `salloc`.
 //!
-//! | launcher | rank and number | on this host | identity | several hosts |
+//! | launcher | rank and number | on this host | identity | store for several hosts |
 //! | --- | --- | --- | --- | --- |
-//! | Slurm's srun | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | `SLURM_STEP_NUM_NODES` | cluster, job, step, node | with `--mpi=pmi2` |
-//! | Open MPI's mpirun | `OMPI_COMM_WORLD_*` | `OMPI_COMM_WORLD_LOCAL_SIZE` | `PMIX_NAMESPACE`, the address of its server | no |
-//! | MPICH's hydra | `PMI_RANK`, `PMI_SIZE` | `MPI_LOCALNRANKS` | the process that made the socket `PMI_FD` | yes |
+//! | Slurm's srun | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | `SLURM_STEP_NUM_NODES` | cluster, job, step, node | PMI-1 with `--mpi=pmi2`, PMIx with `--mpi=pmix` |
+//! | Open MPI's mpirun | `OMPI_COMM_WORLD_*` | `OMPI_COMM_WORLD_LOCAL_SIZE` | `PMIX_NAMESPACE`, the address of its server | PMIx |
+//! | MPICH's hydra | `PMI_RANK`, `PMI_SIZE` | `MPI_LOCALNRANKS` | the process that made the socket `PMI_FD` | PMI-1 |
 //!
 //! Where the processes are on several hosts ([`Spread`]), those of each host find each other, and
-//! the hosts by the launcher's store behind `PMI_FD` (`rendezvous::over_hosts`). On one host that
-//! socket is not touched: an MPI in the same program may need it.
+//! the hosts by the launcher's store ([`Way`], `rendezvous::over_hosts`). On one host that is not
+//! touched: an MPI in the same program may need it.
 //!
 //! The variables are text that anyone may have set: none is believed before it has been checked.
 
@@ -29,6 +29,8 @@ use crate::{ancestry, sys};
 
 const OPEN_MPI: &str = "Open MPI's mpirun";
 const OPEN_MPI_SIZE: &str = "OMPI_COMM_WORLD_SIZE";
+const OPEN_MPI_LOCAL_SIZE: &str = "OMPI_COMM_WORLD_LOCAL_SIZE";
+const OPEN_MPI_LOCAL_RANK: &str = "OMPI_COMM_WORLD_LOCAL_RANK";
 const MVAPICH_SIZE: &str = "MV2_COMM_WORLD_SIZE";
 
 /// For all launchers that speak PMI.
@@ -59,6 +61,12 @@ const SPECIAL_STEPS: u64 = 0xffff_fff0;
 /// many there are.
 const PMIX_RANK: &str = "PMIX_RANK";
 
+/// The job, as the launcher's servers of PMIx call it.
+const PMIX_NAMESPACE: &str = "PMIX_NAMESPACE";
+
+/// The beginning of that for steps of Slurm.
+const NAMESPACES_OF_SLURM: &str = "slurm.pmix.";
+
 /// Addresses of the PMIx server of this host, which no two servers of it share.
 const PMIX_SERVERS: [&str; 7] = [
     "PMIX_SERVER_URI41",
@@ -85,7 +93,7 @@ const DEFINING: [&str; 14] = [
     STEP_SIZE,
     "SLURM_PROCID",
     TASK_PROCESS,
-    "PMIX_NAMESPACE",
+    PMIX_NAMESPACE,
     PMIX_RANK,
 ];
 
@@ -114,6 +122,15 @@ pub(crate) fn describes_process(name: &std::ffi::OsStr) -> bool {
     !name.starts_with(SETTINGS_OF_PMIX) && DESCRIBING.iter().any(describes)
 }
 
+/// The launcher's store by which hosts find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// PMI-1, at the descriptor of the socket to the launcher.
+    Pmi(RawFd),
+    /// PMIx, by its library, which finds the server by the variables.
+    Pmix,
+}
+
 /// Where the processes of a job over several hosts are, and how the hosts find each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Spread {
@@ -121,8 +138,7 @@ pub(crate) struct Spread {
     pub(crate) first: u32,
     /// Number of ranks of this host.
     pub(crate) here: u32,
-    /// The descriptor of the socket to the launcher, which speaks PMI-1.
-    pub(crate) socket: RawFd,
+    pub(crate) way: Way,
     /// Whether the launcher ends all processes of the job when one has failed.
     pub(crate) ends_all: bool,
 }
@@ -296,8 +312,8 @@ struct Process {
     rank: u64,
     identity: String,
     /// Where there are several hosts: its number among those of this one, how many these are, and
-    /// the socket to the launcher.
-    spread: Option<(u64, u64, RawFd)>,
+    /// the launcher's store.
+    spread: Option<(u64, u64, Way)>,
 }
 
 /// The process, or why it can be no rank.
@@ -388,6 +404,23 @@ impl Surroundings<'_> {
         let fd = self.number(PMI_FD)?;
         let fd = fd.and_then(|fd| RawFd::try_from(fd).ok());
         Ok(fd.and_then(|fd| Some((fd, (self.maker)(fd)?))))
+    }
+
+    /// The address of this host's server of PMIx.
+    fn pmix_server(&self) -> Result<String, Why> {
+        let mut servers = PMIX_SERVERS.into_iter();
+        let server = servers.find_map(|name| self.text(name).transpose());
+        server
+            .transpose()?
+            .ok_or_else(|| is_not_set("PMIX_SERVER_URI2"))
+    }
+
+    /// Whether a launcher that speaks PMIx has said that this process is `rank`, of a namespace
+    /// that begins so.
+    fn is_of_pmix(&self, rank: u64, namespace: &str) -> Result<bool, BootError> {
+        let name = self.text(PMIX_NAMESPACE)?;
+        let is_its = name.is_some_and(|name| name.starts_with(namespace));
+        Ok(is_its && self.number(PMIX_RANK)? == Some(rank) && self.pmix_server().is_ok())
     }
 }
 
@@ -500,7 +533,7 @@ fn judge(around: &Surroundings<'_>) -> Found {
 fn place_on_host(
     rank: u32,
     size: u32,
-    (local, here, socket): (u64, u64, RawFd),
+    (local, here, way): (u64, u64, Way),
     ends_all: bool,
 ) -> Result<Spread, String> {
     let numbers = u32::try_from(local).ok().zip(u32::try_from(here).ok());
@@ -510,7 +543,7 @@ fn place_on_host(
         (fits && here <= MAX_LOCAL_RANKS).then_some(Spread {
             first,
             here,
-            socket,
+            way,
             ends_all,
         })
     });
@@ -522,8 +555,7 @@ fn place_on_host(
 }
 
 /// What a launcher has to do.
-pub(crate) const CONSECUTIVE: &str =
-    "The ranks of a host must be consecutive (`mpiexec -ppn N`, `srun --distribution=block`)";
+pub(crate) const CONSECUTIVE: &str = "The ranks of a host must be consecutive (`mpiexec -ppn N`, `srun --distribution=block`, `mpirun --map-by slot`)";
 
 /// Two launchers say different numbers, and it is unknown which of them started the other.
 fn unclear(one: Sized, other: Sized) -> Found {
@@ -599,22 +631,24 @@ fn unknown(_: &Surroundings<'_>, _: u64) -> Described {
 
 fn open_mpi(around: &Surroundings<'_>, size: u64) -> Described {
     let rank = around.needed_number("OMPI_COMM_WORLD_RANK")?;
-    let here = around.needed_number("OMPI_COMM_WORLD_LOCAL_SIZE")?;
-    if here != size {
-        return Err(Why::Apart(format!(
-            "{here} of them are on this host, and over several hosts Open MPI lets them find each other by PMIx only, which is \
-             not spoken here; use `srun --mpi=pmi2` or MPICH's mpiexec, or name the hosts to argonet (-H)"
-        )));
-    }
-    let name = around.needed_text("PMIX_NAMESPACE")?;
-    let mut servers = PMIX_SERVERS.into_iter();
-    let server = servers.find_map(|name| around.text(name).transpose());
-    let server = server.transpose()?;
-    let server = server.ok_or_else(|| is_not_set("PMIX_SERVER_URI2"))?;
+    let here = around.needed_number(OPEN_MPI_LOCAL_SIZE)?;
+    let name = around.needed_text(PMIX_NAMESPACE)?;
+    let server = around.pmix_server()?;
+    let spread = match here == size {
+        true => None,
+        false if around.is_of_pmix(rank, "")? => {
+            Some((around.needed_number(OPEN_MPI_LOCAL_RANK)?, here, Way::Pmix))
+        }
+        false => {
+            return Err(Why::Apart(format!(
+                "{here} of them are on this host, and hosts find each other by PMIx, whose {PMIX_RANK} is not this one's rank {rank}"
+            )));
+        }
+    };
     Ok(Process {
         rank,
         identity: format!("open mpi {name} {server}"),
-        spread: None,
+        spread,
     })
 }
 
@@ -643,7 +677,7 @@ fn slurm(around: &Surroundings<'_>, size: u64) -> Described {
     }
 }
 
-/// A task of a step on several hosts, which find each other if Slurm speaks PMI.
+/// A task of a step on several hosts, which find each other if Slurm speaks PMI-1 or PMIx.
 fn slurm_over_hosts(
     around: &Surroundings<'_>,
     rank: u64,
@@ -653,11 +687,15 @@ fn slurm_over_hosts(
 ) -> Described {
     let socket = around.pmi_socket()?;
     let says = (around.number("PMI_RANK")?, around.number(PMI_SIZE)?);
-    let Some((socket, _)) = socket.filter(|_| says == (Some(rank), Some(size))) else {
-        return Err(Why::Apart(format!(
-            "they are on {hosts} hosts, and Slurm lets them find each other by PMI-1 if it is started as `srun --mpi=pmi2`; PMIx is \
-             not spoken here"
-        )));
+    let way = match socket {
+        Some((socket, _)) if says == (Some(rank), Some(size)) => Way::Pmi(socket),
+        _ if around.is_of_pmix(rank, NAMESPACES_OF_SLURM)? => Way::Pmix,
+        _ => {
+            return Err(Why::Apart(format!(
+                "they are on {hosts} hosts, and Slurm lets them find each other by PMI-1 or PMIx if it is started as \
+                 `srun --mpi=pmi2` or `srun --mpi=pmix`"
+            )));
+        }
     };
     let node = around.needed_number("SLURM_NODEID")?;
     let local = around.needed_number("SLURM_LOCALID")?;
@@ -667,7 +705,7 @@ fn slurm_over_hosts(
         rank,
         // Two nodes may be one host, as in tests.
         identity: format!("{identity} node {node}"),
-        spread: Some((local, here, socket)),
+        spread: Some((local, here, way)),
     })
 }
 
@@ -693,7 +731,11 @@ fn hydra(around: &Surroundings<'_>, size: u64) -> Described {
     let (socket, maker) = around.pmi_socket()?.ok_or(Why::NoSocket)?;
     let spread = match here == size {
         true => None,
-        false => Some((around.needed_number(HYDRA_LOCAL_RANK)?, here, socket)),
+        false => Some((
+            around.needed_number(HYDRA_LOCAL_RANK)?,
+            here,
+            Way::Pmi(socket),
+        )),
     };
     Ok(Process {
         rank,

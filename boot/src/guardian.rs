@@ -101,15 +101,15 @@ pub(crate) enum Maker {
     },
 }
 
-/// Refuses a process that has more than one thread, which can start no guardian.
-pub(crate) fn check_threads() -> Result<(), BootError> {
+/// What the guardian is in errors.
+pub(crate) const GUARDIAN: &str = "the job's guardian";
+
+/// Refuses a process that has more than one thread, which can fork nothing; `what` it was to be.
+pub(crate) fn check_threads(what: &'static str) -> Result<(), BootError> {
     let threads = sys::thread_count().map_err(|e| BootError::system("counting threads", e))?;
     match threads {
         1 => Ok(()),
-        _ => Err(BootError::SecondThread {
-            threads,
-            what: "the job's guardian",
-        }),
+        _ => Err(BootError::SecondThread { threads, what }),
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn check_threads() -> Result<(), BootError> {
 ///
 /// The calling process must have one thread.
 pub(crate) fn start(control: &Control, maker: Maker) -> Result<Link, BootError> {
-    check_threads()?;
+    check_threads(GUARDIAN)?;
     let failed = |what: &'static str| {
         move |e: Errno| BootError::NoGuardian {
             reason: format!("{what}: {}", std::io::Error::from(e)),

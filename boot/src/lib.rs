@@ -43,7 +43,8 @@
 //!
 //! Only in [`page`] (references into the mapped control file) and in the private modules `sys`
 //! (system calls that rustix does not wrap, fork, and what may run after it), `sigact` (signal
-//! handlers and the timer) and `backtrace` (a copy of a process in any state).
+//! handlers and the timer), `backtrace` (a copy of a process in any state) and `pmix` (calls of
+//! libpmix, in a process of its own).
 #![deny(unsafe_code)]
 
 mod ancestry;
@@ -77,6 +78,7 @@ mod output;
 pub mod page;
 mod part;
 mod pmi;
+mod pmix;
 mod process;
 mod processor_time;
 mod rank_stderr;

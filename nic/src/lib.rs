@@ -21,4 +21,3 @@ mod incarnation;
 pub mod portals;
 pub mod rdm;
 pub mod reliable;
-mod shared_library;

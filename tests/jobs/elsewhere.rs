@@ -1,4 +1,5 @@
-//! Jobs over several hosts, which are network namespaces, that MPICH's hydra starts.
+//! Jobs over several hosts, which are network namespaces, that MPICH's hydra or Open MPI's mpirun
+//! starts.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,12 +15,20 @@ use crate::built;
 use crate::network::Network;
 use crate::support::{Done, Job, Outcome, Program, Talk, Test};
 
-pub(crate) const OVER_HOSTS: &[Test] = &[
+pub(crate) const BY_HYDRA: &[Test] = &[
     ("elsewhere_all_kinds_of_traffic_over_hosts", all_kinds),
     ("elsewhere_refused_over_hosts", refused),
     ("elsewhere_killed_over_hosts", killed),
     ("elsewhere_exit_codes_over_hosts", exit_codes),
     ("elsewhere_info_over_hosts", info),
+];
+
+pub(crate) const BY_OPEN_MPI: &[Test] = &[
+    ("elsewhere_all_kinds_of_traffic_by_pmix", all_kinds_by_pmix),
+    ("elsewhere_refused_by_pmix", refused_by_pmix),
+    ("elsewhere_killed_by_pmix", killed_by_pmix),
+    ("elsewhere_exit_codes_by_pmix", exit_codes_by_pmix),
+    ("elsewhere_info_and_doctor_by_pmix", info_by_pmix),
 ];
 
 pub(crate) const PROGRAMS: &[Program] = &[
@@ -28,22 +37,35 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("elsewhere-leaves", leaves),
 ];
 
-const LAUNCHER: &str = "mpiexec.hydra";
+const HYDRA: &str = "mpiexec.hydra";
+const OPEN_MPI: &str = "mpirun.openmpi";
 
 /// In what hydra's own processes say when they fail.
 const OF_HYDRA: &str = "HYDT_dmxu_poll_wait_for_event";
 
-/// What is missing for these tests; nothing if all is there.
-pub(crate) fn missing() -> Option<&'static str> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_there = std::env::split_paths(&path).any(|directory| directory.join(LAUNCHER).is_file());
-    (!is_there).then_some("no mpiexec.hydra (Debian's mpich)")
+/// In what Open MPI's processes say when they do not find each other, before ranks start.
+const OF_OPEN_MPI: &str = "unable to complete a TCP connection";
+
+/// What is missing for tests of hydra; nothing if all is there.
+pub(crate) fn no_hydra() -> Option<&'static str> {
+    (!is_installed(HYDRA)).then_some("no mpiexec.hydra (Debian's mpich)")
 }
 
-/// Hosts, and the way of hydra to them.
+/// The same for tests of Open MPI.
+pub(crate) fn no_open_mpi() -> Option<&'static str> {
+    (!is_installed(OPEN_MPI)).then_some("no mpirun.openmpi (Debian's openmpi-bin)")
+}
+
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// Hosts, and the way of launchers to them.
 struct Cluster {
     network: Network,
-    hosts: String,
+    hosts: Vec<String>,
+    directory: PathBuf,
     /// In place of a remote shell.
     shell: PathBuf,
 }
@@ -53,19 +75,25 @@ impl Cluster {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let network = Network::new(hosts);
-        let name = format!("argonet-test-{}-{count}.sh", std::process::id());
-        let shell = std::env::temp_dir().join(name);
+        let name = format!("argonet-test-{}-{count}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
+        for host in hosts {
+            fs::create_dir_all(directory.join(host)).expect("a directory");
+        }
+        let shell = directory.join("shell");
         // Options of ssh come before the host.
         let template = network.template().replace("%M", "$host");
         let template = template.replace("%C", "sh -c \"$*\"");
+        // Open MPI's processes of two hosts do not bear each other's files.
         let script = format!(
-            "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=$1\nshift\n{template}\n"
+            "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\nhost=$1\nshift\nexport TMPDIR=\"${{0%/*}}/$host\"\n{template}\n"
         );
         fs::write(&shell, script).expect("a script");
         fs::set_permissions(&shell, fs::Permissions::from_mode(0o700)).expect("a mode");
         Self {
             network,
-            hosts: hosts.join(","),
+            hosts: hosts.iter().map(|&host| host.into()).collect(),
+            directory,
             shell,
         }
     }
@@ -75,8 +103,8 @@ impl Cluster {
         let mut command = self.network.command("a");
         let shell = self.shell.to_string_lossy();
         command
-            .args([LAUNCHER, "-launcher", "ssh", "-launcher-exec", &shell])
-            .args(["-iface", "eth0", "-hosts", &self.hosts])
+            .args([HYDRA, "-launcher", "ssh", "-launcher-exec", &shell])
+            .args(["-iface", "eth0", "-hosts", &self.hosts.join(",")])
             .args(["-n", &ranks.to_string()])
             .args(options);
         command
@@ -84,7 +112,25 @@ impl Cluster {
 
     /// `program` on two ranks of each host.
     fn pairs(&self, ranks: u32, program: &str) -> Job {
-        let job = Job::under(ranks, self.mpiexec(ranks, &["-ppn", "2"]), program);
+        self.job(ranks, self.mpiexec(ranks, &["-ppn", "2"]), program)
+    }
+
+    /// Starts so many processes, two on each host, as `options` have it.
+    fn mpirun(&self, ranks: u32, options: &[&str]) -> Command {
+        let mut command = self.network.command("a");
+        let hosts: Vec<String> = self.hosts.iter().map(|host| format!("{host}:2")).collect();
+        command
+            .args([OPEN_MPI, "--mca", "oob_tcp_if_include", "eth0"])
+            .args(["--mca", "plm_rsh_agent", &self.shell.to_string_lossy()])
+            .args(["--host", &hosts.join(","), "-n", &ranks.to_string()])
+            .args(options)
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command
+    }
+
+    fn job(&self, ranks: u32, launcher: Command, program: &str) -> Job {
+        let job = Job::under(ranks, launcher, program);
         job.env("ARGONET_CONDUIT", "tcp")
             .env("GASNET_EXITTIMEOUT", "4")
     }
@@ -92,7 +138,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.shell);
+        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
@@ -181,9 +227,14 @@ fn refused() {
         .failed(&["does a firewall between the hosts keep TCP from its ports?"]);
 }
 
-/// Kills what `victim` finds in a job of four ranks on two hosts.
+/// Kills what `victim` finds in a job of four ranks on two hosts, under hydra.
 fn kill(cluster: &Cluster, victim: fn(&Talk<'_>, &[Pid]) -> Pid) -> Outcome {
-    cluster.pairs(4, "elsewhere-for-ever").run_with(|talk| {
+    kill_in(cluster.pairs(4, "elsewhere-for-ever"), victim)
+}
+
+/// The same for such a job.
+fn kill_in(job: Job, victim: fn(&Talk<'_>, &[Pid]) -> Pid) -> Outcome {
+    job.run_with(|talk| {
         let mut ranks = vec![None; 4];
         while ranks.contains(&None) {
             let line = talk.line_with("rank ");
@@ -253,5 +304,107 @@ fn info() {
         "by PMI-1",
     ] {
         assert!(text.contains(part), "{part}: {output:?}");
+    }
+}
+
+/// The outcome of a job under mpirun, once mpirun's own processes have found each other.
+fn outcome(job: impl Fn() -> Outcome) -> Outcome {
+    let outcomes = (0..5).map(|_| job());
+    let mut found = outcomes.filter(|outcome| !outcome.err.contains(OF_OPEN_MPI));
+    found.next().expect("a job that starts")
+}
+
+/// `program` on two ranks of each host, under mpirun.
+fn by_pmix(cluster: &Cluster, ranks: u32, program: &str) -> Outcome {
+    outcome(|| {
+        cluster
+            .job(ranks, cluster.mpirun(ranks, &[]), program)
+            .run()
+    })
+}
+
+fn all_kinds_by_pmix() {
+    let cluster = Cluster::new(&["a", "b"]);
+    by_pmix(&cluster, 4, "elsewhere-together").ended_well();
+    // The second host has one.
+    by_pmix(&cluster, 3, "elsewhere-together").ended_well();
+    let apart = || cluster.job(4, cluster.mpirun(4, &[]), "elsewhere-together");
+    outcome(|| apart().env("GASNET_SUPERNODE_MAXSIZE", "1").run()).ended_well();
+    let cluster = Cluster::new(&["a", "b", "c"]);
+    by_pmix(&cluster, 6, "elsewhere-together").ended_well();
+    let one_each = || cluster.mpirun(3, &["--map-by", "ppr:1:node"]);
+    outcome(|| cluster.job(3, one_each(), "elsewhere-together").run()).ended_well();
+}
+
+fn refused_by_pmix() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let by_node = || cluster.mpirun(4, &["--map-by", "node"]);
+    outcome(|| cluster.job(4, by_node(), "elsewhere-together").run()).failed(&[
+        "must be consecutive (`mpiexec -ppn N`, `srun --distribution=block`, `mpirun --map-by slot`)",
+    ]);
+    let nowhere = || cluster.job(4, cluster.mpirun(4, &[]), "elsewhere-together");
+    let nowhere = || nowhere().env("ARGONET_PMIX_LIBRARY", "/nowhere/libpmix.so.2");
+    outcome(|| nowhere().run()).failed(&[
+        "the store of Open MPI's mpirun (PMIx, by libpmix) failed at \"PMIx_Init\": no libpmix could be loaded: /nowhere/",
+        "ARGONET_PMIX_LIBRARY",
+    ]);
+    // A server that has ended: no process listens there.
+    let script = "for n in '' 2 21 3 4 41; do export \"PMIX_SERVER_URI$n=$PMIX_NAMESPACE.9;tcp4://127.0.0.1:1\"; done; exec \"$0\"";
+    let dead = || cluster.mpirun(4, &["sh", "-c", script]);
+    outcome(|| cluster.job(4, dead(), "elsewhere-together").run()).failed(&[
+        "the launcher's server, which PMIX_SERVER_URI2 and the like name, cannot be used: UNREACHABLE (-25)",
+    ]);
+}
+
+fn killed_by_pmix() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let job = || cluster.job(4, cluster.mpirun(4, &[]), "elsewhere-for-ever");
+    // mpirun does not wait until all that its ranks have written is there.
+    let kill = |victim| kill_in(job(), victim).failed(&[]);
+    kill(|_, ranks| ranks[3]);
+    kill(|_, ranks| ranks[0]);
+    kill(|talk, _| {
+        assert!(talk.processes("argonet-pmix").is_empty(), "after the start");
+        talk.processes("argonet-agent")[1]
+    });
+    kill(|talk, _| talk.processes("argonet-root")[0]);
+    kill(|talk, _| talk.processes("argonet-guard")[1]);
+    kill(|talk, _| talk.processes("orted")[1]);
+    kill(|talk, _| talk.pid);
+}
+
+fn exit_codes_by_pmix() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let outcome = by_pmix(&cluster, 4, "elsewhere-leaves");
+    assert_eq!(outcome.code(), Some(9), "{outcome:#?}");
+}
+
+fn info_by_pmix() {
+    let cluster = Cluster::new(&["a", "b"]);
+    let asked = |options: &[&str], subcommand: &str| {
+        let mut command = cluster.mpirun(4, options);
+        // A code that is not 0 would end the others.
+        let script = format!("\"$0\" {subcommand} 2>&1 || :");
+        command.args(["sh", "-c", &script]).arg(built::command());
+        let output = command.output().expect("mpirun");
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let asked = |options: &[&str], subcommand: &str| {
+        let outputs = (0..5).map(|_| asked(options, subcommand).concat());
+        let mut found = outputs.filter(|text| !text.contains(OF_OPEN_MPI));
+        found.next().expect("processes that start")
+    };
+    let becomes = "Open MPI's mpirun: a program becomes rank 3 of 4, of which 2 on this host, from rank 2 on, share memory; the hosts \
+                   find each other by PMIx, through ";
+    let text = asked(&[], "info");
+    assert!(
+        text.contains(becomes) && text.contains("libpmix.so.2"),
+        "{text}"
+    );
+    let nowhere = ["-x", "ARGONET_PMIX_LIBRARY=/nowhere/libpmix.so.2"];
+    let missing = "the hosts find each other by PMIx only, and no libpmix could be loaded: /nowhere/libpmix.so.2";
+    for subcommand in ["info", "doctor"] {
+        let text = asked(&nowhere, subcommand);
+        assert!(text.contains(missing), "{subcommand}: {text}");
     }
 }

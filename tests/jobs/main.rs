@@ -159,9 +159,9 @@ fn main() {
         .concat(),
         support::Path::Network(..) => Vec::new(),
     };
-    let of_hydra = match path {
-        support::Path::Memory => elsewhere::OVER_HOSTS,
-        support::Path::Network(..) => &[],
+    let (of_hydra, of_open_mpi) = match path {
+        support::Path::Memory => (elsewhere::BY_HYDRA, elsewhere::BY_OPEN_MPI),
+        support::Path::Network(..) => (&[][..], &[][..]),
     };
     let of_library = match path {
         support::Path::Memory => fabric::OVER_FABRIC,
@@ -176,8 +176,11 @@ fn main() {
         }
     };
     trials.extend(over_hosts.iter().map(|test| wanted(test, of_hosts)));
-    let without_hydra = of_hosts.or_else(elsewhere::missing);
+    let without_hydra = of_hosts.or_else(elsewhere::no_hydra);
     trials.extend(of_hydra.iter().map(|test| wanted(test, without_hydra)));
+    let without_open_mpi = of_hosts.or_else(elsewhere::no_open_mpi);
+    let of_open_mpi = of_open_mpi.iter();
+    trials.extend(of_open_mpi.map(|test| wanted(test, without_open_mpi)));
     trials.extend(
         of_library
             .iter()

@@ -25,7 +25,7 @@ const fn tool(program: &'static str, package: &'static str, runs: &'static str) 
     }
 }
 
-const TOOLS: [Tool; 20] = [
+const TOOLS: [Tool; 21] = [
     tool("c++", "g++", "headers and programs in C++, libFuzzer"),
     tool(
         "clang",
@@ -72,6 +72,11 @@ const TOOLS: [Tool; 20] = [
         "mpirun.openmpi",
         "openmpi-bin",
         "jobs that Open MPI's mpirun starts",
+    ),
+    tool(
+        "libpmix.so.2",
+        "libpmix2",
+        "jobs over hosts that Open MPI's mpirun or Slurm starts",
     ),
     tool("munged", "munge", "jobs that Slurm starts"),
     tool("slurmctld", "slurmctld", "jobs that Slurm starts"),

@@ -267,7 +267,7 @@ fn a_task_of_slurm_is_a_rank_of_its_step() {
     says(
         "SLURM_STEP_NUM_NODES",
         Some("2"),
-        "they are on 2 hosts, and Slurm lets them find each other by PMI-1 if it is started as `srun --mpi=pmi2`",
+        "they are on 2 hosts, and Slurm lets them find each other by PMI-1 or PMIx if it is started as `srun --mpi=pmi2`",
     );
     says(
         "SLURM_STEP_NUM_NODES",
@@ -320,8 +320,7 @@ fn a_process_of_hydra_or_open_mpi_is_a_rank() {
         (
             "OMPI_COMM_WORLD_LOCAL_SIZE",
             Some("2"),
-            "2 of them are on this host, and over several hosts Open MPI lets them find each other by PMIx only, which is not spoken \
-             here; use `srun --mpi=pmi2`",
+            "OMPI_COMM_WORLD_LOCAL_RANK is not set",
         ),
         ("PMIX_NAMESPACE", None, "PMIX_NAMESPACE is not set"),
         ("PMIX_SERVER_URI2", None, "PMIX_SERVER_URI2 is not set"),
@@ -360,7 +359,7 @@ fn ranks_on_several_hosts_are_of_one_job_where_the_launcher_has_a_store() {
     let spread = Spread {
         first: 2,
         here: 2,
-        socket: 6,
+        way: Way::Pmi(6),
         ends_all: true,
     };
     let found = member(&FAR_OF_HYDRA);
@@ -439,6 +438,105 @@ fn ranks_on_several_hosts_are_of_one_job_where_the_launcher_has_a_store() {
             Some("2(x"),
             "SLURM_STEP_TASKS_PER_NODE, by which",
         ),
+    ] {
+        let error = refused(&with_value(environment, name, value));
+        assert!(error.contains(reason), "{name}: {error}");
+    }
+}
+
+/// Those of the third process of `mpirun --host a:2,b:2 -n 4`.
+const FAR_OF_OPEN_MPI: [(&str, &str); 7] = [
+    ("OMPI_COMM_WORLD_SIZE", "4"),
+    ("OMPI_COMM_WORLD_RANK", "2"),
+    ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+    ("OMPI_COMM_WORLD_LOCAL_RANK", "0"),
+    ("PMIX_NAMESPACE", "1477967873"),
+    ("PMIX_SERVER_URI2", "1477967872.2;tcp4://127.0.0.1:57757"),
+    ("PMIX_RANK", "2"),
+];
+
+/// What `srun --mpi=pmix` sets in place of the variables of PMI-1.
+const OF_SLURMS_PMIX: [(&str, &str); 3] = [
+    ("PMIX_NAMESPACE", "slurm.pmix.7.2"),
+    (
+        "PMIX_SERVER_URI2",
+        "pmix-server.14360;tcp4://127.0.0.1:59649",
+    ),
+    ("PMIX_RANK", "3"),
+];
+
+#[test]
+fn hosts_find_each_other_by_pmix_where_the_launcher_speaks_that() {
+    let found = member(&FAR_OF_OPEN_MPI);
+    assert_eq!((found.rank, found.size), (2, 4));
+    let spread = Spread {
+        first: 2,
+        here: 2,
+        way: Way::Pmix,
+        ends_all: false,
+    };
+    assert_eq!(found.spread, Some(spread));
+    assert!(found.identity.contains("1477967873 1477967872.2;tcp4"));
+    let near = with_value(&FAR_OF_OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_SIZE", Some("4"));
+    assert_eq!(member(&near).spread, None, "its server is left alone");
+
+    let task = [&FAR_TASK[..8], &OF_SLURMS_PMIX].concat();
+    let found = member(&task);
+    assert_eq!(found.spread, Some(spread));
+    assert_eq!(found.identity, "slurm  7.2 node 1");
+    // What is left of an outer launcher is not Slurm's.
+    let both = [&FAR_TASK[..], &OF_SLURMS_PMIX].concat();
+    let way = |environment: &[(&str, &str)]| member(environment).spread.map(|spread| spread.way);
+    assert_eq!(way(&both), Some(Way::Pmi(6)), "it needs no library");
+    assert_eq!(
+        way(&with_value(&both, "PMI_FD", Some("7"))),
+        Some(Way::Pmix)
+    );
+
+    let by_node =
+        "consecutive (`mpiexec -ppn N`, `srun --distribution=block`, `mpirun --map-by slot`)";
+    let no_store = "if it is started as `srun --mpi=pmi2` or `srun --mpi=pmix`";
+    for (environment, name, value, reason) in [
+        (
+            &FAR_OF_OPEN_MPI[..],
+            "PMIX_RANK",
+            Some("0"),
+            "PMIX_RANK is not this one's rank 2",
+        ),
+        (
+            &FAR_OF_OPEN_MPI[..],
+            "PMIX_RANK",
+            None,
+            "PMIX_RANK is not this one's",
+        ),
+        (
+            &FAR_OF_OPEN_MPI[..],
+            "PMIX_RANK",
+            Some("x"),
+            "PMIX_RANK, by which",
+        ),
+        (
+            &FAR_OF_OPEN_MPI[..],
+            "PMIX_NAMESPACE",
+            None,
+            "PMIX_NAMESPACE is not set",
+        ),
+        (
+            &FAR_OF_OPEN_MPI[..],
+            "PMIX_SERVER_URI2",
+            None,
+            "PMIX_SERVER_URI2 is not set",
+        ),
+        (
+            &FAR_OF_OPEN_MPI[..],
+            "OMPI_COMM_WORLD_LOCAL_RANK",
+            Some("3"),
+            by_node,
+        ),
+        (&task[..], "PMIX_NAMESPACE", Some("1477967873"), no_store),
+        (&task[..], "PMIX_NAMESPACE", None, no_store),
+        (&task[..], "PMIX_RANK", Some("2"), no_store),
+        (&task[..], "PMIX_SERVER_URI2", None, no_store),
     ] {
         let error = refused(&with_value(environment, name, value));
         assert!(error.contains(reason), "{name}: {error}");

@@ -1,10 +1,9 @@
 //! The process's end of the socket to a launcher that speaks PMI-1.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::OwnedFd;
 
 use argonet_base::JobRank;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
@@ -12,47 +11,22 @@ use super::pieces::{MIN_PIECE_BYTES, cut, first, joined};
 use super::wire::{Answer, Command, Lines, MAX_LINE_BYTES};
 use crate::error::BootError;
 use crate::foreign::printable;
-use crate::store::Store;
+use crate::store::{Client, OVER, Patience, Store, Watched};
 
 /// Room in a line for a command's name and those of its fields.
 const LINE_HEAD_BYTES: usize = 64;
 
-/// How long an answer is waited for that is no use any more: a launcher may fail at a process that
-/// ends while it answers it.
-const LAST_ANSWER: Duration = Duration::from_secs(1);
-
-/// Why nothing is asked any more.
-const OVER: &str = "a rank of this host has ended or given up meanwhile";
-
 /// The longest key with the number of a piece.
 const MAX_KEY_BYTES: usize = 32;
 
-/// Who speaks to which launcher, and how long it waits for an answer.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Client {
-    pub(crate) rank: JobRank,
-    pub(crate) launcher: &'static str,
-    pub(crate) limit: Duration,
-    /// Whether a greeting that fails ends the job, which others wait for.
-    pub(crate) aborts: bool,
-}
-
-/// What may happen on this host while a process waits for those of others.
-pub(crate) struct Watched<'a> {
-    /// Descriptors that can be read then.
-    pub(crate) fds: Vec<BorrowedFd<'a>>,
-    /// Whether there is no job to wait for any more; asked when one of them can be read.
-    pub(crate) is_over: Box<dyn Fn() -> bool + 'a>,
-}
+/// What errors call this store.
+const NAME: &str = "PMI-1, at PMI_FD";
 
 /// A process that has greeted the launcher.
 pub(crate) struct Pmi<'a> {
     client: Client,
     socket: OwnedFd,
-    watched: Watched<'a>,
-    until: Instant,
-    /// What is watched has happened.
-    is_over: bool,
+    patience: Patience<'a>,
     lines: Lines,
     /// The name of the store.
     space: String,
@@ -63,8 +37,7 @@ pub(crate) struct Pmi<'a> {
 impl<'a> Pmi<'a> {
     /// Greets the launcher behind `socket`, and asks it for its limits.
     ///
-    /// Every wait, then and later, is over `client.limit` from now, and up to the fence also when
-    /// `watched` says so.
+    /// The limit of `client` begins now.
     pub(crate) fn new(
         client: Client,
         socket: OwnedFd,
@@ -73,9 +46,7 @@ impl<'a> Pmi<'a> {
         let mut this = Self {
             client,
             socket,
-            watched,
-            until: Instant::now() + client.limit,
-            is_over: false,
+            patience: Patience::new(client.limit, watched),
             lines: Lines::default(),
             space: String::new(),
             piece_bytes: 0,
@@ -131,12 +102,7 @@ impl<'a> Pmi<'a> {
     }
 
     fn failed(&self, command: Command<'_>, reason: impl Into<String>) -> BootError {
-        BootError::LauncherStore {
-            rank: self.client.rank,
-            launcher: self.client.launcher,
-            command: command.name(),
-            reason: reason.into(),
-        }
+        self.client.failed(NAME, command.name(), reason)
     }
 
     /// Sends a command, and takes what `read` finds in its answer.
@@ -150,7 +116,7 @@ impl<'a> Pmi<'a> {
         }
         self.send(command)?;
         let line = self.line(command)?;
-        if self.is_over {
+        if self.patience.is_over() {
             return Err(self.failed(command, OVER));
         }
         let taken = Answer::parse(&line).and_then(|answer| {
@@ -220,43 +186,9 @@ impl<'a> Pmi<'a> {
 
     /// Waits until the socket is ready.
     fn wait(&mut self, command: Command<'_>, events: PollFlags) -> Result<(), BootError> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        let mut fds = vec![PollFd::new(&self.socket, events)];
-        let watched = self.watched.fds.iter();
-        fds.extend(watched.map(|fd| PollFd::new(fd, PollFlags::IN)));
-        // An interrupted wait is short.
-        let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
-        let happened = fds.iter().skip(1).any(|fd| !fd.revents().is_empty());
-        drop(fds);
-        if happened {
-            self.is_over = (self.watched.is_over)();
-            // What has come is for later, and there will be no more.
-            self.watched.fds.clear();
-            match (self.is_over, command) {
-                (true, Command::Barrier) => return Err(self.failed(command, OVER)),
-                (true, _) => self.until = self.until.min(Instant::now() + LAST_ANSWER),
-                (false, _) => {}
-            }
-            return Ok(());
-        }
-        if !left.is_zero() {
-            return Ok(());
-        }
-        if self.is_over {
-            return Err(self.failed(command, OVER));
-        }
-        let seconds = self.client.limit.as_secs();
-        let who = match command {
-            Command::Barrier => "not all processes of the job have come",
-            _ => "no answer has come",
-        };
-        Err(self.failed(
-            command,
-            format!(
-                "{who} within {seconds} s; do all of them run the same program? If they are only slow, raise \
-                 ARGONET_START_TIMEOUT (seconds)"
-            ),
-        ))
+        let at_fence = command == Command::Barrier;
+        let waited = self.patience.wait(&self.socket, events, at_fence);
+        waited.map_err(|reason| self.failed(command, reason))
     }
 
     fn get_text(&mut self, key: &str) -> Result<Option<String>, BootError> {
@@ -308,12 +240,11 @@ impl Store for Pmi<'_> {
             true => Ok(()),
             false => Err("it has failed".into()),
         })?;
-        // All have come, and some may have got on without this one.
-        self.watched.fds.clear();
+        self.patience.fence_passed();
         Ok(())
     }
 
-    fn get(&mut self, key: &str) -> Result<Option<Vec<u8>>, BootError> {
+    fn get(&mut self, _owner: JobRank, key: &str) -> Result<Option<Vec<u8>>, BootError> {
         let Some(text) = self.get_text(&key_of(key, 0))? else {
             return Ok(None);
         };

@@ -22,5 +22,5 @@ mod client;
 mod pieces;
 mod wire;
 
-pub(crate) use client::{Client, Pmi, Watched};
+pub(crate) use client::Pmi;
 pub use wire::check as check_pmi_bytes;

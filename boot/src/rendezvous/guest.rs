@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use argonet_settings::Settings;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
@@ -27,7 +28,7 @@ const PAUSES: [Duration; 2] = [Duration::from_micros(500), Duration::from_millis
 const SLACK: Duration = Duration::from_secs(2);
 
 /// Becomes a rank other than the first of the host.
-pub(super) fn join(wait: &Wait<'_>) -> Result<Joined, BootError> {
+pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootError> {
     let socket = connect(wait)?;
     let hello = Hello {
         rank: wait.member.rank,
@@ -40,7 +41,7 @@ pub(super) fn join(wait: &Wait<'_>) -> Result<Joined, BootError> {
     wait.send(|| send(&socket, &hello, &[own.as_fd()]))
         .map_err(|error| error.unwrap_or_else(|| lost(wait)))?;
     if let Some(spread) = wait.member.spread {
-        let fenced = over_hosts::follow(wait, spread, &socket);
+        let fenced = over_hosts::follow(wait, settings, spread, &socket);
         if fenced.is_err() && is_over(&socket) {
             // For a reason that it says, or has said.
             welcomed(wait, &socket)?;

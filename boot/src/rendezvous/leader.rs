@@ -38,7 +38,7 @@ const TO_REFUSE: Duration = Duration::from_secs(10);
 
 /// Becomes the first rank of the host.
 pub(super) fn join(wait: &Wait<'_>, settings: &Settings) -> Result<Joined, BootError> {
-    let may_start = guardian::check_threads();
+    let may_start = guardian::check_threads(guardian::GUARDIAN);
     let patience = match may_start {
         Ok(()) => wait.limit,
         Err(_) => TO_REFUSE.min(wait.limit),
@@ -260,12 +260,16 @@ impl Gathering<'_> {
                 return Err(reason);
             }
         }
-        let pidfd = <[OwnedFd; 1]>::try_from(files)
-            .ok()
-            .map(|[file]| file)
-            .filter(|file| process_of(file) == Some(peer.pid))
-            .ok_or("its message has no descriptor of its process")?;
-        Ok((i, pidfd))
+        let [pidfd] = <[OwnedFd; 1]>::try_from(files).map_err(|_| NO_PROCESS)?;
+        match process_of(&pidfd) {
+            Some(pid) if pid == i64::from(peer.pid) => Ok((i, pidfd)),
+            Some(ENDED) => {
+                let reason = ended(JobRank(rank), peer.pid);
+                self.apart = Some(reason.clone());
+                Err(reason)
+            }
+            _ => Err(NO_PROCESS.into()),
+        }
     }
 
     fn refuse(&mut self, socket: &OwnedFd, peer: Peer, reason: &str) {
@@ -282,9 +286,7 @@ impl Gathering<'_> {
             .filter_map(|((rank, guest), ready)| Some((rank, guest.as_ref().filter(|_| *ready)?)));
         for (rank, guest) in ready {
             if !matches!(receive(&guest.socket, &mut bytes), Received::Nothing) {
-                let pid = guest.pid;
-                let reason = format!("rank {rank} (pid {pid}) ended before all ranks had come");
-                return Err(self.wait.failed(reason));
+                return Err(self.wait.failed(ended(rank, guest.pid)));
             }
         }
         Ok(())
@@ -309,8 +311,19 @@ pub(super) fn refuse(socket: &OwnedFd, reason: &str) {
     let _ = refusal.encoded(|bytes| send(socket, bytes, &[]));
 }
 
+/// Why there is no job without a rank that has come.
+fn ended(rank: JobRank, pid: u32) -> String {
+    format!("rank {rank} (pid {pid}) ended before all ranks had come")
+}
+
+/// Why a message is of no rank.
+const NO_PROCESS: &str = "its message has no descriptor of its process";
+
+/// The id of a process that has ended and is no zombie.
+const ENDED: i64 = -1;
+
 /// The id of the process behind a pidfd; `None` if it is none.
-fn process_of(pidfd: &OwnedFd) -> Option<u32> {
+fn process_of(pidfd: &OwnedFd) -> Option<i64> {
     let facts = fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
     let pid = facts.lines().find_map(|line| line.strip_prefix("Pid:"))?;
     pid.trim().parse().ok()

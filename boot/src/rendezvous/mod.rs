@@ -1,7 +1,8 @@
 //! The ranks that another launcher started become one job (docs/adr/0050).
 //!
 //! Those of a host meet at a local socket, and hosts, if there are several, by the launcher's store
-//! (module [`over_hosts`], docs/adr/0053). The leader below is the first rank of the host.
+//! (module [`over_hosts`], docs/adr/0053, docs/adr/0055). The leader below is the first rank of the
+//! host.
 //!
 //! No common parent hands descriptors down, so they go over a local socket with an abstract name
 //! ([`socket`]), which leaves no file:
@@ -87,7 +88,7 @@ pub(crate) fn join(member: &Member, settings: &Settings) -> Result<(LocalJob, Ow
     die_with_parent(|| wait.failed("the process that started this rank has ended meanwhile"))?;
     let joined = match wait.rank() == wait.leader() {
         true => leader::join(&wait, settings),
-        false => guest::join(&wait),
+        false => guest::join(&wait, settings),
     }?;
     watch::watch(&joined.control, wait.rank(), joined.guardian, &joined.life)?;
     let job = LocalJob {

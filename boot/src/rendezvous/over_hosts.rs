@@ -1,5 +1,5 @@
 //! The ranks of a job that another launcher started on several hosts become one job
-//! (docs/adr/0053).
+//! (docs/adr/0053, docs/adr/0055).
 //!
 //! ```text
 //! first rank of the job       first rank of another host     every other rank
@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, Settings};
+use argonet_settings::{CONDUIT, PMIX_LIBRARY, Settings};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::Pid;
 
@@ -35,16 +35,17 @@ use crate::ancestry::starter_of;
 use crate::attach::{neighborhood_limit, new_job_id};
 use crate::detached;
 use crate::error::BootError;
-use crate::foreign::{CONSECUTIVE, Spread};
+use crate::foreign::{CONSECUTIVE, Spread, Way};
 use crate::hosts::serve::{
     Agent, Door, Host, Ranks, Served, Shared, addresses, decode_host, encode_host,
     make_room_for_files, name_of_host,
 };
 use crate::line;
 use crate::page::HostPart;
-use crate::pmi::{Client, Pmi, Watched};
+use crate::pmi::Pmi;
+use crate::pmix::Pmix;
 use crate::secret::Secret;
-use crate::store::Store;
+use crate::store::{Client, Store, Watched};
 use crate::sys;
 
 /// The key under which the first rank of the job puts where the root is.
@@ -58,34 +59,48 @@ fn key_of_host(first: u32) -> String {
 /// Greets the launcher.
 fn greet<'a>(
     wait: &Wait<'_>,
+    settings: &Settings,
     spread: Spread,
     limit: Duration,
     watched: Watched<'a>,
-) -> Result<Pmi<'a>, BootError> {
-    let socket = sys::examine_fd(spread.socket)
-        .ok_or_else(|| wait.failed("PMI_FD names no open socket any more"))?;
-    // The program's own descriptor stays as it is.
-    let socket = rustix::io::fcntl_dupfd_cloexec(socket, 3)
-        .map_err(|e| BootError::system("keeping the socket to the launcher", e))?;
+) -> Result<Box<dyn Store + 'a>, BootError> {
     let client = Client {
         rank: wait.rank(),
+        size: wait.member.size,
         launcher: wait.member.launcher,
         limit,
         // hydra loses what processes have said that end while it answers them, and ends all itself.
         aborts: !spread.ends_all,
     };
-    Pmi::new(client, socket, watched)
+    let fd = match spread.way {
+        Way::Pmi(fd) => fd,
+        Way::Pmix => {
+            let library = settings.get(&PMIX_LIBRARY);
+            return Ok(Box::new(Pmix::new(client, library.as_deref(), watched)?));
+        }
+    };
+    let socket =
+        sys::examine_fd(fd).ok_or_else(|| wait.failed("PMI_FD names no open socket any more"))?;
+    // The program's own descriptor stays as it is.
+    let socket = rustix::io::fcntl_dupfd_cloexec(socket, 3)
+        .map_err(|e| BootError::system("keeping the socket to the launcher", e))?;
+    Ok(Box::new(Pmi::new(client, socket, watched)?))
 }
 
 /// Takes part in the fence, as a rank that is not the first of its host and has come to that one.
-pub(super) fn follow(wait: &Wait<'_>, spread: Spread, socket: &OwnedFd) -> Result<(), BootError> {
+pub(super) fn follow(
+    wait: &Wait<'_>,
+    settings: &Settings,
+    spread: Spread,
+    socket: &OwnedFd,
+) -> Result<(), BootError> {
     let watched = Watched {
         fds: vec![socket.as_fd()],
         is_over: Box::new(|| is_over(socket)),
     };
     // Others of this host may come as late as that allows, and so may those of other hosts.
     let limit = 2 * wait.limit + LAST_MOMENT;
-    let mut store = greet(wait, spread, limit, watched)?;
+    let mut store = greet(wait, settings, spread, limit, watched)?;
     store.fence()?;
     store.finish()
 }
@@ -111,12 +126,12 @@ pub(super) fn lead(
         other => other,
     };
     // From now: the ranks of this host have had theirs.
-    let mut store = match greet(wait, spread, wait.limit, watched) {
+    let mut store = match greet(wait, settings, spread, wait.limit, watched) {
         Ok(store) => store,
         Err(error) => return Err(may_meet.err().unwrap_or(error)),
     };
     let started = may_meet.and_then(|()| {
-        let (shared, root) = meet(wait, spread, &mut store)?;
+        let (shared, root) = meet(wait, spread, &mut *store)?;
         if let Some((door, hosts)) = root {
             shared.start_root(hosts, door, settings)?;
         }
@@ -152,7 +167,7 @@ fn meet(
     store.put(&key_of_host(host.first), &encode_host(&host))?;
     if spread.first != 0 {
         store.fence()?;
-        let shared = store.get(ROOT)?;
+        let shared = store.get(JobRank(0), ROOT)?;
         let shared = shared.as_deref().and_then(Shared::decode);
         let shared = shared.filter(|shared| shared.size == wait.member.size);
         let shared = shared.ok_or_else(|| {
@@ -184,7 +199,7 @@ fn hosts(wait: &Wait<'_>, store: &mut dyn Store) -> Result<Vec<Host>, BootError>
     let mut hosts = Vec::new();
     let mut next = 0;
     while next < wait.member.size {
-        let found = store.get(&key_of_host(next))?;
+        let found = store.get(JobRank(next), &key_of_host(next))?;
         let found = found.as_deref().and_then(decode_host);
         let found = found.filter(|host| {
             let end = host.first.checked_add(host.ranks);

@@ -201,7 +201,7 @@ fn foreign() {
         &step,
         &[
             "SLURM_STEP_NUM_TASKS says that Slurm's srun started 4 processes",
-            "they are on 2 hosts, and Slurm lets them find each other by PMI-1 if it is started as `srun --mpi=pmi2`; PMIx is not",
+            "they are on 2 hosts, and Slurm lets them find each other by PMI-1 or PMIx if it is started as `srun --mpi=pmi2` or",
         ],
     );
     let starts = |job: Job| job.run().code(0).silent();

@@ -253,16 +253,24 @@ const OVER_HOSTS: &str = r#"
     srun --quiet -N 2 -n 3 --mpi=pmi2 "$0" __rank hello 2>&1 | part odd
     over --mpi=none "$0" __rank hello | part none
     over --mpi=pmi2 --distribution=cyclic "$0" __rank hello | part cyclic
-    over --mpi=pmi2 --ntasks-per-node=2 "$0" __rank exit-at-fence 3 9 >"$1/exit"; echo "exit: $?"
-    part exit <"$1/exit"
-    : >"$1/wait"
-    srun -N 2 -n 4 --mpi=pmi2 --ntasks-per-node=2 "$0" __rank wait >"$1/wait" 2>"$1/killed" & step=$!
-    until [ "$(grep -c '^pid ' "$1/wait")" = 4 ]; do
-        kill -0 $step || exit 1
-        sleep 0.01
-    done
-    kill -9 $(sed -n 's/^pid 3 //p' "$1/wait")
-    wait $step; echo "killed: $?"; part killed <"$1/killed"
+    over --mpi=pmix --ntasks-per-node=2 "$0" __rank hello | part even-pmix
+    srun --quiet -N 2 -n 3 --mpi=pmix "$0" __rank hello 2>&1 | part odd-pmix
+    over --mpi=pmix --distribution=cyclic "$0" __rank hello | part cyclic-pmix
+    over --mpi=pmix --ntasks-per-node=2 "$0" __rank launcher | part launcher-pmix
+    end() {
+        over --mpi=$1 --ntasks-per-node=2 "$program" __rank exit-at-fence 3 9 >"$2/exit"; echo "exit-$1: $?"
+        part exit-$1 <"$2/exit"
+        : >"$2/wait"
+        srun -N 2 -n 4 --mpi=$1 --ntasks-per-node=2 "$program" __rank wait >"$2/wait" 2>"$2/killed" & step=$!
+        until [ "$(grep -c '^pid ' "$2/wait")" = 4 ]; do
+            kill -0 $step || exit 1
+            sleep 0.01
+        done
+        kill -9 $(sed -n 's/^pid 3 //p' "$2/wait")
+        wait $step; echo "killed-$1: $?"; part killed-$1 <"$2/killed"
+    }
+    end pmi2 "$1"
+    end pmix "$1"
 "#;
 
 fn slurm_over_hosts() {
@@ -282,30 +290,31 @@ fn slurm_over_hosts() {
         .run()
         .code(0);
     let of = |part: &str| part_of(&outcome, part);
-    check_hello(&of("even"), 4);
-    check_hello(&of("odd"), 3);
+    for (part, ranks) in [("even", 4), ("odd", 3), ("even-pmix", 4), ("odd-pmix", 3)] {
+        check_hello(&of(part), ranks);
+    }
+    let consecutive = "must be consecutive (`mpiexec -ppn N`, `srun --distribution=block`";
+    let by_pmix = "true Slurm's srun: a program becomes rank 3 of 4, of which 2 on this host, from rank 2 on, share memory; the hosts \
+                   find each other by PMIx, through ";
+    let none = "they are on 2 hosts, and Slurm lets them find each other by PMI-1 or PMIx if it is started as";
     for (part, says) in [
-        (
-            "none",
-            "they are on 2 hosts, and Slurm lets them find each other by PMI-1",
-        ),
-        (
-            "cyclic",
-            "must be consecutive (`mpiexec -ppn N`, `srun --distribution=block`)",
-        ),
-        ("exit", "9\n"),
-        ("exit", "argonet: rank 3 (pid "),
-        (
-            "exit",
-            "exited with code 9 without finalizing; the other ranks were ended",
-        ),
-        ("killed", "137\n"),
-        ("killed", "argonet: rank 3 (pid "),
-        (
-            "killed",
-            "was killed by signal 9 (SIGKILL); the other ranks were ended",
-        ),
+        ("none", none),
+        ("cyclic", consecutive),
+        ("cyclic-pmix", consecutive),
+        ("launcher-pmix", by_pmix),
     ] {
         assert!(of(part).out.contains(says), "{part}: {outcome:#?}");
+    }
+    let exited = "exited with code 9 without finalizing; the other ranks were ended";
+    let killed = "was killed by signal 9 (SIGKILL); the other ranks were ended";
+    for (part, code, says) in [
+        ("exit-pmi2", "9\n", exited),
+        ("exit-pmix", "9\n", exited),
+        ("killed-pmi2", "137\n", killed),
+        ("killed-pmix", "137\n", killed),
+    ] {
+        for says in [code, "argonet: rank 3 (pid ", says] {
+            assert!(of(part).out.contains(says), "{part}: {outcome:#?}");
+        }
     }
 }

@@ -15,6 +15,7 @@ mod launchers;
 mod leaving;
 mod left_behind;
 mod limits;
+mod pmix;
 mod programs;
 mod self_started;
 mod support;
@@ -50,6 +51,7 @@ fn main() {
         leaving::TESTS,
         limits::TESTS,
         foreign::TESTS,
+        pmix::TESTS,
     ];
     let limited = |(name, test): support::Test, limit| {
         Trial::test(name, move || {

@@ -2,7 +2,8 @@
 
 use super::abi::{self, FabricAttr, FidFabric, Info};
 use super::error::{FabricError, Version};
-use crate::shared_library::{SharedLibrary, functions};
+use argonet_base::library_functions;
+use argonet_base::shared_library::SharedLibrary;
 use argonet_settings::{FABRIC_LIBRARY, Settings};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::fmt;
@@ -19,7 +20,7 @@ const NAME: &str = "libfabric.so.1";
 /// ones.
 const VERSIONS: [&CStr; 3] = [c"FABRIC_1.3", c"FABRIC_1.1", c"FABRIC_1.0"];
 
-functions! {
+library_functions! {
     version = c"fi_version" () -> u32;
     strerror = c"fi_strerror" (c_int) -> *const c_char;
     getinfo = c"fi_getinfo" (u32, *const c_char, *const c_char, u64, *const Info, *mut *mut Info) -> c_int;

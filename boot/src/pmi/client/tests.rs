@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -72,6 +73,7 @@ fn answer(
 fn client(limit: Duration) -> Client {
     Client {
         rank: JobRank(3),
+        size: 4,
         launcher: "a test",
         limit,
         aborts: true,
@@ -131,12 +133,12 @@ fn values_go_through_stores_of_any_limits() {
         pmi.put("host-1023", b"").unwrap();
         pmi.fence().unwrap();
         assert_eq!(
-            pmi.get("root").unwrap().as_ref(),
+            pmi.get(JobRank(0), "root").unwrap().as_ref(),
             Some(&value),
             "{limits:?}"
         );
-        assert_eq!(pmi.get("host-1023").unwrap(), Some(Vec::new()));
-        assert_eq!(pmi.get("host-7").unwrap(), None);
+        assert_eq!(pmi.get(JobRank(0), "host-1023").unwrap(), Some(Vec::new()));
+        assert_eq!(pmi.get(JobRank(0), "host-7").unwrap(), None);
         pmi.finish().unwrap();
         let all: Vec<String> = commands.try_iter().collect();
         assert_eq!(all.last().map(String::as_str), Some("cmd=finalize"));
@@ -194,7 +196,7 @@ fn what_a_server_refuses_or_garbles_is_an_error_with_its_words() {
         })
         .unwrap();
         fails(
-            pmi.get("root"),
+            pmi.get(JobRank(0), "root"),
             &["\"get\"", "the value of root cannot be used", reason],
         );
     }
@@ -205,7 +207,7 @@ fn what_a_server_refuses_or_garbles_is_an_error_with_its_words() {
 fn a_value_that_cannot_be_used_is_not_shown() {
     let odd = "cmd=put_result rc=0 value=1-0123456789abcdef\n";
     let mut pmi = with("get", Some(odd)).unwrap();
-    let error = pmi.get("root").unwrap_err().to_string();
+    let error = pmi.get(JobRank(0), "root").unwrap_err().to_string();
     assert!(
         error.contains("cmd=put_result rc=0") && !error.contains("0123"),
         "{error}"

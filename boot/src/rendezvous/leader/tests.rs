@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::foreign::tests::member_of_test;
-use crate::foreign::{Member, Spread};
+use crate::foreign::{Member, Spread, Way};
 use crate::rendezvous::program::Program;
 use crate::rendezvous::socket::Place;
 
@@ -149,6 +149,22 @@ fn ranks_that_come_in_any_order_are_gathered_among_others() {
     assert_eq!(come.unwrap(), 2);
 }
 
+/// It may fail at the launcher's store before it is heard.
+#[test]
+fn a_rank_that_has_ended_before_it_is_heard_ends_the_wait() {
+    let error = gathered("ended", LONG, |place| {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let process = pidfd_open(pid, PidfdFlags::empty()).unwrap();
+        child.wait().unwrap();
+        let hello = hello(1, 3).encode();
+        vec![Comer::new(place).says(&hello, &[process.as_fd()])]
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("rank 1 (pid "), "{error}");
+    assert!(error.contains("ended before all ranks had come"), "{error}");
+}
+
 #[test]
 fn ranks_of_a_host_among_several_are_consecutive() {
     let member = |name: &str| {
@@ -156,7 +172,7 @@ fn ranks_of_a_host_among_several_are_consecutive() {
         member.spread = Some(Spread {
             first: 4,
             here: 3,
-            socket: -1,
+            way: Way::Pmix,
             ends_all: true,
         });
         member

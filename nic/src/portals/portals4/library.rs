@@ -2,7 +2,8 @@
 
 use super::abi::{CtEvent, Handle, Md, Me, NiLimits, Process};
 use crate::portals::NicError;
-use crate::shared_library::{SharedLibrary, functions};
+use argonet_base::library_functions;
+use argonet_base::shared_library::SharedLibrary;
 use argonet_settings::{PORTALS_LIBRARY, Settings};
 use core::ffi::{c_int, c_uint, c_void};
 use core::fmt;
@@ -12,7 +13,7 @@ use std::path::Path;
 /// first.
 const NAMES: [&str; 2] = ["libportals.so.4", "libportals.so"];
 
-functions! {
+library_functions! {
     init = c"PtlInit" () -> c_int;
     fini = c"PtlFini" ();
     ni_init = c"PtlNIInit" (c_uint, c_uint, u32, *const NiLimits, *mut NiLimits, *mut Handle) -> c_int;

@@ -1,4 +1,5 @@
 //! Libraries that are loaded when they are wanted, never linked.
+#![allow(unsafe_code)]
 
 use core::ffi::{CStr, c_void};
 use core::ptr::NonNull;
@@ -9,15 +10,15 @@ use std::path::Path;
 /// A library that was loaded.
 ///
 /// It is never unloaded: it may have threads.
-#[derive(Clone, Copy)]
-pub(crate) struct SharedLibrary(NonNull<c_void>);
+#[derive(Debug, Clone, Copy)]
+pub struct SharedLibrary(NonNull<c_void>);
 
 impl SharedLibrary {
     /// Loads the first of these files that can be, as the loader finds them, and says which.
     ///
     /// # Errors
     /// Why none can be loaded.
-    pub(crate) fn first_of(names: &[&Path]) -> Result<(Self, String), String> {
+    pub fn first_of(names: &[&Path]) -> Result<(Self, String), String> {
         let mut reasons = Vec::new();
         for name in names {
             match load(name) {
@@ -29,14 +30,16 @@ impl SharedLibrary {
     }
 
     /// The address of a function.
-    pub(crate) fn find(self, symbol: &CStr) -> Option<NonNull<c_void>> {
+    #[must_use]
+    pub fn find(self, symbol: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the library is loaded and stays so; the name is a C string.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), symbol.as_ptr()) })
     }
 
     /// The address of a function as this version of the library's interface has it.
     #[cfg(target_env = "gnu")]
-    pub(crate) fn find_version(self, symbol: &CStr, version: &CStr) -> Option<NonNull<c_void>> {
+    #[must_use]
+    pub fn find_version(self, symbol: &CStr, version: &CStr) -> Option<NonNull<c_void>> {
         let (symbol, version) = (symbol.as_ptr(), version.as_ptr());
         // SAFETY: as in `find`.
         NonNull::new(unsafe { libc::dlvsym(self.0.as_ptr(), symbol, version) })
@@ -44,7 +47,8 @@ impl SharedLibrary {
 
     /// Loaders of other C libraries have no versions.
     #[cfg(not(target_env = "gnu"))]
-    pub(crate) fn find_version(self, _symbol: &CStr, _version: &CStr) -> Option<NonNull<c_void>> {
+    #[must_use]
+    pub fn find_version(self, _symbol: &CStr, _version: &CStr) -> Option<NonNull<c_void>> {
         None
     }
 }
@@ -69,7 +73,8 @@ fn load(name: &Path) -> Result<NonNull<c_void>, String> {
 }
 
 /// Defines `Functions`, the functions of a library that are called, and how they are found by name.
-macro_rules! functions {
+#[macro_export]
+macro_rules! library_functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*) $(-> $answer:ty)?;)*) => {
         /// The functions of a library.
         #[derive(Clone, Copy)]
@@ -104,5 +109,3 @@ macro_rules! functions {
         }
     };
 }
-
-pub(crate) use functions;
