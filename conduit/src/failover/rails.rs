@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// How often offers that a rail has not taken are written, members looked at that were silent, and
-/// the channel is told of an end that it has not read.
+/// the channel is reminded of an end that it has not read.
 const LOOK_NS: u64 = 20_000_000;
 
 /// A member that was silent answers if something was heard in so long.
@@ -475,7 +475,7 @@ impl Shared {
             }
         }
         self.push_offers(peer, &mut state);
-        // The channel may not have read the end when it was told, as another thread read.
+        // The channel may not have read the end when it was informed, as another thread read.
         let is_cut = self.events.lock().cut.contains(&peer.rank.0);
         let looks = is_cut || !state.asked.is_empty() || !state.offering.is_empty();
         let look = looks.then_some(now_ns + LOOK_NS);

@@ -28,7 +28,7 @@ const PAUSE_NS: [u64; 2] = [50_000_000, 4_000_000_000];
 const SOON_NS: u64 = 200_000_000;
 
 /// How long a better member than the one that carries has been there until the stream goes back to
-/// it: at first, and at most. It doubles with each failure.
+/// it: at first, and at most, as it doubles with each failure.
 const HOLD_NS: [u64; 2] = [200_000_000, 60_000_000_000];
 
 /// A member that has carried the stream for so long has no failures any more.

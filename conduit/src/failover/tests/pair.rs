@@ -218,8 +218,8 @@ pub(super) struct Rank {
     /// Bytes that were taken, and where the next one that is read lies.
     pub(super) taken: usize,
     reads_at: usize,
-    /// Up to where this rank has told its peer that it has taken bytes.
-    told: usize,
+    /// Up to where this rank has said that it has taken bytes.
+    said: usize,
     pub(super) unreachable: Option<AmError>,
 }
 
@@ -257,9 +257,9 @@ impl Rank {
     }
 
     fn take_made(&mut self) {
-        let (taken, told) = (self.taken, Cell::new(self.told));
+        let (taken, said) = (self.taken, Cell::new(self.said));
         let received = |_: RailId| {
-            told.set(taken);
+            said.set(taken);
             taken as u64
         };
         while let Some(made) = self.rails.next(&received) {
@@ -279,12 +279,12 @@ impl Rank {
                     self.rails.open(new.id, &new.rail).expect("it lives");
                     self.wire = Some(new.rail);
                     // From there on, the peer sends again.
-                    self.reads_at = told.get();
+                    self.reads_at = said.get();
                 }
                 Made::Unreachable(_, error) => self.unreachable = Some(error),
             }
         }
-        self.told = told.get();
+        self.said = said.get();
     }
 
     fn read(&mut self) {
@@ -359,7 +359,7 @@ pub(super) fn pair(nets: &[Arc<Net>]) -> [Rank; 2] {
             sent: 0,
             taken: 0,
             reads_at: 0,
-            told: 0,
+            said: 0,
             unreachable: None,
         }
     })
