@@ -1,11 +1,13 @@
 //! The rails of a rank over several members.
 
+mod hearing;
+
 use super::link::{Heard, Link, Read};
 use super::member::{AnyRail, Member};
 use super::stream_rail::{Carrier, Hearing, StreamRail};
 use super::succession::{Act, PATIENCE_NS, Succession};
 use crate::attendant::{event, ring};
-use crate::channel::rail::{Look, MOST_RAILS, Made, NewRail, Rail, RailId, Rails, Ready, Vital};
+use crate::channel::rail::{Look, MOST_RAILS, Made, NewRail, Rail, RailId, Rails, Ready};
 use crate::connections::GateCounts;
 use crate::datagrams::Datagrams;
 use crate::peers::Peers;
@@ -51,7 +53,7 @@ pub struct FailoverConfig {
     pub name: &'static str,
     /// The members, the best one first; the same on all ranks.
     pub members: Vec<MemberConfig>,
-    /// Tells the user that the stream to a peer goes over another member.
+    /// Informs the user that the stream to a peer goes over another member.
     pub warn: fn(&str),
 }
 
@@ -192,12 +194,6 @@ fn first(peer: JobRank) -> RailId {
 impl Shared {
     fn now_ns(&self) -> u64 {
         self.begun.elapsed().as_nanos() as u64
-    }
-
-    /// Whether a peer at the other end of a link answers.
-    fn answers(&self, peer: JobRank, link: &Link, limit_ns: u64) -> bool {
-        let silence = self.silence(peer, link);
-        silence.is_none_or(|vital| !vital.owed || vital.silent_ns < limit_ns)
     }
 
     fn peer(&self, rank: JobRank) -> &Peer {
@@ -555,27 +551,6 @@ impl Shared {
         }));
     }
 
-    /// Writes more of the rests of runs.
-    fn push_unsent(&self) {
-        if !self.has_unsent.load(Ordering::Acquire) {
-            return;
-        }
-        let mut unsent = self.unsent.lock();
-        unsent.retain(|(peer, link)| match link.push() {
-            Ok(false) => true,
-            Ok(true) => {
-                let waits = link.waits_for_room.load(Ordering::Relaxed);
-                self.members[link.member].wait_for_room(first(*peer), &link.rail, waits);
-                false
-            }
-            Err(_) => {
-                self.add(|events| events.ended.push((*peer, Arc::clone(link))));
-                false
-            }
-        });
-        self.has_unsent.store(!unsent.is_empty(), Ordering::Release);
-    }
-
     /// Why no member reaches a peer.
     fn given_up(&self, peer: JobRank, state: &PeerState) -> Made<AnyRail> {
         let each = self.names.iter().zip(&state.why);
@@ -629,33 +604,6 @@ impl Shared {
 fn is_of(state: &PeerState, link: &Arc<Link>) -> bool {
     let its = state.links[link.member].as_ref();
     its.is_some_and(|its| Arc::ptr_eq(its, link))
-}
-
-impl Hearing for Shared {
-    fn silence(&self, peer: JobRank, link: &Link) -> Option<Vital> {
-        self.members[link.member].silence(peer, &link.rail)
-    }
-
-    fn hear(&self, peer: JobRank, link: &Arc<Link>, heard: Heard) {
-        let link = Arc::clone(link);
-        self.add(|events| events.heard.push((peer, link, heard)));
-    }
-
-    fn cut(&self, peer: JobRank) {
-        self.add_and_wake(|events| {
-            events.cut.insert(peer.0);
-            events.touched.insert(peer.0);
-        });
-    }
-
-    fn leave_unsent(&self, peer: JobRank, link: &Arc<Link>) {
-        let mut unsent = self.unsent.lock();
-        if !unsent.iter().any(|(_, its)| Arc::ptr_eq(its, link)) {
-            unsent.push((peer, Arc::clone(link)));
-            self.members[link.member].wait_for_room(first(peer), &link.rail, true);
-        }
-        self.has_unsent.store(true, Ordering::Release);
-    }
 }
 
 impl Rails for FailoverRails {
