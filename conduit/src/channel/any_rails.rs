@@ -177,6 +177,10 @@ impl<R: Rails> Rails for Erased<R> {
         self.0.close(id, self.of(rail));
     }
 
+    fn refuse(&self, id: RailId, rail: &AnyRail) {
+        self.0.refuse(id, self.of(rail));
+    }
+
     fn unwant(&self, id: RailId) {
         self.0.unwant(id);
     }
@@ -307,6 +311,10 @@ impl<R: Rails + ?Sized> Rails for Box<R> {
 
     fn close(&self, id: RailId, rail: &Self::Rail) {
         (**self).close(id, rail);
+    }
+
+    fn refuse(&self, id: RailId, rail: &Self::Rail) {
+        (**self).refuse(id, rail);
     }
 
     fn unwant(&self, id: RailId) {

@@ -266,6 +266,13 @@ pub trait Rails: Send + Sync + 'static {
     /// A channel that is dropped drops its rails instead.
     fn close(&self, id: RailId, rail: &Self::Rail);
 
+    /// The channel uses no first rail to a peer any more: that of a peer that it has failed, or whose
+    /// position cannot be.
+    fn refuse(&self, id: RailId, rail: &Self::Rail) {
+        let _ = id;
+        rail.shut();
+    }
+
     /// Both ranks have closed a rail, as nothing passed: it is not lost, and the next
     /// [`want`](Self::want) asks for another.
     ///

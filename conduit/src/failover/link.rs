@@ -117,9 +117,14 @@ impl Link {
             .take_if(|low| *low == record::low(generation));
     }
 
+    /// Whether it carries, or has carried, the stream alone.
+    pub(super) fn is_raw(&self) -> bool {
+        self.is_raw.load(Ordering::Relaxed)
+    }
+
     /// Whether [`push`](Self::push) has something to write.
     pub(super) fn has_unsent(&self) -> bool {
-        self.has_unsent.load(Ordering::Relaxed)
+        self.has_unsent.load(Ordering::SeqCst)
     }
 
     /// The offer that was found was heard.
@@ -275,7 +280,7 @@ impl Link {
             match unsafe { self.rail.write(&pieces) } {
                 Ok(bytes) => outbound.from += bytes,
                 Err(error) if is_later(&error) => {
-                    self.has_unsent.store(true, Ordering::Relaxed);
+                    self.has_unsent.store(true, Ordering::SeqCst);
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
@@ -283,7 +288,7 @@ impl Link {
         }
         outbound.unsent.clear();
         outbound.from = 0;
-        self.has_unsent.store(false, Ordering::Relaxed);
+        self.has_unsent.store(false, Ordering::SeqCst);
         Ok(true)
     }
 
@@ -329,7 +334,7 @@ impl Link {
                     outbound.unsent.resize(rest.bytes(), 0);
                     // SAFETY: as above.
                     unsafe { Cursor::new(&rest).take(&mut outbound.unsent) };
-                    self.has_unsent.store(rest.bytes() > 0, Ordering::Relaxed);
+                    self.has_unsent.store(rest.bytes() > 0, Ordering::SeqCst);
                 }
                 Err(_) if written > 0 => break,
                 Err(error) => return Err(error),

@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 // spec B1: traffic goes over several rails, and over the rest where one fails.
 /// Rails of several members, of which one carries the stream to a peer at a time.
@@ -84,6 +85,13 @@ impl Rails for FailoverRails {
                 self.0.members[member].close(RailId { number, ..id }, rail);
             }
             (None, None) => rail.shut(),
+        }
+    }
+
+    fn refuse(&self, _id: RailId, rail: &AnyRail) {
+        match Shared::carrier(rail) {
+            Some(carrier) => self.0.refuse_stream(carrier),
+            None => rail.shut(),
         }
     }
 
@@ -176,7 +184,7 @@ impl Rails for FailoverRails {
         let (member, number, rail) = match (Shared::carrier(rail), self.0.further(id.number)) {
             (Some(carrier), _) => {
                 let link = &*carrier.link;
-                link.waits_for_room.store(waits, Ordering::Relaxed);
+                link.waits_for_room.store(waits, Ordering::SeqCst);
                 if link.has_unsent() {
                     return;
                 }
@@ -245,5 +253,23 @@ impl Rails for FailoverRails {
     fn datagrams(&self) -> Option<Datagrams> {
         let mut each = self.0.members.iter();
         each.find_map(|rails| rails.datagrams())
+    }
+}
+
+/// How long a rank that ends waits for what the rails have not taken of runs that have begun.
+const EXIT_GRACE: Duration = Duration::from_secs(1);
+
+/// Between two looks at it.
+const EXIT_LOOKS: Duration = Duration::from_millis(1);
+
+impl Drop for FailoverRails {
+    fn drop(&mut self) {
+        let begun = Instant::now();
+        self.0.push_unsent();
+        while self.0.has_unsent.load(Ordering::Acquire) && begun.elapsed() < EXIT_GRACE {
+            // Threads of the members take acknowledgements meanwhile.
+            std::thread::sleep(EXIT_LOOKS);
+            self.0.push_unsent();
+        }
     }
 }

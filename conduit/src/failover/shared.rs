@@ -47,8 +47,12 @@ pub(super) struct PeerState {
     offering: BTreeSet<usize>,
     /// The member that carried the stream last.
     last: Option<usize>,
+    /// The channel uses no stream to this peer any more.
+    is_refused: bool,
     /// The user knows of a failure.
     is_warned: bool,
+    /// When something is due for it, as `Driving::due` has it.
+    due_ns: Option<u64>,
     /// Why a member has no rail, by member.
     why: Box<[String]>,
 }
@@ -191,7 +195,9 @@ impl Shared {
                     asked: BTreeSet::new(),
                     offering: BTreeSet::new(),
                     last: None,
+                    is_refused: false,
                     is_warned: false,
+                    due_ns: None,
                     why: vec![String::new(); members].into(),
                 }),
             })
@@ -251,7 +257,7 @@ impl Shared {
                 return true;
             }
             let link = Arc::clone(link);
-            if carrier.is_some() && !link.lasts {
+            if link.is_raw() {
                 // The channel has not used it, or uses it no more, and nothing else comes.
                 drop(state);
                 self.add(|events| events.ended.push((rank, link)));
@@ -334,6 +340,9 @@ impl Shared {
         {
             return new.rail.shut();
         }
+        if state.is_refused {
+            return new.rail.shut();
+        }
         // The peer has found that the one before has ended.
         self.end_link(peer, &mut state, member);
         if rails.open(new.id, &new.rail).is_err() {
@@ -354,13 +363,16 @@ impl Shared {
             return;
         };
         state.offering.remove(&member);
+        state.asked.remove(&member);
         self.members[member].close(first(peer.rank), &link.rail);
         let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, &link);
         if let Some(carrier) = state.carrier.as_ref().filter(|carrier| carries(carrier)) {
             carrier.end();
-            // Also if the channel does not read the end: it takes another one in its place.
-            state.succession.want(self.now_ns());
-            self.cut(peer.rank);
+            if !state.is_refused {
+                // Also if the channel does not read the end: it takes another one in its place.
+                state.succession.want(self.now_ns());
+                self.cut(peer.rank);
+            }
         }
         state.succession.ended(member, self.now_ns());
     }
@@ -407,7 +419,10 @@ impl Shared {
             touched.insert(rank);
         }
         for (_, id) in driving.again.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
-            self.want(id);
+            // One can do without, and a peer that has left has none.
+            if self.peer(id.peer).state.lock().carrier.is_some() {
+                self.want(id);
+            }
         }
         for rank in touched {
             self.drive(driving, self.peer(JobRank(rank)), received);
@@ -420,8 +435,11 @@ impl Shared {
         let again = driving.again.iter().map(|(at_ns, _)| *at_ns).min();
         let due = driving.due.first().map(|(at_ns, _)| *at_ns);
         let due_ns = [again, due].into_iter().flatten().min();
-        self.due_ns
-            .store(due_ns.unwrap_or(u64::MAX), Ordering::Relaxed);
+        let due_ns = due_ns.unwrap_or(u64::MAX);
+        if due_ns < self.due_ns.swap(due_ns, Ordering::Relaxed) {
+            // Another thread may sleep for longer.
+            ring(&self.wakeup);
+        }
     }
 
     /// Does the next steps of a peer.
@@ -433,6 +451,9 @@ impl Shared {
     ) {
         let now_ns = self.now_ns();
         let mut state = peer.state.lock();
+        if state.is_refused {
+            return self.end_all(driving, peer, &mut state);
+        }
         self.look_at_asked(peer.rank, &mut state, now_ns);
         self.push_offers(peer, &mut state);
         let PeerState {
@@ -485,7 +506,10 @@ impl Shared {
                         None => state.succession.want(now_ns),
                     }
                 }
-                Act::GiveUp => driving.made.push_back(self.given_up(peer.rank, &state)),
+                Act::GiveUp => {
+                    state.asked.clear();
+                    driving.made.push_back(self.given_up(peer.rank, &state));
+                }
             }
         }
         self.push_offers(peer, &mut state);
@@ -496,10 +520,25 @@ impl Shared {
         let due = [state.succession.poll_timeout(), look]
             .into_iter()
             .flatten();
-        driving.due.retain(|(_, rank)| *rank != peer.rank.0);
+        if let Some(before) = state.due_ns.take() {
+            driving.due.remove(&(before, peer.rank.0));
+        }
+        state.due_ns = due.clone().min();
         driving
             .due
             .extend(due.min().map(|at_ns| (at_ns, peer.rank.0)));
+    }
+
+    /// Ends what there is between this rank and a peer, which learns that.
+    fn end_all(&self, driving: &mut Driving, peer: &Peer, state: &mut PeerState) {
+        for member in 0..self.members.len() {
+            self.end_link(peer, state, member);
+        }
+        while state.succession.poll_act().is_some() {}
+        if let Some(before) = state.due_ns.take() {
+            driving.due.remove(&(before, peer.rank.0));
+        }
+        driving.again.retain(|(_, id)| id.peer != peer.rank);
     }
 
     /// Members that were silent and answer are there again.
@@ -593,7 +632,7 @@ impl Shared {
         unsent.retain(|(peer, link)| match link.push() {
             Ok(false) => true,
             Ok(true) => {
-                let waits = link.waits_for_room.load(Ordering::Relaxed);
+                let waits = link.waits_for_room.load(Ordering::SeqCst);
                 self.members[link.member].wait_for_room(first(*peer), &link.rail, waits);
                 false
             }
@@ -632,6 +671,29 @@ impl Shared {
         }
     }
 
+    /// The channel uses no stream to this peer any more.
+    pub(super) fn refuse_stream(&self, carrier: &Arc<Carrier>) {
+        carrier.end();
+        let mut state = self.peer(carrier.peer).state.lock();
+        state.is_refused = true;
+        state.carrier = None;
+        drop(state);
+        self.add_and_wake(|events| {
+            events.cut.remove(&carrier.peer.0);
+            events.touched.insert(carrier.peer.0);
+        });
+    }
+
+    /// The channel waits for no room of a carrier any more, also where its rail lasts.
+    fn forget_room(&self, carrier: &Carrier) {
+        let link = &*carrier.link;
+        link.waits_for_room.store(false, Ordering::SeqCst);
+        if link.lasts && !link.has_unsent() {
+            let rails = &self.members[link.member];
+            rails.wait_for_room(first(carrier.peer), &link.rail, false);
+        }
+    }
+
     /// The channel does not use the stream's rail any more.
     pub(super) fn close_stream(&self, carrier: &Arc<Carrier>) {
         carrier.end();
@@ -640,12 +702,14 @@ impl Shared {
         let is_current = |current: &Arc<Carrier>| Arc::ptr_eq(current, carrier);
         if state.carrier.as_ref().is_some_and(is_current) {
             state.carrier = None;
+            self.forget_room(carrier);
             if carrier.link.lasts {
                 state.succession.lost(carrier.generation, self.now_ns());
             } else if is_of(&state, &carrier.link) {
                 self.end_link(peer, &mut state, carrier.link.member);
             }
         } else if is_of(&state, &carrier.link) {
+            self.forget_room(carrier);
             // The stream has another one.
             self.drop_link(peer, &mut state, carrier.link.member);
         }
@@ -670,7 +734,8 @@ impl Hearing for Shared {
 
     fn hear(&self, peer: JobRank, link: &Arc<Link>, heard: Heard) {
         let link = Arc::clone(link);
-        self.add(|events| events.heard.push((peer, link, heard)));
+        // Another thread may sleep, and this one may go on to compute.
+        self.add_and_wake(|events| events.heard.push((peer, link, heard)));
     }
 
     fn cut(&self, peer: JobRank) {

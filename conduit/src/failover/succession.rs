@@ -204,13 +204,18 @@ impl Succession {
     /// The stream needs a carrier.
     pub(super) fn want(&mut self, now_ns: u64) {
         if !self.is_wanted {
-            self.wanted_ns = now_ns;
-            for place in &mut self.places {
-                place.is_unreachable = false;
-            }
+            self.begin_to_lack(now_ns);
         }
         self.is_wanted = true;
         self.step(now_ns);
+    }
+
+    /// There is no carrier from now on.
+    fn begin_to_lack(&mut self, now_ns: u64) {
+        self.wanted_ns = now_ns;
+        for place in &mut self.places {
+            place.is_unreachable = false;
+        }
     }
 
     /// A member has a rail.
@@ -244,6 +249,7 @@ impl Succession {
         self.places[member].state = State::Down { soon_ns, again_ns };
         if carried {
             self.carrier = None;
+            self.begin_to_lack(now_ns);
         }
         if self.offered(member).is_some() {
             self.offer = None;
@@ -253,8 +259,8 @@ impl Succession {
 
     /// A member cannot make one.
     pub(super) fn unreachable(&mut self, member: usize, now_ns: u64) {
-        self.places[member].is_unreachable = true;
         self.ended(member, now_ns);
+        self.places[member].is_unreachable = true;
         self.give_up_if(|place| place.is_unreachable);
     }
 
@@ -463,7 +469,8 @@ impl Succession {
         self.offer = Some(Offer {
             member,
             generation,
-            until_ns: now_ns + PATIENCE_NS,
+            // At the start the peer may not be there yet.
+            until_ns: now_ns + PATIENCE_NS.max(self.stagger_ns()),
         });
         self.acts.push_back(Act::Offer(member, generation));
     }

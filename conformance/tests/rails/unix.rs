@@ -5,7 +5,7 @@ use argonet_base::JobRank;
 use argonet_conduit::channel::Pieces;
 use argonet_conduit::channel::rail::{Look, Made, NewRail, Rail, RailId, Rails, Ready};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -18,6 +18,12 @@ use std::time::Duration;
 /// A clone is the same socket.
 #[derive(Clone, Debug)]
 pub(crate) struct Pipe(Arc<OwnedFd>);
+
+impl AsFd for Pipe {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 /// The result of a call of the system, or its error.
 fn result(returned: isize) -> io::Result<usize> {
@@ -68,6 +74,8 @@ struct State {
     /// The end that a rank has of each.
     ends: BTreeMap<(JobRank, RailId), Pipe>,
     ended: Vec<JobRank>,
+    /// Rails that were made.
+    count: u64,
 }
 
 impl Hub {
@@ -104,7 +112,7 @@ impl Hub {
     /// Makes a rail between two ranks, once.
     pub(crate) fn join(&self, rank: JobRank, RailId { peer, number }: RailId) {
         let mut state = self.state();
-        // Both ranks may ask for the same. A socket pair does not break, so there is no other.
+        // Both ranks may ask for the same. A socket pair does not break by itself.
         if state.ends.contains_key(&(rank, RailId { peer, number })) || state.ended.contains(&peer)
         {
             return;
@@ -112,17 +120,37 @@ impl Hub {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let pair = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         let (here, there) = pair.expect("a socket pair");
+        state.count += 1;
+        let incarnation = state.count;
         for (to, peer, socket) in [(rank, peer, here), (peer, rank, there)] {
             let (id, rail) = (RailId { peer, number }, Pipe(Arc::new(socket)));
             state.ends.insert((to, id), rail.clone());
             state.made[to.index()].push_back(NewRail {
                 id,
                 rail,
-                incarnation: 1,
+                incarnation,
                 received: 0,
             });
             self.wake(to);
         }
+    }
+}
+
+#[allow(dead_code, reason = "rails break for failover alone")]
+impl Hub {
+    /// What is readable while a rank is to wake.
+    pub(crate) fn wakeup(&self, rank: JobRank) -> &OwnedFd {
+        &self.wakeups[rank.index()]
+    }
+
+    /// Lets a wish make another rail in the place of one that has ended.
+    pub(crate) fn forget_ended(&self, ended: impl Fn(&Pipe) -> bool) {
+        self.state().ends.retain(|_, pipe| !ended(pipe));
+    }
+
+    /// All ends that ranks have.
+    pub(crate) fn ends(&self) -> Vec<Pipe> {
+        self.state().ends.values().cloned().collect()
     }
 }
 
@@ -149,7 +177,7 @@ impl Pipes {
         self.open.lock().expect("no thread of the rank has failed")
     }
 
-    fn has_made(&self) -> bool {
+    pub(crate) fn has_made(&self) -> bool {
         !self.hub.state().made[self.rank.index()].is_empty()
     }
 

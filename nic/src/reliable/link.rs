@@ -483,7 +483,12 @@ impl Link {
     /// Whether something of this rank's waits to be acknowledged, and since when nothing of it was;
     /// else when the peer was heard last.
     pub(super) fn waits_since(&self) -> (bool, Duration) {
-        let [command, data] = self.sequences.each_ref().map(|s| s.waiting_since);
+        // What has arrived is kept until a rank that computes takes it.
+        let owes = |sequence: &Sequence| {
+            let since = sequence.waiting_since;
+            since.filter(|_| sequence.sender.is_missing_any())
+        };
+        let [command, data] = self.sequences.each_ref().map(owes);
         let owed = earliest([self.waiting_since, command, data]);
         (owed.is_some(), owed.unwrap_or(self.heard_at))
     }

@@ -223,7 +223,10 @@ impl<R: Rails> Core<R> {
         let (peer, _) = self.peer_or_init(new.id.peer);
         let mut inbound = peer.inbound.lock();
         let mut outbound = peer.outbound.lock();
-        if outbound.failed.is_some() || new.incarnation <= outbound.incarnation {
+        if outbound.failed.is_some() {
+            return self.rails.refuse(new.id, &new.rail);
+        }
+        if new.incarnation <= outbound.incarnation {
             new.rail.shut();
             return;
         }
@@ -231,7 +234,7 @@ impl<R: Rails> Core<R> {
         inbound.receive_stream.reset();
         let resumed = outbound.send_stream.resume(new.received);
         if let Err(cause) = resumed {
-            new.rail.shut();
+            self.rails.refuse(new.id, &new.rail);
             drop(outbound);
             let error = self.broken(peer.rank, cause);
             self.fail_later(peer, &mut inbound, error);

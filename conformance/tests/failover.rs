@@ -1,0 +1,20 @@
+//! The channel over failover between two members through the suite; then over members that fail and
+//! are made again, for several seeds, of which `CONFORMANCE_SEEDS` says how many: with the second
+//! and the third of each three seeds, rails of one member last.
+
+#[path = "rigs/failover.rs"]
+mod rig;
+
+use libtest_mimic::Arguments;
+use rig::FailoverRig;
+
+fn main() {
+    let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
+    let seeds = seeds.map_or(1, |seeds| {
+        seeds.parse().expect("CONFORMANCE_SEEDS is a number")
+    });
+    let trials = FailoverRig::all(seeds)
+        .into_iter()
+        .flat_map(argonet_conformance::trials);
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+}
