@@ -10,6 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{
     PidfdFlags, Signal, WaitId, getpid, getppid, pidfd_open, pidfd_send_signal,
@@ -71,8 +72,16 @@ impl Child {
         Self(pidfd_open(pid, PidfdFlags::empty()).unwrap())
     }
 
-    /// How it has ended, once it has; in words.
+    /// How it has ended, or that it has not within a second; in words.
     pub(crate) fn end(&self) -> String {
+        let mut end = [PollFd::new(&self.0, PollFlags::IN)];
+        let limit = Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        };
+        if poll(&mut end, Some(&limit)) != Ok(1) {
+            return "has closed its connection and goes on".into();
+        }
         match ProcessEnd::wait(WaitId::PidFd(self.0.as_fd()), false) {
             ProcessEnd::Code(code) => format!("has ended with code {code}"),
             ProcessEnd::Signal(signal) => format!("was killed by signal {signal}"),

@@ -65,7 +65,7 @@ const PMIX_RANK: &str = "PMIX_RANK";
 const PMIX_NAMESPACE: &str = "PMIX_NAMESPACE";
 
 /// The beginning of that for steps of Slurm.
-const NAMESPACES_OF_SLURM: &str = "slurm.pmix.";
+const NAMESPACES_OF_SLURM: &str = "slurm.pmix";
 
 /// Addresses of the PMIx server of this host, which no two servers of it share.
 const PMIX_SERVERS: [&str; 7] = [
@@ -415,11 +415,11 @@ impl Surroundings<'_> {
             .ok_or_else(|| is_not_set("PMIX_SERVER_URI2"))
     }
 
-    /// Whether a launcher that speaks PMIx has said that this process is `rank`, of a namespace
-    /// that begins so.
-    fn is_of_pmix(&self, rank: u64, namespace: &str) -> Result<bool, BootError> {
+    /// Whether a launcher that speaks PMIx has said that this process is `rank`, of this namespace
+    /// if it is known.
+    fn is_of_pmix(&self, rank: u64, namespace: Option<&str>) -> Result<bool, BootError> {
         let name = self.text(PMIX_NAMESPACE)?;
-        let is_its = name.is_some_and(|name| name.starts_with(namespace));
+        let is_its = name.is_some_and(|name| namespace.is_none_or(|its| name == its));
         Ok(is_its && self.number(PMIX_RANK)? == Some(rank) && self.pmix_server().is_ok())
     }
 }
@@ -636,7 +636,7 @@ fn open_mpi(around: &Surroundings<'_>, size: u64) -> Described {
     let server = around.pmix_server()?;
     let spread = match here == size {
         true => None,
-        false if around.is_of_pmix(rank, "")? => {
+        false if around.is_of_pmix(rank, None)? => {
             Some((around.needed_number(OPEN_MPI_LOCAL_RANK)?, here, Way::Pmix))
         }
         false => {
@@ -662,7 +662,9 @@ fn slurm(around: &Surroundings<'_>, size: u64) -> Described {
     let cluster = around.text("SLURM_CLUSTER_NAME")?.unwrap_or_default();
     let identity = format!("slurm {cluster} {job}.{step}");
     if hosts != 1 {
-        return slurm_over_hosts(around, rank, size, hosts, &identity);
+        // A step within another one has inherited the variables of that.
+        let namespace = format!("{NAMESPACES_OF_SLURM}.{job}.{step}");
+        return slurm_over_hosts(around, (rank, size), hosts, (&identity, &namespace));
     }
     // On one host it is a number.
     match around.number("SLURM_STEP_TASKS_PER_NODE")? {
@@ -680,16 +682,15 @@ fn slurm(around: &Surroundings<'_>, size: u64) -> Described {
 /// A task of a step on several hosts, which find each other if Slurm speaks PMI-1 or PMIx.
 fn slurm_over_hosts(
     around: &Surroundings<'_>,
-    rank: u64,
-    size: u64,
+    (rank, size): (u64, u64),
     hosts: u64,
-    identity: &str,
+    (identity, namespace): (&str, &str),
 ) -> Described {
     let socket = around.pmi_socket()?;
     let says = (around.number("PMI_RANK")?, around.number(PMI_SIZE)?);
     let way = match socket {
         Some((socket, _)) if says == (Some(rank), Some(size)) => Way::Pmi(socket),
-        _ if around.is_of_pmix(rank, NAMESPACES_OF_SLURM)? => Way::Pmix,
+        _ if around.is_of_pmix(rank, Some(namespace))? => Way::Pmix,
         _ => {
             return Err(Why::Apart(format!(
                 "they are on {hosts} hosts, and Slurm lets them find each other by PMI-1 or PMIx if it is started as \

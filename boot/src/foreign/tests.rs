@@ -534,6 +534,19 @@ fn hosts_find_each_other_by_pmix_where_the_launcher_speaks_that() {
             by_node,
         ),
         (&task[..], "PMIX_NAMESPACE", Some("1477967873"), no_store),
+        // A step within another one has the variables of that.
+        (
+            &task[..],
+            "PMIX_NAMESPACE",
+            Some("slurm.pmix.7.1"),
+            no_store,
+        ),
+        (
+            &task[..],
+            "PMIX_NAMESPACE",
+            Some("slurm.pmix.7.20"),
+            no_store,
+        ),
         (&task[..], "PMIX_NAMESPACE", None, no_store),
         (&task[..], "PMIX_RANK", Some("2"), no_store),
         (&task[..], "PMIX_SERVER_URI2", None, no_store),

@@ -8,7 +8,9 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::message::{ABORT, FENCE, FINISH, GET, INIT, MAX_BYTES, PUT, decode_answer, encode};
+use super::message::{
+    ABORT, ABORTED, FENCE, FINISH, GET, INIT, MAX_BYTES, PUT, decode_answer, encode,
+};
 use super::session::serve;
 use crate::detached::{Child, start_child};
 use crate::error::BootError;
@@ -58,8 +60,15 @@ impl<'a> Pmix<'a> {
             socket,
             patience: Patience::new(client.limit, watched),
         };
-        this.answer(INIT)?;
-        Ok(this)
+        match this.answer(INIT) {
+            Ok(_) => Ok(this),
+            Err(error) => {
+                if this.client.aborts {
+                    this.abort(error.exit_code());
+                }
+                Err(error)
+            }
+        }
     }
 
     fn ask(&mut self, call: &'static str, number: u32, key: &str, value: &[u8]) -> Taken {
@@ -80,6 +89,7 @@ impl<'a> Pmix<'a> {
         let (at_fence, mut bytes) = (call == FENCE, vec![0; MAX_BYTES]);
         let answer = loop {
             match recv(&self.socket, &mut bytes[..], RecvFlags::DONTWAIT) {
+                Ok((taken @ 1.., _)) if call == ABORT && bytes[..taken] != ABORTED => {}
                 Ok((1.., _)) if self.patience.is_over() => break Err(OVER.into()),
                 Ok((taken @ 1.., _)) => break decode_answer(&bytes[..taken]),
                 Err(Errno::AGAIN | Errno::INTR) => {

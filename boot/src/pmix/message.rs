@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request: length of the call (u8), of the key (u8) | number (u32, little-endian) | call | key | value
-//! answer:  0, bytes of a value | 1 (there is no value) | 2, reason of the failure
+//! answer:  0, bytes of a value | 1 (there is no value) | 2, reason of the failure | 3 (of an abort)
 //! ```
 
 /// The longest value that is put or taken.
@@ -52,11 +52,15 @@ pub(super) fn encode_answer(answer: &Answer) -> Vec<u8> {
     }
 }
 
+/// The answer to an abort, which that to the call before it may precede.
+pub(super) const ABORTED: [u8; 1] = [3];
+
 /// An answer from its bytes.
 pub(super) fn decode_answer(bytes: &[u8]) -> Answer {
     match bytes {
         [0, value @ ..] => Ok(Some(value.to_vec())),
         [1] => Ok(None),
+        _ if *bytes == ABORTED => Ok(None),
         [2, reason @ ..] => Err(String::from_utf8_lossy(reason).into_owned()),
         _ => Err("its answer is none".into()),
     }

@@ -8,7 +8,7 @@ use argonet_base::JobRank;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::library::Library;
-use super::message::{ABORT, Answer, FENCE, GET, MAX_BYTES, PUT, decode, encode_answer};
+use super::message::{ABORT, ABORTED, Answer, FENCE, GET, MAX_BYTES, PUT, decode, encode_answer};
 use crate::secret::wipe;
 
 /// Connects to the launcher's server, says so, and then does what comes over `socket`, until the
@@ -36,7 +36,11 @@ pub(super) fn serve(path: Option<&Path>, rank: JobRank, size: u32, socket: &Owne
                 FENCE => drop(scope.spawn(|| say(socket, &library.fence()))),
                 PUT => say(socket, &library.put(key, value)),
                 GET => say(socket, &library.get(number, key)),
-                ABORT => say(socket, &library.abort(number)),
+                ABORT => {
+                    // Where it fails there is nothing to end.
+                    let _ = library.abort(number);
+                    let _ = send(socket, &ABORTED, SendFlags::NOSIGNAL);
+                }
                 _ => return say(socket, &library.finish()),
             }
             wipe(&mut bytes[..taken]);

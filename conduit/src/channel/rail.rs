@@ -266,8 +266,8 @@ pub trait Rails: Send + Sync + 'static {
     /// A channel that is dropped drops its rails instead.
     fn close(&self, id: RailId, rail: &Self::Rail);
 
-    /// The channel uses no first rail to a peer any more: that of a peer that it has failed, or whose
-    /// position cannot be.
+    /// The channel does not use this first rail, and no other one to this peer: it has failed the
+    /// peer, or the position cannot be.
     fn refuse(&self, id: RailId, rail: &Self::Rail) {
         let _ = id;
         rail.shut();

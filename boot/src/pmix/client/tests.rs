@@ -103,6 +103,7 @@ fn values_and_refusals_are_those_of_the_process() {
         says(match request {
             Some((GET, 2, "host-2", _)) => Ok(Some(b"value".to_vec())),
             Some((GET, 1, ..)) => Err("BAD (-1)".into()),
+            Some((ABORT, ..)) => return Does::Answers(ABORTED.to_vec()),
             _ => Ok(None),
         })
     });

@@ -54,7 +54,10 @@ fn host(library: &str, what: &str, program: &[&str]) -> Job {
         .env("SLURM_STEP_NUM_NODES", "2")
         .env("SLURM_STEP_TASKS_PER_NODE", "2,1")
         .env("SLURM_NODEID", "0")
-        .env("PMIX_NAMESPACE", "slurm.pmix.7.0")
+        .env(
+            "PMIX_NAMESPACE",
+            &format!("slurm.pmix.{}.0", std::process::id()),
+        )
         .env("PMIX_SERVER_URI2", "none")
         .env("ARGONET_CONDUIT", "tcp")
         .env("ARGONET_PMIX_LIBRARY", library)
