@@ -11,6 +11,7 @@
 //! of the stream has a head with the low bits of its generation, and those of other generations are
 //! thrown away.
 
+// spec B6: 8 bytes a run of the stream, over rails that last alone.
 /// Bytes of a head.
 pub(super) const HEAD: usize = 8;
 
@@ -94,6 +95,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        // spec B6
         #[test]
         fn what_is_written_is_read(generation in 1..=LAST_GENERATION, received: u64, len in 1..=LONGEST_RUN) {
             prop_assert_eq!(read_offer(&offer(generation, received)), Some((generation, received)));

@@ -287,7 +287,8 @@ impl Succession {
         }
     }
 
-    // spec B9: an agreement ends the use of the rail before it.
+    // spec B4: an offer says from where the stream begins again. spec B5: it goes over a rail that
+    // works, so a rank that sees no failure learns of it. spec B9: the rail before is used no more.
     /// The peer has offered a generation over a member.
     ///
     /// `received`: up to where it has taken this rank's stream.

@@ -5,7 +5,7 @@
 use super::world::{MS, S, Way, World};
 
 /// Of each test, where `ARGONET_SIM_SEEDS` says nothing else.
-const SEEDS: u64 = 1000;
+const SEEDS: u64 = 500;
 
 /// What was under way when faults have ended is of no effect after so long: a rail that one end has
 /// closed is found to have ended after 30 s, and offers over such may be made up to 60 s later.
@@ -66,6 +66,7 @@ fn any_world(seed: u64) -> World {
     world
 }
 
+// spec B4, with offers that are lost, late or cross.
 #[test]
 fn both_ranks_agree_whatever_links_do() {
     each_seed(|seed| {
