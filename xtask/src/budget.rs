@@ -35,14 +35,14 @@ const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
 ///
 /// From an empty target directory on two processors. A full run checks with the minimum Rust
 /// version, too, and needs rustup if another one is used.
-pub(crate) const BUILD: Budget = seconds("build", 715, 0);
+pub(crate) const BUILD: Budget = seconds("build", 690, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
 /// fast paths, which need valgrind.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
 pub(crate) const UNIT: Budget = seconds("unit", 320, 1);
 /// The conduit conformance suite over every conduit.
-pub(crate) const CONFORMANCE: Budget = seconds("conformance", 425, 0);
+pub(crate) const CONFORMANCE: Budget = seconds("conformance", 450, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
