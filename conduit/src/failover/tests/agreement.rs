@@ -2,6 +2,7 @@
 //!
 //! Many seeds: `ARGONET_SIM_SEEDS=100000 cargo test -p argonet-conduit --release --lib failover`.
 
+use super::super::succession::{Act, Succession};
 use super::world::{MS, S, Way, World};
 
 /// Of each test, where `ARGONET_SIM_SEEDS` says nothing else.
@@ -108,6 +109,34 @@ fn where_nothing_works_little_is_done_and_the_channel_hears() {
             let agreement = world.agreement().map(|(member, _)| member);
             assert_eq!(agreement, Some(1), "{}", world.shown());
         }
+    }
+}
+
+/// A channel may ask for a carrier that it is about to get.
+#[test]
+fn the_time_without_a_carrier_begins_when_it_is_lost() {
+    const LIMIT: u64 = 75 * S;
+    let mut machine = Succession::new(true, [true, true].into_iter(), LIMIT, 1);
+    let acts = |machine: &mut Succession| -> Vec<Act> {
+        core::iter::from_fn(|| machine.poll_act()).collect()
+    };
+    machine.want(0);
+    machine.made(0, 0);
+    assert_eq!(acts(&mut machine), [Act::Ask(0), Act::Offer(0, 1)]);
+    machine.heard(0, 1, 0, 0);
+    assert_eq!(acts(&mut machine), [Act::Carry(0, 1, 0)]);
+    machine.want(0);
+    let mut now_ns = 200 * S;
+    machine.lost(1, now_ns);
+    let end_ns = now_ns + LIMIT;
+    loop {
+        machine.tick(now_ns, |_| false);
+        let gives_up = acts(&mut machine).contains(&Act::GiveUp);
+        assert_eq!(gives_up, now_ns >= end_ns, "at {now_ns}");
+        if gives_up {
+            break;
+        }
+        now_ns = machine.poll_timeout().expect("it waits").max(now_ns + 1);
     }
 }
 

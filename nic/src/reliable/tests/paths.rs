@@ -226,6 +226,51 @@ fn a_patient_link_loses_no_peer_for_what_its_path_does() {
     assert_eq!(world.ends[1].poll_event(), None);
 }
 
+/// What has arrived there is kept, and waits for a rank that computes.
+#[test]
+fn a_peer_that_takes_nothing_is_not_silent() {
+    let mut world = World::new(PATH, 2, None, 5);
+    world.accepts[1] = false;
+    let mut written = 0;
+    while world.now < 10 * SECOND {
+        while world.ends[0].room(TO, Channel::Data) && written < 600 {
+            submit(&mut world, 100);
+            written += 1;
+        }
+        world.step(world.now + SECOND);
+        let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+        let waits = world.now - since;
+        assert!(!owed || waits < SECOND / 2, "{:?}: {waits:?}", world.now);
+        if written == 600 && world.ends[0].is_drained() {
+            break;
+        }
+    }
+    assert!(written > 10, "{written}");
+}
+
+/// Nothing comes to it, though it is heard.
+#[test]
+fn a_peer_that_acknowledges_nothing_is_silent() {
+    let mut world = World::new(PATH, 2, None, 5);
+    submit(&mut world, 100);
+    world.run(SECOND);
+    world.cut_off[1] = true;
+    submit(&mut world, 100);
+    for tenth in 11..30 {
+        // It has no answers, and so sends the same again and again.
+        if world.ends[1].room(FROM, Channel::Command) {
+            let now = world.now;
+            let sent =
+                world.ends[1].submit(now, FROM, Channel::Command, 9, |record| record.fill(1));
+            sent.expect("there is room");
+        }
+        world.run(tenth * SECOND / 10);
+    }
+    assert!(!world.got[0][1][Channel::Command.index()].is_empty());
+    let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+    assert!(owed && world.now - since > SECOND, "{since:?}");
+}
+
 #[test]
 fn a_peer_that_is_stopped_is_heard_again() {
     for was_heard in [false, true] {
