@@ -110,6 +110,57 @@ fn where_no_member_reaches_the_peer_each_says_why() {
 }
 
 #[test]
+fn room_of_a_rail_that_was_given_up_is_not_waited_for() {
+    let nets = nets([true, true]);
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    until(&mut ranks, "a stream", connected);
+    nets[0].turn(Way::Silent);
+    ranks[0].bytes += 1 << 20;
+    ranks[0].poll();
+    ranks[0].wait_for_room();
+    until(&mut ranks, "a full rail", |_| nets[0].waits(0));
+    ranks[0].lose();
+    exchange(&mut ranks, 1);
+    nets[0].turn(Way::Good);
+    until(&mut ranks, "sleeps", |_| !nets[0].waits(0));
+}
+
+#[test]
+fn a_member_that_can_make_no_rails_any_more_is_no_hope() {
+    let nets = nets([false, false]);
+    nets[0].fail(0);
+    nets[1].turn(Way::Refuses);
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    until(&mut ranks, "an end", |ranks| ranks[0].unreachable.is_some());
+    let error = ranks[0].unreachable.take().map(|error| error.to_string());
+    let error = error.expect("there is one");
+    for why in ["m0: ", "no descriptors are left", "m1: ", "is closed"] {
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_peer_that_the_channel_has_failed_is_refused_once() {
+    for lasts in [false, true] {
+        let nets = nets([lasts, lasts]);
+        let mut ranks = pair(&nets);
+        ranks[0].rails.want(ranks[0].id());
+        until(&mut ranks, "a stream", connected);
+        ranks[0].fail();
+        // It offers another one.
+        ranks[1].lose();
+        until(&mut ranks, "a refusal", |ranks| ranks[0].refused > 0);
+        let begun = std::time::Instant::now();
+        while begun.elapsed().as_millis() < 300 {
+            ranks.iter_mut().for_each(Rank::poll);
+        }
+        assert_eq!(ranks[0].refused, 1);
+    }
+}
+
+#[test]
 fn a_peer_that_makes_no_call_is_waited_for() {
     let nets = nets([false, true]);
     let mut ranks = pair(&nets);

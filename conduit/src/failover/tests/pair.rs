@@ -40,6 +40,10 @@ struct NetState {
     incarnation: u64,
     made: [VecDeque<Made<Pipe>>; 2],
     wanted: bool,
+    /// Ranks that wait for room.
+    waits: [bool; 2],
+    /// Ranks that can make no rails any more.
+    failed: [bool; 2],
 }
 
 impl Net {
@@ -55,6 +59,8 @@ impl Net {
                 incarnation: 0,
                 made: [VecDeque::new(), VecDeque::new()],
                 wanted: false,
+                waits: [false; 2],
+                failed: [false; 2],
             }),
         })
     }
@@ -72,6 +78,22 @@ impl Net {
         if way == Way::Good && state.wanted {
             self.make(&mut state);
         }
+    }
+
+    /// Whether a rank waits for room there.
+    pub(super) fn waits(&self, rank: usize) -> bool {
+        self.state.lock().waits[rank]
+    }
+
+    /// A rank can make no rails any more, to no peer, and says so once.
+    pub(super) fn fail(&self, rank: usize) {
+        let mut state = self.state.lock();
+        state.failed[rank] = true;
+        let (at, number) = (JobRank(rank as u32), 0);
+        let why = "no descriptors are left".to_owned();
+        let error = AmError::Unreachable { at, peer: at, why };
+        let own = RailId { peer: at, number };
+        state.made[rank].push_back(Made::Unreachable(own, error));
     }
 
     /// Ends its rail, if it does not last.
@@ -119,6 +141,9 @@ impl Rails for Side {
 
     fn want(&self, id: RailId) {
         let mut state = self.net.state.lock();
+        if state.failed[self.rank] {
+            return;
+        }
         match state.way {
             Way::Good => self.net.make(&mut state),
             Way::Silent => state.wanted = true,
@@ -173,7 +198,9 @@ impl Rails for Side {
         found.has_made() || !found.rails().is_empty()
     }
 
-    fn wait_for_room(&self, _id: RailId, _rail: &Pipe, _waits: bool) {}
+    fn wait_for_room(&self, _id: RailId, _rail: &Pipe, waits: bool) {
+        self.net.state.lock().waits[self.rank] = waits;
+    }
 
     fn sleep(&self, _timeout: Option<Duration>) {}
 
@@ -222,6 +249,9 @@ pub(super) struct Rank {
     /// Up to where this rank has said to its peer that it has taken bytes.
     said: usize,
     pub(super) unreachable: Option<AmError>,
+    /// It has failed its peer, and refuses what is made; how often it has.
+    pub(super) has_failed: bool,
+    pub(super) refused: u32,
 }
 
 impl Rank {
@@ -241,6 +271,20 @@ impl Rank {
         if let Some(wire) = self.wire.take() {
             self.rails.close(self.id(), &wire);
             self.rails.want(self.id());
+        }
+    }
+
+    /// Waits for room, as a channel does before a sleep.
+    pub(super) fn wait_for_room(&self) {
+        let wire = self.wire.as_ref().expect("a wire");
+        self.rails.wait_for_room(self.id(), wire, true);
+    }
+
+    /// Fails its peer: nothing passes any more.
+    pub(super) fn fail(&mut self) {
+        self.has_failed = true;
+        if let Some(wire) = self.wire.take() {
+            self.rails.close(self.id(), &wire);
         }
     }
 
@@ -265,6 +309,10 @@ impl Rank {
         };
         while let Some(made) = self.rails.next(&received) {
             match made {
+                Made::Rail(new) if self.has_failed => {
+                    self.refused += 1;
+                    self.rails.refuse(new.id, &new.rail);
+                }
                 Made::Rail(new) => {
                     if let Some(wire) = self.wire.take() {
                         self.rails.close(self.id(), &wire);
@@ -363,6 +411,8 @@ pub(super) fn pair(nets: &[Arc<Net>]) -> [Rank; 2] {
             reads_at: 0,
             said: 0,
             unreachable: None,
+            has_failed: false,
+            refused: 0,
         }
     })
 }
