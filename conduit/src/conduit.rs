@@ -4,6 +4,7 @@ use crate::SharedCells;
 use crate::connections::Connections;
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
+use crate::failover::RailReport;
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use argonet_am::record::Short;
@@ -563,6 +564,13 @@ pub trait Conduit: Send + Sync {
     ///
     /// For reports; may be called at any time by any thread.
     fn connections(&self) -> Option<Connections> {
+        None
+    }
+
+    /// Counts of what has happened to rails; `None` where none is chosen among several.
+    ///
+    /// For reports; may be called at any time by any thread.
+    fn rail_report(&self) -> Option<RailReport> {
         None
     }
 

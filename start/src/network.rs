@@ -146,6 +146,9 @@ fn publish_summary(network: &selector::Network) {
         if let Some(all) = network.connections() {
             argonet_trace::count_text(Letter::Conduit, &format!("connections of {all}"));
         }
+        if let Some(all) = network.rail_report() {
+            argonet_trace::count_text(Letter::Conduit, &format!("rails of {all}"));
+        }
         if let Some(all) = network.datagrams() {
             argonet_trace::count_text(Letter::Conduit, &format!("datagrams of {all}"));
         }

@@ -5,6 +5,7 @@ use super::Pieces;
 use super::rail::{Look, Made, NewRail, Rail, RailId, Rails, Ready, Server, Vital};
 use crate::connections::GateCounts;
 use crate::datagrams::Datagrams;
+use crate::failover::RailReport;
 use argonet_base::JobRank;
 use core::any::TypeId;
 use core::time::Duration;
@@ -249,6 +250,10 @@ impl<R: Rails> Rails for Erased<R> {
         self.0.in_words(peer)
     }
 
+    fn rail_report(&self) -> Option<RailReport> {
+        self.0.rail_report()
+    }
+
     fn datagrams(&self) -> Option<Datagrams> {
         self.0.datagrams()
     }
@@ -383,6 +388,10 @@ impl<R: Rails + ?Sized> Rails for Box<R> {
 
     fn in_words(&self, peer: JobRank) -> Option<String> {
         (**self).in_words(peer)
+    }
+
+    fn rail_report(&self) -> Option<RailReport> {
+        (**self).rail_report()
     }
 
     fn datagrams(&self) -> Option<Datagrams> {

@@ -10,6 +10,7 @@
 use super::stream::Pieces;
 use crate::connections::GateCounts;
 use crate::datagrams::Datagrams;
+use crate::failover::RailReport;
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use core::time::Duration;
@@ -107,6 +108,9 @@ pub struct Vital {
     pub owed: bool,
     /// Since when nothing has come from it, ns before now.
     pub silent_ns: u64,
+    /// After how long without an acknowledgement it is sent that again for the first time; 0 where
+    /// that is not known.
+    pub again_ns: u64,
 }
 
 /// A rail whose peer has proved who it is, and over which no frame has passed.
@@ -362,6 +366,11 @@ pub trait Rails: Send + Sync + 'static {
     /// `None` where none is chosen among several, or another thread holds them.
     fn in_words(&self, peer: JobRank) -> Option<String> {
         let _ = peer;
+        None
+    }
+
+    /// Counts of what has happened to rails; `None` where none is chosen among several.
+    fn rail_report(&self) -> Option<RailReport> {
         None
     }
 

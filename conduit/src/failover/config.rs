@@ -3,7 +3,10 @@
 use super::member::Member;
 use crate::channel::AnyRail;
 use argonet_base::JobRank;
+use core::net::IpAddr;
 use core::time::Duration;
+use std::collections::BTreeSet;
+use std::io;
 
 /// One of the members.
 pub struct MemberConfig {
@@ -14,6 +17,9 @@ pub struct MemberConfig {
     /// Rails of it to each peer, beside the one that can carry the stream, that carry payloads.
     pub further: u16,
 }
+
+/// Lists the addresses of this host's interfaces that are up and have a link.
+pub type ListAddresses = fn() -> io::Result<BTreeSet<IpAddr>>;
 
 /// How [`FailoverRails`](super::FailoverRails) are set up.
 pub struct FailoverConfig {
@@ -28,6 +34,10 @@ pub struct FailoverConfig {
     /// How long no member that [lasts](Member::lasts) may answer until a peer is given up that no
     /// other one reaches.
     pub limit: Duration,
+    /// Rails are given up at once at addresses that are not in this list any more.
+    pub addresses: ListAddresses,
     /// Reports to the user that the stream to a peer goes over another member.
     pub warn: fn(&str),
+    /// Notes each change of a rail, for traces.
+    pub note: fn(&str),
 }

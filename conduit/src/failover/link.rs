@@ -4,6 +4,7 @@ use super::record::{self, HEAD, Head, LONGEST_RUN, OFFER};
 use crate::channel::rail::Rail;
 use crate::channel::stream::Cursor;
 use crate::channel::{AnyRail, Pieces};
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use std::io;
@@ -65,6 +66,8 @@ struct Outbound {
 pub(super) struct Link {
     pub(super) member: usize,
     pub(super) rail: AnyRail,
+    /// See [`Member::address`](super::Member::address).
+    pub(super) address: Option<IpAddr>,
     /// See [`Member::lasts`](super::Member::lasts).
     pub(super) lasts: bool,
     /// Counts the rails of this member to the peer.
@@ -81,18 +84,27 @@ pub(super) struct Link {
     ///
     /// Set once, by the thread that drives.
     is_raw: AtomicBool,
+    /// A read or a write of the stream has found it to be of no use.
+    has_ended: AtomicBool,
 }
 
 /// Whether the rail may take or have more later.
-fn is_later(error: &io::Error) -> bool {
+pub(super) fn is_later(error: &io::Error) -> bool {
     [io::ErrorKind::WouldBlock, io::ErrorKind::Interrupted].contains(&error.kind())
 }
 
 impl Link {
-    pub(super) fn new(member: usize, rail: AnyRail, lasts: bool, incarnation: u64) -> Self {
+    pub(super) fn new(
+        member: usize,
+        rail: AnyRail,
+        address: Option<IpAddr>,
+        lasts: bool,
+        incarnation: u64,
+    ) -> Self {
         Self {
             member,
             rail,
+            address,
             lasts,
             incarnation,
             inbound: Mutex::default(),
@@ -100,6 +112,7 @@ impl Link {
             has_unsent: AtomicBool::new(false),
             waits_for_room: AtomicBool::new(false),
             is_raw: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
         }
     }
 
@@ -120,6 +133,16 @@ impl Link {
     /// Whether it carries, or has carried, the stream alone.
     pub(super) fn is_raw(&self) -> bool {
         self.is_raw.load(Ordering::Relaxed)
+    }
+
+    /// A read or a write of the stream finds it to be of no use.
+    pub(super) fn note_end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether one has.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
     }
 
     /// Whether [`push`](Self::push) has something to write.

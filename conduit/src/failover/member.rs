@@ -3,6 +3,7 @@
 use crate::channel::rail::{Rails, Vital};
 use crate::channel::{AnyRail, Erased};
 use argonet_base::JobRank;
+use core::net::IpAddr;
 use rustix::fd::BorrowedFd;
 
 /// Rails of one kind, or of one interface, that may be one of several.
@@ -22,6 +23,9 @@ pub trait Member: Rails {
     /// It sleeps no more.
     fn end_sleep(&self);
 
+    /// The address of this host at which a rail ends; `None` where it is at none of them.
+    fn address(&self, rail: &Self::Rail) -> Option<IpAddr>;
+
     /// The silence of a peer at the other end of its first rail; `None` where that is not known.
     fn silence(&self, peer: JobRank, rail: &Self::Rail) -> Option<Vital>;
 }
@@ -37,6 +41,10 @@ impl<R: Member> Member for Erased<R> {
 
     fn end_sleep(&self) {
         self.rails().end_sleep();
+    }
+
+    fn address(&self, rail: &AnyRail) -> Option<IpAddr> {
+        self.rails().address(self.of(rail))
     }
 
     fn silence(&self, peer: JobRank, rail: &AnyRail) -> Option<Vital> {

@@ -9,8 +9,11 @@
 //! such, as ever.
 
 mod config;
+mod gauge;
 mod link;
+mod losses;
 mod member;
+mod own_addresses;
 mod rails;
 mod record;
 mod shared;
@@ -19,6 +22,7 @@ mod succession;
 #[cfg(test)]
 mod tests;
 
-pub use config::{FailoverConfig, MemberConfig};
+pub use config::{FailoverConfig, ListAddresses, MemberConfig};
+pub use gauge::{MemberCounts, RAILS_FILE_NAME, RailReport};
 pub use member::Member;
 pub use rails::FailoverRails;

@@ -1,7 +1,9 @@
 //! The rails of a rank over several members.
 
 use super::config::FailoverConfig;
+use super::gauge::RailReport;
 use super::link::Link;
+use super::own_addresses::OwnAddresses;
 use super::shared::{Further, Shared, first};
 use crate::attendant::ring;
 use crate::channel::AnyRail;
@@ -16,6 +18,9 @@ use rustix::fd::AsFd;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Between two looks at the clock for what is to be done now and then.
+const POLLS: u32 = 16;
 
 // spec B1: traffic goes over several rails, and over the rest where one fails.
 /// Rails of several members, of which one carries the stream to a peer at a time.
@@ -96,7 +101,10 @@ impl Rails for FailoverRails {
     }
 
     fn begin_poll(&self, _alone: bool) -> Look {
-        self.0.polls.fetch_add(1, Ordering::Relaxed);
+        let polls = self.0.polls.fetch_add(1, Ordering::Relaxed);
+        if polls.is_multiple_of(POLLS) {
+            self.0.take_reports(false);
+        }
         let mut look = Look {
             first: None,
             all: false,
@@ -203,6 +211,7 @@ impl Rails for FailoverRails {
             .then(|| Duration::from_nanos(due_ns.saturating_sub(shared.now_ns())));
         let timeout = [timeout, due].into_iter().flatten().min();
         let mut wakes = vec![shared.wakeup.as_fd()];
+        wakes.extend(shared.own.as_ref().map(OwnAddresses::reports));
         let mut sleeps = !shared.has_events.load(Ordering::Acquire);
         for rails in &shared.members {
             sleeps &= rails.begin_sleep(&mut wakes);
@@ -218,6 +227,7 @@ impl Rails for FailoverRails {
             });
             // Whatever it was, the caller looks again.
             let _ = poll(&mut each, timeout.as_ref());
+            shared.take_reports(true);
         }
         for rails in &shared.members {
             rails.end_sleep();
@@ -250,6 +260,10 @@ impl Rails for FailoverRails {
         Some(state.succession.in_words(&self.0.names))
     }
 
+    fn rail_report(&self) -> Option<RailReport> {
+        Some(self.0.gauge.report())
+    }
+
     fn datagrams(&self) -> Option<Datagrams> {
         let mut each = self.0.members.iter();
         each.find_map(|rails| rails.datagrams())
@@ -271,5 +285,20 @@ impl Drop for FailoverRails {
             std::thread::sleep(EXIT_LOOKS);
             self.0.push_unsent();
         }
+    }
+}
+
+#[cfg(test)]
+impl FailoverRails {
+    /// An address of this host, at which members have their rails, works until
+    /// the system reports a change.
+    pub(super) fn add_address(&self, address: core::net::IpAddr) {
+        let own = self.0.own.as_ref();
+        own.expect("the system reports changes").add(address);
+    }
+
+    /// As if the system had reported a change of addresses.
+    pub(super) fn report_change(&self) {
+        self.0.note_change();
     }
 }

@@ -2,8 +2,10 @@
 //! that follow from it.
 
 use super::config::{FailoverConfig, MemberConfig};
+use super::gauge::{Loss, RailGauge};
 use super::link::{Heard, Link, Read};
 use super::member::Member;
+use super::own_addresses::OwnAddresses;
 use super::stream_rail::{Carrier, Hearing, StreamRail};
 use super::succession::{Act, PATIENCE_NS, Succession};
 use crate::attendant::{event, ring};
@@ -27,34 +29,37 @@ const LOOK_NS: u64 = 20_000_000;
 /// A member that was silent answers if something was heard in so long.
 const HEARD_NS: u64 = 100_000_000;
 
+/// How often reports of changed addresses are taken by a rank that does not sleep.
+const REPORTS_NS: u64 = 10_000_000;
+
 /// Before a further rail is asked for again that could not be made.
 const AGAIN_NS: u64 = 2_000_000_000;
 
 /// What failover knows of a peer.
 pub(super) struct Peer {
-    rank: JobRank,
+    pub(super) rank: JobRank,
     pub(super) state: Mutex<PeerState>,
 }
 
 pub(super) struct PeerState {
     pub(super) succession: Succession,
     /// By member.
-    links: Box<[Option<Arc<Link>>]>,
-    carrier: Option<Arc<Carrier>>,
+    pub(super) links: Box<[Option<Arc<Link>>]>,
+    pub(super) carrier: Option<Arc<Carrier>>,
     /// Members that last, were silent, and are asked whether they are there again.
-    asked: BTreeSet<usize>,
+    pub(super) asked: BTreeSet<usize>,
     /// Members whose rails have not taken all of an offer.
-    offering: BTreeSet<usize>,
+    pub(super) offering: BTreeSet<usize>,
     /// The member that carried the stream last.
     last: Option<usize>,
     /// The channel uses no stream to this peer any more.
-    is_refused: bool,
+    pub(super) is_refused: bool,
     /// The user knows of a failure.
     is_warned: bool,
     /// When something is due for it, as `Driving::due` has it.
-    due_ns: Option<u64>,
+    pub(super) due_ns: Option<u64>,
     /// Why a member has no rail, by member.
-    why: Box<[String]>,
+    pub(super) why: Box<[String]>,
 }
 
 /// What threads have found, and the next call of [`Rails::next`] sees to.
@@ -62,7 +67,9 @@ pub(super) struct PeerState {
 pub(super) struct Events {
     heard: Vec<(JobRank, Arc<Link>, Heard)>,
     ended: Vec<(JobRank, Arc<Link>)>,
-    touched: BTreeSet<u32>,
+    pub(super) touched: BTreeSet<u32>,
+    /// Addresses of this host have changed.
+    has_changed: bool,
     /// Streams whose carriers have ended without a read of the channel.
     pub(super) cut: BTreeSet<u32>,
 }
@@ -72,9 +79,9 @@ pub(super) struct Events {
 pub(super) struct Driving {
     pub(super) made: VecDeque<Made<AnyRail>>,
     /// Peers for which something is due, and when.
-    due: BTreeSet<(u64, u32)>,
+    pub(super) due: BTreeSet<(u64, u32)>,
     /// Further rails that are asked for again.
-    again: Vec<(u64, RailId)>,
+    pub(super) again: Vec<(u64, RailId)>,
 }
 
 /// A rail of a member, and the number by which the channel knows it.
@@ -85,14 +92,20 @@ pub(super) struct Further {
 }
 
 pub(super) struct Shared {
-    rank: JobRank,
+    pub(super) rank: JobRank,
     pub(super) name: &'static str,
     pub(super) names: Box<[String]>,
     pub(super) members: Box<[Box<dyn Member<Rail = AnyRail>>]>,
     /// That of the channel's number 1 comes first.
     further: Box<[Further]>,
     limit_ns: u64,
-    warn: fn(&str),
+    pub(super) warn: fn(&str),
+    pub(super) note: fn(&str),
+    pub(super) gauge: RailGauge,
+    /// `None` where the system does not report changes.
+    pub(super) own: Option<OwnAddresses>,
+    /// When reports of changes are taken next, ns.
+    reports_ns: AtomicU64,
     begun: Instant,
     pub(super) peers: Peers<Peer>,
     pub(super) events: Mutex<Events>,
@@ -113,7 +126,7 @@ pub(super) struct Shared {
     /// The member whose peer is read first in each poll.
     pub(super) chosen: AtomicUsize,
     /// Why a member makes no rails any more, by member.
-    failed: Mutex<Vec<Option<String>>>,
+    pub(super) failed: Mutex<Vec<Option<String>>>,
     pub(super) wakeup: OwnedFd,
 }
 
@@ -142,6 +155,7 @@ impl Shared {
             .into_iter()
             .map(|member| (member.name, member.rails))
             .unzip();
+        let gauge = RailGauge::new(config.rank, config.ranks, &names)?;
         Ok(Self {
             rank: config.rank,
             name: config.name,
@@ -150,6 +164,10 @@ impl Shared {
             further,
             limit_ns: u64::try_from(config.limit.as_nanos()).unwrap_or(u64::MAX),
             warn: config.warn,
+            note: config.note,
+            gauge,
+            own: OwnAddresses::new(config.addresses).ok(),
+            reports_ns: AtomicU64::new(0),
             chosen: AtomicUsize::new(0),
             failed: Mutex::new(vec![None; count]),
             begun: Instant::now(),
@@ -181,7 +199,7 @@ impl Shared {
         silence.is_none_or(|vital| !vital.owed || vital.silent_ns < limit_ns)
     }
 
-    fn peer(&self, rank: JobRank) -> &Peer {
+    pub(super) fn peer(&self, rank: JobRank) -> &Peer {
         let members = self.members.len();
         let (peer, _) = self.peers.get_or_init(rank, || {
             let seed = u64::from(self.rank.0) << 32 | u64::from(rank.0);
@@ -205,15 +223,38 @@ impl Shared {
         peer
     }
 
-    fn add(&self, add: impl FnOnce(&mut Events)) {
+    pub(super) fn add(&self, add: impl FnOnce(&mut Events)) {
         add(&mut self.events.lock());
         self.has_events.store(true, Ordering::Release);
     }
 
     /// The same, and a thread that sleeps sees to it.
-    fn add_and_wake(&self, add: impl FnOnce(&mut Events)) {
+    pub(super) fn add_and_wake(&self, add: impl FnOnce(&mut Events)) {
         self.add(add);
         ring(&self.wakeup);
+    }
+
+    /// Looks for reports of changed addresses, if `now` or after some time.
+    pub(super) fn take_reports(&self, now: bool) {
+        let Some(own) = &self.own else {
+            return;
+        };
+        if !now {
+            let now_ns = self.now_ns();
+            if now_ns < self.reports_ns.load(Ordering::Relaxed) {
+                return;
+            }
+            self.reports_ns
+                .store(now_ns + REPORTS_NS, Ordering::Relaxed);
+        }
+        if own.take_reports() {
+            self.note_change();
+        }
+    }
+
+    /// Addresses of this host have changed.
+    pub(super) fn note_change(&self) {
+        self.add(|events| events.has_changed = true);
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -315,21 +356,6 @@ impl Shared {
         }
     }
 
-    /// A member makes no rails any more, to no peer.
-    fn lose_member(&self, member: usize, why: &str) {
-        self.failed.lock()[member] = Some(why.to_owned());
-        let (rank, name) = (self.rank, &self.names[member]);
-        (self.warn)(&format!("rank {rank} has lost the rail {name}: {why}"));
-        for peer in self.peers.all() {
-            let mut state = peer.state.lock();
-            if state.links[member].is_none() {
-                why.clone_into(&mut state.why[member]);
-                state.succession.unreachable(member, self.now_ns());
-                self.add(|events| _ = events.touched.insert(peer.rank.0));
-            }
-        }
-    }
-
     /// A member has made a rail that can carry the stream.
     fn take_first(&self, member: usize, new: NewRail<AnyRail>) {
         let rails = &self.members[member];
@@ -344,12 +370,13 @@ impl Shared {
             return new.rail.shut();
         }
         // The peer has found that the one before has ended.
-        self.end_link(peer, &mut state, member);
+        self.end_link(peer, &mut state, member, Some(Loss::Ended));
         if rails.open(new.id, &new.rail).is_err() {
             new.rail.shut();
             state.succession.ended(member, self.now_ns());
         } else {
-            let link = Link::new(member, new.rail, rails.lasts(), new.incarnation);
+            let address = rails.address(&new.rail);
+            let link = Link::new(member, new.rail, address, rails.lasts(), new.incarnation);
             state.links[member] = Some(Arc::new(link));
             state.succession.made(member, self.now_ns());
         }
@@ -357,44 +384,28 @@ impl Shared {
         self.add(|events| _ = events.touched.insert(peer.rank.0));
     }
 
-    /// A member's first rail to a peer is of no use any more.
-    fn end_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
-        let Some(link) = state.links[member].take() else {
-            return;
-        };
-        state.offering.remove(&member);
-        state.asked.remove(&member);
-        self.members[member].close(first(peer.rank), &link.rail);
-        let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, &link);
-        if let Some(carrier) = state.carrier.as_ref().filter(|carrier| carries(carrier)) {
-            carrier.end();
-            if !state.is_refused {
-                // Also if the channel does not read the end: it takes another one in its place.
-                state.succession.want(self.now_ns());
-                self.cut(peer.rank);
-            }
-        }
-        state.succession.ended(member, self.now_ns());
-    }
-
     /// Sees to what threads have found.
     pub(super) fn see(self: &Arc<Self>, driving: &mut Driving, received: &dyn Fn(RailId) -> u64) {
         self.has_events.store(false, Ordering::Release);
         let mut touched = BTreeSet::new();
-        let (heard, ended) = {
+        let (heard, ended, has_changed) = {
             let mut events = self.events.lock();
             touched.append(&mut events.touched);
             (
                 core::mem::take(&mut events.heard),
                 core::mem::take(&mut events.ended),
+                core::mem::take(&mut events.has_changed),
             )
         };
+        if has_changed {
+            self.leave_addresses(&mut touched);
+        }
         let now_ns = self.now_ns();
         for (rank, link) in ended {
             let peer = self.peer(rank);
             let mut state = peer.state.lock();
             if is_of(&state, &link) {
-                self.end_link(peer, &mut state, link.member);
+                self.end_link(peer, &mut state, link.member, Some(Loss::Ended));
                 touched.insert(rank.0);
             }
         }
@@ -461,7 +472,11 @@ impl Shared {
         } = &mut *state;
         succession.tick(now_ns, |member| {
             let link = links[member].as_deref();
-            link.is_some_and(|link| self.answers(peer.rank, link, PATIENCE_NS))
+            let answers = link.is_some_and(|link| self.answers(peer.rank, link, PATIENCE_NS));
+            if !answers {
+                self.count_loss(peer.rank, member, Loss::Silent);
+            }
+            answers
         });
         while let Some(act) = state.succession.poll_act() {
             match act {
@@ -494,7 +509,7 @@ impl Shared {
                     if link.offer(generation, position).is_ok() {
                         state.offering.insert(member);
                     } else if is_of(&state, &link) {
-                        self.end_link(peer, &mut state, member);
+                        self.end_link(peer, &mut state, member, Some(Loss::Ended));
                     }
                 }
                 Act::Carry(member, generation, position) => {
@@ -529,25 +544,15 @@ impl Shared {
             .extend(due.min().map(|at_ns| (at_ns, peer.rank.0)));
     }
 
-    /// Ends what there is between this rank and a peer, which learns that.
-    fn end_all(&self, driving: &mut Driving, peer: &Peer, state: &mut PeerState) {
-        for member in 0..self.members.len() {
-            self.end_link(peer, state, member);
-        }
-        while state.succession.poll_act().is_some() {}
-        if let Some(before) = state.due_ns.take() {
-            driving.due.remove(&(before, peer.rank.0));
-        }
-        driving.again.retain(|(_, id)| id.peer != peer.rank);
-    }
-
     /// Members that were silent and answer are there again.
     fn look_at_asked(&self, rank: JobRank, state: &mut PeerState, now_ns: u64) {
         let asked = state.asked.iter().copied();
         let there: Vec<usize> = asked
             .filter(|member| {
                 let link = state.links[*member].as_deref();
-                link.is_some_and(|link| self.answers(rank, link, HEARD_NS))
+                link.is_some_and(|link| {
+                    self.has_address(link) && self.answers(rank, link, HEARD_NS)
+                })
             })
             .collect();
         for member in there {
@@ -562,18 +567,9 @@ impl Shared {
             let pushed = state.links[member].as_deref().map(Link::push);
             match pushed {
                 Some(Ok(false)) => {}
-                Some(Err(_)) => self.end_link(peer, state, member),
+                Some(Err(_)) => self.end_link(peer, state, member, Some(Loss::Ended)),
                 None | Some(Ok(true)) => _ = state.offering.remove(&member),
             }
-        }
-    }
-
-    /// Nothing more is offered over a member's rail, which ends unless it lasts.
-    fn drop_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
-        if let Some(link) = state.links[member].take_if(|link| !link.lasts) {
-            state.offering.remove(&member);
-            self.members[member].close(first(peer.rank), &link.rail);
-            state.succession.closed(member);
         }
     }
 
@@ -590,9 +586,11 @@ impl Shared {
         link.begin_stream(generation);
         let hearing = Arc::downgrade(self);
         let carrier = Arc::new(Carrier::new(peer.rank, link, generation, hearing));
-        if let Some(before) = state.carrier.replace(Arc::clone(&carrier)) {
+        if let Some(before) = self.set_carrier(state, Some(Arc::clone(&carrier))) {
             before.end();
         }
+        let name = &self.names[member];
+        (self.note)(&format!("messages to rank {} go over {name}", peer.rank));
         if let Some(before) = state.last.replace(member) {
             self.report_change(peer.rank, state, [before, member]);
         }
@@ -602,6 +600,22 @@ impl Shared {
             incarnation: generation,
             received,
         }));
+    }
+
+    /// Another carrier from now on, or none; the one before.
+    pub(super) fn set_carrier(
+        &self,
+        state: &mut PeerState,
+        carrier: Option<Arc<Carrier>>,
+    ) -> Option<Arc<Carrier>> {
+        if let Some(carrier) = &carrier {
+            self.gauge.begins(carrier.link.member);
+        }
+        let before = core::mem::replace(&mut state.carrier, carrier);
+        if let Some(before) = &before {
+            self.gauge.stops(before.link.member);
+        }
+        before
     }
 
     /// Reports a failure to the user, and when it is over.
@@ -670,59 +684,10 @@ impl Shared {
             self.members[member].want(RailId { number, ..id });
         }
     }
-
-    /// The channel uses no stream to this peer any more.
-    pub(super) fn refuse_stream(&self, carrier: &Arc<Carrier>) {
-        carrier.end();
-        let mut state = self.peer(carrier.peer).state.lock();
-        state.is_refused = true;
-        state.carrier = None;
-        drop(state);
-        self.add_and_wake(|events| {
-            events.cut.remove(&carrier.peer.0);
-            events.touched.insert(carrier.peer.0);
-        });
-    }
-
-    /// The channel waits for no room of a carrier any more, also where its rail lasts.
-    fn forget_room(&self, carrier: &Carrier) {
-        let link = &*carrier.link;
-        link.waits_for_room.store(false, Ordering::SeqCst);
-        if link.lasts && !link.has_unsent() {
-            let rails = &self.members[link.member];
-            rails.wait_for_room(first(carrier.peer), &link.rail, false);
-        }
-    }
-
-    /// The channel does not use the stream's rail any more.
-    pub(super) fn close_stream(&self, carrier: &Arc<Carrier>) {
-        carrier.end();
-        let peer = self.peer(carrier.peer);
-        let mut state = peer.state.lock();
-        let is_current = |current: &Arc<Carrier>| Arc::ptr_eq(current, carrier);
-        if state.carrier.as_ref().is_some_and(is_current) {
-            state.carrier = None;
-            self.forget_room(carrier);
-            if carrier.link.lasts {
-                state.succession.lost(carrier.generation, self.now_ns());
-            } else if is_of(&state, &carrier.link) {
-                self.end_link(peer, &mut state, carrier.link.member);
-            }
-        } else if is_of(&state, &carrier.link) {
-            self.forget_room(carrier);
-            // The stream has another one.
-            self.drop_link(peer, &mut state, carrier.link.member);
-        }
-        drop(state);
-        self.add_and_wake(|events| {
-            events.cut.remove(&peer.rank.0);
-            events.touched.insert(peer.rank.0);
-        });
-    }
 }
 
 /// Whether a link is the one of its member.
-fn is_of(state: &PeerState, link: &Arc<Link>) -> bool {
+pub(super) fn is_of(state: &PeerState, link: &Arc<Link>) -> bool {
     let its = state.links[link.member].as_ref();
     its.is_some_and(|its| Arc::ptr_eq(its, link))
 }

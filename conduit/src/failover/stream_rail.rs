@@ -1,6 +1,6 @@
 //! The rail of the stream to a peer in one generation: that of the member that carries it.
 
-use super::link::{Heard, Link, Read};
+use super::link::{Heard, Link, Read, is_later};
 use crate::channel::Pieces;
 use crate::channel::rail::{Rail, Vital};
 use argonet_base::JobRank;
@@ -79,6 +79,11 @@ unsafe impl Rail for StreamRail {
         {
             hearing.leave_unsent(carrier.peer, &carrier.link);
         }
+        if let Err(error) = &written
+            && !is_later(error)
+        {
+            carrier.link.note_end();
+        }
         written
     }
 
@@ -90,7 +95,10 @@ unsafe impl Rail for StreamRail {
         // SAFETY: the caller's promise.
         match unsafe { carrier.link.read_stream(carrier.generation, pieces) } {
             Read::Bytes(bytes) => Ok(bytes),
-            Read::End => Ok(0),
+            Read::End => {
+                carrier.link.note_end();
+                Ok(0)
+            }
             Read::Nothing => Err(io::ErrorKind::WouldBlock.into()),
             Read::Offer(heard) => {
                 if let Some(hearing) = carrier.hearing.upgrade() {

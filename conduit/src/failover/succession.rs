@@ -24,7 +24,9 @@ const STAGGER_NS: [u64; 2] = [2_000_000_000, 250_000_000];
 pub(super) const PATIENCE_NS: u64 = 250_000_000;
 
 /// Before a member that has failed is asked again: at first, and at most.
-const PAUSE_NS: [u64; 2] = [50_000_000, 4_000_000_000];
+///
+/// With the chance in them, and the time until the stream goes back, less than 5 s.
+const PAUSE_NS: [u64; 2] = [50_000_000, 2_500_000_000];
 
 /// The longest pause where no member carries the stream.
 const SOON_NS: u64 = 200_000_000;
@@ -59,7 +61,7 @@ struct Place {
     /// Its rails last.
     lasts: bool,
     state: State,
-    /// Losses since the last time that it was steady.
+    /// Losses while it carried the stream, since the last time that it was steady.
     failures: u32,
     /// Losses, and outcomes without a rail, since it was there last for some time.
     pauses: u32,
@@ -237,7 +239,9 @@ impl Succession {
             place.failures = 0;
         }
         if let State::Up { since_ns } = place.state {
-            place.failures = place.failures.saturating_add(u32::from(!is_planned));
+            // One that only does not answer offers is asked again later and later as it is.
+            let has_failed = carried && !is_planned;
+            place.failures = place.failures.saturating_add(u32::from(has_failed));
             if now_ns.saturating_sub(since_ns) >= LASTING_NS {
                 place.pauses = 0;
             }
@@ -278,6 +282,11 @@ impl Succession {
         if let Some(member) = self.carrier.filter(|_| generation == self.generation) {
             self.ended(member, now_ns);
         }
+    }
+
+    /// Whether the stream has a carrier of this generation.
+    pub(super) fn carries(&self, generation: u64) -> bool {
+        self.carrier.is_some() && generation == self.generation
     }
 
     /// The rail of a member, if it does not last, is used no more.

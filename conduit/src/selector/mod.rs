@@ -21,6 +21,7 @@ use crate::conduit::{
 use crate::connections::Connections;
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
+use crate::failover::RailReport;
 use crate::gauges::Gauges;
 use crate::ledger::PeerLedger;
 use crate::smp::Smp;
@@ -410,6 +411,10 @@ impl Conduit for Selector {
 
     fn connections(&self) -> Option<Connections> {
         self.remote.as_ref()?.network.connections()
+    }
+
+    fn rail_report(&self) -> Option<RailReport> {
+        self.remote.as_ref()?.network.rail_report()
     }
 
     fn datagrams(&self) -> Option<Datagrams> {

@@ -3,6 +3,7 @@
 use crate::channel::rail::{Rail, Vital};
 use crate::channel::stream::Pieces;
 use core::mem::MaybeUninit;
+use core::net::{IpAddr, SocketAddr};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::sync::Arc;
@@ -21,6 +22,13 @@ impl Socket {
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+
+    /// Its own address; `None` if that is none of IP.
+    pub(super) fn address(&self) -> Option<IpAddr> {
+        let address = rustix::net::getsockname(&*self.0).ok()?;
+        let address = SocketAddr::try_from(address).ok()?;
+        Some(address.ip().to_canonical())
     }
 }
 
@@ -104,6 +112,8 @@ unsafe impl Rail for Socket {
             // Probes are sent where the peer has no room for more.
             owed: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
             silent_ns: u64::from(silent_ms) * 1_000_000,
+            // The system doubles it each time.
+            again_ns: (u64::from(info.tcpi_rto) * 1000) >> info.tcpi_backoff.min(63),
         })
     }
 }

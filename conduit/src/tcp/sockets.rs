@@ -11,6 +11,7 @@ use crate::channel::rail::{
 use crate::connections::GateCounts;
 use crate::failover::Member;
 use argonet_base::JobRank;
+use core::net::IpAddr;
 use core::time::Duration;
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -232,6 +233,10 @@ impl Member for Sockets {
 
     fn end_sleep(&self) {
         self.readiness.look_around();
+    }
+
+    fn address(&self, rail: &Socket) -> Option<IpAddr> {
+        rail.address()
     }
 
     fn silence(&self, _peer: JobRank, rail: &Socket) -> Option<Vital> {

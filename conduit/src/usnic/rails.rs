@@ -9,6 +9,7 @@ use crate::datagrams::Datagrams;
 use crate::failover::Member;
 use argonet_base::JobRank;
 use argonet_nic::datagram::DatagramQueue;
+use core::net::IpAddr;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
 use rustix::fd::BorrowedFd;
@@ -183,6 +184,10 @@ impl<Q: DatagramQueue + 'static> Member for DatagramRails<Q> {
 
     fn end_sleep(&self) {
         self.shared.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn address(&self, _rail: &DatagramRail<Q>) -> Option<IpAddr> {
+        Some(self.shared.own_address()?.to_canonical())
     }
 
     fn silence(&self, peer: JobRank, _rail: &DatagramRail<Q>) -> Option<Vital> {

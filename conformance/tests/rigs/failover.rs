@@ -23,7 +23,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 use sockets::{GARBAGE, raise_descriptors, send_garbage};
+use std::collections::BTreeSet;
 use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -276,6 +278,10 @@ impl Member for Breaking {
 
     fn end_sleep(&self) {}
 
+    fn address(&self, _rail: &Socket) -> Option<IpAddr> {
+        None
+    }
+
     fn silence(&self, _peer: JobRank, _rail: &Socket) -> Option<Vital> {
         None
     }
@@ -409,7 +415,9 @@ impl Rig for FailoverRig {
                 name: "failover",
                 members: members.collect(),
                 limit: Duration::from_secs(75),
+                addresses: || Ok(BTreeSet::new()),
                 warn: |_| {},
+                note: |_| {},
             });
             let sizes = match setup.buffers {
                 Buffers::Default => ChannelSizes::default(),

@@ -239,6 +239,16 @@ impl Endpoint {
         place.link.as_ref().map(|link| link.waits_since())
     }
 
+    /// After how long without an acknowledgement a peer is sent something again for the first time,
+    /// as far as that was measured.
+    ///
+    /// `None` where the peer was not used.
+    #[must_use]
+    pub fn rto(&self, peer: JobRank) -> Option<Duration> {
+        let link = self.peers.get(peer.0 as usize)?.link.as_ref()?;
+        Some(link.first_rto(&self.config))
+    }
+
     /// The link to a peer, made when it is first used.
     fn link(&mut self, peer: JobRank, now: Duration) -> Result<&mut Link, ReliableError> {
         self.check(peer)?;

@@ -493,6 +493,13 @@ impl Link {
         (owed.is_some(), owed.unwrap_or(self.heard_at))
     }
 
+    /// The longer time of both channels after which something is sent again for the first time.
+    pub(super) fn first_rto(&self, config: &ReliableConfig) -> Duration {
+        let [command, data] = &self.sequences;
+        let of = |sequence: &Sequence| sequence.sender.first_rto(config);
+        of(command).max(of(data))
+    }
+
     /// The driver knows that a peer which was doubted is not there; whether it was.
     pub(super) fn refuse(&mut self, now: Duration) -> bool {
         self.refused_at = self.is_doubted.then_some(now);

@@ -37,17 +37,21 @@ impl Rtt {
         self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
     }
 
-    /// How long the timer runs.
+    /// How long the timer runs at first, after progress.
     ///
     /// An acknowledgement may come later than its datagram by its delay.
-    pub(super) fn rto(&self, config: &ReliableConfig) -> Duration {
+    pub(super) fn first_rto(&self, config: &ReliableConfig) -> Duration {
         let base = match self.smoothed {
             None => config.first_rto,
             Some((smoothed, variation)) => smoothed + variation * 4 + config.ack_delay,
         };
-        let base = base.clamp(config.least_rto, config.most_rto);
-        base.saturating_mul(1 << self.doublings)
-            .min(config.most_rto)
+        base.clamp(config.least_rto, config.most_rto)
+    }
+
+    /// How long the timer runs.
+    pub(super) fn rto(&self, config: &ReliableConfig) -> Duration {
+        let doubled = self.first_rto(config).saturating_mul(1 << self.doublings);
+        doubled.min(config.most_rto)
     }
 }
 
@@ -75,6 +79,7 @@ mod tests {
         rtt.expired();
         rtt.expired();
         assert_eq!(rtt.rto(&config), settled * 4);
+        assert_eq!(rtt.first_rto(&config), settled);
         for _ in 0..100 {
             rtt.expired();
         }

@@ -176,6 +176,11 @@ impl Sender {
         self.unacknowledged.is_empty()
     }
 
+    /// See [`Rtt::first_rto`].
+    pub(super) fn first_rto(&self, config: &ReliableConfig) -> Duration {
+        self.rtt.first_rto(config)
+    }
+
     /// Whether a record that was sent has not arrived.
     pub(super) fn is_missing_any(&self) -> bool {
         self.under_way + self.lost > 0

@@ -10,6 +10,8 @@ pub(crate) use argonet_conduit::tcp::join::{read_addresses, write_addresses};
 use argonet_settings::Settings;
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
+use std::collections::BTreeSet;
+use std::io;
 
 /// Interfaces of this host that the settings choose to reach others by; `one_host`: the job has no
 /// other.
@@ -36,6 +38,13 @@ fn wished(wish: &Wish, one_host: bool) -> Result<Vec<interfaces::Interface>, Cau
     let host = host_name();
     let all = interfaces::list(&host)?;
     Ok(interfaces::choose(&all, wish, one_host, &host)?)
+}
+
+/// Those of interfaces that are up and have a link.
+pub(super) fn working_addresses() -> io::Result<BTreeSet<IpAddr>> {
+    let all = interfaces::list(&host_name()).map_err(io::Error::other)?;
+    let working = all.into_iter().filter(|interface| interface.up);
+    Ok(working.map(|interface| interface.address).collect())
 }
 
 /// The ports that the settings let ranks take.

@@ -1,6 +1,6 @@
 //! Several rails between hosts, of which one carries the messages to a peer at a time.
 
-use super::addresses::{Wish, publish_host};
+use super::addresses::{Wish, publish_host, working_addresses};
 use super::channel::{GATHER_TIMES, sizes};
 use super::silence::{PathLimits, warner};
 use super::{
@@ -12,7 +12,9 @@ use argonet_conduit::channel::rail::MOST_RAILS;
 use argonet_conduit::channel::{AnyRails, Channel, ChannelConfig, ChannelSizes};
 use argonet_conduit::failover::{FailoverConfig, FailoverRails, MemberConfig};
 use argonet_conduit::selector;
-use argonet_settings::{CONDUIT, ConduitRow, RAILS, Settings, TCP_PROGRESS, TCP_SILENCE_TIMEOUT};
+use argonet_settings::{
+    CONDUIT, ConduitRow, Letter, RAILS, Settings, TCP_PROGRESS, TCP_SILENCE_TIMEOUT,
+};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -20,8 +22,8 @@ use std::sync::Arc;
 const MOST: usize = 8;
 
 /// How long a host may acknowledge nothing before messages go over another rail, if no setting
-/// says.
-const SILENT: Duration = Duration::from_millis(700);
+/// says: so long at least, and as long as it takes until the rail has sent again twice.
+const SILENT: (Duration, u32) = (Duration::from_millis(200), 3);
 
 /// A list that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -172,14 +174,16 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
     boot.publish(Key::Address, &published)?;
     publish_host(boot)?;
     let usual = sizes(settings);
+    let (silent_time, silent_tries) = match settings.given(&TCP_SILENCE_TIMEOUT) {
+        Some(_) => (usual.silent_time, usual.silent_tries),
+        None => SILENT,
+    };
     Ok(Box::new(Open {
         rails,
         conduit,
         sizes: ChannelSizes {
-            silent_time: match settings.given(&TCP_SILENCE_TIMEOUT) {
-                Some(_) => usual.silent_time,
-                None => SILENT,
-            },
+            silent_time,
+            silent_tries,
             // A rail that is closed as nothing passes would look as one that has failed.
             idle_rails: Duration::ZERO,
             ..usual
@@ -243,7 +247,9 @@ impl Opened for Open {
             name: self.conduit,
             members,
             limit: self.limit,
+            addresses: working_addresses,
             warn: self.warn,
+            note: |change| argonet_trace::note_with(Letter::Conduit, || change.to_owned()),
         })?;
         let config = ChannelConfig {
             rank,

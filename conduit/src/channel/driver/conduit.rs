@@ -12,6 +12,7 @@ use crate::conduit::{
 use crate::connections::Connections;
 use crate::datagrams::Datagrams;
 use crate::exit::{ExitCounts, ExitReport, HearExit};
+use crate::failover::RailReport;
 use crate::gauges::Gauges;
 use crate::ledger::{ClassLedger, PeerLedger};
 use crate::prepared_buffers::committed;
@@ -356,6 +357,10 @@ impl<R: Rails> Conduit for Channel<R> {
 
     fn connections(&self) -> Option<Connections> {
         Some(self.core.connections())
+    }
+
+    fn rail_report(&self) -> Option<RailReport> {
+        self.core.rails.rail_report()
     }
 
     fn datagrams(&self) -> Option<Datagrams> {

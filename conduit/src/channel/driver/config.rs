@@ -55,6 +55,9 @@ pub struct ChannelSizes {
     ///
     /// A peer that makes no call has a host that acknowledges.
     pub silent_time: Duration,
+    /// Where so many times [that after which the rail sends again](crate::channel::rail::Vital) are
+    /// longer than `silent_time`, these.
+    pub silent_tries: u32,
     /// After how long without anything under way, and nothing sent or received, the buffers of a
     /// peer are freed; 0 is never.
     pub idle_buffers: Duration,
@@ -81,6 +84,7 @@ impl Default for ChannelSizes {
             rails: 2,
             // The system retransmits lost bytes four times until then.
             silent_time: Duration::from_secs(5),
+            silent_tries: 0,
             idle_buffers: Duration::from_secs(10),
             idle_rails: Duration::ZERO,
         }

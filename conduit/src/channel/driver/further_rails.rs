@@ -248,9 +248,9 @@ impl<R: Rails> Core<R> {
 
     /// Gives up further rails whose host does not answer.
     pub(super) fn look_after_rails(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, now_ns: u64) {
-        let limit_ns = self.vitals.limit_ns;
         let silent = |rail: &mut InboundRail<R::Rail>| {
             let vital = rail.rail.vital()?;
+            let limit_ns = self.vitals.limit_ns(vital);
             let verdict = rail.silence.look(now_ns, limit_ns, false, vital);
             (verdict == Verdict::GiveUp).then_some(rail.number)
         };

@@ -6,7 +6,7 @@ use super::core::Core;
 use super::idle::IdleLimits;
 use super::peer::{Inbound, Peer};
 use super::silence::{LOOKS, Verdict};
-use crate::channel::rail::Rails;
+use crate::channel::rail::{Rails, Vital};
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use std::time::Instant;
@@ -22,7 +22,9 @@ const IDLE_LOOKS: u32 = 4;
 pub(super) struct Vitals {
     begun: Instant,
     /// 0 where no peer is given up.
-    pub(super) limit_ns: u64,
+    least_limit_ns: u64,
+    /// See [`ChannelSizes::silent_tries`].
+    tries: u32,
     pub(super) idle: IdleLimits,
     /// 0 where there is nothing to look for.
     interval_ns: u64,
@@ -43,7 +45,8 @@ impl Vitals {
         let interval = waits.into_iter().filter(|wait| !wait.is_zero()).min();
         Self {
             begun: Instant::now(),
-            limit_ns: ns(sizes.silent_time),
+            least_limit_ns: ns(sizes.silent_time),
+            tries: sizes.silent_tries,
             idle: IdleLimits {
                 buffers_ns: ns(sizes.idle_buffers),
                 rails_ns: ns(sizes.idle_rails),
@@ -56,6 +59,12 @@ impl Vitals {
     /// The longest time between two looks.
     pub(super) fn interval(&self) -> Option<Duration> {
         (self.interval_ns > 0).then(|| Duration::from_nanos(self.interval_ns))
+    }
+
+    /// For how long the host at the other end of a rail may be silent.
+    pub(super) fn limit_ns(&self, vital: Vital) -> u64 {
+        let tries_ns = vital.again_ns.saturating_mul(self.tries.into());
+        self.least_limit_ns.max(tries_ns)
     }
 
     /// Whether a look is due at this time.
@@ -97,7 +106,7 @@ impl<R: Rails> Core<R> {
             return;
         };
         self.look_at_idle(peer, &mut inbound, now_ns);
-        if self.vitals.limit_ns > 0 {
+        if self.vitals.least_limit_ns > 0 {
             self.look_for_silent(peer, &mut inbound, now_ns);
         }
         let lost = core::mem::take(&mut inbound.lost_rails);
@@ -113,9 +122,8 @@ impl<R: Rails> Core<R> {
             return;
         };
         let waits = !peer.outbound.lock().is_quiescent();
-        let verdict = inbound
-            .silence
-            .look(now_ns, self.vitals.limit_ns, waits, vital);
+        let limit_ns = self.vitals.limit_ns(vital);
+        let verdict = inbound.silence.look(now_ns, limit_ns, waits, vital);
         match verdict {
             Verdict::Alive => {}
             Verdict::Probe => {
@@ -125,5 +133,34 @@ impl<R: Rails> Core<R> {
             }
             Verdict::GiveUp => self.lost(peer, inbound),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_is_borne_for_as_long_as_slow_paths_take_to_send_again() {
+        let sizes = ChannelSizes {
+            silent_time: Duration::from_millis(200),
+            silent_tries: 3,
+            ..ChannelSizes::default()
+        };
+        let limit_ms = |sizes: &ChannelSizes, again_ms: u64| {
+            let vital = Vital {
+                owed: true,
+                silent_ns: 0,
+                again_ns: again_ms * 1_000_000,
+            };
+            Vitals::new(sizes).limit_ns(vital) / 1_000_000
+        };
+        let limits = [0, 20, 204, 1200].map(|again_ms| limit_ms(&sizes, again_ms));
+        assert_eq!(limits, [200, 200, 612, 3600]);
+        let fixed = ChannelSizes {
+            silent_tries: 0,
+            ..sizes
+        };
+        assert_eq!(limit_ms(&fixed, 1200), 200);
     }
 }

@@ -161,3 +161,27 @@ fn a_member_that_flaps_is_left_alone_for_longer_and_longer() {
         assert!((4..=25).contains(&changes), "{changes} changes");
     }
 }
+
+#[test]
+fn the_best_member_carries_again_5_s_after_it_works() {
+    for seed in 0..40 {
+        for (best, way) in [(0, Way::Refuses), (0, Way::Silent), (1, Way::Silent)] {
+            let mut world = world_of(seed, Way::Good);
+            // Both kinds as the best one.
+            (0..best).for_each(|member| world.turn(member, Way::Refuses));
+            world.run_until(2 * S);
+            let of = |world: &World| world.agreement().map(|(member, _)| member);
+            assert_eq!(of(&world), Some(best));
+            world.turn(best, way);
+            world.run_until((20 + seed % 7) * S);
+            assert!(
+                of(&world).is_some_and(|member| member > best),
+                "{}",
+                world.shown()
+            );
+            world.turn(best, Way::Good);
+            world.run_until(world.now_ns + 5 * S);
+            assert_eq!(of(&world), Some(best), "{way:?}: {}", world.shown());
+        }
+    }
+}

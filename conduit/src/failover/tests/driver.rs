@@ -87,6 +87,76 @@ fn a_rail_that_lasts_goes_on_where_it_was_in_the_middle_of_a_run() {
     }
 }
 
+/// Counts of a rank's members: begun, ended, silent, address.
+fn counts(rank: &Rank) -> Vec<[u64; 4]> {
+    let members = rank.rails.rail_report().expect("counts").members;
+    let each = members.iter();
+    each.map(|one| [one.begun, one.ended, one.silent, one.address])
+        .collect()
+}
+
+// The channel reads no end, and finds no silence.
+#[test]
+fn a_member_whose_address_stops_to_work_is_left_at_once() {
+    let address = core::net::IpAddr::from([192, 0, 2, 1]);
+    for lasts in [false, true] {
+        let nets = nets([lasts, false]);
+        nets[0].place(0, address);
+        let mut ranks = pair(&nets);
+        ranks[0].rails.add_address(address);
+        ranks[0].rails.want(ranks[0].id());
+        exchange(&mut ranks, 20_000);
+        assert_eq!(counts(&ranks[0]), [[1, 0, 0, 0], [0; 4]]);
+        nets[0].turn(Way::Quiet);
+        ranks.iter_mut().for_each(|rank| rank.bytes += 50_000);
+        let before = ranks[0].generations.len();
+        ranks[0].rails.report_change();
+        until(&mut ranks, "another one", |ranks| {
+            connected(ranks) && ranks[0].generations.len() > before
+        });
+        exchange(&mut ranks, 50_000);
+        assert_eq!(counts(&ranks[0]), [[1, 0, 0, 1], [1, 0, 0, 0]], "{lasts}");
+        // It is not gone back to before it works, and then it is.
+        let before = ranks[0].generations.len();
+        let begun = std::time::Instant::now();
+        while begun.elapsed().as_millis() < 600 {
+            ranks.iter_mut().for_each(Rank::poll);
+        }
+        assert_eq!(ranks[0].generations.len(), before, "{lasts}");
+        ranks[0].rails.add_address(address);
+        nets[0].turn(Way::Good);
+        until(&mut ranks, "back", |ranks| {
+            connected(ranks) && ranks[0].generations.len() > before
+        });
+        exchange(&mut ranks, 1000);
+        assert_eq!(counts(&ranks[0])[0][0], 2);
+    }
+}
+
+#[test]
+fn losses_are_counted_by_their_reason() {
+    let nets = nets([false, true]);
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    exchange(&mut ranks, 1000);
+    nets[0].turn(Way::Refuses);
+    exchange(&mut ranks, 1000);
+    assert_eq!(counts(&ranks[0])[0][1..], [1, 0, 0]);
+    assert_eq!(counts(&ranks[0])[1][1..], [0; 3]);
+    let carries = |ranks: &[Rank; 2]| {
+        let members = ranks[0].rails.rail_report().expect("counts").members;
+        members.iter().map(|one| one.carries).collect::<Vec<_>>()
+    };
+    assert_eq!(carries(&ranks), [0, 1]);
+    // The channel has heard nothing for long.
+    nets[1].turn(Way::Silent);
+    nets[0].turn(Way::Good);
+    ranks[0].lose();
+    exchange(&mut ranks, 1000);
+    assert_eq!(counts(&ranks[0])[1][1..], [0, 1, 0]);
+    assert_eq!(carries(&ranks), [1, 0]);
+}
+
 #[test]
 fn where_no_member_reaches_the_peer_each_says_why() {
     let nets = nets([false, true]);
@@ -132,6 +202,8 @@ fn a_member_that_can_make_no_rails_any_more_is_no_hope() {
     nets[0].fail(0);
     nets[1].turn(Way::Refuses);
     let mut ranks = pair(&nets);
+    // Before it has anything to do with the peer.
+    ranks[0].poll();
     ranks[0].rails.want(ranks[0].id());
     until(&mut ranks, "an end", |ranks| ranks[0].unreachable.is_some());
     let error = ranks[0].unreachable.take().map(|error| error.to_string());
@@ -152,12 +224,39 @@ fn a_peer_that_the_channel_has_failed_is_refused_once() {
         // It offers another one.
         ranks[1].lose();
         until(&mut ranks, "a refusal", |ranks| ranks[0].refused > 0);
+        until(&mut ranks, "its end", |ranks| !ranks[1].has_wire());
         let begun = std::time::Instant::now();
         while begun.elapsed().as_millis() < 300 {
             ranks.iter_mut().for_each(Rank::poll);
+            assert!(!ranks[1].has_wire());
         }
         assert_eq!(ranks[0].refused, 1);
     }
+}
+
+#[test]
+fn a_rank_that_ends_leaves_whole_runs_on_rails_that_last() {
+    let nets = nets([true]);
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    until(&mut ranks, "a stream", connected);
+    let [mut here, mut there] = ranks;
+    here.bytes = 30_000;
+    here.poll();
+    // More than the rail has room for is begun.
+    let sent = here.sent();
+    assert!(sent > ROOM, "{sent}");
+    std::thread::scope(|scope| {
+        let takes = scope.spawn(move || {
+            let begun = std::time::Instant::now();
+            while there.taken < sent && begun.elapsed().as_secs() < 5 {
+                there.poll();
+            }
+            there.taken
+        });
+        drop(here);
+        assert_eq!(takes.join().expect("it takes them"), sent);
+    });
 }
 
 #[test]

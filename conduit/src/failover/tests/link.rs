@@ -17,7 +17,7 @@ fn links(lasts: bool, chance: Option<Chance>) -> ([Link; 2], [Pipe; 2]) {
     let pipes = Pipe::pair(ROOM, chance);
     let links = pipes
         .each_ref()
-        .map(|pipe| Link::new(0, AnyRail::new(pipe.clone()), lasts, 1));
+        .map(|pipe| Link::new(0, AnyRail::new(pipe.clone()), None, lasts, 1));
     (links, pipes)
 }
 
@@ -274,7 +274,7 @@ fn a_peer_that_takes_nothing_costs_little() {
 #[test]
 fn bytes_of_no_use_do_not_hold_up_a_rank() {
     let [pipe, end] = Pipe::pair(1 << 20, None);
-    let here = Link::new(0, AnyRail::new(end), true, 1);
+    let here = Link::new(0, AnyRail::new(end), None, true, 1);
     let mut bytes = Vec::new();
     for _ in 0..40 {
         bytes.extend(record::run(9, LONGEST_RUN));

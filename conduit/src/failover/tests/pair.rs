@@ -8,10 +8,11 @@ use crate::channel::{AnyRail, Erased};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use core::cell::Cell;
+use core::net::IpAddr;
 use core::time::Duration;
 use parking_lot::Mutex;
 use rustix::fd::BorrowedFd;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,6 +24,8 @@ pub(super) enum Way {
     Refuses,
     /// Nothing arrives, and no rail is made.
     Silent,
+    /// The same, and nothing that was sent waits to be acknowledged.
+    Quiet,
 }
 
 /// A member between both ranks.
@@ -44,6 +47,8 @@ struct NetState {
     waits: [bool; 2],
     /// Ranks that can make no rails any more.
     failed: [bool; 2],
+    /// At which each rank has it.
+    addresses: [Option<IpAddr>; 2],
 }
 
 impl Net {
@@ -61,6 +66,7 @@ impl Net {
                 wanted: false,
                 waits: [false; 2],
                 failed: [false; 2],
+                addresses: [None; 2],
             }),
         })
     }
@@ -70,8 +76,9 @@ impl Net {
         let mut state = self.state.lock();
         (state.way, state.since) = (way, Instant::now());
         if let Some([pipe, _]) = &state.pipes {
-            pipe.set_silent(way != Way::Good && (self.lasts || way == Way::Silent));
-            if way == Way::Refuses && !self.lasts {
+            let ends = way == Way::Refuses && !self.lasts;
+            pipe.set_silent(way != Way::Good && !ends);
+            if ends {
                 pipe.shut();
             }
         }
@@ -94,6 +101,11 @@ impl Net {
         let error = AmError::Unreachable { at, peer: at, why };
         let own = RailId { peer: at, number };
         state.made[rank].push_back(Made::Unreachable(own, error));
+    }
+
+    /// A rank has it at this address.
+    pub(super) fn place(&self, rank: usize, address: IpAddr) {
+        self.state.lock().addresses[rank] = Some(address);
     }
 
     /// Ends its rail, if it does not last.
@@ -146,7 +158,7 @@ impl Rails for Side {
         }
         match state.way {
             Way::Good => self.net.make(&mut state),
-            Way::Silent => state.wanted = true,
+            Way::Silent | Way::Quiet => state.wanted = true,
             Way::Refuses => {
                 let (at, peer) = (JobRank(self.rank as u32), id.peer);
                 let why = format!("way {} is closed", u8::from(self.net.lasts));
@@ -220,11 +232,19 @@ impl Member for Side {
 
     fn end_sleep(&self) {}
 
+    fn address(&self, _rail: &Pipe) -> Option<IpAddr> {
+        self.net.state.lock().addresses[self.rank]
+    }
+
     fn silence(&self, _peer: JobRank, _rail: &Pipe) -> Option<Vital> {
         let state = self.net.state.lock();
-        let owed = state.way != Way::Good;
+        let owed = ![Way::Good, Way::Quiet].contains(&state.way);
         let silent_ns = state.since.elapsed().as_nanos() as u64;
-        Some(Vital { owed, silent_ns })
+        Some(Vital {
+            owed,
+            silent_ns,
+            again_ns: 0,
+        })
     }
 }
 
@@ -260,6 +280,11 @@ impl Rank {
             peer: JobRank(1 - self.rank as u32),
             number: 0,
         }
+    }
+
+    /// Bytes that its rails have taken.
+    pub(super) fn sent(&self) -> usize {
+        self.sent
     }
 
     pub(super) fn has_wire(&self) -> bool {
@@ -398,7 +423,9 @@ pub(super) fn pair(nets: &[Arc<Net>]) -> [Rank; 2] {
             name: "failover",
             members: members.collect(),
             limit: Duration::from_secs(75),
+            addresses: || Ok(BTreeSet::new()),
             warn: |_| {},
+            note: |_| {},
         });
         Rank {
             rank,

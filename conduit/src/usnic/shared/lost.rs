@@ -12,6 +12,9 @@ use core::time::Duration;
 /// How long an answer of the network to a datagram for a lost peer is waited for.
 const ANSWER: Duration = Duration::from_millis(100);
 
+/// How late a rank may answer that computes on a loaded host: its thread has to run.
+const HELD_UP: Duration = Duration::from_millis(200);
+
 /// Why a peer was lost, with what its interface has reported of operations that failed.
 fn reason(path: &BadPath, trouble: Option<String>) -> String {
     match trouble {
@@ -30,13 +33,17 @@ impl<Q: DatagramQueue> Shared<Q> {
         }
     }
 
+    /// This rank's, if datagrams go over sockets.
+    pub(in crate::usnic) fn own_address(&self) -> Option<IpAddr> {
+        Some(self.queue.address(self.rank.0)?.ip())
+    }
+
     /// Where an inquiry for a peer begins and where it goes, if datagrams go over sockets.
     pub(in crate::usnic) fn ends(&self, peer: JobRank) -> Option<(IpAddr, SocketAddr)> {
         if self.queue.provider().is_some() {
             return None;
         }
-        let from = self.queue.address(self.rank.0)?;
-        Some((from.ip(), self.queue.address(peer.0)?))
+        Some((self.own_address()?, self.queue.address(peer.0)?))
     }
 
     /// What the network says to a datagram for a peer, where that may explain a fault.
@@ -107,8 +114,12 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     /// Since when nothing has come of a peer, and whether it should have answered.
     pub(in crate::usnic) fn silence(&self, peer: JobRank) -> Option<Vital> {
         let (owed, since) = self.state.endpoint.silence(peer)?;
-        let silent_ns = self.now.saturating_sub(since).as_nanos() as u64;
-        Some(Vital { owed, silent_ns })
+        let again = self.state.endpoint.rto(peer)?.max(HELD_UP);
+        Some(Vital {
+            owed,
+            silent_ns: self.now.saturating_sub(since).as_nanos() as u64,
+            again_ns: again.as_nanos() as u64,
+        })
     }
 
     /// Does what time demands.

@@ -1,0 +1,184 @@
+//! How rails to peers are lost: they end, their peers are silent, an address of this host stops to
+//! work, or the channel wants no more of them.
+
+use super::gauge::Loss;
+use super::link::Link;
+use super::own_addresses::OwnAddresses;
+use super::shared::{Driving, Peer, PeerState, Shared, first, is_of};
+use super::stream_rail::{Carrier, Hearing as _};
+use argonet_base::JobRank;
+use core::sync::atomic::Ordering;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl Shared {
+    /// A member makes no rails any more, to no peer.
+    pub(super) fn lose_member(&self, member: usize, why: &str) {
+        self.failed.lock()[member] = Some(why.to_owned());
+        let (rank, name) = (self.rank, &self.names[member]);
+        (self.warn)(&format!("rank {rank} has lost the rail {name}: {why}"));
+        for peer in self.peers.all() {
+            let mut state = peer.state.lock();
+            if state.links[member].is_none() {
+                why.clone_into(&mut state.why[member]);
+                state.succession.unreachable(member, self.now_ns());
+                self.add(|events| _ = events.touched.insert(peer.rank.0));
+            }
+        }
+    }
+
+    /// A member's first rail to a peer is of no use any more.
+    pub(super) fn end_link(
+        &self,
+        peer: &Peer,
+        state: &mut PeerState,
+        member: usize,
+        loss: Option<Loss>,
+    ) {
+        let Some(link) = state.links[member].take() else {
+            return;
+        };
+        state.offering.remove(&member);
+        self.members[member].close(first(peer.rank), &link.rail);
+        self.leave_link(peer, state, &link, loss);
+    }
+
+    /// Nothing passes over a member's first rail to a peer any more, at least for now.
+    fn leave_link(&self, peer: &Peer, state: &mut PeerState, link: &Arc<Link>, loss: Option<Loss>) {
+        state.asked.remove(&link.member);
+        let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, link);
+        if let Some(carrier) = state.carrier.as_ref().filter(|carrier| carries(carrier)) {
+            carrier.end();
+            if !state.is_refused {
+                // Also if the channel does not read the end: it takes another one in its place.
+                state.succession.want(self.now_ns());
+                self.cut(peer.rank);
+            }
+        }
+        if let Some(loss) = loss {
+            self.count_loss(peer.rank, link.member, loss);
+        }
+        state.succession.ended(link.member, self.now_ns());
+    }
+
+    /// Counts a loss, and notes it.
+    pub(super) fn count_loss(&self, peer: JobRank, member: usize, loss: Loss) {
+        self.gauge.lost(member, loss);
+        let (name, why) = (&self.names[member], loss.in_words());
+        (self.note)(&format!("the rail {name} to rank {peer} is lost: {why}"));
+    }
+
+    /// Leaves rails at addresses of this host that have stopped to work, to all peers.
+    pub(super) fn leave_addresses(&self, touched: &mut BTreeSet<u32>) {
+        let lost = self.own.as_ref().map(OwnAddresses::look);
+        let lost = lost.unwrap_or_default();
+        if lost.is_empty() {
+            return;
+        }
+        for peer in self.peers.all() {
+            let mut state = peer.state.lock();
+            for member in 0..self.members.len() {
+                let Some(link) = state.links[member].clone() else {
+                    continue;
+                };
+                if !link.address.is_some_and(|address| lost.contains(&address)) {
+                    continue;
+                }
+                touched.insert(peer.rank.0);
+                let loss = Some(Loss::Address);
+                match link.lasts {
+                    // What was written to it is kept for the time at which it works again.
+                    true => self.leave_link(peer, &mut state, &link, loss),
+                    false => self.end_link(peer, &mut state, member, loss),
+                }
+            }
+        }
+    }
+
+    /// Whether the address of this host at which a rail ends has not stopped to work.
+    pub(super) fn has_address(&self, link: &Link) -> bool {
+        match (link.address, &self.own) {
+            (Some(address), Some(own)) => !own.is_lost(address),
+            _ => true,
+        }
+    }
+
+    /// Nothing more is offered over a member's rail, which ends unless it lasts.
+    pub(super) fn drop_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
+        if let Some(link) = state.links[member].take_if(|link| !link.lasts) {
+            state.offering.remove(&member);
+            self.members[member].close(first(peer.rank), &link.rail);
+            state.succession.closed(member);
+        }
+    }
+
+    /// Ends what there is between this rank and a peer, which learns that.
+    pub(super) fn end_all(&self, driving: &mut Driving, peer: &Peer, state: &mut PeerState) {
+        for member in 0..self.members.len() {
+            self.end_link(peer, state, member, None);
+        }
+        while state.succession.poll_act().is_some() {}
+        if let Some(before) = state.due_ns.take() {
+            driving.due.remove(&(before, peer.rank.0));
+        }
+        driving.again.retain(|(_, id)| id.peer != peer.rank);
+    }
+
+    /// The channel uses no stream to this peer any more.
+    pub(super) fn refuse_stream(&self, carrier: &Arc<Carrier>) {
+        carrier.end();
+        let mut state = self.peer(carrier.peer).state.lock();
+        state.is_refused = true;
+        self.set_carrier(&mut state, None);
+        drop(state);
+        self.add_and_wake(|events| {
+            events.cut.remove(&carrier.peer.0);
+            events.touched.insert(carrier.peer.0);
+        });
+    }
+
+    /// The channel waits for no room of a carrier any more, also where its rail lasts.
+    fn forget_room(&self, carrier: &Carrier) {
+        let link = &*carrier.link;
+        link.waits_for_room.store(false, Ordering::SeqCst);
+        if link.lasts && !link.has_unsent() {
+            let rails = &self.members[link.member];
+            rails.wait_for_room(first(carrier.peer), &link.rail, false);
+        }
+    }
+
+    /// The channel does not use the stream's rail any more.
+    pub(super) fn close_stream(&self, carrier: &Arc<Carrier>) {
+        carrier.end();
+        let peer = self.peer(carrier.peer);
+        let mut state = peer.state.lock();
+        let is_current = |current: &Arc<Carrier>| Arc::ptr_eq(current, carrier);
+        if state.carrier.as_ref().is_some_and(is_current) {
+            self.set_carrier(&mut state, None);
+            self.forget_room(carrier);
+            let loss = match carrier.link.has_ended() {
+                true => Loss::Ended,
+                false => Loss::Silent,
+            };
+            if carrier.link.lasts {
+                // It was left already where its address does not work.
+                if state.succession.carries(carrier.generation) {
+                    self.count_loss(peer.rank, carrier.link.member, loss);
+                }
+                state.succession.lost(carrier.generation, self.now_ns());
+            } else if is_of(&state, &carrier.link) {
+                let member = carrier.link.member;
+                self.end_link(peer, &mut state, member, Some(loss));
+            }
+        } else if is_of(&state, &carrier.link) {
+            self.forget_room(carrier);
+            // The stream has another one.
+            self.drop_link(peer, &mut state, carrier.link.member);
+        }
+        drop(state);
+        self.add_and_wake(|events| {
+            events.cut.remove(&peer.rank.0);
+            events.touched.insert(peer.rank.0);
+        });
+    }
+}
