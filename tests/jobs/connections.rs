@@ -72,8 +72,13 @@ fn visited() -> Done {
 
 /// Output of `argonet info --connections` for a process and its descendants.
 fn info(pid: &str) -> String {
+    info_of("--connections", pid)
+}
+
+/// Output of `argonet info` with this option.
+pub(crate) fn info_of(option: &str, pid: &str) -> String {
     let mut info = Command::new(built::command());
-    let output = info.args(["info", "--connections", "--pid", pid]).output();
+    let output = info.args(["info", option, "--pid", pid]).output();
     let output = output.expect("argonet info");
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).expect("text")

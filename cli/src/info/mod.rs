@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::io::{ErrorKind, Write as _};
 use std::process::ExitCode;
 
+use argonet_conduit::failover::{RAILS_FILE_NAME, RailReport};
 use argonet_conduit::{CONNECTIONS_FILE_NAME, Connections};
 use argonet_conduit::{CREDITS_FILE_NAME, CreditReport, DATAGRAMS_FILE_NAME, Datagrams};
 use argonet_settings::{MAX_LOCAL_RANKS, Settings};
@@ -27,6 +28,10 @@ const CONNECTIONS: live::Kind = (CONNECTIONS_FILE_NAME, |bytes| {
 
 const DATAGRAMS: live::Kind = (DATAGRAMS_FILE_NAME, |bytes| {
     Some(Datagrams::read(bytes)?.to_string())
+});
+
+const RAILS: live::Kind = (RAILS_FILE_NAME, |bytes| {
+    Some(RailReport::read(bytes)?.to_string())
 });
 
 /// Facts of a topic: name and value, in order.
@@ -56,6 +61,10 @@ pub(crate) struct Info {
     /// connections, of the job or of strangers; over portals, dropped datagrams by reason
     #[arg(long, conflicts_with = "settings", group = "live")]
     connections: bool,
+    /// Rails of such jobs with several (ARGONET_RAILS) instead: peers to which each carries
+    /// messages, and how often each was lost, and why
+    #[arg(long, conflicts_with = "settings", group = "live")]
+    rails: bool,
     /// Only of this process and those that it has started
     #[arg(long, value_name = "PID", requires = "live")]
     pid: Option<u32>,
@@ -86,6 +95,9 @@ impl Info {
                 "makes connections",
                 pid,
             )),
+            Self {
+                rails: true, pid, ..
+            } => Ok(live::text(&[RAILS], "has several rails", pid)),
             Self { ranks, .. } => overview(ranks),
         };
         let text = match text {

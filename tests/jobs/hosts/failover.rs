@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::over;
 use super::rails::come;
 use super::storm::rounds;
+use crate::connections::info_of;
 use crate::network::Network;
 use crate::support::{Job, Talk};
 use rustix::process::{Pid, Signal, kill_process};
@@ -54,34 +55,89 @@ fn until_used(network: &Network, talk: &mut Talk<'_>, card: &str) {
     }
 }
 
+/// Counts of a rank's first rail in a report of rails: peers, beginnings, and losses by an end, by
+/// silence, by an address.
+fn of_first(report: &str, rank: u32) -> [u64; 5] {
+    let begin = format!("rank {rank} of 2: ");
+    let line = report.lines().find_map(|line| line.split_once(&begin));
+    let first = line.and_then(|(_, rails)| rails.split("; ").next());
+    let counts = first.and_then(|first| first.split_once(" carries "));
+    let (_, counts) = counts.unwrap_or_else(|| panic!("no {begin:?} in {report}"));
+    let numbers = counts.split(|letter: char| !letter.is_ascii_digit());
+    let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
+    numbers.try_into().unwrap_or_else(|_| panic!("{report}"))
+}
+
+/// The report has the losses by these faults, and that messages are back.
+fn check_report(report: &str, rails: &str, faults: &[Fault]) {
+    for rail in rails.split(',') {
+        let name = format!("{rail} carries ");
+        assert_eq!(report.matches(&name).count(), 2, "{name:?} in {report}");
+    }
+    let [here, there] = [0, 1].map(|rank| of_first(report, rank));
+    let most = faults.len() as u64;
+    let mut lost = 0;
+    for [peers, begun, ended, silent, address] in [here, there] {
+        assert!(peers == 1 && begun > most, "{report}");
+        lost += ended + silent + address;
+    }
+    assert!(lost >= most, "{report}");
+    // The host that loses its interface knows at once.
+    let downs = faults.iter().filter(|fault| fault.name == DOWN.name);
+    assert_eq!([here[4], there[4]], [0, downs.count() as u64], "{report}");
+}
+
 /// Breaks the first network several times under a program that compares every byte.
 fn under(rails: &str, program: &str, faults: &[Fault]) {
     let network = Network::of(&["a", "b"], 2);
-    let job = over(&network, 2, "a,b", program).env("ARGONET_RAILS", rails);
+    let place = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| place.path().join(name).to_str().expect("a name").to_owned();
+    let job = over(&network, 2, "a,b", program)
+        .env("ARGONET_RAILS", rails)
+        .env("GASNET_STATSFILE", &path("statistics-%"))
+        .env("GASNET_TRACEFILE", &path("trace-%"))
+        .env("GASNET_TRACEMASK", "C");
     let outcome = job.run_with(|talk| {
         until_used(&network, talk, "eth0");
         for fault in faults {
             let begun = Instant::now();
             (fault.begins)(&network);
+            let begins = begun.elapsed();
             until_used(&network, talk, "eth1");
             let broken = begun.elapsed();
-            // Rounds that were reported before, and the one that was hit.
-            let mut longest = Duration::ZERO;
-            while longest < Duration::from_millis(20) && longest < broken / 4 {
-                longest = longest.max(rounds(talk, 1));
-            }
             rounds(talk, 3);
-            (fault.ends)(&network);
             let healed = Instant::now();
+            (fault.ends)(&network);
             until_used(&network, talk, "eth0");
             eprintln!(
-                "{rails}, {}: goes on {broken:?} after it began, the longest round took {longest:?}; back {:?} after it ended",
+                "{rails}, {}: goes on {broken:?} after it began, which took {begins:?}; back {:?} after it ended",
                 fault.name,
                 healed.elapsed()
             );
         }
+        let pid = talk.pid.as_raw_nonzero().to_string();
+        check_report(&info_of("--rails", &pid), rails, faults);
     });
     outcome.ended_well();
+    let statistics = std::fs::read_to_string(path("statistics-1")).expect("statistics");
+    assert!(
+        statistics.contains("rails of rank 1 of 2: "),
+        "{statistics}"
+    );
+    let trace = std::fs::read_to_string(path("trace-1")).expect("a trace");
+    for rail in rails.split(',') {
+        for note in [
+            format!("messages to rank 0 go over {rail}"),
+            format!("the rail {rail} to rank 0 is lost: "),
+        ] {
+            let is_lost = note.contains("lost");
+            let is_first = rails.starts_with(rail);
+            assert!(
+                trace.contains(&note) || (is_lost && !is_first),
+                "{note:?} in {trace}"
+            );
+        }
+    }
 }
 
 pub(super) fn of_connections() {
