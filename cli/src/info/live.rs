@@ -1,6 +1,5 @@
 //! Reports of ranks that run on this host, out of the memory files in which they keep them.
 
-use argonet_settings::Reach;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +9,9 @@ pub(super) type Kind = (&'static str, fn(&[u8]) -> Option<String>);
 /// The reports of all ranks that this user may look at, or of one process and those that it has
 /// started, out of memory files of some kinds.
 ///
-/// `what` names the property of a rank with such a file, for the message if there is none.
-pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
+/// `what` names the property of a rank with such a file, and `which` the jobs whose ranks have one,
+/// for the message if there is none.
+pub(super) fn text(kinds: &[Kind], [what, which]: [&str; 2], pid: Option<u32>) -> String {
     let mut text = String::new();
     for process in processes() {
         if pid.is_none_or(|root| is_within(process, root)) {
@@ -24,8 +24,7 @@ pub(super) fn text(kinds: &[Kind], what: &str, pid: Option<u32>) -> String {
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank {whose} {what}: ranks of jobs over {} do (--conduit), and only their user sees them\n",
-            Reach::over_hosts()
+            "no rank {whose} {what}: ranks of jobs {which} do, and only their user sees them\n"
         );
     }
     text

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use argonet_conduit::failover::{RAILS_FILE_NAME, RailReport};
 use argonet_conduit::{CONNECTIONS_FILE_NAME, Connections};
 use argonet_conduit::{CREDITS_FILE_NAME, CreditReport, DATAGRAMS_FILE_NAME, Datagrams};
-use argonet_settings::{MAX_LOCAL_RANKS, Settings};
+use argonet_settings::{MAX_LOCAL_RANKS, Reach, Settings};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
@@ -85,19 +85,23 @@ impl Info {
             Self { settings: true, .. } => settings::text(),
             Self {
                 credits: true, pid, ..
-            } => Ok(live::text(&[CREDITS], "uses credits", pid)),
+            } => Ok(live::text(&[CREDITS], ["uses credits", &over_hosts()], pid)),
             Self {
                 connections: true,
                 pid,
                 ..
             } => Ok(live::text(
                 &[CONNECTIONS, DATAGRAMS],
-                "makes connections",
+                ["makes connections", &over_hosts()],
                 pid,
             )),
             Self {
                 rails: true, pid, ..
-            } => Ok(live::text(&[RAILS], "has several rails", pid)),
+            } => Ok(live::text(
+                &[RAILS],
+                ["has several rails", "with ARGONET_RAILS"],
+                pid,
+            )),
             Self { ranks, .. } => overview(ranks),
         };
         let text = match text {
@@ -117,6 +121,11 @@ impl Info {
             }
         }
     }
+}
+
+/// Jobs with networks between their ranks, in words.
+fn over_hosts() -> String {
+    format!("over {} (--conduit)", Reach::over_hosts())
 }
 
 fn overview(ranks: u32) -> argonet_start::Result<String> {

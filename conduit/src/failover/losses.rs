@@ -55,7 +55,9 @@ impl Shared {
                 self.cut(peer.rank);
             }
         }
-        if let Some(loss) = loss {
+        let is_loss =
+            state.succession.is_up(link.member) && !state.succession.is_planned_end(link.member);
+        if let Some(loss) = loss.filter(|_| is_loss) {
             self.count_loss(peer.rank, link.member, loss);
         }
         state.succession.ended(link.member, self.now_ns());
@@ -72,7 +74,8 @@ impl Shared {
     pub(super) fn leave_addresses(&self, touched: &mut BTreeSet<u32>) {
         let lost = self.own.as_ref().map(OwnAddresses::look);
         let lost = lost.unwrap_or_default();
-        if lost.is_empty() {
+        // Ranks of this host may be reached still; without another member, it is left to silence.
+        if lost.is_empty() || self.members.len() == 1 {
             return;
         }
         for peer in self.peers.all() {
@@ -98,7 +101,7 @@ impl Shared {
     /// Whether the address of this host at which a rail ends has not stopped to work.
     pub(super) fn has_address(&self, link: &Link) -> bool {
         match (link.address, &self.own) {
-            (Some(address), Some(own)) => !own.is_lost(address),
+            (Some(address), Some(own)) if self.members.len() > 1 => !own.is_lost(address),
             _ => true,
         }
     }
@@ -162,8 +165,10 @@ impl Shared {
             };
             if carrier.link.lasts {
                 // It was left already where its address does not work.
-                if state.succession.carries(carrier.generation) {
-                    self.count_loss(peer.rank, carrier.link.member, loss);
+                let member = carrier.link.member;
+                let is_planned = state.succession.is_planned_end(member);
+                if state.succession.carries(carrier.generation) && !is_planned {
+                    self.count_loss(peer.rank, member, loss);
                 }
                 state.succession.lost(carrier.generation, self.now_ns());
             } else if is_of(&state, &carrier.link) {

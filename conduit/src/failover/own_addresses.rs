@@ -6,6 +6,7 @@
 
 use super::config::ListAddresses;
 use core::net::IpAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -24,6 +25,8 @@ pub(super) struct OwnAddresses {
     /// Lists those of interfaces that are up and have a link.
     list: ListAddresses,
     known: Mutex<Known>,
+    /// The last look has failed.
+    is_missed: AtomicBool,
 }
 
 struct Known {
@@ -51,6 +54,7 @@ impl OwnAddresses {
             reports,
             list,
             known,
+            is_missed: AtomicBool::new(false),
         })
     }
 
@@ -61,7 +65,7 @@ impl OwnAddresses {
 
     /// Takes the reports; whether there were any.
     pub(super) fn take_reports(&self) -> bool {
-        let mut has_any = false;
+        let mut has_any = self.is_missed.swap(false, Ordering::Relaxed);
         // What they say is not read: the list has it.
         let mut scratch = [0; 512];
         loop {
@@ -75,8 +79,9 @@ impl OwnAddresses {
 
     /// Asks the system again: the addresses that have stopped to work since the last time.
     pub(super) fn look(&self) -> BTreeSet<IpAddr> {
-        // Later reports bring another look, where the system has no memory for this one.
+        // Where the system has no memory or descriptor for it, it is asked later.
         let Ok(now) = (self.list)() else {
+            self.is_missed.store(true, Ordering::Relaxed);
             return BTreeSet::new();
         };
         let mut known = self.known.lock();
@@ -114,6 +119,20 @@ mod tests {
         assert!(!own.take_reports());
         assert_eq!(own.look(), BTreeSet::new());
         assert!(!own.is_lost(here) && !own.is_lost(IpAddr::from([192, 0, 2, 1])));
+    }
+
+    #[test]
+    fn a_look_that_fails_is_repeated() {
+        let own = OwnAddresses::new(|| Ok(BTreeSet::new())).unwrap();
+        let failing = OwnAddresses {
+            list: || Err(io::ErrorKind::OutOfMemory.into()),
+            ..own
+        };
+        let here = IpAddr::from([192, 0, 2, 1]);
+        failing.add(here);
+        assert_eq!(failing.look(), BTreeSet::new());
+        assert!(!failing.is_lost(here));
+        assert!(failing.take_reports() && !failing.take_reports());
     }
 
     #[test]

@@ -196,7 +196,9 @@ impl Shared {
     /// Whether a peer at the other end of a link answers.
     fn answers(&self, peer: JobRank, link: &Link, limit_ns: u64) -> bool {
         let silence = self.silence(peer, link);
-        silence.is_none_or(|vital| !vital.owed || vital.silent_ns < limit_ns)
+        // An answer takes as long as the path.
+        silence
+            .is_none_or(|vital| !vital.owed || vital.silent_ns < limit_ns.max(2 * vital.again_ns))
     }
 
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
@@ -377,8 +379,12 @@ impl Shared {
         } else {
             let address = rails.address(&new.rail);
             let link = Link::new(member, new.rail, address, rails.lasts(), new.incarnation);
+            let has_address = self.has_address(&link);
             state.links[member] = Some(Arc::new(link));
-            state.succession.made(member, self.now_ns());
+            match has_address {
+                true => state.succession.made(member, self.now_ns()),
+                false => state.succession.ended(member, self.now_ns()),
+            }
         }
         drop(state);
         self.add(|events| _ = events.touched.insert(peer.rank.0));
@@ -405,7 +411,16 @@ impl Shared {
             let peer = self.peer(rank);
             let mut state = peer.state.lock();
             if is_of(&state, &link) {
-                self.end_link(peer, &mut state, link.member, Some(Loss::Ended));
+                let carrier = state.carrier.as_ref();
+                let carries = carrier.is_some_and(|carrier| Arc::ptr_eq(&carrier.link, &link));
+                // The peer drops one that has carried the stream when another one does.
+                let is_loss = carries || !link.is_raw();
+                self.end_link(
+                    peer,
+                    &mut state,
+                    link.member,
+                    is_loss.then_some(Loss::Ended),
+                );
                 touched.insert(rank.0);
             }
         }

@@ -190,7 +190,7 @@ impl Succession {
         each.collect::<Vec<_>>().join(", ")
     }
 
-    fn is_up(&self, member: usize) -> bool {
+    pub(super) fn is_up(&self, member: usize) -> bool {
         matches!(self.places[member].state, State::Up { .. })
     }
 
@@ -228,29 +228,46 @@ impl Succession {
         self.step(now_ns);
     }
 
-    /// Its rail has ended, or is of no use.
-    pub(super) fn ended(&mut self, member: usize, now_ns: u64) {
+    /// Whether the peer may have agreed to another member, and ended this one, where this rank does
+    /// not know yet.
+    pub(super) fn is_planned_end(&self, member: usize) -> bool {
         let carried = self.carrier == Some(member);
-        // The peer has agreed to another one, and this rank does not know yet.
-        let is_planned = carried && self.offer.is_some() && self.offered(member).is_none();
-        let carries_ns = now_ns.saturating_sub(self.carries_ns);
+        carried && self.offer.is_some() && self.offered(member).is_none()
+    }
+
+    /// A member has failed while it carried the stream.
+    fn count_failure(&mut self, member: usize, now_ns: u64) {
+        let is_steady = now_ns.saturating_sub(self.carries_ns) >= STEADY_NS;
         let place = &mut self.places[member];
-        if carried && carries_ns >= STEADY_NS {
-            place.failures = 0;
-        }
-        if let State::Up { since_ns } = place.state {
-            // One that only does not answer offers is asked again later and later as it is.
-            let has_failed = carried && !is_planned;
-            place.failures = place.failures.saturating_add(u32::from(has_failed));
-            if now_ns.saturating_sub(since_ns) >= LASTING_NS {
-                place.pauses = 0;
-            }
+        place.failures = match is_steady {
+            true => 1,
+            false => place.failures.saturating_add(1),
+        };
+    }
+
+    /// A member is asked again after a pause.
+    fn put_down(&mut self, member: usize, now_ns: u64) {
+        let place = &mut self.places[member];
+        if let State::Up { since_ns } = place.state
+            && now_ns.saturating_sub(since_ns) >= LASTING_NS
+        {
+            place.pauses = 0;
         }
         let pause = doubled(PAUSE_NS, place.pauses);
         place.pauses = place.pauses.saturating_add(1);
         let soon_ns = now_ns + self.jittered(pause.min(SOON_NS));
         let again_ns = now_ns + self.jittered(pause);
         self.places[member].state = State::Down { soon_ns, again_ns };
+    }
+
+    /// Its rail has ended, or is of no use.
+    pub(super) fn ended(&mut self, member: usize, now_ns: u64) {
+        let carried = self.carrier == Some(member);
+        // One that only does not answer offers is asked again later and later as it is.
+        if carried && !self.is_planned_end(member) {
+            self.count_failure(member, now_ns);
+        }
+        self.put_down(member, now_ns);
         if carried {
             self.carrier = None;
             self.begin_to_lack(now_ns);
@@ -332,6 +349,13 @@ impl Succession {
                 self.offer = None;
                 self.acts.push_back(Act::Offer(member, generation));
             }
+        }
+        if let Some(before) = self.carrier
+            && before < member
+        {
+            // The peer leaves the better one as it has failed, though this rank finds no failure.
+            self.count_failure(before, now_ns);
+            self.put_down(before, now_ns);
         }
         self.carrier = Some(member);
         self.carries_ns = now_ns;

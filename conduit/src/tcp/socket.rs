@@ -11,6 +11,12 @@ use std::sync::Arc;
 /// Up to so many bytes are copied into one place: the system takes that sooner than several places.
 const FEW_BYTES: usize = 512;
 
+/// So many unanswered probes of the system count as something that waits for an acknowledgement.
+///
+/// Probes are sent where the peer has no room for more, and over connections on which nothing
+/// passes. One may be lost, and hosts answer no more than two in a second.
+const PROBES: u8 = 3;
+
 /// A connection to another rank, which does not block.
 #[derive(Clone, Debug)]
 pub struct Socket(Arc<OwnedFd>);
@@ -108,12 +114,56 @@ unsafe impl Rail for Socket {
         // numbers.
         let info = unsafe { info.assume_init() };
         let silent_ms = info.tcpi_last_ack_recv.min(info.tcpi_last_data_recv);
+        let rto_ns = u64::from(info.tcpi_rto) * 1000;
+        let is_unacknowledged = info.tcpi_unacked > 0;
         Some(Vital {
-            // Probes are sent where the peer has no room for more.
-            owed: info.tcpi_unacked > 0 || info.tcpi_probes > 0,
+            owed: is_unacknowledged || info.tcpi_probes >= PROBES,
             silent_ns: u64::from(silent_ms) * 1_000_000,
-            // The system doubles it each time.
-            again_ns: (u64::from(info.tcpi_rto) * 1000) >> info.tcpi_backoff.min(63),
+            // The system doubles it each time that it sends bytes again, but not with probes.
+            again_ns: match is_unacknowledged {
+                true => rto_ns >> info.tcpi_backoff.min(63),
+                false => rto_ns,
+            },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::{Duration, Instant};
+
+    /// The system's probes of a full window are answered late, or not at all: no sign of silence.
+    #[test]
+    fn a_peer_that_takes_nothing_is_not_silent() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let _there = listener.accept().unwrap();
+        here.set_nonblocking(true).unwrap();
+        let socket = Socket::new(here.into());
+        let mut bytes = vec![7; 1 << 20];
+        let mut pieces = Pieces::new();
+        pieces.add(bytes.as_mut_ptr(), bytes.len());
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_millis(1500) {
+            // SAFETY: the bytes outlive the call.
+            let _ = unsafe { socket.write(&pieces) };
+            let vital = socket.vital().unwrap();
+            let limit_ns = 3 * vital.again_ns;
+            assert!(limit_ns >= 200_000_000, "{vital:?}");
+            assert!(!vital.owed || vital.silent_ns < limit_ns, "{vital:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_connection_has_an_address_of_this_host() {
+        let listener = TcpListener::bind(("::", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let _here = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (there, _) = listener.accept().unwrap();
+        let address = Socket::new(there.into()).address();
+        assert_eq!(address, Some([127, 0, 0, 1].into()));
     }
 }

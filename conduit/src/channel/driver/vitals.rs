@@ -38,7 +38,7 @@ impl Vitals {
     pub(super) fn new(sizes: &ChannelSizes) -> Self {
         let ns = |time: Duration| time.as_nanos() as u64;
         let waits = [
-            sizes.silent_time / LOOKS,
+            sizes.silent_time * sizes.silent_tries.max(1) / LOOKS,
             sizes.idle_buffers / IDLE_LOOKS,
             sizes.idle_rails / IDLE_LOOKS,
         ];

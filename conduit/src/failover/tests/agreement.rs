@@ -185,3 +185,35 @@ fn the_best_member_carries_again_5_s_after_it_works() {
         }
     }
 }
+
+#[test]
+fn a_failure_that_only_the_peer_finds_counts() {
+    let mut machine = Succession::new(true, [false, false].into_iter(), 75 * S, 1);
+    let acts = |machine: &mut Succession| -> Vec<Act> {
+        core::iter::from_fn(|| machine.poll_act()).collect()
+    };
+    machine.want(0);
+    machine.made(0, 0);
+    machine.heard(0, 1, 0, 0);
+    machine.made(1, S);
+    machine.heard(1, 2, 0, S);
+    let before = acts(&mut machine);
+    assert_eq!(
+        before[before.len() - 2..],
+        [Act::Offer(1, 2), Act::Carry(1, 2, 0)]
+    );
+    let names = ["a", "b"].map(str::to_owned);
+    assert_eq!(
+        machine.in_words(&names),
+        "a down (failed once), b carries messages"
+    );
+    // It is asked for again, and has to be there for twice the first time.
+    let again_ns = machine.poll_timeout().expect("it asks");
+    machine.tick(again_ns, |_| true);
+    assert_eq!(acts(&mut machine), [Act::Ask(0)]);
+    machine.made(0, again_ns);
+    machine.tick(again_ns + 399 * MS, |_| true);
+    assert_eq!(acts(&mut machine), []);
+    machine.tick(again_ns + 400 * MS, |_| true);
+    assert_eq!(acts(&mut machine), [Act::Offer(0, 3)]);
+}
