@@ -142,11 +142,12 @@ fn under(name: &str, strike: fn(&Network, &str), packets: u64, times: usize) {
     let outcome = job.run_with(|talk| {
         rounds(talk, 5);
         for host in ["b", "a", "c"].into_iter().cycle().take(times) {
-            let begun = Instant::now();
             strike(&network, host);
+            // At least so long: the command itself may take a while before or after it breaks it.
+            let begun = Instant::now();
             network.wait_until_struck(host, packets);
-            network.heal(host);
             let broken = begun.elapsed();
+            network.heal(host);
             // Rounds that were reported before, the one that was hit, and some after it.
             let mut longest = Duration::ZERO;
             while longest < broken / 2 {
