@@ -297,6 +297,11 @@ impl FailoverRails {
         own.expect("the system reports changes").add(address);
     }
 
+    /// Up to where this rank has said in an offer that it has taken the stream.
+    pub(super) fn said(&self, generation: u64) -> u64 {
+        self.0.said.lock()[&generation]
+    }
+
     /// As if the system had reported a change of addresses.
     pub(super) fn report_change(&self) {
         self.0.note_change();

@@ -128,6 +128,9 @@ pub(super) struct Shared {
     /// Why a member makes no rails any more, by member.
     pub(super) failed: Mutex<Vec<Option<String>>>,
     pub(super) wakeup: OwnedFd,
+    /// The position that was said with each offer, by its generation.
+    #[cfg(test)]
+    pub(super) said: Mutex<std::collections::BTreeMap<u64, u64>>,
 }
 
 /// The rail of a member that can carry the stream.
@@ -180,6 +183,8 @@ impl Shared {
             due_ns: AtomicU64::new(u64::MAX),
             polls: AtomicU32::new(0),
             wakeup: event()?,
+            #[cfg(test)]
+            said: Mutex::default(),
         })
     }
 
@@ -520,6 +525,8 @@ impl Shared {
                     // The channel's locks come before this one.
                     drop(state);
                     let position = received(first(peer.rank));
+                    #[cfg(test)]
+                    self.said.lock().insert(generation, position);
                     state = peer.state.lock();
                     if link.offer(generation, position).is_ok() {
                         state.offering.insert(member);

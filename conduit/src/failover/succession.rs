@@ -355,7 +355,10 @@ impl Succession {
         {
             // The peer leaves the better one as it has failed, though this rank finds no failure.
             self.count_failure(before, now_ns);
-            self.put_down(before, now_ns);
+            // It has to be there for a while from now on.
+            if self.is_up(before) {
+                self.places[before].state = State::Up { since_ns: now_ns };
+            }
         }
         self.carrier = Some(member);
         self.carries_ns = now_ns;

@@ -7,7 +7,6 @@ use crate::channel::rail::{Look, Made, NewRail, Rail, RailId, Rails, Ready, Vita
 use crate::channel::{AnyRail, Erased};
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use core::cell::Cell;
 use core::net::IpAddr;
 use core::time::Duration;
 use parking_lot::Mutex;
@@ -266,8 +265,6 @@ pub(super) struct Rank {
     /// Bytes that were taken, and where the next one that is read lies.
     pub(super) taken: usize,
     reads_at: usize,
-    /// Up to where this rank has said to its peer that it has taken bytes.
-    said: usize,
     pub(super) unreachable: Option<AmError>,
     /// It has failed its peer, and refuses what is made; how often it has.
     pub(super) has_failed: bool,
@@ -327,11 +324,8 @@ impl Rank {
     }
 
     fn take_made(&mut self) {
-        let (taken, said) = (self.taken, Cell::new(self.said));
-        let received = |_: RailId| {
-            said.set(taken);
-            taken as u64
-        };
+        let taken = self.taken as u64;
+        let received = |_: RailId| taken;
         while let Some(made) = self.rails.next(&received) {
             match made {
                 Made::Rail(new) if self.has_failed => {
@@ -352,13 +346,12 @@ impl Rank {
                     self.sent = new.received as usize;
                     self.rails.open(new.id, &new.rail).expect("it lives");
                     self.wire = Some(new.rail);
-                    // From there on, the peer sends again.
-                    self.reads_at = said.get();
+                    // From there on, the peer sends again; later offers may have said more.
+                    self.reads_at = self.rails.said(new.incarnation) as usize;
                 }
                 Made::Unreachable(_, error) => self.unreachable = Some(error),
             }
         }
-        self.said = said.get();
     }
 
     fn read(&mut self) {
@@ -436,7 +429,6 @@ pub(super) fn pair(nets: &[Arc<Net>]) -> [Rank; 2] {
             sent: 0,
             taken: 0,
             reads_at: 0,
-            said: 0,
             unreachable: None,
             has_failed: false,
             refused: 0,
