@@ -42,7 +42,7 @@ pub(crate) const BUILD: Budget = seconds("build", 770, 0);
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
 pub(crate) const UNIT: Budget = seconds("unit", 310, 1);
 /// The conduit conformance suite over every conduit.
-pub(crate) const CONFORMANCE: Budget = seconds("conformance", 450, 0);
+pub(crate) const CONFORMANCE: Budget = seconds("conformance", 440, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
@@ -51,7 +51,7 @@ pub(crate) const JOBS: Budget = seconds("jobs", 545, 0);
 /// Jobs whose ranks reach each other over networks.
 pub(crate) const NETWORKS: Budget = seconds("networks", 75, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = seconds("c", 590, 0);
+pub(crate) const C: Budget = seconds("c", 600, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = seconds("seeds", 85, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
