@@ -336,9 +336,7 @@ impl Succession {
                 return;
             }
             // It may never read this rank's: until it does, its own counts.
-            Some((own, _)) if own > generation => {
-                self.acts.push_back(Act::Offer(member, generation));
-            }
+            Some((own, _)) if own > generation => self.answer(member, generation),
             _ => {
                 if let Some((_, at)) = own
                     && at != member
@@ -347,7 +345,7 @@ impl Succession {
                     self.closed(at);
                 }
                 self.offer = None;
-                self.acts.push_back(Act::Offer(member, generation));
+                self.answer(member, generation);
             }
         }
         if let Some(before) = self.carrier
@@ -369,6 +367,21 @@ impl Succession {
         }
         self.acts
             .push_back(Act::Carry(member, generation, received));
+    }
+
+    /// Whether offers of this generation are this rank's own.
+    fn is_own(&self, generation: u64) -> bool {
+        (generation % 2 == 1) == self.is_lower
+    }
+
+    /// Answers an offer of the peer's.
+    ///
+    /// Not what is the answer to an offer that this rank has given up: the peer uses the position
+    /// that was said with that.
+    fn answer(&mut self, member: usize, generation: u64) {
+        if !self.is_own(generation) {
+            self.acts.push_back(Act::Offer(member, generation));
+        }
     }
 
     /// Does what is due; `answers` says whether the host at the other end of a member's rail
@@ -500,8 +513,7 @@ impl Succession {
 
     fn make_offer(&mut self, member: usize, now_ns: u64) {
         let next = self.highest + 1;
-        let is_own = (next % 2 == 1) == self.is_lower;
-        let generation = next + u64::from(!is_own);
+        let generation = next + u64::from(!self.is_own(next));
         self.highest = generation;
         self.offer = Some(Offer {
             member,

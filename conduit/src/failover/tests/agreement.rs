@@ -211,3 +211,24 @@ fn a_failure_that_only_the_peer_finds_counts() {
     machine.tick(S + 400 * MS, |_| true);
     assert_eq!(acts(&mut machine), [Act::Offer(0, 3)]);
 }
+
+/// The answer may come after the member has ended and is there again.
+#[test]
+fn an_answer_is_not_answered() {
+    let mut machine = Succession::new(true, [true].into_iter(), 75 * S, 1);
+    let acts = |machine: &mut Succession| -> Vec<Act> {
+        core::iter::from_fn(|| machine.poll_act()).collect()
+    };
+    machine.want(0);
+    machine.made(0, 0);
+    machine.ended(0, 1);
+    assert_eq!(acts(&mut machine), [Act::Ask(0), Act::Offer(0, 1)]);
+    machine.heard(0, 1, 700, 2);
+    assert_eq!(acts(&mut machine), [Act::Carry(0, 1, 700)]);
+    // The peer's own one is.
+    machine.heard(0, 2, 900, 3);
+    assert_eq!(
+        acts(&mut machine),
+        [Act::Offer(0, 2), Act::Carry(0, 2, 900)]
+    );
+}
