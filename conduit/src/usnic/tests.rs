@@ -266,17 +266,21 @@ fn the_stream_ends_behind_what_is_beside_it() {
     assert!(b.next(&|_| 0).is_none());
 }
 
+/// From its next look on, the attendant takes nothing that comes: as if a thread of the rank slept at
+/// the queue.
+fn leave_queue_to_polls(rails: &DatagramRails<Wire>) {
+    rails.shared.sleepers.fetch_add(1, Ordering::SeqCst);
+}
+
 /// spec U7: what comes beside the stream goes to its place, too, and messages pass meanwhile.
 #[test]
 fn a_long_payload_goes_to_its_place_while_its_rail_is_read() {
     let [a, b] = pair([WireFaults::NONE; 2]);
     let (to_b, long) = (rail(&a, 1), rail_of(&a, beside(1)));
     let (to_a, from_long) = (rail(&b, 0), rail_of(&b, beside(0)));
+    leave_queue_to_polls(&b);
     let placed = || b.shared.placed.load(Ordering::Relaxed);
-    until(|| {
-        let before = placed();
-        write_all(&long, &[7; 900]);
-        write_all(&to_b, b"message");
+    let polls_until = |expected: (usize, usize)| {
         let (mut payload, mut message) = (0, 0);
         until(|| {
             // As a poll of the channel does.
@@ -289,8 +293,17 @@ fn a_long_payload_goes_to_its_place_while_its_rail_is_read() {
             if found.rails().contains(&beside(0)) {
                 payload += read(&from_long).map_or(0, |bytes| bytes.len());
             }
-            (payload, message) == (900, 7)
+            (payload, message) == expected
         });
+    };
+    until(|| {
+        // Polls read that rail from now on, until one finds nothing there.
+        write_all(&long, &[7; 900]);
+        polls_until((900, 0));
+        let before = placed();
+        write_all(&long, &[7; 900]);
+        write_all(&to_b, b"message");
+        polls_until((900, 7));
         placed() >= before + 900
     });
 }
@@ -382,7 +395,7 @@ fn losses_are_repaired_while_no_rank_calls() {
 fn what_comes_for_a_read_goes_to_its_place() {
     let [a, b] = pair([WireFaults::NONE; 2]);
     let (to_b, to_a) = (rail(&a, 1), rail(&b, 0));
-    // The thread of the rank takes what comes until it sees that the rank polls.
+    leave_queue_to_polls(&b);
     until(|| {
         write_all(&to_b, &[7; 900]);
         let mut came = 0;
