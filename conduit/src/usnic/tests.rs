@@ -266,8 +266,8 @@ fn the_stream_ends_behind_what_is_beside_it() {
     assert!(b.next(&|_| 0).is_none());
 }
 
-/// From its next look on, the attendant takes nothing that comes: as if a thread of the rank slept at
-/// the queue.
+/// From its next look on, the attendant takes nothing that comes: as if a thread of the rank slept
+/// at the queue.
 fn leave_queue_to_polls(rails: &DatagramRails<Wire>) {
     rails.shared.sleepers.fetch_add(1, Ordering::SeqCst);
 }
