@@ -42,7 +42,7 @@ pub(crate) const BUILD: Budget = seconds("build", 770, 0);
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
 pub(crate) const UNIT: Budget = seconds("unit", 310, 1);
 /// The conduit conformance suite over every conduit.
-pub(crate) const CONFORMANCE: Budget = seconds("conformance", 440, 0);
+pub(crate) const CONFORMANCE: Budget = seconds("conformance", 425, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
@@ -55,7 +55,7 @@ pub(crate) const C: Budget = seconds("c", 600, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = seconds("seeds", 85, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
-pub(crate) const ASAN: Budget = seconds("asan", 165, 0);
+pub(crate) const ASAN: Budget = seconds("asan", 180, 0);
 
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
