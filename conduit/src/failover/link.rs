@@ -12,8 +12,8 @@ use std::io;
 /// Bytes of runs of other generations that are thrown away at a time.
 const SCRATCH: usize = 4096;
 
-/// Such reads at a time: peers that send nothing else do not hold up the rank.
-const MOST_THROWN: usize = 64;
+/// Reads of these and of heads at a time: peers that send nothing else do not hold up the rank.
+const MOST_FRUITLESS: usize = 64;
 
 /// Bytes that are unsent, about, behind which nothing more is offered.
 const MOST_UNSENT: usize = 2 * LONGEST_RUN;
@@ -194,9 +194,9 @@ impl Link {
         if inbound.carries != stream.map(|(low, _)| low) {
             return Read::Nothing;
         }
-        let mut thrown_reads = 0;
+        let mut fruitless = 0;
         loop {
-            if inbound.is_held || thrown_reads == MOST_THROWN {
+            if inbound.is_held || fruitless == MOST_FRUITLESS {
                 return Read::Nothing;
             }
             if inbound.left > 0 {
@@ -221,7 +221,7 @@ impl Link {
                         if is_wanted {
                             return Read::Bytes(bytes);
                         }
-                        thrown_reads += 1;
+                        fruitless += 1;
                     }
                     Err(error) if is_later(&error) => return Read::Nothing,
                     Err(_) => return Read::End,
@@ -229,7 +229,7 @@ impl Link {
                 continue;
             }
             match self.read_record(&mut inbound) {
-                Ok(None) => {}
+                Ok(None) => fruitless += 1,
                 Ok(Some(heard)) => return Read::Offer(heard),
                 Err(read) => return read,
             }
@@ -255,6 +255,7 @@ impl Link {
                 Some(Head::Run { low, len }) if self.lasts => {
                     (inbound.left, inbound.low, inbound.have) = (len, low, 0);
                 }
+                Some(Head::Probe) if self.lasts => inbound.have = 0,
                 Some(Head::Offer) => {}
                 _ => return Err(Read::End),
             }
@@ -283,6 +284,18 @@ impl Link {
         }
         let offer = record::offer(generation, received);
         outbound.unsent.extend_from_slice(&offer);
+        self.push_locked(&mut outbound).map(|_| ())
+    }
+
+    /// Has something on its way that the peer's host acknowledges; only for rails that last.
+    ///
+    /// # Errors
+    /// The rail is of no use any more.
+    pub(super) fn probe(&self) -> io::Result<()> {
+        let mut outbound = self.outbound.lock();
+        if outbound.unsent.is_empty() {
+            outbound.unsent.extend_from_slice(&record::probe());
+        }
         self.push_locked(&mut outbound).map(|_| ())
     }
 

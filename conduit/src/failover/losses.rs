@@ -3,13 +3,15 @@
 
 use super::gauge::Loss;
 use super::link::Link;
-use super::own_addresses::OwnAddresses;
 use super::shared::{Driving, Peer, PeerState, Shared, first, is_of};
 use super::stream_rail::{Carrier, Hearing as _};
 use argonet_base::JobRank;
 use core::sync::atomic::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Between two lists of this host's addresses: at least, and at most where they fail.
+const LIST_PAUSE_NS: [u64; 2] = [50_000_000, 2_000_000_000];
 
 impl Shared {
     /// A member makes no rails any more, to no peer.
@@ -71,13 +73,24 @@ impl Shared {
     }
 
     /// Leaves rails at addresses of this host that have stopped to work, to all peers.
-    pub(super) fn leave_addresses(&self, touched: &mut BTreeSet<u32>) {
-        let lost = self.own.as_ref().map(OwnAddresses::look);
-        let lost = lost.unwrap_or_default();
-        // Ranks of this host may be reached still; without another member, it is left to silence.
-        if lost.is_empty() || self.members.len() == 1 {
+    pub(super) fn leave_addresses(&self, driving: &mut Driving, touched: &mut BTreeSet<u32>) {
+        driving.has_changed = false;
+        // Without another member, it is left to silence.
+        let Some(own) = self.own.as_ref().filter(|_| self.members.len() > 1) else {
             return;
-        }
+        };
+        let lost = own.look();
+        // The system has no memory or descriptor for it: it is asked later.
+        driving.has_changed = lost.is_err();
+        driving.list_failures = match lost {
+            Ok(_) => 0,
+            Err(_) => driving.list_failures.saturating_add(1),
+        };
+        let pause_ns = LIST_PAUSE_NS[0] << driving.list_failures.min(20);
+        driving.list_ns = self.now_ns() + pause_ns.min(LIST_PAUSE_NS[1]);
+        let Some(lost) = lost.ok().filter(|lost| !lost.is_empty()) else {
+            return;
+        };
         for peer in self.peers.all() {
             let mut state = peer.state.lock();
             for member in 0..self.members.len() {

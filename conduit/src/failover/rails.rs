@@ -302,6 +302,11 @@ impl FailoverRails {
         self.0.said.lock()[&generation]
     }
 
+    /// Offers that this rank has made or answered.
+    pub(super) fn offers(&self) -> usize {
+        self.0.said.lock().len()
+    }
+
     /// As if the system had reported a change of addresses.
     pub(super) fn report_change(&self) {
         self.0.note_change();

@@ -9,7 +9,7 @@
 //! A rail that does not last carries one offer each way and then the stream itself, as it ends with
 //! its generation. One that lasts still brings what was written in generations before: so each run
 //! of the stream has a head with the low bits of its generation, and those of other generations are
-//! thrown away.
+//! thrown away. A probe is a head alone, whose acknowledgement shows that such a rail works.
 
 // spec B6: 8 bytes a run of the stream, over rails that last alone.
 /// Bytes of a head.
@@ -26,6 +26,7 @@ const LAST_GENERATION: u64 = 1 << 62;
 
 const RUN_KIND: u8 = 1;
 const OFFER_KIND: u8 = 2;
+const PROBE_KIND: u8 = 3;
 
 /// The bits of a generation that heads have.
 const GENERATION_BITS: u64 = 0xff_ffff;
@@ -37,6 +38,8 @@ pub(super) enum Head {
     Run { low: u32, len: usize },
     /// An offer.
     Offer,
+    /// Nothing: the rail is to acknowledge it.
+    Probe,
 }
 
 /// The low bits of a generation.
@@ -53,6 +56,11 @@ fn head(kind: u8, low: u32, len: usize) -> [u8; HEAD] {
 /// The head of a run of at most [`LONGEST_RUN`] bytes.
 pub(super) fn run(low: u32, len: usize) -> [u8; HEAD] {
     head(RUN_KIND, low, len)
+}
+
+/// A probe.
+pub(super) fn probe() -> [u8; HEAD] {
+    head(PROBE_KIND, 0, 0)
 }
 
 /// An offer.
@@ -72,6 +80,7 @@ pub(super) fn read_head(bytes: &[u8; HEAD]) -> Option<Head> {
     match kind {
         RUN_KIND if (1..=LONGEST_RUN).contains(&len) => Some(Head::Run { low, len }),
         OFFER_KIND if len == OFFER - HEAD => Some(Head::Offer),
+        PROBE_KIND if len == 0 => Some(Head::Probe),
         _ => None,
     }
 }
@@ -116,6 +125,7 @@ mod tests {
         for (kind, len) in [
             (0, 1),
             (3, 16),
+            (4, 0),
             (1, 0),
             (1, LONGEST_RUN + 1),
             (2, 15),
@@ -123,6 +133,7 @@ mod tests {
         ] {
             assert_eq!(read_head(&head(kind, 7, len)), None, "{kind} {len}");
         }
+        assert_eq!(read_head(&probe()), Some(Head::Probe));
         let mut other = offer(7, 9);
         other[1] = 8;
         assert_eq!(read_offer(&other), None);

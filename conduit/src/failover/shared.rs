@@ -17,7 +17,7 @@ use argonet_base::JobRank;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,8 +26,8 @@ use std::time::Instant;
 /// the channel is asked to read an end that it has not.
 const LOOK_NS: u64 = 20_000_000;
 
-/// A member that was silent answers if something was heard in so long.
-const HEARD_NS: u64 = 100_000_000;
+/// What is heard so soon after a member was asked was perhaps heard before.
+const HEARD_BEFORE_NS: u64 = 1_000_000;
 
 /// How often reports of changed addresses are taken by a rank that does not sleep.
 const REPORTS_NS: u64 = 10_000_000;
@@ -46,8 +46,10 @@ pub(super) struct PeerState {
     /// By member.
     pub(super) links: Box<[Option<Arc<Link>>]>,
     pub(super) carrier: Option<Arc<Carrier>>,
-    /// Members that last, were silent, and are asked whether they are there again.
-    pub(super) asked: BTreeSet<usize>,
+    /// Members whose rails were of no use and are asked whether they are again: since when, ns.
+    pub(super) asked: BTreeMap<usize, u64>,
+    /// Members that do not last and whose rail ended at an address that does not work.
+    doubted: BTreeSet<usize>,
     /// Members whose rails have not taken all of an offer.
     pub(super) offering: BTreeSet<usize>,
     /// The member that carried the stream last.
@@ -82,6 +84,12 @@ pub(super) struct Driving {
     pub(super) due: BTreeSet<(u64, u32)>,
     /// Further rails that are asked for again.
     pub(super) again: Vec<(u64, RailId)>,
+    /// Addresses of this host have changed since they were listed.
+    pub(super) has_changed: bool,
+    /// They are listed again then at the soonest, ns.
+    pub(super) list_ns: u64,
+    /// How often in a row they could not be listed.
+    pub(super) list_failures: u32,
 }
 
 /// A rail of a member, and the number by which the channel knows it.
@@ -217,7 +225,8 @@ impl Shared {
                     succession: Succession::new(self.rank < rank, lasts, self.limit_ns, seed),
                     links: (0..members).map(|_| None).collect(),
                     carrier: None,
-                    asked: BTreeSet::new(),
+                    asked: BTreeMap::new(),
+                    doubted: BTreeSet::new(),
                     offering: BTreeSet::new(),
                     last: None,
                     is_refused: false,
@@ -383,12 +392,26 @@ impl Shared {
             state.succession.ended(member, self.now_ns());
         } else {
             let address = rails.address(&new.rail);
-            let link = Link::new(member, new.rail, address, rails.lasts(), new.incarnation);
+            let mut link = Link::new(member, new.rail, address, rails.lasts(), new.incarnation);
             let has_address = self.has_address(&link);
+            let is_doubted = state.doubted.remove(&member);
+            if !has_address && is_doubted {
+                // It was connected once more: the address works.
+                link.address = None;
+            }
+            let is_there = has_address || is_doubted;
+            let lasts = link.lasts;
             state.links[member] = Some(Arc::new(link));
-            match has_address {
-                true => state.succession.made(member, self.now_ns()),
-                false => state.succession.ended(member, self.now_ns()),
+            if is_there {
+                state.why[member].clear();
+                state.succession.made(member, self.now_ns());
+            } else if lasts {
+                // It is asked whether the address works again.
+                state.succession.ended(member, self.now_ns());
+            } else {
+                // The address was lost since the peer answered, as far as is known.
+                state.doubted.insert(member);
+                self.end_link(peer, &mut state, member, None);
             }
         }
         drop(state);
@@ -399,17 +422,17 @@ impl Shared {
     pub(super) fn see(self: &Arc<Self>, driving: &mut Driving, received: &dyn Fn(RailId) -> u64) {
         self.has_events.store(false, Ordering::Release);
         let mut touched = BTreeSet::new();
-        let (heard, ended, has_changed) = {
+        let (heard, ended) = {
             let mut events = self.events.lock();
             touched.append(&mut events.touched);
+            driving.has_changed |= core::mem::take(&mut events.has_changed);
             (
                 core::mem::take(&mut events.heard),
                 core::mem::take(&mut events.ended),
-                core::mem::take(&mut events.has_changed),
             )
         };
-        if has_changed {
-            self.leave_addresses(&mut touched);
+        if driving.has_changed && driving.list_ns <= self.now_ns() {
+            self.leave_addresses(driving, &mut touched);
         }
         let now_ns = self.now_ns();
         for (rank, link) in ended {
@@ -465,7 +488,8 @@ impl Shared {
         }
         let again = driving.again.iter().map(|(at_ns, _)| *at_ns).min();
         let due = driving.due.first().map(|(at_ns, _)| *at_ns);
-        let due_ns = [again, due].into_iter().flatten().min();
+        let list = driving.has_changed.then_some(driving.list_ns);
+        let due_ns = [again, due, list].into_iter().flatten().min();
         let due_ns = due_ns.unwrap_or(u64::MAX);
         if due_ns < self.due_ns.swap(due_ns, Ordering::Relaxed) {
             // Another thread may sleep for longer.
@@ -490,26 +514,16 @@ impl Shared {
         let PeerState {
             succession, links, ..
         } = &mut *state;
-        succession.tick(now_ns, |member| {
+        let silent = succession.tick(now_ns, |member| {
             let link = links[member].as_deref();
-            let answers = link.is_some_and(|link| self.answers(peer.rank, link, PATIENCE_NS));
-            if !answers {
-                self.count_loss(peer.rank, member, Loss::Silent);
-            }
-            answers
+            link.is_some_and(|link| self.answers(peer.rank, link, PATIENCE_NS))
         });
+        if let Some(member) = silent {
+            self.count_loss(peer.rank, member, Loss::Silent);
+        }
         while let Some(act) = state.succession.poll_act() {
             match act {
-                Act::Ask(member) if state.links[member].is_some() => {
-                    state.asked.insert(member);
-                }
-                Act::Ask(member) => match &self.failed.lock()[member] {
-                    None => self.members[member].want(first(peer.rank)),
-                    Some(why) => {
-                        why.clone_into(&mut state.why[member]);
-                        state.succession.unreachable(member, now_ns);
-                    }
-                },
+                Act::Ask(member) => self.ask(peer, &mut state, member),
                 Act::Drop(member) => self.drop_link(peer, &mut state, member),
                 Act::Offer(member, generation) => {
                     let Some(link) = state.links[member].clone() else {
@@ -526,7 +540,7 @@ impl Shared {
                     drop(state);
                     let position = received(first(peer.rank));
                     #[cfg(test)]
-                    self.said.lock().insert(generation, position);
+                    self.say(generation, position);
                     state = peer.state.lock();
                     if link.offer(generation, position).is_ok() {
                         state.offering.insert(member);
@@ -540,7 +554,10 @@ impl Shared {
                             self.carry(driving, peer, &mut state, link, (generation, position));
                         }
                         // It has ended meanwhile, and the channel waits for it.
-                        None => state.succession.want(now_ns),
+                        None => {
+                            state.succession.ended(member, now_ns);
+                            state.succession.want(now_ns);
+                        }
                     }
                 }
                 Act::GiveUp => {
@@ -566,19 +583,45 @@ impl Shared {
             .extend(due.min().map(|at_ns| (at_ns, peer.rank.0)));
     }
 
+    /// Asks a member for a rail, or the one that it has whether it is of use again.
+    fn ask(&self, peer: &Peer, state: &mut PeerState, member: usize) {
+        if let Some(link) = state.links[member].clone() {
+            if link.lasts && link.probe().is_err() {
+                return self.end_link(peer, state, member, Some(Loss::Ended));
+            }
+            if link.has_unsent() {
+                state.offering.insert(member);
+            }
+            state.asked.insert(member, self.now_ns());
+            return;
+        }
+        match &self.failed.lock()[member] {
+            None => self.members[member].want(first(peer.rank)),
+            Some(why) => {
+                why.clone_into(&mut state.why[member]);
+                state.succession.unreachable(member, self.now_ns());
+            }
+        }
+    }
+
     /// Members that were silent and answer are there again.
     fn look_at_asked(&self, rank: JobRank, state: &mut PeerState, now_ns: u64) {
-        let asked = state.asked.iter().copied();
-        let there: Vec<usize> = asked
-            .filter(|member| {
-                let link = state.links[*member].as_deref();
-                link.is_some_and(|link| {
-                    self.has_address(link) && self.answers(rank, link, HEARD_NS)
-                })
-            })
-            .collect();
+        let mut there = Vec::new();
+        for (member, asked_ns) in &state.asked {
+            let Some(link) = state.links[*member].as_deref() else {
+                continue;
+            };
+            let asked_for_ns = now_ns.saturating_sub(*asked_ns);
+            let has_answered = self.silence(rank, link).is_none_or(|vital| {
+                !vital.owed || vital.silent_ns + HEARD_BEFORE_NS < asked_for_ns
+            });
+            if has_answered && self.has_address(link) {
+                there.push(*member);
+            }
+        }
         for member in there {
             state.asked.remove(&member);
+            state.why[member].clear();
             state.succession.made(member, now_ns);
         }
     }
@@ -705,6 +748,15 @@ impl Shared {
         } else if let Some(Further { member, number }) = self.further(id.number) {
             self.members[member].want(RailId { number, ..id });
         }
+    }
+}
+
+#[cfg(test)]
+impl Shared {
+    /// Keeps the position that is said with an offer.
+    fn say(&self, generation: u64, position: u64) {
+        let before = self.said.lock().insert(generation, position);
+        assert_eq!(before, None, "one position is said with {generation}");
     }
 }
 

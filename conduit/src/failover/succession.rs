@@ -350,13 +350,12 @@ impl Succession {
         }
         if let Some(before) = self.carrier
             && before < member
+            && !self.is_own(generation)
         {
             // The peer leaves the better one as it has failed, though this rank finds no failure.
             self.count_failure(before, now_ns);
-            // It has to be there for a while from now on.
-            if self.is_up(before) {
-                self.places[before].state = State::Up { since_ns: now_ns };
-            }
+            // It has to answer first, and to be there for a while from then on.
+            self.put_down(before, now_ns);
         }
         self.carrier = Some(member);
         self.carries_ns = now_ns;
@@ -386,7 +385,10 @@ impl Succession {
 
     /// Does what is due; `answers` says whether the host at the other end of a member's rail
     /// answers.
-    pub(super) fn tick(&mut self, now_ns: u64, answers: impl Fn(usize) -> bool) {
+    ///
+    /// Returns a member that is given up as its offer was not answered.
+    pub(super) fn tick(&mut self, now_ns: u64, answers: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut silent = None;
         if let Some(offer) = &mut self.offer
             && offer.until_ns <= now_ns
         {
@@ -394,8 +396,14 @@ impl Succession {
             // The peer may compute, or be stopped.
             offer.until_ns = now_ns + PATIENCE_NS;
             if !answers(member) {
-                self.acts.push_back(Act::Drop(member));
-                self.ended(member, now_ns);
+                if self.carrier == Some(member) {
+                    // It carries an offer of the peer's meanwhile, and the channel finds silence.
+                    self.offer = None;
+                } else {
+                    silent = Some(member);
+                    self.acts.push_back(Act::Drop(member));
+                    self.ended(member, now_ns);
+                }
             }
         }
         self.step(now_ns);
@@ -405,6 +413,7 @@ impl Succession {
             // Others still try.
             self.wanted_ns = now_ns;
         }
+        silent
     }
 
     /// When a peer is given up that no member that lasts has reached.

@@ -11,11 +11,23 @@ use std::sync::Arc;
 /// Up to so many bytes are copied into one place: the system takes that sooner than several places.
 const FEW_BYTES: usize = 512;
 
-/// So many unanswered probes of the system count as something that waits for an acknowledgement.
+/// So many unanswered probes of the system count as something that waits for an acknowledgement:
+/// at first, and where they are [far apart](FAR_APART_NS).
 ///
-/// Probes are sent where the peer has no room for more, and over connections on which nothing
-/// passes. One may be lost, and hosts answer no more than two in a second.
-const PROBES: u8 = 3;
+/// Probes are sent where the peer has no room for more, at longer and longer intervals, and over
+/// connections on which nothing passes. One may be lost, and hosts answer no more than two in a
+/// second.
+const PROBES: [u8; 2] = [3, 2];
+
+/// No probe goes without an answer because the one before has had one so short a time ago.
+const FAR_APART_NS: u64 = 1_000_000_000;
+
+/// Whether so many unanswered probes of the system say that the peer owes an acknowledgement.
+///
+/// `next_ns`: from the last one to the next.
+fn probes_say(probes: u8, next_ns: u64) -> bool {
+    probes >= PROBES[usize::from(next_ns >= FAR_APART_NS)]
+}
 
 /// A connection to another rank, which does not block.
 #[derive(Clone, Debug)]
@@ -117,7 +129,8 @@ unsafe impl Rail for Socket {
         let rto_ns = u64::from(info.tcpi_rto) * 1000;
         let is_unacknowledged = info.tcpi_unacked > 0;
         Some(Vital {
-            owed: is_unacknowledged || info.tcpi_probes >= PROBES,
+            owed: is_unacknowledged
+                || probes_say(info.tcpi_probes, rto_ns << info.tcpi_backoff.min(20)),
             silent_ns: u64::from(silent_ms) * 1_000_000,
             // The system doubles it each time that it sends bytes again, but not with probes.
             again_ns: match is_unacknowledged {
@@ -133,6 +146,20 @@ mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
     use std::time::{Duration, Instant};
+
+    #[test]
+    fn probes_far_apart_say_sooner_that_a_peer_is_silent() {
+        let said = [0, 1, 2, 3].map(|probes| {
+            [FAR_APART_NS - 1, FAR_APART_NS].map(|next_ns| probes_say(probes, next_ns))
+        });
+        let wanted = [
+            [false, false],
+            [false, false],
+            [false, true],
+            [true, true],
+        ];
+        assert_eq!(said, wanted);
+    }
 
     /// The system's probes of a full window are answered late, or not at all: no sign of silence.
     #[test]

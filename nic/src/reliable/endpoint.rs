@@ -232,9 +232,10 @@ impl Endpoint {
     /// Whether something that was sent to a peer waits to be acknowledged, and since when nothing
     /// was, though the peer may be heard; else when it was heard last.
     ///
-    /// `None` where the peer was not used.
+    /// Times in which this process was stopped do not count. `None` where the peer was not used.
     #[must_use]
-    pub fn silence(&self, peer: JobRank) -> Option<(bool, Duration)> {
+    pub fn silence(&mut self, now: Duration, peer: JobRank) -> Option<(bool, Duration)> {
+        self.it_is(now);
         let place = self.peers.get(peer.0 as usize)?;
         place.link.as_ref().map(|link| link.waits_since())
     }

@@ -203,13 +203,44 @@ fn a_failure_that_only_the_peer_finds_counts() {
         [Act::Offer(1, 2), Act::Carry(1, 2, 0)]
     );
     let names = ["a", "b"].map(str::to_owned);
+    let wanted = "a down (failed once), b carries messages";
+    assert_eq!(machine.in_words(&names), wanted);
+    // It is asked whether it answers, after a pause.
+    machine.tick(S + 80 * MS, |_| true);
+    assert_eq!(acts(&mut machine), [Act::Ask(0)]);
+    machine.made(0, 2 * S);
     let wanted = "a in probation (failed once), b carries messages";
     assert_eq!(machine.in_words(&names), wanted);
     // It has to be there for twice the first time.
-    machine.tick(S + 399 * MS, |_| true);
+    machine.tick(2 * S + 399 * MS, |_| true);
     assert_eq!(acts(&mut machine), []);
-    machine.tick(S + 400 * MS, |_| true);
+    machine.tick(2 * S + 400 * MS, |_| true);
     assert_eq!(acts(&mut machine), [Act::Offer(0, 3)]);
+}
+
+/// Both offer another member at once: that is no failure of the one that counts less.
+#[test]
+fn offers_that_cross_are_no_failure() {
+    let mut machine = Succession::new(false, [false, false].into_iter(), 75 * S, 1);
+    machine.want(0);
+    machine.made(1, 0);
+    machine.heard(0, 1, 0, 0);
+    machine.heard(1, 2, 0, 0);
+    let names = ["a", "b"].map(str::to_owned);
+    assert_eq!(machine.in_words(&names), "a up, b carries messages");
+}
+
+/// Both go back to a member that lasts, and one is answered late.
+#[test]
+fn a_carrier_is_kept_whose_other_offer_is_not_answered() {
+    let mut machine = Succession::new(false, [true].into_iter(), 75 * S, 1);
+    machine.want(0);
+    machine.made(0, 0);
+    machine.heard(0, 1, 0, 0);
+    machine.tick(100 * S, |_| false);
+    assert!(machine.carries(1));
+    let names = ["a".to_owned()];
+    assert_eq!(machine.in_words(&names), "a carries messages");
 }
 
 /// The answer may come after the member has ended and is there again.

@@ -302,6 +302,49 @@ fn a_member_that_is_silent_is_left_for_another() {
     exchange(&mut ranks, 50_000);
 }
 
+// spec B6: a rail is used again once it has answered.
+#[test]
+fn a_member_that_lasts_is_not_offered_before_it_answers() {
+    let nets = nets([true, false]);
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    exchange(&mut ranks, 20_000);
+    nets[0].turn(Way::Quiet);
+    // Only one of both finds that nothing comes.
+    ranks[1].lose();
+    exchange(&mut ranks, 20_000);
+    let before = ranks.each_ref().map(Rank::offers);
+    let begun = std::time::Instant::now();
+    while begun.elapsed().as_millis() < 1000 {
+        ranks.iter_mut().for_each(Rank::poll);
+    }
+    assert_eq!(ranks.each_ref().map(Rank::offers), before);
+    nets[0].turn(Way::Good);
+    until(&mut ranks, "back", |ranks| {
+        connected(ranks) && ranks[0].offers() > before[0]
+    });
+    exchange(&mut ranks, 20_000);
+}
+
+/// The system's list was wrong, or the rank is on this host.
+#[test]
+fn a_rail_that_is_made_again_at_a_lost_address_is_used() {
+    let address = core::net::IpAddr::from([192, 0, 2, 1]);
+    let nets = nets([false, false]);
+    nets.iter().for_each(|net| net.place(0, address));
+    let mut ranks = pair(&nets);
+    ranks[0].rails.add_address(address);
+    ranks[0].rails.want(ranks[0].id());
+    exchange(&mut ranks, 20_000);
+    let before = ranks[0].generations.len();
+    ranks[0].rails.report_change();
+    ranks.iter_mut().for_each(|rank| rank.bytes += 50_000);
+    until(&mut ranks, "a stream at the lost address", |ranks| {
+        connected(ranks) && ranks[0].generations.len() > before
+    });
+    exchange(&mut ranks, 50_000);
+}
+
 // spec B2: all that was under way goes on over another rail. spec B3: each byte is taken once.
 #[test]
 fn every_byte_passes_whatever_is_cut() {

@@ -23,7 +23,7 @@ pub(super) enum Way {
     Refuses,
     /// Nothing arrives, and no rail is made.
     Silent,
-    /// The same, and nothing that was sent waits to be acknowledged.
+    /// The same, and what was sent before it is acknowledged.
     Quiet,
 }
 
@@ -237,7 +237,12 @@ impl Member for Side {
 
     fn silence(&self, _peer: JobRank, _rail: &Pipe) -> Option<Vital> {
         let state = self.net.state.lock();
-        let owed = ![Way::Good, Way::Quiet].contains(&state.way);
+        let unread = state.pipes.as_ref().map(|pipes| pipes[self.rank].unread());
+        let owed = match state.way {
+            Way::Good => false,
+            Way::Quiet => self.net.lasts && unread.is_some_and(|bytes| bytes > 0),
+            Way::Refuses | Way::Silent => true,
+        };
         let silent_ns = state.since.elapsed().as_nanos() as u64;
         Some(Vital {
             owed,
@@ -282,6 +287,11 @@ impl Rank {
     /// Bytes that its rails have taken.
     pub(super) fn sent(&self) -> usize {
         self.sent
+    }
+
+    /// Offers that it has made or answered.
+    pub(super) fn offers(&self) -> usize {
+        self.rails.offers()
     }
 
     pub(super) fn has_wire(&self) -> bool {

@@ -115,6 +115,7 @@ impl Event {
 #[derive(Clone, Copy, Debug)]
 enum Sent {
     Offer(u64),
+    Probe,
     End,
 }
 
@@ -169,6 +170,9 @@ pub(super) struct World {
     random: Xoshiro256PlusPlus,
     /// The member of each generation.
     generations: BTreeMap<u64, usize>,
+    /// The position that each end has said with a generation, none of which it says twice.
+    positions: [BTreeMap<u64, u64>; 2],
+    last_position: u64,
     faults: bool,
     pub(super) acts: u64,
     pub(super) give_ups: u64,
@@ -212,6 +216,8 @@ impl World {
             order: 0,
             random: Xoshiro256PlusPlus::seed_from_u64(seed),
             generations: BTreeMap::new(),
+            positions: [const { BTreeMap::new() }; 2],
+            last_position: 0,
             faults,
             acts: 0,
             give_ups: 0,
@@ -543,9 +549,12 @@ impl World {
                 );
                 self.ends[end].asked.remove(&member);
                 let now_ns = self.now_ns;
-                self.ends[end].machine.heard(member, generation, 0, now_ns);
+                let position = self.positions[1 - end][&generation];
+                let machine = &mut self.ends[end].machine;
+                machine.heard(member, generation, position, now_ns);
                 self.drive(end);
             }
+            Sent::Probe => _ = self.links[link].sent[end].pop_front(),
             Sent::End if carries(self.ends[end].carrier) && !carries(self.ends[end].wire) => {
                 // The channel reads it, once it has it.
                 self.arrives(link, end);
@@ -648,13 +657,12 @@ impl World {
         let of = |ends: &[End; 2], member: usize| ends[end].links[member];
         for member in self.ends[end].asked.clone() {
             let link = of(&self.ends, member);
-            if Self::answers(
-                &self.ways,
-                &self.links,
-                end,
-                link,
-                now_ns.saturating_sub(100 * MS),
-            ) {
+            // What is under way to a peer that can be reached will be acknowledged.
+            let is_silent = |link: usize| {
+                let owes = !self.links[link].sent[1 - end].is_empty();
+                owes && self.ways[member] != Way::Good
+            };
+            if link.is_some_and(|link| !is_silent(link)) {
                 self.ends[end].asked.remove(&member);
                 self.ends[end].machine.made(member, now_ns);
             }
@@ -686,6 +694,12 @@ impl World {
     fn act(&mut self, end: usize, act: Act) {
         match act {
             Act::Ask(member) if self.ends[end].links[member].is_some() => {
+                if let Some(link) = self.ends[end].links[member]
+                    && self.lasts[member]
+                    && self.links[link].sent[1 - end].is_empty()
+                {
+                    self.send(link, 1 - end, Sent::Probe);
+                }
                 self.ends[end].asked.insert(member);
             }
             Act::Ask(member) => {
@@ -698,7 +712,11 @@ impl World {
                 self.drop_link(end, member);
             }
             Act::Offer(member, generation) => self.offers(end, member, generation),
-            Act::Carry(member, generation, _) => self.carries(end, member, generation),
+            Act::Carry(member, generation, position) => {
+                let said = self.positions[1 - end].get(&generation);
+                assert_eq!(said, Some(&position), "as the peer has said with {generation}");
+                self.carries(end, member, generation);
+            }
             Act::GiveUp => {
                 assert_eq!(
                     self.ends[end].unreachable.len(),
@@ -727,6 +745,9 @@ impl World {
             // It refuses.
             return self.end_link(end, member);
         }
+        self.last_position += 1;
+        let before = self.positions[end].insert(generation, self.last_position);
+        assert_eq!(before, None, "one position is said with {generation}");
         self.send(link, 1 - end, Sent::Offer(generation));
     }
 

@@ -112,8 +112,8 @@ impl<Q: DatagramQueue> Shared<Q> {
 
 impl<Q: DatagramQueue> Locked<'_, Q> {
     /// Since when nothing has come of a peer, and whether it should have answered.
-    pub(in crate::usnic) fn silence(&self, peer: JobRank) -> Option<Vital> {
-        let (owed, since) = self.state.endpoint.silence(peer)?;
+    pub(in crate::usnic) fn silence(&mut self, peer: JobRank) -> Option<Vital> {
+        let (owed, since) = self.state.endpoint.silence(self.now, peer)?;
         let again = self.state.endpoint.rto(peer)?.max(HELD_UP);
         Some(Vital {
             owed,

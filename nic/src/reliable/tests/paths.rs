@@ -217,13 +217,19 @@ fn a_patient_link_loses_no_peer_for_what_its_path_does() {
     world.run(end);
     assert_eq!(world.ends[0].lost(TO), None);
     assert_eq!(world.ends[0].poll_doubt(), None);
-    let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+    let (owed, since) = silent(&mut world).expect("it was used");
     assert!(owed && since <= 2 * SECOND, "{since:?}");
     world.dead[1] = false;
     world.run(end + 2 * config.most_rto + SECOND);
-    let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+    let (owed, since) = silent(&mut world).expect("it was used");
     assert!(!owed && since > end, "{since:?}");
     assert_eq!(world.ends[1].poll_event(), None);
+}
+
+/// What the first end says of the second one now.
+fn silent(world: &mut World) -> Option<(bool, Duration)> {
+    let now = world.now;
+    world.ends[0].silence(now, TO)
 }
 
 /// What has arrived there is kept, and waits for a rank that computes.
@@ -238,7 +244,7 @@ fn a_peer_that_takes_nothing_is_not_silent() {
             written += 1;
         }
         world.step(world.now + SECOND);
-        let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+        let (owed, since) = silent(&mut world).expect("it was used");
         let waits = world.now - since;
         assert!(!owed || waits < SECOND / 2, "{:?}: {waits:?}", world.now);
         if written == 600 && world.ends[0].is_drained() {
@@ -267,7 +273,7 @@ fn a_peer_that_acknowledges_nothing_is_silent() {
         world.run(tenth * SECOND / 10);
     }
     assert!(!world.got[0][1][Channel::Command.index()].is_empty());
-    let (owed, since) = world.ends[0].silence(TO).expect("it was used");
+    let (owed, since) = silent(&mut world).expect("it was used");
     assert!(owed && world.now - since > SECOND, "{since:?}");
 }
 
@@ -312,6 +318,18 @@ fn a_peer_that_the_driver_knows_to_be_gone_is_lost_at_once() {
     let (lost, at) = until_lost(&mut world);
     assert_eq!((lost.fault, at), (PathFault::Unheard, when + SECOND));
     assert_eq!(lost.silent, at);
+}
+
+#[test]
+fn a_pause_of_this_process_is_not_counted_where_it_asks_first() {
+    let mut world = World::new(PATH, 2, None, 5);
+    submit(&mut world, 100);
+    world.run(SECOND);
+    submit(&mut world, 100);
+    world.transmit();
+    world.now += 100 * SECOND;
+    let (owed, since) = silent(&mut world).expect("it was used");
+    assert!(owed && world.now - since < 2 * SECOND, "{since:?}");
 }
 
 /// A process that was stopped hears what has come meanwhile before it judges.
