@@ -4,7 +4,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use memmap2::{MmapOptions, MmapRaw};
 use rustix::fd::OwnedFd;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use std::io;
 
 /// Words of 64 bits in such a file.
@@ -18,8 +18,9 @@ pub(crate) struct Words {
 impl Words {
     /// All 0, in a file of this name.
     pub(crate) fn new(name: &str, count: usize) -> io::Result<Self> {
-        let file = memfd_create(name, MemfdFlags::CLOEXEC)?;
+        let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&file, (count * 8) as u64)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let map = MmapOptions::new().len(count * 8).map_raw(&file)?;
         Ok(Self {
             map,
@@ -30,8 +31,8 @@ impl Words {
 
     fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at < self.count, "word {at} of {}", self.count);
-        // SAFETY: within the mapping, which begins at a page and stays as long as `self`; other
-        // processes can only change the numbers.
+        // SAFETY: within the mapping, which begins at a page and stays as long as `self`; the file
+        // keeps its length, so other processes can only change the numbers.
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }
     }
 
@@ -57,4 +58,24 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Vec<u64>> {
 /// Two halves.
 pub(crate) fn two(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use std::os::fd::AsRawFd as _;
+
+    /// Another process of the same user may open it.
+    #[test]
+    fn the_file_keeps_its_length() {
+        let words = Words::new("argonet-test", 3).unwrap();
+        words.set(2, 7);
+        let path = format!("/proc/self/fd/{}", words._file.as_raw_fd());
+        let other = OpenOptions::new().write(true).open(path).unwrap();
+        for len in [0, 8, 1 << 20] {
+            assert!(other.set_len(len).is_err(), "{len}");
+        }
+        assert_eq!(words.all(), [0, 0, 7]);
+    }
 }

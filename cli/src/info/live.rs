@@ -1,7 +1,12 @@
 //! Reports of ranks that run on this host, out of the memory files in which they keep them.
 
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+/// No report is longer, in bytes; a file of this name that is, is none of argonet's.
+const LONGEST: u64 = 1 << 26;
 
 /// One kind of memory file: its name, and its report in words.
 pub(super) type Kind = (&'static str, fn(&[u8]) -> Option<String>);
@@ -24,7 +29,7 @@ pub(super) fn text(kinds: &[Kind], [what, which]: [&str; 2], pid: Option<u32>) -
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank {whose} {what}: ranks of jobs {which} do, and only their user sees them\n"
+            "no rank of yours {whose} {what}: ranks of jobs {which} do, while they run, and their user sees them, on their host\n"
         );
     }
     text
@@ -73,5 +78,8 @@ fn report(descriptor: &Path, &(wanted, read): &Kind) -> Option<String> {
     if name.split(' ').next()? != wanted {
         return None;
     }
-    read(&std::fs::read(descriptor).ok()?)
+    let mut bytes = Vec::new();
+    let file = File::open(descriptor).ok()?;
+    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    read(&bytes)
 }

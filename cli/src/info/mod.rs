@@ -61,8 +61,8 @@ pub(crate) struct Info {
     /// connections, of the job or of strangers; over portals, dropped datagrams by reason
     #[arg(long, conflicts_with = "settings", group = "live")]
     connections: bool,
-    /// Rails of such jobs with several (ARGONET_RAILS) instead: peers to which each carries
-    /// messages, and how often each was lost, and why
+    /// Rails of live jobs with ARGONET_RAILS instead: peers to which each carries messages, and
+    /// losses by reason since the rank has started
     #[arg(long, conflicts_with = "settings", group = "live")]
     rails: bool,
     /// Only of this process and those that it has started

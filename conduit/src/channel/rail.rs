@@ -108,9 +108,8 @@ pub struct Vital {
     pub owed: bool,
     /// Since when nothing has come from it, ns before now.
     pub silent_ns: u64,
-    /// After how long without an acknowledgement it is sent that again for the first time; 0 where
-    /// that is not known.
-    pub again_ns: u64,
+    /// Retransmission timeout before any backoff; 0 where it is not known.
+    pub rto_ns: u64,
 }
 
 /// A rail whose peer has proved who it is, and over which no frame has passed.

@@ -37,9 +37,9 @@ pub(super) enum Loss {
 impl Loss {
     pub(super) const fn in_words(self) -> &'static str {
         match self {
-            Self::Ended => "it has ended",
-            Self::Silent => "the peer's host does not answer",
-            Self::Address => "the address of this host does not work any more",
+            Self::Ended => "it was closed or reset",
+            Self::Silent => "nothing was acknowledged in time",
+            Self::Address => "this host's interface is down or has lost the address",
         }
     }
 }
@@ -57,7 +57,7 @@ pub struct MemberCounts {
     pub ended: u64,
     /// Those whose peers' hosts did not answer.
     pub silent: u64,
-    /// Those given up because an address of this host stopped to work.
+    /// Those given up because an address of this host stopped working.
     pub address: u64,
 }
 
@@ -214,11 +214,15 @@ impl fmt::Display for RailReport {
             } = counts;
             let name = name.escape_debug();
             let behind = if at == 0 { "" } else { "; " };
+            let [peers, times] = [(*carries, "peer"), (*begun, "time")].map(|(count, of)| {
+                let plural = if count == 1 { "" } else { "s" };
+                format!("{count} {of}{plural}")
+            });
             write!(
                 f,
-                "{behind}{name} carries messages to {carries} peers (begun {begun} times), \
-                 lost {ended} rails that ended, {silent} of silent hosts, \
-                 {address} with an address of this host"
+                "{behind}{name} carries messages to {peers} (began {times}), \
+                 rails lost: {ended} closed or reset, {silent} silent, \
+                 {address} with an address of this host that went down"
             )?;
         }
         Ok(())
@@ -257,7 +261,7 @@ mod tests {
         assert_eq!(
             read.to_string().split("; ").next(),
             Some(
-                "rank 3 of 7: tcp:eth0 carries messages to 1 peers (begun 2 times), lost 1 rails that ended, 0 of silent hosts, 0 with an address of this host"
+                "rank 3 of 7: tcp:eth0 carries messages to 1 peer (began 2 times), rails lost: 1 closed or reset, 0 silent, 0 with an address of this host that went down"
             )
         );
         let counts = read.members[1].counts();

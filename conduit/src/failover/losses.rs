@@ -1,5 +1,5 @@
-//! How rails to peers are lost: they end, their peers are silent, an address of this host stops to
-//! work, or the channel wants no more of them.
+//! How rails to peers are lost: they end, their peers are silent, an address of this host stops
+//! working, or the channel wants no more of them.
 
 use super::gauge::Loss;
 use super::link::Link;
@@ -18,7 +18,9 @@ impl Shared {
     pub(super) fn lose_member(&self, member: usize, why: &str) {
         self.failed.lock()[member] = Some(why.to_owned());
         let (rank, name) = (self.rank, &self.names[member]);
-        (self.warn)(&format!("rank {rank} has lost the rail {name}: {why}"));
+        (self.warn)(&format!(
+            "rank {rank} does not use the rail {name} any more in this job: {why}"
+        ));
         for peer in self.peers.all() {
             let mut state = peer.state.lock();
             if state.links[member].is_none() {
@@ -42,11 +44,17 @@ impl Shared {
         };
         state.offering.remove(&member);
         self.members[member].close(first(peer.rank), &link.rail);
-        self.leave_link(peer, state, &link, loss);
+        self.suspend_link(peer, state, &link, loss);
     }
 
     /// Nothing passes over a member's first rail to a peer any more, at least for now.
-    fn leave_link(&self, peer: &Peer, state: &mut PeerState, link: &Arc<Link>, loss: Option<Loss>) {
+    fn suspend_link(
+        &self,
+        peer: &Peer,
+        state: &mut PeerState,
+        link: &Arc<Link>,
+        loss: Option<Loss>,
+    ) {
         state.asked.remove(&link.member);
         let carries = |carrier: &Arc<Carrier>| Arc::ptr_eq(&carrier.link, link);
         if let Some(carrier) = state.carrier.as_ref().filter(|carrier| carries(carrier)) {
@@ -60,19 +68,26 @@ impl Shared {
         let is_loss =
             state.succession.is_up(link.member) && !state.succession.is_planned_end(link.member);
         if let Some(loss) = loss.filter(|_| is_loss) {
-            self.count_loss(peer.rank, link.member, loss);
+            self.count_loss(peer.rank, state, link.member, loss);
         }
         state.succession.ended(link.member, self.now_ns());
     }
 
     /// Counts a loss, and notes it.
-    pub(super) fn count_loss(&self, peer: JobRank, member: usize, loss: Loss) {
+    pub(super) fn count_loss(
+        &self,
+        peer: JobRank,
+        state: &mut PeerState,
+        member: usize,
+        loss: Loss,
+    ) {
         self.gauge.lost(member, loss);
+        state.losses[member] = Some(loss);
         let (name, why) = (&self.names[member], loss.in_words());
         (self.note)(&format!("the rail {name} to rank {peer} is lost: {why}"));
     }
 
-    /// Leaves rails at addresses of this host that have stopped to work, to all peers.
+    /// Leaves rails at addresses of this host that have stopped working, to all peers.
     pub(super) fn leave_addresses(&self, driving: &mut Driving, touched: &mut BTreeSet<u32>) {
         driving.has_changed = false;
         // Without another member, it is left to silence.
@@ -104,14 +119,14 @@ impl Shared {
                 let loss = Some(Loss::Address);
                 match link.lasts {
                     // What was written to it is kept for the time at which it works again.
-                    true => self.leave_link(peer, &mut state, &link, loss),
+                    true => self.suspend_link(peer, &mut state, &link, loss),
                     false => self.end_link(peer, &mut state, member, loss),
                 }
             }
         }
     }
 
-    /// Whether the address of this host at which a rail ends has not stopped to work.
+    /// Whether the address of this host at which a rail ends has not stopped working.
     pub(super) fn has_address(&self, link: &Link) -> bool {
         match (link.address, &self.own) {
             (Some(address), Some(own)) if self.members.len() > 1 => !own.is_lost(address),
@@ -120,7 +135,7 @@ impl Shared {
     }
 
     /// Nothing more is offered over a member's rail, which ends unless it lasts.
-    pub(super) fn drop_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
+    pub(super) fn close_idle_link(&self, peer: &Peer, state: &mut PeerState, member: usize) {
         if let Some(link) = state.links[member].take_if(|link| !link.lasts) {
             state.offering.remove(&member);
             self.members[member].close(first(peer.rank), &link.rail);
@@ -181,7 +196,7 @@ impl Shared {
                 let member = carrier.link.member;
                 let is_planned = state.succession.is_planned_end(member);
                 if state.succession.carries(carrier.generation) && !is_planned {
-                    self.count_loss(peer.rank, member, loss);
+                    self.count_loss(peer.rank, &mut state, member, loss);
                 }
                 state.succession.lost(carrier.generation, self.now_ns());
             } else if is_of(&state, &carrier.link) {
@@ -191,7 +206,7 @@ impl Shared {
         } else if is_of(&state, &carrier.link) {
             self.forget_room(carrier);
             // The stream has another one.
-            self.drop_link(peer, &mut state, carrier.link.member);
+            self.close_idle_link(peer, &mut state, carrier.link.member);
         }
         drop(state);
         self.add_and_wake(|events| {

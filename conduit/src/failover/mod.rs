@@ -7,8 +7,21 @@
 //! where each has taken it. When a better member is there again, it goes back to it after a while,
 //! which grows with the failures. Payloads are striped over further rails of members that have
 //! such, as ever.
+//!
+//! ```text
+//!   netlink --> own_addresses --+
+//!   the end of a rail (link) ---+--> Events --> Rails::next: see --> Succession, one per peer
+//!   an offer (link) ------------+                     ^                  |  Act
+//!   silence: the channel's vitals --> close_stream ---+                  v
+//!                        Ask: Member::want, or a probe     Offer: Link::offer
+//!                        Carry: Made::Rail, to the channel
+//! ```
+//!
+//! All of it runs in the thread that calls `Rails::next`, which holds `driving`; other threads add
+//! events.
 
 mod config;
+mod driving;
 mod gauge;
 mod link;
 mod losses;

@@ -7,12 +7,11 @@ use super::link::{Heard, Link, Read};
 use super::member::Member;
 use super::own_addresses::OwnAddresses;
 use super::stream_rail::{Carrier, Hearing, StreamRail};
-use super::succession::{Act, PATIENCE_NS, Succession};
+use super::succession::Succession;
 use crate::attendant::{event, ring};
 use crate::channel::AnyRail;
-use crate::channel::rail::{MOST_RAILS, Made, NewRail, Rail, RailId, Vital};
+use crate::channel::rail::{MOST_RAILS, Made, RailId, Vital};
 use crate::peers::Peers;
-use argonet_am::AmError;
 use argonet_base::JobRank;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
@@ -22,18 +21,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How often offers that a rail has not taken are written, members looked at that were silent, and
-/// the channel is asked to read an end that it has not.
-const LOOK_NS: u64 = 20_000_000;
-
-/// What is heard so soon after a member was asked was perhaps heard before.
-const HEARD_BEFORE_NS: u64 = 1_000_000;
-
 /// How often reports of changed addresses are taken by a rank that does not sleep.
 const REPORTS_NS: u64 = 10_000_000;
-
-/// Before a further rail is asked for again that could not be made.
-const AGAIN_NS: u64 = 2_000_000_000;
 
 /// What failover knows of a peer.
 pub(super) struct Peer {
@@ -49,31 +38,51 @@ pub(super) struct PeerState {
     /// Members whose rails were of no use and are asked whether they are again: since when, ns.
     pub(super) asked: BTreeMap<usize, u64>,
     /// Members that do not last and whose rail ended at an address that does not work.
-    doubted: BTreeSet<usize>,
+    pub(super) doubted: BTreeSet<usize>,
     /// Members whose rails have not taken all of an offer.
     pub(super) offering: BTreeSet<usize>,
     /// The member that carried the stream last.
-    last: Option<usize>,
+    pub(super) last: Option<usize>,
     /// The channel uses no stream to this peer any more.
     pub(super) is_refused: bool,
     /// The user knows of a failure.
-    is_warned: bool,
+    pub(super) is_warned: bool,
     /// When something is due for it, as `Driving::due` has it.
     pub(super) due_ns: Option<u64>,
     /// Why a member has no rail, by member.
     pub(super) why: Box<[String]>,
+    /// How this rank lost each member's rail since it was there last.
+    pub(super) losses: Box<[Option<Loss>]>,
+}
+
+impl PeerState {
+    /// A member is there.
+    pub(super) fn forget_loss(&mut self, member: usize) {
+        self.why[member].clear();
+        self.losses[member] = None;
+    }
 }
 
 /// What threads have found, and the next call of [`Rails::next`] sees to.
 #[derive(Default)]
 pub(super) struct Events {
-    heard: Vec<(JobRank, Arc<Link>, Heard)>,
-    ended: Vec<(JobRank, Arc<Link>)>,
+    pub(super) heard: Vec<(JobRank, Arc<Link>, Heard)>,
+    pub(super) ended: Vec<(JobRank, Arc<Link>)>,
     pub(super) touched: BTreeSet<u32>,
     /// Addresses of this host have changed.
-    has_changed: bool,
+    pub(super) has_changed: bool,
     /// Streams whose carriers have ended without a read of the channel.
     pub(super) cut: BTreeSet<u32>,
+}
+
+impl Events {
+    /// All of them but for streams whose ends the channel has not read.
+    pub(super) fn take(&mut self) -> Self {
+        let cut = core::mem::take(&mut self.cut);
+        let taken = core::mem::take(self);
+        self.cut = cut;
+        taken
+    }
 }
 
 /// What the thread that drives has for itself.
@@ -167,6 +176,14 @@ impl Shared {
             .map(|member| (member.name, member.rails))
             .unzip();
         let gauge = RailGauge::new(config.rank, config.ranks, &names)?;
+        let own = OwnAddresses::new(config.addresses);
+        if let Err(error) = &own {
+            (config.warn)(&format!(
+                "rank {} hears of no changes of this host's interfaces ({error}): one that goes down is found by silence alone",
+                config.rank
+            ));
+        }
+        let own = own.ok();
         Ok(Self {
             rank: config.rank,
             name: config.name,
@@ -177,7 +194,7 @@ impl Shared {
             warn: config.warn,
             note: config.note,
             gauge,
-            own: OwnAddresses::new(config.addresses).ok(),
+            own,
             reports_ns: AtomicU64::new(0),
             chosen: AtomicUsize::new(0),
             failed: Mutex::new(vec![None; count]),
@@ -206,14 +223,6 @@ impl Shared {
         self.begun.elapsed().as_nanos() as u64
     }
 
-    /// Whether a peer at the other end of a link answers.
-    fn answers(&self, peer: JobRank, link: &Link, limit_ns: u64) -> bool {
-        let silence = self.silence(peer, link);
-        // An answer takes as long as the path.
-        silence
-            .is_none_or(|vital| !vital.owed || vital.silent_ns < limit_ns.max(2 * vital.again_ns))
-    }
-
     pub(super) fn peer(&self, rank: JobRank) -> &Peer {
         let members = self.members.len();
         let (peer, _) = self.peers.get_or_init(rank, || {
@@ -233,6 +242,7 @@ impl Shared {
                     is_warned: false,
                     due_ns: None,
                     why: vec![String::new(); members].into(),
+                    losses: vec![None; members].into(),
                 }),
             })
         });
@@ -330,378 +340,6 @@ impl Shared {
         false
     }
 
-    /// Takes what members have made.
-    pub(super) fn take_made(&self, driving: &mut Driving) {
-        for (member, rails) in self.members.iter().enumerate() {
-            while let Some(made) = rails.next(&|_| 0) {
-                match made {
-                    Made::Rail(new) if new.id.peer.index() >= self.peers.count() => {
-                        new.rail.shut();
-                    }
-                    Made::Rail(new) if new.id.number == 0 => self.take_first(member, new),
-                    Made::Rail(new) => match self.number(member, new.id.number) {
-                        None => new.rail.shut(),
-                        Some(number) => {
-                            let peer = new.id.peer;
-                            let id = RailId { peer, number };
-                            driving.again.retain(|(_, again)| *again != id);
-                            driving.made.push_back(Made::Rail(NewRail { id, ..new }));
-                        }
-                    },
-                    Made::Unreachable(id, _) if id.peer.index() >= self.peers.count() => {}
-                    Made::Unreachable(id, error) if id.peer == self.rank => {
-                        self.lose_member(member, &error.to_string());
-                    }
-                    Made::Unreachable(id, error) if id.number == 0 => {
-                        let mut state = self.peer(id.peer).state.lock();
-                        state.why[member] = error.to_string();
-                        rails.unwant(id);
-                        state.succession.unreachable(member, self.now_ns());
-                        drop(state);
-                        self.add(|events| _ = events.touched.insert(id.peer.0));
-                    }
-                    Made::Unreachable(id, _) => {
-                        rails.unwant(id);
-                        if let Some(number) = self.number(member, id.number) {
-                            let id = RailId { number, ..id };
-                            driving.again.push((self.now_ns() + AGAIN_NS, id));
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// A member has made a rail that can carry the stream.
-    fn take_first(&self, member: usize, new: NewRail<AnyRail>) {
-        let rails = &self.members[member];
-        let peer = self.peer(new.id.peer);
-        let mut state = peer.state.lock();
-        if let Some(link) = &state.links[member]
-            && new.incarnation <= link.incarnation
-        {
-            return new.rail.shut();
-        }
-        if state.is_refused {
-            return new.rail.shut();
-        }
-        // The peer has found that the one before has ended.
-        self.end_link(peer, &mut state, member, Some(Loss::Ended));
-        if rails.open(new.id, &new.rail).is_err() {
-            new.rail.shut();
-            state.succession.ended(member, self.now_ns());
-        } else {
-            let address = rails.address(&new.rail);
-            let mut link = Link::new(member, new.rail, address, rails.lasts(), new.incarnation);
-            let has_address = self.has_address(&link);
-            let is_doubted = state.doubted.remove(&member);
-            if !has_address && is_doubted {
-                // It was connected once more: the address works.
-                link.address = None;
-            }
-            let is_there = has_address || is_doubted;
-            let lasts = link.lasts;
-            state.links[member] = Some(Arc::new(link));
-            if is_there {
-                state.why[member].clear();
-                state.succession.made(member, self.now_ns());
-            } else if lasts {
-                // It is asked whether the address works again.
-                state.succession.ended(member, self.now_ns());
-            } else {
-                // The address was lost since the peer answered, as far as is known.
-                state.doubted.insert(member);
-                self.end_link(peer, &mut state, member, None);
-            }
-        }
-        drop(state);
-        self.add(|events| _ = events.touched.insert(peer.rank.0));
-    }
-
-    /// Sees to what threads have found.
-    pub(super) fn see(self: &Arc<Self>, driving: &mut Driving, received: &dyn Fn(RailId) -> u64) {
-        self.has_events.store(false, Ordering::Release);
-        let mut touched = BTreeSet::new();
-        let (heard, ended) = {
-            let mut events = self.events.lock();
-            touched.append(&mut events.touched);
-            driving.has_changed |= core::mem::take(&mut events.has_changed);
-            (
-                core::mem::take(&mut events.heard),
-                core::mem::take(&mut events.ended),
-            )
-        };
-        if driving.has_changed && driving.list_ns <= self.now_ns() {
-            self.leave_addresses(driving, &mut touched);
-        }
-        let now_ns = self.now_ns();
-        for (rank, link) in ended {
-            let peer = self.peer(rank);
-            let mut state = peer.state.lock();
-            if is_of(&state, &link) {
-                let carrier = state.carrier.as_ref();
-                let carries = carrier.is_some_and(|carrier| Arc::ptr_eq(&carrier.link, &link));
-                // The peer drops one that has carried the stream when another one does.
-                let is_loss = carries || !link.is_raw();
-                self.end_link(
-                    peer,
-                    &mut state,
-                    link.member,
-                    is_loss.then_some(Loss::Ended),
-                );
-                touched.insert(rank.0);
-            }
-        }
-        for (rank, link, heard) in &heard {
-            let (rank, heard) = (*rank, *heard);
-            let mut state = self.peer(rank).state.lock();
-            if is_of(&state, link) {
-                let Heard {
-                    generation,
-                    received,
-                } = heard;
-                let member = link.member;
-                state.asked.remove(&member);
-                state.succession.heard(member, generation, received, now_ns);
-                touched.insert(rank.0);
-            }
-        }
-        while let Some((at_ns, rank)) = driving.due.first().copied()
-            && at_ns <= now_ns
-        {
-            driving.due.pop_first();
-            touched.insert(rank);
-        }
-        for (_, id) in driving.again.extract_if(.., |(at_ns, _)| *at_ns <= now_ns) {
-            // One can do without, and a peer that has left has none.
-            if self.peer(id.peer).state.lock().carrier.is_some() {
-                self.want(id);
-            }
-        }
-        for rank in touched {
-            self.drive(driving, self.peer(JobRank(rank)), received);
-        }
-        for (_, link, _) in &heard {
-            // What follows it is of the generation that was agreed on, or of none: a thread that
-            // read it before that would take it for something to be thrown away.
-            link.go_on();
-        }
-        let again = driving.again.iter().map(|(at_ns, _)| *at_ns).min();
-        let due = driving.due.first().map(|(at_ns, _)| *at_ns);
-        let list = driving.has_changed.then_some(driving.list_ns);
-        let due_ns = [again, due, list].into_iter().flatten().min();
-        let due_ns = due_ns.unwrap_or(u64::MAX);
-        if due_ns < self.due_ns.swap(due_ns, Ordering::Relaxed) {
-            // Another thread may sleep for longer.
-            ring(&self.wakeup);
-        }
-    }
-
-    /// Does the next steps of a peer.
-    fn drive(
-        self: &Arc<Self>,
-        driving: &mut Driving,
-        peer: &Peer,
-        received: &dyn Fn(RailId) -> u64,
-    ) {
-        let now_ns = self.now_ns();
-        let mut state = peer.state.lock();
-        if state.is_refused {
-            return self.end_all(driving, peer, &mut state);
-        }
-        self.look_at_asked(peer.rank, &mut state, now_ns);
-        self.push_offers(peer, &mut state);
-        let PeerState {
-            succession, links, ..
-        } = &mut *state;
-        let silent = succession.tick(now_ns, |member| {
-            let link = links[member].as_deref();
-            link.is_some_and(|link| self.answers(peer.rank, link, PATIENCE_NS))
-        });
-        if let Some(member) = silent {
-            self.count_loss(peer.rank, member, Loss::Silent);
-        }
-        while let Some(act) = state.succession.poll_act() {
-            match act {
-                Act::Ask(member) => self.ask(peer, &mut state, member),
-                Act::Drop(member) => self.drop_link(peer, &mut state, member),
-                Act::Offer(member, generation) => {
-                    let Some(link) = state.links[member].clone() else {
-                        state.succession.ended(member, now_ns);
-                        continue;
-                    };
-                    if let Some(carrier) = &state.carrier
-                        && Arc::ptr_eq(&carrier.link, &link)
-                    {
-                        // Before the offer: nothing of it comes behind.
-                        carrier.end();
-                    }
-                    // The channel's locks come before this one.
-                    drop(state);
-                    let position = received(first(peer.rank));
-                    #[cfg(test)]
-                    self.say(generation, position);
-                    state = peer.state.lock();
-                    if link.offer(generation, position).is_ok() {
-                        state.offering.insert(member);
-                    } else if is_of(&state, &link) {
-                        self.end_link(peer, &mut state, member, Some(Loss::Ended));
-                    }
-                }
-                Act::Carry(member, generation, position) => {
-                    match state.links[member].clone() {
-                        Some(link) => {
-                            self.carry(driving, peer, &mut state, link, (generation, position));
-                        }
-                        // It has ended meanwhile, and the channel waits for it.
-                        None => {
-                            state.succession.ended(member, now_ns);
-                            state.succession.want(now_ns);
-                        }
-                    }
-                }
-                Act::GiveUp => {
-                    state.asked.clear();
-                    driving.made.push_back(self.given_up(peer.rank, &state));
-                }
-            }
-        }
-        self.push_offers(peer, &mut state);
-        // The channel may not have read the end that it was to read, as another thread read.
-        let is_cut = self.events.lock().cut.contains(&peer.rank.0);
-        let looks = is_cut || !state.asked.is_empty() || !state.offering.is_empty();
-        let look = looks.then_some(now_ns + LOOK_NS);
-        let due = [state.succession.poll_timeout(), look]
-            .into_iter()
-            .flatten();
-        if let Some(before) = state.due_ns.take() {
-            driving.due.remove(&(before, peer.rank.0));
-        }
-        state.due_ns = due.clone().min();
-        driving
-            .due
-            .extend(due.min().map(|at_ns| (at_ns, peer.rank.0)));
-    }
-
-    /// Asks a member for a rail, or the one that it has whether it is of use again.
-    fn ask(&self, peer: &Peer, state: &mut PeerState, member: usize) {
-        if let Some(link) = state.links[member].clone() {
-            if link.lasts && link.probe().is_err() {
-                return self.end_link(peer, state, member, Some(Loss::Ended));
-            }
-            if link.has_unsent() {
-                state.offering.insert(member);
-            }
-            state.asked.insert(member, self.now_ns());
-            return;
-        }
-        match &self.failed.lock()[member] {
-            None => self.members[member].want(first(peer.rank)),
-            Some(why) => {
-                why.clone_into(&mut state.why[member]);
-                state.succession.unreachable(member, self.now_ns());
-            }
-        }
-    }
-
-    /// Members that were silent and answer are there again.
-    fn look_at_asked(&self, rank: JobRank, state: &mut PeerState, now_ns: u64) {
-        let mut there = Vec::new();
-        for (member, asked_ns) in &state.asked {
-            let Some(link) = state.links[*member].as_deref() else {
-                continue;
-            };
-            let asked_for_ns = now_ns.saturating_sub(*asked_ns);
-            let has_answered = self.silence(rank, link).is_none_or(|vital| {
-                !vital.owed || vital.silent_ns + HEARD_BEFORE_NS < asked_for_ns
-            });
-            if has_answered && self.has_address(link) {
-                there.push(*member);
-            }
-        }
-        for member in there {
-            state.asked.remove(&member);
-            state.why[member].clear();
-            state.succession.made(member, now_ns);
-        }
-    }
-
-    /// Writes more of offers.
-    fn push_offers(&self, peer: &Peer, state: &mut PeerState) {
-        for member in state.offering.clone() {
-            let pushed = state.links[member].as_deref().map(Link::push);
-            match pushed {
-                Some(Ok(false)) => {}
-                Some(Err(_)) => self.end_link(peer, state, member, Some(Loss::Ended)),
-                None | Some(Ok(true)) => _ = state.offering.remove(&member),
-            }
-        }
-    }
-
-    /// A link carries the stream from now on.
-    fn carry(
-        self: &Arc<Self>,
-        driving: &mut Driving,
-        peer: &Peer,
-        state: &mut PeerState,
-        link: Arc<Link>,
-        (generation, received): (u64, u64),
-    ) {
-        let member = link.member;
-        link.begin_stream(generation);
-        let hearing = Arc::downgrade(self);
-        let carrier = Arc::new(Carrier::new(peer.rank, link, generation, hearing));
-        if let Some(before) = self.set_carrier(state, Some(Arc::clone(&carrier))) {
-            before.end();
-        }
-        let name = &self.names[member];
-        (self.note)(&format!("messages to rank {} go over {name}", peer.rank));
-        if let Some(before) = state.last.replace(member) {
-            self.report_change(peer.rank, state, [before, member]);
-        }
-        driving.made.push_back(Made::Rail(NewRail {
-            id: first(peer.rank),
-            rail: AnyRail::new(StreamRail(carrier)),
-            incarnation: generation,
-            received,
-        }));
-    }
-
-    /// Another carrier from now on, or none; the one before.
-    pub(super) fn set_carrier(
-        &self,
-        state: &mut PeerState,
-        carrier: Option<Arc<Carrier>>,
-    ) -> Option<Arc<Carrier>> {
-        if let Some(carrier) = &carrier {
-            self.gauge.begins(carrier.link.member);
-        }
-        let before = core::mem::replace(&mut state.carrier, carrier);
-        if let Some(before) = &before {
-            self.gauge.stops(before.link.member);
-        }
-        before
-    }
-
-    /// Reports a failure to the user, and when it is over.
-    fn report_change(&self, peer: JobRank, state: &mut PeerState, [from, to]: [usize; 2]) {
-        let has_failed = to > from;
-        let is_over = to < from && core::mem::take(&mut state.is_warned);
-        state.is_warned |= has_failed;
-        // One of both ranks does.
-        if self.rank > peer || !(has_failed || is_over) {
-            return;
-        }
-        let rank = self.rank;
-        let [from, to] = [from, to].map(|member| &self.names[member]);
-        (self.warn)(&match has_failed {
-            true => format!(
-                "messages between rank {rank} and rank {peer} go over {to} now, as {from} has failed"
-            ),
-            false => format!("messages between rank {rank} and rank {peer} go over {to} again"),
-        });
-    }
-
     /// Writes more of the rests of runs.
     pub(super) fn push_unsent(&self) {
         if !self.has_unsent.load(Ordering::Acquire) {
@@ -723,17 +361,6 @@ impl Shared {
         self.has_unsent.store(!unsent.is_empty(), Ordering::Release);
     }
 
-    /// Why no member reaches a peer.
-    fn given_up(&self, peer: JobRank, state: &PeerState) -> Made<AnyRail> {
-        let each = self.names.iter().zip(&state.why);
-        let each = each.map(|(name, why)| match why.as_str() {
-            "" => format!("{name}: nothing is acknowledged"),
-            why => format!("{name}: {why}"),
-        });
-        let (at, why) = (self.rank, each.collect::<Vec<_>>().join("; "));
-        Made::Unreachable(first(peer), AmError::Unreachable { at, peer, why })
-    }
-
     pub(super) fn want(&self, id: RailId) {
         if id.peer.index() >= self.peers.count() || id.peer == self.rank {
             return;
@@ -748,15 +375,6 @@ impl Shared {
         } else if let Some(Further { member, number }) = self.further(id.number) {
             self.members[member].want(RailId { number, ..id });
         }
-    }
-}
-
-#[cfg(test)]
-impl Shared {
-    /// Keeps the position that is said with an offer.
-    fn say(&self, generation: u64, position: u64) {
-        let before = self.said.lock().insert(generation, position);
-        assert_eq!(before, None, "one position is said with {generation}");
     }
 }
 

@@ -133,7 +133,7 @@ unsafe impl Rail for Socket {
                 || probes_say(info.tcpi_probes, rto_ns << info.tcpi_backoff.min(20)),
             silent_ns: u64::from(silent_ms) * 1_000_000,
             // The system doubles it each time that it sends bytes again, but not with probes.
-            again_ns: match is_unacknowledged {
+            rto_ns: match is_unacknowledged {
                 true => rto_ns >> info.tcpi_backoff.min(63),
                 false => rto_ns,
             },
@@ -152,12 +152,7 @@ mod tests {
         let said = [0, 1, 2, 3].map(|probes| {
             [FAR_APART_NS - 1, FAR_APART_NS].map(|next_ns| probes_say(probes, next_ns))
         });
-        let wanted = [
-            [false, false],
-            [false, false],
-            [false, true],
-            [true, true],
-        ];
+        let wanted = [[false, false], [false, false], [false, true], [true, true]];
         assert_eq!(said, wanted);
     }
 
@@ -177,7 +172,7 @@ mod tests {
             // SAFETY: the bytes outlive the call.
             let _ = unsafe { socket.write(&pieces) };
             let vital = socket.vital().unwrap();
-            let limit_ns = 3 * vital.again_ns;
+            let limit_ns = 3 * vital.rto_ns;
             assert!(limit_ns >= 200_000_000, "{vital:?}");
             assert!(!vital.owed || vital.silent_ns < limit_ns, "{vital:?}");
             std::thread::yield_now();

@@ -54,7 +54,7 @@ settings! {
         "Gets, and puts above ARGONET_TCP_EAGER_SIZE, go in fragments of at most this size, or 128 KB while several connections are used. A transfer of half of it or more asks for further connections.";
     TCP_SILENCE_TIMEOUT: Duration = "ARGONET_TCP_SILENCE_TIMEOUT",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("5"), Scope::Job,
-        "How long the host of a rank may acknowledge nothing before another connection is made; 0 for as long as the system waits.";
+        "How long the host of a rank may acknowledge nothing before another connection is made; 0 for as long as the system waits. With ARGONET_RAILS for usnic, too, and, if not set, three retransmission timeouts of the rail, 0.2 s at least.";
     TCP_IDLE_BUFFERS: Duration = "ARGONET_TCP_IDLE_BUFFERS",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("10"), Scope::Rank,
         "How long nothing may pass between two ranks before the buffers for each other are freed, which come back with the next message; 0 for ever.";

@@ -33,7 +33,7 @@ settings! {
          find rank 0, and as long for its answer. Over usnic, a twelfth of it is how long paths between ranks may be \
          silent then, and a sixth how long a peer later that was never heard.";
     QUIET: bool = "GASNET_QUIET", Kind::Boolean, Preset::Is("0"), Scope::Rank,
-        "Silences warnings at the start.";
+        "Silences warnings: at the start, and later of paths that are silent and rails that fail.";
     VERBOSE_ENV: bool = "GASNET_VERBOSEENV", Kind::Boolean, Preset::Is("0"), Scope::Rank,
         "Prints each setting that the launcher or rank 0 reads.";
     SPAWN_FUNCTION: Option<&'static str> = "GASNET_SPAWNFN", Kind::Choice(&["L", "S", "C"]), Preset::Unset, Scope::Rank,

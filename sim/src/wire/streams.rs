@@ -397,7 +397,7 @@ impl Streams {
         Some(Vital {
             owed: direction.in_flight > 0,
             silent_ns: now_ns.saturating_sub(direction.heard_ns),
-            again_ns: 0,
+            rto_ns: 0,
         })
     }
 

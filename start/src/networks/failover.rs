@@ -28,15 +28,13 @@ const SILENT: (Duration, u32) = (Duration::from_millis(200), 3);
 /// A list that cannot be.
 #[derive(Debug, thiserror::Error)]
 enum RailsError {
-    #[error(
-        "ARGONET_RAILS={list:?}: {item:?} is no rail: write {kinds}, with :INTERFACE if it is to have one alone"
-    )]
+    #[error("ARGONET_RAILS={list:?}: {item:?} is not a rail: write {kinds}, or KIND:INTERFACE")]
     Kind {
         list: String,
         item: String,
         kinds: String,
     },
-    #[error("ARGONET_RAILS={list:?} names {count} rails, of {MOST} that can be")]
+    #[error("ARGONET_RAILS={list:?} names {count} rails: leave out {}, as {MOST} are the most", .count - MOST)]
     Many { list: String, count: usize },
     #[error(
         "ARGONET_RAILS is for ARGONET_CONDUIT={kinds}, not for {conduit}: give one of them, or no rails"

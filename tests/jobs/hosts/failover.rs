@@ -211,7 +211,7 @@ pub(super) fn refused() {
     let tcp = |rails: &str| of(2, rails).env("ARGONET_CONDUIT", "tcp");
     tcp("tcp,ib0").run().failed(&[
         "the conduit tcp cannot be set up",
-        "ARGONET_RAILS=\"tcp,ib0\": \"ib0\" is no rail: write tcp or usnic",
+        "ARGONET_RAILS=\"tcp,ib0\": \"ib0\" is not a rail: write tcp or usnic",
     ]);
     tcp("tcp:nowhere7")
         .run()

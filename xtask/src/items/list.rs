@@ -267,7 +267,7 @@ pub(super) const ITEMS: [Item; 64] = [
         "B1",
         "Traffic over several rails; a failed one is left out, for a peer or for all",
         Partly(
-            "further connections of tcp, each for its peer (`connections_that_break_lose_nothing`, `without_further_connections_all_goes_over_the_first`); one of several rails of tcp and usnic carries the stream to a peer, and the next one where it fails (`hosts_failover_between_two_kinds`); rails of other conduits have no substitute, and none is left out for all peers at once",
+            "further connections of tcp, each for its peer (`connections_that_break_lose_nothing`, `without_further_connections_all_goes_over_the_first`); one of several rails of tcp and usnic carries the stream to a peer, and the next one where it fails (`hosts_failover_between_two_kinds`); with an address of this host that stops working, rails to all peers are left, and a kind that can make none is left out for the job; rails of other conduits have no substitute",
         ),
     ),
     item(
@@ -313,7 +313,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B8",
         "A place in a ring that will never be filled is skipped by both sides",
-        Waits("failover between rails"),
+        Waits("rails with rings in hardware"),
     ),
     item(
         "B9",
@@ -325,9 +325,7 @@ pub(super) const ITEMS: [Item; 64] = [
     item(
         "B10",
         "Only the peer's acknowledgement counts as delivery",
-        Partly(
-            "all that tcp completes (`bytes_acknowledged_only_by_the_host_are_not_delivered`); an error names one peer, and none names a whole rail",
-        ),
+        Partly("all that tcp completes (`bytes_acknowledged_only_by_the_host_are_not_delivered`)"),
     ),
     item(
         "T1",

@@ -78,7 +78,7 @@ mod tests {
         Vital {
             owed: true,
             silent_ns,
-            again_ns: 0,
+            rto_ns: 0,
         }
     }
 
@@ -86,7 +86,7 @@ mod tests {
         Vital {
             owed: false,
             silent_ns,
-            again_ns: 0,
+            rto_ns: 0,
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
                     }
                     Step::Look(wait) => {
                         now += wait;
-                        let vital = Vital { owed: since.is_some(), silent_ns: now - heard, again_ns: 0 };
+                        let vital = Vital { owed: since.is_some(), silent_ns: now - heard, rto_ns: 0 };
                         let verdict = silence.look(now, LIMIT, true, vital);
                         let long = since.is_some_and(|since| now - since >= LIMIT);
                         prop_assert!(verdict != Verdict::GiveUp || long);

@@ -63,7 +63,7 @@ impl Vitals {
 
     /// For how long the host at the other end of a rail may be silent.
     pub(super) fn limit_ns(&self, vital: Vital) -> u64 {
-        let tries_ns = vital.again_ns.saturating_mul(self.tries.into());
+        let tries_ns = vital.rto_ns.saturating_mul(self.tries.into());
         self.least_limit_ns.max(tries_ns)
     }
 
@@ -151,7 +151,7 @@ mod tests {
             let vital = Vital {
                 owed: true,
                 silent_ns: 0,
-                again_ns: again_ms * 1_000_000,
+                rto_ns: again_ms * 1_000_000,
             };
             Vitals::new(sizes).limit_ns(vital) / 1_000_000
         };

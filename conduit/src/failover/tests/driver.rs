@@ -97,7 +97,7 @@ fn counts(rank: &Rank) -> Vec<[u64; 4]> {
 
 // The channel reads no end, and finds no silence.
 #[test]
-fn a_member_whose_address_stops_to_work_is_left_at_once() {
+fn a_member_whose_address_stops_working_is_left_at_once() {
     let address = core::net::IpAddr::from([192, 0, 2, 1]);
     for lasts in [false, true] {
         let nets = nets([lasts, false]);

@@ -247,7 +247,7 @@ impl Member for Side {
         Some(Vital {
             owed,
             silent_ns,
-            again_ns: 0,
+            rto_ns: 0,
         })
     }
 }

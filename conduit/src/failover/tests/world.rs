@@ -262,15 +262,14 @@ impl World {
 
     /// Faults until then, from now on; behind them each way is as `finally` says.
     pub(super) fn faults_until(&mut self, until_ns: u64, turns: u64, breaks: u64, stops: u64) {
-        for _ in 0..turns {
+        for fault in 0..turns + breaks {
             let member = self.random(self.lasts.len() as u64) as usize;
             let at_ns = self.random(until_ns);
-            self.push(at_ns, Event::Turns { member });
-        }
-        for _ in 0..breaks {
-            let member = self.random(self.lasts.len() as u64) as usize;
-            let at_ns = self.random(until_ns);
-            self.push(at_ns, Event::Breaks { member });
+            let event = match fault < turns {
+                true => Event::Turns { member },
+                false => Event::Breaks { member },
+            };
+            self.push(at_ns, event);
         }
         for _ in 0..stops {
             let (end, at_ns) = (self.random(2) as usize, self.random(until_ns));
@@ -450,10 +449,9 @@ impl World {
                 }
             }
             Event::Stops { end } => {
-                let stopped_ns = self.now_ns + self.random(3 * S);
-                let its = &mut self.ends[end].stopped_ns;
-                *its = stopped_ns.max(*its);
-                let stopped_ns = *its;
+                let until_ns = self.now_ns + self.random(3 * S);
+                let stopped_ns = until_ns.max(self.ends[end].stopped_ns);
+                self.ends[end].stopped_ns = stopped_ns;
                 self.push(stopped_ns, Event::GoesOn { end });
             }
             Event::GoesOn { end } => {
@@ -548,10 +546,9 @@ impl World {
                     "an offer of {generation} is read as bytes of the stream"
                 );
                 self.ends[end].asked.remove(&member);
-                let now_ns = self.now_ns;
                 let position = self.positions[1 - end][&generation];
-                let machine = &mut self.ends[end].machine;
-                machine.heard(member, generation, position, now_ns);
+                let (its, now_ns) = (&mut self.ends[end].machine, self.now_ns);
+                its.heard(member, generation, position, now_ns);
                 self.drive(end);
             }
             Sent::Probe => _ = self.links[link].sent[end].pop_front(),
@@ -586,8 +583,8 @@ impl World {
         self.ends[end].machine.ended(member, self.now_ns);
     }
 
-    /// As `Shared::drop_link`.
-    fn drop_link(&mut self, end: usize, member: usize) {
+    /// As `Shared::close_idle_link`.
+    fn close_idle_link(&mut self, end: usize, member: usize) {
         if self.lasts[member] {
             return;
         }
@@ -630,7 +627,7 @@ impl World {
                 self.end_link(end, member);
             }
         } else if is_its {
-            self.drop_link(end, member);
+            self.close_idle_link(end, member);
         }
     }
 
@@ -654,15 +651,12 @@ impl World {
     /// As `Shared::drive`.
     fn drive(&mut self, end: usize) {
         let now_ns = self.now_ns;
-        let of = |ends: &[End; 2], member: usize| ends[end].links[member];
         for member in self.ends[end].asked.clone() {
-            let link = of(&self.ends, member);
+            let link = self.ends[end].links[member];
             // What is under way to a peer that can be reached will be acknowledged.
-            let is_silent = |link: usize| {
-                let owes = !self.links[link].sent[1 - end].is_empty();
-                owes && self.ways[member] != Way::Good
-            };
-            if link.is_some_and(|link| !is_silent(link)) {
+            let owes = |link: usize| !self.links[link].sent[1 - end].is_empty();
+            let is_good = self.ways[member] == Way::Good;
+            if link.is_some_and(|link| is_good || !owes(link)) {
                 self.ends[end].asked.remove(&member);
                 self.ends[end].machine.made(member, now_ns);
             }
@@ -709,12 +703,16 @@ impl World {
             }
             Act::Drop(member) => {
                 self.crossings += 1;
-                self.drop_link(end, member);
+                self.close_idle_link(end, member);
             }
             Act::Offer(member, generation) => self.offers(end, member, generation),
             Act::Carry(member, generation, position) => {
                 let said = self.positions[1 - end].get(&generation);
-                assert_eq!(said, Some(&position), "as the peer has said with {generation}");
+                assert_eq!(
+                    said,
+                    Some(&position),
+                    "as the peer has said with {generation}"
+                );
                 self.carries(end, member, generation);
             }
             Act::GiveUp => {
@@ -787,12 +785,9 @@ impl World {
 
     /// For a report.
     pub(super) fn shown(&self) -> String {
-        let each = self.ends.iter();
-        let each = each.map(|end| {
-            format!(
-                "{:?}\n  wire {:?} links {:?}",
-                end.machine, end.wire, end.links
-            )
+        let each = self.ends.iter().map(|end| {
+            let (machine, wire, links) = (&end.machine, &end.wire, &end.links);
+            format!("{machine:?}\n  wire {wire:?} links {links:?}")
         });
         format!(
             "at {} ms, ways {:?}, lasting {:?}\n{}",

@@ -118,7 +118,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         Some(Vital {
             owed,
             silent_ns: self.now.saturating_sub(since).as_nanos() as u64,
-            again_ns: again.as_nanos() as u64,
+            rto_ns: again.as_nanos() as u64,
         })
     }
 
