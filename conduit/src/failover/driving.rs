@@ -22,6 +22,11 @@ const LOOK_NS: u64 = 20_000_000;
 /// What is heard so soon after a member was asked was perhaps heard before.
 const HEARD_BEFORE_NS: u64 = 1_000_000;
 
+/// A connection at an address that is not listed is used after so long.
+///
+/// The list is behind where an interface has just come back.
+const STANDS_NS: u64 = 1_000_000_000;
+
 /// Before a further rail is asked for again that could not be made.
 const AGAIN_NS: u64 = 2_000_000_000;
 
@@ -88,26 +93,15 @@ impl Shared {
             state.succession.ended(member, self.now_ns());
         } else {
             let address = rails.address(&new.rail);
-            let mut link = Link::new(member, new.rail, address, rails.lasts(), new.incarnation);
+            let link = Link::new(member, new.rail, address, rails.lasts(), new.incarnation);
             let has_address = self.has_address(&link);
-            let is_doubted = state.doubted.remove(&member);
-            if !has_address && is_doubted {
-                // It was connected once more: the address works.
-                link.address = None;
-            }
-            let is_there = has_address || is_doubted;
-            let lasts = link.lasts;
             state.links[member] = Some(Arc::new(link));
-            if is_there {
+            if has_address {
                 state.forget_loss(member);
                 state.succession.made(member, self.now_ns());
-            } else if lasts {
+            } else {
                 // It is asked whether the address works again.
                 state.succession.ended(member, self.now_ns());
-            } else {
-                // The address was lost since the peer answered, as far as is known.
-                state.doubted.insert(member);
-                self.end_link(peer, &mut state, member, None);
             }
         }
         drop(state);
@@ -337,7 +331,10 @@ impl Shared {
             let has_answered = self.silence(rank, link).is_none_or(|vital| {
                 !vital.owed || vital.silent_ns + HEARD_BEFORE_NS < asked_for_ns
             });
-            if has_answered && self.has_address(link) {
+            // A connection that was made at a lost address, and stands, shows that the list is wrong,
+            // or the peer on this host.
+            let stands = !link.lasts && asked_for_ns >= STANDS_NS;
+            if has_answered && (stands || self.has_address(link)) {
                 there.push(*member);
             }
         }

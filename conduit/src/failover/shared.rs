@@ -37,8 +37,6 @@ pub(super) struct PeerState {
     pub(super) carrier: Option<Arc<Carrier>>,
     /// Members whose rails were of no use and are asked whether they are again: since when, ns.
     pub(super) asked: BTreeMap<usize, u64>,
-    /// Members that do not last and whose rail ended at an address that does not work.
-    pub(super) doubted: BTreeSet<usize>,
     /// Members whose rails have not taken all of an offer.
     pub(super) offering: BTreeSet<usize>,
     /// The member that carried the stream last.
@@ -235,7 +233,6 @@ impl Shared {
                     links: (0..members).map(|_| None).collect(),
                     carrier: None,
                     asked: BTreeMap::new(),
-                    doubted: BTreeSet::new(),
                     offering: BTreeSet::new(),
                     last: None,
                     is_refused: false,
