@@ -28,8 +28,9 @@ type Round = (&'static str, fn(u64));
 
 /// Values put and got through the public interface, by a rank alone; and work of two ranks, both of
 /// this process: round trips over a connection, also for the cost of credits
-/// (docs/flow-control.md), and over interfaces in software; collective calls by cells.
-const ROUNDS: [Round; 9] = [
+/// (docs/flow-control.md) and of rails that stand in for each other, and over interfaces in
+/// software; collective calls by cells.
+const ROUNDS: [Round; 10] = [
     ("put-value", |times| {
         of_a_world(times, |world, array, i| {
             world.put_value(array.ptr(Rank(0), ELEMENT), i)
@@ -67,10 +68,13 @@ const ROUNDS: [Round; 9] = [
         by_lines(times, call);
     }),
     ("tcp-round-trip", |times| {
-        rounds::over_tcp(times, Some(ChannelCredits::default()));
+        rounds::over_tcp(times, Some(ChannelCredits::default()), 0);
     }),
     ("tcp-round-trip-without-credits", |times| {
-        rounds::over_tcp(times, None);
+        rounds::over_tcp(times, None, 0);
+    }),
+    ("failover-round-trip", |times| {
+        rounds::over_tcp(times, Some(ChannelCredits::default()), 2);
     }),
     ("portals-round-trip", rounds::over_portals),
 ];

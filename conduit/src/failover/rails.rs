@@ -19,8 +19,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Between two looks at the clock for what is to be done now and then.
+/// Polls between two looks at all members, and for changes of addresses.
+///
+/// A look at the sockets of a member is a call of the system.
 const POLLS: u32 = 16;
+
+/// The same where the peer that is read first is the only one: others do not come so often.
+const POLLS_ALONE: u32 = 64;
 
 // spec B1: traffic goes over several rails, and over the rest where one fails.
 /// Rails of several members, of which one carries the stream to a peer at a time.
@@ -100,29 +105,25 @@ impl Rails for FailoverRails {
         }
     }
 
-    fn begin_poll(&self, _alone: bool) -> Look {
-        let polls = self.0.polls.fetch_add(1, Ordering::Relaxed);
-        if polls.is_multiple_of(POLLS) {
-            self.0.take_reports(false);
+    fn begin_poll(&self, alone: bool) -> Look {
+        let shared = &*self.0;
+        let polls = shared.polls.fetch_add(1, Ordering::Relaxed);
+        let is_time = polls.is_multiple_of(if alone { POLLS_ALONE } else { POLLS });
+        // A rank that polls now and then looks at all members each time.
+        let is_time = shared.has_ticked() || is_time;
+        if is_time {
+            shared.take_reports(false);
         }
-        let mut look = Look {
-            first: None,
-            all: false,
-        };
-        for (member, rails) in self.0.members.iter().enumerate() {
-            let its = rails.begin_poll(false);
-            if look.first.is_none() && its.first.is_some() {
-                look.first = its.first;
-                let before = self.0.chosen.swap(member, Ordering::Relaxed);
-                if before != member {
-                    // It relies on reads of its peer no more.
-                    self.0.members[before].arm();
-                }
-            }
-            look.all |= its.all;
+        let chosen = shared.chosen.load(Ordering::Relaxed);
+        let mut look = shared.members[chosen].begin_poll(alone);
+        if is_time || look.first.is_none() || shared.looks_around.load(Ordering::Relaxed) {
+            shared.looks_around.store(false, Ordering::Relaxed);
+            shared.look_at_others(chosen, &mut look);
+            // A look at their rails follows if there is something.
+            shared.asks_others.store(look.all, Ordering::Relaxed);
         }
-        look.all |= self.0.has_events.load(Ordering::Acquire);
-        look.all |= self.0.has_unsent.load(Ordering::Acquire);
+        look.all |= shared.has_events.load(Ordering::Acquire);
+        look.all |= shared.has_unsent.load(Ordering::Acquire);
         look
     }
 
@@ -133,7 +134,7 @@ impl Rails for FailoverRails {
     fn heard(&self, peer: JobRank, rail: &AnyRail, asleep: &dyn Fn() -> bool) {
         if let Some(carrier) = Shared::carrier(rail) {
             let Link { member, rail, .. } = &*carrier.link;
-            // The others are asked in each poll, and their peers are not read by themselves.
+            // The others' peers are not read by themselves.
             let others_sleep = || *member != self.0.chosen.load(Ordering::Relaxed) || asleep();
             self.0.members[*member].heard(peer, rail, &others_sleep);
         }
@@ -148,8 +149,13 @@ impl Rails for FailoverRails {
         shared.push_unsent();
         let members = shared.members.len();
         let begin = shared.polls.load(Ordering::Relaxed) as usize;
+        let chosen = shared.chosen.load(Ordering::Relaxed);
+        let asks_others = shared.asks_others.swap(false, Ordering::Relaxed);
         for turn in 0..members {
             let member = (begin + turn) % members;
+            if member != chosen && !asks_others {
+                continue;
+            }
             let rails = &shared.members[member];
             let mut its = Ready::new();
             rails.ready(&mut its);
@@ -179,9 +185,13 @@ impl Rails for FailoverRails {
         let shared = &*self.0;
         shared.push_unsent();
         let mut members = shared.members.iter();
-        shared.has_events.load(Ordering::Acquire)
+        let has_ready = shared.has_events.load(Ordering::Acquire)
             || shared.is_due()
-            || members.any(|rails| rails.has_ready())
+            || members.any(|rails| rails.has_ready());
+        if has_ready {
+            shared.looks_around.store(true, Ordering::Relaxed);
+        }
+        has_ready
     }
 
     fn arm(&self) {
@@ -232,6 +242,7 @@ impl Rails for FailoverRails {
         for rails in &shared.members {
             rails.end_sleep();
         }
+        shared.looks_around.store(true, Ordering::Relaxed);
     }
 
     fn wake(&self) {

@@ -10,12 +10,13 @@ use super::stream_rail::{Carrier, Hearing, StreamRail};
 use super::succession::Succession;
 use crate::attendant::{event, ring};
 use crate::channel::AnyRail;
-use crate::channel::rail::{MOST_RAILS, Made, RailId, Vital};
+use crate::channel::rail::{Look, MOST_RAILS, Made, RailId, Vital};
 use crate::peers::Peers;
 use argonet_base::JobRank;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
@@ -140,6 +141,12 @@ pub(super) struct Shared {
     pub(super) polls: AtomicU32,
     /// The member whose peer is read first in each poll.
     pub(super) chosen: AtomicUsize,
+    /// The coarse clock at the last poll.
+    tick: AtomicU64,
+    /// The next poll looks at all members.
+    pub(super) looks_around: AtomicBool,
+    /// The next look for rails that have something is at all members.
+    pub(super) asks_others: AtomicBool,
     /// Why a member makes no rails any more, by member.
     pub(super) failed: Mutex<Vec<Option<String>>>,
     pub(super) wakeup: OwnedFd,
@@ -195,6 +202,9 @@ impl Shared {
             own,
             reports_ns: AtomicU64::new(0),
             chosen: AtomicUsize::new(0),
+            tick: AtomicU64::new(0),
+            looks_around: AtomicBool::new(true),
+            asks_others: AtomicBool::new(true),
             failed: Mutex::new(vec![None; count]),
             begun: Instant::now(),
             peers: Peers::new(config.ranks),
@@ -278,6 +288,46 @@ impl Shared {
     /// Addresses of this host have changed.
     pub(super) fn note_change(&self) {
         self.add(|events| events.has_changed = true);
+    }
+
+    /// Whether the system's coarse clock, of some milliseconds, went on since the last call.
+    #[inline]
+    pub(super) fn has_ticked(&self) -> bool {
+        let now = clock_gettime(ClockId::MonotonicCoarse);
+        // Some bits of it differ from tick to tick.
+        let now = (now.tv_sec as u64) << 30 ^ now.tv_nsec as u64;
+        let before = self.tick.load(Ordering::Relaxed);
+        if now != before {
+            self.tick.store(now, Ordering::Relaxed);
+        }
+        now != before
+    }
+
+    /// Begins a poll of all members but one, whose look is this.
+    ///
+    /// The first in the list that has a peer to be read first is chosen.
+    pub(super) fn look_at_others(&self, chosen: usize, look: &mut Look) {
+        let mut first = look.first.map(|peer| (chosen, peer));
+        for (member, rails) in self.members.iter().enumerate() {
+            if member == chosen {
+                continue;
+            }
+            let its = rails.begin_poll(false);
+            look.all |= its.all;
+            if let Some(peer) = its.first
+                && first.is_none_or(|(best, _)| member < best)
+            {
+                first = Some((member, peer));
+            }
+        }
+        if let Some((member, peer)) = first {
+            look.first = Some(peer);
+            if member != chosen {
+                self.chosen.store(member, Ordering::Relaxed);
+                // It relies on reads of its peer no more.
+                self.members[chosen].arm();
+            }
+        }
     }
 
     pub(super) fn is_due(&self) -> bool {

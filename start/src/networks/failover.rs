@@ -294,10 +294,10 @@ mod tests {
     #[test]
     fn what_is_no_rail_is_refused_by_name() {
         for (list, part) in [
-            ("tcp,smp", "\"smp\" is no rail: write tcp or usnic"),
-            ("tcp:,tcp", "\"tcp:\" is no rail"),
-            ("", "\"\" is no rail"),
-            ("tcp:eth0,,tcp", "\"\" is no rail"),
+            ("tcp,smp", "\"smp\" is not a rail: write tcp or usnic"),
+            ("tcp:,tcp", "\"tcp:\" is not a rail"),
+            ("", "\"\" is not a rail"),
+            ("tcp:eth0,,tcp", "\"\" is not a rail"),
             ("tcp:10.0.0.0/99", "ARGONET_RAILS"),
             ("tcp,tcp,tcp,tcp,tcp,tcp,tcp,tcp,tcp", "9 rails, of 8"),
         ] {

@@ -1,4 +1,5 @@
-//! Large puts over two networks of the same rate: over each alone, and over both.
+//! Large puts over two networks, of the same rate or of different ones: over each alone, and over
+//! both.
 //!
 //! Prints the bytes that they carry; the times are no test's matter.
 
@@ -17,9 +18,6 @@ const BYTES: usize = 4 << 20;
 /// Puts that are timed together, and how often.
 const PUTS: u64 = 8;
 const CHUNKS: u64 = 9;
-
-/// The rate of each network.
-const RATE: &str = "1gbit";
 
 /// Rank 0 makes puts, each of which is complete before the next begins, and prints the median rate
 /// of the chunks.
@@ -59,10 +57,19 @@ pub(super) fn links() -> Done {
     Ok(world.finalize()?)
 }
 
-pub(super) fn each_and_both() {
+pub(super) fn of_one_rate() {
+    each_and_both(["1gbit", "1gbit"]);
+}
+
+pub(super) fn of_two_rates() {
+    each_and_both(["1gbit", "4gbit"]);
+}
+
+fn each_and_both(of_cards: [&str; 2]) {
     let network = Network::of(&["a", "b"], 2);
-    for (host, card) in [("a", "eth0"), ("a", "eth1"), ("b", "eth0"), ("b", "eth1")] {
-        network.limit(host, card, RATE);
+    for (card, rate) in ["eth0", "eth1"].into_iter().zip(of_cards) {
+        network.limit("a", card, rate);
+        network.limit("b", card, rate);
     }
     let all = BYTES as u64 * PUTS * (CHUNKS + 1);
     let mut rates = Vec::new();
@@ -77,7 +84,7 @@ pub(super) fn each_and_both() {
         outcome.ended_well();
         let came = [0, 1].map(|i| of(["eth0", "eth1"][i]) - before[i]);
         let rate: f64 = rate["rate ".len()..].parse().expect("a rate");
-        println!("puts of 4 MiB over {cards}, {RATE} each: {rate} MB/s; bytes {came:?}");
+        println!("puts of 4 MiB over {cards} of {of_cards:?}: {rate} MB/s; bytes {came:?}");
         assert!(came.iter().sum::<u64>() >= all, "{cards}: {came:?}");
         for (card, came) in ["eth0", "eth1"].into_iter().zip(came) {
             // One alone has all of it. The shares of two depend on their speeds, and on the
@@ -93,6 +100,11 @@ pub(super) fn each_and_both() {
     }
     let better = rates[0].max(rates[1]);
     for (both, rate) in ["both", "rails of both"].into_iter().zip(&rates[2..]) {
-        println!("{both} are {:.2} times the better one", rate / better);
+        let sum = rates[0] + rates[1];
+        println!(
+            "{both} are {:.2} times the better one, {:.2} of the sum",
+            rate / better,
+            rate / sum
+        );
     }
 }

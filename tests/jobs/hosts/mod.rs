@@ -30,7 +30,11 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     (
         "hosts_large_puts_over_each_of_two_networks_and_both",
-        links::each_and_both,
+        links::of_one_rate,
+    ),
+    (
+        "hosts_large_puts_over_networks_of_two_rates",
+        links::of_two_rates,
     ),
     ("hosts_datagrams_follow_the_mtu", mtu::followed),
     (
