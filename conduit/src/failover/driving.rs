@@ -331,8 +331,8 @@ impl Shared {
             let has_answered = self.silence(rank, link).is_none_or(|vital| {
                 !vital.owed || vital.silent_ns + HEARD_BEFORE_NS < asked_for_ns
             });
-            // A connection that was made at a lost address, and stands, shows that the list is wrong,
-            // or the peer on this host.
+            // A connection that was made at a lost address, and stands, shows that the list is
+            // wrong, or the peer on this host.
             let stands = !link.lasts && asked_for_ns >= STANDS_NS;
             if has_answered && (stands || self.has_address(link)) {
                 there.push(*member);
