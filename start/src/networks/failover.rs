@@ -299,7 +299,10 @@ mod tests {
             ("", "\"\" is not a rail"),
             ("tcp:eth0,,tcp", "\"\" is not a rail"),
             ("tcp:10.0.0.0/99", "ARGONET_RAILS"),
-            ("tcp,tcp,tcp,tcp,tcp,tcp,tcp,tcp,tcp", "9 rails: leave out 1"),
+            (
+                "tcp,tcp,tcp,tcp,tcp,tcp,tcp,tcp,tcp",
+                "9 rails: leave out 1",
+            ),
         ] {
             let error = read(list).err().unwrap().to_string();
             assert!(error.contains(part), "{list}: {error}");
