@@ -29,7 +29,7 @@ pub(super) fn text(kinds: &[Kind], [what, which]: [&str; 2], pid: Option<u32>) -
     if text.is_empty() {
         let whose = pid.map_or("on this host".to_owned(), |pid| format!("of process {pid}"));
         text = format!(
-            "no rank of yours {whose} {what}: ranks of jobs {which} do, while they run, and their user sees them, on their host\n"
+            "no rank {whose} {what}: ranks of jobs {which} do, and only their user sees them, while they run\n"
         );
     }
     text
