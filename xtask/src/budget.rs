@@ -35,27 +35,27 @@ const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
 ///
 /// From an empty target directory on two processors. A full run checks with the minimum Rust
 /// version, too, and needs rustup if another one is used.
-pub(crate) const BUILD: Budget = seconds("build", 760, 0);
+pub(crate) const BUILD: Budget = seconds("build", 850, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
 /// fast paths, which need valgrind.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
-pub(crate) const UNIT: Budget = seconds("unit", 313, 1);
+pub(crate) const UNIT: Budget = seconds("unit", 305, 1);
 /// The conduit conformance suite over every conduit.
-pub(crate) const CONFORMANCE: Budget = seconds("conformance", 425, 0);
+pub(crate) const CONFORMANCE: Budget = seconds("conformance", 400, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = seconds("jobs", 545, 0);
+pub(crate) const JOBS: Budget = seconds("jobs", 515, 0);
 /// Jobs whose ranks reach each other over networks.
-pub(crate) const NETWORKS: Budget = seconds("networks", 55, 0);
+pub(crate) const NETWORKS: Budget = seconds("networks", 45, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = seconds("c", 620, 0);
+pub(crate) const C: Budget = seconds("c", 605, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = seconds("seeds", 92, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
-pub(crate) const ASAN: Budget = seconds("asan", 180, 0);
+pub(crate) const ASAN: Budget = seconds("asan", 178, 0);
 
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
