@@ -35,7 +35,7 @@ const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
 ///
 /// From an empty target directory on two processors. A full run checks with the minimum Rust
 /// version, too, and needs rustup if another one is used.
-pub(crate) const BUILD: Budget = seconds("build", 850, 0);
+pub(crate) const BUILD: Budget = seconds("build", 840, 0);
 /// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
 /// fast paths, which need valgrind.
 ///
@@ -47,9 +47,9 @@ pub(crate) const CONFORMANCE: Budget = seconds("conformance", 400, 0);
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = seconds("jobs", 515, 0);
+pub(crate) const JOBS: Budget = seconds("jobs", 510, 0);
 /// Jobs whose ranks reach each other over networks.
-pub(crate) const NETWORKS: Budget = seconds("networks", 45, 0);
+pub(crate) const NETWORKS: Budget = seconds("networks", 60, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
 pub(crate) const C: Budget = seconds("c", 605, 0);
 /// Seeds of the simulator.
