@@ -1,5 +1,6 @@
 //! Reports of ranks that run on this host, out of the memory files in which they keep them.
 
+use rustix::fs::{Mode, OFlags};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
@@ -78,8 +79,34 @@ fn report(descriptor: &Path, &(wanted, read): &Kind) -> Option<String> {
     if name.split(' ').next()? != wanted {
         return None;
     }
+    // Its process may have put a pipe in its place meanwhile, which would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(descriptor, flags, Mode::empty()).ok()?);
+    let kind = file.metadata().ok()?;
+    if !kind.is_file() || kind.len() > LONGEST {
+        return None;
+    }
     let mut bytes = Vec::new();
-    let file = File::open(descriptor).ok()?;
     file.take(LONGEST).read_to_end(&mut bytes).ok()?;
     read(&bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use std::os::fd::AsRawFd as _;
+
+    /// Names of memory files are their processes' choice, and so is what is in them.
+    #[test]
+    fn files_that_are_too_long_are_not_read() {
+        let file = File::from(memfd_create("argonet-long", MemfdFlags::CLOEXEC).unwrap());
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let kind: Kind = ("argonet-long", |bytes| Some(bytes.len().to_string()));
+        for (len, wanted) in [(16, Some("16")), (LONGEST + 8, None), (8, Some("8"))] {
+            file.set_len(len).unwrap();
+            assert_eq!(report(&path, &kind).as_deref(), wanted, "{len} bytes");
+        }
+        assert_eq!(report(&path, &("argonet-other", kind.1)), None);
+    }
 }
