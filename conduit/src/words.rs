@@ -36,6 +36,15 @@ impl Words {
         unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(at)) }
     }
 
+    /// What another process reads.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.all()
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect()
+    }
+
     pub(crate) fn set(&self, at: usize, value: u64) {
         self.word(at).store(value, Relaxed);
     }

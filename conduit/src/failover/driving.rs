@@ -180,6 +180,9 @@ impl Shared {
         } = offer;
         let member = link.member;
         state.asked.remove(&member);
+        if !state.succession.is_up(member) {
+            state.forget_loss(member);
+        }
         let now_ns = self.now_ns();
         state.succession.heard(member, generation, received, now_ns);
         true
@@ -302,7 +305,8 @@ impl Shared {
     /// Asks a member for a rail, or the one that it has whether it is of use again.
     fn ask(&self, peer: &Peer, state: &mut PeerState, member: usize) {
         if let Some(link) = state.links[member].clone() {
-            if link.lasts && link.probe().is_err() {
+            // One that has carried the stream alone carries nothing else any more.
+            if link.is_raw() || (link.lasts && link.probe().is_err()) {
                 return self.end_link(peer, state, member, Some(Loss::Ended));
             }
             if link.has_unsent() {
@@ -329,7 +333,10 @@ impl Shared {
             };
             let asked_for_ns = now_ns.saturating_sub(*asked_ns);
             let has_answered = self.silence(rank, link).is_none_or(|vital| {
-                !vital.owed || vital.silent_ns + HEARD_BEFORE_NS < asked_for_ns
+                let was_heard = vital.silent_ns + HEARD_BEFORE_NS < asked_for_ns;
+                // A rail that lasts was sent a probe. The time for which this process was stopped
+                // is not in that of its silence.
+                !vital.owed || (was_heard && !link.lasts)
             });
             // A connection that was made at a lost address, and stands, shows that the list is
             // wrong, or the peer on this host.
@@ -404,7 +411,7 @@ impl Shared {
 
     /// Reports a failure to the user, and when it is over.
     fn report_change(&self, peer: JobRank, state: &mut PeerState, [from, to]: [usize; 2]) {
-        let has_failed = to > from;
+        let has_failed = to > from && state.succession.has_failed(from);
         let is_over = to < from && core::mem::take(&mut state.is_warned);
         state.is_warned |= has_failed;
         // One of both ranks does.

@@ -7,6 +7,7 @@
 //! 0 magic   1 rank, ranks   then of each member:   0 .. 7 its name   8 .. 12 counts
 //! ```
 
+use crate::channel::rail::MOST_RAILS;
 use crate::words::{self, Words, two};
 use argonet_base::JobRank;
 use core::fmt;
@@ -187,7 +188,8 @@ impl RailReport {
                 address,
             }
         };
-        (magic == MAGIC && rest.is_empty()).then(|| Self {
+        let is_report = magic == MAGIC && rest.is_empty();
+        (is_report && members.len() <= MOST_RAILS.into()).then(|| Self {
             rank: ranks as u32,
             ranks: (ranks >> 32) as u32,
             members: members.iter().map(member).collect(),
@@ -247,12 +249,7 @@ mod tests {
         gauge.lost(1, Loss::Silent);
         gauge.lost(1, Loss::Address);
         gauge.lost(1, Loss::Address);
-        let bytes: Vec<u8> = gauge
-            .words
-            .all()
-            .iter()
-            .flat_map(|w| w.to_ne_bytes())
-            .collect();
+        let bytes = gauge.words.bytes();
         let read = RailReport::read(&bytes).unwrap();
         let mut wanted = gauge.report();
         assert!(long.starts_with(&read.members[1].name) && read.members[1].name.len() > 60);
@@ -271,18 +268,20 @@ mod tests {
     #[test]
     fn other_bytes_are_no_report() {
         let gauge = RailGauge::new(JobRank(0), 2, &["tcp".to_owned()]).unwrap();
-        let bytes: Vec<u8> = gauge
-            .words
-            .all()
-            .iter()
-            .flat_map(|w| w.to_ne_bytes())
-            .collect();
+        let bytes = gauge.words.bytes();
         assert!(RailReport::read(&bytes).is_some());
         assert_eq!(RailReport::read(&bytes[..bytes.len() - 8]), None);
         assert_eq!(RailReport::read(&bytes[..9]), None);
         assert_eq!(RailReport::read(&[]), None);
-        let mut other = bytes;
+        let mut other = bytes.clone();
         other[0] ^= 1;
         assert_eq!(RailReport::read(&other), None);
+        // More members than a rank can have.
+        let member = bytes[HEAD * 8..].to_vec();
+        let mut most = bytes;
+        most.extend(member.repeat(usize::from(MOST_RAILS) - 1));
+        assert!(RailReport::read(&most).is_some());
+        most.extend(member);
+        assert_eq!(RailReport::read(&most), None);
     }
 }

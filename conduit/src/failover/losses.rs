@@ -139,7 +139,11 @@ impl Shared {
         if let Some(link) = state.links[member].take_if(|link| !link.lasts) {
             state.offering.remove(&member);
             self.members[member].close(first(peer.rank), &link.rail);
-            state.succession.closed(member);
+            match state.asked.remove(&member) {
+                // It was asked as it was, and is made anew.
+                Some(_) => state.succession.ended(member, self.now_ns()),
+                None => state.succession.closed(member),
+            }
         }
     }
 

@@ -119,8 +119,11 @@ impl Rails for FailoverRails {
         if is_time || look.first.is_none() || shared.looks_around.load(Ordering::Relaxed) {
             shared.looks_around.store(false, Ordering::Relaxed);
             shared.look_at_others(chosen, &mut look);
-            // A look at their rails follows if there is something.
-            shared.asks_others.store(look.all, Ordering::Relaxed);
+            if look.all {
+                // A look at their rails follows.
+                shared.asks_others.store(true, Ordering::Relaxed);
+            }
+            look.all |= shared.is_due();
         }
         look.all |= shared.has_events.load(Ordering::Acquire);
         look.all |= shared.has_unsent.load(Ordering::Acquire);

@@ -75,6 +75,13 @@ pub(super) struct Events {
 }
 
 impl Events {
+    /// A link has ended; it is found again until that was seen to.
+    fn end(&mut self, peer: JobRank, link: Arc<Link>) {
+        if !self.ended.iter().any(|(_, its)| Arc::ptr_eq(its, &link)) {
+            self.ended.push((peer, link));
+        }
+    }
+
     /// All of them but for streams whose ends the channel has not read.
     pub(super) fn take(&mut self) -> Self {
         let cut = core::mem::take(&mut self.cut);
@@ -322,10 +329,10 @@ impl Shared {
         }
         if let Some((member, peer)) = first {
             look.first = Some(peer);
-            if member != chosen {
-                self.chosen.store(member, Ordering::Relaxed);
+            let before = self.chosen.swap(member, Ordering::Relaxed);
+            if before != member {
                 // It relies on reads of its peer no more.
-                self.members[chosen].arm();
+                self.members[before].arm();
             }
         }
     }
@@ -374,14 +381,14 @@ impl Shared {
             if link.is_raw() {
                 // The channel has not used it, or uses it no more, and nothing else comes.
                 drop(state);
-                self.add(|events| events.ended.push((rank, link)));
+                self.add(|events| events.end(rank, link));
                 return false;
             }
             link
         };
         match link.read_offer() {
             Read::Offer(heard) => self.hear(rank, &link, heard),
-            Read::End => self.add(|events| events.ended.push((rank, link))),
+            Read::End => self.add(|events| events.end(rank, link)),
             Read::Bytes(_) | Read::Nothing => {}
         }
         false
@@ -401,7 +408,7 @@ impl Shared {
                 false
             }
             Err(_) => {
-                self.add(|events| events.ended.push((*peer, Arc::clone(link))));
+                self.add(|events| events.end(*peer, Arc::clone(link)));
                 false
             }
         });

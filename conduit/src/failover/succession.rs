@@ -194,6 +194,11 @@ impl Succession {
         matches!(self.places[member].state, State::Up { .. })
     }
 
+    /// Whether a member has failed since the last time that it was steady.
+    pub(super) fn has_failed(&self, member: usize) -> bool {
+        self.places[member].failures > 0
+    }
+
     /// A number between a half and three halves of `time`.
     fn jittered(&mut self, time: u64) -> u64 {
         // Xorshift, of Marsaglia.
@@ -352,8 +357,11 @@ impl Succession {
             && before < member
             && !self.is_own(generation)
         {
-            // The peer leaves the better one as it has failed, though this rank finds no failure.
-            self.count_failure(before, now_ns);
+            // The peer leaves the better one as it has failed, though this rank finds no failure;
+            // or has offered this before it knew what the ranks have just agreed on.
+            if now_ns.saturating_sub(self.carries_ns) >= PATIENCE_NS {
+                self.count_failure(before, now_ns);
+            }
             // It has to answer first, and to be there for a while from then on.
             self.put_down(before, now_ns);
         }

@@ -228,6 +228,19 @@ fn offers_that_cross_are_no_failure() {
     machine.heard(1, 2, 0, 0);
     let names = ["a", "b"].map(str::to_owned);
     assert_eq!(machine.in_words(&names), "a up, b carries messages");
+    // The peer has offered the second one before it heard the first.
+    let mut machine = Succession::new(true, [false, false].into_iter(), 75 * S, 1);
+    machine.want(0);
+    machine.made(0, 0);
+    machine.heard(0, 1, 0, 0);
+    machine.heard(1, 2, 0, S / 10);
+    assert_eq!(machine.in_words(&names), "a down, b carries messages");
+    assert!(!machine.has_failed(0));
+    // It leaves this one later, and knows why.
+    machine.made(0, S);
+    machine.heard(0, 3, 0, 2 * S);
+    machine.heard(1, 4, 0, 3 * S);
+    assert!(machine.has_failed(0));
 }
 
 /// Both go back to a member that lasts, and one is answered late.

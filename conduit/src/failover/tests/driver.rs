@@ -314,14 +314,52 @@ fn a_member_that_lasts_is_not_offered_before_it_answers() {
     ranks[1].lose();
     exchange(&mut ranks, 20_000);
     let before = ranks.each_ref().map(Rank::offers);
-    let begun = std::time::Instant::now();
-    while begun.elapsed().as_millis() < 1000 {
-        ranks.iter_mut().for_each(Rank::poll);
+    for _ in 0..2 {
+        let begun = std::time::Instant::now();
+        while begun.elapsed().as_millis() < 500 {
+            ranks.iter_mut().for_each(Rank::poll);
+        }
+        // As for a process that was stopped, its silence begins anew.
+        nets[0].turn(Way::Quiet);
     }
     assert_eq!(ranks.each_ref().map(Rank::offers), before);
     nets[0].turn(Way::Good);
     until(&mut ranks, "back", |ranks| {
         connected(ranks) && ranks[0].offers() > before[0]
+    });
+    exchange(&mut ranks, 20_000);
+}
+
+/// A thread runs a handler while another one asks the member that was left for a rail.
+#[test]
+fn a_member_that_is_asked_before_the_channel_leaves_it_is_made_anew() {
+    let nets = nets([false, false]);
+    let mut ranks = pair(&nets);
+    ranks[0].rails.want(ranks[0].id());
+    exchange(&mut ranks, 20_000);
+    // Only one of both can make its rails.
+    nets[0].fail(1);
+    nets[0].turn(Way::Silent);
+    ranks[1].lose();
+    let begun = std::time::Instant::now();
+    let new = loop {
+        assert!(begun.elapsed().as_secs() < 20, "another one");
+        ranks[1].poll();
+        if let Some(new) = ranks[0].next() {
+            break new;
+        }
+    };
+    let begun = std::time::Instant::now();
+    while begun.elapsed().as_millis() < 200 {
+        ranks[1].poll();
+        assert!(ranks[0].next().is_none());
+    }
+    ranks[0].adopt(new);
+    exchange(&mut ranks, 20_000);
+    let before = ranks[0].generations.len();
+    nets[0].turn(Way::Good);
+    until(&mut ranks, "back", |ranks| {
+        connected(ranks) && ranks[0].generations.len() > before
     });
     exchange(&mut ranks, 20_000);
 }

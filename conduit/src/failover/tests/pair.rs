@@ -342,26 +342,37 @@ impl Rank {
                     self.refused += 1;
                     self.rails.refuse(new.id, &new.rail);
                 }
-                Made::Rail(new) => {
-                    if let Some(wire) = self.wire.take() {
-                        self.rails.close(self.id(), &wire);
-                    }
-                    assert!(
-                        self.generations
-                            .last()
-                            .is_none_or(|last| *last < new.incarnation)
-                    );
-                    self.generations.push(new.incarnation);
-                    assert!(new.received as usize <= self.bytes);
-                    self.sent = new.received as usize;
-                    self.rails.open(new.id, &new.rail).expect("it lives");
-                    self.wire = Some(new.rail);
-                    // From there on, the peer sends again; later offers may have said more.
-                    self.reads_at = self.rails.said(new.incarnation) as usize;
-                }
+                Made::Rail(new) => self.adopt(new),
                 Made::Unreachable(_, error) => self.unreachable = Some(error),
             }
         }
+    }
+
+    /// The next carrier, which [`adopt`](Self::adopt) takes later, as a channel does while another
+    /// of its threads runs a handler.
+    pub(super) fn next(&mut self) -> Option<NewRail<AnyRail>> {
+        let taken = self.taken as u64;
+        self.rails.begin_poll(false);
+        self.rails.ready(&mut Ready::new());
+        match self.rails.next(&|_| taken)? {
+            Made::Rail(new) => Some(new),
+            Made::Unreachable(_, error) => panic!("{error}"),
+        }
+    }
+
+    pub(super) fn adopt(&mut self, new: NewRail<AnyRail>) {
+        if let Some(wire) = self.wire.take() {
+            self.rails.close(self.id(), &wire);
+        }
+        let last = self.generations.last();
+        assert!(last.is_none_or(|last| *last < new.incarnation));
+        self.generations.push(new.incarnation);
+        assert!(new.received as usize <= self.bytes);
+        self.sent = new.received as usize;
+        self.rails.open(new.id, &new.rail).expect("it lives");
+        self.wire = Some(new.rail);
+        // From there on, the peer sends again; later offers may have said more.
+        self.reads_at = self.rails.said(new.incarnation) as usize;
     }
 
     fn read(&mut self) {
