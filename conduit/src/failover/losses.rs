@@ -90,8 +90,7 @@ impl Shared {
     /// Leaves rails at addresses of this host that have stopped working, to all peers.
     pub(super) fn leave_addresses(&self, driving: &mut Driving, touched: &mut BTreeSet<u32>) {
         driving.has_changed = false;
-        // Without another member, it is left to silence.
-        let Some(own) = self.own.as_ref().filter(|_| self.members.len() > 1) else {
+        let Some(own) = &self.own else {
             return;
         };
         let lost = own.look();
@@ -103,9 +102,14 @@ impl Shared {
         };
         let pause_ns = LIST_PAUSE_NS[0] << driving.list_failures.min(20);
         driving.list_ns = self.now_ns() + pause_ns.min(LIST_PAUSE_NS[1]);
-        let Some(lost) = lost.ok().filter(|lost| !lost.is_empty()) else {
+        let Ok(lost) = lost else {
             return;
         };
+        self.members.iter().for_each(|rails| rails.readdress());
+        // Without another member, it is left to silence.
+        if lost.is_empty() || self.members.len() < 2 {
+            return;
+        }
         for peer in self.peers.all() {
             let mut state = peer.state.lock();
             for member in 0..self.members.len() {

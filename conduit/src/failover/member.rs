@@ -26,6 +26,10 @@ pub trait Member: Rails {
     /// The address of this host at which a rail ends; `None` where it is at none of them.
     fn address(&self, rail: &Self::Rail) -> Option<IpAddr>;
 
+    /// Addresses of this host have changed: rails are made from those that there are now, if the
+    /// kind can do so.
+    fn readdress(&self) {}
+
     /// The silence of a peer at the other end of its first rail; `None` where that is not known.
     fn silence(&self, peer: JobRank, rail: &Self::Rail) -> Option<Vital>;
 }
@@ -45,6 +49,10 @@ impl<R: Member> Member for Erased<R> {
 
     fn address(&self, rail: &AnyRail) -> Option<IpAddr> {
         self.rails().address(self.of(rail))
+    }
+
+    fn readdress(&self) {
+        self.rails().readdress();
     }
 
     fn silence(&self, peer: JobRank, rail: &AnyRail) -> Option<Vital> {

@@ -22,6 +22,9 @@ pub trait Connector: Send + Sync {
         let _ = (peer, number);
     }
 
+    /// Addresses of this host have changed.
+    fn readdress(&self) {}
+
     /// Takes a connection that was made since, as
     /// [`Rails::next`](crate::channel::rail::Rails::next) does.
     ///

@@ -239,6 +239,10 @@ impl Member for Sockets {
         rail.address()
     }
 
+    fn readdress(&self) {
+        self.connector.readdress();
+    }
+
     fn silence(&self, _peer: JobRank, rail: &Socket) -> Option<Vital> {
         Rail::vital(rail)
     }

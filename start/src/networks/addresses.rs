@@ -34,7 +34,8 @@ pub(super) fn addresses_of_rail(
     }
 }
 
-fn wished(wish: &Wish, one_host: bool) -> Result<Vec<interfaces::Interface>, Cause> {
+/// Interfaces of this host that a wish chooses, as they are now.
+pub(super) fn wished(wish: &Wish, one_host: bool) -> Result<Vec<interfaces::Interface>, Cause> {
     let host = host_name();
     let all = interfaces::list(&host)?;
     Ok(interfaces::choose(&all, wish, one_host, &host)?)

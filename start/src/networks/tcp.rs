@@ -1,6 +1,6 @@
 //! Connections over TCP.
 
-use super::addresses::{Wish, addresses_of_rail, host_of, publish_host};
+use super::addresses::{Wish, addresses_of_rail, host_of, is_one_host, publish_host, wished};
 use super::channel::{GATHER_TIMES, sizes};
 use super::{Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf};
 use argonet_base::JobRank;
@@ -9,8 +9,8 @@ use argonet_conduit::channel::{AnyRail, ChannelConfig, ChannelSizes, Erased};
 use argonet_conduit::failover::Member;
 use argonet_conduit::selector;
 use argonet_conduit::tcp::join::{
-    JobKey, JoinService, Joiner, Joining, Whereabouts, from_settings, read_addresses,
-    write_addresses,
+    JobKey, JoinConfig, JoinService, Joiner, Joining, OwnInterfaces, Whereabouts, from_settings,
+    read_addresses, write_addresses,
 };
 use argonet_conduit::tcp::{Sockets, Tcp, TcpConfig};
 use argonet_settings::{Settings, TCP_PROGRESS};
@@ -26,7 +26,7 @@ struct Open {
 
 /// Listens, and publishes the addresses.
 pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opened>, Cause> {
-    let joiner = listen(boot, settings, None)?;
+    let joiner = listen(boot, settings, None, false)?;
     let addresses = write_addresses(joiner.addresses(), MAX_VALUE_BYTES);
     boot.publish(Key::Address, &addresses)?;
     publish_host(boot)?;
@@ -38,20 +38,26 @@ pub(super) fn open(boot: &LocalJob, settings: &Settings) -> Result<Box<dyn Opene
 }
 
 /// Begins to listen.
-fn listen(boot: &LocalJob, settings: &Settings, wish: Option<&Wish>) -> Result<Joiner, Cause> {
+fn listen(
+    boot: &LocalJob,
+    settings: &Settings,
+    wish: Option<&Wish>,
+    follows: bool,
+) -> Result<Joiner, Cause> {
     let (config, _) = from_settings(settings)?;
+    let config = JoinConfig { follows, ..config };
     let chosen = addresses_of_rail(boot, settings, wish)?;
     let key = JobKey::from_bytes(*boot.job_key().bytes());
     Ok(Joiner::new(config, key, boot.rank(), boot.size(), chosen)?)
 }
 
 /// What makes the connections of a rank that listens.
-fn connector(
+fn service(
     boot: &Arc<LocalJob>,
     joiner: Joiner,
     published: PublishedOf,
-) -> Result<Arc<Joining>, Cause> {
-    let (rank, ranks) = (boot.rank(), boot.size());
+) -> Result<JoinService, Cause> {
+    let ranks = boot.size();
     let whereabouts = {
         let job = Arc::clone(boot);
         move |peer| whereabouts(&job, peer, &*published)
@@ -60,12 +66,13 @@ fn connector(
     let service = JoinService::new(joiner, Box::new(whereabouts))?;
     let addresses = known.into_iter().flat_map(|place| place.addresses);
     service.know(addresses.map(|at| at.ip()));
-    Ok(Arc::new(Joining::new(service, rank)))
+    Ok(service)
 }
 
 /// A rank that listens at one of several rails.
 struct OpenRail {
     joiner: Joiner,
+    own: OwnInterfaces,
     connections: u16,
 }
 
@@ -78,12 +85,19 @@ pub(super) fn open_rail(
     settings: &Settings,
     wish: Option<&Wish>,
 ) -> Result<(Box<dyn OpenedRail>, Vec<u8>), Cause> {
-    let joiner = listen(boot, settings, wish)?;
+    let joiner = listen(boot, settings, wish, true)?;
     let addresses = write_addresses(joiner.addresses(), RAIL_BYTES);
     let connections = sizes(settings).rails;
+    let wish = match wish {
+        Some(wish) => wish.clone(),
+        None => from_settings(settings)?.1,
+    };
+    let one_host = is_one_host(boot);
+    let own = move || wished(&wish, one_host).unwrap_or_default();
     Ok((
         Box::new(OpenRail {
             joiner,
+            own: Box::new(own),
             connections,
         }),
         addresses,
@@ -96,7 +110,8 @@ impl OpenedRail for OpenRail {
         boot: &Arc<LocalJob>,
         published: PublishedOf,
     ) -> Result<(Box<dyn Member<Rail = AnyRail>>, u16), Cause> {
-        let connector = connector(boot, self.joiner, published)?;
+        let service = service(boot, self.joiner, published)?.with_own(self.own);
+        let connector = Arc::new(Joining::new(service, boot.rank()));
         let sockets = Sockets::new(connector, false)?;
         let further = self.connections.saturating_sub(1);
         Ok((Box::new(Erased::new(sockets)), further))
@@ -122,7 +137,7 @@ impl Opened for Open {
             // wanted.
             job.lookup(peer, Key::Address).unwrap_or_default()
         });
-        let connector = connector(boot, open.joiner, published)?;
+        let service = service(boot, open.joiner, published)?;
         let config = TcpConfig {
             channel: ChannelConfig {
                 rank,
@@ -137,7 +152,7 @@ impl Opened for Open {
                 segment_len: Arc::clone(segment_len),
             },
             progress: open.progress.unwrap_or(processor_to_spare),
-            connector,
+            connector: Arc::new(Joining::new(service, rank)),
         };
         let tcp: selector::Network = Arc::new(Tcp::over_connections(config)?);
         Ok(tcp.into())

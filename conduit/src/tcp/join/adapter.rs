@@ -45,6 +45,10 @@ impl Connector for Joining {
         self.service.close(peer, number);
     }
 
+    fn readdress(&self) {
+        self.service.readdress();
+    }
+
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>> {
         if self.failed.load(Ordering::Relaxed) {
             return None;

@@ -14,6 +14,9 @@ use core::net::{IpAddr, SocketAddr};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::{BTreeSet, HashMap};
 
+/// Addresses of a peer at most.
+const MOST_ADDRESSES: usize = u8::MAX as usize;
+
 /// Polls that are so far apart are seldom, ns.
 const SELDOM_NS: u64 = 250_000_000;
 /// How long such a poll waits for an answer, ns, and how often at most.
@@ -91,6 +94,42 @@ impl Joiner {
         };
         this.listener.tend(&this.waiting, 0).map_err(system)?;
         Ok(this)
+    }
+
+    /// This rank's interfaces have other addresses: it listens and connects at these from now on.
+    ///
+    /// # Errors
+    /// The system refuses to wait for another socket.
+    pub fn readdress(&mut self, interfaces: Vec<Interface>) -> rustix::io::Result<()> {
+        if interfaces.is_empty() {
+            return Ok(());
+        }
+        let (ports, waiting) = (&self.config.ports, &self.waiting);
+        self.listener.readdress(&interfaces, ports, waiting)?;
+        self.ours = interfaces;
+        Ok(())
+    }
+
+    /// A peer has connected from an address: it is tried first from now on if it is none that the
+    /// peer has published.
+    fn follow(&mut self, peer: JobRank, from: IpAddr) {
+        let Some(place) = self.places.get_mut(&peer.0) else {
+            return;
+        };
+        let addresses = &mut place.addresses;
+        if addresses.iter().any(|at| at.ip().to_canonical() == from) {
+            return;
+        }
+        // It listens there at a port that it had before.
+        let of_family = addresses.iter().filter(|at| at.is_ipv4() == from.is_ipv4());
+        let ports: BTreeSet<u16> = of_family.map(SocketAddr::port).collect();
+        let room = MOST_ADDRESSES.saturating_sub(addresses.len());
+        let new = ports.into_iter().map(|port| SocketAddr::new(from, port));
+        let first = addresses.len();
+        addresses.extend(new.take(room));
+        let count = addresses.len() as u8;
+        self.peers[peer.index()].find_at(first, count);
+        self.listener.know([from]);
     }
 
     /// Where this rank listens, as it publishes that to its peers.
@@ -238,6 +277,12 @@ impl Joiner {
                 incarnation,
             } => proven.refuse(verdict, incarnation),
             Decision::Accept { incarnation, .. } => {
+                if self.config.follows
+                    && let Some(from) = proven.from()
+                {
+                    self.follow(peer, from);
+                }
+                let machine = &mut self.peers[peer.index()];
                 let received = user.fence(peer, hello.connection);
                 match proven.answer(incarnation, received) {
                     Some(socket) => user.joined(Joined {
@@ -375,7 +420,7 @@ impl Joiner {
         let place = self.places.entry(peer.0).or_insert_with(|| {
             let mut place = user.whereabouts(peer);
             place.addresses = in_order_of_reach(ours, &place.addresses);
-            place.addresses.truncate(usize::from(u8::MAX));
+            place.addresses.truncate(MOST_ADDRESSES);
             place
         });
         Pair {

@@ -109,6 +109,53 @@ impl Listener {
         })
     }
 
+    /// Listens at addresses that are new among those of these interfaces, in place of those that
+    /// are not among them.
+    ///
+    /// Peers expect it at the same port; where another process has that, they wait until this rank
+    /// connects. What the system does not allow is left out: it reports it when that changes.
+    pub(super) fn readdress(
+        &mut self,
+        interfaces: &[Interface],
+        ports: &RangeInclusive<u16>,
+        waiting: &Waiting,
+    ) -> rustix::io::Result<()> {
+        let is_of = |address: &SocketAddr, interface: &Interface| address.ip() == interface.address;
+        for interface in interfaces {
+            if self
+                .addresses
+                .iter()
+                .any(|address| is_of(address, interface))
+            {
+                continue;
+            }
+            let gone = |address: &SocketAddr| !interfaces.iter().any(|i| is_of(address, i));
+            let place = self.addresses.iter().position(gone);
+            let at = place.unwrap_or(self.addresses.len());
+            let port = self.addresses[place.unwrap_or(0)].port();
+            let bound = bind_one(interface, &(port..=port), self.me)
+                .or_else(|_| bind_one(interface, ports, self.me));
+            let Ok((door, address)) = bound else {
+                continue;
+            };
+            if self.open {
+                waiting.readable(&door, Source::Door(at as u32))?;
+            }
+            self.gate.know([address.ip()]);
+            match place {
+                // Closed, which ends the wait for it.
+                Some(place) => {
+                    (self.doors[place], self.addresses[place]) = (door, address);
+                }
+                None => {
+                    self.doors.push(door);
+                    self.addresses.push(address);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Where it listens.
     pub(super) fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -240,6 +287,13 @@ impl Listener {
 }
 
 impl Proven {
+    /// The address from which it has connected.
+    pub(super) fn from(&self) -> Option<IpAddr> {
+        let from = net::getpeername(&self.exchange.socket).ok()??;
+        let from = SocketAddr::try_from(from).ok()?;
+        Some(from.ip().to_canonical())
+    }
+
     /// Reports to the peer that its connection is used, if the socket takes that.
     pub(super) fn answer(mut self, incarnation: u64, received: u64) -> Option<OwnedFd> {
         self.exchange.handshake.answer_as(incarnation, received);

@@ -36,7 +36,7 @@ pub use joiner::Joiner;
 pub use key::{JobKey, KEY_BYTES, KeyError};
 pub use listen::ListenError;
 pub use ports::{PortsError, parse_ports};
-pub use service::{Directory, JoinService, Made};
+pub use service::{Directory, JoinService, Made, OwnInterfaces};
 pub(crate) use settings::listens_on;
 pub use settings::{JoinSettingsError, from_settings};
 pub use user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};

@@ -2,6 +2,7 @@
 
 use super::dial::Unreachable;
 use super::gate::GateCounts;
+use super::interfaces::Interface;
 use super::joiner::Joiner;
 use super::user::{JoinUser, Joined, Whereabouts};
 use argonet_base::JobRank;
@@ -29,6 +30,9 @@ pub enum Made {
 /// Says where a peer is.
 pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
 
+/// Lists the interfaces at which a rank is reached; none where it must keep those that it has.
+pub type OwnInterfaces = Box<dyn FnMut() -> Vec<Interface> + Send>;
+
 /// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also becomes readable when
 /// a time has come.
 pub struct JoinService {
@@ -53,18 +57,25 @@ pub struct JoinService {
 enum Wish {
     Want(JobRank, u16),
     Close(JobRank, u16),
+    /// To list this rank's interfaces again.
+    Readdress,
 }
 
 impl Wish {
-    fn id(self) -> (JobRank, u16) {
-        let (Self::Want(peer, connection) | Self::Close(peer, connection)) = self;
-        (peer, connection)
+    fn id(self) -> Option<(JobRank, u16)> {
+        match self {
+            Self::Want(peer, connection) | Self::Close(peer, connection) => {
+                Some((peer, connection))
+            }
+            Self::Readdress => None,
+        }
     }
 }
 
 struct State {
     joiner: Joiner,
     directory: Directory,
+    own: OwnInterfaces,
     made: VecDeque<Made>,
     /// When the timer fires; ns since the service began.
     armed_ns: Option<u64>,
@@ -93,6 +104,7 @@ impl JoinService {
         let state = State {
             joiner,
             directory,
+            own: Box::new(Vec::new),
             made: VecDeque::new(),
             armed_ns: None,
         };
@@ -105,6 +117,19 @@ impl JoinService {
             begun: Instant::now(),
             came: AtomicU64::new(0),
         })
+    }
+
+    /// Asks `own` for this rank's interfaces when [`readdress`](Self::readdress) was called.
+    #[must_use]
+    pub fn with_own(self, own: OwnInterfaces) -> Self {
+        self.state.lock().own = own;
+        self
+    }
+
+    /// Addresses of this host have changed: the rank listens and connects at those that its
+    /// interfaces have now; as [`want`](Self::want).
+    pub fn readdress(&self) {
+        self.wish(Wish::Readdress);
     }
 
     /// Asks for a connection: the first of this number, or another after it was lost.
@@ -165,11 +190,12 @@ impl JoinService {
         let now_ns = self.begun.elapsed().as_nanos() as u64;
         let mut user = Caller {
             directory: &mut state.directory,
+            own: &mut state.own,
             made: &mut state.made,
             fence,
         };
         for wish in wishes {
-            user.grant(&mut state.joiner, now_ns, wish);
+            user.grant(&mut state.joiner, now_ns, wish)?;
         }
         state.joiner.poll(now_ns, &mut user)?;
         let counts = state.joiner.counts();
@@ -245,13 +271,15 @@ impl State {
 /// The joiner's user for one call.
 struct Caller<'a> {
     directory: &'a mut Directory,
+    own: &'a mut OwnInterfaces,
     made: &'a mut VecDeque<Made>,
     fence: &'a dyn Fn(JobRank, u16) -> u64,
 }
 
 impl Caller<'_> {
-    fn grant(&mut self, joiner: &mut Joiner, now_ns: u64, wish: Wish) {
+    fn grant(&mut self, joiner: &mut Joiner, now_ns: u64, wish: Wish) -> rustix::io::Result<()> {
         match wish {
+            Wish::Readdress => joiner.readdress((self.own)())?,
             Wish::Close(peer, connection) => joiner.close(now_ns, peer, connection, self),
             // The connection was made before this wish was read.
             Wish::Want(peer, connection) if self.has(peer, connection) => {}
@@ -260,6 +288,7 @@ impl Caller<'_> {
                 None => joiner.ask(now_ns, peer, connection, self),
             },
         }
+        Ok(())
     }
 
     fn has(&self, peer: JobRank, connection: u16) -> bool {

@@ -19,6 +19,9 @@ pub struct JoinConfig {
     pub ports: RangeInclusive<u16>,
     /// Attempts to connect at a time; further peers wait.
     pub attempts: usize,
+    /// Whether peers may get other addresses than they have published: one from which a peer has
+    /// connected is tried first from then on.
+    pub follows: bool,
 }
 
 impl Default for JoinConfig {
@@ -28,6 +31,7 @@ impl Default for JoinConfig {
             dial: DialConfig::default(),
             ports: 0..=0,
             attempts: 256,
+            follows: false,
         }
     }
 }

@@ -95,6 +95,16 @@ impl Connection {
         }
     }
 
+    /// The peer has so many addresses, of which those from `first` on are tried next.
+    pub(super) fn find_at(&mut self, first: usize, count: usize) {
+        self.tries.resize(count, Tries::default());
+        // One that is under way keeps its own.
+        let under_way = matches!(self.state, State::Proving { .. } | State::Connecting { .. });
+        if !under_way {
+            self.address = first;
+        }
+    }
+
     pub(super) fn is_up(&self) -> bool {
         self.state == State::Up
     }

@@ -115,6 +115,19 @@ impl Peer {
             .find_map(|connection| connection.poll_action(config, now_ns))
     }
 
+    /// The peer has so many addresses, of which those from `first` on are new: attempts begin with
+    /// these.
+    pub fn find_at(&mut self, first: usize, addresses: u8) {
+        if let Some(used) = &mut self.0
+            && first < usize::from(addresses)
+        {
+            used.pair.addresses = addresses;
+            for connection in &mut used.connections {
+                connection.find_at(first, usize::from(addresses));
+            }
+        }
+    }
+
     /// When there is something to do, if nothing happens until then; ns.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {

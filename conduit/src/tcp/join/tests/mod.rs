@@ -131,6 +131,46 @@ fn a_connection_is_made_although_its_address_has_gone() {
     });
 }
 
+/// Each rank in turn gets another address, at which no other finds it before it has connected.
+#[test]
+fn a_rank_at_another_address_is_found_there_once_it_has_connected() {
+    let at = |last| Interface {
+        address: [127, 0, 0, last].into(),
+        ..loopback()
+    };
+    let config = JoinConfig {
+        follows: true,
+        ..JoinConfig::default()
+    };
+    let mut cluster = Cluster::on(&[at(2)], 2, config);
+    let both = |nodes: &[rig::Node]| nodes.iter().all(|n| n.user.joined.len() == 1);
+    let again = |cluster: &mut Cluster, noticer: usize| {
+        let incarnation = cluster.nodes[noticer].user.joined[0].incarnation;
+        for node in &mut cluster.nodes {
+            node.user.joined.clear();
+        }
+        cluster.lost(noticer, 1 - noticer as u32, 0, incarnation);
+        cluster.until("both have another", both);
+    };
+    cluster.ask(0, 1, 0);
+    cluster.until("both have it", both);
+    for (mover, last) in [(0, 4), (1, 5), (0, 6), (0, 4)] {
+        let joiner = &mut cluster.nodes[mover].joiner;
+        let port = joiner.addresses()[0].port();
+        joiner.readdress(Vec::new()).unwrap();
+        for _ in 0..2 {
+            joiner.readdress(vec![at(last)]).unwrap();
+        }
+        let there = core::net::SocketAddr::new(at(last).address, port);
+        assert_eq!(joiner.addresses(), [there]);
+        again(&mut cluster, mover);
+        again(&mut cluster, 1 - mover);
+        let joined = &cluster.nodes[1 - mover].user.joined[0];
+        let peer = TcpStream::from(joined.socket.try_clone().unwrap()).peer_addr();
+        assert_eq!(peer.unwrap(), there);
+    }
+}
+
 /// Without its interface's address the system would take the first one of the host.
 #[test]
 fn connections_leave_from_the_chosen_interfaces() {

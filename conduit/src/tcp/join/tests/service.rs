@@ -1,5 +1,6 @@
 //! The service: several threads, the system's clock.
 
+use super::super::interfaces::Interface;
 use super::super::service::{JoinService, Made};
 use super::super::*;
 use super::rig::{dead_address, key, loopback, same_bytes};
@@ -70,6 +71,22 @@ fn threads_that_sleep_on_the_descriptor_are_woken() {
         same_bytes(&mine.socket, &its.socket);
     });
     assert!(a.next(&|_, _| 0).unwrap().is_none());
+}
+
+#[test]
+fn a_rank_listens_at_the_addresses_that_it_is_given_later() {
+    let [a, _b] = pair();
+    let other = Interface {
+        address: [127, 0, 0, 9].into(),
+        ..loopback()
+    };
+    let a = a.with_own(Box::new(move || vec![other.clone()]));
+    let before = a.addresses();
+    assert!(a.next(&|_, _| 0).unwrap().is_none());
+    assert_eq!(a.addresses(), before);
+    a.readdress();
+    assert!(a.next(&|_, _| 0).unwrap().is_none());
+    assert_eq!(a.addresses()[0].ip().to_string(), "127.0.0.9");
 }
 
 /// A wish made while others are taken makes the descriptor readable once, for the next look.
