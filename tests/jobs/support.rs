@@ -167,6 +167,14 @@ impl Part {
 /// A second is normal; this is for the slowest, busiest machine.
 const TEST_LIMIT: Duration = Duration::from_secs(120);
 
+/// How often something fails in tests that go on for long: 4 times, or as often as the environment
+/// says.
+pub(crate) fn faults() -> u32 {
+    const VARIABLE: &str = "ARGONET_TEST_FAULTS";
+    let text = std::env::var(VARIABLE).ok();
+    text.map_or(4, |text| text.parse().expect(VARIABLE))
+}
+
 /// Marks all processes of one job.
 const MARK: &str = "ARGONET_TEST_MARK";
 
@@ -179,8 +187,9 @@ impl Watchdog {
     pub(crate) fn start(name: &'static str) -> Self {
         let (alive, watch): (_, Receiver<()>) = channel();
         thread::spawn(move || {
-            if watch.recv_timeout(TEST_LIMIT) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("test {name} took over {TEST_LIMIT:?}; processes of this run:");
+            let limit = TEST_LIMIT + Duration::from_secs(4) * faults();
+            if watch.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("test {name} took over {limit:?}; processes of this run:");
                 for (pid, picture) in processes_with(&format!("{}.", std::process::id())) {
                     eprintln!("  {picture}");
                     let _ = kill_process(pid, Signal::KILL);

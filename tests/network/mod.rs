@@ -8,8 +8,8 @@
 //!
 //! Nothing of it is in the machine's own namespace. A guardian, a shell that waits for the end of a
 //! pipe, takes all of it away, with the processes that are left in it, when the [`Network`] is
-//! dropped or the test's process ends in any way, and after ten minutes at the latest. Leftovers of
-//! a guardian that was killed go when the next network is made.
+//! dropped or the test's process ends in any way, and after half an hour at the latest. Leftovers
+//! of a guardian that was killed go when the next network is made.
 //!
 //! Needs the right to make namespaces, `ip` and `tc` (Debian's iproute2) and `nft` (nftables);
 //! [`missing`] names the missing part.
@@ -74,7 +74,7 @@ impl Network {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let prefix = format!("{PREFIX}{}-{count}-", std::process::id());
         let guard = format!(
-            "trap '' INT TERM HUP; timeout 600 cat >/dev/null; set -- '{prefix}'; {REMOVE}"
+            "trap '' INT TERM HUP; timeout 1800 cat >/dev/null; set -- '{prefix}'; {REMOVE}"
         );
         let guardian = Command::new("sh")
             .args(["-c", &guard])
@@ -101,7 +101,7 @@ impl Network {
             script += &format!("ip -n {switch} link add br{network} type bridge forward_delay 0\n");
             script += &format!("ip -n {switch} link set br{network} up\n");
         }
-        for (i, host) in self.hosts.iter().enumerate() {
+        for host in &self.hosts {
             let space = self.namespace(host);
             script += &format!("ip netns add {space}\nip -n {space} link set lo up\n");
             // Each refusal is reported, not some in a second.
@@ -109,17 +109,50 @@ impl Network {
                 "ip netns exec {space} sh -c 'echo 0 > /proc/sys/net/ipv4/icmp_ratelimit'\n"
             );
             for network in 0..networks {
-                let port = format!("p{i}-{network}");
-                let address = self.address(host, network);
-                script += &format!(
-                    "ip -n {switch} link add {port} type veth peer name eth{network} netns {space}\n\
-                     ip -n {switch} link set {port} master br{network} up\n\
-                     ip -n {space} addr add {address}/24 dev eth{network}\n\
-                     ip -n {space} link set eth{network} up\n"
-                );
+                script += &self.joining(host, network);
             }
         }
         sh(&script).expect("a network");
+    }
+
+    /// A script that gives a host its interface in a network.
+    fn joining(&self, host: &str, network: usize) -> String {
+        let (switch, space) = (self.namespace("switch"), self.namespace(host));
+        let (port, address) = (self.port(host, network), self.address(host, network));
+        format!(
+            "ip -n {switch} link add {port} type veth peer name eth{network} netns {space}\n\
+             ip -n {switch} link set {port} master br{network} up\n\
+             ip -n {space} addr add {address}/24 dev eth{network}\n\
+             ip -n {space} link set eth{network} up\n"
+        )
+    }
+
+    /// The switch's end of a host's interface.
+    fn port(&self, host: &str, network: usize) -> String {
+        format!("p{}-{network}", self.number(host))
+    }
+
+    fn number(&self, host: &str) -> usize {
+        let i = self.hosts.iter().position(|h| h == host);
+        i.expect("a host of this network")
+    }
+
+    /// A host has its interface in a network no more, until [`join`](Self::join).
+    #[allow(
+        dead_code,
+        reason = "not every test program that has this module takes one away"
+    )]
+    pub(crate) fn leave(&self, host: &str, network: usize) {
+        self.on(host, &format!("ip link del eth{network}"));
+    }
+
+    /// It has it again, as new.
+    #[allow(
+        dead_code,
+        reason = "not every test program that has this module takes one away"
+    )]
+    pub(crate) fn join(&self, host: &str, network: usize) {
+        sh(&self.joining(host, network)).expect("an interface");
     }
 
     fn namespace(&self, host: &str) -> String {
@@ -133,8 +166,7 @@ impl Network {
 
     /// A host's address in a network.
     pub(crate) fn address(&self, host: &str, network: usize) -> String {
-        let i = self.hosts.iter().position(|h| h == host);
-        format!("10.71.{network}.{}", i.expect("a host of this network") + 1)
+        format!("10.71.{network}.{}", self.number(host) + 1)
     }
 
     /// Runs a script on a host, and returns its output.
@@ -236,8 +268,9 @@ impl Network {
         reason = "not every test program that has this module changes them"
     )]
     pub(crate) fn set_mtu_between(&self, bytes: u32) {
-        for i in 0..self.hosts.len() {
-            self.on("switch", &format!("ip link set p{i}-0 mtu {bytes}"));
+        for host in &self.hosts {
+            let port = self.port(host, 0);
+            self.on("switch", &format!("ip link set {port} mtu {bytes}"));
         }
     }
 

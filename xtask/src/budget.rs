@@ -110,6 +110,8 @@ pub(crate) const FLOW_SEEDS_FULL: u32 = 100_000;
 /// Seeds of connections that are made, and cases of classes and frames, in `cargo xtask full`;
 /// 3,000 and 256 otherwise.
 pub(crate) const CONNECTION_SEEDS_FULL: u32 = 100_000;
+/// Faults of rails under load in `cargo xtask full`, one every 2 s; 4 otherwise.
+pub(crate) const FAULTS_FULL: u32 = 300;
 /// How often `cargo xtask full` runs the whole jobs.
 pub(crate) const JOB_REPEATS_FULL: u32 = 3;
 /// Tests of whole jobs that run at once: each is several processes already.

@@ -396,6 +396,13 @@ pub(crate) fn jobs(run: &mut Run) {
     for name in (0..repeats).flat_map(|_| JOB_TESTS) {
         run.tests(name, test([name]).args(["--", &at_once()]));
     }
+    if run.full() {
+        let mut faults = test([NETWORK_TESTS]);
+        faults
+            .args(["--", "hosts_failover_again_and_again"])
+            .env("ARGONET_TEST_FAULTS", budget::FAULTS_FULL.to_string());
+        run.tests("faults of rails, one every 2 s", &mut faults);
+    }
     // Thin link-time optimization takes minutes; only a full run waits for it.
     let (profile, directory) = if run.full() {
         ("release", "release")

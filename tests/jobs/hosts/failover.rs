@@ -10,7 +10,7 @@ use super::rails::come;
 use super::storm::rounds;
 use crate::connections::info_of;
 use crate::network::Network;
-use crate::support::{Job, Talk};
+use crate::support::{self, Job, Random, Talk};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// So many bytes over a network are messages of the job, not other traffic.
@@ -159,6 +159,110 @@ pub(super) fn of_datagrams() {
         "storm-over-hosts",
         &[BLACK_HOLE, DOWN],
     );
+}
+
+/// How a card of a host fails, and what ends that.
+type Trouble = (
+    &'static str,
+    fn(&Network, &str, usize),
+    fn(&Network, &str, usize),
+);
+
+const TROUBLES: [Trouble; 5] = [
+    (
+        "drops what comes",
+        |network, host, card| network.filter(host, &format!("iifname \"eth{card}\" counter drop")),
+        |network, host, _| network.heal(host),
+    ),
+    (
+        "resets connections",
+        |network, host, card| {
+            let of_tcp = format!("iifname \"eth{card}\" meta l4proto tcp");
+            network.filter(host, &format!("{of_tcp} counter reject with tcp reset"));
+        },
+        |network, host, _| network.heal(host),
+    ),
+    (
+        "is down",
+        |network, host, card| _ = network.on(host, &format!("ip link set eth{card} down")),
+        |network, host, card| _ = network.on(host, &format!("ip link set eth{card} up")),
+    ),
+    ("is not there", Network::leave, Network::join),
+    (
+        "is slow",
+        |network, host, card| network.limit(host, &format!("eth{card}"), "2mbit"),
+        |network, host, card| _ = network.on(host, &format!("tc qdisc del dev eth{card} root")),
+    ),
+];
+
+/// All to all, byte by byte, while every 2 s some card of some host fails in some way.
+pub(super) fn again_and_again() {
+    let faults = support::faults();
+    let mut random = Random::new(u64::from(faults));
+    // A run of few takes the first of them alone.
+    let mixes = [
+        "usnic:eth0,tcp:eth1",
+        "tcp:eth0,tcp:eth1",
+        "usnic:eth0,usnic:eth1",
+    ];
+    let mixes = &mixes[..if faults < 30 { 1 } else { 3 }];
+    for rails in mixes {
+        let network = Network::of(&["a", "b", "c"], 2);
+        let job = over(&network, 4, "a:2,b,c", "stress")
+            .env("GASNET_SUPERNODE_MAXSIZE", "1")
+            .env("ARGONET_RAILS", rails);
+        let mut longest = Duration::ZERO;
+        let outcome = job.run_with(|talk| {
+            rounds(talk, 2);
+            for fault in 0..faults / mixes.len() as u32 {
+                let host = ["a", "b", "c"][random.below(3)];
+                let card = random.below(2);
+                let (name, begin, end) = TROUBLES[random.below(TROUBLES.len())];
+                let lasts = Duration::from_millis(200 + random.below(1500) as u64);
+                eprintln!("{rails}, fault {fault}: eth{card} of {host} {name} for {lasts:?}");
+                let begun = Instant::now();
+                begin(&network, host, card);
+                while begun.elapsed() < lasts {
+                    longest = longest.max(rounds(talk, 1));
+                }
+                end(&network, host, card);
+                while begun.elapsed() < Duration::from_secs(2) {
+                    longest = longest.max(rounds(talk, 1));
+                }
+            }
+            rounds(talk, 2);
+        });
+        outcome.ended_well();
+        eprintln!("{rails}: the longest round took {longest:?}");
+    }
+}
+
+/// A host gets another address in a network, as from a server of addresses.
+fn readdress(network: &Network, host: &str, card: usize, last: u8) {
+    let address = format!("10.71.{card}.{last}/24");
+    network.on(
+        host,
+        &format!("ip addr flush dev eth{card}; ip addr add {address} dev eth{card}"),
+    );
+}
+
+/// One host after the other gets another address in the better network, which is used again.
+pub(super) fn of_another_address() {
+    let network = Network::of(&["a", "b"], 2);
+    let job = over(&network, 2, "a,b", "stress").env("ARGONET_RAILS", "tcp:eth0,tcp:eth1");
+    let outcome = job.run_with(|talk| {
+        until_used(&network, talk, "eth0");
+        for (host, last) in [("b", 77), ("a", 78), ("b", 79)] {
+            let begun = Instant::now();
+            readdress(&network, host, 0, last);
+            until_used(&network, talk, "eth1");
+            let goes_on = begun.elapsed();
+            until_used(&network, talk, "eth0");
+            let back = begun.elapsed();
+            eprintln!("another address of {host}: goes on after {goes_on:?}, back after {back:?}");
+        }
+    });
+    outcome.ended_well();
 }
 
 /// A stopped rank is waited for, over whichever rail: nothing says that it is gone.

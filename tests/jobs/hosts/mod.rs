@@ -53,6 +53,11 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("hosts_failover_between_two_kinds", failover::of_two_kinds),
     ("hosts_failover_between_datagrams", failover::of_datagrams),
+    ("hosts_failover_again_and_again", failover::again_and_again),
+    (
+        "hosts_failover_to_another_address",
+        failover::of_another_address,
+    ),
     (
         "hosts_failover_of_a_stopped_rank",
         failover::of_a_stopped_rank,
