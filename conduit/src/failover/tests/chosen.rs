@@ -1,0 +1,148 @@
+//! The member whose peer is read first: the first of the list that has one.
+
+use super::super::{FailoverConfig, FailoverRails, Member, MemberConfig};
+use super::pipe::Pipe;
+use crate::channel::Erased;
+use crate::channel::rail::{Look, Made, RailId, Rails, Ready, Vital};
+use argonet_base::JobRank;
+use core::net::IpAddr;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use core::time::Duration;
+use rustix::fd::BorrowedFd;
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+
+/// What a member is asked for.
+#[derive(Default)]
+struct Asked {
+    has_first: AtomicBool,
+    arms: AtomicU32,
+    looks: AtomicU32,
+}
+
+struct Fake(Arc<Asked>);
+
+const PEER: JobRank = JobRank(1);
+
+impl Rails for Fake {
+    type Rail = Pipe;
+
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn want(&self, _id: RailId) {}
+
+    fn next(&self, _received: &dyn Fn(RailId) -> u64) -> Option<Made<Pipe>> {
+        None
+    }
+
+    fn open(&self, _id: RailId, _rail: &Pipe) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn close(&self, _id: RailId, _rail: &Pipe) {}
+
+    fn begin_poll(&self, _alone: bool) -> Look {
+        self.0.looks.fetch_add(1, Relaxed);
+        Look {
+            first: self.0.has_first.load(Relaxed).then_some(PEER),
+            all: false,
+        }
+    }
+
+    fn polls(&self) -> u32 {
+        0
+    }
+
+    fn ready(&self, _found: &mut Ready) {}
+
+    fn has_ready(&self) -> bool {
+        false
+    }
+
+    fn arm(&self) {
+        self.0.arms.fetch_add(1, Relaxed);
+    }
+
+    fn wait_for_room(&self, _id: RailId, _rail: &Pipe, _waits: bool) {}
+
+    fn sleep(&self, _timeout: Option<Duration>) {}
+
+    fn wake(&self) {}
+
+    fn forget_wakeups(&self) {}
+}
+
+impl Member for Fake {
+    fn lasts(&self) -> bool {
+        false
+    }
+
+    fn begin_sleep<'a>(&'a self, _wakes: &mut Vec<BorrowedFd<'a>>) -> bool {
+        true
+    }
+
+    fn end_sleep(&self) {}
+
+    fn address(&self, _rail: &Pipe) -> Option<IpAddr> {
+        None
+    }
+
+    fn silence(&self, _peer: JobRank, _rail: &Pipe) -> Option<Vital> {
+        None
+    }
+}
+
+/// As many polls as include a look at all members.
+const ENOUGH: u32 = 64;
+
+#[test]
+fn a_member_whose_peer_is_not_read_first_any_more_is_armed() {
+    let asked: [Arc<Asked>; 3] = Default::default();
+    let members = asked
+        .iter()
+        .enumerate()
+        .map(|(number, asked)| MemberConfig {
+            name: format!("m{number}"),
+            rails: Box::new(Erased::new(Fake(Arc::clone(asked)))),
+            further: 0,
+        });
+    let rails = FailoverRails::new(FailoverConfig {
+        rank: JobRank(0),
+        ranks: 2,
+        name: "failover",
+        members: members.collect(),
+        limit: Duration::from_secs(75),
+        addresses: || Ok(BTreeSet::new()),
+        warn: |_| {},
+        note: |_| {},
+    });
+    let rails = rails.expect("members");
+    let arms = || asked.each_ref().map(|asked| asked.arms.load(Relaxed));
+    let looks = || asked.each_ref().map(|asked| asked.looks.load(Relaxed));
+    let polls = || {
+        let each = (0..ENOUGH).map(|_| rails.begin_poll(false).first);
+        each.fold(None, |_, first| first)
+    };
+    let set = |member: usize, has_first| asked[member].has_first.store(has_first, Relaxed);
+    assert_eq!((polls(), arms()), (None, [0; 3]));
+    set(2, true);
+    assert_eq!((polls(), arms()), (Some(PEER), [1, 0, 0]));
+    set(1, true);
+    assert_eq!((polls(), arms()), (Some(PEER), [1, 0, 1]));
+    // It is looked at in each poll, and the others now and then.
+    let before = looks();
+    polls();
+    let each = [0, 1, 2].map(|member| looks()[member] - before[member]);
+    assert!(
+        each[1] == ENOUGH && (1..ENOUGH / 2).contains(&each[2]),
+        "{each:?}"
+    );
+    assert!((1..ENOUGH / 2).contains(&each[0]), "{each:?}");
+    // Where it has none any more, another one is found in the same poll.
+    set(1, false);
+    assert_eq!(rails.begin_poll(false).first, Some(PEER));
+    assert_eq!(arms(), [1, 1, 1]);
+}
