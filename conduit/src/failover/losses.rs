@@ -3,6 +3,7 @@
 
 use super::gauge::Loss;
 use super::link::Link;
+use super::own_addresses::Changes;
 use super::shared::{Driving, Peer, PeerState, Shared, first, is_of};
 use super::stream_rail::{Carrier, Hearing as _};
 use argonet_base::JobRank;
@@ -93,19 +94,21 @@ impl Shared {
         let Some(own) = &self.own else {
             return;
         };
-        let lost = own.look();
+        let changes = own.look();
         // The system has no memory or descriptor for it: it is asked later.
-        driving.has_changed = lost.is_err();
-        driving.list_failures = match lost {
+        driving.has_changed = changes.is_err();
+        driving.list_failures = match changes {
             Ok(_) => 0,
             Err(_) => driving.list_failures.saturating_add(1),
         };
         let pause_ns = LIST_PAUSE_NS[0] << driving.list_failures.min(20);
         driving.list_ns = self.now_ns() + pause_ns.min(LIST_PAUSE_NS[1]);
-        let Ok(lost) = lost else {
+        let Ok(Changes { lost, has_new }) = changes else {
             return;
         };
-        self.members.iter().for_each(|rails| rails.readdress());
+        if has_new {
+            self.members.iter().for_each(|rails| rails.readdress());
+        }
         // Without another member, it is left to silence.
         if lost.is_empty() || self.members.len() < 2 {
             return;

@@ -33,6 +33,15 @@ struct Known {
     lost: BTreeSet<IpAddr>,
 }
 
+/// How a list of addresses differs from the one before.
+#[derive(Debug)]
+pub(super) struct Changes {
+    /// Addresses that have stopped working.
+    pub(super) lost: BTreeSet<IpAddr>,
+    /// There are others that work.
+    pub(super) has_new: bool,
+}
+
 impl OwnAddresses {
     /// From now on.
     ///
@@ -73,11 +82,11 @@ impl OwnAddresses {
         }
     }
 
-    /// Asks the system again: the addresses that have stopped working since the last time.
+    /// Asks the system again.
     ///
     /// # Errors
     /// The system does not list its addresses now.
-    pub(super) fn look(&self) -> io::Result<BTreeSet<IpAddr>> {
+    pub(super) fn look(&self) -> io::Result<Changes> {
         let mut now = (self.list)()?;
         let mut known = self.known.lock();
         if !known.working.is_subset(&now) {
@@ -87,8 +96,9 @@ impl OwnAddresses {
         let lost: BTreeSet<IpAddr> = known.working.difference(&now).copied().collect();
         known.lost.extend(&lost);
         known.lost.retain(|address| !now.contains(address));
+        let has_new = !now.is_subset(&known.working);
         known.working = now;
-        Ok(lost)
+        Ok(Changes { lost, has_new })
     }
 
     /// Whether an address has stopped working, and does not work again.
@@ -117,7 +127,7 @@ mod tests {
         let here = IpAddr::from([127, 0, 0, 1]);
         let own = OwnAddresses::new(|| Ok(BTreeSet::from([[127, 0, 0, 1].into()]))).unwrap();
         assert!(!own.take_reports());
-        assert_eq!(own.look().unwrap(), BTreeSet::new());
+        assert_eq!(own.look().unwrap().lost, BTreeSet::new());
         assert!(!own.is_lost(here) && !own.is_lost(IpAddr::from([192, 0, 2, 1])));
     }
 
@@ -144,7 +154,7 @@ mod tests {
             Ok(if at == 1 { BTreeSet::new() } else { whole })
         });
         let own = own.unwrap();
-        assert_eq!(own.look().unwrap(), BTreeSet::new());
+        assert_eq!(own.look().unwrap().lost, BTreeSet::new());
         assert_eq!(LISTS.get(), 3);
         assert!(!own.is_lost(here));
     }
@@ -155,9 +165,9 @@ mod tests {
         let gone = IpAddr::from([192, 0, 2, 1]);
         own.add(gone);
         assert!(!own.is_lost(gone));
-        assert_eq!(own.look().unwrap(), BTreeSet::from([gone]));
+        assert_eq!(own.look().unwrap().lost, BTreeSet::from([gone]));
         assert!(own.is_lost(gone));
-        assert_eq!(own.look().unwrap(), BTreeSet::new());
+        assert_eq!(own.look().unwrap().lost, BTreeSet::new());
         assert!(own.is_lost(gone));
         own.add(gone);
         assert!(!own.is_lost(gone));

@@ -34,8 +34,22 @@ pub(super) fn addresses_of_rail(
     }
 }
 
-/// Interfaces of this host that a wish chooses, as they are now.
-pub(super) fn wished(wish: &Wish, one_host: bool) -> Result<Vec<interfaces::Interface>, Cause> {
+/// Interfaces of this host that a wish chooses, as far as they are there now.
+///
+/// Where it names none, those of these names.
+pub(super) fn wished_now(
+    wish: &Wish,
+    one_host: bool,
+    names: &[String],
+) -> Result<Vec<interfaces::Interface>, Cause> {
+    let mut all = interfaces::list(&host_name())?;
+    if wish.items.is_empty() {
+        all.retain(|interface| names.contains(&interface.name));
+    }
+    Ok(interfaces::present(&all, wish, one_host))
+}
+
+fn wished(wish: &Wish, one_host: bool) -> Result<Vec<interfaces::Interface>, Cause> {
     let host = host_name();
     let all = interfaces::list(&host)?;
     Ok(interfaces::choose(&all, wish, one_host, &host)?)

@@ -1,6 +1,6 @@
 //! Connections over TCP.
 
-use super::addresses::{Wish, addresses_of_rail, host_of, is_one_host, publish_host, wished};
+use super::addresses::{Wish, addresses_of_rail, host_of, is_one_host, publish_host, wished_now};
 use super::channel::{GATHER_TIMES, sizes};
 use super::{Cause, Connected, Connecting, Opened, OpenedRail, PublishedOf};
 use argonet_base::JobRank;
@@ -92,8 +92,9 @@ pub(super) fn open_rail(
         Some(wish) => wish.clone(),
         None => from_settings(settings)?.1,
     };
+    let names = joiner.names().map(str::to_owned).collect::<Vec<_>>();
     let one_host = is_one_host(boot);
-    let own = move || wished(&wish, one_host).unwrap_or_default();
+    let own = move || wished_now(&wish, one_host, &names).ok();
     Ok((
         Box::new(OpenRail {
             joiner,

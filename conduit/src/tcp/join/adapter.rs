@@ -46,7 +46,10 @@ impl Connector for Joining {
     }
 
     fn readdress(&self) {
-        self.service.readdress();
+        // A wish that is never taken would end each sleep.
+        if !self.failed.load(Ordering::Relaxed) {
+            self.service.readdress();
+        }
     }
 
     fn next(&self, received: &dyn Fn(RailId) -> u64) -> Option<Made<OwnedFd>> {

@@ -6,7 +6,7 @@ use super::gate::GateCounts;
 use super::handshake::Hello;
 use super::interfaces::{Interface, in_order_of_reach, source_for};
 use super::key::JobKey;
-use super::listen::Listener;
+use super::listen::{ListenError, Listener};
 use super::user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};
 use super::wait::{Place, Source, Waiting};
 use argonet_base::JobRank;
@@ -14,14 +14,68 @@ use core::net::{IpAddr, SocketAddr};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::{BTreeSet, HashMap};
 
-/// Addresses of a peer at most.
-const MOST_ADDRESSES: usize = u8::MAX as usize;
+/// Addresses of a peer that are known at most: as it has published them, and from which it has
+/// connected since, of which the last ones are kept.
+const MOST_PUBLISHED: usize = u8::MAX as usize - MOST_FOLLOWED;
+const MOST_FOLLOWED: usize = 8;
+
+/// Ports that are tried at an address from which a peer has connected.
+const PORTS: usize = 2;
+
+/// A peer from so many addresses is not known by its next ones where strangers fill the gate.
+const MOST_KNOWN: usize = 1024;
 
 /// Polls that are so far apart are seldom, ns.
 const SELDOM_NS: u64 = 250_000_000;
 /// How long such a poll waits for an answer, ns, and how often at most.
 const PATIENCE_NS: u32 = 2_000_000;
 const PATIENT_STEPS: usize = 8;
+
+/// Where a peer is.
+#[derive(Debug)]
+struct Known {
+    /// With addresses from which it has connected behind those that it has published.
+    place: Whereabouts,
+    /// How many it has published.
+    published: usize,
+    /// How many were added behind these, of which the last ones are kept.
+    followed: usize,
+}
+
+impl Known {
+    fn find(&self, from: IpAddr) -> Option<usize> {
+        let is_it = |at: &SocketAddr| at.ip().to_canonical() == from;
+        self.place.addresses.iter().position(is_it)
+    }
+
+    /// Adds an address, at which the peer listens at a port that it has published; the places.
+    fn add(&mut self, from: IpAddr) -> Vec<usize> {
+        let published = self.place.addresses[..self.published].iter();
+        let ports = |of_any: bool| -> BTreeSet<u16> {
+            let is_alike = |at: &&SocketAddr| of_any || at.is_ipv4() == from.is_ipv4();
+            let alike = published.clone().filter(is_alike);
+            alike.map(SocketAddr::port).collect()
+        };
+        let of_family = ports(false);
+        let ports = if of_family.is_empty() {
+            ports(true)
+        } else {
+            of_family
+        };
+        let mut places = Vec::new();
+        for port in ports.into_iter().take(PORTS) {
+            let place = self.published + self.followed % MOST_FOLLOWED;
+            self.followed += 1;
+            let at = SocketAddr::new(from, port);
+            match self.place.addresses.get_mut(place) {
+                Some(before) => *before = at,
+                None => self.place.addresses.push(at),
+            }
+            places.push(place);
+        }
+        places
+    }
+}
 
 // spec T2: sockets that do not block, and one place that hears of all.
 /// Makes and takes the connections of one rank.
@@ -44,7 +98,7 @@ pub struct Joiner {
     /// By rank.
     peers: Vec<Peer>,
     /// Of peers that were connected to.
-    places: HashMap<u32, Whereabouts>,
+    places: HashMap<u32, Known>,
     /// Peers whose machines have something to do, now or later.
     busy: BTreeSet<u32>,
     /// When the next of them has.
@@ -98,44 +152,54 @@ impl Joiner {
 
     /// This rank's interfaces have other addresses: it listens and connects at these from now on.
     ///
+    /// Without any it keeps those that it has.
+    ///
     /// # Errors
-    /// The system refuses to wait for another socket.
-    pub fn readdress(&mut self, interfaces: Vec<Interface>) -> rustix::io::Result<()> {
+    /// That of the last address at which it cannot listen; to be called again.
+    pub fn readdress(&mut self, interfaces: Vec<Interface>) -> Result<(), ListenError> {
         if interfaces.is_empty() {
             return Ok(());
         }
         let (ports, waiting) = (&self.config.ports, &self.waiting);
-        self.listener.readdress(&interfaces, ports, waiting)?;
+        let outcome = self.listener.readdress(&interfaces, ports, waiting);
         self.ours = interfaces;
-        Ok(())
+        outcome
     }
 
-    /// A peer has connected from an address: it is tried first from now on if it is none that the
-    /// peer has published.
-    fn follow(&mut self, peer: JobRank, from: IpAddr) {
-        let Some(place) = self.places.get_mut(&peer.0) else {
+    /// A peer has made a connection from an address, at which the next one is tried first.
+    fn follow(&mut self, peer: JobRank, connection: u16, from: IpAddr) {
+        let is_local = matches!(from, IpAddr::V6(from) if from.is_unicast_link_local());
+        let Some(known) = self.places.get_mut(&peer.0).filter(|_| !is_local) else {
             return;
         };
-        let addresses = &mut place.addresses;
-        if addresses.iter().any(|at| at.ip().to_canonical() == from) {
-            return;
-        }
-        // It listens there at a port that it had before.
-        let of_family = addresses.iter().filter(|at| at.is_ipv4() == from.is_ipv4());
-        let ports: BTreeSet<u16> = of_family.map(SocketAddr::port).collect();
-        let room = MOST_ADDRESSES.saturating_sub(addresses.len());
-        let new = ports.into_iter().map(|port| SocketAddr::new(from, port));
-        let first = addresses.len();
-        addresses.extend(new.take(room));
-        let count = addresses.len() as u8;
-        self.peers[peer.index()].find_at(first, count);
-        self.listener.know([from]);
+        let place = match known.find(from) {
+            Some(place) => place,
+            None => {
+                if known.followed < MOST_KNOWN {
+                    self.listener.know([from]);
+                }
+                let new = known.add(from);
+                for place in &new {
+                    self.peers[peer.index()].replace(*place);
+                }
+                let Some(first) = new.first() else {
+                    return;
+                };
+                *first
+            }
+        };
+        self.peers[peer.index()].try_next(connection, place);
     }
 
     /// Where this rank listens, as it publishes that to its peers.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         self.listener.addresses()
+    }
+
+    /// Names of its interfaces.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.ours.iter().map(|interface| interface.name.as_str())
     }
 
     /// Attempts to connect that are under way.
@@ -280,7 +344,7 @@ impl Joiner {
                 if self.config.follows
                     && let Some(from) = proven.from()
                 {
-                    self.follow(peer, from);
+                    self.follow(peer, hello.connection, from);
                 }
                 let machine = &mut self.peers[peer.index()];
                 let received = user.fence(peer, hello.connection);
@@ -368,7 +432,8 @@ impl Joiner {
             } => self.connect(now_ns, peer, attempt, address, incarnation, user),
             Action::Abandon(attempt) => self.connector.abandon(peer, attempt),
             Action::GiveUp { connection, for_ns } => {
-                let place = self.places.get(&peer.0).cloned().unwrap_or_default();
+                let known = self.places.get(&peer.0);
+                let place = known.map_or_else(Whereabouts::default, |known| known.place.clone());
                 let tried = self.peers[peer.index()].tried(connection, &place.addresses);
                 user.unreachable(Unreachable {
                     me: self.me,
@@ -394,7 +459,7 @@ impl Joiner {
         let to = self
             .places
             .get(&peer.0)
-            .and_then(|place| place.addresses.get(address));
+            .and_then(|known| known.place.addresses.get(address));
         let to = *to.expect("the machine knows how many addresses there are");
         let me = Hello {
             rank: self.me,
@@ -417,16 +482,20 @@ impl Joiner {
 
     fn pair(&mut self, peer: JobRank, user: &mut impl JoinUser) -> Pair {
         let ours = &self.ours;
-        let place = self.places.entry(peer.0).or_insert_with(|| {
+        let known = self.places.entry(peer.0).or_insert_with(|| {
             let mut place = user.whereabouts(peer);
             place.addresses = in_order_of_reach(ours, &place.addresses);
-            place.addresses.truncate(MOST_ADDRESSES);
-            place
+            place.addresses.truncate(MOST_PUBLISHED);
+            Known {
+                published: place.addresses.len(),
+                place,
+                followed: 0,
+            }
         });
         Pair {
             me: self.me,
             peer,
-            addresses: place.addresses.len() as u8,
+            addresses: known.place.addresses.len() as u8,
             seed: self.seed ^ u64::from(peer.0),
         }
     }

@@ -19,6 +19,9 @@ const BACKLOG: i32 = 4096;
 /// For how long nothing is accepted when there are no descriptors, ns.
 const OUT_OF_DESCRIPTORS_NS: u64 = 100_000_000;
 
+/// Listening sockets of a rank whose interfaces get more and more addresses.
+const MOST_DOORS: usize = 64;
+
 /// Why a rank cannot listen.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,7 +64,11 @@ pub(super) struct Listener {
     ranks: u32,
     key: JobKey,
     doors: Vec<OwnedFd>,
+    /// Names of their interfaces.
+    names: Vec<String>,
     addresses: Vec<SocketAddr>,
+    /// Those of the beginning.
+    published: Vec<SocketAddr>,
     gate: Gate,
     /// By place in the gate.
     inside: Vec<Option<(Place, Exchange)>>,
@@ -101,6 +108,8 @@ impl Listener {
             ranks,
             key,
             doors,
+            names: interfaces.iter().map(|at| at.name.clone()).collect(),
+            published: addresses.clone(),
             addresses,
             gate,
             inside: (0..limits.most).map(|_| None).collect(),
@@ -109,50 +118,85 @@ impl Listener {
         })
     }
 
-    /// Listens at addresses that are new among those of these interfaces, in place of those that
-    /// are not among them.
+    /// Listens at addresses that are new among those of these interfaces, each in place of one that
+    /// its interface has no more.
     ///
-    /// Peers expect it at the same port; where another process has that, they wait until this rank
-    /// connects. What the system does not allow is left out: it reports it when that changes.
+    /// # Errors
+    /// That of the last address at which it cannot listen; it does at all others.
     pub(super) fn readdress(
         &mut self,
         interfaces: &[Interface],
         ports: &RangeInclusive<u16>,
         waiting: &Waiting,
-    ) -> rustix::io::Result<()> {
-        let is_of = |address: &SocketAddr, interface: &Interface| address.ip() == interface.address;
+    ) -> Result<(), ListenError> {
+        let mut outcome = Ok(());
         for interface in interfaces {
-            if self
-                .addresses
-                .iter()
-                .any(|address| is_of(address, interface))
-            {
+            let is_there = |at: &SocketAddr| at.ip() == interface.address;
+            if self.addresses.iter().any(is_there) || self.doors.len() >= MOST_DOORS {
                 continue;
             }
-            let gone = |address: &SocketAddr| !interfaces.iter().any(|i| is_of(address, i));
-            let place = self.addresses.iter().position(gone);
-            let at = place.unwrap_or(self.addresses.len());
-            let port = self.addresses[place.unwrap_or(0)].port();
-            let bound = bind_one(interface, &(port..=port), self.me)
-                .or_else(|_| bind_one(interface, ports, self.me));
-            let Ok((door, address)) = bound else {
-                continue;
-            };
-            if self.open {
-                waiting.readable(&door, Source::Door(at as u32))?;
-            }
-            self.gate.know([address.ip()]);
-            match place {
-                // Closed, which ends the wait for it.
-                Some(place) => {
-                    (self.doors[place], self.addresses[place]) = (door, address);
-                }
-                None => {
-                    self.doors.push(door);
-                    self.addresses.push(address);
-                }
-            }
+            let mut wanted = self.wanted_ports(interface).into_iter();
+            let bound = wanted.find_map(|port| bind_one(interface, &(port..=port), self.me).ok());
+            let bound = bound.map_or_else(|| bind_one(interface, ports, self.me), Ok);
+            let put = bound.and_then(|door| self.put(interface, interfaces, waiting, door));
+            outcome = put.and(outcome);
         }
+        outcome
+    }
+
+    /// Ports at which peers expect a new address of an interface: that of an address that it had
+    /// before, that of others that it has, any that was published.
+    ///
+    /// Where other processes have all of these, peers wait until this rank connects.
+    fn wanted_ports(&self, interface: &Interface) -> Vec<u16> {
+        let is_alike = |at: &SocketAddr| at.is_ipv4() == interface.address.is_ipv4();
+        let published = self.published.iter();
+        let before = published.clone().filter(|at| at.ip() == interface.address);
+        let doors = self.names.iter().zip(&self.addresses);
+        let same = doors.filter(|(name, at)| **name == interface.name && is_alike(at));
+        let of_family = published.filter(|at| is_alike(at));
+        let all = before.chain(same.map(|(_, at)| at)).chain(of_family);
+        all.map(SocketAddr::port).collect()
+    }
+
+    fn put(
+        &mut self,
+        interface: &Interface,
+        interfaces: &[Interface],
+        waiting: &Waiting,
+        (door, address): (OwnedFd, SocketAddr),
+    ) -> Result<(), ListenError> {
+        let is_gone = |at: &usize| {
+            let before = self.addresses[*at];
+            self.names[*at] == interface.name
+                && before.is_ipv4() == address.is_ipv4()
+                && !interfaces.iter().any(|other| other.address == before.ip())
+        };
+        let place = (0..self.doors.len()).find(is_gone);
+        if self.open {
+            let at = place.unwrap_or(self.doors.len()) as u32;
+            let added = waiting.readable(&door, Source::Door(at));
+            added.map_err(|cause| ListenError::System {
+                rank: self.me,
+                interface: interface.name.clone(),
+                address: interface.address,
+                cause,
+            })?;
+        }
+        self.gate.know([address.ip()]);
+        let Some(place) = place else {
+            self.doors.push(door);
+            self.names.push(interface.name.clone());
+            self.addresses.push(address);
+            return Ok(());
+        };
+        let before = core::mem::replace(&mut self.doors[place], door);
+        self.addresses[place] = address;
+        // A process that was forked may have it, too.
+        if self.open {
+            let _ = waiting.forget(&before);
+        }
+        let _ = net::shutdown(&before, net::Shutdown::Both);
         Ok(())
     }
 

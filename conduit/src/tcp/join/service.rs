@@ -30,8 +30,12 @@ pub enum Made {
 /// Says where a peer is.
 pub type Directory = Box<dyn FnMut(JobRank) -> Whereabouts + Send>;
 
-/// Lists the interfaces at which a rank is reached; none where it must keep those that it has.
-pub type OwnInterfaces = Box<dyn FnMut() -> Vec<Interface> + Send>;
+/// Lists the interfaces at which a rank is reached now; `None` where they cannot be listed.
+pub type OwnInterfaces = Box<dyn FnMut() -> Option<Vec<Interface>> + Send>;
+
+/// When interfaces are listed again of which some could not be used, and how often.
+const AGAIN_NS: u64 = 1_000_000_000;
+const TRIES: u32 = 30;
 
 /// A [`Joiner`] behind a lock, with a clock, and with a descriptor that also becomes readable when
 /// a time has come.
@@ -75,7 +79,7 @@ impl Wish {
 struct State {
     joiner: Joiner,
     directory: Directory,
-    own: OwnInterfaces,
+    own: Own,
     made: VecDeque<Made>,
     /// When the timer fires; ns since the service began.
     armed_ns: Option<u64>,
@@ -104,7 +108,11 @@ impl JoinService {
         let state = State {
             joiner,
             directory,
-            own: Box::new(Vec::new),
+            own: Own {
+                list: Box::new(|| Some(Vec::new())),
+                again_ns: None,
+                tries: 0,
+            },
             made: VecDeque::new(),
             armed_ns: None,
         };
@@ -122,7 +130,7 @@ impl JoinService {
     /// Asks `own` for this rank's interfaces when [`readdress`](Self::readdress) was called.
     #[must_use]
     pub fn with_own(self, own: OwnInterfaces) -> Self {
-        self.state.lock().own = own;
+        self.state.lock().own.list = own;
         self
     }
 
@@ -195,13 +203,17 @@ impl JoinService {
             fence,
         };
         for wish in wishes {
-            user.grant(&mut state.joiner, now_ns, wish)?;
+            user.grant(&mut state.joiner, now_ns, wish);
+        }
+        if user.own.again_ns.is_some_and(|at_ns| at_ns <= now_ns) {
+            user.own.readdress(&mut state.joiner, now_ns);
         }
         state.joiner.poll(now_ns, &mut user)?;
         let counts = state.joiner.counts();
         let came = counts.seen + counts.proven + counts.dropped();
         self.came.store(came, Ordering::Relaxed);
-        let next_ns = state.joiner.poll_timeout();
+        let next_ns = [state.joiner.poll_timeout(), state.own.again_ns];
+        let next_ns = next_ns.into_iter().flatten().min();
         state.arm(&self.timer, now_ns, next_ns)?;
         Ok(state.made.pop_front())
     }
@@ -268,18 +280,44 @@ impl State {
     }
 }
 
+/// This rank's interfaces.
+struct Own {
+    list: OwnInterfaces,
+    /// They are listed again then.
+    again_ns: Option<u64>,
+    /// How often that was done in a row.
+    tries: u32,
+}
+
+impl Own {
+    /// The joiner uses those that there are now.
+    ///
+    /// The system may have no descriptor or memory for that, or an address may be of no use yet:
+    /// then it is tried again.
+    fn readdress(&mut self, joiner: &mut Joiner, now_ns: u64) {
+        let listed = (self.list)();
+        let is_done = listed.is_some_and(|listed| joiner.readdress(listed).is_ok());
+        self.tries += 1;
+        let again = !is_done && self.tries < TRIES;
+        self.again_ns = again.then_some(now_ns + AGAIN_NS);
+    }
+}
+
 /// The joiner's user for one call.
 struct Caller<'a> {
     directory: &'a mut Directory,
-    own: &'a mut OwnInterfaces,
+    own: &'a mut Own,
     made: &'a mut VecDeque<Made>,
     fence: &'a dyn Fn(JobRank, u16) -> u64,
 }
 
 impl Caller<'_> {
-    fn grant(&mut self, joiner: &mut Joiner, now_ns: u64, wish: Wish) -> rustix::io::Result<()> {
+    fn grant(&mut self, joiner: &mut Joiner, now_ns: u64, wish: Wish) {
         match wish {
-            Wish::Readdress => joiner.readdress((self.own)())?,
+            Wish::Readdress => {
+                self.own.tries = 0;
+                self.own.readdress(joiner, now_ns);
+            }
             Wish::Close(peer, connection) => joiner.close(now_ns, peer, connection, self),
             // The connection was made before this wish was read.
             Wish::Want(peer, connection) if self.has(peer, connection) => {}
@@ -288,7 +326,6 @@ impl Caller<'_> {
                 None => joiner.ask(now_ns, peer, connection, self),
             },
         }
-        Ok(())
     }
 
     fn has(&self, peer: JobRank, connection: u16) -> bool {

@@ -19,8 +19,8 @@ pub struct JoinConfig {
     pub ports: RangeInclusive<u16>,
     /// Attempts to connect at a time; further peers wait.
     pub attempts: usize,
-    /// Whether peers may get other addresses than they have published: one from which a peer has
-    /// connected is tried first from then on.
+    /// Whether peers may get other addresses than they have published: the last one from which a
+    /// peer has connected is tried first.
     pub follows: bool,
 }
 

@@ -95,13 +95,19 @@ impl Connection {
         }
     }
 
-    /// The peer has so many addresses, of which those from `first` on are tried next.
-    pub(super) fn find_at(&mut self, first: usize, count: usize) {
-        self.tries.resize(count, Tries::default());
-        // One that is under way keeps its own.
+    /// The peer has another address of this index, which may be one more.
+    pub(super) fn replace(&mut self, address: usize) {
+        if self.tries.len() <= address {
+            self.tries.resize(address + 1, Tries::default());
+        }
+        self.tries[address] = Tries::default();
+    }
+
+    /// The next attempt is at that address; one that is under way goes on.
+    pub(super) fn try_next(&mut self, address: usize) {
         let under_way = matches!(self.state, State::Proving { .. } | State::Connecting { .. });
-        if !under_way {
-            self.address = first;
+        if !under_way && address < self.tries.len() {
+            self.address = address;
         }
     }
 
@@ -255,7 +261,7 @@ impl Connection {
         }) = why
         {
             // The peer is there: this is no failure to reach it.
-            tries.count -= 1;
+            tries.count = tries.count.saturating_sub(1);
             self.highest = self.highest.max(incarnation);
             self.failing_ns = None;
             self.state = match verdict {
@@ -275,7 +281,7 @@ impl Connection {
         }
         tries.last = Some(why);
         if why == Failure::Silent {
-            tries.count -= 1;
+            tries.count = tries.count.saturating_sub(1);
             self.failing_ns = None;
         }
         let count = self.tries.len();

@@ -115,16 +115,21 @@ impl Peer {
             .find_map(|connection| connection.poll_action(config, now_ns))
     }
 
-    /// The peer has so many addresses, of which those from `first` on are new: attempts begin with
-    /// these.
-    pub fn find_at(&mut self, first: usize, addresses: u8) {
-        if let Some(used) = &mut self.0
-            && first < usize::from(addresses)
-        {
-            used.pair.addresses = addresses;
+    /// The peer has another address of this index, which may be one more.
+    pub fn replace(&mut self, address: usize) {
+        if let Some(used) = &mut self.0 {
+            let count = usize::from(used.pair.addresses).max(address + 1);
+            used.pair.addresses = u8::try_from(count).unwrap_or(u8::MAX);
             for connection in &mut used.connections {
-                connection.find_at(first, usize::from(addresses));
+                connection.replace(address);
             }
+        }
+    }
+
+    /// The next attempt of this connection is at that address.
+    pub fn try_next(&mut self, connection: u16, address: usize) {
+        if let Some(connection) = self.get(connection) {
+            connection.try_next(address);
         }
     }
 

@@ -90,6 +90,24 @@ pub fn choose(
     Ok(chosen)
 }
 
+/// Those that [`choose`] takes as far as they are there now: parts of the wish of which none is up
+/// are left out.
+#[must_use]
+pub fn present(existing: &[Interface], wish: &Wish, one_host: bool) -> Vec<Interface> {
+    let mut chosen = Vec::new();
+    if wish.items.is_empty() {
+        chosen = unasked(existing, one_host, "").unwrap_or_default();
+    }
+    for item in &wish.items {
+        // One without an interface adds none.
+        let _ = named(existing, wish.setting, item, "", &mut chosen);
+    }
+    if wish.most > 0 {
+        keep_first(&mut chosen, wish.most);
+    }
+    chosen
+}
+
 fn unasked(
     existing: &[Interface],
     one_host: bool,
@@ -249,6 +267,19 @@ mod tests {
             .iter()
             .map(|i| format!("{} {}", i.name, i.address))
             .collect()
+    }
+
+    #[test]
+    fn what_is_down_is_left_out_of_those_that_are_present() {
+        let present = |list: &str, most: usize| -> Vec<String> {
+            let wish = Wish::parse(SETTING, list, most).unwrap();
+            let all = present(&host(), &wish, false);
+            all.iter().map(|i| i.address.to_string()).collect()
+        };
+        assert_eq!(present("eth1,ib0,eth9", 0), ["10.3.0.7"]);
+        assert_eq!(present("eth1", 0), [""; 0]);
+        assert_eq!(present("", 0), ["10.1.0.7", "fd00::7", "10.3.0.7"]);
+        assert_eq!(present("ib0,eth0", 1), ["10.3.0.7"]);
     }
 
     /// spec T5: interfaces by list, and by number without names.

@@ -9,7 +9,7 @@ mod choose;
 mod list;
 mod wish;
 
-pub use choose::{InterfaceError, choose, in_order_of_reach, source_for};
+pub use choose::{InterfaceError, choose, in_order_of_reach, present, source_for};
 pub use list::list;
 pub use wish::{Item, Subnet, Wish};
 

@@ -154,7 +154,9 @@ fn a_rank_at_another_address_is_found_there_once_it_has_connected() {
     };
     cluster.ask(0, 1, 0);
     cluster.until("both have it", both);
-    for (mover, last) in [(0, 4), (1, 5), (0, 6), (0, 4)] {
+    // More than are kept, and some again.
+    let far = (30..42).chain([36, 30]).map(|last| (1, last));
+    for (mover, last) in [(0, 4), (1, 5), (0, 6), (0, 4)].into_iter().chain(far) {
         let joiner = &mut cluster.nodes[mover].joiner;
         let port = joiner.addresses()[0].port();
         joiner.readdress(Vec::new()).unwrap();
@@ -169,6 +171,49 @@ fn a_rank_at_another_address_is_found_there_once_it_has_connected() {
         let peer = TcpStream::from(joined.socket.try_clone().unwrap()).peer_addr();
         assert_eq!(peer.unwrap(), there);
     }
+}
+
+/// A new address takes the place of one that its own interface has no more, at a port that peers
+/// know.
+#[test]
+fn each_interface_keeps_its_doors_and_ports() {
+    let at = |name: &str, last| Interface {
+        name: name.into(),
+        address: [127, 0, 0, last].into(),
+        ..loopback()
+    };
+    let begin = [at("a", 2), at("b", 3)];
+    let mut cluster = Cluster::on(&begin, 1, JoinConfig::default());
+    let joiner = &mut cluster.nodes[0].joiner;
+    let ports = [0, 1].map(|i| joiner.addresses()[i].port());
+    let mut check = |now: &[Interface], wanted: &[(u8, u16)]| {
+        let outcome = joiner.readdress(now.to_vec());
+        let each = wanted.iter();
+        let each: Vec<_> = each
+            .map(|(last, port)| ([127, 0, 0, *last], *port).into())
+            .collect();
+        assert_eq!(joiner.addresses(), each, "{now:?}");
+        outcome
+    };
+    let [of_a, of_b] = ports;
+    // The other one is down for a while.
+    let both = [(2, of_a), (3, of_b), (12, of_a)];
+    check(&[at("a", 2), at("a", 12)], &both).unwrap();
+    check(&begin, &both).unwrap();
+    check(
+        &[at("a", 22), at("b", 13)],
+        &[(22, of_a), (13, of_b), (12, of_a)],
+    )
+    .unwrap();
+    check(&begin, &both).unwrap();
+    // An address that the host does not have.
+    let nowhere = Interface {
+        address: [192, 0, 2, 77].into(),
+        ..at("b", 3)
+    };
+    let moved = [(4, of_a), (3, of_b), (12, of_a)];
+    assert!(check(&[nowhere, at("a", 4)], &moved).is_err());
+    check(&[at("a", 4)], &moved).unwrap();
 }
 
 /// Without its interface's address the system would take the first one of the host.

@@ -80,13 +80,40 @@ fn a_rank_listens_at_the_addresses_that_it_is_given_later() {
         address: [127, 0, 0, 9].into(),
         ..loopback()
     };
-    let a = a.with_own(Box::new(move || vec![other.clone()]));
+    let lists = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&lists);
+    // The system refuses the first time, and the address is not of this host the second time.
+    let a = a.with_own(Box::new(move || {
+        let mut other = other.clone();
+        match count.fetch_add(1, Ordering::Relaxed) {
+            0 => return None,
+            1 => other.address = [192, 0, 2, 77].into(),
+            _ => {}
+        }
+        Some(vec![other])
+    }));
     let before = a.addresses();
     assert!(a.next(&|_, _| 0).unwrap().is_none());
     assert_eq!(a.addresses(), before);
     a.readdress();
-    assert!(a.next(&|_, _| 0).unwrap().is_none());
+    let begun = std::time::Instant::now();
+    let is_due = |seconds| {
+        let mut fds = [PollFd::from_borrowed_fd(a.descriptor(), PollFlags::IN)];
+        let wait = Timespec {
+            tv_sec: seconds,
+            tv_nsec: 0,
+        };
+        rustix::event::poll(&mut fds, Some(&wait)).unwrap() > 0
+    };
+    while a.addresses() == before {
+        assert!(is_due(20), "nothing is tried again");
+        assert!(a.next(&|_, _| 0).unwrap().is_none());
+    }
     assert_eq!(a.addresses()[0].ip().to_string(), "127.0.0.9");
+    let waited = begun.elapsed().as_secs_f64();
+    assert!((1.9..20.0).contains(&waited), "{waited}");
+    assert_eq!(lists.load(Ordering::Relaxed), 3);
+    assert!(!is_due(0), "it is tried once more");
 }
 
 /// A wish made while others are taken makes the descriptor readable once, for the next look.
