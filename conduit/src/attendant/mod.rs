@@ -116,10 +116,17 @@ impl<A: Attended> Attendant<A> {
     }
 }
 
-impl<A: Attended> Drop for Attendant<A> {
-    fn drop(&mut self) {
+impl<A: Attended> Attendant<A> {
+    /// The rank ends: the thread begins to do so.
+    pub(crate) fn begin_to_end(&self) {
         self.ends.store(true, Ordering::SeqCst);
         ring(self.attended.bell());
+    }
+}
+
+impl<A: Attended> Drop for Attendant<A> {
+    fn drop(&mut self) {
+        self.begin_to_end();
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was reported by itself.
             let _ = thread.join();

@@ -135,6 +135,10 @@ impl Shared {
         self.take_due(driving, &mut touched);
         for rank in touched {
             self.drive(driving, self.peer(JobRank(rank)), received);
+            // Whoever reads them may be slow, which must not hold up those that read from the peer.
+            for warning in driving.warnings.drain(..) {
+                (self.warn)(&warning);
+            }
         }
         for (_, link, _) in &heard {
             // What follows it is of the generation that was agreed on, or of none: a thread that
@@ -383,7 +387,8 @@ impl Shared {
         let name = &self.names[member];
         (self.note)(&format!("messages to rank {} go over {name}", peer.rank));
         if let Some(before) = state.last.replace(member) {
-            self.report_change(peer.rank, state, [before, member]);
+            let warning = self.change_in_words(peer.rank, state, [before, member]);
+            driving.warnings.extend(warning);
         }
         driving.made.push_back(Made::Rail(NewRail {
             id: first(peer.rank),
@@ -409,14 +414,19 @@ impl Shared {
         before
     }
 
-    /// Reports a failure to the user, and when it is over.
-    fn report_change(&self, peer: JobRank, state: &mut PeerState, [from, to]: [usize; 2]) {
+    /// A failure, or that it is over, in words for the user.
+    fn change_in_words(
+        &self,
+        peer: JobRank,
+        state: &mut PeerState,
+        [from, to]: [usize; 2],
+    ) -> Option<String> {
         let has_failed = to > from && state.succession.has_failed(from);
         let is_over = to < from && core::mem::take(&mut state.is_warned);
         state.is_warned |= has_failed;
         // One of both ranks does.
         if self.rank > peer || !(has_failed || is_over) {
-            return;
+            return None;
         }
         let rank = self.rank;
         let why = match state.losses[from] {
@@ -424,12 +434,12 @@ impl Shared {
             None => format!("rank {peer} has left it"),
         };
         let [from, to] = [from, to].map(|member| &self.names[member]);
-        (self.warn)(&match has_failed {
+        Some(match has_failed {
             true => format!(
                 "messages between rank {rank} and rank {peer} go over {to} now, as {from} has failed: {why}; they return when it works, and argonet info --rails counts losses"
             ),
             false => format!("messages between rank {rank} and rank {peer} go over {to} again"),
-        });
+        })
     }
 
     /// Why no member reaches a peer.

@@ -88,7 +88,8 @@ impl Shared {
         (self.note)(&format!("the rail {name} to rank {peer} is lost: {why}"));
     }
 
-    /// Leaves rails at addresses of this host that have stopped working, to all peers.
+    /// Leaves rails at addresses of this host that have stopped working, to all peers, and has
+    /// members use new ones.
     pub(super) fn leave_addresses(&self, driving: &mut Driving, touched: &mut BTreeSet<u32>) {
         driving.has_changed = false;
         let Some(own) = &self.own else {
@@ -109,17 +110,23 @@ impl Shared {
         if has_new {
             self.members.iter().for_each(|rails| rails.readdress());
         }
-        // Without another member, it is left to silence.
-        if lost.is_empty() || self.members.len() < 2 {
+        // Without another member, one that may come back is left to silence.
+        let is_single = self.members.len() < 2;
+        if (is_single && !has_new) || (!is_single && lost.is_empty()) {
             return;
         }
+        let has_gone = |link: &Link| match link.address {
+            Some(address) if is_single => !link.lasts && own.is_lost(address),
+            Some(address) => lost.contains(&address),
+            None => false,
+        };
         for peer in self.peers.all() {
             let mut state = peer.state.lock();
             for member in 0..self.members.len() {
                 let Some(link) = state.links[member].clone() else {
                     continue;
                 };
-                if !link.address.is_some_and(|address| lost.contains(&address)) {
+                if !has_gone(&link) {
                     continue;
                 }
                 touched.insert(peer.rank.0);

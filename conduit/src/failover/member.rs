@@ -30,6 +30,9 @@ pub trait Member: Rails {
     /// kind can do so.
     fn readdress(&self) {}
 
+    /// The rank ends, and this is dropped next: what takes time begins.
+    fn begin_to_end(&self) {}
+
     /// The silence of a peer at the other end of its first rail; `None` where that is not known.
     fn silence(&self, peer: JobRank, rail: &Self::Rail) -> Option<Vital>;
 }
@@ -53,6 +56,10 @@ impl<R: Member> Member for Erased<R> {
 
     fn readdress(&self) {
         self.rails().readdress();
+    }
+
+    fn begin_to_end(&self) {
+        self.rails().begin_to_end();
     }
 
     fn silence(&self, peer: JobRank, rail: &AnyRail) -> Option<Vital> {

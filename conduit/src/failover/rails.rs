@@ -299,6 +299,9 @@ impl Drop for FailoverRails {
             std::thread::sleep(EXIT_LOOKS);
             self.0.push_unsent();
         }
+        // Each takes its time at once, not one after the other.
+        let members = self.0.members.iter();
+        members.for_each(|rails| rails.begin_to_end());
     }
 }
 

@@ -95,6 +95,8 @@ impl Events {
 #[derive(Default)]
 pub(super) struct Driving {
     pub(super) made: VecDeque<Made<AnyRail>>,
+    /// What the user is warned of.
+    pub(super) warnings: Vec<String>,
     /// Peers for which something is due, and when.
     pub(super) due: BTreeSet<(u64, u32)>,
     /// Further rails that are asked for again.

@@ -1,9 +1,9 @@
 //! Tests of what failover is made of.
 
 mod agreement;
-mod chosen;
 mod driver;
 mod link;
+mod members;
 mod pair;
 mod pipe;
 mod world;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 pub struct DatagramRails<Q: DatagramQueue + 'static> {
     pub(super) shared: Arc<Shared<Q>>,
     /// Ends when it is dropped.
-    _attendant: Attendant<Shared<Q>>,
+    attendant: Attendant<Shared<Q>>,
 }
 
 impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
@@ -35,7 +35,7 @@ impl<Q: DatagramQueue + 'static> DatagramRails<Q> {
         let exit_grace = config.exit_grace;
         let shared = Arc::new(Shared::new(config)?);
         Ok(Self {
-            _attendant: Attendant::start(Arc::clone(&shared), exit_grace)?,
+            attendant: Attendant::start(Arc::clone(&shared), exit_grace)?,
             shared,
         })
     }
@@ -180,6 +180,10 @@ impl<Q: DatagramQueue + 'static> Member for DatagramRails<Q> {
     fn begin_sleep<'a>(&'a self, wakes: &mut Vec<BorrowedFd<'a>>) -> bool {
         self.shared.sleepers.fetch_add(1, Ordering::SeqCst);
         self.shared.has_nothing_to_do() && begin_sleep_of_rank(&*self.shared, wakes)
+    }
+
+    fn begin_to_end(&self) {
+        self.attendant.begin_to_end();
     }
 
     fn end_sleep(&self) {

@@ -1,4 +1,4 @@
-//! The member whose peer is read first: the first of the list that has one.
+//! What members are asked for: the peer that is read first, and to end.
 
 use super::super::{FailoverConfig, FailoverRails, Member, MemberConfig};
 use super::pipe::Pipe;
@@ -21,7 +21,27 @@ struct Asked {
     looks: AtomicU32,
 }
 
-struct Fake(Arc<Asked>);
+struct Fake {
+    asked: Arc<Asked>,
+    /// What all members have, where it is about the end.
+    ends: Option<Arc<Ends>>,
+}
+
+/// Members that have begun to end, and those that were dropped.
+#[derive(Default)]
+struct Ends {
+    begun: AtomicU32,
+    dropped: AtomicU32,
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        if let Some(ends) = &self.ends {
+            ends.dropped.fetch_add(1, Relaxed);
+            assert_eq!(ends.begun.load(Relaxed), 3, "another one has not begun");
+        }
+    }
+}
 
 const PEER: JobRank = JobRank(1);
 
@@ -45,9 +65,9 @@ impl Rails for Fake {
     fn close(&self, _id: RailId, _rail: &Pipe) {}
 
     fn begin_poll(&self, _alone: bool) -> Look {
-        self.0.looks.fetch_add(1, Relaxed);
+        self.asked.looks.fetch_add(1, Relaxed);
         Look {
-            first: self.0.has_first.load(Relaxed).then_some(PEER),
+            first: self.asked.has_first.load(Relaxed).then_some(PEER),
             all: false,
         }
     }
@@ -63,7 +83,7 @@ impl Rails for Fake {
     }
 
     fn arm(&self) {
-        self.0.arms.fetch_add(1, Relaxed);
+        self.asked.arms.fetch_add(1, Relaxed);
     }
 
     fn wait_for_room(&self, _id: RailId, _rail: &Pipe, _waits: bool) {}
@@ -86,6 +106,12 @@ impl Member for Fake {
 
     fn end_sleep(&self) {}
 
+    fn begin_to_end(&self) {
+        if let Some(ends) = &self.ends {
+            ends.begun.fetch_add(1, Relaxed);
+        }
+    }
+
     fn address(&self, _rail: &Pipe) -> Option<IpAddr> {
         None
     }
@@ -98,17 +124,14 @@ impl Member for Fake {
 /// As many polls as include a look at all members.
 const ENOUGH: u32 = 64;
 
-#[test]
-fn a_member_whose_peer_is_not_read_first_any_more_is_armed() {
-    let asked: [Arc<Asked>; 3] = Default::default();
-    let members = asked
-        .iter()
-        .enumerate()
-        .map(|(number, asked)| MemberConfig {
-            name: format!("m{number}"),
-            rails: Box::new(Erased::new(Fake(Arc::clone(asked)))),
-            further: 0,
-        });
+/// Rails over these.
+fn rails_over(fakes: impl IntoIterator<Item = Fake>) -> FailoverRails {
+    let members = fakes.into_iter().enumerate();
+    let members = members.map(|(number, fake)| MemberConfig {
+        name: format!("m{number}"),
+        rails: Box::new(Erased::new(fake)),
+        further: 0,
+    });
     let rails = FailoverRails::new(FailoverConfig {
         rank: JobRank(0),
         ranks: 2,
@@ -119,7 +142,28 @@ fn a_member_whose_peer_is_not_read_first_any_more_is_armed() {
         warn: |_| {},
         note: |_| {},
     });
-    let rails = rails.expect("members");
+    rails.expect("members")
+}
+
+/// One that waits for acknowledgements takes no time from the next.
+#[test]
+fn all_members_begin_to_end_before_any_is_waited_for() {
+    let ends = Arc::new(Ends::default());
+    let fakes = [(); 3].map(|()| Fake {
+        asked: Arc::default(),
+        ends: Some(Arc::clone(&ends)),
+    });
+    drop(rails_over(fakes));
+    assert_eq!(ends.dropped.load(Relaxed), 3);
+}
+
+#[test]
+fn a_member_whose_peer_is_not_read_first_any_more_is_armed() {
+    let asked: [Arc<Asked>; 3] = Default::default();
+    let rails = rails_over(asked.iter().map(|asked| Fake {
+        asked: Arc::clone(asked),
+        ends: None,
+    }));
     let arms = || asked.each_ref().map(|asked| asked.arms.load(Relaxed));
     let looks = || asked.each_ref().map(|asked| asked.looks.load(Relaxed));
     let polls = || {
