@@ -135,7 +135,7 @@ impl Shared {
         self.take_due(driving, &mut touched);
         for rank in touched {
             self.drive(driving, self.peer(JobRank(rank)), received);
-            // Whoever reads them may be slow, which must not hold up those that read from the peer.
+            // Their reader may be slow, which must not hold up threads that read from the peer.
             for warning in driving.warnings.drain(..) {
                 (self.warn)(&warning);
             }
