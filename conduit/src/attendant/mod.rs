@@ -114,9 +114,7 @@ impl<A: Attended> Attendant<A> {
             thread: Some(thread),
         })
     }
-}
 
-impl<A: Attended> Attendant<A> {
     /// The rank ends: the thread begins to do so.
     pub(crate) fn begin_to_end(&self) {
         self.ends.store(true, Ordering::SeqCst);

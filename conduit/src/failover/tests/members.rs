@@ -1,6 +1,7 @@
 //! What members are asked for: the peer that is read first, and to end.
 
-use super::super::{FailoverConfig, FailoverRails, Member, MemberConfig};
+use super::super::{FailoverRails, Member, MemberConfig};
+use super::pair::failover;
 use super::pipe::Pipe;
 use crate::channel::Erased;
 use crate::channel::rail::{Look, Made, RailId, Rails, Ready, Vital};
@@ -10,7 +11,6 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use core::time::Duration;
 use parking_lot::Mutex;
 use rustix::fd::BorrowedFd;
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -133,17 +133,7 @@ fn rails_over(fakes: impl IntoIterator<Item = Fake>) -> FailoverRails {
         rails: Box::new(Erased::new(fake)),
         further: 0,
     });
-    let rails = FailoverRails::new(FailoverConfig {
-        rank: JobRank(0),
-        ranks: 2,
-        name: "failover",
-        members: members.collect(),
-        limit: Duration::from_secs(75),
-        addresses: || Ok(BTreeSet::new()),
-        warn: |_| {},
-        note: |_| {},
-    });
-    rails.expect("members")
+    failover(0, members)
 }
 
 /// One that waits for acknowledgements takes no time from the next.

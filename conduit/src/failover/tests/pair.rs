@@ -420,6 +420,21 @@ impl Rank {
     }
 }
 
+/// A rank's rails over these, of a job of two.
+pub(super) fn failover(rank: u32, members: impl Iterator<Item = MemberConfig>) -> FailoverRails {
+    let rails = FailoverRails::new(FailoverConfig {
+        rank: JobRank(rank),
+        ranks: 2,
+        name: "failover",
+        members: members.collect(),
+        limit: Duration::from_secs(75),
+        addresses: || Ok(BTreeSet::new()),
+        warn: |_| {},
+        note: |_| {},
+    });
+    rails.expect("members")
+}
+
 /// Two ranks over members that are named by their numbers.
 pub(super) fn pair(nets: &[Arc<Net>]) -> [Rank; 2] {
     [0, 1].map(|rank| {
@@ -431,19 +446,9 @@ pub(super) fn pair(nets: &[Arc<Net>]) -> [Rank; 2] {
             })),
             further: 0,
         });
-        let rails = FailoverRails::new(FailoverConfig {
-            rank: JobRank(rank as u32),
-            ranks: 2,
-            name: "failover",
-            members: members.collect(),
-            limit: Duration::from_secs(75),
-            addresses: || Ok(BTreeSet::new()),
-            warn: |_| {},
-            note: |_| {},
-        });
         Rank {
             rank,
-            rails: rails.expect("members"),
+            rails: failover(rank as u32, members),
             wire: None,
             generations: Vec::new(),
             bytes: 0,
