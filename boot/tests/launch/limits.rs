@@ -48,12 +48,13 @@ pub(crate) fn become_user(user: u32) -> [String; 3] {
     ]
 }
 
-/// Whether this user may become another.
+/// Whether this user may become another, who may run this program: not where it lies in a directory
+/// that is closed to others.
 pub(crate) fn may_become_users() -> bool {
     let [command, args @ ..] = become_user(IDLE_USERS.start);
     let status = std::process::Command::new(command)
         .args(args)
-        .arg("true")
+        .args(["test", "-x", &this_program()])
         .stderr(std::process::Stdio::null())
         .status();
     status.is_ok_and(|status| status.success())
