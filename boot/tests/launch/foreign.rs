@@ -333,6 +333,13 @@ fn all_killed() {
     // Before all have come.
     let job = some(&[0, 1], 3, &["wait"]).start();
     until(|| job.processes().len() == 3);
+    // That of rank 1 comes to rank 0 with its message.
+    let meet = || {
+        job.processes()
+            .iter()
+            .any(|process| has_pidfd(pid(process.pid)))
+    };
+    until(meet);
     job.kill(job.pid(), Signal::KILL);
     job.outcome().code(137);
 }
