@@ -9,6 +9,7 @@ use static_assertions::const_assert;
 use crate::board::Board;
 use crate::error::BootError;
 use crate::exit_mark::ExitMark;
+use crate::losses::Losses;
 
 /// The longest value that [`Bootstrap::publish`] takes, in bytes.
 pub const MAX_VALUE_BYTES: usize = 240;
@@ -140,6 +141,46 @@ pub trait Bootstrap: Send + Sync {
     /// jobs without such reports.
     fn exit_mark(&self) -> ExitMark {
         ExitMark::default()
+    }
+
+    /// Records that this rank's client goes on when the job loses others.
+    ///
+    /// A rank that dies is lost, and doesn't end the job, only where all ranks have recorded this
+    /// and [`goes_on`](Self::goes_on). Before [`started`](Self::started); any number of times.
+    fn accept_losses(&self) {}
+
+    /// Whether the user has asked, by `ARGONET_ON_RANK_LOST` or an option of the launcher, that the
+    /// job goes on without ranks that are lost.
+    fn goes_on(&self) -> bool {
+        false
+    }
+
+    /// The ranks that the job has lost, as polls read them.
+    fn losses(&self) -> Losses {
+        Losses::default()
+    }
+
+    /// Takes part in an agreement: enters `round`, and returns how many losses all survivors agree
+    /// on, once that is decided.
+    ///
+    /// Rounds are counted from 1, and a rank enters one once it has the result of the one before;
+    /// to enter it again changes nothing. All that get a result of a round get the same one, and it
+    /// covers every loss that was declared before the last of them entered. The first so many ranks
+    /// in the order of [`losses`](Self::losses) are those agreed on. Doesn't block; one thread of a
+    /// rank at a time; not once this rank is [`finalized`](Self::finalized), which then is not
+    /// waited for.
+    fn agree(&self, round: u32) -> Option<u32> {
+        let _ = round;
+        Some(0)
+    }
+
+    /// Reports that this rank can't reach `peer` any more over any network.
+    ///
+    /// True if the starter of the job sees to it: it kills `peer`, or this rank, and declares it
+    /// lost. False where that can't be, and the job has to end.
+    fn unreachable(&self, peer: JobRank) -> bool {
+        let _ = peer;
+        false
     }
 
     /// Records that another rank has reported, over the network, that it ends the job with `code`:

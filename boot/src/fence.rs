@@ -139,10 +139,9 @@ fn look_around(
         });
     }
     let gone = |r: &JobRank| {
-        matches!(
-            control.rank_page(*r).state(),
-            RankState::Finalized | RankState::Ended
-        )
+        let page = control.rank_page(*r);
+        let by_itself = matches!(page.state(), RankState::Finalized | RankState::Ended);
+        by_itself || page.lost().is_some()
     };
     // The state is looked at first: a rank that has finalized entered all its fences before.
     let deserters: Vec<_> = (0..control.size())

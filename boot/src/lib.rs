@@ -47,6 +47,7 @@
 //! libpmix, in a process of its own).
 #![deny(unsafe_code)]
 
+mod agreement;
 mod ancestry;
 mod attach;
 mod backtrace;
@@ -73,6 +74,7 @@ pub mod hosts;
 mod launch;
 mod line;
 mod local;
+mod losses;
 mod outcome;
 mod output;
 pub mod page;
@@ -112,6 +114,7 @@ pub use files::SharedFiles;
 pub use hosts::{Answers, HostOptions, Look, Post, VisitOptions, Visited, Visits, agent, visit};
 pub use launch::{LaunchOptions, NO_CONDUIT, TIMEOUT_CODE, launch};
 pub use local::LocalJob;
+pub use losses::Losses;
 pub use page::{
     ExitKind, ExitWord, JobPage, MAX_JOB_RANKS, MAX_LOCAL_RANKS, RankPage, RankState, control_bytes,
 };

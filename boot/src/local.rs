@@ -7,6 +7,7 @@ use std::time::Duration;
 use argonet_base::JobRank;
 use rustix::process::{Signal, getpgrp, getpid, kill_current_process_group};
 
+use crate::agreement;
 use crate::board::Board;
 use crate::bootstrap::{Bootstrap, Key, MAX_VALUE_BYTES};
 use crate::error::BootError;
@@ -14,6 +15,7 @@ use crate::exit_mark::ExitMark;
 use crate::fence;
 use crate::files::SharedFiles;
 use crate::line::Line;
+use crate::losses::Losses;
 use crate::page::{Control, ExitKind, ExitWord, JobPage, RankPage, RankState};
 use crate::secret::Secret;
 use crate::{confirming, crash, process, sys, threads};
@@ -181,6 +183,22 @@ impl Bootstrap for LocalJob {
 
     fn exit_mark(&self) -> ExitMark {
         ExitMark::new(&self.control)
+    }
+
+    fn accept_losses(&self) {
+        self.control.rank_page(self.rank).accept_losses();
+    }
+
+    fn goes_on(&self) -> bool {
+        self.control.job().goes_on()
+    }
+
+    fn losses(&self) -> Losses {
+        Losses::new(&self.control)
+    }
+
+    fn agree(&self, round: u32) -> Option<u32> {
+        agreement::agree(&self.control, self.rank, round)
     }
 
     fn heard_exit(&self, from: JobRank, code: u8) {

@@ -99,6 +99,18 @@ pub enum Sealing {
 
 choice! { Sealing: Auth = "auth", Encrypt = "encrypt", Off = "off", }
 
+/// What becomes of a job that loses a rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnRankLost {
+    /// It ends.
+    #[default]
+    End,
+    /// It goes on with the other ranks, if their clients accept that.
+    Continue,
+}
+
+choice! { OnRankLost: End = "end", Continue = "continue", }
+
 /// How a trace is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TraceFormat {

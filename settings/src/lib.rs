@@ -44,7 +44,7 @@ mod value;
 mod warning;
 
 pub use card::{CARD_BYTES, Difference, OtherValue};
-pub use choice::{BacktraceType, HugePages, Sealing, TraceFormat, WaitMode};
+pub use choice::{BacktraceType, HugePages, OnRankLost, Sealing, TraceFormat, WaitMode};
 pub use conduits::*;
 pub use error::{BadValue, SettingsError};
 pub use kind::{Kind, TimeUnit};

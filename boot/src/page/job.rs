@@ -94,7 +94,23 @@ pub struct JobPage {
     ///
     /// Set by that rank, by a swap. Relaxed: nothing else depends on it.
     pub(super) claimed: AtomicU64,
-    _tail: [AtomicU64; 12],
+    /// Not 0 if the user has asked that the job goes on without ranks that are lost.
+    ///
+    /// As `magic`.
+    pub(super) goes_on: AtomicU32,
+    /// Number of ranks that the job has lost, as far as they are declared.
+    ///
+    /// Written by the one process of the host that declares losses: the guardian, or the host's
+    /// agent in a job over several hosts. Release, after the rank's `lost`; pairs with the Acquire
+    /// loads of ranks that poll or agree.
+    pub(super) losses: AtomicU32,
+    /// The last agreement: its round, from bit 32 on, and the number of losses that it decided.
+    ///
+    /// Written by compare-and-exchange, by any rank that finds a round complete, or by the host's
+    /// agent; AcqRel pairs with the Acquire loads of ranks that ask for the result. The round only
+    /// grows.
+    pub(super) agreement: AtomicU64,
+    _tail: [AtomicU64; 10],
 }
 const_assert_eq!(size_of::<JobPage>(), 256);
 
@@ -214,6 +230,43 @@ impl JobPage {
 
     pub(crate) fn report_exit(&self) {
         self.exit_reported.store(1, Ordering::Release);
+    }
+
+    /// Whether the user has asked that the job goes on without ranks that are lost.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        self.goes_on.load(Ordering::Relaxed) != 0
+    }
+
+    /// Before any rank starts.
+    pub(crate) fn set_goes_on(&self, goes_on: bool) {
+        self.goes_on.store(goes_on.into(), Ordering::Relaxed);
+    }
+
+    /// Number of ranks that are declared lost.
+    #[inline]
+    pub(crate) fn losses(&self) -> u32 {
+        self.losses.load(Ordering::Acquire)
+    }
+
+    /// After the page of the rank that is the last of so many.
+    pub(crate) fn set_losses(&self, count: u32) {
+        self.losses.store(count, Ordering::Release);
+    }
+
+    /// The last round of agreement that is decided, and the number of losses that it decided.
+    pub(crate) fn agreement(&self) -> (u32, u32) {
+        let word = self.agreement.load(Ordering::Acquire);
+        ((word >> 32) as u32, word as u32)
+    }
+
+    /// Decides `round`, unless it or a later one is decided.
+    pub(crate) fn decide(&self, round: u32, losses: u32) {
+        let word = u64::from(round) << 32 | u64::from(losses);
+        let later = |known: u64| ((known >> 32) as u32 <= round - 1).then_some(word);
+        let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
+        // An error means that it is decided.
+        let _ = self.agreement.fetch_update(set, fetch, later);
     }
 
     pub(crate) fn set_guardian_pid(&self, pid: u32) {

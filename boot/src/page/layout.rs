@@ -7,7 +7,7 @@ use super::key::KeySlot;
 use super::rank::{RankPage, RankState};
 use crate::bootstrap::KEYS;
 
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// Layout of the control file of a job of a given size.
 #[derive(Debug, Clone, Copy)]
@@ -56,11 +56,17 @@ pub(crate) const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, exit_reported),
         offset_of!(JobPage, forced_at_ms),
         offset_of!(JobPage, claimed),
+        offset_of!(JobPage, goes_on),
+        offset_of!(JobPage, losses),
+        offset_of!(JobPage, agreement),
         offset_of!(FenceWords, host_arrived),
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, segment_base),
         offset_of!(RankPage, fences_entered),
         offset_of!(RankPage, notice),
+        offset_of!(RankPage, lost),
+        offset_of!(RankPage, accepts_losses),
+        offset_of!(RankPage, agreed),
         RankState::Returned as usize,
         offset_of!(JobPage, exit_timeout_ms),
         VERSION as usize,

@@ -82,10 +82,23 @@ pub struct RankPage {
     ///
     /// Written by the rank, read by ranks that name the missing ones.
     pub(crate) fences_entered: AtomicU32,
-    _pad: AtomicU32,
+    /// Place of the rank in the order in which losses were declared, from 1 on; 0 while it is not
+    /// lost.
+    ///
+    /// Written once, by the process that declares losses (Release), before the job's count; read by
+    /// ranks that look for lost ones or agree (Acquire).
+    pub(super) lost: AtomicU32,
     /// The wait of the rank.
     pub(super) notice: Notice,
-    _spare: AtomicU64,
+    /// Not 0 if the rank's client goes on when the job loses other ranks.
+    ///
+    /// Written by the rank (Release), read by processes that judge the end of a rank (Acquire).
+    pub(super) accepts_losses: AtomicU32,
+    /// The last round of agreement that the rank has entered.
+    ///
+    /// Raised by the rank (Release), read by ranks that decide a round, and the host's agent
+    /// (Acquire).
+    pub(super) agreed: AtomicU32,
 }
 const_assert_eq!(size_of::<RankPage>(), 64);
 
@@ -106,6 +119,29 @@ impl RankPage {
 
     pub(crate) fn notice(&self) -> &Notice {
         &self.notice
+    }
+
+    /// Place of the rank in the order of losses, from 1 on; `None` while it is not lost.
+    pub(crate) fn lost(&self) -> Option<u32> {
+        Some(self.lost.load(Ordering::Acquire)).filter(|&order| order != 0)
+    }
+
+    /// Before the job's count of losses.
+    pub(crate) fn set_lost(&self, order: u32) {
+        self.lost.store(order, Ordering::Release);
+    }
+
+    pub(crate) fn accept_losses(&self) {
+        self.accepts_losses.store(1, Ordering::Release);
+    }
+
+    /// The last round of agreement that the rank has entered.
+    pub(crate) fn agreed(&self) -> u32 {
+        self.agreed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn enter_agreement(&self, round: u32) {
+        self.agreed.fetch_max(round, Ordering::AcqRel);
     }
 
     /// Makes this process the rank; false if the rank has been taken before.
