@@ -69,6 +69,17 @@ fn complete(control: &Control, round: u32) -> Option<u32> {
     }
 }
 
+/// Whether all ranks that are left have acknowledged so many losses.
+pub(crate) fn have_acknowledged(control: &Control, losses: u32) -> bool {
+    let lost = control.job().losses();
+    control.host_ranks().all(|rank| {
+        let page = control.rank_page(rank);
+        page.acknowledged() >= losses
+            || page.state() > RankState::Running
+            || is_among(control, rank, lost)
+    })
+}
+
 /// Whether a rank that is not among the first `losses` lost has yet to enter `round`.
 fn is_missing(control: &Control, rank: JobRank, round: u32, losses: u32) -> bool {
     let page = control.rank_page(rank);
@@ -119,6 +130,23 @@ mod tests {
         assert_eq!(agree(&control, JobRank(0), 1), None);
         control.job().set_losses(1);
         assert_eq!(agree(&control, JobRank(0), 1), Some(1));
+    }
+
+    #[test]
+    fn losses_are_acknowledged_by_all_that_are_left() {
+        let control = running(3);
+        declare(&control, JobRank(2));
+        let acknowledge = |rank, losses| control.rank_page(JobRank(rank)).acknowledge(losses);
+        assert!(have_acknowledged(&control, 0) && !have_acknowledged(&control, 1));
+        acknowledge(0, 1);
+        assert!(!have_acknowledged(&control, 1), "rank 1 has not");
+        acknowledge(1, 1);
+        // An older number changes nothing.
+        acknowledge(1, 0);
+        assert!(have_acknowledged(&control, 1) && !have_acknowledged(&control, 2));
+        control.rank_page(JobRank(1)).advance(RankState::Finalized);
+        acknowledge(0, 2);
+        assert!(have_acknowledged(&control, 2));
     }
 
     #[test]

@@ -160,6 +160,17 @@ pub trait Bootstrap: Send + Sync {
         Losses::default()
     }
 
+    /// Records that this rank has done all that follows from the first `losses` losses.
+    fn acknowledge_losses(&self, losses: u32) {
+        let _ = losses;
+    }
+
+    /// Whether all ranks that are neither lost nor finalized have acknowledged so many losses.
+    fn have_acknowledged(&self, losses: u32) -> bool {
+        let _ = losses;
+        true
+    }
+
     /// Takes part in an agreement: enters `round`, and returns how many losses all survivors agree
     /// on, once that is decided.
     ///

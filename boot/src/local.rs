@@ -197,6 +197,14 @@ impl Bootstrap for LocalJob {
         Losses::new(&self.control)
     }
 
+    fn acknowledge_losses(&self, losses: u32) {
+        self.control.rank_page(self.rank).acknowledge(losses);
+    }
+
+    fn have_acknowledged(&self, losses: u32) -> bool {
+        agreement::have_acknowledged(&self.control, losses)
+    }
+
     fn agree(&self, round: u32) -> Option<u32> {
         agreement::agree(&self.control, self.rank, round)
     }

@@ -90,9 +90,11 @@ pub struct RankPage {
     pub(super) lost: AtomicU32,
     /// The wait of the rank.
     pub(super) notice: Notice,
-    /// Not 0 if the rank's client goes on when the job loses other ranks.
+    /// Not 0 if the rank's client goes on when the job loses other ranks: then one more than the
+    /// losses that it has acknowledged.
     ///
-    /// Written by the rank (Release), read by processes that judge the end of a rank (Acquire).
+    /// Raised by the rank (Release), read by processes that judge the end of a rank, and by ranks
+    /// that wait for others to acknowledge (Acquire).
     pub(super) accepts_losses: AtomicU32,
     /// The last round of agreement that the rank has entered.
     ///
@@ -132,7 +134,17 @@ impl RankPage {
     }
 
     pub(crate) fn accept_losses(&self) {
-        self.accepts_losses.store(1, Ordering::Release);
+        self.accepts_losses.fetch_max(1, Ordering::AcqRel);
+    }
+
+    /// Losses that the rank has acknowledged.
+    pub(crate) fn acknowledged(&self) -> u32 {
+        self.accepts_losses.load(Ordering::Acquire).saturating_sub(1)
+    }
+
+    pub(crate) fn acknowledge(&self, losses: u32) {
+        let word = losses.saturating_add(1);
+        self.accepts_losses.fetch_max(word, Ordering::AcqRel);
     }
 
     /// The last round of agreement that the rank has entered.
