@@ -25,8 +25,8 @@
 //!   has prepared cannot come any more, since its process has ended.
 //! * *A result covers every loss that was declared before the last survivor entered.* The count is
 //!   read again after all have been seen to have entered: their Release stores pair with the
-//!   Acquire loads that see them. A count that is read before may miss a rank that entered, died and
-//!   was declared meanwhile.
+//!   Acquire loads that see them. A count that is read before may miss a rank that entered, died
+//!   and was declared meanwhile.
 //! * *It ends.* A rank that never enters any more finalizes, or dies and is declared, or ends the
 //!   job, for which ranks look elsewhere.
 
@@ -57,14 +57,23 @@ fn complete(control: &Control, round: u32) -> Option<u32> {
     if !control.is_whole_job() {
         return None;
     }
-    loop {
-        let losses = control.job().losses();
+    let has_all = |losses| {
         let mut ranks = control.host_ranks();
-        if ranks.any(|rank| is_missing(control, rank, round, losses)) {
+        !ranks.any(|rank| is_missing(control, rank, round, losses))
+    };
+    steady(|| control.job().losses(), has_all)
+}
+
+/// A number of losses with which a round has all ranks, and that is still the number then; `None`
+/// if some are missing.
+fn steady(losses: impl Fn() -> u32, has_all: impl Fn(u32) -> bool) -> Option<u32> {
+    loop {
+        let count = losses();
+        if !has_all(count) {
             return None;
         }
-        if control.job().losses() == losses {
-            return Some(losses);
+        if losses() == count {
+            return Some(count);
         }
     }
 }
@@ -147,6 +156,17 @@ mod tests {
         control.rank_page(JobRank(1)).advance(RankState::Finalized);
         acknowledge(0, 2);
         assert!(have_acknowledged(&control, 2));
+    }
+
+    #[test]
+    fn a_loss_that_is_declared_while_ranks_are_looked_at_is_covered() {
+        let control = running(3);
+        let losses = || control.job().losses();
+        let has_all = |_| {
+            declare(&control, JobRank(1));
+            true
+        };
+        assert_eq!(steady(losses, has_all), Some(1));
     }
 
     #[test]

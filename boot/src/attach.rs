@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use argonet_base::JobRank;
 use argonet_settings::{
-    HUGE_PAGES, HugePages, ON_RANK_LOST, OnRankLost, PMIX_LIBRARY, PSHM_NODES, QUIET, Reach,
-    START_TIMEOUT, SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS,
+    HUGE_PAGES, HugePages, PMIX_LIBRARY, PSHM_NODES, QUIET, Reach, START_TIMEOUT,
+    SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS,
 };
 use rustix::fs::fcntl_get_seals;
 use rustix::net::sockopt;
@@ -270,8 +270,6 @@ pub(crate) fn make_part(
     let control = Control::create(&files.control, identity)?;
     let timeout = ExitOptions::new(settings).timeout_for(size);
     control.job().set_exit_timeout(timeout);
-    let goes_on = settings.get(&ON_RANK_LOST) == OnRankLost::Continue;
-    control.job().set_goes_on(goes_on);
     Ok((files, control))
 }
 

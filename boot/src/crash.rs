@@ -154,7 +154,10 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
             }
         }
         None => {
-            rank.crashed(signal);
+            // What has been reported is no crash of this rank alone.
+            if REPORTED.load(Ordering::Relaxed) == own || !rank.may_be_lost() {
+                rank.crashed(signal);
+            }
             sigact::die_by(signal)
         }
     }
@@ -166,6 +169,10 @@ fn fault(rank: &RankProcess, arrival: Arrival) {
 /// backtrace where that is wanted: neither is done again.
 pub fn abort_reported() -> ! {
     REPORTED.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+    if let Some(rank) = process::this().filter(|rank| rank.may_be_lost()) {
+        // Also where the signal is left alone.
+        rank.crashed(libc::SIGABRT);
+    }
     std::process::abort()
 }
 

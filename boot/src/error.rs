@@ -339,6 +339,15 @@ pub enum BootError {
         /// The conduits that would do.
         spanning: String,
     },
+    /// The job cannot go on without ranks that are lost, and was to.
+    #[error(
+        "this job cannot go on without ranks that are lost, as --on-rank-lost or ARGONET_ON_RANK_LOST asks for: {reason}. Use \
+         `end` instead of `continue`, or start all ranks on one host with `argonet run -n N`"
+    )]
+    NoLosses {
+        /// Why.
+        reason: String,
+    },
     /// The job's description does not fit a message.
     #[error(
         "arguments and environment take {bytes} bytes, and a job message holds at most {most}; remove large variables from the \
@@ -486,6 +495,7 @@ impl BootError {
             | Self::BadTemplate { .. }
             | Self::OpenQuote { .. }
             | Self::OneHostConduit { .. }
+            | Self::NoLosses { .. }
             | Self::NoLauncher { .. } => 2,
             Self::NoWay { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             _ => 1,

@@ -7,6 +7,7 @@ use argonet_base::JobRank;
 use rustix::io::Errno;
 use rustix::process::{Resource, WaitId, WaitIdOptions, WaitIdStatus, getrlimit, waitid};
 
+use crate::judgment::Obstacle;
 use crate::page::{ExitKind, ExitWord, RankState};
 use crate::sys;
 
@@ -92,6 +93,8 @@ pub(crate) struct Verdict {
     pub(crate) others_ended: bool,
     /// The limit of the rank's stack, where it is small.
     pub(crate) small_stack: Option<SmallStack>,
+    /// Reason why the job did not go on without the rank, if it was to.
+    pub(crate) obstacle: Option<Obstacle>,
 }
 
 impl Verdict {
@@ -113,6 +116,7 @@ impl Verdict {
             word_code: word.code,
             others_ended,
             small_stack: None,
+            obstacle: None,
         }
     }
 
@@ -228,11 +232,11 @@ impl fmt::Display for Verdict {
             (_, ProcessEnd::Code(code)) => write!(f, "exited with code {code}")?,
             (_, ProcessEnd::Unknown) => f.write_str("ended before it finalized")?,
         }
-        f.write_str(if self.others_ended {
-            "; the other ranks were ended"
-        } else {
-            ""
-        })
+        match (self.others_ended, self.obstacle) {
+            (false, _) => Ok(()),
+            (true, None) => f.write_str("; the other ranks were ended"),
+            (true, Some(obstacle)) => write!(f, "; the other ranks were ended, {obstacle}"),
+        }
     }
 }
 

@@ -246,6 +246,11 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(error.contains("rank 1 ended or finalized"), "{error}");
+        // One that is lost cannot come either.
+        let lost = self::control(2);
+        crate::losses::declare(&lost, JobRank(1));
+        let error = wait(&lost, JobRank(0), None, || ()).unwrap_err();
+        assert!(matches!(error, BootError::FenceDeserted { .. }), "{error}");
         control.job().set_exit_word(ExitWord {
             kind: ExitKind::Failed,
             rank: JobRank(1),

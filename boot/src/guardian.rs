@@ -12,6 +12,9 @@
 //!   launcher has gone. Every rank's process group is killed.
 //! * A rank's pidfd fires while the rank is a member (joined, not finalized): the first failure is
 //!   stored in the exit word, and every rank's process group is killed.
+//! * The same where the job is to go on: the rank's process group alone is killed, and the rank is
+//!   declared lost (modules `loss` and [`judgment`](crate::judgment)).
+//! * A rank says that it cannot reach another: that one is killed, and lost when it has ended.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word
 //!   set so: for a quarter of the exit time-out the others may do the same; those that have not get
 //!   a signal; when the time-out is over, remaining processes are killed.
@@ -36,8 +39,9 @@
 
 mod account;
 mod link;
+mod loss;
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
@@ -56,16 +60,17 @@ use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankState};
 use crate::processor_time::ThreadTime;
 use crate::rank_stderr::RankStderr;
 use crate::sys;
-use crate::{clock, detached, grace, replaced};
+use crate::{clock, detached, grace, judgment, replaced};
 
 use account::Account;
 pub(crate) use link::{
-    GuardianProcess, Link, announce, announce_attached, announce_other, is_hung_up, order_kill,
-    report_exit,
+    GuardianProcess, Link, accuse, announce, announce_attached, announce_other, is_hung_up,
+    order_kill, report_exit,
 };
 use link::{
     MESSAGE_ATTACHED, MESSAGE_DISMISS, MESSAGE_EXIT, MESSAGE_KILL, MESSAGE_RANK,
-    MESSAGE_RANK_ALONE, MESSAGE_WATCHING, Message, receive, retry, send, try_send,
+    MESSAGE_RANK_ALONE, MESSAGE_UNREACHABLE, MESSAGE_WATCHING, Message, receive, retry, send,
+    try_send,
 };
 
 /// Time that rank 0 of a job that started itself has to report a failure before it is killed like
@@ -204,6 +209,10 @@ struct Watched {
     keeps_id: bool,
     /// Whether it is asked to end before it is killed.
     ask_first: bool,
+    /// Whether it has been killed, alone, since another rank could not reach it.
+    cut_off: bool,
+    /// Whether the end that is waited for is that of `attached`, the other process having ended.
+    ends_attached: bool,
     ended: bool,
 }
 
@@ -215,6 +224,12 @@ impl Watched {
         if !self.ended {
             let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
+    }
+
+    /// The process whose end is waited for.
+    fn awaited(&self) -> BorrowedFd<'_> {
+        let attached = self.attached.as_ref().filter(|_| self.ends_attached);
+        attached.unwrap_or(&self.pidfd).as_fd()
     }
 
     /// The id of its process group, as long as it is not another's.
@@ -301,6 +316,8 @@ impl<'a> Guardian<'a> {
                 group,
                 keeps_id: true,
                 ask_first: true,
+                cut_off: false,
+                ends_attached: false,
                 ended: false,
             });
         }
@@ -372,7 +389,7 @@ impl<'a> Guardian<'a> {
             fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
         };
         for (i, rank) in self.ranks.iter().enumerate().filter(|(_, r)| !r.ended) {
-            wait_for(Source::Rank(i), rank.pidfd.as_fd());
+            wait_for(Source::Rank(i), rank.awaited());
         }
         if let Some(program) = &self.program {
             wait_for(Source::Program, program.as_fd());
@@ -446,6 +463,8 @@ impl<'a> Guardian<'a> {
                     group: what == MESSAGE_RANK,
                     keeps_id: self.account.is_none(),
                     ask_first: false,
+                    cut_off: false,
+                    ends_attached: false,
                     ended: false,
                 });
                 if self.killing() {
@@ -459,6 +478,7 @@ impl<'a> Guardian<'a> {
             }
             (MESSAGE_EXIT, ..) => self.look_at_exit_word(),
             (MESSAGE_KILL, ..) => self.end_job(),
+            (MESSAGE_UNREACHABLE, ..) => self.cut_off(rank, JobRank(message.pid)),
             _ => {}
         }
         true
@@ -512,6 +532,9 @@ impl<'a> Guardian<'a> {
         // A process that never attached may have been any program; the launcher, which knows the
         // program, decides whether its code is a failure.
         page.end_unattached();
+        if !self.killing() && judgment::may_be_lost(self.control, rank) {
+            return self.lose(i);
+        }
         if page.state().is_member() {
             job.set_exit_word(ExitWord {
                 kind: ExitKind::Died,
@@ -670,11 +693,24 @@ impl<'a> Guardian<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
     use super::*;
+
+    /// The way to a guardian, and the guardian's end of it.
+    pub(crate) fn link() -> (Link, OwnedFd) {
+        let (family, flags) = (AddressFamily::UNIX, SocketFlags::CLOEXEC);
+        let (socket, theirs) = socketpair(family, SocketType::SEQPACKET, flags, None).unwrap();
+        let guardian = GuardianProcess::new(0, None);
+        let link = Link {
+            socket,
+            guardian,
+            _program: None,
+        };
+        (link, theirs)
+    }
 
     #[test]
     fn a_group_is_named_by_an_id_that_cannot_be_anothers() {
@@ -690,6 +726,8 @@ mod tests {
             group: true,
             keeps_id: false,
             ask_first: false,
+            cut_off: false,
+            ends_attached: false,
             ended: false,
         };
         assert_eq!(watched.group_id(), Some(pid), "it lives");

@@ -9,7 +9,9 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, CONDUIT_NAMES, Reach, SPAWN_VERBOSE, Settings, environment};
+use argonet_settings::{
+    CONDUIT, CONDUIT_NAMES, ON_RANK_LOST, OnRankLost, Reach, SPAWN_VERBOSE, Settings, environment,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 
@@ -22,7 +24,8 @@ use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::foreign;
 use crate::guardian;
 use crate::hosts::{self, HostOptions};
-use crate::outcome::{in_words, settle};
+use crate::judgment::obstacle;
+use crate::outcome::{in_words, loss_in_words, settle};
 use crate::output::{Source, TaggedOutput, code_without_output};
 use crate::page::{Control, ExitKind, ExitWord, HostPart};
 use crate::ranks::{HostRanks, RankEvent};
@@ -56,6 +59,8 @@ pub struct LaunchOptions {
     pub tag_output: bool,
     /// End the job after this time.
     pub timeout: Option<Duration>,
+    /// What becomes of the job when a rank dies; `None` leaves it to `ARGONET_ON_RANK_LOST`.
+    pub on_rank_lost: Option<OnRankLost>,
     /// The hosts to run on, and how to get there; this host alone unless some are named here or in
     /// the settings.
     pub hosts: HostOptions,
@@ -87,15 +92,21 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
         say(&warning);
     }
     foreign::keep_socket_from_children();
+    let chosen = options.on_rank_lost;
+    let goes_on = chosen.unwrap_or_else(|| settings.get(&ON_RANK_LOST)) == OnRankLost::Continue;
     match hosts::choose(&options.hosts, &conduit, settings)? {
+        Some(_) if goes_on => Err(BootError::NoLosses {
+            reason: "its ranks would be on several hosts".into(),
+        }),
         Some(hosts) => hosts::launch(options, &conduit, hosts, settings),
-        None => launch_here(options, &conduit, settings),
+        None => launch_here(options, &conduit, goes_on, settings),
     }
 }
 
 fn launch_here(
     options: &LaunchOptions,
     conduit: &str,
+    goes_on: bool,
     settings: &Settings,
 ) -> Result<u8, BootError> {
     let size = check_count(options.ranks)?;
@@ -112,6 +123,7 @@ fn launch_here(
     let verbose = settings.get(&SPAWN_VERBOSE);
     let key = Secret::new()?;
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
+    control.job().set_goes_on(goes_on);
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
     let link = &guardian::start(&control, guardian::Maker::Launcher)?;
@@ -255,8 +267,11 @@ impl Launched<'_> {
                 Event::Rank(RankEvent::Rung(i)) => self.ranks.answer(i),
                 Event::Rank(RankEvent::Ended(i)) => {
                     let fate = self.ranks.rank_ended(i);
-                    if self.verbose {
-                        say(&in_words(self.ranks.rank(i), &fate));
+                    let rank = self.ranks.rank(i);
+                    if fate.lost.is_some() {
+                        say(&loss_in_words(rank, &fate, !self.ranks.all_ended()));
+                    } else if self.verbose {
+                        say(&in_words(rank, &fate));
                     }
                 }
                 Event::Output(source) => {
@@ -326,6 +341,7 @@ impl Launched<'_> {
                 self.control.job().exit_word(),
                 self.ranks.late_failure(),
                 &self.ranks.fates(),
+                obstacle(self.control),
             ),
         };
         self.ranks.reap();

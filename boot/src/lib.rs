@@ -71,6 +71,7 @@ mod foreign;
 mod grace;
 pub mod guardian;
 pub mod hosts;
+mod judgment;
 mod launch;
 mod line;
 mod local;

@@ -209,6 +209,10 @@ impl Bootstrap for LocalJob {
         agreement::agree(&self.control, self.rank, round)
     }
 
+    fn unreachable(&self, peer: JobRank) -> bool {
+        peer.0 < self.size() && process::unreachable(&self.control, peer)
+    }
+
     fn heard_exit(&self, from: JobRank, code: u8) {
         process::heard_exit(&self.control, from, code);
     }

@@ -3,6 +3,7 @@
 use argonet_base::JobRank;
 
 use crate::exit::{ProcessEnd, SmallStack, Verdict, was_ended};
+use crate::judgment::Obstacle;
 use crate::page::{ExitKind, ExitWord, RankState};
 
 /// End of a rank.
@@ -13,6 +14,8 @@ pub(crate) struct Fate {
     pub(crate) state: RankState,
     /// The limit of its stack, where it is small: that of its host.
     pub(crate) small_stack: Option<SmallStack>,
+    /// Its place in the order of losses, from 1 on, if the job has gone on without it.
+    pub(crate) lost: Option<u32>,
 }
 
 impl Fate {
@@ -30,15 +33,16 @@ impl Fate {
 /// to their end.
 ///
 /// `late_failure` is the first rank that ended badly after it had finalized; a fate is `None` where
-/// it is unknown.
+/// it is unknown. `obstacle` is what kept the job from going on without the rank, if it was to.
 pub(crate) fn settle(
     word: Option<ExitWord>,
     late_failure: Option<JobRank>,
     fates: &[Option<Fate>],
+    obstacle: Option<Obstacle>,
 ) -> (u8, Option<String>) {
     let others_ended = |rank: JobRank| {
         (0..).map(JobRank).zip(fates).any(|(r, fate)| {
-            let ended = |fate: &Fate| was_ended(fate.state, fate.end);
+            let ended = |fate: &Fate| fate.lost.is_none() && was_ended(fate.state, fate.end);
             r != rank && fate.as_ref().is_none_or(ended)
         })
     };
@@ -49,7 +53,7 @@ pub(crate) fn settle(
         (Some(word), Some(rank)) if went_well(word) => failed(rank),
         (Some(word), _) => word,
         (None, Some(rank)) => failed(rank),
-        (None, None) => return (0, None),
+        (None, None) => return (code_of_losses(fates), None),
     };
     let others_ended = match word.kind {
         ExitKind::Failed if late_failure == Some(word.rank) => false,
@@ -61,10 +65,21 @@ pub(crate) fn settle(
     };
     let verdict = Verdict {
         small_stack: fate.small_stack,
+        obstacle: obstacle.filter(|_| word.kind == ExitKind::Died),
         ..Verdict::new(word, fate.pid, fate.end, fate.state, others_ended)
     };
     let line = verdict.is_news().then(|| verdict.to_string());
     (verdict.code(), line)
+}
+
+/// The code of a job that nothing has ended: 0 if a rank is left of it that ended well.
+fn code_of_losses(fates: &[Option<Fate>]) -> u8 {
+    let orders = || fates.iter().map(|fate| fate.as_ref()?.lost);
+    if !orders().all(|order| order.is_some()) {
+        return 0;
+    }
+    let first = fates.iter().flatten().min_by_key(|fate| fate.lost);
+    first.map_or(0, |fate| fate.end.shell_code().max(1))
 }
 
 fn failed(rank: JobRank) -> ExitWord {
@@ -75,6 +90,21 @@ fn failed(rank: JobRank) -> ExitWord {
     }
 }
 
+/// The loss of a rank, in words; whether other ranks are left.
+pub(crate) fn loss_in_words(rank: JobRank, fate: &Fate, others_left: bool) -> String {
+    let (kind, code) = (ExitKind::Died, 1);
+    let word = ExitWord { kind, rank, code };
+    let verdict = Verdict {
+        small_stack: fate.small_stack,
+        ..Verdict::new(word, fate.pid, fate.end, fate.state, false)
+    };
+    let then = match others_left {
+        true => "the job goes on without it",
+        false => "no rank is left",
+    };
+    format!("{verdict}; {then}")
+}
+
 /// End of a rank's process, in words.
 pub(crate) fn in_words(rank: JobRank, fate: &Fate) -> String {
     let how = match fate.end {
@@ -83,4 +113,71 @@ pub(crate) fn in_words(rank: JobRank, fate: &Fate) -> String {
         ProcessEnd::Unknown => "has ended".into(),
     };
     format!("rank {rank} {how}, {}", fate.state.words())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fate(end: ProcessEnd, state: RankState, lost: Option<u32>) -> Option<Fate> {
+        Some(Fate {
+            pid: 9,
+            end,
+            state,
+            small_stack: None,
+            lost,
+        })
+    }
+
+    fn lost(signal: u8, order: u32) -> Option<Fate> {
+        let end = ProcessEnd::Signal(signal);
+        fate(end, RankState::Running, Some(order))
+    }
+
+    #[test]
+    fn a_job_ends_as_its_survivors_do() {
+        let well = fate(ProcessEnd::Code(0), RankState::Finalized, None);
+        let (none, fates) = ((0, None), [lost(9, 1), well]);
+        assert_eq!(settle(None, None, &fates, None), none);
+        // All survivors have asked for an end with 0.
+        let exited = fate(ProcessEnd::Code(0), RankState::Exiting, None);
+        let (kind, rank, code) = (ExitKind::Exit, JobRank(1), 0);
+        let word = Some(ExitWord { kind, rank, code });
+        assert_eq!(settle(word, None, &[lost(9, 1), exited], None), none);
+        let badly = fate(ProcessEnd::Code(3), RankState::Finalized, None);
+        let (code, reason) = settle(None, Some(JobRank(1)), &[lost(9, 1), badly], None);
+        assert_eq!(code, 3);
+        assert_eq!(reason.as_deref(), Some("rank 1 (pid 9) exited with code 3"));
+    }
+
+    #[test]
+    fn a_job_that_has_lost_all_ranks_ends_as_the_first() {
+        let fates = [lost(9, 3), lost(11, 1), lost(6, 2)];
+        assert_eq!(settle(None, None, &fates, None), (139, None));
+        let left = fate(ProcessEnd::Code(0), RankState::Running, Some(1));
+        assert_eq!(settle(None, None, &[left], None), (1, None));
+    }
+
+    #[test]
+    fn the_reason_says_what_kept_a_job_from_going_on() {
+        let died = fate(ProcessEnd::Signal(9), RankState::Running, None);
+        let (kind, rank, code) = (ExitKind::Died, JobRank(0), 1);
+        let word = Some(ExitWord { kind, rank, code });
+        let obstacle = Some(Obstacle::NoHandler(JobRank(1)));
+        let (code, reason) = settle(word, None, &[died, died], obstacle);
+        assert_eq!(code, 137);
+        let line = "rank 0 (pid 9) was killed by signal 9 (SIGKILL); the other ranks were ended, as rank 1 has no \
+             handler for lost ranks";
+        assert_eq!(reason.as_deref(), Some(line));
+    }
+
+    #[test]
+    fn a_loss_names_rank_process_and_signal() {
+        let fate = lost(9, 1).expect("a fate");
+        let line = loss_in_words(JobRank(2), &fate, true);
+        let begin = "rank 2 (pid 9) was killed by signal 9 (SIGKILL); ";
+        assert_eq!(line, format!("{begin}the job goes on without it"));
+        let line = loss_in_words(JobRank(2), &fate, false);
+        assert_eq!(line, format!("{begin}no rank is left"));
+    }
 }

@@ -40,6 +40,10 @@ use crate::page::{Control, ExitKind, ExitStage, ExitWord, RankPage, RankState};
 use crate::sigact::{self, Action, Arrival, Handle, Timer};
 use crate::{crash, rendezvous, selfspawn, streams, sys};
 
+mod loss;
+
+pub(crate) use loss::unreachable;
+
 /// The rank that this process is, reachable from signal and exit handlers.
 static RANK: OnceLock<RankProcess> = OnceLock::new();
 
@@ -477,8 +481,10 @@ impl RankProcess {
     /// is about to.
     fn needs_no_report(&self, rank: JobRank) -> bool {
         let part = self.control.part();
-        let state = self.control.rank_page(rank).state();
+        let page = self.control.rank_page(rank);
+        let state = page.state();
         part.around(self.rank).contains(&rank.0)
+            || page.lost().is_some()
             || matches!(
                 state,
                 RankState::Exiting | RankState::Finalized | RankState::Ended | RankState::Returned

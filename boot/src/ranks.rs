@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, pidfd_open, pidfd_send_si
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, SmallStack};
 use crate::guardian::Link;
+use crate::judgment;
 use crate::line;
 use crate::outcome::Fate;
 use crate::page::{Control, ExitKind, ExitWord};
@@ -271,7 +272,7 @@ impl<'a> HostRanks<'a> {
         self.ranks.iter().for_each(|rank| rank.signal(Signal::KILL));
     }
 
-    /// Judges the end of rank `i`.
+    /// Judges the end of rank `i`, or waits for the guardian's judgment if the rank may be lost.
     pub(crate) fn rank_ended(&mut self, i: usize) -> Fate {
         let end = self.ranks[i].end();
         self.ranks[i].end = Some(end);
@@ -280,6 +281,7 @@ impl<'a> HostRanks<'a> {
         let never_joined = page.end_unattached();
         // One that came to join is waited for by others.
         let is_missed = never_joined && self.ranks[i].starter != Starter::This;
+        let is_lost = judgment::is_lost(self.control, rank, self.link);
         let state = page.state();
         let pid = self.ranks[i].pid();
         let small_stack = SmallStack::here();
@@ -288,8 +290,11 @@ impl<'a> HostRanks<'a> {
             end,
             state,
             small_stack,
+            lost: page.lost(),
         };
-        if fate.is_late_failure() {
+        if is_lost {
+            // The guardian has killed its process group.
+        } else if fate.is_late_failure() {
             self.late_failure.get_or_insert(rank);
         } else if is_missed || end.is_failure(state) {
             let kind = if is_missed || state.is_member() {
@@ -312,11 +317,13 @@ impl<'a> HostRanks<'a> {
     /// End of each rank, once all have ended.
     pub(crate) fn fates(&self) -> Vec<Option<Fate>> {
         let fate = |(i, process): (usize, &RankProcess)| {
+            let page = self.control.rank_page(self.rank(i));
             Some(Fate {
                 pid: process.pid(),
                 end: process.end?,
-                state: self.control.rank_page(self.rank(i)).state(),
+                state: page.state(),
                 small_stack: SmallStack::here(),
+                lost: page.lost(),
             })
         };
         self.ranks.iter().enumerate().map(fate).collect()

@@ -81,6 +81,7 @@ pub fn launch_self(
         bind: false,
         tag_output: false,
         timeout: None,
+        on_rank_lost: None,
         hosts: HostOptions {
             agent: vec![
                 "env".into(),

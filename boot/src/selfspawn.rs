@@ -15,7 +15,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, Reach, SPAWN_VERBOSE, START_TIMEOUT, Settings};
+use argonet_settings::{
+    CONDUIT, ON_RANK_LOST, OnRankLost, Reach, SPAWN_VERBOSE, START_TIMEOUT, Settings,
+};
 use rustix::process::{
     Pid, Resource, Signal, WaitId, WaitIdOptions, getpgrp, getpid, getppid, getrlimit,
     kill_process_group, set_parent_process_death_signal, setpgid, waitid,
@@ -34,7 +36,7 @@ use crate::page::{Control, ExitKind, ExitWord, HostPart, RankState};
 use crate::secret::Secret;
 use crate::sigact::{self, Action, Arrival, Handle};
 use crate::signals::REPORT;
-use crate::{streams, sys};
+use crate::{judgment, streams, sys};
 
 /// Whether this process, or the one that it was forked from, has forked ranks: a process does so
 /// once.
@@ -85,6 +87,8 @@ pub(crate) fn spawn(size: u32, settings: &Settings) -> Result<(LocalJob, OwnedFd
         ..HostPart::whole(size)
     };
     let (files, control) = make_part(new_job_id()?, size, part, settings)?;
+    let goes_on = settings.get(&ON_RANK_LOST) == OnRankLost::Continue;
+    control.job().set_goes_on(goes_on);
     let control = Arc::new(control);
     // Every rank would write the text that is buffered now.
     streams::flush();
@@ -347,6 +351,9 @@ impl Children {
         };
         for (&pid, rank) in self.pids.iter().zip((1..).map(JobRank)) {
             let end = ProcessEnd::wait(WaitId::Pid(pid), false);
+            if judgment::is_lost(&self.control, rank, &self.link) {
+                continue;
+            }
             let state = self.control.rank_page(rank).state();
             if asked == Some(rank) {
                 ends.asked = end;
@@ -372,8 +379,10 @@ impl Children {
             ),
             false => (0, RankState::Running),
         };
+        let obstacle = judgment::obstacle(&self.control);
         Verdict {
             small_stack: SmallStack::here(),
+            obstacle: obstacle.filter(|_| word.kind == ExitKind::Died),
             ..Verdict::new(word, pid, end, state, others_ended)
         }
     }

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use argonet_boot::{HostOptions, LaunchOptions, launch};
-use argonet_settings::{Settings, VERBOSE_ENV};
+use argonet_settings::{OnRankLost, Settings, VERBOSE_ENV};
 use clap::Args;
 
 /// Run a program as a job of several ranks, on this host or on several
@@ -31,6 +31,10 @@ pub(crate) struct Run {
     /// Kill the job after this many seconds and exit with code 124
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// What becomes of the job when a rank dies; `continue` takes programs with a handler for lost
+    /// ranks [default: ARGONET_ON_RANK_LOST, else end]
+    #[arg(long, value_name = "end|continue", value_parser = on_rank_lost)]
+    on_rank_lost: Option<OnRankLost>,
     /// Hosts with the number of ranks that each takes; ranks are spread evenly if no numbers are
     /// given
     #[arg(
@@ -68,6 +72,11 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "a number of seconds above 0 is needed".into())
 }
 
+fn on_rank_lost(text: &str) -> Result<OnRankLost, String> {
+    let known = OnRankLost::WORDS.join(" or ");
+    OnRankLost::from_word(text).ok_or_else(|| format!("{known} is needed"))
+}
+
 /// The exit code for settings that cannot be used, as for other arguments that cannot be.
 const BAD_SETTINGS: u8 = 2;
 
@@ -89,6 +98,7 @@ impl Run {
             bind: self.bind,
             tag_output: self.tag_output,
             timeout: self.timeout,
+            on_rank_lost: self.on_rank_lost,
             hosts: HostOptions {
                 hosts: self.hosts,
                 file: self.hostfile,

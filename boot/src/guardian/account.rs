@@ -51,6 +51,7 @@ impl Account {
             end: status.map_or(ProcessEnd::Unknown, ProcessEnd::from_raw_status),
             state: page.state(),
             small_stack: SmallStack::here(),
+            lost: None,
         };
         *self.fates.get_mut(rank.index())? = Some(fate);
         if fate.is_late_failure() {
@@ -80,7 +81,12 @@ impl Account {
 
     /// Says why the job ended, if that is worth a line and has not been said; all ranks have ended.
     pub(super) fn report(&mut self, control: &Control) {
-        let (_, reason) = settle(control.job().exit_word(), self.late_failure, &self.fates);
+        let (_, reason) = settle(
+            control.job().exit_word(),
+            self.late_failure,
+            &self.fates,
+            None,
+        );
         if let (Some(reason), Some(stderr)) = (reason, self.stderr.take()) {
             stderr.say(&format!("argonet: {reason}"));
         }

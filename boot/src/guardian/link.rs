@@ -39,6 +39,9 @@ pub(super) const MESSAGE_WATCHING: u32 = 6;
 /// As [`MESSAGE_RANK`], of a process whose group has processes that are not the rank's.
 pub(super) const MESSAGE_RANK_ALONE: u32 = 7;
 
+/// A rank, and another that it cannot reach, in the place of the process id.
+pub(super) const MESSAGE_UNREACHABLE: u32 = 8;
+
 /// The launcher's end: while it is open, the launcher lives.
 #[derive(Debug)]
 pub(crate) struct Link {
@@ -200,6 +203,11 @@ pub(crate) fn report_exit(link: BorrowedFd<'_>) {
 /// Async-signal-safe.
 pub(crate) fn order_kill(link: BorrowedFd<'_>) {
     send(link, MESSAGE_KILL, 0, 0, None);
+}
+
+/// Reports that `accuser`, which is this process, cannot reach `accused`.
+pub(crate) fn accuse(link: BorrowedFd<'_>, accuser: JobRank, accused: JobRank) {
+    send(link, MESSAGE_UNREACHABLE, accuser.0, accused.0, None);
 }
 
 pub(super) fn send(

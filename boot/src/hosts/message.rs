@@ -253,6 +253,7 @@ fn parse(kind: Kind, body: &mut Reader<'_>) -> Option<Message> {
                 end,
                 state,
                 small_stack: SmallStack::of_kib(body.u32()?),
+                lost: None,
             };
             Message::Ended(rank, fate, flag(late_failure)?)
         }

@@ -229,7 +229,7 @@ impl Root<'_> {
         }
         let word = self.word.filter(|word| !word.kind.leaves_time())?;
         self.fates.get(word.rank.index())?.as_ref()?;
-        settle(Some(word), self.late_failure, &self.fates).1
+        settle(Some(word), self.late_failure, &self.fates, None).1
     }
 
     fn wait(&self) -> Vec<Event> {
@@ -426,7 +426,7 @@ impl Root<'_> {
         }
         let (mut code, reason) = match self.canceled.take() {
             Some((code, reason)) => (code, Some(reason)),
-            None => settle(self.word, self.late_failure, &self.fates),
+            None => settle(self.word, self.late_failure, &self.fates, None),
         };
         // An interrupt must end a launcher whose output is not taken.
         if let Some(signals) = self.signals {

@@ -99,6 +99,7 @@ pub fn visit<T>(
         bind: false,
         tag_output: false,
         timeout: None,
+        on_rank_lost: None,
         hosts: options.hosts.clone(),
     };
     let job = Description {

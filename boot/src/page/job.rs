@@ -263,7 +263,7 @@ impl JobPage {
     /// Decides `round`, unless it or a later one is decided.
     pub(crate) fn decide(&self, round: u32, losses: u32) {
         let word = u64::from(round) << 32 | u64::from(losses);
-        let later = |known: u64| ((known >> 32) as u32 <= round - 1).then_some(word);
+        let later = |known: u64| (((known >> 32) as u32) < round).then_some(word);
         let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
         // An error means that it is decided.
         let _ = self.agreement.fetch_update(set, fetch, later);

@@ -133,6 +133,10 @@ impl RankPage {
         self.lost.store(order, Ordering::Release);
     }
 
+    pub(crate) fn accepts_losses(&self) -> bool {
+        self.accepts_losses.load(Ordering::Acquire) != 0
+    }
+
     pub(crate) fn accept_losses(&self) {
         self.accepts_losses.fetch_max(1, Ordering::AcqRel);
     }

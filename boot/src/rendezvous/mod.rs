@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
-use argonet_settings::{CONDUIT, Reach, START_TIMEOUT, Settings};
+use argonet_settings::{CONDUIT, ON_RANK_LOST, OnRankLost, Reach, START_TIMEOUT, Settings};
 use rustix::event::{PollFd, Timespec, poll};
 use rustix::io::Errno;
 
@@ -69,6 +69,12 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 /// `ARGONET_START_TIMEOUT`, the others within as long again; as long again in both where there are
 /// several hosts.
 pub(crate) fn join(member: &Member, settings: &Settings) -> Result<(LocalJob, OwnedFd), BootError> {
+    if settings.get(&ON_RANK_LOST) == OnRankLost::Continue {
+        let launcher = member.launcher;
+        return Err(BootError::NoLosses {
+            reason: format!("{launcher} started it, and ends all ranks when one has died"),
+        });
+    }
     let wait = Wait {
         member,
         place: Place::of(member),

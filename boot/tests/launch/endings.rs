@@ -528,7 +528,7 @@ fn has_a_pipe(process: u32) -> bool {
 }
 
 #[inline(never)]
-fn crash_here(job: &LocalJob, how: &str) {
+pub(crate) fn crash_here(job: &LocalJob, how: &str) {
     match how {
         "abort" => std::process::abort(),
         "segv" => fault(),

@@ -66,14 +66,14 @@ const LAUNCHER: &str = "
     exit $most";
 
 /// A step of its own: its job and number.
-fn new_step() -> (String, String) {
+pub(crate) fn new_step() -> (String, String) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let step = COUNT.fetch_add(1, Ordering::Relaxed);
     (std::process::id().to_string(), step.to_string())
 }
 
 /// `program` as each of `ranks` of `size` in `step`.
-fn step_of(step: &(String, String), ranks: &[u32], size: u32, program: &[&str]) -> Job {
+pub(crate) fn step_of(step: &(String, String), ranks: &[u32], size: u32, program: &[&str]) -> Job {
     let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
     let size = size.to_string();
     Job::program(&[&["sh", "-c", LAUNCHER, "sh"], program].concat())

@@ -15,6 +15,7 @@ mod launchers;
 mod leaving;
 mod left_behind;
 mod limits;
+mod losses;
 mod pmix;
 mod programs;
 mod self_started;
@@ -50,6 +51,7 @@ fn main() {
         endings::TESTS,
         leaving::TESTS,
         limits::TESTS,
+        losses::TESTS,
         foreign::TESTS,
         pmix::TESTS,
     ];

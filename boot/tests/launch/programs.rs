@@ -10,10 +10,10 @@ use argonet_boot::{
     Answers, AttachOptions, Bootstrap, HostOptions, Key, LaunchOptions, LocalJob, Post,
     VisitOptions, Visits, attach, launch, launch_self, visit,
 };
-use argonet_settings::Settings;
+use argonet_settings::{OnRankLost, Settings};
 
-/// `__launch N [bind] [tag] [timeout=S] [conduit=C] [hosts=H] [hostfile=F] [env=NAMES] -- program
-/// args...`
+/// `__launch N [bind] [tag] [continue] [end] [timeout=S] [conduit=C] [hosts=H] [hostfile=F]
+/// [env=NAMES] -- program args...`
 pub(crate) fn launcher(args: Vec<String>) -> i32 {
     let mut args = args.into_iter();
     let mut options = LaunchOptions {
@@ -24,6 +24,7 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
         bind: false,
         tag_output: false,
         timeout: None,
+        on_rank_lost: None,
         hosts: HostOptions {
             agent: vec![crate::support::this_program().into(), "__agent".into()],
             ..HostOptions::default()
@@ -36,6 +37,8 @@ pub(crate) fn launcher(args: Vec<String>) -> i32 {
             ("timeout", s) => {
                 options.timeout = Some(Duration::from_secs_f64(s.parse().expect("seconds")))
             }
+            ("continue", _) => options.on_rank_lost = Some(OnRankLost::Continue),
+            ("end", _) => options.on_rank_lost = Some(OnRankLost::End),
             ("conduit", c) => options.conduit = Some(c.into()),
             ("hosts", h) => options.hosts.hosts = Some(h.into()),
             ("hostfile", f) => options.hosts.file = Some(f.into()),
@@ -504,6 +507,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             crate::endings::rank(&args)
                 .or_else(|| crate::leaving::rank(&args))
                 .or_else(|| crate::hosts::rank(&args))
+                .or_else(|| crate::losses::rank(&args))
                 .unwrap_or_else(|| panic!("no such rank program: {other}"))
         }
     }

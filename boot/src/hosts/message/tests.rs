@@ -14,6 +14,7 @@ pub(crate) fn samples() -> Vec<Message> {
         pid: 4711,
         end,
         state: RankState::Finalized,
+        lost: None,
     };
     let kind = ExitKind::Lost;
     vec![
