@@ -27,7 +27,7 @@ settings! {
         "The part of the time that is computed for GASNET_EXITTIMEOUT that each rank adds.";
     CATCH_EXIT: bool = "GASNET_CATCH_EXIT", Kind::Boolean, Preset::Is("1"), Scope::Job,
         "A rank that calls exit or returns from main ends the job.";
-    ON_RANK_LOST: OnRankLost = "ARGONET_ON_RANK_LOST", Kind::Choice(OnRankLost::WORDS), Preset::Is("end"), Scope::Job,
+    ON_RANK_LOST: OnRankLost = "ARGONET_ON_RANK_LOST", Kind::Choice(OnRankLost::WORDS), Preset::Is("end"), Scope::Rank,
         "What becomes of a job when a rank dies: end, it ends; continue, it goes on without that rank, where the program of \
          every rank has a handler for lost ranks. `argonet run --on-rank-lost` wins over it.";
     NO_CATCH_SIGNAL: Option<Signals> = "GASNET_NO_CATCH_SIGNAL", Kind::Signals, Preset::Unset, Scope::Rank,
