@@ -55,6 +55,11 @@ impl ExitKind {
     pub(crate) const fn leaves_time(self) -> bool {
         matches!(self, Self::Exit | Self::Left | Self::Signal)
     }
+
+    /// Whether a rank has died, so that the job might have gone on without it.
+    pub(crate) const fn is_death(self) -> bool {
+        matches!(self, Self::Died | Self::Crashed)
+    }
 }
 
 /// The rank that ended a job, and the reason, in one word.

@@ -65,7 +65,7 @@ pub(crate) fn settle(
     };
     let verdict = Verdict {
         small_stack: fate.small_stack,
-        obstacle: obstacle.filter(|_| word.kind == ExitKind::Died),
+        obstacle: obstacle.filter(|_| word.kind.is_death()),
         ..Verdict::new(word, fate.pid, fate.end, fate.state, others_ended)
     };
     let line = verdict.is_news().then(|| verdict.to_string());

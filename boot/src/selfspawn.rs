@@ -382,7 +382,7 @@ impl Children {
         let obstacle = judgment::obstacle(&self.control);
         Verdict {
             small_stack: SmallStack::here(),
-            obstacle: obstacle.filter(|_| word.kind == ExitKind::Died),
+            obstacle: obstacle.filter(|_| word.kind.is_death()),
             ..Verdict::new(word, pid, end, state, others_ended)
         }
     }

@@ -156,10 +156,12 @@ fn no_handler() {
             "was killed by signal 9 (SIGKILL); the other ranks were ended, as rank 2 has no handler for lost ranks\n",
         ]);
     }
-    // A crash is stored by the rank.
-    for job in both(3, &["loses", "1", "2", "1:segv"]) {
-        let outcome = job.run().code(139);
-        outcome.says(&["was killed by signal 11 (SIGSEGV); the other ranks were ended, as rank 2"]);
+    // A crash that is caught is stored by the rank.
+    for (act, code) in [("1:segv", 139), ("1:abort", 134)] {
+        for job in both(3, &["loses", "1", "2", act]) {
+            let outcome = job.run().code(code);
+            outcome.says(&["; the other ranks were ended, as rank 2 has no handler"]);
+        }
     }
 }
 
