@@ -228,6 +228,16 @@ pub enum AmError {
         /// For how long.
         silent_ms: u64,
     },
+    /// The job has lost a rank and goes on without it.
+    #[error(
+        "rank {peer} is lost: its process has ended, and the job goes on without it (seen by rank {at}); leave it out, as in a team of survivors"
+    )]
+    PeerLost {
+        /// The rank that reports it.
+        at: JobRank,
+        /// The rank that is lost.
+        peer: JobRank,
+    },
     /// There is no connection with a peer, and none could be made.
     #[error("{why}")]
     Unreachable {

@@ -595,6 +595,24 @@ pub trait Conduit: Send + Sync {
         true
     }
 
+    /// Gives a peer up whose process has ended: nothing of it is taken or written any more.
+    ///
+    /// All that is under way with it is reported to the sink as complete, during the call, and no
+    /// memory of it is read or written after. Later calls that name the peer fail with
+    /// [`AmError::PeerLost`]. Not inside a handler. False if the conduit cannot do that: then the
+    /// job has to end.
+    fn lose(&self, peer: JobRank, sink: &mut dyn Sink) -> bool {
+        let _ = (peer, sink);
+        false
+    }
+
+    /// Whether [`lose`](Self::lose) gives peers up.
+    ///
+    /// The answer never changes.
+    fn outlives_peers(&self) -> bool {
+        false
+    }
+
     /// Where this rank's credits can be read, also when the conduit is gone; `None` without flow
     /// control.
     fn gauges(&self) -> Option<Arc<Gauges>> {

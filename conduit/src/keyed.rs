@@ -103,6 +103,16 @@ impl<T, const GENERATION_BITS: u32> Keyed<T, GENERATION_BITS> {
         self.free.push(key as u16);
         Some(value)
     }
+
+    /// Takes all values out.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(T)) {
+        for (place, (_, value)) in self.places.iter_mut().enumerate() {
+            if let Some(value) = value.take() {
+                self.free.push(place as u16);
+                take(value);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +141,20 @@ mod tests {
         }
         assert!(old.iter().all(|key| keyed.remove(*key).is_none()));
         assert_eq!(keyed.len(), 3);
+    }
+
+    #[test]
+    fn drained_values_are_gone_and_their_places_free() {
+        let mut keyed = Keyed::<_, 16>::default();
+        let keys = [1, 2, 3].map(|value| keyed.insert(value));
+        assert_eq!(keyed.remove(keys[1]), Some(2));
+        let mut drained = Vec::new();
+        keyed.drain(|value| drained.push(value));
+        assert_eq!((drained, keyed.len()), (vec![1, 3], 0));
+        assert!(keys.iter().all(|key| keyed.get_mut(*key).is_none()));
+        let again = [4, 5, 6].map(|value| keyed.insert(value));
+        assert!(again.iter().all(|key| !keys.contains(key)));
+        assert_eq!((keyed.len(), keyed.places.len()), (3, 3));
     }
 
     #[test]

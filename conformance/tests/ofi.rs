@@ -10,29 +10,30 @@ use argonet_nic::fabric::Library;
 use libtest_mimic::{Arguments, Trial};
 use rig::OfiRig;
 
-/// A provider, and the case that it fails by its own fault.
-type Provider<'a> = (&'a str, Option<&'static str>);
+/// A provider, and the cases that it fails by its own fault.
+type Provider<'a> = (&'a str, &'static [&'static str]);
 
 /// A rank that ended, and of which nothing had come.
 const ENDED: &str = "sends_to_an_ended_rank_fail";
 
+/// The same, and it is given up while messages wait for room.
+const LOST: &str = "a_lost_peer_is_refused";
+
 /// "shm" uses memory of an endpoint that is closed, if both are of one process:
 /// `contrib/libfabric/ended_peer.c` shows it.
 const PROVIDERS: [Provider<'static>; 3] = [
-    ("tcp;ofi_rxm", None),
-    ("udp;ofi_rxd", None),
-    ("shm", Some(ENDED)),
+    ("tcp;ofi_rxm", &[]),
+    ("udp;ofi_rxd", &[]),
+    ("shm", &[ENDED, LOST]),
 ];
 
 /// "sockets" says at once that such a rank is not there, which is no fault, but not what the suite
 /// allows.
-const SLOW: [Provider<'static>; 1] = [("sockets", Some(ENDED))];
+const SLOW: [Provider<'static>; 1] = [("sockets", &[ENDED])];
 
-fn trials(library: &Library, (provider, fault): Provider<'_>) -> Vec<Trial> {
+fn trials(library: &Library, (provider, faults): Provider<'_>) -> Vec<Trial> {
     let mut trials = argonet_conformance::trials(OfiRig::new(library.clone(), provider));
-    if let Some(fault) = fault {
-        trials.retain(|trial| !trial.name().ends_with(fault));
-    }
+    trials.retain(|trial| !faults.iter().any(|fault| trial.name().ends_with(fault)));
     trials
 }
 
@@ -44,7 +45,7 @@ fn main() {
         Some("all") => [fast, &SLOW].concat(),
         Some(name) => {
             let known = PROVIDERS.into_iter().chain(SLOW).find(|one| one.0 == name);
-            vec![known.unwrap_or((name, None))]
+            vec![known.unwrap_or((name, &[]))]
         }
     };
     let trials: Vec<Trial> = match Library::open(None) {

@@ -186,6 +186,10 @@ impl<R: Rails> Rails for Erased<R> {
         self.0.unwant(id);
     }
 
+    fn forget(&self, peer: JobRank) {
+        self.0.forget(peer);
+    }
+
     fn begin_poll(&self, alone: bool) -> Look {
         self.0.begin_poll(alone)
     }
@@ -324,6 +328,10 @@ impl<R: Rails + ?Sized> Rails for Box<R> {
 
     fn unwant(&self, id: RailId) {
         (**self).unwant(id);
+    }
+
+    fn forget(&self, peer: JobRank) {
+        (**self).forget(peer);
     }
 
     fn begin_poll(&self, alone: bool) -> Look {

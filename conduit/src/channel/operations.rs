@@ -142,6 +142,29 @@ impl Operations {
         }
     }
 
+    /// The peer is lost: reports the completions of all operations, none of which is under way any
+    /// more.
+    #[cold]
+    pub(crate) fn end(&mut self, mut report: impl FnMut(OpToken, Completion, u32)) {
+        self.taken(u64::MAX, &mut report);
+        if let Some(Transfer {
+            what: What::Put { refused, .. },
+            op,
+            ..
+        }) = self.transfer.take()
+        {
+            report(op, Completion::Local, 1);
+            if !refused {
+                report(op, Completion::Remote, 1);
+            }
+        }
+        self.gets.drain(|get| {
+            if !get.refused {
+                report(get.op, Completion::Remote, 1);
+            }
+        });
+    }
+
     /// Begins a put whose source stays with the user.
     pub(crate) fn begin_put(&mut self, source: UserBytes, offset: u64, op: OpToken, begin: u64) {
         let len = source.len();
@@ -399,6 +422,44 @@ mod tests {
         operations.begin_put(source, 0, LONG, send_stream.head());
         operations.go_on(&mut send_stream, &mut Grant::new(1 << 20), 0, 1 << 20, 1);
         assert!(operations.has_room(), "the put has been sent");
+    }
+
+    /// Each completion that is due is reported, once, when the peer is lost.
+    #[test]
+    fn operations_with_a_lost_peer_end() {
+        let (source, mut place) = ([1; 64], [0; 64]);
+        let (mut operations, mut send_stream) = (Operations::default(), SendStream::new());
+        let mut grant = Grant::new(1 << 20);
+        // SAFETY: nothing writes it.
+        let user = |place: &mut [u8; 64]| unsafe { UserPlace::new(place.as_mut_ptr(), 64) };
+        assert!(operations.get_at_once(
+            (user(&mut place), 0, LONG),
+            &mut send_stream,
+            &mut grant,
+            0
+        ));
+        let begin = send_stream.push_put(0, SharedBytes::from_slice(&source));
+        operations.note(begin, send_stream.head(), SHORT, false, true);
+        // SAFETY: nothing reads it.
+        let bytes = unsafe { UserBytes::new(source.as_ptr(), source.len()) };
+        let half_way = OpToken {
+            handle: 3,
+            implicit: true,
+        };
+        operations.begin_put(bytes, 0, half_way, send_stream.head());
+        operations.go_on(&mut send_stream, &mut grant, 0, LONGEST_HEAD, 1);
+        assert!(!operations.has_room());
+        let mut ended = Vec::new();
+        operations.end(|op, completion, count| ended.push((op.handle, completion, count)));
+        let due = [
+            (2, Completion::Remote, 1),
+            (3, Completion::Local, 1),
+            (3, Completion::Remote, 1),
+            (1, Completion::Remote, 1),
+        ];
+        assert_eq!(ended, due);
+        assert!(operations.is_empty());
+        operations.end(|op, ..| panic!("{op:?} ends twice"));
     }
 
     /// Answers of which each was right when it began can be too many together.

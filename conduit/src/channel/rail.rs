@@ -284,6 +284,14 @@ pub trait Rails: Send + Sync + 'static {
         let _ = id;
     }
 
+    /// A peer's process has ended, and the channel goes on without it: nothing is sent to it or
+    /// asked of it any more, and nothing that comes of it is used.
+    ///
+    /// Its rails are closed after.
+    fn forget(&self, peer: JobRank) {
+        let _ = peer;
+    }
+
     /// Begins a poll.
     ///
     /// `alone`: there is one rail at most.

@@ -186,6 +186,21 @@ impl Shared {
         });
     }
 
+    /// The peer's process has ended, and no rail to it is looked for any more.
+    pub(super) fn forget(&self, rank: JobRank) {
+        let mut state = self.peer(rank).state.lock();
+        state.is_refused = true;
+        if let Some(carrier) = self.set_carrier(&mut state, None) {
+            carrier.end();
+        }
+        drop(state);
+        self.members.iter().for_each(|member| member.forget(rank));
+        self.add_and_wake(|events| {
+            events.cut.remove(&rank.0);
+            events.touched.insert(rank.0);
+        });
+    }
+
     /// The channel waits for no room of a carrier any more, also where its rail lasts.
     fn forget_room(&self, carrier: &Carrier) {
         let link = &*carrier.link;

@@ -105,6 +105,10 @@ impl Rails for FailoverRails {
         }
     }
 
+    fn forget(&self, peer: JobRank) {
+        self.0.forget(peer);
+    }
+
     fn begin_poll(&self, alone: bool) -> Look {
         let shared = &*self.0;
         let polls = shared.polls.fetch_add(1, Ordering::Relaxed);

@@ -329,6 +329,13 @@ impl<Q: MessageQueue> Peer<Q> {
         !self.waiting.is_empty() || self.owed.0 != 0
     }
 
+    /// Its process has ended: it is sent nothing more, and is waited for no more.
+    pub(super) fn end(&mut self) {
+        self.waiting = Vec::new();
+        self.owed = Owed::default();
+        (self.is_shut, self.has_left, self.is_given_up) = (true, true, true);
+    }
+
     /// The rank takes nothing more from it, and sends it nothing more than that.
     pub(super) fn owe_end(&mut self) {
         self.owed.0 &= 1 << Kind::Seen as u8;

@@ -5,6 +5,7 @@ use super::{MessageRail, MessageRailsConfig, NAME};
 use crate::attendant::{Attendant, ring, sleep_of_rank};
 use crate::channel::rail::{Look, Made, Rail, RailId, Rails, Ready};
 use crate::connections::GateCounts;
+use argonet_base::JobRank;
 use argonet_nic::rdm::MessageQueue;
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -67,6 +68,10 @@ impl<Q: MessageQueue> Rails for MessageRails<Q> {
     fn close(&self, id: RailId, rail: &MessageRail<Q>) {
         self.shared.lock().set_open(id.peer, false);
         rail.shut();
+    }
+
+    fn forget(&self, peer: JobRank) {
+        self.shared.lock().forget(peer);
     }
 
     fn begin_poll(&self, _alone: bool) -> Look {

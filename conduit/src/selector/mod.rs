@@ -426,6 +426,18 @@ impl Conduit for Selector {
         remote.is_none_or(|remote| remote.network.exit_grace(limit))
     }
 
+    fn lose(&self, peer: JobRank, sink: &mut dyn Sink) -> bool {
+        match self.to(peer) {
+            Chosen::Memory(smp) => smp.lose(peer, sink),
+            Chosen::Network(remote) => remote.network.lose(peer, sink),
+        }
+    }
+
+    fn outlives_peers(&self) -> bool {
+        let remote = self.remote.as_ref();
+        remote.is_none_or(|remote| remote.network.outlives_peers())
+    }
+
     fn gauges(&self) -> Option<Arc<Gauges>> {
         self.remote.as_ref()?.network.gauges()
     }

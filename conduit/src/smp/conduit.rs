@@ -2,6 +2,7 @@
 
 use super::cells::SharedCells;
 use super::layout::MOST_RANKS;
+use super::lost::Lost;
 use super::peer::Peer;
 use super::region::Region;
 use super::ring::{Reader, Ring, Writer, publish};
@@ -98,6 +99,8 @@ pub struct Smp {
     pub(super) registered: Registered,
     pub(super) segment_len: SegmentLen,
     pub(super) cursor: AtomicU32,
+    /// Neighbors that are lost.
+    pub(super) lost: Lost,
     /// Polls of this process that took something, in PAR mode.
     ///
     /// Acquire loads of waiting threads pair with the Release increment of the thread that polled:
@@ -158,6 +161,7 @@ impl Smp {
             registered: config.registered,
             segment_len: config.segment_len,
             cursor: AtomicU32::new(0),
+            lost: Lost::default(),
             epoch: AtomicU32::new(0),
         })
     }
@@ -213,7 +217,8 @@ impl ReplyPort for Smp {
         match self.write(to, MessageClass::Reply, &self.peer(to).out_reply, message) {
             Ok(()) => Ok(()),
             Err(SendError::Message(error)) => Err(error),
-            // Cannot happen: room was reserved when the request was accepted.
+            // Cannot happen: room was reserved when the request was accepted, and a lost peer has
+            // its own error.
             Err(SendError::Full) => Err(AmError::Full {
                 from: self.rank,
                 to,
@@ -287,7 +292,8 @@ impl Conduit for Smp {
                 self.reach(to, offset, most)?.as_ptr()
             };
             let units = record::record_units(Category::Long, nargs, 0);
-            let at = writer.reserve(&ring, units).ok_or(SendError::Full)?;
+            let at = writer.reserve(&ring, units);
+            let at = at.ok_or_else(|| self.no_room(to))?;
             // SAFETY: the directory has checked the bytes, and they stay mapped as long as it.
             return Ok(unsafe { Prepared::new(*want, place, most, at, units) });
         }
@@ -300,7 +306,7 @@ impl Conduit for Smp {
                 return Ok(unsafe { Prepared::new(*want, buffer, capacity, at, units) });
             }
         }
-        Err(SendError::Full)
+        Err(self.no_room(to))
     }
 
     fn commit(&self, prepared: Prepared, handler: HandlerIndex, args: &[u32], len: usize) {
@@ -364,6 +370,15 @@ impl Conduit for Smp {
 
     fn poll_own<S: Sink>(&self, sink: &mut S) -> usize {
         self.take_own(sink)
+    }
+
+    fn lose(&self, peer: JobRank, _sink: &mut dyn Sink) -> bool {
+        self.lose_neighbor(peer);
+        true
+    }
+
+    fn outlives_peers(&self) -> bool {
+        true
     }
 
     fn has_work(&self) -> bool {

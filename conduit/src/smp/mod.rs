@@ -19,6 +19,8 @@ mod layout;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
+mod lost;
+#[cfg(not(loom))]
 mod peer;
 #[cfg(not(loom))]
 mod receive;

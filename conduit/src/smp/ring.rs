@@ -158,6 +158,19 @@ impl Writer {
         used + units < ring.units
     }
 
+    /// The reader has ended: there is no room any more.
+    ///
+    /// The caller owns the class.
+    #[cold]
+    pub(crate) fn end(&self, ring: &Ring<'_>) {
+        let tail = self.position();
+        // A position beyond the writer's own, which stays so, as nothing is written any more.
+        ring.read_position
+            .store(tail.wrapping_add(1), Ordering::Release);
+        let full = tail.wrapping_sub(ring.units - 1);
+        self.head.store(full, Ordering::Relaxed);
+    }
+
     #[inline(always)]
     fn take(&self, ring: &Ring<'_>, tail: u32, units: u32) -> usize {
         let next = tail.wrapping_add(units);
@@ -187,6 +200,15 @@ impl Reader {
         let at = ring.word_of(self.position());
         let head = ring.words.load(at, Ordering::Acquire);
         (head != 0).then_some((Head(head), at))
+    }
+
+    /// The writer has ended: what it has written and this rank has not taken is taken no more.
+    ///
+    /// The caller holds the class's lock.
+    #[cold]
+    pub(crate) fn end(&self, ring: &Ring<'_>) {
+        let at = ring.word_of(self.position());
+        ring.words.store(at, 0, Ordering::Release);
     }
 
     /// The reader's position, for taking several records.

@@ -26,7 +26,7 @@ impl Smp {
         if matches!(message.payload, Payload::None)
             && let Some(short) = Short::pack(message.handler, message.args)
         {
-            let at = writer.reserve(&ring, 1).ok_or(SendError::Full)?;
+            let at = writer.reserve(&ring, 1).ok_or_else(|| self.no_room(to))?;
             ring.words.store(at + 1, short.rest, Ordering::Relaxed);
             publish(&ring, at, short.head);
         } else if let Payload::Medium(bytes) = message.payload
@@ -34,7 +34,7 @@ impl Smp {
         {
             let at = writer
                 .reserve(&ring, medium.head.units())
-                .ok_or(SendError::Full)?;
+                .ok_or_else(|| self.no_room(to))?;
             // SAFETY: as in `write_large`.
             unsafe { ring.words.copy_in(at + 2, bytes.as_ptr(), bytes.len()) };
             ring.words.store(at + 1, medium.rest, Ordering::Relaxed);
@@ -59,7 +59,9 @@ impl Smp {
         let nargs = message.args.len();
         Self::LIMITS.check(self.rank, to, category, nargs, len)?;
         let units = record::record_units(category, nargs, len);
-        let at = writer.reserve(ring, units).ok_or(SendError::Full)?;
+        let at = writer
+            .reserve(ring, units)
+            .ok_or_else(|| self.no_room(to))?;
         let mut offset = 0;
         match message.payload {
             Payload::None => {}

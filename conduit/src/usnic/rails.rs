@@ -93,6 +93,12 @@ impl<Q: DatagramQueue + 'static> Rails for DatagramRails<Q> {
         crate::channel::rail::Rail::shut(rail);
     }
 
+    fn forget(&self, peer: JobRank) {
+        let mut locked = self.shared.lock();
+        locked.forget(peer);
+        locked.end();
+    }
+
     fn begin_poll(&self, _alone: bool) -> Look {
         // A read of that peer's rail copies what arrives to its place, and finds what the other
         // peers have sent.

@@ -697,6 +697,21 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
         }
     }
 
+    /// The peer's process has ended.
+    pub(super) fn forget(&mut self, peer: JobRank) {
+        if self.state.peers.get(peer.index()).is_none() || peer == self.shared.rank {
+            return;
+        }
+        let used = self.peer(peer);
+        (used.is_shut, used.is_given_up) = (true, true);
+        for channel in Channel::BOTH {
+            self.wait_for_room(rail_of(peer, channel), false);
+        }
+        self.forget_long(peer);
+        self.state.endpoint.forget(peer);
+        self.list_both(peer);
+    }
+
     /// Before the end: acknowledges what is owed.
     pub(super) fn flush(&mut self) {
         self.state.endpoint.flush();

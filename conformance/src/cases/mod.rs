@@ -4,6 +4,7 @@ mod broken;
 mod delivery;
 mod exit;
 mod limits;
+mod lost;
 mod many;
 mod negotiated;
 mod operations;
@@ -48,6 +49,7 @@ fn cases<R: Rig>() -> Vec<Case<R>> {
     all.extend(many::cases());
     all.extend(broken::cases());
     all.extend(exit::cases());
+    all.extend(lost::cases());
     all
 }
 

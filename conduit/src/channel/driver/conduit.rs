@@ -388,6 +388,15 @@ impl<R: Rails> Conduit for Channel<R> {
         true
     }
 
+    fn lose(&self, peer: JobRank, sink: &mut dyn Sink) -> bool {
+        self.core.lose(peer, sink);
+        true
+    }
+
+    fn outlives_peers(&self) -> bool {
+        true
+    }
+
     fn gauges(&self) -> Option<Arc<Gauges>> {
         self.core.bank.as_ref().map(ShownBank::gauges)
     }

@@ -310,6 +310,11 @@ impl<R: Rails> Core<R> {
     /// The same; the next poll reports it.
     #[cold]
     pub(super) fn fail_later(&self, peer: &Peer<R>, inbound: &mut Inbound<R>, error: AmError) {
+        let is_lost = matches!(peer.outbound.lock().failed, Some(AmError::PeerLost { .. }));
+        if is_lost {
+            // Its rails end, which is no news.
+            return;
+        }
         self.fail(peer, inbound, error.clone());
         peer.outbound.lock().errors.push(error);
         self.work.set(peer.rank.0);

@@ -18,6 +18,7 @@ mod helper;
 mod idle;
 mod idle_peers;
 mod loans;
+mod losing;
 mod peer;
 mod peer_poll;
 mod poll;

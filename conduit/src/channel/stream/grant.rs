@@ -213,6 +213,12 @@ impl Parked {
         debug_assert!(self.owed() <= self.window);
     }
 
+    /// Requests that were set aside are not handled any more, as the peer is lost.
+    pub(crate) fn forget(&mut self) {
+        self.requests = Aside::default();
+        self.handled = self.arrived;
+    }
+
     /// Bytes that have arrived and were not handled.
     pub(crate) fn owed(&self) -> u64 {
         self.arrived - self.handled

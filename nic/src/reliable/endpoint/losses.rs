@@ -111,6 +111,21 @@ impl Endpoint {
         link.is_some_and(Link::is_doubted)
     }
 
+    /// A peer has ended, as the driver knows: nothing goes to it any more, nothing is owed to it, and
+    /// that is not reported.
+    ///
+    /// It is not sent to again.
+    pub fn forget(&mut self, peer: JobRank) {
+        let place = self.peers.get_mut(peer.0 as usize);
+        let Some(mut link) = place.and_then(|place| place.link.take()) else {
+            return;
+        };
+        for sequence in &mut link.sequences {
+            sequence.sender.dissolve(&mut self.pool);
+            sequence.receiver.dissolve(&mut self.pool);
+        }
+    }
+
     /// A peer that is doubted is not there, as the driver knows: it is lost with the next
     /// [`handle_timeout`](Self::handle_timeout).
     pub fn refuse(&mut self, now: Duration, peer: JobRank) {
