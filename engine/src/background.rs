@@ -180,6 +180,9 @@ impl<C: Conduit> Engine<C> {
             }
         }
         let mut taken = 0;
+        if before == 0 && self.losses.has_new() {
+            taken += self.take_losses(ctx);
+        }
         if pending & kind::NAMED != 0 {
             taken += self.advance_named();
         }
@@ -203,6 +206,11 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn send_now(&self, to: JobRank, message: &Message<'_>, steps: &mut Steps) -> bool {
         match self.conduit.request(to, message) {
             Ok(()) => steps.taken += 1,
+            // Another thread is about to give up what this one goes on with.
+            Err(SendError::Message(AmError::PeerLost { .. })) => {
+                steps.stuck = true;
+                return false;
+            }
             Err(SendError::Message(error)) => self.fatal_am(error),
             Err(_) => {
                 steps.stuck = true;

@@ -6,6 +6,7 @@ use super::bound::Bound;
 use super::client::{ClientCode, Running, Unwound};
 use super::endpoint_am::Tables;
 use super::limits::internal;
+use super::losses::LossWatch;
 use super::mismatch::Mismatch;
 use super::quiescence::is_of_the_client;
 use super::shared_memory::Groups;
@@ -131,6 +132,7 @@ pub struct Engine<C> {
     pub(super) making: Arc<Making>,
     pub(super) vis: Vis,
     pub(super) unwound: Unwound,
+    pub(super) losses: LossWatch,
 }
 
 /// Whether an injection may wait for room.
@@ -168,7 +170,9 @@ impl<C: Conduit> Sink for Runner<'_, C> {
     }
 
     fn on_error(&mut self, error: AmError) {
-        self.engine.fatal_am(error);
+        if !self.engine.outlives(&error) {
+            self.engine.fatal_am(error);
+        }
     }
 }
 
@@ -205,6 +209,7 @@ impl<C: Conduit> Engine<C> {
             rank,
             size,
             exit_mark: boot.exit_mark(),
+            losses: LossWatch::new(&*boot),
             boot,
             conduit,
             directory: Resolver::new(directory),
@@ -618,7 +623,9 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn progress(&self, ctx: &ThreadCtx) -> usize {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         // A poll that takes something has no eye for the job's end.
-        if self.background.pending() != 0 || (taken == 0 && self.exit_mark.is_set()) {
+        if self.background.pending() != 0
+            || (taken == 0 && (self.exit_mark.is_set() || self.losses.has_new()))
+        {
             return taken + self.advance(ctx, taken);
         }
         taken

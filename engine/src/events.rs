@@ -137,7 +137,17 @@ impl<C: Conduit> Engine<C> {
             return Ok(true);
         }
         self.poll(ctx)?;
-        Ok(ctx.with_cache(&self.events, |cache| self.events.test(cache, event))?)
+        let done = ctx.with_cache(&self.events, |cache| self.events.test(cache, event))?;
+        self.unless_ended(event, done)
+    }
+
+    /// The outcome of a test: an operation that a loss has ended is an error, once.
+    #[inline(always)]
+    fn unless_ended(&self, event: Event, done: bool) -> Result<bool, OpError> {
+        if done {
+            self.unless_failed(event.raw())?;
+        }
+        Ok(done)
     }
 
     /// Says whether the event is complete, without a poll; if so it is gone.
@@ -149,7 +159,8 @@ impl<C: Conduit> Engine<C> {
         if event.is_done() {
             return Ok(true);
         }
-        self.look_at(ctx, |cache| self.events.test(cache, event))
+        let done = self.look_at(ctx, |cache| self.events.test(cache, event))?;
+        self.unless_ended(event, done)
     }
 
     /// Says whether at least one of the events is complete, without a poll; complete ones become
@@ -216,17 +227,23 @@ impl<C: Conduit> Engine<C> {
         if event.is_done() {
             return Ok(());
         }
-        self.wait_for(ctx, |cache| self.events.test(cache, event))
+        self.wait_for(ctx, |cache| self.events.test(cache, event))?;
+        self.unless_failed(event.raw())
     }
 
     /// Polls until an operation on memory that the caller has only lent is complete.
     ///
-    /// A wait that fails ends the job: to return would give the memory back while the operation
-    /// still reads or writes it.
+    /// A wait that fails otherwise ends the job: to return would give the memory back while the
+    /// operation still reads or writes it.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`], and the operation has ended.
     #[inline]
-    pub(super) fn wait_or_end(&self, ctx: &ThreadCtx, event: Event) {
-        if let Err(error) = self.wait(ctx, event) {
-            self.cannot_wait(&error);
+    pub(super) fn wait_or_end(&self, ctx: &ThreadCtx, event: Event) -> Result<(), OpError> {
+        match self.wait(ctx, event) {
+            Ok(()) => Ok(()),
+            Err(error @ OpError::Am(AmError::PeerLost { .. })) => Err(error),
+            Err(error) => self.cannot_wait(&error),
         }
     }
 

@@ -43,6 +43,7 @@ mod events;
 mod heap;
 mod limits;
 mod location;
+mod losses;
 mod mapped_table;
 mod mismatch;
 mod named;
@@ -74,6 +75,7 @@ pub use events::OpError;
 pub use heap::{Heap, HeapError};
 pub use limits::internal;
 pub use location::{PeerAddress, Target};
+pub use losses::OnLoss;
 pub use mapped_table::{
     MAPPED_MAGIC, MAPPED_NONE, MAPPED_TABLE, MAPPED_VERSION, MappedPrefix, mapped_entry,
 };

@@ -141,7 +141,7 @@ impl<C: Conduit> Engine<C> {
     /// Refuses a rank that the job does not have.
     pub(super) fn check_rank(&self, to: JobRank) -> Result<(), AmError> {
         if to.0 < self.size {
-            return Ok(());
+            return self.unless_lost(|rank| rank == to);
         }
         Err(AmError::NoSuchRank {
             to,
@@ -246,6 +246,7 @@ impl<C: Conduit> Engine<C> {
         offset: SegmentOffset,
         len: usize,
     ) -> Result<bool, AmError> {
+        self.check_rank(to)?;
         if self.is_unmapped(to) {
             return self.is_in_unmapped_segment(to, offset, len).map(|()| false);
         }

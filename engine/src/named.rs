@@ -250,6 +250,7 @@ impl<C: Conduit> Engine<C> {
             span.describe(What::Value(complete.into()));
         }
         if !complete {
+            self.unless_any_lost()?;
             return Ok(None);
         }
         self.leave(name).map(Some)
@@ -272,6 +273,7 @@ impl<C: Conduit> Engine<C> {
         if !complete() {
             let mut wait = self.waiting_for_cell(Waiting::new(WaitFor::Barrier));
             while !complete() {
+                self.unless_any_lost()?;
                 wait.pause_unless(ctx, &|| self.named_cell_has_come());
             }
         }

@@ -357,7 +357,8 @@ impl<C: Conduit> Engine<C> {
     #[inline]
     pub(super) fn seeks_quiescence(&self) -> bool {
         let quiescence = &self.background.quiescence;
-        self.background.pending() & kind::QUIESCENCE != 0 || quiescence.leaving().is_some()
+        let is_sought = self.background.pending() & kind::QUIESCENCE != 0;
+        (is_sought || quiescence.leaving().is_some()) && !self.losses.any()
     }
 
     /// Called by a thread that waits, whose last poll found nothing, and whose condition did not
@@ -490,6 +491,8 @@ impl<C: Conduit> Engine<C> {
         };
         match self.conduit.request(to, &message) {
             Ok(()) => true,
+            // Nothing is found any more in a job that has lost a rank.
+            Err(SendError::Message(AmError::PeerLost { .. })) => false,
             Err(SendError::Message(error)) => self.fatal_am(error),
             Err(_) => false,
         }

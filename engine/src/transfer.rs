@@ -148,8 +148,7 @@ impl<C: Conduit> Engine<C> {
         if event.is_done() {
             return Ok(());
         }
-        self.wait_or_end(ctx, event);
-        Ok(())
+        self.wait_or_end(ctx, event)
     }
 
     /// Starts a transfer and returns the event of its completion; [`leaf`](Self::leaf) gives that

@@ -236,8 +236,7 @@ impl<C: Conduit> Engine<C> {
             && let Some(groups) = &self.groups
             && let Some(cells) = self.conduit.shared_cells()
         {
-            self.barrier_by_cells(ctx, cells, &groups.barrier);
-            return Ok(());
+            return self.barrier_by_cells(ctx, cells, &groups.barrier);
         }
         self.barrier_by_messages(ctx, kind)
     }
@@ -282,6 +281,20 @@ impl<C: Conduit> Engine<C> {
         if let Some(span) = span.as_mut().filter(|_| kind == BarrierKind::Finalize) {
             span.forget();
         }
+        let drained = self.drain_all(ctx, kind);
+        match drained {
+            // No rank communicates any more.
+            Err(AmError::PeerLost { .. }) if kind == BarrierKind::Finalize => {
+                self.all_leave();
+                self.leave_as_survivor(ctx)?;
+                argonet_trace::end(true);
+                Ok(())
+            }
+            drained => drained,
+        }
+    }
+
+    fn drain_all(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
         for round in 0..2 {
             self.barrier(ctx, kind)?;
             if round == 0 && kind == BarrierKind::Finalize {
@@ -289,9 +302,12 @@ impl<C: Conduit> Engine<C> {
                 // No rank makes another call, so the sequences of calls are complete.
                 self.leave_teams_with_slots(ctx)?;
             }
+            let mut lost = Ok(());
             self.wait_until(ctx, Waiting::new(kind.into()), || {
-                self.conduit.is_quiescent()
+                lost = self.unless_any_lost();
+                lost.is_err() || self.conduit.is_quiescent()
             })?;
+            lost?;
         }
         if kind == BarrierKind::Finalize {
             // Here every operation of this rank is done.
@@ -409,7 +425,11 @@ impl<C: Conduit> Engine<C> {
         let mut check = MismatchCheck::default();
         while !done() {
             wait.pause(ctx);
-            if wait.lasts() && !done() {
+            if done() {
+                break;
+            }
+            self.unless_any_lost()?;
+            if wait.lasts() {
                 self.check_mismatch(&mut check, rank, &called);
             }
         }
@@ -475,7 +495,7 @@ impl<C: Conduit> Engine<C> {
         }
         if let Some(groups) = &self.groups
             && let Some(cells) = self.conduit.shared_cells()
-            && self.pass_by_cells(ctx, (cells, &groups.passes), pass, bytes)
+            && self.pass_by_cells(ctx, (cells, &groups.passes), pass, bytes)?
         {
             return Ok(());
         }
@@ -507,8 +527,7 @@ impl<C: Conduit> Engine<C> {
         }
         match (&self.groups, self.conduit.shared_cells()) {
             (Some(groups), Some(cells)) => {
-                self.agree_by_cells(ctx, (cells, &groups.passes), pass, total);
-                Ok(())
+                self.agree_by_cells(ctx, (cells, &groups.passes), pass, total)
             }
             _ => self.pass(ctx, pass, &mut [], total),
         }

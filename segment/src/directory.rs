@@ -62,6 +62,8 @@ struct Slow {
     /// How much of this rank's own span has ever been mapped: it stays mapped when the segment is
     /// given up, and a second attachment must not map over what may still be in use.
     own_mapped_bytes: u64,
+    /// Ranks whose segments are mapped no more, as they have ended.
+    given_up: Vec<JobRank>,
 }
 
 /// The segments of the ranks that share memory with this process, as it sees them.
@@ -226,6 +228,7 @@ impl Directory {
             own,
             slow: Mutex::new(Slow {
                 own_mapped_bytes: 0,
+                given_up: Vec::new(),
             }),
         }))
     }
@@ -412,7 +415,23 @@ impl Directory {
             })
     }
 
+    /// Gives up the segment of another rank that has ended: none of its addresses is resolved any
+    /// more, and they stay mapped.
+    pub fn give_up(&self, rank: JobRank) {
+        if rank == self.own {
+            return;
+        }
+        let mut slow = self.slow.lock();
+        slow.given_up.push(rank);
+        if let Some(entry) = self.entries.get(rank.index()) {
+            entry.attached.store(0, Ordering::Release);
+        }
+    }
+
     fn extend(&self, slow: &mut Slow, rank: JobRank, len: u64) -> Result<(), SegmentError> {
+        if slow.given_up.contains(&rank) {
+            return Ok(());
+        }
         let Some(entry) = self.entries.get(rank.index()) else {
             return Err(SegmentError::NoSuchRank {
                 rank,

@@ -135,6 +135,23 @@ impl Flights {
         flight.is_some_and(|flight| flight.landing_now == 0)
     }
 
+    /// Takes an operation out that ends otherwise than by answers.
+    pub(in super::super) fn take(&self, op: u64) -> Option<Flight> {
+        self.0.lock().remove(op)
+    }
+
+    /// Takes out all operations with a peer that answers no more.
+    pub(in super::super) fn lose(&self, peer: JobRank) -> Vec<OpToken> {
+        let slab = &mut *self.0.lock();
+        let is_its = |slot: &Slot| slot.flight.as_ref().is_some_and(|f| f.peer == peer);
+        let of_peer = (0..).zip(&slab.slots).filter(|(_, slot)| is_its(slot));
+        let ops: Vec<u64> = of_peer
+            .map(|(index, slot): (u64, _)| index | u64::from(slot.generation) << 32)
+            .collect();
+        let flights = ops.into_iter().filter_map(|op| slab.remove(op));
+        flights.map(|flight| flight.token).collect()
+    }
+
     /// Operations that are under way.
     #[cfg(test)]
     pub(in super::super) fn under_way(&self) -> usize {
@@ -245,6 +262,22 @@ mod tests {
         assert!(flights.land(counted, peer).is_ok());
         assert!(flights.expect_one_less(counted).is_none());
         assert!(flights.landed(counted).is_some());
+    }
+
+    #[test]
+    fn a_lost_peer_takes_its_operations_with_it() {
+        let flights = Flights::default();
+        let (lost, other) = (JobRank(1), JobRank(2));
+        let first = flights.begin(flight(1, 1));
+        let kept = flights.begin(flight(2, 1));
+        let second = flights.begin(flight(1, 3));
+        assert!(flights.land(second, lost).is_ok());
+        assert_eq!(flights.lose(lost).len(), 2);
+        assert_eq!(flights.under_way(), 1);
+        assert!(flights.land(first, lost).is_err() && flights.landed(second).is_none());
+        assert!(flights.lose(lost).is_empty());
+        assert!(flights.land(kept, other).is_ok());
+        assert!(flights.take(first).is_none() && flights.take(kept).is_some());
     }
 
     #[test]

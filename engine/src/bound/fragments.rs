@@ -142,9 +142,8 @@ impl<C: Conduit> Engine<C> {
             };
             match self.request(ctx, place.rank, &message, injection) {
                 Ok(()) => injection = Injection::Blocking,
-                Err(error) if offset == 0 => {
-                    self.abandon(place.rank, op);
-                    return Err(error);
+                Err(error) if offset == 0 || matches!(error, AmError::PeerLost { .. }) => {
+                    return self.not_sent(place.rank, op, error);
                 }
                 // Half of it is on its way, and an error could not say which.
                 Err(error) => self.fatal_am(error),

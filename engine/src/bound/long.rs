@@ -173,7 +173,7 @@ impl<C: Conduit> Engine<C> {
             };
             // SAFETY: the view is readable, and the wait ends after completion, or ends the job.
             let event = unsafe { self.start(ctx, put, injection) }?;
-            self.wait_or_end(ctx, event);
+            self.wait_or_end(ctx, event)?;
             injection = Injection::Blocking;
         }
         let prefix = Prefix {

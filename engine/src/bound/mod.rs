@@ -26,7 +26,7 @@ use super::thread::ThreadCtx;
 use super::token::Counts;
 use argonet_am::{AmError, HandlerTable, Message, Payload};
 use argonet_base::JobRank;
-use argonet_conduit::Conduit;
+use argonet_conduit::{Completion, Conduit};
 use argonet_event::{Category, Event};
 pub(super) use argonet_segment::registration::Access;
 use cross::Cross;
@@ -139,7 +139,7 @@ impl<C: Conduit> Engine<C> {
         let answer = &raw mut bound;
         // SAFETY: the answer is waited for before the variable ends, or the process ends.
         let asked = unsafe { self.bound_query(ctx, rank, endpoint, answer, Injection::Blocking) }?;
-        self.wait_or_end(ctx, asked);
+        self.wait_or_end(ctx, asked)?;
         // SAFETY: a variable of this function; it was written through the same pointer.
         Ok(unsafe { answer.read() })
     }
@@ -204,8 +204,25 @@ impl<C: Conduit> Engine<C> {
                 payload: Payload::None,
             };
             let sent = self.request(ctx, rank, &message, injection);
-            sent.inspect_err(|_| self.abandon(rank, op))
+            sent.or_else(|error| self.not_sent(rank, op, error))
         })
+    }
+
+    /// A message of an operation could not be sent, its first one unless the peer is lost.
+    ///
+    /// # Errors
+    /// `error`, where nothing was sent. An operation whose peer is lost ends as those that are under
+    /// way: its event says so.
+    #[cold]
+    pub(super) fn not_sent(&self, rank: JobRank, op: u64, error: AmError) -> Result<(), AmError> {
+        let AmError::PeerLost { peer, .. } = error else {
+            self.abandon(rank, op);
+            return Err(error);
+        };
+        if let Some(flight) = self.bound.flights.take(op) {
+            self.end_by_loss(peer, flight.token, Completion::Remote, 1);
+        }
+        Ok(())
     }
 
     /// Forgets an operation of which nothing has been sent to a rank.

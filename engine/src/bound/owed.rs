@@ -126,6 +126,15 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
+    /// Forgets what it owes to a rank that is lost.
+    pub(in super::super) fn forget_replies_to(&self, rank: JobRank) {
+        let mut queue = self.background.owed.queue.lock();
+        queue.retain(|reply| reply.to != rank);
+        if queue.is_empty() {
+            self.background.end(kind::REPLIES);
+        }
+    }
+
     /// Sends parts as far as there is room.
     pub(in super::super) fn advance_replies(&self) -> usize {
         let owed = &self.background.owed;

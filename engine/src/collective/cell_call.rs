@@ -19,6 +19,7 @@ use crate::events::OpError;
 use crate::mismatch::{Called, MismatchCheck};
 use crate::shared_memory::{CellPlace, LOOKS_AT_OTHERS};
 use crate::thread::ThreadCtx;
+use argonet_am::AmError;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, SharedCells, ThreadMode};
 use argonet_event::{Completions, Event};
@@ -72,6 +73,13 @@ impl CellCall {
 }
 
 impl<C: Conduit> Engine<C> {
+    /// A started call by cells has been given up, as a member is lost: no call of its team comes
+    /// after it.
+    pub(super) fn give_up_cells(&self, call: &CellCall) {
+        let _lock = self.lock_calls(&call.shared);
+        call.shared.give_up();
+    }
+
     /// Starts a call by cells; see `collective_start`.
     ///
     /// `Event::DONE` if it is complete.
@@ -174,36 +182,43 @@ impl<C: Conduit> Engine<C> {
     ///
     /// # Safety
     /// As `collective_start`, until this returns.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`] of a member.
     pub(super) unsafe fn wait_by_cells(
         &self,
         ctx: &ThreadCtx,
         (cells, shared): (SharedCells<'_>, &SharedTeam),
         call: Call,
-    ) {
+    ) -> Result<(), AmError> {
         let what = match call.kind {
             Kind::Barrier => WaitFor::Barrier,
             _ => WaitFor::Collective,
         };
-        let _lock = self.lock_calls_when_idle(ctx, shared, what);
-        self.go_through(ctx, cells, shared, shared.round(call, None), what);
+        let _lock = self.lock_calls_when_idle(ctx, shared, what)?;
+        self.go_through(ctx, cells, shared, shared.round(call, None), what)
     }
 
     /// A call through pools that waits for its end, as [`wait_by_cells`](Self::wait_by_cells).
     ///
     /// # Safety
     /// As `collective_start`, until this returns.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`] of a member.
     pub(super) unsafe fn wait_pooled(
         &self,
         ctx: &ThreadCtx,
         (cells, shared): (SharedCells<'_>, &SharedTeam),
         call: Call,
         scratch: usize,
-    ) {
+    ) -> Result<(), AmError> {
         let what = WaitFor::Collective;
-        let _lock = self.lock_calls_when_idle(ctx, shared, what);
+        let _lock = self.lock_calls_when_idle(ctx, shared, what)?;
         for stage in stages(shared, &call, scratch) {
-            self.go_through(ctx, cells, shared, shared.round(call, Some(stage)), what);
+            self.go_through(ctx, cells, shared, shared.round(call, Some(stage)), what)?;
         }
+        Ok(())
     }
 
     /// The call lock, when no call is under way that was started.
@@ -213,15 +228,16 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         shared: &'n SharedTeam,
         what: WaitFor,
-    ) -> Option<MutexGuard<'n, ()>> {
+    ) -> Result<Option<MutexGuard<'n, ()>>, AmError> {
         loop {
             let lock = self.lock_calls(shared);
             if shared.is_idle() {
-                return lock;
+                return Ok(lock);
             }
             drop(lock);
             let mut wait = self.waiting_for_cell(Waiting::new(what));
             while !shared.is_idle() {
+                self.unless_lost(|lost| shared.group.members.contains(&lost))?;
                 wait.pause(ctx);
             }
         }
@@ -230,6 +246,9 @@ impl<C: Conduit> Engine<C> {
     /// Enters a round, and waits for its end.
     ///
     /// The caller has the call lock.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`] of a member.
     #[inline(always)]
     fn go_through(
         &self,
@@ -238,11 +257,12 @@ impl<C: Conduit> Engine<C> {
         shared: &SharedTeam,
         mut round: CellRound,
         what: WaitFor,
-    ) {
+    ) -> Result<(), AmError> {
         if round.stage.is_some() || !self.enter_round(cells, shared, &mut round, 0) {
             let mut wait = self.waiting_for_cell(Waiting::new(what));
             let may_enter = || shared.may_enter(cells, &round);
             while !may_enter() {
+                self.unless_lost(|lost| shared.group.members.contains(&lost))?;
                 wait.pause_unless(ctx, &may_enter);
             }
             self.begin_stage(ctx, cells, shared, &round);
@@ -263,13 +283,14 @@ impl<C: Conduit> Engine<C> {
                         self.check_mismatch(&mut lasts, place.rank, &called);
                     };
                     let awaited = shared.awaited_members(&round);
-                    self.wait_for_cell(ctx, cells, place, awaited, waiting, check)
+                    self.wait_for_cell(ctx, cells, place, awaited, waiting, check)?
                 }
             };
             self.take_entry(ctx, cells, &mut round, place, entry);
         }
         self.end_stage(ctx, cells, shared, &round);
         self.finish_round(cells, shared, &round);
+        Ok(())
     }
 
     /// Goes on with a call as far as it goes; whether it is complete.

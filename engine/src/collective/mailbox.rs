@@ -101,6 +101,8 @@ pub(super) struct Mailbox {
     questions: usize,
     /// The calls that were made, by kind.
     counts: [Count; 16],
+    /// A member is lost: nothing that comes is kept or placed.
+    is_given_up: bool,
 }
 
 fn unexpected(header: &Header, source: JobRank) -> String {
@@ -133,6 +135,7 @@ impl Default for Mailbox {
             early_bytes: 0,
             questions: 0,
             counts: [Count::default(); 16],
+            is_given_up: false,
         }
     }
 }
@@ -232,6 +235,16 @@ impl Mailbox {
         self.windows.retain(|window| *window != number);
     }
 
+    /// A member is lost: all calls are given up, and what comes for them goes nowhere.
+    pub(super) fn give_up(&mut self) {
+        self.is_given_up = true;
+        self.live.clear();
+        self.windows.clear();
+        self.arrived.clear();
+        self.posted.clear();
+        self.pool.clear();
+    }
+
     /// Whether no call is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.live.is_empty()
@@ -256,6 +269,9 @@ impl Mailbox {
         header: &Header,
         payload: SharedBytes<'_>,
     ) -> Result<(), String> {
+        if self.is_given_up {
+            return Ok(());
+        }
         if let Some(team) = &self.team
             && (header.from >= team.size() || team.job_rank(header.from) != source)
         {

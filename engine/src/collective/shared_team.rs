@@ -142,6 +142,13 @@ impl SharedTeam {
         }
     }
 
+    /// A started call is given up with its team.
+    ///
+    /// The caller has the call lock.
+    pub(super) fn give_up(&self) {
+        self.pending.fetch_sub(1, Ordering::Release);
+    }
+
     /// Whether a round of a started call comes next, as all before it are finished.
     pub(super) fn is_oldest(&self, round: &CellRound) -> bool {
         self.oldest.load(Ordering::Acquire) == round.number

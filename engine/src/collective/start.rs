@@ -125,6 +125,7 @@ impl<C: Conduit> Engine<C> {
             }
             .into());
         }
+        self.unless_broken(team)?;
         let mut standing = None;
         // SAFETY: the caller's promise.
         unsafe {
@@ -195,18 +196,20 @@ impl<C: Conduit> Engine<C> {
         team: &Arc<Team>,
         call: Call,
     ) -> Result<(), OpError> {
-        if ctx.is_free() && call.root < team.size() && self.may_fold_under_lock(&call) {
+        if ctx.is_free()
+            && call.root < team.size()
+            && self.may_fold_under_lock(&call)
+            && !self.losses.any()
+        {
             // SAFETY: the caller's promise.
             unsafe {
                 match self.way_of(team, &call) {
                     Way::Cells(cells, shared) => {
-                        self.wait_by_cells(ctx, (cells, shared), call);
-                        return Ok(());
+                        return Ok(self.wait_by_cells(ctx, (cells, shared), call)?);
                     }
                     Way::Pools(cells, shared) => {
                         let scratch = self.tuning_of(team).scratch_bytes;
-                        self.wait_pooled(ctx, (cells, shared), call, scratch);
-                        return Ok(());
+                        return Ok(self.wait_pooled(ctx, (cells, shared), call, scratch)?);
                     }
                     Way::Messages => {}
                 }
@@ -215,8 +218,7 @@ impl<C: Conduit> Engine<C> {
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job
         // alone.
         let event = unsafe { self.begin_call(ctx, team, call, true) }?;
-        self.wait_or_end(ctx, event);
-        Ok(())
+        self.wait_or_end(ctx, event)
     }
 
     /// Whether the call may be gone through under its team's call lock, which threads wait for: not

@@ -162,6 +162,9 @@ impl<C: Conduit> Engine<C> {
                 return;
             }
         }
+        if self.has_broken(&started.team) {
+            self.collective_failed(&started.team, event.raw());
+        }
         self.finish(event, &mut Steps::default());
     }
 
@@ -182,14 +185,26 @@ impl<C: Conduit> Engine<C> {
             return true;
         }
         let mut steps = Steps::default();
-        let is_complete = match &mut state.back_end {
-            BackEnd::Messages(call) => self.advance_messages(ctx, started, call, &mut steps),
-            BackEnd::Cells(call) => self.advance_cells(ctx, call, &mut steps),
-        };
+        let is_lost = self.losses.any() && self.unless_broken(&started.team).is_err();
+        let is_complete = is_lost
+            || match &mut state.back_end {
+                BackEnd::Messages(call) => self.advance_messages(ctx, started, call, &mut steps),
+                BackEnd::Cells(call) => self.advance_cells(ctx, call, &mut steps),
+            };
         state.is_complete = is_complete;
         if is_complete {
             steps.taken += 1;
+            if is_lost {
+                match &state.back_end {
+                    BackEnd::Messages(call) => call.envelope.member.mailbox.lock().give_up(),
+                    BackEnd::Cells(call) => self.give_up_cells(call),
+                }
+            }
             if let Some(event) = started.complete() {
+                // A survivor that knew earlier may have given up bytes while this one read them.
+                if is_lost || self.has_broken(&started.team) {
+                    self.collective_failed(&started.team, event.raw());
+                }
                 self.finish(event, &mut steps);
             }
         }
@@ -227,7 +242,10 @@ impl<C: Conduit> Engine<C> {
             let started = {
                 let list = collectives.started.lock();
                 let rest = list.get(at..).unwrap_or(&[]);
-                let Some(next) = rest.iter().position(|next| !next.is_out_of_reach()) else {
+                // One that is given up is never in reach.
+                let any_lost = self.losses.any();
+                let is_next = |next: &Arc<Started>| any_lost || !next.is_out_of_reach();
+                let Some(next) = rest.iter().position(is_next) else {
                     break;
                 };
                 at += next;

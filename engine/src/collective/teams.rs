@@ -207,6 +207,20 @@ impl Collectives {
             .remove(&(member.team.key, member.team.rank));
     }
 
+    /// A rank is lost: what comes for its teams goes nowhere from now on.
+    pub(crate) fn lose(&self, rank: JobRank) {
+        let world = self.world.get().map(|(_, member)| Arc::clone(member));
+        let broken: Vec<Arc<Member>> = {
+            let registry = self.registry.lock();
+            let members = registry.members.values().chain(&world);
+            let broken = members.filter(|m| m.team.members.rank_of(rank).is_some());
+            broken.map(Arc::clone).collect()
+        };
+        for member in broken {
+            member.mailbox.lock().give_up();
+        }
+    }
+
     /// Whether nothing is kept of any team but the world.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {

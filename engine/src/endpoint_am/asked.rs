@@ -108,7 +108,7 @@ impl<C: Conduit> Engine<C> {
                 [answer, nowhere],
                 wait,
             )?;
-            self.wait_or_end(ctx, asked);
+            self.wait_or_end(ctx, asked)?;
             EndpointState::of_number(answer.read())
         };
         if state == EndpointState::Open {

@@ -72,7 +72,7 @@ impl<C: Conduit> Engine<C> {
         let event = unsafe {
             self.atomic_unmapped(ctx, target, what, result, counts, Injection::Blocking)
         }?;
-        self.wait_or_end(ctx, event);
+        self.wait_or_end(ctx, event)?;
         Ok(before)
     }
 
@@ -132,6 +132,6 @@ impl<C: Conduit> Engine<C> {
             payload: Payload::None,
         };
         let sent = self.request(ctx, target.rank(), &message, injection);
-        sent.inspect_err(|_| self.abandon(target.rank(), op))
+        sent.or_else(|error| self.not_sent(target.rank(), op, error))
     }
 }

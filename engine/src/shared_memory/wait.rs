@@ -7,6 +7,7 @@ use crate::core::Engine;
 use crate::mismatch::{Called, MismatchCheck, Sequence};
 use crate::thread::ThreadCtx;
 use crate::tree::BarrierKind;
+use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_boot::{WaitFor, Waiting};
 use argonet_conduit::{Conduit, Entry, SharedCells, ThreadMode};
@@ -83,6 +84,9 @@ impl<C: Conduit> Engine<C> {
     /// Waits while this rank's cell has no room, as another member is 16 calls behind.
     ///
     /// The caller has checked that this thread may wait.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`] of a member.
     #[inline(always)]
     pub(super) fn enter<'e>(
         &'e self,
@@ -90,18 +94,18 @@ impl<C: Conduit> Engine<C> {
         (cells, group): (SharedCells<'e>, &'e Group),
         label: Label,
         data: &[u8],
-    ) -> Entered<'e, C> {
+    ) -> Result<Entered<'e, C>, AmError> {
         let what = self.world_history().mix(label.to_word());
         let lock = (self.mode == ThreadMode::Par).then(|| group.call_lock.lock());
         let call = group.next();
         if !group.has_room(call) && !group.look_for_room(cells, call) {
-            self.wait_for_room(ctx, cells, group, call);
+            self.wait_for_room(ctx, cells, group, call)?;
         }
         let unfinished = 0;
         cells.enter(group.slot, call, Entry { unfinished, what }, data);
         cells.wake(group.others());
         group.entered(call);
-        Entered {
+        Ok(Entered {
             engine: self,
             cells,
             group,
@@ -109,13 +113,16 @@ impl<C: Conduit> Engine<C> {
             label,
             what,
             _lock: lock,
-        }
+        })
     }
 
     /// The entry of a rank in a call, once it has entered it.
     ///
     /// The call needs the cells of all that are `awaited`. `check` is called from time to time when
     /// that lasts.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`] of one that is awaited.
     pub(crate) fn wait_for_cell(
         &self,
         ctx: &ThreadCtx,
@@ -124,7 +131,7 @@ impl<C: Conduit> Engine<C> {
         awaited: &[JobRank],
         waiting: Waiting,
         mut check: impl FnMut(),
-    ) -> Entry {
+    ) -> Result<Entry, AmError> {
         let CellPlace { slot, rank, call } = place;
         let look = || cells.look(slot, rank, call);
         // While the cell is on its way here.
@@ -139,7 +146,7 @@ impl<C: Conduit> Engine<C> {
                 if !cells.needs_processor(slot, awaited, call) {
                     for _ in 0..LOOKS_AT_OTHERS {
                         if let Some(entry) = look() {
-                            return entry;
+                            return Ok(entry);
                         }
                         argonet_base::cpu::relax();
                     }
@@ -148,7 +155,7 @@ impl<C: Conduit> Engine<C> {
             }
             for _ in 0..looks {
                 if let Some(entry) = look() {
-                    return entry;
+                    return Ok(entry);
                 }
             }
         }
@@ -159,8 +166,9 @@ impl<C: Conduit> Engine<C> {
             }
             wait.pause_unless(ctx, &|| look().is_some());
             if let Some(entry) = look() {
-                return entry;
+                return Ok(entry);
             }
+            self.unless_lost(|lost| awaited.contains(&lost))?;
         }
     }
 
@@ -187,18 +195,31 @@ impl<C: Conduit> Engine<C> {
 
     #[cold]
     #[inline(never)]
-    fn wait_for_room(&self, ctx: &ThreadCtx, cells: SharedCells<'_>, group: &Group, call: u64) {
+    fn wait_for_room(
+        &self,
+        ctx: &ThreadCtx,
+        cells: SharedCells<'_>,
+        group: &Group,
+        call: u64,
+    ) -> Result<(), AmError> {
         let mut wait = self.waiting_unannounced(Waiting::new(WaitFor::Collective));
         while !group.look_for_room(cells, call) {
+            self.unless_lost(|lost| group.members.contains(&lost))?;
             wait.pause(ctx);
         }
+        Ok(())
     }
 }
 
 impl<'e, C: Conduit> Entered<'e, C> {
     /// The cell of a member, once it has entered the call, and whether it means the same operation.
     #[inline(always)]
-    fn await_cell(&self, ctx: &ThreadCtx, member: u32, why: WaitFor) -> (MemberCell<'e>, Entry) {
+    fn await_cell(
+        &self,
+        ctx: &ThreadCtx,
+        member: u32,
+        why: WaitFor,
+    ) -> Result<(MemberCell<'e>, Entry), AmError> {
         let &Self {
             cells,
             group: &Group {
@@ -210,7 +231,7 @@ impl<'e, C: Conduit> Entered<'e, C> {
         let rank = members[member as usize];
         let entry = match cells.look(slot, rank, call) {
             Some(entry) => entry,
-            None => self.wait_for_cell(ctx, rank, why),
+            None => self.wait_for_cell(ctx, rank, why)?,
         };
         let cell = MemberCell {
             cells,
@@ -219,11 +240,16 @@ impl<'e, C: Conduit> Entered<'e, C> {
             member,
             rank,
         };
-        (cell, entry)
+        Ok((cell, entry))
     }
 
     #[inline(never)]
-    fn wait_for_cell(&self, ctx: &ThreadCtx, rank: JobRank, why: WaitFor) -> Entry {
+    fn wait_for_cell(
+        &self,
+        ctx: &ThreadCtx,
+        rank: JobRank,
+        why: WaitFor,
+    ) -> Result<Entry, AmError> {
         let place = CellPlace {
             slot: self.group.slot,
             rank,
@@ -260,12 +286,20 @@ impl<'e, C: Conduit> Entered<'e, C> {
     /// rank's too, and finishes the call.
     ///
     /// Ends the job if a member means another operation.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`] of a member.
     #[inline(always)]
-    pub(super) fn all(self, ctx: &ThreadCtx, why: WaitFor, mut visit: impl FnMut(&MemberCell<'e>)) {
+    pub(super) fn all(
+        self,
+        ctx: &ThreadCtx,
+        why: WaitFor,
+        mut visit: impl FnMut(&MemberCell<'e>),
+    ) -> Result<(), AmError> {
         self.engine.poll_between(ctx, self.call);
         let mut unfinished = 0;
         for member in 0..self.group.members.len() as u32 {
-            let (cell, entry) = self.await_cell(ctx, member, why);
+            let (cell, entry) = self.await_cell(ctx, member, why)?;
             if entry.what != self.what {
                 self.differs(cell.rank, entry.what);
             }
@@ -275,5 +309,6 @@ impl<'e, C: Conduit> Entered<'e, C> {
         // A member that has entered this call has finished those before.
         self.group.knows(self.call.saturating_sub(unfinished));
         self.cells.finish(self.group.slot, self.call + 1);
+        Ok(())
     }
 }

@@ -236,6 +236,11 @@ impl<C: Conduit> Engine<C> {
         loop {
             let dropped = self.making.dropped.lock().pop();
             let Some(team) = dropped else { break };
+            if self.unless_broken(&team).is_err() {
+                // No member waits for this one.
+                self.close_team(&team);
+                continue;
+            }
             self.start_leaving(ctx, &team)?;
         }
         let mut left = self.making.left.lock();

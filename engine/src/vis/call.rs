@@ -106,8 +106,7 @@ impl<C: Conduit> Engine<C> {
         if event.is_done() {
             return Ok(());
         }
-        self.wait_or_end(ctx, event);
-        Ok(())
+        self.wait_or_end(ctx, event)
     }
 
     /// Starts a non-contiguous put or get and returns the event of its completion;

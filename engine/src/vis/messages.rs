@@ -141,6 +141,18 @@ impl<C: Conduit> Engine<C> {
                     unsafe { self.vis_part(ctx, journey, (to, from, len), injection, token) };
                 injection = Injection::Blocking;
                 let was_first = core::mem::replace(&mut is_first, false);
+                let lost = match &sent {
+                    Err(OpError::Am(AmError::PeerLost { peer, .. })) if !was_first => Some(*peer),
+                    _ => None,
+                };
+                if let Some(peer) = lost {
+                    // The parts before it have ended so.
+                    self.end_by_loss(peer, token, Completion::Remote, 1);
+                    if journey.direction == Direction::Put {
+                        self.end_by_loss(peer, token, Completion::Local, 1);
+                    }
+                    return Ok(());
+                }
                 sent.map_err(|error| match was_first {
                     true => Stopped::First(error),
                     false => Stopped::Later(error),
@@ -239,7 +251,7 @@ impl<C: Conduit> Engine<C> {
             let mut prepared = match self.prepare(ctx, &want, injection) {
                 Ok(prepared) => prepared,
                 Err(error) => {
-                    return Err(self.vis_stopped((journey.rank, op), left == journey.bytes, error));
+                    return self.vis_stopped((journey.rank, op), left == journey.bytes, error);
                 }
             };
             assert!(
@@ -260,7 +272,7 @@ impl<C: Conduit> Engine<C> {
             }
             let len = name.len() + bytes;
             if let Err(error) = self.commit(ctx, prepared, internal::VIS_PUT, args.words(), len) {
-                return Err(self.vis_stopped((journey.rank, op), left == journey.bytes, error));
+                return self.vis_stopped((journey.rank, op), left == journey.bytes, error);
             }
             injection = Injection::Blocking;
             left -= bytes;
@@ -306,7 +318,7 @@ impl<C: Conduit> Engine<C> {
             };
             self.bound.flights.expect_one_more(op);
             if let Err(error) = self.request(ctx, journey.rank, &message, injection) {
-                return Err(self.vis_stopped((journey.rank, op), left == journey.bytes, error));
+                return self.vis_stopped((journey.rank, op), left == journey.bytes, error);
             }
             injection = Injection::Blocking;
             left -= bytes;
@@ -334,12 +346,19 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    fn vis_stopped(&self, (rank, op): (JobRank, u64), is_first: bool, error: AmError) -> Stopped {
-        if is_first {
-            self.abandon(rank, op);
-            return Stopped::First(error.into());
+    /// A message could not be sent; an operation whose peer is lost ends as those under way.
+    fn vis_stopped(
+        &self,
+        (rank, op): (JobRank, u64),
+        is_first: bool,
+        error: AmError,
+    ) -> Result<(), Stopped> {
+        match is_first || matches!(error, AmError::PeerLost { .. }) {
+            true => self
+                .not_sent(rank, op, error)
+                .map_err(|error| Stopped::First(error.into())),
+            false => Err(Stopped::Later(error.into())),
         }
-        Stopped::Later(error.into())
     }
 }
 

@@ -112,6 +112,16 @@ impl<C: Conduit> Engine<C> {
         self.background.begin(kind::VIS);
     }
 
+    /// Takes out the notices to a rank that is lost: the operations that wait for them.
+    pub(in super::super) fn take_notices_to(&self, rank: JobRank) -> Vec<OpToken> {
+        let mut queue = self.background.notices.queue.lock();
+        let taken: Vec<Due> = queue.extract_if(.., |due| due.to == rank).collect();
+        if queue.is_empty() {
+            self.background.end(kind::VIS);
+        }
+        taken.into_iter().map(|due| due.token).collect()
+    }
+
     /// Sends notices as far as there is room.
     pub(in super::super) fn advance_notices(&self) -> usize {
         let notices = &self.background.notices;

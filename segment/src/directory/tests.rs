@@ -34,6 +34,23 @@ fn pair(stride: u64, pages: PageKind) -> (Arc<Directory>, Arc<Directory>) {
 }
 
 #[test]
+fn a_segment_that_is_given_up_is_found_no_more() {
+    let (zero, one) = pair(MIB, PageKind::Normal);
+    let own = OwnSegment::attach(&zero, 100).unwrap();
+    let there = one.ensure(JobRank(0), offset(40), 5, || own.len()).unwrap();
+    one.give_up(JobRank(0));
+    assert!(one.resolve(JobRank(0), offset(40), 5).is_none());
+    assert!(one.ensure(JobRank(0), offset(40), 5, || own.len()).is_err());
+    assert_eq!(one.attached_bytes(JobRank(0)), 0);
+    // Addresses of the past stay mapped.
+    // SAFETY: mapped as long as the directory lives, and initialized.
+    unsafe { there.as_ptr().write_volatile(1) };
+    // A rank does not give itself up.
+    zero.give_up(JobRank(0));
+    assert!(zero.resolve(JobRank(0), offset(40), 5).is_some());
+}
+
+#[test]
 fn a_neighbor_reads_what_the_owner_wrote() {
     let (zero, one) = pair(MIB, PageKind::Normal);
     let own = OwnSegment::attach(&zero, 100).unwrap();

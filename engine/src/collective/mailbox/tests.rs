@@ -74,3 +74,21 @@ fn another_length_is_reported_in_either_order() {
         }
     }
 }
+
+/// A call that is given up, as a member is lost, has no memory any more.
+#[test]
+fn what_comes_for_calls_that_are_given_up_goes_nowhere() {
+    let bytes = [1; 8];
+    let mut into = [0; 8];
+    let mut mailbox = mailbox();
+    let posted = mailbox.post(SLOT, Place(into.as_mut_ptr()), into.len());
+    assert_eq!(posted, Ok(Coming::Waits));
+    mailbox.give_up();
+    assert!(mailbox.is_idle());
+    for form in [Form::Whole, Form::Piece, Form::Offer, Form::Question] {
+        let payload = SharedBytes::from_slice(&bytes);
+        let arrived = mailbox.arrive(JobRank(1), &header(form, 8), payload);
+        assert_eq!(arrived, Ok(()), "{form:?}");
+    }
+    assert_eq!((mailbox.kept(), into), (0, [0; 8]));
+}

@@ -1,0 +1,384 @@
+//! Ranks that the job loses and goes on without, where its user and its client want that.
+//!
+//! The starter of a job declares a rank lost when its process has ended, in an order that is the
+//! same everywhere ([`argonet_boot::Losses`]). A poll that finds nothing notices, and gives the
+//! rank up:
+//!
+//! 1. The conduit ends all that is under way with it. So do the operations that go by messages of
+//!    the engine's own. Their events are complete, and the calls that wait for them return
+//!    [`AmError::PeerLost`].
+//! 2. Collective calls in which it takes part are given up at every survivor. Its teams stay broken:
+//!    a later call of such a team fails at once, or when it would wait for the lost rank. A call
+//!    can be complete at one survivor and fail at another.
+//! 3. Its memory is mapped no more for operations that begin.
+//! 4. The client's handler for lost ranks runs.
+//!
+//! Then the rank *acknowledges* the loss. It holds no slice of its segment at that time, as it
+//! polls. So a survivor that has left a quiet phase by an error waits until all have acknowledged
+//! ([`Engine::leave_phase`]), before it can write to memory of which another may hold a slice.
+//!
+//! [`Engine::survivors`] makes a team of all others. Who belongs to it is no matter of messages:
+//! all survivors ask the starter of the job, which decides once ([`argonet_boot::Bootstrap::agree`]).
+
+use super::client::ClientCode;
+use super::core::Engine;
+use super::events::OpError;
+use super::thread::ThreadCtx;
+use super::{Members, Team, TeamKey};
+use argonet_am::{AmError, Delivery};
+use argonet_base::JobRank;
+use argonet_boot::{Bootstrap, Losses, WaitFor, Waiting};
+use argonet_conduit::{Completion, Conduit, OpToken, Sink};
+use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+
+/// The client's handler for lost ranks.
+pub type OnLoss = Box<dyn Fn(JobRank) + Send + Sync>;
+
+/// How long a survivor that leaves the job waits at most until others have handled what it sent:
+/// one of them may have left before the loss.
+const LAST_MESSAGES: Duration = Duration::from_secs(1);
+
+/// No rank has this number: the keys of teams of survivors are no rank's.
+const NO_LEADER: JobRank = JobRank(u32::MAX);
+
+/// The losses that this rank knows of.
+pub(super) struct LossWatch {
+    /// Those that are declared; none where the job does not go on.
+    declared: Losses,
+    /// How many this rank has given up, or begins to.
+    ///
+    /// Written under `turn` (Release), so that who sees the number sees the rank in `lost`.
+    seen: AtomicU32,
+    /// Those, in their order.
+    lost: Mutex<Vec<JobRank>>,
+    /// Held by the thread that gives ranks up.
+    turn: Mutex<()>,
+    on_loss: OnceLock<OnLoss>,
+    /// Explicit operations that ended by a loss and have not been waited for, and the lost peer.
+    failed: Mutex<Vec<(u64, JobRank)>>,
+    /// The last round of an agreement that this rank has entered.
+    round: AtomicU32,
+}
+
+impl LossWatch {
+    pub(super) fn new(boot: &dyn Bootstrap) -> Self {
+        let declared = match boot.goes_on() {
+            true => boot.losses(),
+            false => Losses::default(),
+        };
+        Self {
+            declared,
+            seen: AtomicU32::new(0),
+            lost: Mutex::default(),
+            turn: Mutex::default(),
+            on_loss: OnceLock::new(),
+            failed: Mutex::default(),
+            round: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether a loss is declared that this rank does not know of.
+    #[inline(always)]
+    pub(super) fn has_new(&self) -> bool {
+        self.declared.count() != self.seen.load(Ordering::Relaxed)
+    }
+
+    /// Whether this rank knows of any.
+    #[inline(always)]
+    pub(super) fn any(&self) -> bool {
+        self.seen.load(Ordering::Acquire) != 0
+    }
+
+    /// The first lost rank among some.
+    #[cold]
+    fn first_of(&self, is_member: impl Fn(JobRank) -> bool) -> Option<JobRank> {
+        let lost = self.lost.lock();
+        lost.iter().copied().find(|rank| is_member(*rank))
+    }
+
+    /// The loss by which an operation ended, once.
+    #[cold]
+    fn take_failure(&self, handle: u64) -> Option<JobRank> {
+        let mut failed = self.failed.lock();
+        let at = failed.iter().position(|(its, _)| *its == handle)?;
+        Some(failed.swap_remove(at).1)
+    }
+}
+
+/// Takes completions of operations that end because their peer is lost.
+struct Ending<'e, C> {
+    engine: &'e Engine<C>,
+    peer: JobRank,
+}
+
+impl<C: Conduit> Sink for Ending<'_, C> {
+    fn deliver(&mut self, _delivery: &mut Delivery<'_>) {
+        unreachable!("a conduit that gives a peer up delivers nothing");
+    }
+
+    fn completed(&mut self, op: OpToken, completion: Completion) {
+        self.completed_all(op, completion, 1);
+    }
+
+    fn completed_all(&mut self, op: OpToken, completion: Completion, count: u32) {
+        self.engine.end_by_loss(self.peer, op, completion, count);
+    }
+
+    fn on_error(&mut self, error: AmError) {
+        self.engine.fatal_am(error);
+    }
+}
+
+impl<C: Conduit> Engine<C> {
+    /// Has the job go on without ranks that it loses, if its user wants that, and calls `act` with
+    /// each of them.
+    ///
+    /// `act` runs in a poll, as a handler does: it cannot communicate, and its panic ends the job.
+    /// The first that is given counts; before the start of the rank.
+    ///
+    /// # Errors
+    /// Why the job cannot go on without a rank: the conduit's name.
+    pub fn on_loss(&self, act: OnLoss) -> Result<(), &'static str> {
+        let is_first = self.losses.on_loss.set(act).is_ok();
+        if is_first && self.boot.goes_on() {
+            if !self.conduit.outlives_peers() {
+                return Err(self.conduit.name());
+            }
+            self.boot.accept_losses();
+        }
+        Ok(())
+    }
+
+    /// The ranks that this one knows to be lost, in the order of their losses, the same at all.
+    #[must_use]
+    pub fn lost_ranks(&self) -> Vec<JobRank> {
+        self.losses.lost.lock().clone()
+    }
+
+    /// Refuses what needs a rank that is lost, of those that `is_member` names.
+    #[inline(always)]
+    pub(super) fn unless_lost(&self, is_member: impl Fn(JobRank) -> bool) -> Result<(), AmError> {
+        match self.losses.any() {
+            false => Ok(()),
+            true => self.refuse_lost(is_member),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse_lost(&self, is_member: impl Fn(JobRank) -> bool) -> Result<(), AmError> {
+        let lost = self.losses.first_of(is_member);
+        lost.map_or(Ok(()), |peer| Err(self.peer_lost(peer)))
+    }
+
+    /// Refuses what needs all ranks, once one is lost.
+    ///
+    /// # Errors
+    /// [`AmError::PeerLost`].
+    #[inline(always)]
+    pub fn unless_any_lost(&self) -> Result<(), AmError> {
+        self.unless_lost(|_| true)
+    }
+
+    /// Refuses a call of a team that has lost a member.
+    #[inline(always)]
+    pub(super) fn unless_broken(&self, team: &Team) -> Result<(), AmError> {
+        self.unless_lost(|rank| team.members.rank_of(rank).is_some())
+    }
+
+    /// Whether a member of a team is declared lost, known to this rank or not.
+    pub(super) fn has_broken(&self, team: &Team) -> bool {
+        let declared = &self.losses.declared;
+        let mut lost = (0..declared.count()).filter_map(|n| declared.get(n));
+        lost.any(|rank| team.members.rank_of(rank).is_some())
+    }
+
+    fn peer_lost(&self, peer: JobRank) -> AmError {
+        AmError::PeerLost {
+            at: self.rank,
+            peer,
+        }
+    }
+
+    /// Whether an operation that is complete has ended by a loss.
+    #[inline(always)]
+    pub(super) fn unless_failed(&self, handle: u64) -> Result<(), OpError> {
+        if !self.losses.any() {
+            return Ok(());
+        }
+        match self.losses.take_failure(handle) {
+            None => Ok(()),
+            Some(peer) => Err(self.peer_lost(peer).into()),
+        }
+    }
+
+    /// Completes an operation that a loss has ended.
+    pub(super) fn end_by_loss(
+        &self,
+        peer: JobRank,
+        op: OpToken,
+        completion: Completion,
+        count: u32,
+    ) {
+        if !op.implicit {
+            let mut failed = self.losses.failed.lock();
+            if !failed.iter().any(|(handle, _)| *handle == op.handle) {
+                failed.push((op.handle, peer));
+            }
+        }
+        self.complete(op, completion, count);
+    }
+
+    /// An error of the conduit about a peer that may be lost; false if the job has to end.
+    ///
+    /// The starter of the job ends a peer that no network reaches, and then declares it lost.
+    pub(super) fn outlives(&self, error: &AmError) -> bool {
+        let (AmError::PeerDead { peer, .. } | AmError::Unreachable { peer, .. }) = *error else {
+            return false;
+        };
+        self.losses.on_loss.get().is_some()
+            && self.boot.goes_on()
+            && (self.losses.declared.is_lost(peer) || self.boot.unreachable(peer))
+    }
+
+    /// Gives up the ranks that have been declared lost; how many.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn take_losses(&self, ctx: &ThreadCtx) -> usize {
+        let losses = &self.losses;
+        let Some(_turn) = losses.turn.try_lock() else {
+            return 0;
+        };
+        let mut taken = 0;
+        loop {
+            let known = losses.seen.load(Ordering::Relaxed);
+            let Some(rank) = losses.declared.get(known) else {
+                break;
+            };
+            let Some(act) = losses.on_loss.get() else {
+                self.fatal(&format!(
+                    "rank {rank} is lost, and this program does not go on without it"
+                ));
+            };
+            losses.lost.lock().push(rank);
+            losses.seen.store(known + 1, Ordering::Release);
+            self.give_up(rank);
+            self.call_client(ctx, ClientCode::Handlers, || act(rank));
+            self.boot.acknowledge_losses(known + 1);
+            taken += 1;
+        }
+        if taken > 0 {
+            // Threads that wait for what has ended now look again.
+            self.background.stepped();
+            self.conduit.wake();
+        }
+        taken
+    }
+
+    fn give_up(&self, rank: JobRank) {
+        let mut ending = Ending {
+            engine: self,
+            peer: rank,
+        };
+        if !self.conduit.lose(rank, &mut ending) {
+            let name = self.conduit.name();
+            self.fatal(&format!(
+                "rank {rank} is lost, and the {name} conduit does not go on without it"
+            ));
+        }
+        for token in self.bound.flights.lose(rank) {
+            self.end_by_loss(rank, token, Completion::Remote, 1);
+        }
+        self.forget_replies_to(rank);
+        for token in self.take_notices_to(rank) {
+            self.end_by_loss(rank, token, Completion::Remote, 1);
+        }
+        self.directory.give_up(rank);
+        // Polls give up the calls of its teams that were started.
+        self.background.collectives.lose(rank);
+    }
+
+    /// Records that a started collective call has ended by the loss of a member.
+    pub(super) fn collective_failed(&self, team: &Team, handle: u64) {
+        let declared = &self.losses.declared;
+        let mut lost = (0..declared.count()).filter_map(|n| declared.get(n));
+        if let Some(peer) = lost.find(|rank| team.members.rank_of(*rank).is_some()) {
+            self.losses.failed.lock().push((handle, peer));
+        }
+    }
+
+    /// After an error of a barrier of a quiet phase: waits until no survivor holds a slice of its
+    /// segment that it got in the same phase.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn leave_phase(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
+        let count = self.losses.seen.load(Ordering::Acquire);
+        self.wait_for_survivors(ctx, WaitFor::Quiet, || {
+            self.boot.have_acknowledged(count).then_some(())
+        })
+    }
+
+    /// Waits for something that survivors do without sending this rank anything.
+    fn wait_for_survivors<R>(
+        &self,
+        ctx: &ThreadCtx,
+        what: WaitFor,
+        mut look: impl FnMut() -> Option<R>,
+    ) -> Result<R, AmError> {
+        ctx.permit("waiting", self.rank)?;
+        let mut wait = self.waiting_unannounced(Waiting::new(what));
+        loop {
+            if let Some(result) = look() {
+                return Ok(result);
+            }
+            wait.pause(ctx);
+        }
+    }
+
+    /// Agrees with all survivors on how many ranks are lost.
+    fn agree_on_losses(&self, ctx: &ThreadCtx, what: WaitFor) -> Result<u32, AmError> {
+        let round = self.losses.round.fetch_add(1, Ordering::Relaxed) + 1;
+        let count = self.wait_for_survivors(ctx, what, || self.boot.agree(round))?;
+        self.wait_for_survivors(ctx, what, || {
+            (self.losses.seen.load(Ordering::Acquire) >= count).then_some(())
+        })?;
+        Ok(count)
+    }
+
+    /// Makes the team of the ranks that are not lost, in their order; the same at all of them.
+    ///
+    /// Collective over the survivors; polls. Without a loss it has all ranks. A member that is lost
+    /// meanwhile breaks the team, and the survivors make another.
+    ///
+    /// # Errors
+    /// [`AmError::Restricted`] inside a handler.
+    pub fn survivors(&self, ctx: &ThreadCtx) -> Result<Arc<Team>, AmError> {
+        let count = self.agree_on_losses(ctx, WaitFor::Collective)?;
+        let round = self.losses.round.load(Ordering::Relaxed);
+        let lost: Vec<JobRank> = self.losses.lost.lock()[..count as usize].to_vec();
+        let survivors = (0..self.size).map(JobRank);
+        let survivors = survivors.filter(|rank| !lost.contains(rank));
+        let list: Vec<_> = survivors.map(|rank| (rank, 0)).collect();
+        let own = list.iter().position(|(rank, _)| *rank == self.rank);
+        let (Some(members), Some(own)) = (Members::new(&list), own) else {
+            // The job has declared this rank lost, which it kills.
+            self.fatal("this rank is lost for the others");
+        };
+        let key = TeamKey::led_by(NO_LEADER, round);
+        Ok(self.open_team(key, Arc::new(members), own as u32))
+    }
+
+    /// The end of a drain to leave the job in which a rank was lost.
+    pub(super) fn leave_as_survivor(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
+        self.agree_on_losses(ctx, WaitFor::Finalize)?;
+        let end = (self.clock)() + LAST_MESSAGES;
+        let what = Waiting::new(WaitFor::Finalize);
+        self.wait_until_deadline(ctx, what, end, || self.conduit.is_quiescent())?;
+        self.agree_on_losses(ctx, WaitFor::Finalize)?;
+        Ok(())
+    }
+}
