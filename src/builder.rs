@@ -10,8 +10,8 @@ use crate::rpc::{Calls, Rpc, RpcEntry};
 use crate::token::Token;
 use crate::world::{Inner, Par, Seq, Threading, World};
 use argonet_am::{HandlerFn, HandlerTable};
-use argonet_base::HandlerIndex;
-use argonet_start::{Joining, launch_if_alone, segment_request};
+use argonet_base::{HandlerIndex, Rank};
+use argonet_start::{Joining, StartError, launch_if_alone, segment_request};
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 
@@ -34,6 +34,7 @@ pub struct Builder {
     fixed: Vec<(HandlerIndex, &'static str, Box<HandlerFn>)>,
     ams: Vec<(&'static str, Box<HandlerFn>, Placed)>,
     rpcs: Vec<Box<dyn RpcEntry>>,
+    on_peer_lost: Option<Box<dyn Fn(Rank) + Send + Sync>>,
 }
 
 impl Builder {
@@ -152,6 +153,44 @@ impl Builder {
         Rpc::new(name, function)
     }
 
+    /// Has the program go on when its job loses a rank, if the user wants that (`argonet run
+    /// --on-rank-lost=continue`, or `ARGONET_ON_RANK_LOST=continue`); else such a loss ends the job.
+    ///
+    /// A rank is lost when its process has ended without finalizing and without ending the job: by
+    /// a signal, or by a crash. `act` is called with each, once, in a poll of this rank, as a
+    /// handler is: it cannot communicate, and if it panics the job ends. From then on
+    ///
+    /// * operations with the lost rank, those under way too, fail with
+    ///   [`AmError::PeerLost`](crate::AmError::PeerLost); whether they have taken effect there is
+    ///   not known. Those of a [scope](crate::World::scope) end without an error: compare
+    ///   [`lost_ranks`](crate::World::lost_ranks) before and after.
+    /// * collective calls of the world and of each team that has the lost rank fail so, at every
+    ///   survivor at which they were not complete yet. [`World::survivors`](crate::World::survivors)
+    ///   makes a team for what follows.
+    /// * a wait for a condition of the program's own goes on: `act` can make the condition true.
+    ///
+    /// All ranks ask for it, or the loss ends the job. A panic, an error of the program, `exit` and
+    /// an interrupt end the job as always.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// let lost = Arc::new(AtomicU32::new(0));
+    /// let count = Arc::clone(&lost);
+    /// let world = argonet::World::builder()
+    ///     .on_peer_lost(move |_rank| _ = count.fetch_add(1, Ordering::Relaxed))
+    ///     .build()
+    ///     .unwrap();
+    /// assert!(world.lost_ranks().is_empty() && lost.load(Ordering::Relaxed) == 0);
+    /// // All ranks that are not lost, here all.
+    /// assert_eq!(world.survivors().unwrap().size(), world.size());
+    /// ```
+    #[must_use]
+    pub fn on_peer_lost(mut self, act: impl Fn(Rank) + Send + Sync + 'static) -> Self {
+        self.on_peer_lost = Some(Box::new(act));
+        self
+    }
+
     /// Joins the job, for one thread.
     ///
     /// Blocks until all ranks have joined. Call it before there is a second thread, as a program
@@ -204,6 +243,15 @@ impl Builder {
                 Ok(places.try_for_each(|place| place(handlers))?)
             },
         )?;
+        if let Some(act) = self.on_peer_lost {
+            let calls = Arc::clone(&calls);
+            let on_loss = joined.engine.on_loss(Box::new(move |rank| {
+                calls.lose(rank);
+                act(Rank(rank.0));
+            }));
+            let rank = Rank(joined.engine.rank().0);
+            on_loss.map_err(|conduit| StartError::CannotGoOn { rank, conduit })?;
+        }
         let request = segment_request(joined.limit, self.segment, &joined.settings)?;
         let own = joined.attach_at_start(request)?;
         joined.start()?;

@@ -3,7 +3,9 @@
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_am::AmError;
 use argonet_boot::{WaitFor, Waiting};
+use argonet_engine::OpError;
 use argonet_event::Event;
 use core::future::Future;
 use core::pin::Pin;
@@ -138,8 +140,8 @@ impl<'w, B> Op<'w, B> {
     /// See the example of [`Op`].
     ///
     /// # Errors
-    /// The error of the operation; [`AmError::Restricted`](crate::AmError::Restricted) inside a
-    /// handler.
+    /// The error of the operation, [`AmError::PeerLost`](crate::AmError::PeerLost) among them;
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
     ///
     /// # Panics
     /// If it was awaited to its end before.
@@ -177,15 +179,30 @@ impl<M: Threading, K> Started<'_, M, K> {
                 self.kept.take().map(Ok)
             }
             Ok(false) => None,
-            Err(error) => Some(Err(error.into())),
+            Err(error) => {
+                if has_ended(&error) {
+                    self.event = Event::DONE;
+                }
+                Some(Err(error.into()))
+            }
         }
     }
+}
+
+/// Whether the error is that the operation has ended by the loss of its peer: nothing uses its
+/// memory any more.
+pub(crate) fn has_ended(error: &OpError) -> bool {
+    matches!(error, OpError::Am(AmError::PeerLost { .. }))
 }
 
 impl<M: Threading, K> Drop for Started<'_, M, K> {
     fn drop(&mut self) {
         let engine = self.world.engine();
-        if !self.event.is_done() && process::with(|ctx| engine.wait(ctx, self.event)).is_err() {
+        if self.event.is_done() {
+            return;
+        }
+        let waited = process::with(|ctx| engine.wait(ctx, self.event));
+        if waited.is_err_and(|error| !has_ended(&error)) {
             // This call cannot learn when the last byte comes, which needs somewhere to go.
             core::mem::forget(self.kept.take());
         }

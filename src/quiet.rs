@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::process;
 use crate::world::{Threading, World};
+use argonet_am::AmError;
 use argonet_engine::BarrierKind;
 
 /// Proof that every rank is inside one collective quiet phase; see the example of
@@ -53,19 +54,37 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost), perhaps after `f`; then no rank holds a
+    /// slice of this phase any more.
     pub fn quiet<R>(&mut self, f: impl FnOnce(&Quiet) -> R) -> Result<R> {
-        self.drain_for(BarrierKind::Quiet)?;
+        let engine = self.engine();
+        let begun = process::with(|ctx| engine.drain(ctx, BarrierKind::Quiet));
+        // The lost rank may have entered before it was lost. No loss is found inside of `f`, as this
+        // rank polls nowhere meanwhile, and none that has been is acknowledged by a rank in it.
+        let begun = begun.and_then(|()| engine.unless_any_lost());
+        if let Err(error) = begun {
+            return Err(self.left_by(error)?.into());
+        }
         let unfinished = Unfinished(self);
         let result = f(&Quiet { _private: () });
         core::mem::forget(unfinished);
-        if let Err(error) = process::with(|ctx| self.engine().barrier(ctx, BarrierKind::Quiet)) {
+        let engine = self.engine();
+        match process::with(|ctx| engine.barrier(ctx, BarrierKind::Quiet)) {
+            Ok(()) => Ok(result),
+            Err(error @ AmError::PeerLost { .. }) => Err(self.left_by(error)?.into()),
             // Other ranks may still hold slices, and the caller would have the world again.
-            let engine = self.engine();
-            engine.fatal(&format!(
+            Err(error) => engine.fatal(&format!(
                 "a quiet phase ends and cannot wait for the others: {error}"
-            ));
+            )),
         }
-        Ok(result)
+    }
+
+    /// The error by which a phase ends, once no survivor holds a slice.
+    fn left_by(&self, error: AmError) -> Result<AmError> {
+        if let AmError::PeerLost { .. } = error {
+            process::with(|ctx| self.engine().leave_phase(ctx))?;
+        }
+        Ok(error)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Remote procedure calls.
 
 use crate::bounded::{DecodeError, MAX_RPC_DEPTH, MAX_RPC_ELEMENTS, decode};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_am::{AmError, Delivery, HandlerTable, MAX_MEDIUM, Message, Payload};
-use argonet_base::Rank;
+use argonet_base::{JobRank, Rank};
 use argonet_engine::{Injection, call_named, internal};
 use argonet_segment::SharedBytes;
 use core::mem::ManuallyDrop;
@@ -244,15 +244,24 @@ impl<A: DeserializeOwned + 'static, R: Serialize + 'static> RpcEntry for Rpc<A, 
     }
 }
 
+/// Why a call has no result.
+enum Failure {
+    /// What the other side says.
+    Status(Status),
+    /// The other side is lost.
+    Lost,
+}
+
 /// Result of one call, filled by the handler of the reply.
-type Cell = Arc<Mutex<Option<Result<Vec<u8>, Status>>>>;
+type Cell = Arc<Mutex<Option<Result<Vec<u8>, Failure>>>>;
 
 /// The functions of this program, and the calls under way.
 #[derive(Default)]
 pub(crate) struct Calls {
     /// Sorted by name, the same on all ranks.
     functions: Vec<(&'static str, Run)>,
-    waiting: Mutex<HashMap<u64, Cell>>,
+    /// By ticket: where the call is to run, and its result.
+    waiting: Mutex<HashMap<u64, (JobRank, Cell)>>,
     next: Mutex<u64>,
 }
 
@@ -273,12 +282,20 @@ impl Calls {
         u32::try_from(found).ok()
     }
 
-    fn start(&self) -> (u64, Cell) {
+    fn start(&self, to: JobRank) -> (u64, Cell) {
         let mut next = self.next.lock();
         *next += 1;
         let cell = Cell::default();
-        self.waiting.lock().insert(*next, Arc::clone(&cell));
+        self.waiting.lock().insert(*next, (to, Arc::clone(&cell)));
         (*next, cell)
+    }
+
+    /// Ends the calls that were to run at a rank that is lost.
+    pub(crate) fn lose(&self, rank: JobRank) {
+        let mut waiting = self.waiting.lock();
+        for (_, (_, cell)) in waiting.extract_if(|_, (to, _)| *to == rank) {
+            *cell.lock() = Some(Err(Failure::Lost));
+        }
     }
 
     /// Puts the two handlers of the protocol into the table.
@@ -332,13 +349,13 @@ impl Calls {
     /// A ticket that no caller waits for is dropped: its operation is gone.
     fn finish(&self, delivery: &mut Delivery<'_>) {
         let ticket = u64::from(delivery.arg(1)) | u64::from(delivery.arg(2)) << 32;
-        let Some(cell) = self.waiting.lock().remove(&ticket) else {
+        let Some((_, cell)) = self.waiting.lock().remove(&ticket) else {
             return;
         };
         let status = Status::try_from(delivery.arg(0)).unwrap_or(Status::Garbled);
         *cell.lock() = Some(match status {
             Status::Done => Ok(delivery.payload().to_vec()),
-            status => Err(status),
+            status => Err(Failure::Status(status)),
         });
     }
 }
@@ -368,7 +385,8 @@ impl<M: Threading> World<M> {
     ///
     /// # Errors
     /// A function that is not registered, arguments too long, a rank that does not exist, or a call
-    /// from inside a handler. A failure at `to` is the operation's error.
+    /// from inside a handler. A failure at `to` is the operation's error, and so is its
+    /// [loss](crate::Builder::on_peer_lost).
     pub fn rpc<A, R>(&self, to: Rank, function: &Rpc<A, R>, args: A) -> Result<Op<'_, R>>
     where
         A: Serialize,
@@ -397,7 +415,7 @@ impl<M: Threading> World<M> {
             }
             .into());
         }
-        let (ticket, cell) = self.inner.calls.start();
+        let (ticket, cell) = self.inner.calls.start(Self::job_rank(to));
         let words = [index, ticket as u32, (ticket >> 32) as u32];
         let message = Message {
             handler: internal::RPC_CALL,
@@ -414,25 +432,28 @@ impl<M: Threading> World<M> {
         }
         Ok(Op::waiting(self, move || {
             let outcome = cell.lock().take()?;
-            let failed = |status| RpcError::Failed {
-                name: name.into(),
-                at: to,
-                status,
-                rank,
+            let failed = |failure| match failure {
+                Failure::Status(status) => Error::from(RpcError::Failed {
+                    name: name.into(),
+                    at: to,
+                    status,
+                    rank,
+                }),
+                Failure::Lost => Error::from(AmError::PeerLost {
+                    at: JobRank(rank.0),
+                    peer: Self::job_rank(to),
+                }),
             };
-            Some(
-                outcome
-                    .map_err(failed)
-                    .and_then(|bytes| {
-                        decode(&bytes).map_err(|cause| RpcError::Decode {
-                            name: name.into(),
-                            at: to,
-                            cause: cause.to_string(),
-                            rank,
-                        })
+            Some(outcome.map_err(failed).and_then(|bytes| {
+                decode(&bytes).map_err(|cause| {
+                    Error::from(RpcError::Decode {
+                        name: name.into(),
+                        at: to,
+                        cause: cause.to_string(),
+                        rank,
                     })
-                    .map_err(Into::into),
-            )
+                })
+            }))
         }))
     }
 }

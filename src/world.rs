@@ -402,6 +402,16 @@ impl<M: Threading> World<M> {
         Ok(process::with(|ctx| self.engine().drain(ctx, kind))?)
     }
 
+    /// The ranks that the job has lost and goes on without, as far as this rank knows, in the order
+    /// of their losses, which is the same everywhere.
+    ///
+    /// See [`Builder::on_peer_lost`].
+    #[must_use]
+    pub fn lost_ranks(&self) -> Vec<Rank> {
+        let lost = self.engine().lost_ranks();
+        lost.into_iter().map(|rank| Rank(rank.0)).collect()
+    }
+
     /// Finalizes: waits for all ranks and everything under way, then leaves the job.
     ///
     /// Dropping the world does the same. An error of [`drain`](Self::drain) ends the job with its

@@ -4,7 +4,7 @@
 use super::Atomic;
 use crate::error::Result;
 use crate::global::GlobalPtr;
-use crate::op::Op;
+use crate::op::{Op, has_ended};
 use crate::process;
 use crate::world::{Threading, World};
 use argonet_engine::{self as engine, Injection, OpError};
@@ -66,7 +66,12 @@ pub(super) fn start<'w, M: Threading, T: Atomic, R: 'w>(
                 // SAFETY: the operation is complete, and its result lies there.
                 Some(Ok(take(unsafe { landing.place.read() })))
             }
-            Err(error) => Some(Err(error.into())),
+            Err(error) => {
+                if has_ended(&error) {
+                    landing.close();
+                }
+                Some(Err(error.into()))
+            }
         }
     };
     if event.is_done()

@@ -120,6 +120,16 @@ pub enum StartError {
         /// The value on that rank.
         theirs: String,
     },
+    /// The job is to go on without ranks that it loses, and the conduit cannot.
+    #[error(
+        "rank {rank}: the conduit {conduit} cannot go on without a rank that is lost; choose another, or leave out --on-rank-lost=continue (ARGONET_ON_RANK_LOST)"
+    )]
+    CannotGoOn {
+        /// The rank.
+        rank: Rank,
+        /// Which conduit.
+        conduit: &'static str,
+    },
     /// A program asked for something that is not allowed.
     #[error("{name}={value} is not allowed: {allowed}")]
     Setting {

@@ -24,6 +24,7 @@ mod hosts;
 mod interfaces;
 mod leaving;
 mod lifecycle;
+mod losses;
 mod messages;
 mod mismatch;
 mod negotiated;
@@ -74,6 +75,7 @@ fn main() {
             waiting::PROGRAMS,
             leaving::PROGRAMS,
             lifecycle::PROGRAMS,
+            losses::PROGRAMS,
             exit::PROGRAMS,
             exit_reported::PROGRAMS,
             crowd::PROGRAMS,
@@ -119,6 +121,7 @@ fn main() {
         waiting::TESTS,
         leaving::TESTS,
         lifecycle::TESTS,
+        losses::TESTS,
         exit::TESTS,
         interfaces::TESTS,
         fabric::TESTS,

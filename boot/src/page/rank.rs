@@ -143,7 +143,9 @@ impl RankPage {
 
     /// Losses that the rank has acknowledged.
     pub(crate) fn acknowledged(&self) -> u32 {
-        self.accepts_losses.load(Ordering::Acquire).saturating_sub(1)
+        self.accepts_losses
+            .load(Ordering::Acquire)
+            .saturating_sub(1)
     }
 
     pub(crate) fn acknowledge(&self, losses: u32) {
