@@ -153,20 +153,21 @@ impl Builder {
         Rpc::new(name, function)
     }
 
-    /// Has the program go on when its job loses a rank, if the user wants that (`argonet run
-    /// --on-rank-lost=continue`, or `ARGONET_ON_RANK_LOST=continue`); else such a loss ends the job.
+    /// Has the program go on when its job loses a rank, if the user wants that too.
     ///
-    /// A rank is lost when its process has ended without finalizing and without ending the job: by
-    /// a signal, or by a crash. `act` is called with each, once, in a poll of this rank, as a
-    /// handler is: it cannot communicate, and if it panics the job ends. From then on
+    /// The user says so by `argonet run --on-rank-lost=continue`, or by
+    /// `ARGONET_ON_RANK_LOST=continue`; else the loss ends the job. A rank is lost when its process
+    /// has ended without finalizing and without ending the job: by a signal, or by a crash. The
+    /// polls of the others notice that, and call `act` with each lost rank, once, as a handler is
+    /// called: it cannot communicate, and if it panics the job ends. From then on
     ///
     /// * operations with the lost rank, those under way too, fail with
     ///   [`AmError::PeerLost`](crate::AmError::PeerLost); whether they have taken effect there is
     ///   not known. Those of a [scope](crate::World::scope) end without an error: compare
     ///   [`lost_ranks`](crate::World::lost_ranks) before and after.
     /// * collective calls of the world and of each team that has the lost rank fail so, at every
-    ///   survivor at which they were not complete yet. [`World::survivors`](crate::World::survivors)
-    ///   makes a team for what follows.
+    ///   survivor at which they were not complete yet.
+    ///   [`World::survivors`](crate::World::survivors) makes a team for what follows.
     /// * a wait for a condition of the program's own goes on: `act` can make the condition true.
     ///
     /// All ranks ask for it, or the loss ends the job. A panic, an error of the program, `exit` and

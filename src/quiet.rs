@@ -59,8 +59,8 @@ impl<M: Threading> World<M> {
     pub fn quiet<R>(&mut self, f: impl FnOnce(&Quiet) -> R) -> Result<R> {
         let engine = self.engine();
         let begun = process::with(|ctx| engine.drain(ctx, BarrierKind::Quiet));
-        // The lost rank may have entered before it was lost. No loss is found inside of `f`, as this
-        // rank polls nowhere meanwhile, and none that has been is acknowledged by a rank in it.
+        // The lost rank may have entered before it was lost. A rank in `f` polls nowhere, so it
+        // acknowledges no loss meanwhile, and it has acknowledged none before.
         let begun = begun.and_then(|()| engine.unless_any_lost());
         if let Err(error) = begun {
             return Err(self.left_by(error)?.into());

@@ -230,8 +230,8 @@ impl<M: Threading> World<M> {
     /// The team of the ranks that are not lost, in their order here: the same at all of them, also
     /// where ranks are lost during the call.
     ///
-    /// Collective over the survivors; blocks, polling. A rank that is lost later breaks the team, as
-    /// any other: its calls fail with [`AmError::PeerLost`](crate::AmError::PeerLost), and the
+    /// Collective over the survivors; blocks, polling. A rank that is lost later breaks the team,
+    /// as any other: its calls fail with [`AmError::PeerLost`](crate::AmError::PeerLost), and the
     /// survivors make another. Without a loss it has all ranks.
     ///
     /// See the example of [`Builder::on_peer_lost`](crate::Builder::on_peer_lost).

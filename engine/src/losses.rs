@@ -7,7 +7,7 @@
 //! 1. The conduit ends all that is under way with it. So do the operations that go by messages of
 //!    the engine's own. Their events are complete, and the calls that wait for them return
 //!    [`AmError::PeerLost`].
-//! 2. Collective calls in which it takes part are given up at every survivor. Its teams stay broken:
+//! 2. Collective calls of its teams are given up at every survivor. Those teams stay broken:
 //!    a later call of such a team fails at once, or when it would wait for the lost rank. A call
 //!    can be complete at one survivor and fail at another.
 //! 3. Its memory is mapped no more for operations that begin.
@@ -17,8 +17,9 @@
 //! polls. So a survivor that has left a quiet phase by an error waits until all have acknowledged
 //! ([`Engine::leave_phase`]), before it can write to memory of which another may hold a slice.
 //!
-//! [`Engine::survivors`] makes a team of all others. Who belongs to it is no matter of messages:
-//! all survivors ask the starter of the job, which decides once ([`argonet_boot::Bootstrap::agree`]).
+//! [`Engine::survivors`] makes a team of all others. Its members are no matter of messages: all
+//! survivors take part in an agreement, which is decided once
+//! ([`agree`](argonet_boot::Bootstrap::agree)).
 
 use super::client::ClientCode;
 use super::core::Engine;

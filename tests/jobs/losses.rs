@@ -83,26 +83,26 @@ fn survive(ranks: u32, program: &str, given: &[(&str, &str)]) {
 struct Survivor {
     world: World,
     /// Calls of the handler.
-    told: Arc<AtomicU32>,
+    noticed: Arc<AtomicU32>,
 }
 
 impl Survivor {
     fn join() -> Result<Self> {
-        let told = Arc::new(AtomicU32::new(0));
-        let count = Arc::clone(&told);
+        let noticed = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&noticed);
         let world = World::builder()
             .on_peer_lost(move |_| _ = count.fetch_add(1, Ordering::Relaxed))
             .build()?;
-        Ok(Self { world, told })
+        Ok(Self { world, noticed })
     }
 
     /// Checks that all ranks but the lost ones go on, and returns their team.
     fn check(&self, v: &SharedArray<u64>, lost: &[Rank]) -> Result<Team> {
-        let Self { world, told } = self;
+        let Self { world, noticed } = self;
         let team = world.survivors()?;
         let known = world.lost_ranks();
         assert!(lost.iter().all(|rank| known.contains(rank)), "{known:?}");
-        assert_eq!(told.load(Ordering::Relaxed) as usize, known.len());
+        assert_eq!(noticed.load(Ordering::Relaxed) as usize, known.len());
         assert!(known.iter().all(|rank| team.rank_of(*rank).is_none()));
         for rank in &known {
             let at = v.ptr(*rank, 0);
@@ -278,17 +278,17 @@ fn lost_calls() -> Done {
     let number: usize = std::env::var(CALL)?.parse()?;
     let (name, call) = CALLS[number];
     let ready = Arc::new(AtomicU32::new(0));
-    let told = Arc::new(AtomicU32::new(0));
+    let noticed = Arc::new(AtomicU32::new(0));
     let mut builder = World::builder();
     let note = builder.am("ready", {
         let ready = Arc::clone(&ready);
         move |_, _: u32| _ = ready.fetch_add(1, Ordering::Relaxed)
     });
-    let count = Arc::clone(&told);
+    let count = Arc::clone(&noticed);
     let world = builder
         .on_peer_lost(move |_| _ = count.fetch_add(1, Ordering::Relaxed))
         .build()?;
-    let mut survivor = Survivor { world, told };
+    let mut survivor = Survivor { world, noticed };
     let v = SharedArray::alloc(&survivor.world, 20_000)?;
     let world = &mut survivor.world;
     if world.rank() == LOST {
@@ -353,7 +353,7 @@ fn traffic() -> Done {
     let ends = [first, second].contains(&world.rank().0);
     let steps = ends.then(|| own.below(60));
     let mut done = 0;
-    while survivor.told.load(Ordering::Relaxed) < 2 {
+    while survivor.noticed.load(Ordering::Relaxed) < 2 {
         if steps == Some(done) {
             die();
         }
@@ -405,8 +405,8 @@ fn leaving() -> Done {
 
 /// Several threads of each rank wait when a rank dies.
 fn threads() -> Done {
-    let told = Arc::new(AtomicU32::new(0));
-    let count = Arc::clone(&told);
+    let noticed = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&noticed);
     let world = World::builder()
         .on_peer_lost(move |_| _ = count.fetch_add(1, Ordering::Relaxed))
         .build_par()?;
@@ -441,7 +441,7 @@ fn threads() -> Done {
             .into_iter()
             .try_for_each(|handle| handle.join().expect("no panic"))
     })?;
-    assert_eq!(told.load(Ordering::Relaxed), 1);
+    assert_eq!(noticed.load(Ordering::Relaxed), 1);
     let team = world.survivors()?;
     assert_eq!(team.size(), world.size() - 1);
     let mut sum = [1u64];

@@ -459,7 +459,7 @@ mod tests {
         ];
         assert_eq!(ended, due);
         assert!(operations.is_empty());
-        operations.end(|op, ..| panic!("{op:?} ends twice"));
+        operations.end(|op, _, _| panic!("{op:?} ends twice"));
     }
 
     /// Answers of which each was right when it began can be too many together.

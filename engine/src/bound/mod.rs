@@ -211,8 +211,8 @@ impl<C: Conduit> Engine<C> {
     /// A message of an operation could not be sent, its first one unless the peer is lost.
     ///
     /// # Errors
-    /// `error`, where nothing was sent. An operation whose peer is lost ends as those that are under
-    /// way: its event says so.
+    /// `error`, where nothing was sent. An operation whose peer is lost ends as those that are
+    /// under way: its event says so.
     #[cold]
     pub(super) fn not_sent(&self, rank: JobRank, op: u64, error: AmError) -> Result<(), AmError> {
         let AmError::PeerLost { peer, .. } = error else {

@@ -111,8 +111,8 @@ impl Endpoint {
         link.is_some_and(Link::is_doubted)
     }
 
-    /// A peer has ended, as the driver knows: nothing goes to it any more, nothing is owed to it, and
-    /// that is not reported.
+    /// A peer has ended, as the driver knows: nothing goes to it any more, nothing is owed to it,
+    /// and that is not reported.
     ///
     /// It is not sent to again.
     pub fn forget(&mut self, peer: JobRank) {
