@@ -13,7 +13,7 @@
 //! * A rank's pidfd fires while the rank is a member (joined, not finalized): the first failure is
 //!   stored in the exit word, and every rank's process group is killed.
 //! * The same where the job is to go on: the rank's process group alone is killed, and the rank is
-//!   declared lost (modules `loss` and [`judgment`](crate::judgment)).
+//!   declared lost (modules `loss` and `judgment`).
 //! * A rank says that it cannot reach another: that one is killed, and lost when it has ended.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word
 //!   set so: for a quarter of the exit time-out the others may do the same; those that have not get
