@@ -47,7 +47,9 @@ const NO_LEADER: JobRank = JobRank(u32::MAX);
 
 /// The losses that this rank knows of.
 pub(super) struct LossWatch {
-    /// Those that are declared; none where the job does not go on.
+    /// Whether the job goes on without ranks that it loses.
+    goes_on: bool,
+    /// Those that are declared.
     declared: Losses,
     /// How many this rank has given up, or begins to.
     ///
@@ -66,12 +68,9 @@ pub(super) struct LossWatch {
 
 impl LossWatch {
     pub(super) fn new(boot: &dyn Bootstrap) -> Self {
-        let declared = match boot.goes_on() {
-            true => boot.losses(),
-            false => Losses::default(),
-        };
         Self {
-            declared,
+            goes_on: boot.goes_on(),
+            declared: boot.losses(),
             seen: AtomicU32::new(0),
             lost: Mutex::default(),
             turn: Mutex::default(),
@@ -84,7 +83,7 @@ impl LossWatch {
     /// Whether a loss is declared that this rank does not know of.
     #[inline(always)]
     pub(super) fn has_new(&self) -> bool {
-        self.declared.count() != self.seen.load(Ordering::Relaxed)
+        self.goes_on && self.declared.count() != self.seen.load(Ordering::Relaxed)
     }
 
     /// Whether this rank knows of any.
@@ -144,7 +143,7 @@ impl<C: Conduit> Engine<C> {
     /// Why the job cannot go on without a rank: the conduit's name.
     pub fn on_loss(&self, act: OnLoss) -> Result<(), &'static str> {
         let is_first = self.losses.on_loss.set(act).is_ok();
-        if is_first && self.boot.goes_on() {
+        if is_first && self.losses.goes_on {
             if !self.conduit.outlives_peers() {
                 return Err(self.conduit.name());
             }
@@ -192,9 +191,14 @@ impl<C: Conduit> Engine<C> {
 
     /// Whether a member of a team is declared lost, known to this rank or not.
     pub(super) fn has_broken(&self, team: &Team) -> bool {
+        self.losses.goes_on && self.lost_member(team).is_some()
+    }
+
+    /// The first member of a team that is declared lost.
+    fn lost_member(&self, team: &Team) -> Option<JobRank> {
         let declared = &self.losses.declared;
         let mut lost = (0..declared.count()).filter_map(|n| declared.get(n));
-        lost.any(|rank| team.members.rank_of(rank).is_some())
+        lost.find(|rank| team.members.rank_of(*rank).is_some())
     }
 
     fn peer_lost(&self, peer: JobRank) -> AmError {
@@ -241,7 +245,7 @@ impl<C: Conduit> Engine<C> {
             return false;
         };
         self.losses.on_loss.get().is_some()
-            && self.boot.goes_on()
+            && self.losses.goes_on
             && (self.losses.declared.is_lost(peer) || self.boot.unreachable(peer))
     }
 
@@ -304,9 +308,7 @@ impl<C: Conduit> Engine<C> {
 
     /// Records that a started collective call has ended by the loss of a member.
     pub(super) fn collective_failed(&self, team: &Team, handle: u64) {
-        let declared = &self.losses.declared;
-        let mut lost = (0..declared.count()).filter_map(|n| declared.get(n));
-        if let Some(peer) = lost.find(|rank| team.members.rank_of(*rank).is_some()) {
+        if let Some(peer) = self.lost_member(team) {
             self.losses.failed.lock().push((handle, peer));
         }
     }
