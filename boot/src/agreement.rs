@@ -78,15 +78,24 @@ fn steady(losses: impl Fn() -> u32, has_all: impl Fn(u32) -> bool) -> Option<u32
     }
 }
 
+/// The ranks that are left, and how many losses each has acknowledged.
+fn acknowledged(control: &Control) -> impl Iterator<Item = (JobRank, u32)> {
+    let lost = control.job().losses();
+    control.host_ranks().filter_map(move |rank| {
+        let page = control.rank_page(rank);
+        let is_left = page.state() <= RankState::Running && !is_among(control, rank, lost);
+        is_left.then(|| (rank, page.acknowledged()))
+    })
+}
+
 /// Whether all ranks that are left have acknowledged so many losses.
 pub(crate) fn have_acknowledged(control: &Control, losses: u32) -> bool {
-    let lost = control.job().losses();
-    control.host_ranks().all(|rank| {
-        let page = control.rank_page(rank);
-        page.acknowledged() >= losses
-            || page.state() > RankState::Running
-            || is_among(control, rank, lost)
-    })
+    acknowledged(control).all(|(_, its)| its >= losses)
+}
+
+/// A rank that is left and has acknowledged so many losses.
+pub(crate) fn acknowledged_by(control: &Control, losses: u32) -> Option<JobRank> {
+    acknowledged(control).find_map(|(rank, its)| (its >= losses).then_some(rank))
 }
 
 /// Whether a rank that is not among the first `losses` lost has yet to enter `round`.
@@ -149,6 +158,8 @@ mod tests {
         assert!(have_acknowledged(&control, 0) && !have_acknowledged(&control, 1));
         acknowledge(0, 1);
         assert!(!have_acknowledged(&control, 1), "rank 1 has not");
+        assert_eq!(acknowledged_by(&control, 1), Some(JobRank(0)));
+        assert_eq!(acknowledged_by(&control, 2), None);
         acknowledge(1, 1);
         // An older number changes nothing.
         acknowledge(1, 0);

@@ -171,6 +171,12 @@ pub trait Bootstrap: Send + Sync {
         true
     }
 
+    /// A rank that is neither lost nor finalized and has acknowledged so many losses.
+    fn acknowledged_by(&self, losses: u32) -> Option<JobRank> {
+        let _ = losses;
+        None
+    }
+
     /// Takes part in an agreement: enters `round`, and returns how many losses all survivors agree
     /// on, once that is decided.
     ///

@@ -205,6 +205,10 @@ impl Bootstrap for LocalJob {
         agreement::have_acknowledged(&self.control, losses)
     }
 
+    fn acknowledged_by(&self, losses: u32) -> Option<JobRank> {
+        agreement::acknowledged_by(&self.control, losses)
+    }
+
     fn agree(&self, round: u32) -> Option<u32> {
         agreement::agree(&self.control, self.rank, round)
     }

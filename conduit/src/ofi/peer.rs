@@ -333,7 +333,7 @@ impl<Q: MessageQueue> Peer<Q> {
     pub(super) fn end(&mut self) {
         self.waiting = Vec::new();
         self.owed = Owed::default();
-        (self.is_shut, self.has_left, self.is_given_up) = (true, true, true);
+        (self.has_left, self.is_given_up) = (true, true);
     }
 
     /// The rank takes nothing more from it, and sends it nothing more than that.

@@ -547,6 +547,7 @@ impl<Q: MessageQueue> Locked<'_, Q> {
         if !self.make(peer) {
             return;
         }
+        self.shut(peer);
         if let Some(used) = self.used(peer) {
             used.end();
         }

@@ -31,7 +31,6 @@ impl Smp {
         if !self.neighbors().contains(&rank.0) || rank == self.rank {
             return;
         }
-        self.lost.0.lock().push(rank);
         let peer = self.peer(rank);
         // Each waits for a thread that runs a handler of the neighbor's.
         let requests_in = peer.in_request_lock.lock(self.mode);
@@ -43,6 +42,8 @@ impl Smp {
             let writer = self.class_writer(rank, class);
             writer.end(&self.region.ring(rank, self.rank, class));
         }
+        // Not before: who learns of it may use memory again that a handler has written.
+        self.lost.0.lock().push(rank);
         drop((requests_out, replies_in, requests_in));
     }
 }

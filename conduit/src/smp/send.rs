@@ -165,6 +165,9 @@ impl Smp {
 
     #[cold]
     pub(super) fn outside(&self, to: JobRank, offset: SegmentOffset, len: usize) -> AmError {
+        if let SendError::Message(lost) = self.no_room(to) {
+            return lost;
+        }
         AmError::OutsideSegment {
             offset: offset.0,
             len,

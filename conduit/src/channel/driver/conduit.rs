@@ -184,6 +184,10 @@ impl<R: Rails> Conduit for Channel<R> {
         let mut locked = peer.outbound.lock();
         let (buffer, kept) = core.prepared.take(&prepared);
         locked.reserved.remove(kept);
+        if locked.failed.is_some() {
+            // The peer has been lost since it was prepared.
+            return;
+        }
         // SAFETY: the buffer was taken before, so it is dropped after this.
         let mut outbound = unsafe { Lending::new(locked) };
         let bytes = SharedBytes::from_slice(&buffer[..len]);

@@ -1,7 +1,7 @@
 //! Time, and what it says of peers.
 
 use super::{Endpoint, Link};
-use crate::reliable::PeerLost;
+use crate::reliable::{PathFault, PeerLost};
 use argonet_base::JobRank;
 use core::time::Duration;
 
@@ -116,8 +116,18 @@ impl Endpoint {
     ///
     /// It is not sent to again.
     pub fn forget(&mut self, peer: JobRank) {
-        let place = self.peers.get_mut(peer.0 as usize);
-        let Some(mut link) = place.and_then(|place| place.link.take()) else {
+        let Some(place) = self.peers.get_mut(peer.0 as usize) else {
+            return;
+        };
+        // What still comes of it makes no link again.
+        place.lost = Some(Box::new(PeerLost {
+            rank: self.rank,
+            peer,
+            fault: PathFault::Silent,
+            silent: Duration::ZERO,
+            sends: 0,
+        }));
+        let Some(mut link) = place.link.take() else {
             return;
         };
         for sequence in &mut link.sequences {
