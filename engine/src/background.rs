@@ -180,7 +180,7 @@ impl<C: Conduit> Engine<C> {
             }
         }
         let mut taken = 0;
-        if before == 0 && self.losses.has_new() {
+        if self.losses.is_time(before) {
             taken += self.take_losses(ctx);
         }
         if pending & kind::NAMED != 0 {
@@ -206,8 +206,8 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn send_now(&self, to: JobRank, message: &Message<'_>, steps: &mut Steps) -> bool {
         match self.conduit.request(to, message) {
             Ok(()) => steps.taken += 1,
-            // Another thread is about to give up what this one goes on with.
-            Err(SendError::Message(AmError::PeerLost { .. })) => {
+            // What is under way with the peer is about to be given up.
+            Err(SendError::Message(error)) if self.lost_by(&error).is_some() => {
                 steps.stuck = true;
                 return false;
             }

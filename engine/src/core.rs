@@ -170,7 +170,7 @@ impl<C: Conduit> Sink for Runner<'_, C> {
     }
 
     fn on_error(&mut self, error: AmError) {
-        if !self.engine.outlives(&error) {
+        if self.engine.lost_by(&error).is_none() {
             self.engine.fatal_am(error);
         }
     }
@@ -624,7 +624,8 @@ impl<C: Conduit> Engine<C> {
         let taken = self.run_handlers(ctx, |runner| self.conduit.poll_with(runner));
         // A poll that takes something has no eye for the job's end.
         if self.background.pending() != 0
-            || (taken == 0 && (self.exit_mark.is_set() || self.losses.has_new()))
+            || (taken == 0 && self.exit_mark.is_set())
+            || self.losses.has_new()
         {
             return taken + self.advance(ctx, taken);
         }

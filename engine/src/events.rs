@@ -171,7 +171,10 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`test`](Self::test).
     pub fn peek_some(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<bool, OpError> {
-        self.look_at(ctx, |cache| self.events.test_some(cache, events))
+        let before = self.before_losses(events);
+        let done = self.look_at(ctx, |cache| self.events.test_some(cache, events))?;
+        self.unless_any_failed(&before, events)?;
+        Ok(done)
     }
 
     /// Says whether all events are complete, without a poll; complete ones become
@@ -180,7 +183,10 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`test`](Self::test).
     pub fn peek_all(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<bool, OpError> {
-        self.look_at(ctx, |cache| self.events.test_all(cache, events))
+        let before = self.before_losses(events);
+        let done = self.look_at(ctx, |cache| self.events.test_all(cache, events))?;
+        self.unless_any_failed(&before, events)?;
+        Ok(done)
     }
 
     /// Says whether this thread's implicit operations of these categories are complete, without a
@@ -262,7 +268,9 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`test`](Self::test).
     pub fn wait_some(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<(), OpError> {
-        self.wait_for(ctx, |cache| self.events.test_some(cache, events))
+        let before = self.before_losses(events);
+        self.wait_for(ctx, |cache| self.events.test_some(cache, events))?;
+        self.unless_any_failed(&before, events)
     }
 
     /// Polls until all events are complete; all become [`Event::DONE`].
@@ -270,7 +278,9 @@ impl<C: Conduit> Engine<C> {
     /// # Errors
     /// As [`test`](Self::test).
     pub fn wait_all(&self, ctx: &ThreadCtx, events: &mut [Event]) -> Result<(), OpError> {
-        self.wait_for(ctx, |cache| self.events.test_all(cache, events))
+        let before = self.before_losses(events);
+        self.wait_for(ctx, |cache| self.events.test_all(cache, events))?;
+        self.unless_any_failed(&before, events)
     }
 
     /// Polls until this thread's implicit operations of these categories are complete.

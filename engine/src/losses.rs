@@ -30,7 +30,8 @@ use argonet_am::{AmError, Delivery};
 use argonet_base::JobRank;
 use argonet_boot::{Bootstrap, Losses, WaitFor, Waiting};
 use argonet_conduit::{Completion, Conduit, OpToken, Sink};
-use core::sync::atomic::{AtomicU32, Ordering};
+use argonet_event::Event;
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 use core::time::Duration;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -41,6 +42,12 @@ pub type OnLoss = Box<dyn Fn(JobRank) + Send + Sync>;
 /// How long a survivor that leaves the job waits at most until others have handled what it sent:
 /// one of them may have left before the loss.
 const LAST_MESSAGES: Duration = Duration::from_secs(1);
+
+/// Polls in which something is taken before a loss is looked at although more may come.
+const PATIENCE: u32 = 64;
+
+/// Acknowledged by a survivor that leaves, and once all of them do: more than any job has losses.
+const LEAVING: [u32; 2] = [u32::MAX - 2, u32::MAX - 1];
 
 /// No rank has this number: the keys of teams of survivors are no rank's.
 const NO_LEADER: JobRank = JobRank(u32::MAX);
@@ -62,8 +69,15 @@ pub(super) struct LossWatch {
     on_loss: OnceLock<OnLoss>,
     /// Explicit operations that ended by a loss and have not been waited for, and the lost peer.
     failed: Mutex<Vec<(u64, JobRank)>>,
-    /// The last round of an agreement that this rank has entered.
-    round: AtomicU32,
+    /// How many those are.
+    ///
+    /// Changed under the lock, before the event is complete (Release); a thread that finds the
+    /// event complete sees that (Acquire).
+    failures: AtomicU32,
+    /// Polls that have taken something since a loss was declared.
+    postponed: AtomicU32,
+    /// The last round of an agreement that this rank has entered; one thread at a time.
+    round: Mutex<u32>,
 }
 
 impl LossWatch {
@@ -76,7 +90,9 @@ impl LossWatch {
             turn: Mutex::default(),
             on_loss: OnceLock::new(),
             failed: Mutex::default(),
-            round: AtomicU32::new(0),
+            failures: AtomicU32::new(0),
+            postponed: AtomicU32::new(0),
+            round: Mutex::default(),
         }
     }
 
@@ -99,11 +115,27 @@ impl LossWatch {
         lost.iter().copied().find(|rank| is_member(*rank))
     }
 
+    /// Whether a loss that is declared is looked at now: what has come of the lost rank before is
+    /// taken first, but for a bounded time.
+    pub(super) fn is_time(&self, taken: usize) -> bool {
+        self.has_new() && (taken == 0 || self.postponed.fetch_add(1, Ordering::Relaxed) >= PATIENCE)
+    }
+
+    /// Records, once, that an operation ends by a loss.
+    fn fail(&self, handle: u64, peer: JobRank) {
+        let mut failed = self.failed.lock();
+        if !failed.iter().any(|(its, _)| *its == handle) {
+            failed.push((handle, peer));
+            self.failures.fetch_add(1, Ordering::Release);
+        }
+    }
+
     /// The loss by which an operation ended, once.
     #[cold]
     fn take_failure(&self, handle: u64) -> Option<JobRank> {
         let mut failed = self.failed.lock();
         let at = failed.iter().position(|(its, _)| *its == handle)?;
+        self.failures.fetch_sub(1, Ordering::Relaxed);
         Some(failed.swap_remove(at).1)
     }
 }
@@ -190,8 +222,16 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Whether a member of a team is declared lost, known to this rank or not.
+    ///
+    /// A survivor that knew of it has given its calls up before, and bytes that this rank has read
+    /// there may be of later.
     pub(super) fn has_broken(&self, team: &Team) -> bool {
-        self.losses.goes_on && self.lost_member(team).is_some()
+        if !self.losses.goes_on {
+            return false;
+        }
+        // The bytes were read before the losses are.
+        fence(Ordering::Acquire);
+        self.lost_member(team).is_some()
     }
 
     /// The first member of a team that is declared lost.
@@ -211,13 +251,39 @@ impl<C: Conduit> Engine<C> {
     /// Whether an operation that is complete has ended by a loss.
     #[inline(always)]
     pub(super) fn unless_failed(&self, handle: u64) -> Result<(), OpError> {
-        if !self.losses.any() {
-            return Ok(());
+        match self.losses.failures.load(Ordering::Acquire) {
+            0 => Ok(()),
+            _ => self.take_failure(handle),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_failure(&self, handle: u64) -> Result<(), OpError> {
         match self.losses.take_failure(handle) {
             None => Ok(()),
             Some(peer) => Err(self.peer_lost(peer).into()),
         }
+    }
+
+    /// Copies of events, to find later which of them a loss has ended; none where that cannot be.
+    pub(super) fn before_losses(&self, events: &[Event]) -> Vec<Event> {
+        match self.losses.goes_on {
+            true => events.to_vec(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The outcome of a call that has made some of these events [`Event::DONE`].
+    pub(super) fn unless_any_failed(&self, before: &[Event], now: &[Event]) -> Result<(), OpError> {
+        let mut outcome = Ok(());
+        for (before, now) in before.iter().zip(now) {
+            if now.is_done() && !before.is_done() {
+                let failed = self.unless_failed(before.raw());
+                outcome = outcome.and(failed);
+            }
+        }
+        outcome
     }
 
     /// Completes an operation that a loss has ended.
@@ -229,24 +295,40 @@ impl<C: Conduit> Engine<C> {
         count: u32,
     ) {
         if !op.implicit {
-            let mut failed = self.losses.failed.lock();
-            if !failed.iter().any(|(handle, _)| *handle == op.handle) {
-                failed.push((op.handle, peer));
-            }
+            self.losses.fail(op.handle, peer);
         }
         self.complete(op, completion, count);
     }
 
-    /// An error of the conduit about a peer that may be lost; false if the job has to end.
+    /// The peer of an error of the conduit that is lost, or will be; `None` if the job has to end.
     ///
     /// The starter of the job ends a peer that no network reaches, and then declares it lost.
-    pub(super) fn outlives(&self, error: &AmError) -> bool {
-        let (AmError::PeerDead { peer, .. } | AmError::Unreachable { peer, .. }) = *error else {
-            return false;
+    #[cold]
+    #[inline(never)]
+    pub(super) fn lost_by(&self, error: &AmError) -> Option<JobRank> {
+        let peer = match *error {
+            AmError::PeerLost { peer, .. } => return Some(peer),
+            AmError::PeerDead { peer, .. } | AmError::Unreachable { peer, .. } => peer,
+            _ => return None,
         };
-        self.losses.on_loss.get().is_some()
-            && self.losses.goes_on
-            && (self.losses.declared.is_lost(peer) || self.boot.unreachable(peer))
+        let goes_on = self.losses.goes_on && self.losses.on_loss.get().is_some();
+        let is_lost = || self.losses.declared.is_lost(peer) || self.boot.unreachable(peer);
+        (goes_on && is_lost()).then_some(peer)
+    }
+
+    /// The error of a call that needs a peer: where that is out of reach and will be lost, once it
+    /// is.
+    #[cold]
+    pub(super) fn once_lost(&self, ctx: &ThreadCtx, error: AmError) -> AmError {
+        let (AmError::PeerDead { .. } | AmError::Unreachable { .. }) = error else {
+            return error;
+        };
+        let Some(peer) = self.lost_by(&error) else {
+            return error;
+        };
+        let is_known = || self.unless_lost(|lost| lost == peer).err();
+        let waited = self.wait_for_survivors(ctx, WaitFor::Collective, is_known);
+        waited.unwrap_or_else(|error| error)
     }
 
     /// Gives up the ranks that have been declared lost; how many.
@@ -275,6 +357,7 @@ impl<C: Conduit> Engine<C> {
             self.boot.acknowledge_losses(known + 1);
             taken += 1;
         }
+        losses.postponed.store(0, Ordering::Relaxed);
         if taken > 0 {
             // Threads that wait for what has ended now look again.
             self.background.stepped();
@@ -309,7 +392,7 @@ impl<C: Conduit> Engine<C> {
     /// Records that a started collective call has ended by the loss of a member.
     pub(super) fn collective_failed(&self, team: &Team, handle: u64) {
         if let Some(peer) = self.lost_member(team) {
-            self.losses.failed.lock().push((handle, peer));
+            self.losses.fail(handle, peer);
         }
     }
 
@@ -342,26 +425,36 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// Agrees with all survivors on how many ranks are lost.
-    fn agree_on_losses(&self, ctx: &ThreadCtx, what: WaitFor) -> Result<u32, AmError> {
-        let round = self.losses.round.fetch_add(1, Ordering::Relaxed) + 1;
-        let count = self.wait_for_survivors(ctx, what, || self.boot.agree(round))?;
+    /// Agrees with all survivors on how many ranks are lost; the round, and that.
+    fn agree_on_losses(&self, ctx: &ThreadCtx) -> Result<(u32, u32), AmError> {
+        ctx.permit("an agreement of survivors", self.rank)?;
+        let mut round = self.losses.round.lock();
+        *round += 1;
+        let what = WaitFor::Collective;
+        let count = self.wait_for_survivors(ctx, what, || {
+            if let Some(rank) = self.boot.acknowledged_by(LEAVING[0]) {
+                self.fatal(&format!(
+                    "rank {rank} leaves the job, and this rank asks who is left; all survivors ask as often, and leave together"
+                ));
+            }
+            self.boot.agree(*round)
+        })?;
         self.wait_for_survivors(ctx, what, || {
             (self.losses.seen.load(Ordering::Acquire) >= count).then_some(())
         })?;
-        Ok(count)
+        Ok((*round, count))
     }
 
     /// Makes the team of the ranks that are not lost, in their order; the same at all of them.
     ///
     /// Collective over the survivors; polls. Without a loss it has all ranks. A member that is lost
-    /// meanwhile breaks the team, and the survivors make another.
+    /// meanwhile breaks the team, and the survivors make another. A survivor that leaves the job
+    /// meanwhile ends it.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.
     pub fn survivors(&self, ctx: &ThreadCtx) -> Result<Arc<Team>, AmError> {
-        let count = self.agree_on_losses(ctx, WaitFor::Collective)?;
-        let round = self.losses.round.load(Ordering::Relaxed);
+        let (round, count) = self.agree_on_losses(ctx)?;
         let lost: Vec<JobRank> = self.losses.lost.lock()[..count as usize].to_vec();
         let survivors = (0..self.size).map(JobRank);
         let survivors = survivors.filter(|rank| !lost.contains(rank));
@@ -377,11 +470,17 @@ impl<C: Conduit> Engine<C> {
 
     /// The end of a drain to leave the job in which a rank was lost.
     pub(super) fn leave_as_survivor(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
-        self.agree_on_losses(ctx, WaitFor::Finalize)?;
-        let end = (self.clock)() + LAST_MESSAGES;
-        let what = Waiting::new(WaitFor::Finalize);
-        self.wait_until_deadline(ctx, what, end, || self.conduit.is_quiescent())?;
-        self.agree_on_losses(ctx, WaitFor::Finalize)?;
+        for step in LEAVING {
+            self.boot.acknowledge_losses(step);
+            self.wait_for_survivors(ctx, WaitFor::Finalize, || {
+                self.boot.have_acknowledged(step).then_some(())
+            })?;
+            if step == LEAVING[0] {
+                let end = (self.clock)() + LAST_MESSAGES;
+                let what = Waiting::new(WaitFor::Finalize);
+                self.wait_until_deadline(ctx, what, end, || self.conduit.is_quiescent())?;
+            }
+        }
         Ok(())
     }
 }

@@ -492,7 +492,7 @@ impl<C: Conduit> Engine<C> {
         match self.conduit.request(to, &message) {
             Ok(()) => true,
             // Nothing is found any more in a job that has lost a rank.
-            Err(SendError::Message(AmError::PeerLost { .. })) => false,
+            Err(SendError::Message(error)) if self.lost_by(&error).is_some() => false,
             Err(SendError::Message(error)) => self.fatal_am(error),
             Err(_) => false,
         }

@@ -228,6 +228,7 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Restricted`] inside a handler.
     pub fn barrier(&self, ctx: &ThreadCtx, kind: BarrierKind) -> Result<(), AmError> {
         ctx.permit("a barrier", self.rank)?;
+        self.unless_any_lost()?;
         let mut span = span(ctx, Kind::BarrierWait);
         if let Some(span) = span.as_mut().filter(|_| kind != BarrierKind::Client) {
             span.forget();
@@ -482,6 +483,7 @@ impl<C: Conduit> Engine<C> {
         unit: usize,
     ) -> Result<(), AmError> {
         ctx.permit("a collective operation", self.rank)?;
+        self.unless_any_lost()?;
         let mut span = span(ctx, Kind::Collective);
         if let Some(span) = &mut span {
             span.describe(What::Bytes(bytes.len() as u64));
@@ -518,6 +520,7 @@ impl<C: Conduit> Engine<C> {
     /// As [`collective`](Self::collective).
     pub fn agree(&self, ctx: &ThreadCtx, pass: &TreePass<'_>, total: usize) -> Result<(), AmError> {
         ctx.permit("a collective operation", self.rank)?;
+        self.unless_any_lost()?;
         if pass.root.0 >= self.size {
             return Err(AmError::NoSuchRank {
                 to: pass.root,
@@ -564,5 +567,6 @@ impl<C: Conduit> Engine<C> {
             },
             Injection::Blocking,
         )
+        .map_err(|error| self.once_lost(ctx, error))
     }
 }

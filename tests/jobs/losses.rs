@@ -21,6 +21,13 @@ pub(crate) const TESTS: &[Test] = &[
     ("lost_rank_while_others_leave", || {
         survive(4, "lost-leaving", &[]);
     }),
+    ("lost_rank_and_survivors_that_do_not_leave_together", || {
+        let job = Job::launched(4, "lost-apart").env(POLICY, "continue");
+        let outcome = job.run();
+        if !refuses(&outcome) {
+            outcome.failed(&["leaves the job, and this rank asks who is left"]);
+        }
+    }),
     ("lost_rank_of_a_job_of_threads", || {
         survive(4, "lost-threads", &[]);
     }),
@@ -42,6 +49,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("lost-again", again),
     ("lost-traffic", traffic),
     ("lost-leaving", leaving),
+    ("lost-apart", apart),
     ("lost-threads", threads),
     ("lost-unwilling", unwilling),
 ];
@@ -59,6 +67,17 @@ argonet::rpc! {
     fn double(n: u64) -> u64 { 2 * n }
 }
 
+/// Whether the conduit cannot go on without a rank, which the job then says.
+fn refuses(outcome: &Outcome) -> bool {
+    let refuses = matches!(
+        Path::of_this_run(),
+        Path::Network("portals" | "portals4" | "udp", _)
+    );
+    let says = outcome.err.contains("cannot go on without a rank");
+    assert_eq!(says, refuses, "{outcome:#?}");
+    refuses
+}
+
 /// Runs a job that goes on; its survivors check all else.
 fn survive(ranks: u32, program: &str, given: &[(&str, &str)]) {
     let mut job = Job::launched(ranks, program).env(POLICY, "continue");
@@ -66,8 +85,7 @@ fn survive(ranks: u32, program: &str, given: &[(&str, &str)]) {
         job = job.env(name, value);
     }
     let outcome = job.run();
-    if let Path::Network("portals" | "portals4" | "udp", _) = Path::of_this_run() {
-        let _: Outcome = outcome.failed(&["cannot go on without a rank"]);
+    if refuses(&outcome) {
         return;
     }
     let ended = outcome.out.lines().count();
@@ -115,13 +133,16 @@ impl Survivor {
             let call = world.rpc(*rank, &double, (4,));
             refused(call.and_then(|op| op.wait()), *rank);
         }
-        // Another may be lost meanwhile, and be named.
-        let of_all = [
-            world.barrier(),
-            world.reduce_all(Reduction::Sum, &mut [1u64]),
-            world.team().split(world, Some(0), 0).map(drop),
-        ];
-        for outcome in of_all.into_iter().filter(|_| !known.is_empty()) {
+        // In another order at each rank: none waits for others. Another may be lost meanwhile, and
+        // be named.
+        for call in (0..4).map(|call| (call + world.rank().0) % 4) {
+            let outcome = match call {
+                _ if known.is_empty() => break,
+                0 => world.barrier(),
+                1 => world.reduce_all(Reduction::Sum, &mut [1u64]),
+                2 => world.team().split(world, Some(0), 0).map(drop),
+                _ => SharedArray::<u64>::alloc(world, 10).map(drop),
+            };
             assert!(outcome.is_err_and(|error| is_loss(&error)));
         }
         Ok(team)
@@ -392,13 +413,31 @@ fn traffic() -> Done {
 fn leaving() -> Done {
     let survivor = Survivor::join()?;
     let world = &survivor.world;
-    world.barrier()?;
+    match world.barrier() {
+        // The last message of the lost one may be lost with it.
+        Err(error) if is_loss(&error) => {}
+        outcome => outcome?,
+    }
     if world.rank() == Rank(1) {
         // Others come to their end meanwhile, or have done so before.
         for _ in 0..1000 {
             world.poll()?;
         }
         die();
+    }
+    Ok(())
+}
+
+/// Some survivors leave while others ask who is left.
+fn apart() -> Done {
+    let survivor = Survivor::join()?;
+    let world = &survivor.world;
+    if world.rank() == Rank(1) {
+        die();
+    }
+    world.wait_until(|| survivor.noticed.load(Ordering::Relaxed) == 1)?;
+    if world.rank() != Rank(0) {
+        world.survivors()?;
     }
     Ok(())
 }

@@ -135,9 +135,14 @@ impl Flights {
         flight.is_some_and(|flight| flight.landing_now == 0)
     }
 
-    /// Takes an operation out that ends otherwise than by answers.
-    pub(in super::super) fn take(&self, op: u64) -> Option<Flight> {
-        self.0.lock().remove(op)
+    /// Takes an operation out of which no answer is being dealt with.
+    pub(in super::super) fn take_idle(&self, op: u64) -> Option<Flight> {
+        let mut slab = self.0.lock();
+        let flight = slab.slot(op)?.flight.as_ref()?;
+        match flight.landing_now {
+            0 => slab.remove(op),
+            _ => None,
+        }
     }
 
     /// Takes out all operations with a peer that answers no more.
@@ -277,7 +282,9 @@ mod tests {
         assert!(flights.land(first, lost).is_err() && flights.landed(second).is_none());
         assert!(flights.lose(lost).is_empty());
         assert!(flights.land(kept, other).is_ok());
-        assert!(flights.take(first).is_none() && flights.take(kept).is_some());
+        assert!(flights.take_idle(first).is_none() && flights.take_idle(kept).is_none());
+        let idle = flights.begin(flight(2, 1));
+        assert!(flights.take_idle(idle).is_some() && flights.take_idle(idle).is_none());
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl<C: Conduit> Engine<C> {
             };
             match self.request(ctx, place.rank, &message, injection) {
                 Ok(()) => injection = Injection::Blocking,
-                Err(error) if offset == 0 || matches!(error, AmError::PeerLost { .. }) => {
+                Err(error) if offset == 0 || self.lost_by(&error).is_some() => {
                     return self.not_sent(place.rank, op, error);
                 }
                 // Half of it is on its way, and an error could not say which.

@@ -211,15 +211,19 @@ impl<C: Conduit> Engine<C> {
     /// A message of an operation could not be sent, its first one unless the peer is lost.
     ///
     /// # Errors
-    /// `error`, where nothing was sent. An operation whose peer is lost ends as those that are
-    /// under way: its event says so.
+    /// `error`, where nothing was sent. An operation whose peer is lost, or will be, ends as those
+    /// that are under way: its event says so.
     #[cold]
     pub(super) fn not_sent(&self, rank: JobRank, op: u64, error: AmError) -> Result<(), AmError> {
-        let AmError::PeerLost { peer, .. } = error else {
+        let Some(peer) = self.lost_by(&error) else {
             self.abandon(rank, op);
             return Err(error);
         };
-        if let Some(flight) = self.bound.flights.take(op) {
+        // One that was there when the loss was noticed has ended. Elsewhere an answer may be dealt
+        // with, or wait.
+        if self.unless_lost(|lost| lost == peer).is_err()
+            && let Some(flight) = self.bound.flights.take_idle(op)
+        {
             self.end_by_loss(peer, flight.token, Completion::Remote, 1);
         }
         Ok(())

@@ -143,6 +143,9 @@ impl<C: Conduit> Engine<C> {
         // One reply to a rank at a time: it keeps account of those whose parts are not all there.
         let mut begun = HashSet::new();
         queue.retain_mut(|reply| {
+            if self.unless_lost(|lost| lost == reply.to).is_err() {
+                return false;
+            }
             let sent = !begun.contains(&reply.to) && self.send_parts(reply, &mut steps);
             if !sent {
                 begun.insert(reply.to);

@@ -226,7 +226,8 @@ impl Mailbox {
     /// Whether the messages of a call may be sent: all members are close enough.
     pub(super) fn may_begin(&self, number: u32) -> bool {
         let oldest = self.windows.first();
-        oldest.is_none_or(|oldest| (number.wrapping_sub(*oldest) as i32) < WINDOW as i32)
+        !self.is_given_up
+            && oldest.is_none_or(|oldest| (number.wrapping_sub(*oldest) as i32) < WINDOW as i32)
     }
 
     /// A call is complete.
@@ -348,6 +349,9 @@ impl Mailbox {
     ///
     /// Until it is complete `place` is writable.
     pub(super) fn post(&mut self, slot: Slot, place: Place, len: usize) -> Result<Coming, String> {
+        if self.is_given_up {
+            return Ok(Coming::Waits);
+        }
         let mut posted = Posted::new(place, len);
         match self.arrived.remove(&slot) {
             Some(Item::Bytes(bytes)) => {
@@ -378,6 +382,9 @@ impl Mailbox {
 
     /// The state of a receive that was posted.
     pub(super) fn look(&mut self, slot: Slot) -> Result<Coming, String> {
+        if self.is_given_up {
+            return Ok(Coming::Waits);
+        }
         let Some(posted) = self.posted.get_mut(&slot) else {
             return Ok(Coming::Complete);
         };

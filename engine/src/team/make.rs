@@ -218,7 +218,13 @@ impl<C: Conduit> Engine<C> {
         }
         let shared = || with_slots.iter().filter_map(|team| team.shared.get());
         let what = Waiting::new(WaitFor::Finalize);
-        self.wait_until(ctx, what, || shared().all(|shared| shared.is_idle()))
+        let mut lost = Ok(());
+        self.wait_until(ctx, what, || {
+            // Others may leave otherwise, and enter no team's barrier any more.
+            lost = self.unless_any_lost();
+            lost.is_err() || shared().all(|shared| shared.is_idle())
+        })?;
+        lost
     }
 
     /// The team as a value that leaves it when it is dropped: any thread may drop it anywhere, as
@@ -247,6 +253,8 @@ impl<C: Conduit> Engine<C> {
         let mut at = 0;
         while let Some((team, event)) = left.get(at) {
             if ctx.with_cache(&self.events, |cache| self.events.test(cache, *event))? {
+                // A loss may have ended it, and no member calls anything more.
+                let _ = self.unless_failed(event.raw());
                 self.close_team(team);
                 left.swap_remove(at);
             } else {

@@ -142,7 +142,7 @@ impl<C: Conduit> Engine<C> {
                 injection = Injection::Blocking;
                 let was_first = core::mem::replace(&mut is_first, false);
                 let lost = match &sent {
-                    Err(OpError::Am(AmError::PeerLost { peer, .. })) if !was_first => Some(*peer),
+                    Err(OpError::Am(error)) if !was_first => self.lost_by(error),
                     _ => None,
                 };
                 if let Some(peer) = lost {
@@ -353,7 +353,7 @@ impl<C: Conduit> Engine<C> {
         is_first: bool,
         error: AmError,
     ) -> Result<(), Stopped> {
-        match is_first || matches!(error, AmError::PeerLost { .. }) {
+        match is_first || self.lost_by(&error).is_some() {
             true => self
                 .not_sent(rank, op, error)
                 .map_err(|error| Stopped::First(error.into())),

@@ -133,6 +133,9 @@ impl<C: Conduit> Engine<C> {
             let sent = self.send_now(due.to, &message, &mut steps);
             if sent {
                 self.complete(due.token, Completion::Remote, 1);
+            } else if self.unless_lost(|lost| lost == due.to).is_err() {
+                self.end_by_loss(due.to, due.token, Completion::Remote, 1);
+                return false;
             }
             !sent
         });
