@@ -432,6 +432,9 @@ fn leaving() -> Done {
 fn apart() -> Done {
     let survivor = Survivor::join()?;
     let world = &survivor.world;
+    // A rank that dies while others still start ends the job.
+    let started = world.barrier();
+    assert!(started.as_ref().err().is_none_or(is_loss), "{started:?}");
     if world.rank() == Rank(1) {
         die();
     }

@@ -542,19 +542,6 @@ impl<Q: MessageQueue> Locked<'_, Q> {
         }
     }
 
-    /// The peer's process has ended.
-    pub(super) fn forget(&mut self, peer: JobRank) {
-        if !self.make(peer) {
-            return;
-        }
-        self.shut(peer);
-        if let Some(used) = self.used(peer) {
-            used.end();
-        }
-        self.state.gone.retain(|(_, gone)| *gone != peer);
-        self.list(peer);
-    }
-
     pub(super) fn set_open(&mut self, peer: JobRank, is_open: bool) {
         if let Some(used) = self.used(peer) {
             used.is_open = is_open;

@@ -111,6 +111,28 @@ impl<Q: MessageQueue> Locked<'_, Q> {
 
     /// Nothing more is read from a peer, which learns that, or sent to it.
     pub(in crate::ofi) fn shut(&mut self, peer: JobRank) {
+        if self.read_no_more(peer) {
+            if let Some(used) = self.used(peer) {
+                used.owe_end();
+            }
+            self.send_owed(peer);
+        }
+    }
+
+    /// The peer's process has ended: it is sent nothing more.
+    pub(in crate::ofi) fn forget(&mut self, peer: JobRank) {
+        if !self.make(peer) {
+            return;
+        }
+        self.read_no_more(peer);
+        if let Some(used) = self.used(peer) {
+            used.end();
+        }
+        self.state.gone.retain(|(_, gone)| *gone != peer);
+    }
+
+    /// Gives back what a peer has sent; false if that was done.
+    fn read_no_more(&mut self, peer: JobRank) -> bool {
         let State {
             queue,
             peers,
@@ -118,17 +140,16 @@ impl<Q: MessageQueue> Locked<'_, Q> {
             unread_buffers,
             ..
         } = &mut *self.state;
-        let Some(used) = peers.get_mut(peer.index()).and_then(Option::as_deref_mut) else {
-            return;
+        let used = peers.get_mut(peer.index()).and_then(Option::as_deref_mut);
+        let Some(used) = used.filter(|used| !used.is_shut) else {
+            return false;
         };
-        if !core::mem::replace(&mut used.is_shut, true) {
-            *unread_buffers -= used.forget(queue);
-            used.owe_end();
-            without_room.retain(|other| *other != peer);
-            self.send_owed(peer);
-            // A read finds the end.
-            self.list(peer);
-        }
+        used.is_shut = true;
+        *unread_buffers -= used.forget(queue);
+        without_room.retain(|other| *other != peer);
+        // A read finds the end.
+        self.list(peer);
+        true
     }
 
     /// Asks silent peers if it is time.
