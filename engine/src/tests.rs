@@ -3,7 +3,7 @@
 
 use super::*;
 use ::core::time::Duration;
-use argonet_am::{HandlerTable, Message};
+use argonet_am::{AmError, HandlerTable, Message};
 use argonet_base::{HandlerIndex, JobRank, SegmentOffset};
 use argonet_boot::{BootError, Bootstrap, Key};
 use argonet_conduit::{
@@ -324,6 +324,48 @@ fn local_and_remote_completion_are_separate() {
         engine.test(&ctx, root),
         Err(OpError::Event(EventError::Stale(_)))
     ));
+}
+
+/// The first of these calls learns it, and no other operation is blamed.
+#[test]
+fn an_operation_that_a_loss_has_ended_fails_once() {
+    let (engine, ctx) = (engine(99, 100, ThreadMode::Seq), ThreadCtx::uncounted());
+    let mut places = [[0; 8]; 4];
+    let events = places
+        .each_mut()
+        .map(|dst| start(&engine, &ctx, get(dst, 0)));
+    let [waited, tested, peeked, kept] = events;
+    let is_lost = |outcome: Result<(), OpError>| {
+        matches!(
+            outcome,
+            Err(OpError::Am(AmError::PeerLost {
+                peer: JobRank(1),
+                ..
+            }))
+        )
+    };
+    for event in [waited, tested, peeked] {
+        let op = OpToken {
+            handle: event.raw(),
+            implicit: false,
+        };
+        engine.end_by_loss(JobRank(1), op, Completion::Remote, 1);
+    }
+    assert!(is_lost(engine.wait(&ctx, waited)));
+    assert!(is_lost(engine.test(&ctx, tested).map(drop)));
+    assert!(is_lost(engine.peek(&ctx, peeked).map(drop)));
+    let is_stale = |event| matches!(engine.peek(&ctx, event), Err(OpError::Event(_)));
+    assert!([waited, tested, peeked].into_iter().all(is_stale));
+    assert!(!engine.peek(&ctx, kept).unwrap());
+    engine.complete(
+        OpToken {
+            handle: kept.raw(),
+            implicit: false,
+        },
+        Completion::Remote,
+        1,
+    );
+    engine.wait(&ctx, kept).unwrap();
 }
 
 #[test]
