@@ -9,7 +9,7 @@ use rig::SimRig;
 
 fn main() {
     let seeds = std::env::var("CONFORMANCE_SEEDS").ok();
-    let seeds = seeds.map_or(4, |seeds| {
+    let seeds = seeds.map_or(2, |seeds| {
         seeds.parse().expect("CONFORMANCE_SEEDS is a number")
     });
     let trials = SimRig::all(seeds)
