@@ -1,7 +1,7 @@
 //! Unit tests under AddressSanitizer, which the stable compiler has behind a switch.
 
 use crate::command::{cargo, target};
-use crate::stages::{CONFORMANCE, TRIPLE, sanitizers_work};
+use crate::stages::{CONFORMANCE, TRIPLE, Turn, sanitizers_work};
 use crate::suite::Run;
 use std::process::Command;
 
@@ -66,7 +66,7 @@ fn library() -> Command {
 
 /// The tests.
 pub(crate) fn asan(run: &mut Run) {
-    if !sanitizers_work(run, NAME) {
+    if !Turn::Memory.is_in(run) || !sanitizers_work(run, NAME) {
         return;
     }
     let cases = if run.full() { "2048" } else { "32" };

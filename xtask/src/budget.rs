@@ -35,27 +35,28 @@ const fn seconds(stage: &'static str, seconds: u64, skips: usize) -> Budget {
 ///
 /// From an empty target directory on two processors. A full run checks with the minimum Rust
 /// version, too, and needs rustup if another one is used.
-pub(crate) const BUILD: Budget = seconds("build", 840, 0);
-/// Unit tests, property tests, documentation examples, the tidy test, loom models; instructions of
-/// fast paths, which need valgrind.
+pub(crate) const BUILD: Budget = seconds("build", 960, 0);
+/// Unit tests, property tests, documentation examples, the tidy test, loom models.
 ///
 /// Tests over a library of Portals 4 are left out where there is none, as no package has one.
-pub(crate) const UNIT: Budget = seconds("unit", 305, 1);
+pub(crate) const UNIT: Budget = seconds("unit", 430, 1);
 /// The conduit conformance suite over every conduit.
-pub(crate) const CONFORMANCE: Budget = seconds("conformance", 400, 0);
+pub(crate) const CONFORMANCE: Budget = seconds("conformance", 480, 0);
 /// Jobs of real processes, and installations, with what they make of examples.
 ///
 /// Some need the right to mount and to make network namespaces, and tools for it; `.ci/run` has all
 /// of these.
-pub(crate) const JOBS: Budget = seconds("jobs", 510, 0);
+pub(crate) const JOBS: Budget = seconds("jobs", 640, 0);
 /// Jobs whose ranks reach each other over networks.
-pub(crate) const NETWORKS: Budget = seconds("networks", 60, 0);
+pub(crate) const NETWORKS: Budget = seconds("networks", 90, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
-pub(crate) const C: Budget = seconds("c", 605, 0);
+///
+/// Instructions of fast paths, which need valgrind.
+pub(crate) const C: Budget = seconds("c", 640, 0);
 /// Seeds of the simulator.
-pub(crate) const SEEDS: Budget = seconds("seeds", 92, 0);
+pub(crate) const SEEDS: Budget = seconds("seeds", 110, 0);
 /// Unit tests and smp through the conformance suite under AddressSanitizer.
-pub(crate) const ASAN: Budget = seconds("asan", 178, 0);
+pub(crate) const ASAN: Budget = seconds("asan", 240, 0);
 
 /// One of so many parts of the job tests is run over connections, too, each time.
 pub(crate) const PARTS: u64 = 6;
@@ -81,7 +82,8 @@ pub(crate) const CHECK_SEEDS: u64 = 200;
 
 /// The time limit of a whole `cargo xtask ci`.
 ///
-/// The stages that it runs add up to no more.
+/// The limits of its stages add up to no more than 5/4 of it: machines differ in what they are slow
+/// at, and one stage that takes longer than its share is no failure while the whole is in time.
 pub(crate) const WHOLE: Duration = Duration::from_secs(2990);
 
 /// Seconds for which `cargo xtask fuzz` runs each target, unless `--seconds` says otherwise.
@@ -95,7 +97,7 @@ pub(crate) const LOOM_PREEMPTIONS: u32 = 3;
 pub(crate) const LOOM_PREEMPTIONS_FULL: u32 = 4;
 /// Cases of each property test in `cargo xtask full`; 256 otherwise.
 pub(crate) const PROPTEST_CASES_FULL: u32 = 10_000;
-/// Seeds of faulty wires in the conformance suite in `cargo xtask full`; 4 otherwise.
+/// Seeds of faulty wires in the conformance suite in `cargo xtask full`; 1 or 2 otherwise.
 pub(crate) const CONFORMANCE_SEEDS_FULL: u32 = 40;
 /// Seeds of the simulator, from a first one that changes with the commit.
 pub(crate) const SIM_SEEDS: u64 = 2_500;

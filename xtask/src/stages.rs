@@ -170,7 +170,9 @@ pub(crate) fn build(run: &mut Run) {
         book::build(run);
         oldest::check(run);
     }
-    asan::build(run);
+    if Turn::Memory.is_in(run) {
+        asan::build(run);
+    }
 }
 
 /// Packs all crates as registries want them; in a full run those that may be published are built,
@@ -261,7 +263,9 @@ pub(crate) fn unit(run: &mut Run) {
         "documentation examples",
         &mut cargo(&["test", "--workspace", "--doc", "--no-fail-fast"]),
     );
-    loom(run);
+    if Turn::OrdersAndCounts.is_in(run) {
+        loom(run);
+    }
 }
 
 /// Making connections of tcp, keeping a stream and its payloads whole when they break, and agreeing
@@ -379,6 +383,34 @@ fn seeds_of(run: &mut Run, count: u64, interfaces: u64) {
     run.tests(SEED_TESTS, &mut command);
 }
 
+/// Checks that build everything once more, which takes minutes: one run has those of one turn, the
+/// next commit's as likely those of the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    /// AddressSanitizer.
+    Memory,
+    /// Loom models and counts of instructions.
+    OrdersAndCounts,
+}
+
+impl Turn {
+    const fn of(commit: u64) -> Self {
+        match commit % 2 {
+            0 => Self::Memory,
+            _ => Self::OrdersAndCounts,
+        }
+    }
+
+    /// Whether a run has these.
+    pub(crate) fn is_in(self, run: &Run) -> bool {
+        let has = !run.takes_turns || Self::of(commit_number(run)) == self;
+        if !has {
+            println!("    the turn of other checks: {self:?} is not in this run");
+        }
+        has
+    }
+}
+
 fn at_once() -> String {
     format!("--test-threads={}", budget::JOBS_AT_ONCE)
 }
@@ -466,7 +498,9 @@ pub(crate) fn c(run: &mut Run) {
         command.env("C_CONFORMANCE_BASE", format!("0x{base}"));
         run.tests(name, &mut command);
     }
-    counts::check(run);
+    if Turn::OrdersAndCounts.is_in(run) {
+        counts::check(run);
+    }
     // Optimizes a release, which takes minutes.
     if run.full() {
         sizes::check(run);
@@ -504,6 +538,21 @@ pub(crate) fn sanitizers_work(run: &mut Run, what: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_that_take_turns_have_one_turn_and_others_have_all() {
+        let (memory, others) = (Turn::Memory, Turn::OrdersAndCounts);
+        assert_eq!([0, 1, 2, 3].map(Turn::of), [memory, others, memory, others]);
+        let mut run = Run {
+            effort: Effort::Usual,
+            until: Instant::now() + std::time::Duration::from_secs(60),
+            takes_turns: true,
+            tally: crate::tally::Tally::default(),
+        };
+        assert_ne!(memory.is_in(&run), others.is_in(&run));
+        run.takes_turns = false;
+        assert!(memory.is_in(&run) && others.is_in(&run));
+    }
 
     /// A program of that name in another package would run with it.
     #[test]
