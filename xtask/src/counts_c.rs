@@ -12,6 +12,11 @@ use std::process::Command;
 /// No rank takes messages meanwhile, so that they must find room.
 const TIMES: u32 = 200;
 
+/// Jobs over a network of which the one with the fewest instructions counts.
+///
+/// When the other rank's bytes arrive is chance, and may cost rank 0 a look at them or two.
+const JOBS: usize = 3;
+
 /// A conduit, and the rows of `counts.c` that are counted.
 struct Variant {
     conduit: &'static str,
@@ -47,7 +52,7 @@ pub(crate) fn count(run: &mut Run) -> Vec<(String, Option<f64>)> {
         for row in variant.rows {
             let total = built
                 .as_deref()
-                .and_then(|built| total(run, &place, built, variant, row));
+                .and_then(|built| fewest(run, &place, built, variant, row));
             let name = format!("c-{}-{row}", variant.conduit);
             let each = |total: u64| (total as f64 / f64::from(TIMES) * 10.0).round() / 10.0;
             counts.push((name, total.map(each)));
@@ -82,7 +87,16 @@ fn compile(run: &Run, place: &Path, variant: &Variant) -> Option<PathBuf> {
     output(&mut cc, run.until).map(|_| built)
 }
 
-/// Instructions of a row.
+/// Instructions of a row, by as many jobs as it takes.
+fn fewest(run: &Run, place: &Path, built: &Path, variant: &Variant, row: &str) -> Option<u64> {
+    let jobs = if variant.conduit == "smp" { 1 } else { JOBS };
+    let totals = (0..jobs).map(|_| total(run, place, built, variant, row));
+    // A job that fails is a failure, and not one that is made up for by others.
+    let totals: Option<Vec<u64>> = totals.collect();
+    totals?.into_iter().min()
+}
+
+/// Instructions of a row in one job.
 fn total(run: &Run, place: &Path, built: &Path, variant: &Variant, row: &str) -> Option<u64> {
     let fifo = place.join("counts.fifo");
     let _ = std::fs::remove_file(&fifo);
