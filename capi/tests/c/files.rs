@@ -41,7 +41,7 @@ impl Library {
         match self {
             Self::Static => vec![
                 format!("{directory}/libargonet_capi.a"),
-                "-Wl,--gc-sections,--strip-all".into(),
+                "-Wl,--gc-sections,--strip-debug".into(),
                 "-lpthread".into(),
                 "-ldl".into(),
                 "-lm".into(),
