@@ -346,8 +346,9 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// A rank that does not exist, a handler that is not registered, or a call from inside a
-    /// handler.
+    /// A rank that does not exist or is lost
+    /// ([`AmError::PeerLost`](crate::AmError::PeerLost)), a handler that is not registered, or a
+    /// call from inside a handler.
     #[inline]
     pub fn send<A: Global>(&self, to: Rank, am: &Am<A>, args: A) -> Result<()> {
         let handler = am.index(|name| self.engine().handler_named(name))?;

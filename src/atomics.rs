@@ -59,8 +59,8 @@ macro_rules! fetching {
         /// this module by any rank, sequentially consistent.
         ///
         /// # Errors
-        /// A pointer outside the segment or not aligned, a rank that does not exist, or a call
-        /// from inside a handler.
+        /// A pointer outside the segment or not aligned, a rank that does not exist or is lost
+        /// ([`AmError::PeerLost`](crate::AmError::PeerLost)), or a call from inside a handler.
         #[inline]
         pub fn $name<T: $bound>(&self, at: GlobalPtr<T>, value: T) -> Result<T> {
             self.apply(at, Operation::$operation, value, T::of_bits(0))

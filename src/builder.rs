@@ -157,9 +157,10 @@ impl Builder {
     ///
     /// The user says so by `argonet run --on-rank-lost=continue`, or by
     /// `ARGONET_ON_RANK_LOST=continue`; else the loss ends the job. A rank is lost when its process
-    /// has ended without finalizing and without ending the job: by a signal, or by a crash. The
-    /// polls of the others notice that, and call `act` with each lost rank, once, as a handler is
-    /// called: it cannot communicate, and if it panics the job ends. From then on
+    /// is killed (SIGKILL) or crashes before it has finalized. SIGINT, SIGTERM and other signals
+    /// that ask it to end still end the job. The polls of the others notice a loss, and call `act`
+    /// with each lost rank, once, as a handler is called: it cannot communicate, and if it panics
+    /// the job ends. Any thread that polls may call it; no two calls of it overlap. From then on
     ///
     /// * operations with the lost rank, those under way too, fail with
     ///   [`AmError::PeerLost`](crate::AmError::PeerLost); whether they have taken effect there is
@@ -168,10 +169,18 @@ impl Builder {
     /// * collective calls of the world and of each team that has the lost rank fail so, at every
     ///   survivor at which they were not complete yet.
     ///   [`World::survivors`](crate::World::survivors) makes a team for what follows.
+    ///   [`barrier`](crate::World::barrier), [`drain`](crate::World::drain),
+    ///   [`quiet`](crate::World::quiet) and [`SharedArray::alloc`](crate::SharedArray::alloc) are
+    ///   collective over the world: allocate before, and wait for each other by a team.
+    /// * the memory of the lost rank is gone. Arrays stay, and survivors use the other parts. A put
+    ///   to it of just before the loss was noticed may have succeeded without effect.
     /// * a wait for a condition of the program's own goes on: `act` can make the condition true.
     ///
-    /// All ranks ask for it, or the loss ends the job. A panic, an error of the program, `exit` and
-    /// an interrupt end the job as always.
+    /// All ranks ask for it, or the loss ends the job. All survivors call `World::survivors`
+    /// equally often, and none finalizes while another still calls it. A panic, an error of the
+    /// program and `exit` end the job as always. Jobs on one host go on, over smp, tcp, usnic and
+    /// ofi; jobs over several hosts and of other launchers are refused at the start. Where a job
+    /// has started its ranks itself, the death of rank 0 ends it.
     ///
     /// ```
     /// use std::sync::Arc;

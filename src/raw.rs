@@ -400,6 +400,9 @@ impl<'w, M: Threading> Raw<'w, M> {
 
     /// Polls until this thread's implicit operations of the categories are complete.
     ///
+    /// Those with a rank that is lost end without an error: compare
+    /// [`lost_ranks`](crate::World::lost_ranks) before and after.
+    ///
     /// See the example of [`start_implicit`](Self::start_implicit).
     ///
     /// # Errors

@@ -34,8 +34,8 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// A pointer outside the segment of its rank, a rank that does not exist, or a call from
-    /// inside a handler.
+    /// A pointer outside the segment of its rank, a rank that does not exist or is lost
+    /// ([`AmError::PeerLost`](crate::AmError::PeerLost)), or a call from inside a handler.
     #[inline]
     pub fn put_value<T: Global>(&self, to: GlobalPtr<T>, value: T) -> Result<()> {
         let Some(place) = self.mapped(to) else {

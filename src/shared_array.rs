@@ -54,7 +54,8 @@ impl<T: Global> SharedArray<T> {
     /// # Errors
     /// [`Error::Heap`](crate::Error::Heap) over the largest segment size, a segment error with
     /// both numbers if the host lacks memory, [`Error::Mismatch`](crate::Error::Mismatch). All
-    /// ranks get an error or none.
+    /// ranks get an error or none; but if a rank is lost meanwhile, some get
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost), and every later call does.
     pub fn alloc<M: Threading>(world: &World<M>, len: usize) -> Result<Self> {
         const {
             assert!(
@@ -86,7 +87,8 @@ impl<T: Global> SharedArray<T> {
     /// See the example of [`SharedArray`].
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) if ranks free different arrays.
+    /// [`Error::Mismatch`](crate::Error::Mismatch) if ranks free different arrays;
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
     pub fn free<M: Threading>(self, world: &World<M>) -> Result<()> {
         world.release(self.offset, (self.len * size_of::<T>()) as u64)
     }

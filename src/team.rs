@@ -227,12 +227,13 @@ impl<M: Threading> World<M> {
         }
     }
 
-    /// The team of the ranks that are not lost, in their order here: the same at all of them, also
-    /// where ranks are lost during the call.
+    /// The team of the ranks that are not lost, in their order here.
     ///
-    /// Collective over the survivors; blocks, polling. A rank that is lost later breaks the team,
-    /// as any other: its calls fail with [`AmError::PeerLost`](crate::AmError::PeerLost), and the
-    /// survivors make another. Without a loss it has all ranks.
+    /// All survivors get the same team, also where ranks are lost during the call; without a loss
+    /// it has all ranks. Collective over the survivors; blocks, polling. Each of them calls it
+    /// equally often, by one thread at a time; if one finalizes meanwhile, the job ends. A rank
+    /// that is lost later breaks the team: its calls fail with
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost), and the survivors make another.
     ///
     /// See the example of [`Builder::on_peer_lost`](crate::Builder::on_peer_lost).
     ///

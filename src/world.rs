@@ -330,7 +330,8 @@ impl<M: Threading> World<M> {
     /// See the example of [`World`].
     ///
     /// # Errors
-    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler;
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         Ok(process::with(|ctx| {
@@ -393,7 +394,8 @@ impl<M: Threading> World<M> {
     /// See the example of [`poll`](Self::poll).
     ///
     /// # Errors
-    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler;
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost) once the job has lost a rank.
     pub fn drain(&self) -> Result<()> {
         self.drain_for(BarrierKind::Drain)
     }
@@ -402,8 +404,10 @@ impl<M: Threading> World<M> {
         Ok(process::with(|ctx| self.engine().drain(ctx, kind))?)
     }
 
-    /// The ranks that the job has lost and goes on without, as far as this rank knows, in the order
-    /// of their losses, which is the same everywhere.
+    /// The ranks that are lost, as far as this rank knows, in the order of their losses.
+    ///
+    /// The order is the same at all ranks. Any thread may call it, also in a handler. It does not
+    /// poll, so a rank that does not communicate learns of no loss.
     ///
     /// See [`Builder::on_peer_lost`].
     #[must_use]
@@ -415,7 +419,9 @@ impl<M: Threading> World<M> {
     /// Finalizes: waits for all ranks and everything under way, then leaves the job.
     ///
     /// Dropping the world does the same. An error of [`drain`](Self::drain) ends the job with its
-    /// message, as the other ranks wait for this one.
+    /// message, as the other ranks wait for this one; but a loss does not. After a loss it waits
+    /// for all survivors, and for messages under way for one second at most: one-way messages that
+    /// must be handled are best answered before.
     ///
     /// See the example of [`World`].
     ///

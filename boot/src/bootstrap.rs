@@ -193,7 +193,7 @@ pub trait Bootstrap: Send + Sync {
 
     /// Reports that this rank can't reach `peer` any more over any network.
     ///
-    /// True if the starter of the job sees to it: it kills `peer`, or this rank, and declares it
+    /// True if the guardian sees to it: it kills `peer`, or this rank, and declares it
     /// lost. False where that can't be, and the job has to end.
     fn unreachable(&self, peer: JobRank) -> bool {
         let _ = peer;

@@ -3,8 +3,8 @@
 //! The guardian is the judge: of a member whose process ends, it declares the rank lost, or stores
 //! the exit word. The launcher, and rank 0 of a job that started itself, see the same end, and wait
 //! for that ([`is_lost`]). A rank that crashes looks before its process has ended, and comes to the
-//! same result by the same rule ([`may_be_lost`]), as nothing takes back what that asks for: states
-//! of ranks only grow, and what a client has accepted stays. A job that ends meanwhile ends anyway.
+//! same result by the same rule ([`may_be_lost`]): a rank's state only advances, and a client does
+//! not take its acceptance back. A job that ends meanwhile ends anyway.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use crate::page::{Control, RankState};
 
 /// Time that the guardian has to see a process end that others have seen end, and to judge it.
 ///
-/// Only one that is stopped takes it; the job ends then.
+/// Only a stopped guardian takes longer; then the job ends.
 const JUDGMENT: Duration = Duration::from_secs(10);
 
 /// Time between two looks.
@@ -36,7 +36,10 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Starting => f.write_str("as the job was still starting"),
-            Self::NoHandler(rank) => write!(f, "as rank {rank} has no handler for lost ranks"),
+            Self::NoHandler(rank) => write!(
+                f,
+                "as rank {rank} has no handler for lost ranks (Builder::on_peer_lost, on all ranks)"
+            ),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! The ranks that the job has lost, as polls read them.
 //!
-//! One process declares losses on a host: the guardian, or the host's agent in a job over several
-//! hosts. It does so once the process of the rank has ended, so a lost rank doesn't write to shared
-//! memory any more.
+//! The guardian alone declares losses. It does so once the process of the rank has ended, so a lost
+//! rank doesn't write to shared memory any more. Jobs over several hosts have no losses.
 
 use std::sync::Arc;
 

@@ -595,12 +595,13 @@ pub trait Conduit: Send + Sync {
         true
     }
 
-    /// Gives a peer up whose process has ended: nothing of it is taken or written any more.
+    /// Gives up a peer whose process has ended: takes nothing of it any more, and writes nothing.
     ///
-    /// All that is under way with it is reported to the sink as complete, during the call, and no
-    /// memory of it is read or written after. Later calls that name the peer fail with
-    /// [`AmError::PeerLost`]. Not inside a handler. False if the conduit cannot do that: then the
-    /// job has to end.
+    /// The engine calls it once for each peer, by one thread at a time, while other threads may
+    /// send, poll and wait; not inside a handler. All that is under way with the peer is reported
+    /// to the sink as complete, during the call, and no memory of the peer is read or written
+    /// after. Later calls that name it fail with [`AmError::PeerLost`]. False if the conduit cannot
+    /// do that: then the job has to end.
     fn lose(&self, peer: JobRank, sink: &mut dyn Sink) -> bool {
         let _ = (peer, sink);
         false

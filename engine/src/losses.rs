@@ -1,7 +1,7 @@
 //! Ranks that the job loses and goes on without, where its user and its client want that.
 //!
-//! The starter of a job declares a rank lost when its process has ended, in an order that is the
-//! same everywhere ([`argonet_boot::Losses`]). A poll that finds nothing notices, and gives the
+//! The guardian declares a rank lost when its process has ended, in an order that is the same
+//! everywhere ([`argonet_boot::Losses`]). A poll that finds nothing notices, and gives the
 //! rank up:
 //!
 //! 1. The conduit ends all that is under way with it. So do the operations that go by messages of
@@ -46,7 +46,9 @@ const LAST_MESSAGES: Duration = Duration::from_secs(1);
 /// Polls in which something is taken before a loss is looked at although more may come.
 const PATIENCE: u32 = 64;
 
-/// Acknowledged by a survivor that leaves, and once all of them do: more than any job has losses.
+/// Numbers above any count of losses, acknowledged by a survivor that leaves the job.
+///
+/// The first when it begins to leave, the second when it has seen the first of all survivors.
 const LEAVING: [u32; 2] = [u32::MAX - 2, u32::MAX - 1];
 
 /// No rank has this number: the keys of teams of survivors are no rank's.
@@ -58,11 +60,11 @@ pub(super) struct LossWatch {
     goes_on: bool,
     /// Those that are declared.
     declared: Losses,
-    /// How many this rank has given up, or begins to.
+    /// Number of ranks that this rank has given up, the one that it is giving up included.
     ///
-    /// Written under `turn` (Release), so that who sees the number sees the rank in `lost`.
+    /// Stored under `turn` (Release), after the rank was pushed to `lost`.
     seen: AtomicU32,
-    /// Those, in their order.
+    /// The ranks that this rank has given up, in the order of their losses.
     lost: Mutex<Vec<JobRank>>,
     /// Held by the thread that gives ranks up.
     turn: Mutex<()>,
@@ -169,7 +171,7 @@ impl<C: Conduit> Engine<C> {
     /// each of them.
     ///
     /// `act` runs in a poll, as a handler does: it cannot communicate, and its panic ends the job.
-    /// The first that is given counts; before the start of the rank.
+    /// Only the first call counts. Call it before the rank has started.
     ///
     /// # Errors
     /// Why the job cannot go on without a rank: the conduit's name.
@@ -302,7 +304,7 @@ impl<C: Conduit> Engine<C> {
 
     /// The peer of an error of the conduit that is lost, or will be; `None` if the job has to end.
     ///
-    /// The starter of the job ends a peer that no network reaches, and then declares it lost.
+    /// The guardian kills a peer that no network reaches, and then declares it lost.
     #[cold]
     #[inline(never)]
     pub(super) fn lost_by(&self, error: &AmError) -> Option<JobRank> {

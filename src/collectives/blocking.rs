@@ -36,7 +36,8 @@ impl<M: Threading> Collectives<'_, M> {
     ///
     /// # Errors
     /// A root that does not exist; [`AmError::Restricted`](crate::AmError::Restricted) inside a
-    /// handler.
+    /// handler; [`AmError::PeerLost`](crate::AmError::PeerLost) once the team has lost a member,
+    /// for good: the call may be complete at other ranks.
     pub fn broadcast<T: Global>(&self, root: Rank, values: &mut [T]) -> Result<()> {
         let call = Call {
             root: root.0,

@@ -15,7 +15,7 @@ use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_nic::datagram::{DatagramQueue, HostNames};
-use argonet_nic::reliable::{Channel, Dropped, Endpoint, PeerLost, Transmit};
+use argonet_nic::reliable::{Channel, Dropped, Endpoint, PeerUnreachable, Transmit};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
@@ -52,7 +52,7 @@ struct State {
     /// How long that takes.
     give_up_after: Duration,
     /// Peers of which nothing comes; the thread sees to them.
-    doubts: Vec<PeerLost>,
+    doubts: Vec<PeerUnreachable>,
     /// When acknowledgements are sent that wait for something to ride on.
     owed_at: Option<Duration>,
     /// How long they wait at most.

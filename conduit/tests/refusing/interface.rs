@@ -7,7 +7,7 @@ use argonet_nic::portals::{
     Event, EventKind, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions,
     Portals, Position, Queue, Register, Target,
 };
-use argonet_nic::reliable::{PathFault, PeerLost};
+use argonet_nic::reliable::{PathFault, PeerUnreachable};
 use core::ptr::NonNull;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -170,7 +170,7 @@ fn error(name: &str, rank: JobRank) -> NicError {
         "Unreachable" => NicError::Unreachable {
             host: String::new(),
             address: None,
-            lost: PeerLost {
+            lost: PeerUnreachable {
                 rank,
                 peer: rank,
                 fault: PathFault::Silent,

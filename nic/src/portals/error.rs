@@ -1,6 +1,6 @@
 //! Errors of calls of an interface.
 
-use crate::reliable::{PeerLost, ReliableError};
+use crate::reliable::{PeerUnreachable, ReliableError};
 use argonet_base::JobRank;
 use core::fmt;
 use core::net::SocketAddr;
@@ -196,7 +196,7 @@ pub enum NicError {
         /// Where it was.
         address: Option<SocketAddr>,
         /// The two ranks, and the time of waiting.
-        lost: PeerLost,
+        lost: PeerUnreachable,
     },
     /// An error of a link between hosts.
     #[error("{0}")]

@@ -9,7 +9,7 @@ use super::counts::Counts;
 use super::datagram::{
     CHUNK_BYTES, Chunk, HEADER_BYTES, Header, Kind, MORE_BYTES, Numbers, Protection, SEAL_BYTES,
 };
-use super::error::{PeerLost, ReliableError};
+use super::error::{PeerUnreachable, ReliableError};
 use super::link::{Due, Link, Order};
 use super::mtu::Search;
 use super::path::Question;
@@ -37,7 +37,7 @@ struct Peer {
     /// From the first datagram on.
     link: Option<Box<Link>>,
     /// Since it was lost.
-    lost: Option<Box<PeerLost>>,
+    lost: Option<Box<PeerUnreachable>>,
 }
 
 static_assertions::const_assert!(size_of::<Peer>() == IDLE_PEER_BYTES);
@@ -106,9 +106,9 @@ pub struct Endpoint {
     timers: Timers,
     /// By [`Order`].
     ready: [Ready; Order::ALL.len()],
-    lost: VecDeque<PeerLost>,
+    lost: VecDeque<PeerUnreachable>,
     /// Peers that are silent.
-    doubts: VecDeque<PeerLost>,
+    doubts: VecDeque<PeerUnreachable>,
     counts: Counts,
     /// The latest time that the driver has said.
     seen: Duration,

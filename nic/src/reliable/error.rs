@@ -57,7 +57,7 @@ pub enum ReliableError {
     },
     /// The peer was lost.
     #[error(transparent)]
-    Lost(#[from] PeerLost),
+    Lost(#[from] PeerUnreachable),
 }
 
 /// A peer that did not answer for too long.
@@ -65,7 +65,7 @@ pub enum ReliableError {
 /// Records in flight to it may have arrived or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("rank {rank} cannot reach rank {peer}: {}; {}", self.words(), fault.advice())]
-pub struct PeerLost {
+pub struct PeerUnreachable {
     /// The rank that waited.
     pub rank: JobRank,
     /// The peer.
@@ -78,7 +78,7 @@ pub struct PeerLost {
     pub sends: u32,
 }
 
-impl PeerLost {
+impl PeerUnreachable {
     /// What is wrong, and for how long.
     pub(crate) fn words(&self) -> Words {
         Words {

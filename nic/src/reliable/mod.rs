@@ -3,7 +3,7 @@
 //! [`Endpoint`] is the machine of one rank for all of its peers. Each pair of ranks has two
 //! [channels](Channel), one for commands and one for data, and on each a stream of *records* in
 //! each direction, one a datagram; every record arrives exactly once and in the order of its
-//! channel, or the peer is reported lost ([`PeerLost`]). It knows nothing of the contents of
+//! channel, or the peer is reported lost ([`PeerUnreachable`]). It knows nothing of the contents of
 //! records. It has no socket and no clock: a driver gives it datagrams and the time (since any
 //! beginning), and takes from it the datagrams to send.
 //!
@@ -73,7 +73,7 @@ pub use counts::Counts;
 pub use datagram::{FORMAT, HEADER_BYTES, SEAL_BYTES};
 pub use dropped::Dropped;
 pub use endpoint::{Arrived, Endpoint, IDLE_PEER_BYTES, Transmit};
-pub use error::{PeerLost, ReliableError};
+pub use error::{PeerUnreachable, ReliableError};
 pub use fault::{BadPath, PathEnd, PathFault};
 pub use path::PathState;
 pub use pool::Record;

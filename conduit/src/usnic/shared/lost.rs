@@ -4,7 +4,7 @@ use super::{BESIDE, Locked, News, RailId, Shared};
 use crate::channel::rail::Vital;
 use argonet_base::JobRank;
 use argonet_nic::datagram::{DatagramQueue, answer_to};
-use argonet_nic::reliable::{BadPath, PathEnd, PathFault, PeerLost};
+use argonet_nic::reliable::{BadPath, PathEnd, PathFault, PeerUnreachable};
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::Ordering;
 use core::time::Duration;
@@ -54,7 +54,7 @@ impl<Q: DatagramQueue> Shared<Q> {
     }
 
     /// A loss with both ends.
-    fn lost_path(&self, lost: &PeerLost, answer: Option<String>) -> BadPath {
+    fn lost_path(&self, lost: &PeerUnreachable, answer: Option<String>) -> BadPath {
         BadPath {
             from: self.path_end(lost.rank),
             to: self.path_end(lost.peer),
@@ -67,7 +67,7 @@ impl<Q: DatagramQueue> Shared<Q> {
     }
 
     /// A loss in words.
-    fn why(&self, lost: &PeerLost) -> String {
+    fn why(&self, lost: &PeerUnreachable) -> String {
         let is_first = !self.has_asked.swap(true, Ordering::Relaxed);
         let answer = is_first.then(|| self.answer(lost.peer, lost.fault));
         let answer = answer.flatten();
@@ -75,7 +75,7 @@ impl<Q: DatagramQueue> Shared<Q> {
     }
 
     /// Warns of a peer of which nothing comes.
-    pub(in crate::usnic) fn warn(&self, doubt: &PeerLost) {
+    pub(in crate::usnic) fn warn(&self, doubt: &PeerUnreachable) {
         let path = self.lost_path(doubt, None);
         let (found, advice) = (path.found(), path.advice());
         let limit = self.stopped_for.as_secs_f64();
@@ -90,7 +90,7 @@ impl<Q: DatagramQueue> Shared<Q> {
     }
 
     /// These.
-    pub(in crate::usnic) fn take_doubts(&self) -> Vec<PeerLost> {
+    pub(in crate::usnic) fn take_doubts(&self) -> Vec<PeerUnreachable> {
         let mut locked = self.lock();
         self.doubtful.store(false, Ordering::Release);
         core::mem::take(&mut locked.state.doubts)

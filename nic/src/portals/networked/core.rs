@@ -8,7 +8,7 @@ use crate::datagram::{DatagramQueue as _, Faulty, Udp};
 use crate::portals::slots::Slots;
 use crate::portals::software::{Away, Software};
 use crate::portals::{NicError, ReportDropped};
-use crate::reliable::{Endpoint, IDLE_PEER_BYTES, PeerLost};
+use crate::reliable::{Endpoint, IDLE_PEER_BYTES, PeerUnreachable};
 use argonet_base::JobRank;
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -122,7 +122,7 @@ impl Core {
     }
 
     /// The error of a peer that was lost, with where it was.
-    pub(super) fn unreachable(&self, lost: PeerLost) -> NicError {
+    pub(super) fn unreachable(&self, lost: PeerUnreachable) -> NicError {
         NicError::Unreachable {
             host: self.hosts.of(lost.peer),
             address: self.wire.address(lost.peer.0),

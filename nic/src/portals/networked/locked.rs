@@ -6,7 +6,7 @@ use super::record::Head;
 use crate::datagram::DatagramQueue as _;
 use crate::portals::software::{ATOMIC_BYTES, Arrival, Asked, Away, Opened, Request};
 use crate::portals::{NicError, Outcome};
-use crate::reliable::{Channel, Dropped, PeerLost, ReliableError};
+use crate::reliable::{Channel, Dropped, PeerUnreachable, ReliableError};
 use argonet_base::JobRank;
 use argonet_segment::bulk;
 use core::ptr::NonNull;
@@ -449,7 +449,7 @@ impl Locked<'_> {
     }
 
     /// A peer was lost: operations under way to it and from it end.
-    fn lose(&mut self, lost: &PeerLost) {
+    fn lose(&mut self, lost: &PeerUnreachable) {
         let place = self.state.lanes.get_mut(lost.peer.0 as usize);
         if let Some(lane) = place.and_then(Option::take) {
             for opened in lane.into_opened() {

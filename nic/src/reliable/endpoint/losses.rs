@@ -1,7 +1,7 @@
 //! Time, and what it says of peers.
 
 use super::{Endpoint, Link};
-use crate::reliable::{PathFault, PeerLost};
+use crate::reliable::{PathFault, PeerUnreachable};
 use argonet_base::JobRank;
 use core::time::Duration;
 
@@ -56,7 +56,7 @@ impl Endpoint {
             };
             link.armed = None;
             let trouble = link.handle_timeout(now, &self.config);
-            let lost = trouble.map(|trouble| PeerLost {
+            let lost = trouble.map(|trouble| PeerUnreachable {
                 rank: self.rank,
                 peer: JobRank(peer),
                 fault: trouble.fault,
@@ -84,13 +84,13 @@ impl Endpoint {
     /// The next peer that was lost.
     ///
     /// Nothing goes to it or comes from it any more.
-    pub fn poll_event(&mut self) -> Option<PeerLost> {
+    pub fn poll_event(&mut self) -> Option<PeerUnreachable> {
         self.lost.pop_front()
     }
 
     /// Why nothing goes to a peer any more, if it was lost.
     #[must_use]
-    pub fn lost(&self, peer: JobRank) -> Option<PeerLost> {
+    pub fn lost(&self, peer: JobRank) -> Option<PeerUnreachable> {
         self.peers.get(peer.0 as usize)?.lost.as_deref().copied()
     }
 
@@ -99,7 +99,7 @@ impl Endpoint {
     /// comes.
     ///
     /// The driver may find out before that nothing will ([`refuse`](Self::refuse)).
-    pub fn poll_doubt(&mut self) -> Option<PeerLost> {
+    pub fn poll_doubt(&mut self) -> Option<PeerUnreachable> {
         self.doubts.pop_front()
     }
 
@@ -120,7 +120,7 @@ impl Endpoint {
             return;
         };
         // What still comes of it makes no link again.
-        place.lost = Some(Box::new(PeerLost {
+        place.lost = Some(Box::new(PeerUnreachable {
             rank: self.rank,
             peer,
             fault: PathFault::Silent,

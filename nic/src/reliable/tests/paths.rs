@@ -2,7 +2,7 @@
 
 use super::wire::World;
 use super::{CONFIG, FROM, TO};
-use crate::reliable::{Channel, PathFault, PathState, PeerLost, ReliableConfig, Seal};
+use crate::reliable::{Channel, PathFault, PathState, PeerUnreachable, ReliableConfig, Seal};
 use core::time::Duration;
 
 const PATH: ReliableConfig = ReliableConfig {
@@ -44,7 +44,7 @@ fn submit(world: &mut World, len: usize) {
 }
 
 /// Goes on until a rank is lost; which loss, and when.
-fn until_lost(world: &mut World) -> (PeerLost, Duration) {
+fn until_lost(world: &mut World) -> (PeerUnreachable, Duration) {
     loop {
         let losses = world.ends.iter_mut().find_map(|end| end.poll_event());
         if let Some(lost) = losses {
@@ -60,7 +60,7 @@ fn patient() -> World {
 }
 
 /// Goes on until rank 0 doubts the other one; which doubt, and when.
-fn until_doubted(world: &mut World) -> (PeerLost, Duration) {
+fn until_doubted(world: &mut World) -> (PeerUnreachable, Duration) {
     loop {
         if let Some(doubt) = world.ends[0].poll_doubt() {
             assert!(world.ends[0].is_doubted(TO));

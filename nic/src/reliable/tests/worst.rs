@@ -4,7 +4,7 @@
 //! `PROPTEST_CASES=100000 cargo test -p argonet-nic --release --lib reliable::tests::worst`.
 
 use super::wire::{Faults, World, record};
-use crate::reliable::{Channel, PeerLost, ReliableConfig, Seal};
+use crate::reliable::{Channel, PeerUnreachable, ReliableConfig, Seal};
 use argonet_base::JobRank;
 use core::time::Duration;
 use proptest::prelude::*;
@@ -96,7 +96,7 @@ fn run(mut world: World, records: u64, sealed: bool, config: &ReliableConfig) {
             assert_eq!(*bytes, record(pair, channel, n as u64, most), "record {n}");
         }
     }
-    let lost: Vec<PeerLost> = world
+    let lost: Vec<PeerUnreachable> = world
         .ends
         .iter_mut()
         .filter_map(|e| e.poll_event())
