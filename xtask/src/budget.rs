@@ -51,7 +51,7 @@ pub(crate) const JOBS: Budget = seconds("jobs", 640, 0);
 pub(crate) const NETWORKS: Budget = seconds("networks", 90, 0);
 /// The headers as C sees them, and programs in C for the promises of GASNet's texts.
 ///
-/// Instructions of fast paths, which need valgrind.
+/// In their turn also counts of instructions of fast paths, which need valgrind.
 pub(crate) const C: Budget = seconds("c", 640, 0);
 /// Seeds of the simulator.
 pub(crate) const SEEDS: Budget = seconds("seeds", 110, 0);
