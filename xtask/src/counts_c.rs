@@ -12,12 +12,6 @@ use std::process::Command;
 /// No rank takes messages meanwhile, so that they must find room.
 const TIMES: u32 = 200;
 
-/// Jobs over a network of which the one with the fewest instructions counts.
-///
-/// A short message over tcp has cost 817 instructions in some jobs and 866 in others; why is not
-/// known.
-const JOBS: usize = 3;
-
 /// A conduit, and the rows of `counts.c` that are counted.
 struct Variant {
     conduit: &'static str,
@@ -53,7 +47,7 @@ pub(crate) fn count(run: &mut Run) -> Vec<(String, Option<f64>)> {
         for row in variant.rows {
             let total = built
                 .as_deref()
-                .and_then(|built| fewest(run, &place, built, variant, row));
+                .and_then(|built| total(run, &place, built, variant, row));
             let name = format!("c-{}-{row}", variant.conduit);
             let each = |total: u64| (total as f64 / f64::from(TIMES) * 10.0).round() / 10.0;
             counts.push((name, total.map(each)));
@@ -88,16 +82,7 @@ fn compile(run: &Run, place: &Path, variant: &Variant) -> Option<PathBuf> {
     output(&mut cc, run.until).map(|_| built)
 }
 
-/// Instructions of a row in the job that had the fewest, of [`JOBS`] over a network.
-fn fewest(run: &Run, place: &Path, built: &Path, variant: &Variant, row: &str) -> Option<u64> {
-    let jobs = if variant.conduit == "smp" { 1 } else { JOBS };
-    let totals = (0..jobs).map(|_| total(run, place, built, variant, row));
-    // A job that fails is a failure, and not one that is made up for by others.
-    let totals: Option<Vec<u64>> = totals.collect();
-    totals?.into_iter().min()
-}
-
-/// Instructions of a row in one job.
+/// Instructions of a row in a job.
 fn total(run: &Run, place: &Path, built: &Path, variant: &Variant, row: &str) -> Option<u64> {
     let fifo = place.join("counts.fifo");
     let _ = std::fs::remove_file(&fifo);
