@@ -9,7 +9,9 @@
 //!  agreement: (n - 1 or earlier, ..) -> (n, c)       compare and exchange
 //! ```
 //!
-//! Any rank that sees this decides. What follows, for jobs on one host:
+//! Any rank that sees this decides. In a job over several hosts no rank sees those of other hosts,
+//! and the root of the tree of agents decides (`hosts/survival.rs`). From this follows, for jobs on
+//! one host:
 //!
 //! * *One result.* The word moves to round n once, as it only moves to later rounds. So all that
 //!   read a result of round n read the same, also where the one that decided has died since, or
@@ -36,8 +38,17 @@ use crate::losses::is_among;
 use crate::page::{Control, RankState};
 
 /// Enters `round` as `rank`; the number of losses agreed on, once it is decided.
-pub(crate) fn agree(control: &Control, rank: JobRank, round: u32) -> Option<u32> {
-    control.rank_page(rank).enter_agreement(round);
+///
+/// `entered` is called if the rank had not entered it before.
+pub(crate) fn agree(
+    control: &Control,
+    rank: JobRank,
+    round: u32,
+    entered: impl FnOnce(),
+) -> Option<u32> {
+    if control.rank_page(rank).enter_agreement(round) {
+        entered();
+    }
     let decided = || {
         let (last, losses) = control.job().agreement();
         (last >= round).then_some(losses)
@@ -52,7 +63,7 @@ pub(crate) fn agree(control: &Control, rank: JobRank, round: u32) -> Option<u32>
 
 /// The number of losses if all others have entered `round`.
 ///
-/// Ranks of a job over several hosts do not see that.
+/// In a job over several hosts the root finds that.
 fn complete(control: &Control, round: u32) -> Option<u32> {
     if !control.is_whole_job() {
         return None;
@@ -90,11 +101,18 @@ fn acknowledged(control: &Control) -> impl Iterator<Item = (JobRank, u32)> {
 
 /// Whether all ranks that are left have acknowledged so many losses.
 pub(crate) fn have_acknowledged(control: &Control, losses: u32) -> bool {
+    if !control.is_whole_job() {
+        return control.job().all_acknowledged() >= losses;
+    }
     acknowledged(control).all(|(_, its)| its >= losses)
 }
 
 /// A rank that is left and has acknowledged so many losses.
 pub(crate) fn acknowledged_by(control: &Control, losses: u32) -> Option<JobRank> {
+    if !control.is_whole_job() {
+        let (most, rank) = control.job().furthest();
+        return (most >= losses).then_some(rank);
+    }
     acknowledged(control).find_map(|(rank, its)| (its >= losses).then_some(rank))
 }
 
@@ -117,6 +135,7 @@ mod tests {
     use super::*;
     use crate::attach::make_job;
     use crate::losses::declare;
+    use crate::numbers::Numbers;
 
     fn running(size: u32) -> Control {
         let (_files, control) = make_job(size, &Settings::default()).unwrap();
@@ -130,7 +149,7 @@ mod tests {
     #[test]
     fn a_round_is_decided_once_all_that_are_left_have_entered() {
         let control = running(4);
-        let ask = |rank, round| agree(&control, JobRank(rank), round);
+        let ask = |rank, round| agree(&control, JobRank(rank), round, || ());
         assert_eq!((ask(0, 1), ask(0, 1), ask(1, 1)), (None, None, None));
         control.rank_page(JobRank(2)).advance(RankState::Finalized);
         assert_eq!(ask(0, 1), None);
@@ -145,9 +164,9 @@ mod tests {
     fn a_round_waits_for_a_rank_that_is_lost_until_that_is_declared() {
         let control = running(2);
         control.rank_page(JobRank(1)).set_lost(1);
-        assert_eq!(agree(&control, JobRank(0), 1), None);
+        assert_eq!(agree(&control, JobRank(0), 1, || ()), None);
         control.job().set_losses(1);
-        assert_eq!(agree(&control, JobRank(0), 1), Some(1));
+        assert_eq!(agree(&control, JobRank(0), 1, || ()), Some(1));
     }
 
     #[test]
@@ -192,18 +211,6 @@ mod tests {
         assert_eq!(control.job().agreement(), (4, 2));
     }
 
-    /// A sequence of numbers that follows from a seed.
-    struct Numbers(u64);
-
-    impl Numbers {
-        fn below(&mut self, limit: u32) -> u32 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            (self.0 >> 33) as u32 % limit
-        }
-    }
-
     /// What all ranks of a run share.
     struct Run<'a> {
         control: &'a Control,
@@ -218,8 +225,8 @@ mod tests {
     impl Run<'_> {
         /// Lives as `rank`; true if it dies.
         fn live(&self, rank: JobRank, may_die: bool) -> bool {
-            let mut numbers = Numbers(self.seed * 1000 + u64::from(rank.0) + 1);
-            let mut dies = || may_die && numbers.below(3 * self.rounds) == 0;
+            let mut numbers = Numbers::new(self.seed * 1000 + u64::from(rank.0));
+            let mut dies = || may_die && numbers.below(3 * self.rounds as usize) == 0;
             for round in 1..=self.rounds {
                 let at = round as usize;
                 if dies() {
@@ -227,13 +234,13 @@ mod tests {
                 }
                 let declared = self.control.job().losses();
                 self.declared[at].fetch_max(declared, Ordering::AcqRel);
-                let mut result = agree(self.control, rank, round);
+                let mut result = agree(self.control, rank, round, || ());
                 if dies() {
                     return true;
                 }
                 while result.is_none() {
                     thread::yield_now();
-                    result = agree(self.control, rank, round);
+                    result = agree(self.control, rank, round, || ());
                 }
                 let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
                 let result = result.unwrap_or_default() + 1;

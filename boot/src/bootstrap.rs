@@ -193,8 +193,8 @@ pub trait Bootstrap: Send + Sync {
 
     /// Reports that this rank can't reach `peer` any more over any network.
     ///
-    /// True if the guardian sees to it: it kills `peer`, or this rank, and declares it
-    /// lost. False where that can't be, and the job has to end.
+    /// True if the guardian, or the root of a job over several hosts, sees to it: `peer` or this
+    /// rank is killed, and declared lost. False where that can't be, and the job has to end.
     fn unreachable(&self, peer: JobRank) -> bool {
         let _ = peer;
         false

@@ -342,7 +342,7 @@ pub enum BootError {
     /// The job cannot go on without ranks that are lost, and was to.
     #[error(
         "this job cannot go on without ranks that are lost, as --on-rank-lost or ARGONET_ON_RANK_LOST asks for: {reason}. Use \
-         `end` instead of `continue`, or start all ranks on one host with `argonet run -n N`"
+         `end` instead of `continue`, or start the job with `argonet run`"
     )]
     NoLosses {
         /// Why.

@@ -98,7 +98,11 @@ pub(crate) fn wait(
         if passed() {
             break;
         }
-        look_around(control, rank, begun.elapsed(), limit)?;
+        let looked = look_around(control, rank, begun.elapsed(), limit);
+        if looked.is_err() && passed() {
+            break; // What it found is of later than the fence.
+        }
+        looked?;
     }
     Ok(())
 }

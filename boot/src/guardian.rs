@@ -14,7 +14,8 @@
 //!   stored in the exit word, and every rank's process group is killed.
 //! * The same where the job is to go on: the rank's process group alone is killed, and the rank is
 //!   declared lost (modules `loss` and `judgment`).
-//! * A rank says that it cannot reach another: that one is killed, and lost when it has ended.
+//! * A rank says that it cannot reach another: that one is killed, and lost when it has ended. In a
+//!   job over several hosts this is passed on to the host's agent.
 //! * A rank says that it has asked for the end of the job, or its pidfd fires with the exit word
 //!   set so: for a quarter of the exit time-out the others may do the same; those that have not get
 //!   a signal; when the time-out is over, remaining processes are killed.
@@ -64,7 +65,7 @@ use crate::{clock, detached, grace, judgment, replaced};
 
 use account::Account;
 pub(crate) use link::{
-    GuardianProcess, Link, accuse, announce, announce_attached, announce_other, is_hung_up,
+    GuardianProcess, Link, News, accuse, announce, announce_attached, announce_other, is_hung_up,
     order_kill, report_exit,
 };
 use link::{
@@ -72,6 +73,7 @@ use link::{
     MESSAGE_RANK_ALONE, MESSAGE_UNREACHABLE, MESSAGE_WATCHING, Message, receive, retry, send,
     try_send,
 };
+use loss::Accusations;
 
 /// Time that rank 0 of a job that started itself has to report a failure before it is killed like
 /// the others.
@@ -105,6 +107,9 @@ pub(crate) enum Maker {
         life: OwnedFd,
     },
 }
+
+/// Messages that the guardian takes before it looks at the processes again.
+const MESSAGES_AT_ONCE: u32 = 256;
 
 /// What the guardian is in errors.
 pub(crate) const GUARDIAN: &str = "the job's guardian";
@@ -264,6 +269,7 @@ struct Guardian<'a> {
     /// Ends when rank 0 of a job that started itself runs its program no more.
     program: Option<OwnedFd>,
     ranks: Vec<Watched>,
+    accusations: Accusations,
     /// The ends of the ranks, where another launcher started them.
     account: Option<Account>,
     /// Each rank of such a job sees by the other end that this process lives.
@@ -296,6 +302,7 @@ impl<'a> Guardian<'a> {
             is_self_started: false,
             program: None,
             ranks: Vec::new(),
+            accusations: Accusations::default(),
             account: None,
             life: None,
             ending: None,
@@ -384,10 +391,11 @@ impl<'a> Guardian<'a> {
     fn step(&mut self) {
         let mut sources = Vec::with_capacity(self.ranks.len() + 3);
         let mut fds = Vec::with_capacity(self.ranks.len() + 3);
-        let mut wait_for = |source, fd| {
+        let mut watch = |source, fd, flags| {
             sources.push(source);
-            fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            fds.push(PollFd::from_borrowed_fd(fd, flags));
         };
+        let mut wait_for = |source, fd| watch(source, fd, PollFlags::IN);
         for (i, rank) in self.ranks.iter().enumerate().filter(|(_, r)| !r.ended) {
             wait_for(Source::Rank(i), rank.awaited());
         }
@@ -399,7 +407,11 @@ impl<'a> Guardian<'a> {
         }
         let may_come = !self.launcher_gone || self.account.is_some();
         if may_come && !self.socket_ended {
-            wait_for(Source::Socket, self.socket.as_fd());
+            let flags = match self.accusations.any_wait() {
+                true => PollFlags::IN | PollFlags::OUT,
+                false => PollFlags::IN,
+            };
+            watch(Source::Socket, self.socket.as_fd(), flags);
         }
         let next = self.ending.and_then(|ending| ending.next);
         // A time that the system's type cannot hold never comes.
@@ -418,7 +430,14 @@ impl<'a> Guardian<'a> {
                 Source::Rank(i) => self.rank_ended(i),
                 Source::Program => self.program_of_rank_0_ended(),
                 Source::Launcher => launcher_fired = true,
-                Source::Socket => while self.receive() {},
+                // Ranks that say the same over and over keep it from nothing else.
+                Source::Socket => {
+                    let mut left = MESSAGES_AT_ONCE;
+                    while left > 0 && self.receive() {
+                        left -= 1;
+                    }
+                    self.forward_accusations();
+                }
             }
         }
         if launcher_fired {

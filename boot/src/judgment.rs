@@ -30,6 +30,8 @@ pub(crate) enum Obstacle {
     Starting,
     /// The client of this rank has not accepted losses.
     NoHandler(JobRank),
+    /// One of these holds for a rank of another host.
+    Elsewhere,
 }
 
 impl fmt::Display for Obstacle {
@@ -39,6 +41,10 @@ impl fmt::Display for Obstacle {
             Self::NoHandler(rank) => write!(
                 f,
                 "as rank {rank} has no handler for lost ranks (Builder::on_peer_lost, on all ranks)"
+            ),
+            Self::Elsewhere => f.write_str(
+                "as a rank of another host was still starting, or has no handler for lost ranks \
+                 (Builder::on_peer_lost, on all ranks)",
             ),
         }
     }
@@ -59,7 +65,9 @@ pub(crate) fn obstacle(control: &Control) -> Option<Obstacle> {
     };
     let asked = control.job().goes_on();
     let mut ranks = control.host_ranks().filter(|_| asked);
-    ranks.find_map(of_rank)
+    let here = ranks.find_map(of_rank);
+    let of_others = || asked && !control.is_whole_job() && !control.job().all_accept();
+    here.or_else(|| of_others().then_some(Obstacle::Elsewhere))
 }
 
 /// Whether `rank` is lost if its process ends now, and not the job.
@@ -69,7 +77,7 @@ pub(crate) fn may_be_lost(control: &Control, rank: JobRank) -> bool {
     let job = control.job();
     job.goes_on()
         && !job.is_ending()
-        && control.rank_page(rank).state() == RankState::Running
+        && runs(control, rank)
         && !is_launcher(control, rank)
         && obstacle(control).is_none()
 }
@@ -77,9 +85,18 @@ pub(crate) fn may_be_lost(control: &Control, rank: JobRank) -> bool {
 /// Whether one of two ranks that cannot reach each other is lost if its process is killed now, and
 /// both run.
 pub(crate) fn one_may_be_lost(control: &Control, accuser: JobRank, accused: JobRank) -> bool {
-    let runs = |rank| control.rank_page(rank).state() == RankState::Running;
     let victim = victim(control, accuser, accused);
-    runs(accuser) && runs(accused) && may_be_lost(control, victim)
+    runs(control, accuser) && runs(control, accused) && may_be_lost(control, victim)
+}
+
+/// Whether a rank runs, as far as this host knows: the states of other hosts' ranks are known here
+/// only where they have finalized and a rank waits for them.
+fn runs(control: &Control, rank: JobRank) -> bool {
+    let state = control.rank_page(rank).state();
+    match control.part().all().contains(&rank.0) {
+        true => state == RankState::Running,
+        false => state <= RankState::Running,
+    }
 }
 
 /// The one of two ranks that cannot reach each other that is killed: the accused one, unless the
@@ -112,7 +129,8 @@ pub(crate) fn is_lost(control: &Control, rank: JobRank, link: &Link) -> bool {
             return page.lost().is_some();
         }
         let pause = Timespec::try_from(PAUSE).ok();
-        let mut guardian = [PollFd::new(link, PollFlags::IN)];
+        // No news ends the pause, but its end, which is always reported.
+        let mut guardian = [PollFd::new(link, PollFlags::empty())];
         let _ = poll(&mut guardian, pause.as_ref());
     }
 }

@@ -22,7 +22,7 @@ use crate::error::{BootError, Missing};
 use crate::exit::{LostGuardian, signal_name};
 use crate::file_limit::{SPARE_FILES, raise_file_limit};
 use crate::foreign;
-use crate::guardian;
+use crate::guardian::{self, News};
 use crate::hosts::{self, HostOptions};
 use crate::judgment::obstacle;
 use crate::outcome::{in_words, loss_in_words, settle};
@@ -95,10 +95,7 @@ pub fn launch(options: &LaunchOptions, settings: &Settings) -> Result<u8, BootEr
     let chosen = options.on_rank_lost;
     let goes_on = chosen.unwrap_or_else(|| settings.get(&ON_RANK_LOST)) == OnRankLost::Continue;
     match hosts::choose(&options.hosts, &conduit, settings)? {
-        Some(_) if goes_on => Err(BootError::NoLosses {
-            reason: "its ranks would be on several hosts".into(),
-        }),
-        Some(hosts) => hosts::launch(options, &conduit, hosts, settings),
+        Some(hosts) => hosts::launch(options, &conduit, goes_on, hosts, settings),
         None => launch_here(options, &conduit, goes_on, settings),
     }
 }
@@ -261,8 +258,9 @@ impl Launched<'_> {
                     }
                 }
                 Event::Rank(RankEvent::Guardian) => {
-                    let (pid, end) = self.ranks.guardian_ended();
-                    say(&LostGuardian(pid, end).warning());
+                    if let Some(News::Gone(pid, end)) = self.ranks.news() {
+                        say(&LostGuardian(pid, end).warning());
+                    }
                 }
                 Event::Rank(RankEvent::Rung(i)) => self.ranks.answer(i),
                 Event::Rank(RankEvent::Ended(i)) => {

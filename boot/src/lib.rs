@@ -76,6 +76,8 @@ mod launch;
 mod line;
 mod local;
 mod losses;
+#[cfg(test)]
+mod numbers;
 mod outcome;
 mod output;
 pub mod page;
@@ -98,6 +100,7 @@ mod spawn;
 mod store;
 mod streams;
 mod sys;
+mod tally;
 mod threads;
 
 pub use argonet_settings::HugePages;

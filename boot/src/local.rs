@@ -199,6 +199,7 @@ impl Bootstrap for LocalJob {
 
     fn acknowledge_losses(&self, losses: u32) {
         self.control.rank_page(self.rank).acknowledge(losses);
+        self.line.ring();
     }
 
     fn have_acknowledged(&self, losses: u32) -> bool {
@@ -210,7 +211,7 @@ impl Bootstrap for LocalJob {
     }
 
     fn agree(&self, round: u32) -> Option<u32> {
-        agreement::agree(&self.control, self.rank, round)
+        agreement::agree(&self.control, self.rank, round, || self.line.ring())
     }
 
     fn unreachable(&self, peer: JobRank) -> bool {

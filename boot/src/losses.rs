@@ -1,14 +1,16 @@
 //! The ranks that the job has lost, as polls read them.
 //!
-//! The guardian alone declares losses. It does so once the process of the rank has ended, so a lost
-//! rank doesn't write to shared memory any more. Jobs over several hosts have no losses.
+//! One process of a host declares losses. On one host that is the guardian; over several hosts the
+//! root of the tree of agents numbers the losses that guardians find, and each agent declares them
+//! to its ranks in that order. A rank is declared lost once its process has ended, or once the root
+//! has given up its host. In both cases it doesn't write to memory that a survivor maps.
 
 use std::sync::Arc;
 
 use argonet_base::JobRank;
 
 use crate::fence;
-use crate::page::Control;
+use crate::page::{Control, UNDECLARED};
 
 /// The ranks that the job has lost, in the order in which they were declared.
 ///
@@ -53,18 +55,27 @@ pub(crate) fn is_among(control: &Control, rank: JobRank, count: u32) -> bool {
     order.is_some_and(|order| order <= count)
 }
 
-/// Declares that `rank`, whose process has ended, is lost, unless it is so already.
+/// Declares that `rank` is lost, unless it is so already.
 ///
 /// One process of a host only.
 pub(crate) fn declare(control: &Control, rank: JobRank) {
     let page = control.rank_page(rank);
-    if page.lost().is_some() {
+    if page.lost().is_some_and(|order| order != UNDECLARED) {
         return;
     }
     let order = control.job().losses() + 1;
     page.set_lost(order);
     control.job().set_losses(order);
     fence::wake_all(&control.job().fence);
+}
+
+/// Notes as the guardian that `rank`, whose process has ended, is lost: declares it, or leaves that
+/// to the host's agent in a job over several hosts.
+pub(crate) fn found_by_guardian(control: &Control, rank: JobRank) {
+    match control.is_whole_job() {
+        true => declare(control, rank),
+        false => control.rank_page(rank).set_lost(UNDECLARED),
+    }
 }
 
 #[cfg(test)]

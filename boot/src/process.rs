@@ -316,6 +316,9 @@ pub(crate) fn attend(control: &Control) -> bool {
 pub(crate) fn heard_exit(control: &Control, from: JobRank, code: u8) {
     let (kind, rank) = (ExitKind::Exit, from);
     let job = control.job();
+    if from.0 < control.size() && control.rank_page(from).lost().is_some() {
+        return; // A rank of a lost host may live for a while.
+    }
     job.set_exit_word(ExitWord { kind, rank, code });
     let this = this().filter(|this| std::ptr::eq(&*this.control, control));
     if let Some(this) = this.filter(|_| code == 0) {

@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, pidfd_open, pidfd_send_si
 
 use crate::error::BootError;
 use crate::exit::{ProcessEnd, SmallStack};
-use crate::guardian::Link;
+use crate::guardian::{Link, News};
 use crate::judgment;
 use crate::line;
 use crate::outcome::Fate;
@@ -97,7 +97,7 @@ pub(crate) struct HostRanks<'a> {
 /// An event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RankEvent {
-    /// The guardian has gone.
+    /// There is news from the guardian.
     Guardian,
     /// A process has ended; the index of the rank on this host.
     Ended(usize),
@@ -212,10 +212,21 @@ impl<'a> HostRanks<'a> {
         self.end_by.filter(|_| !self.ending)
     }
 
-    /// Notes that the guardian has gone; its process id and how it ended.
-    pub(crate) fn guardian_ended(&mut self) -> (u32, ProcessEnd) {
-        self.guardian_gone = true;
-        self.link.guardian_end()
+    /// The news from the guardian; `None` if there is none now.
+    pub(crate) fn news(&mut self) -> Option<News> {
+        let news = self.link.news();
+        self.guardian_gone |= matches!(news, Some(News::Gone(..)));
+        news
+    }
+
+    /// Whether the process of rank `i` was not started, or has ended and that was looked at.
+    pub(crate) fn has_ended(&self, i: usize) -> bool {
+        self.ranks.get(i).is_none_or(|rank| rank.end.is_some())
+    }
+
+    /// Kills rank `i` alone.
+    pub(crate) fn kill(&self, i: usize) {
+        self.ranks[i].signal(Signal::KILL);
     }
 
     /// Takes the rings of rank `i`.

@@ -1,8 +1,8 @@
 //! Ranks that the job loses and goes on without, where its user and its client want that.
 //!
-//! The guardian declares a rank lost when its process has ended, in an order that is the same
-//! everywhere ([`argonet_boot::Losses`]). A poll that finds nothing notices, and gives the
-//! rank up:
+//! A rank is declared lost when its process has ended, or when its host does not answer any more,
+//! in an order that is the same everywhere ([`argonet_boot::Losses`]). A poll that finds nothing
+//! notices, and gives the rank up:
 //!
 //! 1. The conduit ends all that is under way with it. So do the operations that go by messages of
 //!    the engine's own. Their events are complete, and the calls that wait for them return
@@ -304,7 +304,7 @@ impl<C: Conduit> Engine<C> {
 
     /// The peer of an error of the conduit that is lost, or will be; `None` if the job has to end.
     ///
-    /// The guardian kills a peer that no network reaches, and then declares it lost.
+    /// A peer that no network reaches is killed, or this rank is, and then declared lost.
     #[cold]
     #[inline(never)]
     pub(super) fn lost_by(&self, error: &AmError) -> Option<JobRank> {
@@ -406,7 +406,10 @@ impl<C: Conduit> Engine<C> {
     pub fn leave_phase(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
         let count = self.losses.seen.load(Ordering::Acquire);
         self.wait_for_survivors(ctx, WaitFor::Quiet, || {
-            self.boot.have_acknowledged(count).then_some(())
+            // The acknowledgements first: they leave a rank of a lost host out, which may live and
+            // hold slices, only after its loss was declared here.
+            let may = self.boot.have_acknowledged(count) && !self.losses.has_new();
+            may.then_some(())
         })
     }
 
@@ -434,12 +437,15 @@ impl<C: Conduit> Engine<C> {
         *round += 1;
         let what = WaitFor::Collective;
         let count = self.wait_for_survivors(ctx, what, || {
-            if let Some(rank) = self.boot.acknowledged_by(LEAVING[0]) {
+            // Read before the result: a rank leaves only after it has the result.
+            let leaving = self.boot.acknowledged_by(LEAVING[0]);
+            let result = self.boot.agree(*round);
+            if let Some(rank) = leaving.filter(|_| result.is_none()) {
                 self.fatal(&format!(
                     "rank {rank} leaves the job, and this rank asks who is left; all survivors ask as often, and leave together"
                 ));
             }
-            self.boot.agree(*round)
+            result
         })?;
         self.wait_for_survivors(ctx, what, || {
             (self.losses.seen.load(Ordering::Acquire) >= count).then_some(())

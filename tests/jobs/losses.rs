@@ -21,6 +21,11 @@ pub(crate) const TESTS: &[Test] = &[
     ("lost_rank_while_others_leave", || {
         survive(4, "lost-leaving", &[]);
     }),
+    ("lost_rank_and_survivors_that_leave_at_once", || {
+        for _ in 0..3 {
+            survive(8, "lost-at-once", &[]);
+        }
+    }),
     ("lost_rank_and_survivors_that_do_not_leave_together", || {
         let job = Job::launched(4, "lost-apart").env(POLICY, "continue");
         let outcome = job.run();
@@ -49,19 +54,22 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("lost-again", again),
     ("lost-traffic", traffic),
     ("lost-leaving", leaving),
+    ("lost-at-once", at_once),
     ("lost-apart", apart),
     ("lost-threads", threads),
     ("lost-unwilling", unwilling),
+    ("lost-host", host_dies),
+    ("lost-network", network_breaks),
 ];
 
 /// The setting under test.
-const POLICY: &str = "ARGONET_ON_RANK_LOST";
+pub(crate) const POLICY: &str = "ARGONET_ON_RANK_LOST";
 
 /// Which of the calls.
-const CALL: &str = "ARGONET_TEST_LOST_CALL";
+pub(crate) const CALL: &str = "ARGONET_TEST_LOST_CALL";
 
 /// A number from which a program draws.
-const SEED: &str = "ARGONET_TEST_LOST_SEED";
+pub(crate) const SEED: &str = "ARGONET_TEST_LOST_SEED";
 
 argonet::rpc! {
     fn double(n: u64) -> u64 { 2 * n }
@@ -85,16 +93,21 @@ fn survive(ranks: u32, program: &str, given: &[(&str, &str)]) {
         job = job.env(name, value);
     }
     let outcome = job.run();
-    if refuses(&outcome) {
-        return;
+    if !refuses(&outcome) {
+        survived(ranks, &outcome);
     }
+}
+
+/// Checks that each rank of a job is lost or has come to its end, and that nothing else is said.
+#[track_caller]
+pub(crate) fn survived(ranks: u32, outcome: &Outcome) {
     let ended = outcome.out.lines().count();
-    assert_eq!(outcome.code(), Some(0), "{given:?}: {outcome:#?}");
+    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
     let lost = outcome.err.lines().filter(|line| line.contains("goes on"));
     let lost = lost.count();
-    assert_eq!(ended + lost, ranks as usize, "{given:?}: {outcome:#?}");
-    assert!(lost > 0, "{given:?}: {outcome:#?}");
-    assert_eq!(outcome.err.lines().count(), lost, "{given:?}: {outcome:#?}");
+    assert_eq!(ended + lost, ranks as usize, "{outcome:#?}");
+    assert!(lost > 0, "{outcome:#?}");
+    assert_eq!(outcome.err.lines().count(), lost, "{outcome:#?}");
 }
 
 /// A job of which ranks are lost, as one rank sees it.
@@ -118,10 +131,13 @@ impl Survivor {
     fn check(&self, v: &SharedArray<u64>, lost: &[Rank]) -> Result<Team> {
         let Self { world, noticed } = self;
         let team = world.survivors()?;
-        let known = world.lost_ranks();
+        let mut known = world.lost_ranks();
         assert!(lost.iter().all(|rank| known.contains(rank)), "{known:?}");
         assert_eq!(noticed.load(Ordering::Relaxed) as usize, known.len());
+        // The first of them are agreed on; others may have been lost since.
+        known.truncate((world.size() - team.size()) as usize);
         assert!(known.iter().all(|rank| team.rank_of(*rank).is_none()));
+        assert!(lost.iter().all(|rank| known.contains(rank)), "{known:?}");
         for rank in &known {
             let at = v.ptr(*rank, 0);
             refused(world.put_value(at, 1), *rank);
@@ -170,6 +186,15 @@ fn die() -> ! {
     unreachable!("a killed process goes on")
 }
 
+/// All ranks have come so far, though some of them may have died since: the last message of a lost
+/// one may be lost with it.
+fn meet(world: &World) -> Result<()> {
+    match world.barrier() {
+        Err(error) if is_loss(&error) => Ok(()),
+        outcome => outcome,
+    }
+}
+
 /// All members of a team communicate.
 fn exercise(world: &World, team: &Team, v: &SharedArray<u64>, salt: u64) -> Result<()> {
     let (me, size) = (team.rank().0, team.size());
@@ -208,9 +233,9 @@ fn exercise(world: &World, team: &Team, v: &SharedArray<u64>, salt: u64) -> Resu
 }
 
 /// A call that waits for a rank.
-type Call = fn(&mut World, &SharedArray<u64>, Rank) -> Result<()>;
+pub(crate) type Call = fn(&mut World, &SharedArray<u64>, Rank) -> Result<()>;
 
-const CALLS: &[(&str, Call)] = &[
+pub(crate) const CALLS: &[(&str, Call)] = &[
     ("barrier", |world, _, _| world.barrier()),
     ("reduction", |world, _, _| {
         world.reduce_all(Reduction::Sum, &mut [1u64])
@@ -370,6 +395,7 @@ fn traffic() -> Done {
     let first = random.below(world.size() as usize) as u32;
     let second = (first + 1 + random.below(world.size() as usize - 1) as u32) % world.size();
     let v = SharedArray::<u64>::alloc(world, 40_000)?;
+    meet(world)?;
     let mut own = Random::new(seed << 8 | u64::from(world.rank().0));
     let ends = [first, second].contains(&world.rank().0);
     let steps = ends.then(|| own.below(60));
@@ -409,15 +435,67 @@ fn traffic() -> Done {
     Ok(())
 }
 
+/// Waits until ranks are lost, and goes on without them; those that are left.
+fn go_on_once_lost(survivor: &Survivor) -> Result<Team> {
+    let world = &survivor.world;
+    let v = SharedArray::alloc(world, 3000)?;
+    let mut said = false;
+    let error = loop {
+        if let Err(error) = world.barrier() {
+            break error;
+        }
+        if world.rank().0 == 0 && !std::mem::replace(&mut said, true) {
+            eprintln!("all are ready");
+        }
+    };
+    assert!(is_loss(&error), "{error}");
+    let mut team = survivor.check(&v, &[])?;
+    loop {
+        let outcome = exercise(world, &team, &v, 7);
+        // All ask as often. Another may have been lost meanwhile.
+        let left = survivor.check(&v, &[])?;
+        if left.size() == team.size() {
+            return outcome.map(|()| left);
+        }
+        team = left;
+    }
+}
+
+/// Survivors leave when they know who is left, some of them before others know it.
+fn at_once() -> Done {
+    let survivor = Survivor::join()?;
+    let world = &survivor.world;
+    meet(world)?;
+    if world.rank().0 == 1 {
+        die();
+    }
+    while world.survivors()?.size() == world.size() {}
+    Ok(())
+}
+
+/// The ranks of a host die with their agent.
+fn host_dies() -> Done {
+    let survivor = Survivor::join()?;
+    let size = survivor.world.size();
+    let team = go_on_once_lost(&survivor)?;
+    assert_eq!(team.size(), size - 2);
+    Ok(())
+}
+
+/// Ranks cannot reach each other any more.
+fn network_breaks() -> Done {
+    let survivor = Survivor::join()?;
+    let size = survivor.world.size();
+    let team = go_on_once_lost(&survivor)?;
+    assert!(team.size() < size);
+    Ok(())
+}
+
 /// A rank dies while others wait in order to leave.
 fn leaving() -> Done {
     let survivor = Survivor::join()?;
     let world = &survivor.world;
-    match world.barrier() {
-        // The last message of the lost one may be lost with it.
-        Err(error) if is_loss(&error) => {}
-        outcome => outcome?,
-    }
+    meet(world)?;
     if world.rank() == Rank(1) {
         // Others come to their end meanwhile, or have done so before.
         for _ in 0..1000 {

@@ -122,7 +122,8 @@ impl Link {
     /// gone.
     pub(crate) fn farewell(&self) {
         let _ = shutdown(&self.socket, Shutdown::Write);
-        let mut end = [PollFd::new(&self.socket, PollFlags::IN)];
+        // No news ends the wait, but its end, which is always reported.
+        let mut end = [PollFd::new(&self.socket, PollFlags::empty())];
         let limit = Timespec {
             tv_sec: FAREWELL.as_secs() as i64,
             tv_nsec: 0,
@@ -145,6 +146,26 @@ impl Link {
     /// See [`GuardianProcess::end`].
     pub(crate) fn guardian_end(&self) -> (u32, ProcessEnd) {
         self.guardian.end()
+    }
+
+    /// The news that has come; `None` if there is none now.
+    pub(crate) fn news(&self) -> Option<News> {
+        loop {
+            return match receive(self.as_fd(), RecvFlags::DONTWAIT) {
+                Ok(Some(Message {
+                    what: MESSAGE_UNREACHABLE,
+                    rank,
+                    pid,
+                    ..
+                })) => Some(News::Accusation(JobRank(rank), JobRank(pid))),
+                Ok(Some(_)) => continue,
+                Err(Errno::AGAIN) => None,
+                Ok(None) | Err(_) => {
+                    let (pid, end) = self.guardian_end();
+                    Some(News::Gone(pid, end))
+                }
+            };
+        }
     }
 }
 
@@ -210,6 +231,29 @@ pub(crate) fn accuse(link: BorrowedFd<'_>, accuser: JobRank, accused: JobRank) {
     send(link, MESSAGE_UNREACHABLE, accuser.0, accused.0, None);
 }
 
+/// Passes on as the guardian, to the host's agent, that `accuser` cannot reach `accused`; false if
+/// the agent has to take others first.
+///
+/// Does not wait, as the agent may wait for the guardian.
+pub(super) fn forward_accusation(
+    agent: BorrowedFd<'_>,
+    accuser: JobRank,
+    accused: JobRank,
+) -> bool {
+    let (flags, what) = (SendFlags::DONTWAIT, MESSAGE_UNREACHABLE);
+    let sent = send_with(flags, agent, what, accuser.0, accused.0, None);
+    sent != Err(Errno::AGAIN)
+}
+
+/// News of the guardian for its maker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum News {
+    /// It has gone: its process id, and how it ended.
+    Gone(u32, ProcessEnd),
+    /// The first rank cannot reach the second one.
+    Accusation(JobRank, JobRank),
+}
+
 pub(super) fn send(
     link: BorrowedFd<'_>,
     what: u32,
@@ -222,6 +266,17 @@ pub(super) fn send(
 }
 
 pub(super) fn try_send(
+    link: BorrowedFd<'_>,
+    what: u32,
+    rank: u32,
+    pid: u32,
+    pidfd: Option<BorrowedFd<'_>>,
+) -> rustix::io::Result<()> {
+    send_with(SendFlags::empty(), link, what, rank, pid, pidfd)
+}
+
+fn send_with(
+    flags: SendFlags,
     link: BorrowedFd<'_>,
     what: u32,
     rank: u32,
@@ -243,7 +298,7 @@ pub(super) fn try_send(
             link,
             &[IoSlice::new(&message)],
             &mut control,
-            SendFlags::NOSIGNAL,
+            SendFlags::NOSIGNAL | flags,
         )
     })
     .map(drop)
@@ -292,7 +347,7 @@ pub(super) fn receive(
 }
 
 impl AsFd for Link {
-    /// Readable once the guardian has gone.
+    /// Readable once there is [`news`](Link::news).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,15 +1,39 @@
 //! Ranks without which the job goes on.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::AsFd;
 
 use argonet_base::JobRank;
 use rustix::process::{Signal, pidfd_send_signal};
 
+use super::link::forward_accusation;
 use super::{Guardian, Watched};
 use crate::exit::{ProcessEnd, SmallStack};
 use crate::outcome::{Fate, loss_in_words};
 use crate::rank_stderr::RankStderr;
 use crate::{judgment, losses, sys};
+
+/// Ranks of this host that cannot reach others, for the host's agent in a job over several hosts.
+///
+/// A rank repeats an accusation with every operation that fails; it is passed on once.
+#[derive(Debug, Default)]
+pub(super) struct Accusations {
+    known: BTreeSet<(u32, u32)>,
+    waiting: VecDeque<(JobRank, JobRank)>,
+}
+
+impl Accusations {
+    fn add(&mut self, accuser: JobRank, accused: JobRank) {
+        if self.known.insert((accuser.0, accused.0)) {
+            self.waiting.push_back((accuser, accused));
+        }
+    }
+
+    /// Whether some have not been passed on.
+    pub(super) fn any_wait(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+}
 
 impl Guardian<'_> {
     /// The process of rank `i`, without which the job goes on, has ended: kills its process group,
@@ -25,7 +49,7 @@ impl Guardian<'_> {
             return;
         }
         let rank = watched.rank;
-        losses::declare(self.control, rank);
+        losses::found_by_guardian(self.control, rank);
         if self.is_self_started {
             self.say_lost(i);
         }
@@ -52,6 +76,16 @@ impl Guardian<'_> {
         }
     }
 
+    /// Passes on to the host's agent as many accusations as it takes.
+    pub(super) fn forward_accusations(&mut self) {
+        while let Some(&(accuser, accused)) = self.accusations.waiting.front() {
+            if !forward_accusation(self.socket.as_fd(), accuser, accused) {
+                return;
+            }
+            self.accusations.waiting.pop_front();
+        }
+    }
+
     fn stderr_of(&self, rank: JobRank) -> Option<RankStderr> {
         let watched = self.living(rank)?;
         RankStderr::of(watched.pidfd.as_fd(), watched.pid)
@@ -65,8 +99,13 @@ impl Guardian<'_> {
     /// the process that the user waits for, and says so on the accuser's standard error.
     ///
     /// Of two ranks that accuse each other one is killed: what a rank says that is being killed, or
-    /// what is said of it, counts no more.
+    /// what is said of it, counts no more. In a job over several hosts the root of the tree of
+    /// agents does all this.
     pub(super) fn cut_off(&mut self, accuser: JobRank, accused: JobRank) {
+        if !self.control.is_whole_job() {
+            self.accusations.add(accuser, accused);
+            return self.forward_accusations();
+        }
         let counts = |rank| self.living(rank).is_some_and(|r| !r.cut_off);
         if accuser == accused || !counts(accuser) || !counts(accused) {
             return;

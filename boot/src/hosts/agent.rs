@@ -166,6 +166,7 @@ fn prepare(
         neighborhood: neighborhood_limit(&job.conduit, settings),
     };
     let (files, control) = make_part(job.job_id, job.size, part, settings)?;
+    control.job().set_goes_on(job.goes_on);
     let link = guardian::start(&control, guardian::Maker::Launcher)?;
     Ok((files, control, link))
 }

@@ -15,7 +15,7 @@ use crate::hosts::child::{AgentProcess, Child, FAREWELL, Stage, end_in_words};
 use crate::hosts::description::Description;
 use crate::hosts::edge::Edge;
 use crate::hosts::list::Host;
-use crate::hosts::message::{Message, Trouble};
+use crate::hosts::message::{LostHosts, Message, Trouble};
 use crate::hosts::node::DESERTED_CODE;
 use crate::hosts::pipe::{receive, unblock, writable};
 use crate::hosts::start::{Started, start};
@@ -38,8 +38,8 @@ pub(crate) enum ChildEvent {
 #[derive(Debug)]
 pub(crate) enum Heard {
     Message(usize, Message),
-    /// It is lost, with its subtree.
-    Lost(Trouble),
+    /// This child is lost, with its subtree.
+    Lost(usize, LostHosts),
 }
 
 pub(crate) struct Children<'a> {
@@ -390,16 +390,21 @@ impl<'a> Children<'a> {
             }
             (Stage::Working, message) => {
                 let ranks = child.ranks();
+                let one = |rank: JobRank| Some(rank.0..rank.0.saturating_add(1));
                 let about = match &message {
-                    Message::Gone(gone) => Some(gone.rank),
-                    Message::Ended(rank, ..) => Some(*rank),
-                    Message::Trouble(trouble) => Some(trouble.rank),
+                    Message::Gone(gone) => one(gone.rank),
+                    Message::Ended(ended) => one(ended.rank),
+                    Message::Accusation(accuser, _) => one(*accuser),
+                    Message::Trouble(trouble) => one(trouble.rank),
+                    Message::LostHosts(lost) => Some(lost.ranks()),
                     Message::Hello(_) | Message::Job(_) | Message::Key(_) => {
                         return Err("it began anew".into());
                     }
                     _ => None,
                 };
-                if about.is_some_and(|rank| !ranks.contains(&rank.0)) {
+                let are_its =
+                    |about: Range<u32>| ranks.start <= about.start && about.end <= ranks.end;
+                if !about.is_none_or(are_its) {
                     return Err("it reported ranks of other hosts".into());
                 }
                 heard.push(Heard::Message(i, message));
@@ -438,11 +443,13 @@ impl<'a> Children<'a> {
             (child.input, child.output) = (None, None);
             child.kill();
         }
-        heard.push(Heard::Lost(Trouble {
+        let trouble = Trouble {
             rank: JobRank(child.host().first),
             code,
             text: format!("{}: {why}", child.host().in_words()),
-        }));
+        };
+        let count = child.ranks().len() as u32;
+        heard.push(Heard::Lost(i, LostHosts { trouble, count }));
     }
 
     /// Does the work that is due.

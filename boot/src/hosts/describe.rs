@@ -65,6 +65,7 @@ pub(crate) fn describe(
         conduit: conduit.into(),
         tag_output: options.tag_output,
         bind: options.bind,
+        goes_on: false,
         degree: settings.get(&SSH_OUT_DEGREE) as u32,
         silence_ms: u32::try_from(silence.as_millis()).unwrap_or(u32::MAX),
     };

@@ -71,6 +71,8 @@ pub(crate) struct Description {
     pub(crate) conduit: String,
     pub(crate) tag_output: bool,
     pub(crate) bind: bool,
+    /// Whether the job goes on without ranks that are lost.
+    pub(crate) goes_on: bool,
     /// Number of agents that one starts; 0 for all.
     pub(crate) degree: u32,
     /// After how long a silent connection is given up, in milliseconds.
@@ -127,7 +129,7 @@ impl Description {
             to.push(variable.wins.into());
         });
         put_text(to, &self.conduit);
-        to.extend_from_slice(&[self.tag_output.into(), self.bind.into()]);
+        to.extend_from_slice(&[self.tag_output, self.bind, self.goes_on].map(u8::from));
         put_u32(to, self.degree);
         put_u32(to, self.silence_ms);
     }
@@ -172,6 +174,7 @@ impl Description {
             conduit: body.text(MAX_NAME_BYTES)?,
             tag_output: flag(body.u8()?)?,
             bind: flag(body.u8()?)?,
+            goes_on: flag(body.u8()?)?,
             degree: body.u32()?,
             silence_ms: body.u32()?,
         };
@@ -228,6 +231,7 @@ pub(crate) mod tests {
                 conduit: "none".into(),
                 tag_output: false,
                 bind: false,
+                goes_on: false,
                 degree: 32,
                 silence_ms: 30_000,
             }
@@ -277,6 +281,7 @@ pub(crate) mod tests {
                     args,
                     environment,
                     degree,
+                    goes_on: job_id & 2 != 0,
                     ..Description::default()
                 }
             },

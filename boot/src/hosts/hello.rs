@@ -6,7 +6,7 @@ use crate::hosts::words::{Reader, put_text, put_u32};
 ///
 /// The frame of a greeting and the begin of its body stay as they are when this changes, so that
 /// every version recognizes every other.
-const PROTOCOL: u32 = 3;
+const PROTOCOL: u32 = 4;
 
 /// The longest version that is read.
 const MAX_VERSION_BYTES: usize = 256;

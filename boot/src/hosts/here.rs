@@ -8,7 +8,6 @@ use argonet_base::JobRank;
 
 use crate::bootstrap::KEYS;
 use crate::error::BootError;
-use crate::fence;
 use crate::guardian::{self, Link};
 use crate::hosts::frame::Garbled;
 use crate::hosts::message::{Gone, Message};
@@ -17,6 +16,8 @@ use crate::output::Streams;
 use crate::page::{Control, ExitWord, RankState};
 use crate::ranks::HostRanks;
 use crate::spawn::Spawner;
+use crate::tally::Tally;
+use crate::{fence, judgment, losses};
 
 /// State of a rank that has been reported to the other hosts.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,6 +37,8 @@ pub(crate) struct Here<'a> {
     arrived: u32,
     /// Whether the other hosts know that the job ends.
     reported_exit: bool,
+    /// The tally of the ranks here that has been reported.
+    tally: Tally,
 }
 
 impl<'a> Here<'a> {
@@ -47,6 +50,7 @@ impl<'a> Here<'a> {
             reported: vec![Reported::default(); control.part().ranks as usize],
             arrived: 0,
             reported_exit: false,
+            tally: Tally::UNKNOWN,
         }
     }
 
@@ -139,6 +143,68 @@ impl<'a> Here<'a> {
         }))
     }
 
+    /// The tally of the ranks here, if the others do not know it and need it.
+    pub(crate) fn tally_to_report(&mut self) -> Option<Tally> {
+        if !self.control.job().goes_on() || self.control.is_whole_job() {
+            return None;
+        }
+        let first = self.control.part().first;
+        let has_ended = |rank: JobRank| self.ranks.has_ended((rank.0 - first) as usize);
+        let tally = Tally::of_host(self.control, has_ended);
+        let is_news = tally != std::mem::replace(&mut self.tally, tally);
+        is_news.then_some(tally)
+    }
+
+    /// The tally of the job has come.
+    pub(crate) fn publish_tally(&self, tally: &Tally) {
+        self.control.job().set_tally(tally);
+    }
+
+    /// The root has numbered a loss.
+    pub(crate) fn declare_loss(&self, rank: JobRank, order: u32) -> Result<(), Garbled> {
+        if self.control.is_whole_job() {
+            return Ok(()); // The guardian has declared it.
+        }
+        let known = self.control.job().losses();
+        if rank.0 >= self.control.size() || known.checked_add(1) != Some(order) {
+            return Err(Garbled(format!(
+                "loss {order}, of rank {rank}, after {known}"
+            )));
+        }
+        losses::declare(self.control, rank);
+        Ok(())
+    }
+
+    /// The root has decided a round of agreement.
+    pub(crate) fn publish_agreement(&self, round: u32, losses: u32) -> Result<(), Garbled> {
+        let known = self.control.job().losses();
+        if losses > known {
+            return Err(Garbled(format!(
+                "an agreement on {losses} losses of {known}"
+            )));
+        }
+        self.control.job().decide(round, losses);
+        Ok(())
+    }
+
+    /// Kills `accused`, which `accuser` cannot reach, if it is a rank of this host; an error if
+    /// it is not lost by that.
+    pub(crate) fn kill_accused(&self, accuser: JobRank, accused: JobRank) -> Result<(), String> {
+        let (control, part) = (self.control, self.control.part());
+        if !part.all().contains(&accused.0) {
+            return Ok(());
+        }
+        let i = (accused.0 - part.first) as usize;
+        if control.rank_page(accused).lost().is_some() || control.job().is_ending() {
+            return Ok(());
+        }
+        if self.ranks.has_ended(i) || !judgment::may_be_lost(control, accused) {
+            return Err(out_of_reach(accuser, accused));
+        }
+        self.ranks.kill(i);
+        Ok(())
+    }
+
     /// The job is over here: sends the guardian away.
     pub(crate) fn farewell(&self) {
         self.link.farewell();
@@ -159,6 +225,11 @@ impl<'a> Here<'a> {
         page.advance(state);
         fence::wake_all(&self.control.job().fence);
     }
+}
+
+/// Why a job ends in which a rank waits for another that is not lost and cannot be.
+pub(crate) fn out_of_reach(accuser: JobRank, accused: JobRank) -> String {
+    format!("rank {accuser} cannot reach rank {accused}, which has left the job")
 }
 
 /// The standard input of rank 0, as far as it has not been taken.

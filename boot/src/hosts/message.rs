@@ -1,5 +1,7 @@
 //! Messages between launcher and agents.
 
+use std::ops::Range;
+
 use argonet_base::JobRank;
 use num_enum::{IntoPrimitive, TryFromPrimitive};
 use static_assertions::const_assert;
@@ -8,11 +10,13 @@ use crate::exit::{ProcessEnd, SmallStack};
 use crate::hosts::description::Description;
 use crate::hosts::frame::Garbled;
 use crate::hosts::hello::Hello;
-use crate::hosts::words::{Reader, put_text};
+use crate::hosts::words::{Reader, put_text, put_u32};
+use crate::judgment::Obstacle;
 use crate::outcome::Fate;
 use crate::output::{MAX_LINE_BYTES, To};
-use crate::page::{ExitWord, RankState};
+use crate::page::{ExitWord, RankState, UNDECLARED};
 use crate::secret::{SECRET_BYTES, Secret};
+use crate::tally::Tally;
 
 /// The most bytes of output, input or values in a message.
 pub(crate) const BULK_BYTES: usize = 128 << 10;
@@ -48,6 +52,12 @@ pub(crate) enum Kind {
     Report = 21,
     Ask = 22,
     Answer = 23,
+    Tally = 24,
+    Lost = 25,
+    Agreed = 26,
+    Accusation = 27,
+    Kill = 28,
+    LostHosts = 29,
 }
 
 /// One message.
@@ -80,9 +90,8 @@ pub(crate) enum Message {
     ///
     /// Down: a rank waits for it at a later one.
     Gone(Gone),
-    /// Up: the process of this rank has ended; whether that is a failure although the rank had
-    /// finalized.
-    Ended(JobRank, Fate, bool),
+    /// Up: the process of a rank has ended.
+    Ended(Ended),
     /// Up, last: all ranks of the subtree have ended, and all of their output has been sent.
     Over,
     /// Up: this host cannot go on.
@@ -105,6 +114,47 @@ pub(crate) enum Message {
     ///
     /// They come in the order of the questions.
     Answer(Vec<u8>),
+    /// Up: the tally of the subtree.
+    ///
+    /// Down: that of the job.
+    Tally(Tally),
+    /// Down: this rank is lost, and its place in the order of losses.
+    Lost(JobRank, u32),
+    /// Down: the result of a round of agreement.
+    Agreed { round: u32, losses: u32 },
+    /// Up: the first rank cannot reach the second one, and waits for its loss.
+    Accusation(JobRank, JobRank),
+    /// Down: two ranks that cannot reach each other; the second one is to be killed.
+    Kill(JobRank, JobRank),
+    /// Up: hosts that do not answer any more.
+    LostHosts(LostHosts),
+}
+
+/// A host whose agent has ended or does not answer, with those whose agents that one has started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LostHosts {
+    /// Of the first of them.
+    pub(crate) trouble: Trouble,
+    /// Number of their ranks, from the first of the host on.
+    pub(crate) count: u32,
+}
+
+impl LostHosts {
+    /// Their ranks.
+    pub(crate) fn ranks(&self) -> Range<u32> {
+        let first = self.trouble.rank.0;
+        first..first.saturating_add(self.count)
+    }
+}
+
+/// The end of a rank's process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) rank: JobRank,
+    /// `lost` is [`UNDECLARED`] where the rank is lost: the root numbers it.
+    pub(crate) fate: Fate,
+    /// What keeps the job from going on, if the rank is not lost and the job was to go on.
+    pub(crate) obstacle: Option<Obstacle>,
 }
 
 /// A rank that enters no more fences.
@@ -142,7 +192,7 @@ impl Message {
             Self::Done(_) => Kind::Done,
             Self::Exit(_) => Kind::Exit,
             Self::Gone(_) => Kind::Gone,
-            Self::Ended(..) => Kind::Ended,
+            Self::Ended(_) => Kind::Ended,
             Self::Over => Kind::Over,
             Self::Trouble(_) => Kind::Trouble,
             Self::Output(..) => Kind::Output,
@@ -153,6 +203,12 @@ impl Message {
             Self::Report => Kind::Report,
             Self::Ask(_) => Kind::Ask,
             Self::Answer(_) => Kind::Answer,
+            Self::Tally(_) => Kind::Tally,
+            Self::Lost(..) => Kind::Lost,
+            Self::Agreed { .. } => Kind::Agreed,
+            Self::Accusation(..) => Kind::Accusation,
+            Self::Kill(..) => Kind::Kill,
+            Self::LostHosts(_) => Kind::LostHosts,
         }
     }
 
@@ -174,23 +230,28 @@ impl Message {
                 to.extend_from_slice(&u32::from(gone.state).to_le_bytes());
                 to.extend_from_slice(&gone.fences.to_le_bytes());
             }
-            Self::Ended(rank, fate, late_failure) => {
-                to.extend_from_slice(&rank.0.to_le_bytes());
-                to.extend_from_slice(&fate.pid.to_le_bytes());
-                let (how, number) = match fate.end {
-                    ProcessEnd::Code(code) => (1, code),
-                    ProcessEnd::Signal(signal) => (2, signal),
-                    ProcessEnd::Unknown => (3, 0),
-                };
-                to.extend_from_slice(&[how, number, u8::from(*late_failure)]);
-                to.extend_from_slice(&u32::from(fate.state).to_le_bytes());
-                let stack_kib = fate.small_stack.map_or(u32::MAX, SmallStack::kib);
-                to.extend_from_slice(&stack_kib.to_le_bytes());
+            Self::Ended(ended) => ended.encode(to),
+            Self::Tally(tally) => {
+                let (most, rank) = tally.furthest;
+                to.push(tally.accepts.into());
+                for word in [tally.entered, tally.acknowledged, most, rank.0] {
+                    put_u32(to, word);
+                }
             }
-            Self::Trouble(trouble) => {
-                to.extend_from_slice(&trouble.rank.0.to_le_bytes());
-                to.push(trouble.code);
-                put_text(to, cut(&trouble.text, MAX_TEXT_BYTES));
+            Self::Lost(JobRank(first), second)
+            | Self::Agreed {
+                round: first,
+                losses: second,
+            }
+            | Self::Accusation(JobRank(first), JobRank(second))
+            | Self::Kill(JobRank(first), JobRank(second)) => {
+                put_u32(to, *first);
+                put_u32(to, *second);
+            }
+            Self::Trouble(trouble) => trouble.encode(to),
+            Self::LostHosts(lost) => {
+                put_u32(to, lost.count);
+                lost.trouble.encode(to);
             }
             Self::Output(stream, lines) => {
                 to.push((*stream).into());
@@ -238,30 +299,12 @@ fn parse(kind: Kind, body: &mut Reader<'_>) -> Option<Message> {
             state: RankState::try_from(body.u32()?).ok()?,
             fences: body.u32()?,
         }),
-        Kind::Ended => {
-            let (rank, pid) = (JobRank(body.u32()?), body.u32()?);
-            let [how, number, late_failure] = body.array()?;
-            let end = match how {
-                1 => ProcessEnd::Code(number),
-                2 => ProcessEnd::Signal(number),
-                3 if number == 0 => ProcessEnd::Unknown,
-                _ => return None,
-            };
-            let state = RankState::try_from(body.u32()?).ok()?;
-            let fate = Fate {
-                pid,
-                end,
-                state,
-                small_stack: SmallStack::of_kib(body.u32()?),
-                lost: None,
-            };
-            Message::Ended(rank, fate, flag(late_failure)?)
-        }
+        Kind::Ended => Message::Ended(Ended::decode(body)?),
         Kind::Over => Message::Over,
-        Kind::Trouble => Message::Trouble(Trouble {
-            rank: JobRank(body.u32()?),
-            code: body.u8()?,
-            text: body.text(MAX_TEXT_BYTES)?,
+        Kind::Trouble => Message::Trouble(Trouble::decode(body)?),
+        Kind::LostHosts => Message::LostHosts(LostHosts {
+            count: body.u32()?,
+            trouble: Trouble::decode(body)?,
         }),
         Kind::Output => Message::Output(To::try_from(body.u8()?).ok()?, bulk(body)?),
         Kind::Deaf => Message::Deaf(To::try_from(body.u8()?).ok()?),
@@ -271,7 +314,94 @@ fn parse(kind: Kind, body: &mut Reader<'_>) -> Option<Message> {
         Kind::Report => Message::Report,
         Kind::Ask => Message::Ask(body.rest().to_vec()),
         Kind::Answer => Message::Answer(body.rest().to_vec()),
+        Kind::Tally => Message::Tally(Tally {
+            accepts: flag(body.u8()?)?,
+            entered: body.u32()?,
+            acknowledged: body.u32()?,
+            furthest: (body.u32()?, JobRank(body.u32()?)),
+        }),
+        Kind::Lost => Message::Lost(JobRank(body.u32()?), body.u32()?),
+        Kind::Agreed => Message::Agreed {
+            round: body.u32()?,
+            losses: body.u32()?,
+        },
+        Kind::Accusation => Message::Accusation(JobRank(body.u32()?), JobRank(body.u32()?)),
+        Kind::Kill => Message::Kill(JobRank(body.u32()?), JobRank(body.u32()?)),
     })
+}
+
+impl Trouble {
+    fn encode(&self, to: &mut Vec<u8>) {
+        put_u32(to, self.rank.0);
+        to.push(self.code);
+        put_text(to, cut(&self.text, MAX_TEXT_BYTES));
+    }
+
+    fn decode(body: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            rank: JobRank(body.u32()?),
+            code: body.u8()?,
+            text: body.text(MAX_TEXT_BYTES)?,
+        })
+    }
+}
+
+impl Ended {
+    fn encode(&self, to: &mut Vec<u8>) {
+        let Self {
+            rank,
+            fate,
+            obstacle,
+        } = self;
+        put_u32(to, rank.0);
+        put_u32(to, fate.pid);
+        let (how, number) = match fate.end {
+            ProcessEnd::Code(code) => (1, code),
+            ProcessEnd::Signal(signal) => (2, signal),
+            ProcessEnd::Unknown => (3, 0),
+        };
+        to.extend_from_slice(&[how, number, fate.lost.is_some().into()]);
+        put_u32(to, fate.state.into());
+        put_u32(to, fate.small_stack.map_or(u32::MAX, SmallStack::kib));
+        let (which, rank) = match *obstacle {
+            None => (0, 0),
+            Some(Obstacle::Starting) => (1, 0),
+            Some(Obstacle::Elsewhere) => (2, 0),
+            Some(Obstacle::NoHandler(rank)) => (3, rank.0),
+        };
+        to.push(which);
+        put_u32(to, rank);
+    }
+
+    fn decode(body: &mut Reader<'_>) -> Option<Self> {
+        let (rank, pid) = (JobRank(body.u32()?), body.u32()?);
+        let [how, number, lost] = body.array()?;
+        let end = match how {
+            1 => ProcessEnd::Code(number),
+            2 => ProcessEnd::Signal(number),
+            3 if number == 0 => ProcessEnd::Unknown,
+            _ => return None,
+        };
+        let fate = Fate {
+            pid,
+            end,
+            state: RankState::try_from(body.u32()?).ok()?,
+            small_stack: SmallStack::of_kib(body.u32()?),
+            lost: flag(lost)?.then_some(UNDECLARED),
+        };
+        let obstacle = match (body.u8()?, body.u32()?) {
+            (0, 0) => None,
+            (1, 0) => Some(Obstacle::Starting),
+            (2, 0) => Some(Obstacle::Elsewhere),
+            (3, rank) => Some(Obstacle::NoHandler(JobRank(rank))),
+            _ => return None,
+        };
+        Some(Self {
+            rank,
+            fate,
+            obstacle,
+        })
+    }
 }
 
 fn bulk(body: &mut Reader<'_>) -> Option<Vec<u8>> {

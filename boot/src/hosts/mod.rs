@@ -31,7 +31,11 @@
 //! arrives and sends it to all hosts. An agent whose upper connection ends, or is silent for
 //! `ARGONET_AGENT_TIMEOUT`, kills its ranks; one that is killed leaves that to its guardian; a
 //! launcher or agent that loses a lower connection ends the job.
+//!
+//! A job that goes on without ranks that die (`survival`, `accusations`) also goes on without a
+//! host whose connection it loses, and without those below that.
 
+mod accusations;
 mod agent;
 mod child;
 mod children;
@@ -53,6 +57,7 @@ mod root;
 mod seal;
 pub(crate) mod serve;
 mod start;
+mod survival;
 mod tree;
 mod values;
 mod visit;

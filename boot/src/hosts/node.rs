@@ -20,6 +20,7 @@ use crate::hosts::exchange::Exchange;
 use crate::hosts::here::{Here, Input};
 use crate::hosts::message::{Message, Trouble};
 use crate::hosts::pipe::{receive, transmit, unblock, writable};
+use crate::hosts::survival::Tallies;
 use crate::launch::fired;
 use crate::output::{Lines, Streams, To};
 use crate::page::{ExitKind, ExitWord};
@@ -54,6 +55,7 @@ pub(crate) struct Node<'a> {
     deserted: bool,
     children: Children<'a>,
     exchange: Exchange,
+    tallies: Tallies,
     /// The ranks of this host; `None` if they could not be started.
     here: Option<Here<'a>>,
     /// `None` if another launcher signals the ranks itself.
@@ -87,6 +89,7 @@ impl<'a> Node<'a> {
             job,
             up,
             deserted: false,
+            tallies: Tallies::new(sources.len()),
             exchange: Exchange::new(job.size, false, sources),
             children,
             here: None,
@@ -267,10 +270,7 @@ impl<'a> Node<'a> {
         for heard in heard {
             let taken = match heard {
                 Heard::Message(child, message) => self.take_from_below(child, message),
-                Heard::Lost(trouble) => {
-                    self.send(&Message::Trouble(trouble));
-                    Ok(())
-                }
+                Heard::Lost(child, lost) => self.lose_hosts(child, lost),
             };
             if let Err(garbled) = taken {
                 self.trouble(1, &garbled.to_string());

@@ -3,6 +3,8 @@
 //! The root of a job that another launcher started does the same for agents that have connected
 //! ([`serve`]).
 
+mod losses;
+
 use std::time::{Duration, Instant};
 
 use argonet_base::JobRank;
@@ -13,6 +15,7 @@ use rustix::process::Signal;
 
 use crate::error::{BootError, Missing};
 use crate::file_limit::{FILES_OF_AGENT, SPARE_FILES, raise_file_limit};
+use crate::hosts::accusations::Accusations;
 use crate::hosts::children::{ChildEvent, Children, Heard};
 use crate::hosts::choose::Hosts;
 use crate::hosts::describe::describe;
@@ -21,25 +24,32 @@ use crate::hosts::exchange::{Action, Exchange};
 use crate::hosts::frame::Garbled;
 use crate::hosts::list::Host;
 use crate::hosts::message::{Gone, Message, Trouble};
+use crate::hosts::survival::Register;
 use crate::hosts::values::pieces;
+use crate::judgment::Obstacle;
 use crate::launch::{
     LaunchOptions, TIMEOUT_CODE, canceled, fired, say, second_signal, stop_this_process,
 };
-use crate::outcome::{Fate, in_words, settle};
+use crate::outcome::{Fate, settle};
 use crate::output::{Source, TaggedOutput, To, code_without_output};
 use crate::page::{ExitKind, ExitWord};
 use crate::secret::Secret;
 use crate::signals::{LauncherSignals, REPORT, asks_to_end};
 use crate::sys::{self, SignalSet};
+use crate::tally::Tally;
 
 /// Runs a job over the hosts chosen, as [`launch`](crate::launch()) says.
 pub(crate) fn launch(
     options: &LaunchOptions,
     conduit: &str,
+    goes_on: bool,
     hosts: Hosts,
     settings: &Settings,
 ) -> Result<u8, BootError> {
-    let job = describe(Task::Run, options, conduit, hosts, settings)?;
+    let job = Description {
+        goes_on,
+        ..describe(Task::Run, options, conduit, hosts, settings)?
+    };
     let key = Secret::new()?;
     let signals = LauncherSignals::collect()
         .map_err(|e| BootError::system("preparing to pass on signals", e))?;
@@ -63,20 +73,12 @@ pub(crate) fn launch(
         return Err(failed.swap_remove(0).1);
     }
     let mut root = Root {
-        exchange: Exchange::new(job.size, true, children.ranks()),
-        children,
         signals: Some(&signals),
         output,
         input: Input::Open,
-        word: None,
-        late_failure: None,
-        fates: vec![None; job.size as usize],
-        gone: Vec::new(),
-        deaf: Vec::new(),
         deadline: options.timeout.and_then(|t| Instant::now().checked_add(t)),
-        interrupts: 0,
-        canceled: None,
         verbose,
+        ..Root::new(&job, children)
     };
     while !root.children.all_finished() {
         root.step(options.timeout);
@@ -95,22 +97,7 @@ pub(crate) fn launch(
 /// Serves agents that have connected until all ranks, which another launcher has started, have
 /// ended; says on standard error why the job ended.
 pub(crate) fn serve(job: &Description, children: Children<'_>) {
-    let mut root = Root {
-        exchange: Exchange::new(job.size, true, children.ranks()),
-        children,
-        signals: None,
-        output: TaggedOutput::new(),
-        input: Input::Ended,
-        word: None,
-        late_failure: None,
-        fates: vec![None; job.size as usize],
-        gone: Vec::new(),
-        deaf: Vec::new(),
-        deadline: None,
-        interrupts: 0,
-        canceled: None,
-        verbose: false,
-    };
+    let mut root = Root::new(job, children);
     // Messages that came together with a greeting; `poll` would not report them.
     let mut heard = Vec::new();
     for child in 0..root.children.len() {
@@ -153,6 +140,14 @@ enum Event {
 struct Root<'a> {
     children: Children<'a>,
     exchange: Exchange,
+    register: Register,
+    accusations: Accusations,
+    /// End of the hearing of accusations, while there is one.
+    hearing_ends: Option<Instant>,
+    /// Whether output of ranks is lost with their host.
+    output_lost: bool,
+    /// Whether the job goes on without ranks that are lost.
+    goes_on: bool,
     /// `None` if another launcher signals the ranks itself.
     signals: Option<&'a LauncherSignals>,
     output: TaggedOutput,
@@ -161,6 +156,8 @@ struct Root<'a> {
     word: Option<ExitWord>,
     late_failure: Option<JobRank>,
     fates: Vec<Option<Fate>>,
+    /// What kept the job from going on without the rank that ended it, if it was to.
+    obstacle: Option<Obstacle>,
     /// Ranks that enter no more fences, until the agents learn of them.
     gone: Vec<Gone>,
     /// The outputs that cannot be written any more.
@@ -173,7 +170,33 @@ struct Root<'a> {
     verbose: bool,
 }
 
-impl Root<'_> {
+impl<'a> Root<'a> {
+    /// The root of ranks that another launcher signals.
+    fn new(job: &Description, children: Children<'a>) -> Self {
+        Self {
+            exchange: Exchange::new(job.size, true, children.ranks()),
+            register: Register::new(children.len()),
+            accusations: Accusations::default(),
+            hearing_ends: None,
+            output_lost: false,
+            goes_on: job.goes_on,
+            children,
+            signals: None,
+            output: TaggedOutput::new(),
+            input: Input::Ended,
+            word: None,
+            late_failure: None,
+            fates: vec![None; job.size as usize],
+            obstacle: None,
+            gone: Vec::new(),
+            deaf: Vec::new(),
+            deadline: None,
+            interrupts: 0,
+            canceled: None,
+            verbose: false,
+        }
+    }
+
     /// Waits for events and acts on them.
     fn step(&mut self, timeout: Option<Duration>) {
         let mut heard = Vec::new();
@@ -192,6 +215,7 @@ impl Root<'_> {
         // Messages that have come are looked at before any child is found silent.
         self.children.look(&mut heard);
         self.hear(heard);
+        self.end_hearing();
         self.care_for_output();
         if self.canceled.is_none() && self.deadline.is_some_and(|d| Instant::now() >= d) {
             let limit = timeout.unwrap_or_default().as_secs_f64();
@@ -210,14 +234,18 @@ impl Root<'_> {
     /// Acts on what has come from agents.
     fn hear(&mut self, heard: Vec<Heard>) {
         for heard in heard {
-            match heard {
-                Heard::Message(child, message) => {
-                    let taken = self.take(child, message);
-                    if let Err(garbled) = taken {
-                        self.cancel(1, garbled.to_string(), ExitKind::Canceled);
+            let (child, message) = match heard {
+                Heard::Message(child, message) => (child, message),
+                Heard::Lost(child, lost) => {
+                    self.lose_hosts(&lost);
+                    if !self.goes_on {
+                        continue;
                     }
+                    (child, Message::Tally(Tally::OF_NO_RANKS))
                 }
-                Heard::Lost(trouble) => self.trouble(trouble),
+            };
+            if let Err(garbled) = self.take(child, message) {
+                self.cancel(1, garbled.to_string(), ExitKind::Canceled);
             }
         }
     }
@@ -229,7 +257,7 @@ impl Root<'_> {
         }
         let word = self.word.filter(|word| !word.kind.leaves_time())?;
         self.fates.get(word.rank.index())?.as_ref()?;
-        settle(Some(word), self.late_failure, &self.fates, None).1
+        settle(Some(word), self.late_failure, &self.fates, self.obstacle).1
     }
 
     fn wait(&self) -> Vec<Event> {
@@ -250,7 +278,8 @@ impl Root<'_> {
             events.push(Event::Input);
         }
         let deadline = self.deadline.filter(|_| self.canceled.is_none());
-        let next = deadline.into_iter().chain(self.children.deadline()).min();
+        let next = deadline.into_iter().chain(self.children.deadline());
+        let next = next.chain(self.hearing_ends).min();
         fired(&mut fds, events, next)
     }
 
@@ -287,14 +316,18 @@ impl Root<'_> {
                 self.report_deserters();
             }
             Message::Exit(word) => self.end(word),
-            Message::Ended(rank, fate, late_failure) => {
-                if self.verbose {
-                    self.note(&in_words(rank, &fate));
+            Message::Ended(ended) => self.rank_ended(&ended)?,
+            Message::Tally(tally) if self.goes_on => {
+                for message in self.register.tally(child, tally)? {
+                    self.children.send_all(&message);
                 }
-                self.fates[rank.index()] = Some(fate);
-                if late_failure {
-                    self.late_failure.get_or_insert(rank);
+            }
+            Message::LostHosts(lost) if self.goes_on => self.lose_hosts(&lost),
+            Message::Accusation(accuser, accused) if self.goes_on => {
+                if accused.index() >= self.fates.len() {
+                    return Err(Garbled(format!("there is no rank {accused}")));
                 }
+                self.hear_accusation(accuser, accused);
             }
             Message::Trouble(trouble) => self.trouble(trouble),
             Message::Output(to, lines) => {
@@ -426,7 +459,7 @@ impl Root<'_> {
         }
         let (mut code, reason) = match self.canceled.take() {
             Some((code, reason)) => (code, Some(reason)),
-            None => settle(self.word, self.late_failure, &self.fates, None),
+            None => settle(self.word, self.late_failure, &self.fates, self.obstacle),
         };
         // An interrupt must end a launcher whose output is not taken.
         if let Some(signals) = self.signals {
@@ -434,6 +467,9 @@ impl Root<'_> {
         }
         for lost in self.output.finish() {
             say(&lost);
+            code = code_without_output(code);
+        }
+        if self.output_lost {
             code = code_without_output(code);
         }
         (code, reason)

@@ -177,6 +177,7 @@ impl Shared {
             environment: Vec::new(),
             conduit: NO_CONDUIT.into(),
             tag_output: false,
+            goes_on: false,
             bind: false,
             degree: 0,
             silence_ms: u32::try_from(silence.as_millis()).unwrap_or(u32::MAX),

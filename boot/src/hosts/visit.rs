@@ -13,7 +13,7 @@ use crate::hosts::choose::{HostOptions, choose};
 use crate::hosts::describe::describe;
 use crate::hosts::description::{Description, Task, Way};
 use crate::hosts::list::room;
-use crate::hosts::message::{Message, Trouble};
+use crate::hosts::message::{LostHosts, Message, Trouble};
 use crate::launch::{LaunchOptions, NO_CONDUIT, fired};
 use crate::output::{Lines, Streams};
 use crate::secret::Secret;
@@ -238,7 +238,8 @@ impl<'a> Visits<'a> {
                         self.answers[i].push(answer);
                     }
                 }
-                Heard::Message(_, Message::Trouble(trouble)) | Heard::Lost(trouble) => {
+                Heard::Message(_, Message::Trouble(trouble))
+                | Heard::Lost(_, LostHosts { trouble, .. }) => {
                     self.lose(trouble);
                 }
                 Heard::Message(child, other) => {

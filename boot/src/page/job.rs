@@ -4,9 +4,11 @@ use core::mem::size_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use argonet_base::JobRank;
 use static_assertions::const_assert_eq;
 
 use crate::exit_word::{ExitStage, ExitWord};
+use crate::tally::Tally;
 
 /// Shared words of the whole job: its identity, its fence, and its end.
 #[repr(C, align(64))]
@@ -110,7 +112,23 @@ pub struct JobPage {
     /// agent; AcqRel pairs with the Acquire loads of ranks that ask for the result. The round only
     /// grows.
     pub(super) agreement: AtomicU64,
-    _tail: [AtomicU64; 10],
+    /// Not 0 once all ranks of the job accept losses, in a job over several hosts.
+    ///
+    /// Written by the host's agent (Release) before it lets the ranks go from the fence that all
+    /// have entered after they accepted; read by processes that judge the end of a rank (Acquire).
+    pub(super) all_accept: AtomicU32,
+    /// Number of losses that all ranks that are left have acknowledged, in a job over several
+    /// hosts.
+    ///
+    /// Written by the host's agent (Release), and never lowered, as no tally takes anything back;
+    /// read by ranks that wait for others to acknowledge (Acquire).
+    pub(super) all_acknowledged: AtomicU32,
+    /// The most losses that one rank that is left has acknowledged, from bit 32 on, and that rank,
+    /// in a job over several hosts.
+    ///
+    /// Written by the host's agent (Release), read by ranks that agree (Acquire).
+    pub(super) furthest: AtomicU64,
+    _tail: [AtomicU64; 8],
 }
 const_assert_eq!(size_of::<JobPage>(), 256);
 
@@ -267,6 +285,37 @@ impl JobPage {
         let (set, fetch) = (Ordering::AcqRel, Ordering::Acquire);
         // An error means that it is decided.
         let _ = self.agreement.fetch_update(set, fetch, later);
+    }
+
+    /// Whether all ranks of the job accept losses, in a job over several hosts.
+    ///
+    /// Async-signal-safe.
+    pub(crate) fn all_accept(&self) -> bool {
+        self.all_accept.load(Ordering::Acquire) != 0
+    }
+
+    /// Number of losses that all ranks that are left have acknowledged, in a job over several
+    /// hosts.
+    pub(crate) fn all_acknowledged(&self) -> u32 {
+        self.all_acknowledged.load(Ordering::Acquire)
+    }
+
+    /// The most losses that one rank that is left has acknowledged, and that rank, in a job over
+    /// several hosts.
+    pub(crate) fn furthest(&self) -> (u32, JobRank) {
+        let word = self.furthest.load(Ordering::Acquire);
+        ((word >> 32) as u32, JobRank(word as u32))
+    }
+
+    /// The tally of all hosts, as the host's agent has heard it.
+    pub(crate) fn set_tally(&self, tally: &Tally) {
+        let (losses, rank) = tally.furthest;
+        let furthest = u64::from(losses) << 32 | u64::from(rank.0);
+        self.all_accept
+            .store(tally.accepts.into(), Ordering::Release);
+        self.all_acknowledged
+            .store(tally.acknowledged, Ordering::Release);
+        self.furthest.store(furthest, Ordering::Release);
     }
 
     pub(crate) fn set_guardian_pid(&self, pid: u32) {

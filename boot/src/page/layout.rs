@@ -7,7 +7,7 @@ use super::key::KeySlot;
 use super::rank::{RankPage, RankState};
 use crate::bootstrap::KEYS;
 
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
 
 /// Layout of the control file of a job of a given size.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +59,9 @@ pub(crate) const LAYOUT_HASH: u64 = {
         offset_of!(JobPage, goes_on),
         offset_of!(JobPage, losses),
         offset_of!(JobPage, agreement),
+        offset_of!(JobPage, all_accept),
+        offset_of!(JobPage, all_acknowledged),
+        offset_of!(JobPage, furthest),
         offset_of!(FenceWords, host_arrived),
         offset_of!(RankPage, segment_len),
         offset_of!(RankPage, segment_base),

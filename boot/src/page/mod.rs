@@ -25,6 +25,7 @@ pub(crate) use job::FenceWords;
 pub use job::JobPage;
 pub use layout::control_bytes;
 pub(crate) use layout::{LAYOUT_HASH, Layout};
+pub(crate) use rank::UNDECLARED;
 pub use rank::{RankPage, RankState};
 
 /// The most ranks that one host runs for one job.

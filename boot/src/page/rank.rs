@@ -56,6 +56,11 @@ impl RankState {
     }
 }
 
+/// Place of a rank that is lost in an order that is not known here yet.
+///
+/// Beyond any count of losses.
+pub(crate) const UNDECLARED: u32 = u32::MAX;
+
 /// Words that one rank publishes to the others, on its own cache line.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -83,10 +88,11 @@ pub struct RankPage {
     /// Written by the rank, read by ranks that name the missing ones.
     pub(crate) fences_entered: AtomicU32,
     /// Place of the rank in the order in which losses were declared, from 1 on; 0 while it is not
-    /// lost.
+    /// lost, and [`UNDECLARED`] while its guardian alone knows that it is.
     ///
-    /// Written once, by the process that declares losses (Release), before the job's count; read by
-    /// ranks that look for lost ones or agree (Acquire).
+    /// Written by the process that declares losses (Release), before the job's count, and before
+    /// that by the guardian in a job over several hosts; read by ranks that look for lost ones or
+    /// agree (Acquire).
     pub(super) lost: AtomicU32,
     /// The wait of the rank.
     pub(super) notice: Notice,
@@ -123,7 +129,8 @@ impl RankPage {
         &self.notice
     }
 
-    /// Place of the rank in the order of losses, from 1 on; `None` while it is not lost.
+    /// Place of the rank in the order of losses, from 1 on, or [`UNDECLARED`]; `None` while it is
+    /// not lost.
     pub(crate) fn lost(&self) -> Option<u32> {
         Some(self.lost.load(Ordering::Acquire)).filter(|&order| order != 0)
     }
@@ -158,8 +165,9 @@ impl RankPage {
         self.agreed.load(Ordering::Acquire)
     }
 
-    pub(crate) fn enter_agreement(&self, round: u32) {
-        self.agreed.fetch_max(round, Ordering::AcqRel);
+    /// Enters a round of agreement; whether that is news.
+    pub(crate) fn enter_agreement(&self, round: u32) -> bool {
+        self.agreed.fetch_max(round, Ordering::AcqRel) < round
     }
 
     /// Makes this process the rank; false if the rank has been taken before.

@@ -19,7 +19,7 @@ fn kill(network: &Network, victim: fn(&mut Talk<'_>) -> Pid) -> Outcome {
 }
 
 /// The number after the last blank of a line that begins like this.
-fn named_process(talk: &mut Talk<'_>, begin: &str) -> Pid {
+pub(super) fn named_process(talk: &mut Talk<'_>, begin: &str) -> Pid {
     let line = talk.line_with(begin);
     let number = line[begin.len()..]
         .split(',')

@@ -4,6 +4,7 @@
 mod ending;
 mod failover;
 mod links;
+mod losses;
 mod mtu;
 mod paths;
 mod rails;
@@ -63,6 +64,12 @@ pub(crate) const TESTS: &[Test] = &[
         failover::of_a_stopped_rank,
     ),
     ("hosts_failover_of_all_rails", failover::of_all_rails),
+    ("hosts_lost_ranks", losses::of_ranks),
+    ("hosts_lost_host", losses::of_a_host),
+    (
+        "hosts_lost_host_without_network",
+        losses::of_a_host_without_network,
+    ),
     (
         "hosts_failover_over_rails_that_cannot_be",
         failover::refused,

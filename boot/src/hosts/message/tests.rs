@@ -9,12 +9,19 @@ use proptest::prelude::*;
 /// One of each kind.
 pub(crate) fn samples() -> Vec<Message> {
     let rank = JobRank(3);
-    let fate = |end| Fate {
-        small_stack: SmallStack::of_kib(512),
-        pid: 4711,
-        end,
-        state: RankState::Finalized,
-        lost: None,
+    let ended = |end, lost, obstacle| {
+        let fate = Fate {
+            small_stack: SmallStack::of_kib(512),
+            pid: 4711,
+            end,
+            state: RankState::Finalized,
+            lost,
+        };
+        Message::Ended(Ended {
+            rank,
+            fate,
+            obstacle,
+        })
     };
     let kind = ExitKind::Lost;
     vec![
@@ -38,9 +45,31 @@ pub(crate) fn samples() -> Vec<Message> {
             state: RankState::Ended,
             fences: 9,
         }),
-        Message::Ended(rank, fate(ProcessEnd::Code(255)), true),
-        Message::Ended(rank, fate(ProcessEnd::Signal(9)), false),
-        Message::Ended(rank, fate(ProcessEnd::Unknown), false),
+        ended(ProcessEnd::Code(255), None, Some(Obstacle::NoHandler(rank))),
+        ended(ProcessEnd::Signal(9), Some(UNDECLARED), None),
+        ended(ProcessEnd::Signal(9), None, Some(Obstacle::Starting)),
+        ended(ProcessEnd::Unknown, None, Some(Obstacle::Elsewhere)),
+        Message::Tally(Tally {
+            accepts: true,
+            entered: 4,
+            acknowledged: 5,
+            furthest: (6, rank),
+        }),
+        Message::Lost(rank, 2),
+        Message::Agreed {
+            round: 8,
+            losses: 2,
+        },
+        Message::Accusation(rank, JobRank(4)),
+        Message::Kill(JobRank(5), rank),
+        Message::LostHosts(LostHosts {
+            trouble: Trouble {
+                rank,
+                code: 1,
+                text: "gone".into(),
+            },
+            count: 4,
+        }),
         Message::Over,
         Message::Trouble(Trouble {
             rank,

@@ -4,12 +4,15 @@ use argonet_base::JobRank;
 use rustix::process::Signal;
 
 use crate::exit::LostGuardian;
+use crate::guardian::News;
 use crate::hosts::exchange::Action;
 use crate::hosts::frame::Garbled;
-use crate::hosts::message::Message;
+use crate::hosts::message::{Ended, LostHosts, Message};
 use crate::hosts::node::Node;
 use crate::hosts::values::pieces;
+use crate::judgment;
 use crate::ranks::RankEvent;
+use crate::tally::Tally;
 
 impl Node<'_> {
     pub(super) fn take_from_above(&mut self, message: Message) -> Result<(), Garbled> {
@@ -45,6 +48,12 @@ impl Node<'_> {
                 self.report();
                 self.children.send_all(&message);
             }
+            Message::Tally(_) | Message::Lost(..) | Message::Agreed { .. } | Message::Kill(..)
+                if self.job.goes_on =>
+            {
+                self.note_losses(&message)?;
+                self.children.send_all(&message);
+            }
             Message::Deaf(to) => {
                 self.deaf.push(to);
                 self.streams.close_all(to);
@@ -72,10 +81,53 @@ impl Node<'_> {
                 self.act(actions)?;
             }
             Message::Output(to, lines) => self.lines.to(to).extend_from_slice(&lines),
-            Message::Gone(_) | Message::Exit(_) | Message::Ended(..) | Message::Trouble(_) => {
+            Message::Gone(_) | Message::Exit(_) | Message::Ended(_) | Message::Trouble(_) => {
                 self.send(&message);
             }
+            Message::Tally(tally) if self.job.goes_on => {
+                self.report_tally(child, tally)?;
+            }
+            Message::Accusation(..) | Message::LostHosts(_) if self.job.goes_on => {
+                self.send(&message)
+            }
             other => return Err(Garbled(format!("a {:?} from below", other.kind()))),
+        }
+        Ok(())
+    }
+
+    /// A child is lost, with its subtree.
+    pub(super) fn lose_hosts(&mut self, child: usize, lost: LostHosts) -> Result<(), Garbled> {
+        if !self.job.goes_on {
+            self.send(&Message::Trouble(lost.trouble));
+            return Ok(());
+        }
+        // The losses are known above before the tally without these ranks.
+        self.send(&Message::LostHosts(lost));
+        self.report_tally(child, Tally::OF_NO_RANKS)
+    }
+
+    /// Sends the tally of the subtree up if that of a source has changed it.
+    fn report_tally(&mut self, source: usize, tally: Tally) -> Result<(), Garbled> {
+        let all = self.tallies.take(source, tally)?;
+        all.iter().for_each(|all| self.send(&Message::Tally(*all)));
+        Ok(())
+    }
+
+    /// What the root says of losses.
+    fn note_losses(&mut self, message: &Message) -> Result<(), Garbled> {
+        let Some(here) = &self.here else {
+            return Ok(());
+        };
+        match *message {
+            Message::Tally(tally) => here.publish_tally(&tally),
+            Message::Lost(rank, order) => here.declare_loss(rank, order)?,
+            Message::Agreed { round, losses } => here.publish_agreement(round, losses)?,
+            Message::Kill(accuser, accused) => {
+                if let Err(why) = here.kill_accused(accuser, accused) {
+                    self.trouble(1, &why);
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -113,14 +165,7 @@ impl Node<'_> {
     pub(super) fn look_at_rank(&mut self, event: RankEvent) {
         let Some(here) = &mut self.here else { return };
         match event {
-            RankEvent::Guardian => {
-                let (pid, end) = here.ranks.guardian_ended();
-                // That of ranks which another launcher has started ends with the last of them.
-                if !here.ranks.have_ended() {
-                    let warning = LostGuardian(pid, end).warning();
-                    self.note(&warning);
-                }
-            }
+            RankEvent::Guardian => self.take_news(),
             RankEvent::Rung(i) => {
                 here.ranks.answer(i);
                 self.look_around(i);
@@ -128,13 +173,44 @@ impl Node<'_> {
             RankEvent::Ended(i) => {
                 let rank = here.ranks.rank(i);
                 let fate = here.ranks.rank_ended(i);
+                let obstacle = judgment::obstacle(here.control);
+                let obstacle = obstacle.filter(|_| fate.lost.is_none());
                 if rank == JobRank(0) {
                     // It has no reader any more.
                     self.input.pipe = None;
                     self.pour_input();
                 }
-                self.look_around(i);
-                self.send(&Message::Ended(rank, fate, fate.is_late_failure()));
+                let ended = Message::Ended(Ended {
+                    rank,
+                    fate,
+                    obstacle,
+                });
+                // A loss is known above before the tally without the rank, and an end of the job
+                // before the end of the rank.
+                if fate.lost.is_some() {
+                    self.send(&ended);
+                    self.look_around(i);
+                } else {
+                    self.look_around(i);
+                    self.send(&ended);
+                }
+            }
+        }
+    }
+
+    /// Takes the news of the guardian.
+    fn take_news(&mut self) {
+        while let Some(here) = &mut self.here {
+            match here.ranks.news() {
+                // That of ranks which another launcher has started ends with the last of them.
+                Some(News::Gone(pid, end)) if !here.ranks.have_ended() => {
+                    let warning = LostGuardian(pid, end).warning();
+                    return self.note(&warning);
+                }
+                Some(News::Gone(..)) | None => return,
+                Some(News::Accusation(accuser, accused)) => {
+                    self.send(&Message::Accusation(accuser, accused));
+                }
             }
         }
     }
@@ -145,19 +221,29 @@ impl Node<'_> {
         let word = here.exit_to_report().map(Message::Exit);
         let gone = here.gone_to_report(i);
         let fence = here.fence_to_report();
+        // Read after the fence and sent before it: it has what ranks accepted before they entered.
+        let tally = here.tally_to_report();
         word.iter()
             .chain(&gone)
             .for_each(|message| self.send(message));
+        let source = self.children.len();
+        let reported = tally.map(|tally| self.report_tally(source, tally));
+        if let Some(Err(garbled)) = reported {
+            self.garbled_here(&garbled);
+        }
         if let Some((published, number)) = fence {
-            let source = self.children.len();
             let taken = self.exchange.values(source, &published);
             let actions = taken.and_then(|()| self.exchange.arrived(source, number));
             if let Err(garbled) = actions.and_then(|actions| self.act(actions)) {
-                self.trouble(
-                    1,
-                    &format!("ranks have written where they must not ({garbled})"),
-                );
+                self.garbled_here(&garbled);
             }
         }
+    }
+
+    fn garbled_here(&mut self, garbled: &Garbled) {
+        self.trouble(
+            1,
+            &format!("ranks have written where they must not ({garbled})"),
+        );
     }
 }

@@ -3,6 +3,7 @@
 
 mod asking;
 mod ending;
+mod losses;
 mod programs;
 mod rig;
 mod starting;
@@ -12,9 +13,10 @@ use crate::support::Test;
 
 pub(crate) use programs::rank;
 
-pub(crate) const TESTS: [&[Test]; 4] = [
+pub(crate) const TESTS: [&[Test]; 5] = [
     starting::TESTS,
     working::TESTS,
     ending::TESTS,
     asking::TESTS,
+    losses::TESTS,
 ];
