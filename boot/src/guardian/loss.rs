@@ -1,6 +1,5 @@
 //! Ranks without which the job goes on.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::AsFd;
 
 use argonet_base::JobRank;
@@ -18,14 +17,17 @@ use crate::{judgment, losses, sys};
 /// A rank repeats an accusation with every operation that fails; it is passed on once.
 #[derive(Debug, Default)]
 pub(super) struct Accusations {
-    known: BTreeSet<(u32, u32)>,
-    waiting: VecDeque<(JobRank, JobRank)>,
+    /// In their order.
+    known: Vec<(u32, u32)>,
+    waiting: Vec<(JobRank, JobRank)>,
 }
 
 impl Accusations {
     fn add(&mut self, accuser: JobRank, accused: JobRank) {
-        if self.known.insert((accuser.0, accused.0)) {
-            self.waiting.push_back((accuser, accused));
+        let pair = (accuser.0, accused.0);
+        if let Err(place) = self.known.binary_search(&pair) {
+            self.known.insert(place, pair);
+            self.waiting.push((accuser, accused));
         }
     }
 
@@ -78,11 +80,11 @@ impl Guardian<'_> {
 
     /// Passes on to the host's agent as many accusations as it takes.
     pub(super) fn forward_accusations(&mut self) {
-        while let Some(&(accuser, accused)) = self.accusations.waiting.front() {
+        while let Some(&(accuser, accused)) = self.accusations.waiting.last() {
             if !forward_accusation(self.socket.as_fd(), accuser, accused) {
                 return;
             }
-            self.accusations.waiting.pop_front();
+            self.accusations.waiting.pop();
         }
     }
 

@@ -1,92 +1,79 @@
 //! Ranks that cannot reach each other, as the root hears of them, without I/O or clock.
 //!
-//! The root hears accusations for a while. Then it takes the rank that cannot reach the most
-//! others, has it killed, drops its pairs, and so on until no pair is left. So a host whose network
-//! is broken loses its ranks, and the others keep theirs, also if they have spoken later. Of equal
-//! ranks it takes the accused one of the earliest pair.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! The root hears accusations for a while. Then it takes the rank that is in the most of them, has
+//! it killed, drops its pairs, and so on until no pair is left. So a host whose network is broken
+//! loses its ranks, and the others keep theirs, also if they have spoken later. Of equal ranks it
+//! takes the accused one of the earliest pair.
 
 use argonet_base::JobRank;
 
 /// Accusations, and the ranks that were killed for them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Accusations {
-    /// Ranks that are lost, or are killed to be: what they say, or what is said of them, counts no
-    /// more.
-    doomed: BTreeSet<u32>,
-    /// Accuser and accused, of ranks that are not doomed; each pair once, with its place.
-    pairs: BTreeMap<(u32, u32), usize>,
-    /// Number of pairs so far.
-    heard: usize,
+    /// By rank: whether it is lost, or is killed to be, or has ended otherwise. What it says, or
+    /// what is said of it, counts no more.
+    doomed: Vec<bool>,
+    /// Accuser and accused, of ranks that are not doomed, in the order in which they were heard.
+    pairs: Vec<(JobRank, JobRank)>,
     /// Accuser and accused, which was killed and has not ended.
     awaited: Vec<(JobRank, JobRank)>,
 }
 
-/// A rank of some pairs.
-#[derive(Debug)]
-struct Side {
-    others: BTreeSet<u32>,
-    /// Place of the earliest pair; those in which the rank is accused come first.
-    place: usize,
-}
-
 impl Accusations {
-    /// `accuser` cannot reach `accused`; whether that counts.
-    pub(crate) fn add(&mut self, accuser: JobRank, accused: JobRank) -> bool {
-        let counts = |rank: JobRank| !self.doomed.contains(&rank.0);
-        if accuser == accused || !counts(accuser) || !counts(accused) {
-            return false;
+    /// In a job of so many ranks.
+    pub(crate) fn new(size: usize) -> Self {
+        Self {
+            doomed: vec![false; size],
+            pairs: Vec::new(),
+            awaited: Vec::new(),
         }
-        self.pairs
-            .entry((accuser.0, accused.0))
-            .or_insert(self.heard);
-        self.heard += 1;
-        true
+    }
+
+    /// `accuser` cannot reach `accused`, which it has not said before; whether that counts.
+    pub(crate) fn add(&mut self, accuser: JobRank, accused: JobRank) -> bool {
+        let counts = |rank: JobRank| !self.doomed[rank.index()];
+        let may = accuser != accused && counts(accuser) && counts(accused);
+        if may {
+            self.pairs.push((accuser, accused));
+        }
+        may
     }
 
     /// Dooms ranks until none is left that cannot reach another; each with one that it cannot
     /// reach, or that cannot reach it.
     pub(crate) fn choose_victims(&mut self) -> Vec<(JobRank, JobRank)> {
-        let mut sides = self.sides();
         let mut victims = Vec::new();
-        while let Some(victim) = worst(&sides) {
-            let Some(side) = sides.remove(&victim) else {
-                break;
-            };
-            for other in &side.others {
-                if let Some(other) = sides.get_mut(other) {
-                    other.others.remove(&victim);
-                }
-            }
-            sides.retain(|_, side| !side.others.is_empty());
-            let of_victim = self.pairs.keys().filter(|(_, accused)| *accused == victim);
-            let of_victim = of_victim.map(|&(accuser, _)| (JobRank(accuser), JobRank(victim)));
-            self.awaited.extend(of_victim);
-            self.doom(JobRank(victim));
-            let other = side.others.first();
-            victims.extend(other.map(|other| (JobRank(victim), JobRank(*other))));
+        while let Some(victim) = self.worst() {
+            let others = self
+                .pairs
+                .iter()
+                .filter_map(|&(accuser, accused)| match victim {
+                    _ if victim == accused => Some(accuser),
+                    _ if victim == accuser => Some(accused),
+                    _ => None,
+                });
+            victims.extend(others.min().map(|other| (victim, other)));
+            let waiting = self.pairs.iter().filter(|(_, accused)| *accused == victim);
+            self.awaited.extend(waiting);
+            self.doom(victim);
         }
         victims
     }
 
-    fn sides(&self) -> BTreeMap<u32, Side> {
-        let mut sides: BTreeMap<u32, Side> = BTreeMap::new();
-        for (&(accuser, accused), &place) in &self.pairs {
-            let both = [
-                (accused, accuser, 2 * place),
-                (accuser, accused, 2 * place + 1),
-            ];
-            for (rank, other, place) in both {
-                let side = sides.entry(rank).or_insert_with(|| Side {
-                    others: BTreeSet::new(),
-                    place,
-                });
-                side.others.insert(other);
-                side.place = side.place.min(place);
-            }
+    /// The rank in the most pairs; of equal ones the accused one of the earliest pair.
+    fn worst(&self) -> Option<JobRank> {
+        let mut counts = vec![0_u32; self.doomed.len()];
+        for (accuser, accused) in &self.pairs {
+            counts[accuser.index()] += 1;
+            counts[accused.index()] += 1;
         }
-        sides
+        let most = counts.iter().copied().max().filter(|&most| most > 0)?;
+        let has_most = |rank: &JobRank| counts[rank.index()] == most;
+        let mut sides = self
+            .pairs
+            .iter()
+            .flat_map(|&(accuser, accused)| [accused, accuser]);
+        sides.find(has_most)
     }
 
     /// `rank` is lost.
@@ -98,26 +85,17 @@ impl Accusations {
     /// `rank` has ended and is not lost: a rank that waits in vain for its loss.
     pub(crate) fn ended_unlost(&mut self, rank: JobRank) -> Option<JobRank> {
         self.awaited.retain(|(accuser, _)| *accuser != rank);
-        let pairs = self.pairs.keys();
-        let pairs = pairs.map(|&(accuser, accused)| (JobRank(accuser), JobRank(accused)));
-        let mut waiting = self.awaited.iter().copied().chain(pairs);
-        let waiting = waiting.find(|(_, accused)| *accused == rank);
+        let mut waiting = self.awaited.iter().chain(&self.pairs);
+        let waiting = waiting.find(|(_, accused)| *accused == rank).copied();
         self.doom(rank);
         waiting.map(|(accuser, _)| accuser)
     }
 
     fn doom(&mut self, rank: JobRank) {
-        self.doomed.insert(rank.0);
+        self.doomed[rank.index()] = true;
         self.pairs
-            .retain(|&(accuser, accused), _| accuser != rank.0 && accused != rank.0);
+            .retain(|(accuser, accused)| *accuser != rank && *accused != rank);
     }
-}
-
-/// The rank with the most others.
-fn worst(sides: &BTreeMap<u32, Side>) -> Option<u32> {
-    let key = |side: &Side| (side.others.len(), usize::MAX - side.place);
-    let worst = sides.iter().max_by_key(|(_, side)| key(side));
-    worst.map(|(rank, _)| *rank)
 }
 
 #[cfg(test)]
@@ -128,10 +106,10 @@ mod tests {
 
     #[test]
     fn one_of_two_ranks_that_accuse_each_other_is_killed() {
-        let mut heard = Accusations::default();
+        let mut heard = Accusations::new(3000);
         let [a, b, c] = RANKS;
         assert!(!heard.add(a, a) && heard.choose_victims().is_empty());
-        assert!(heard.add(a, b) && heard.add(b, a) && heard.add(a, b));
+        assert!(heard.add(a, b) && heard.add(b, a));
         assert_eq!(heard.choose_victims(), [(b, a)]);
         assert!(heard.choose_victims().is_empty());
         // What the one says that is being killed, and what is said of it.
@@ -145,7 +123,7 @@ mod tests {
     fn the_ranks_of_the_host_whose_network_is_broken_are_killed() {
         // The first to speak makes no difference.
         for broken in 0..3 {
-            let mut heard = Accusations::default();
+            let mut heard = Accusations::new(3000);
             let host_of = |rank: u32| rank / 2;
             let pairs = (0..6).flat_map(|from| (0..6).map(move |to| (from, to)));
             let is_cut = |&(from, to): &(u32, u32)| {
@@ -164,7 +142,7 @@ mod tests {
 
     #[test]
     fn many_pairs_take_no_long_time() {
-        let mut heard = Accusations::default();
+        let mut heard = Accusations::new(3000);
         for from in 0..50 {
             for to in 50..2050 {
                 assert!(heard.add(JobRank(from), JobRank(to)));
@@ -179,7 +157,7 @@ mod tests {
     fn a_rank_does_not_wait_for_the_loss_of_one_that_comes_to_its_end() {
         let [a, b, c] = RANKS;
         let accused = || {
-            let mut heard = Accusations::default();
+            let mut heard = Accusations::new(3000);
             assert!(heard.add(a, b));
             heard
         };

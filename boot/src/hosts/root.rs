@@ -176,7 +176,7 @@ impl<'a> Root<'a> {
         Self {
             exchange: Exchange::new(job.size, true, children.ranks()),
             register: Register::new(children.len()),
-            accusations: Accusations::default(),
+            accusations: Accusations::new(job.size as usize),
             hearing_ends: None,
             output_lost: false,
             goes_on: job.goes_on,

@@ -44,7 +44,7 @@ impl Tallies {
     pub(crate) fn take(&mut self, source: usize, tally: Tally) -> Result<Option<Tally>, Garbled> {
         let known = &mut self.sources[source];
         if !tally.follows(known) {
-            return Err(Garbled(format!("{tally:?} after {known:?}")));
+            return Err(Garbled("a tally that takes something back".into()));
         }
         *known = tally;
         let all = self
@@ -91,7 +91,7 @@ impl Register {
                     losses: self.losses,
                 });
             }
-            Some(_) => return Err(Garbled(format!("{tally:?} after round {}", self.round))),
+            Some(_) => return Err(Garbled(format!("a round far beyond {}", self.round))),
         }
         Ok(messages)
     }
