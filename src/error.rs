@@ -59,6 +59,14 @@ pub enum Error {
         /// The values given.
         values: usize,
     },
+    /// There is no memory for the values of a get.
+    #[error("rank {rank}: no memory for {bytes} bytes of a get; read the slice in parts")]
+    NoMemory {
+        /// The rank that reads.
+        rank: Rank,
+        /// The size of the values.
+        bytes: usize,
+    },
     /// The symmetric heap is full.
     #[error("rank {rank}: {cause}")]
     Heap {

@@ -15,7 +15,9 @@ use core::ptr::NonNull;
 /// One element of a [`SharedArray`] whose rank and offset were checked when it was made.
 ///
 /// A put or a get through it asks for nothing but the thread's context; where the element is mapped
-/// here, only a load or a store remains.
+/// here, only a load or a store remains. So the call succeeds on a mapped element of a lost rank,
+/// whose memory stays as it is; on one that is not mapped it fails with
+/// [`AmError::PeerLost`](crate::AmError::PeerLost).
 ///
 /// It borrows its array, so it cannot name memory that was given back, and it cannot be sent in a
 /// message: a peer that forged one would pass the check. A [`GlobalPtr`] travels, and is checked at
@@ -132,7 +134,7 @@ impl<M: Threading> World<M> {
     /// See the example of [`GlobalRef`].
     ///
     /// # Errors
-    /// A call from inside a handler.
+    /// A call from inside a handler; a lost rank, as [`GlobalRef`] says.
     #[inline]
     pub fn put_at<T: Global>(&self, at: &GlobalRef<'_, T>, value: T) -> Result<()> {
         let Some(place) = at.place() else {

@@ -154,7 +154,7 @@ impl<'de, T: Global> serde::Deserialize<'de> for GlobalSlice<T> {
         deserializer: D,
     ) -> core::result::Result<Self, D::Error> {
         let (first, len) = <(GlobalPtr<T>, u64)>::deserialize(deserializer)?;
-        // A length that no address space has is refused when it is used.
+        // Every use compares it with the values given, or with the segment.
         Ok(Self::new(first, usize::try_from(len).unwrap_or(usize::MAX)))
     }
 }

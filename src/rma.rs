@@ -1,7 +1,7 @@
 //! Put and get of the safe API.
 #![allow(unsafe_code)]
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::global::{Global, GlobalPtr};
 use crate::global_slice::GlobalSlice;
 use crate::op::Op;
@@ -62,7 +62,7 @@ impl<M: Threading> World<M> {
         Transfer {
             target: Self::target_of(slice.first()),
             side,
-            len: slice.len() * size_of::<T>(),
+            len: slice.len().saturating_mul(size_of::<T>()),
         }
     }
 
@@ -133,7 +133,7 @@ impl<M: Threading> World<M> {
     /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
-    /// As [`put_value`](Self::put_value); the slice is unchanged then.
+    /// As [`put_value`](Self::put_value), and [`Error::SliceLength`]; `values` is unchanged then.
     #[inline]
     pub fn get_into<T: Global>(&self, from: GlobalSlice<T>, values: &mut [T]) -> Result<()> {
         from.check_len(values.len())?;
@@ -158,7 +158,7 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// As [`put_value`](Self::put_value).
+    /// As [`put_value`](Self::put_value), and [`Error::SliceLength`].
     pub fn put<T: Global>(&self, to: GlobalSlice<T>, values: Box<[T]>) -> Result<Op<'_, Box<[T]>>> {
         to.check_len(values.len())?;
         let kept = Kept::new(values);
@@ -174,11 +174,28 @@ impl<M: Threading> World<M> {
     /// See the example of [`put_value`](Self::put_value).
     ///
     /// # Errors
-    /// As [`put_value`](Self::put_value).
+    /// As [`put_value`](Self::put_value), and [`Error::NoMemory`].
     pub fn get<T: Global>(&self, from: GlobalSlice<T>) -> Result<Op<'_, Box<[T]>>> {
-        let kept = Kept::new(vec![T::new_zeroed(); from.len()].into_boxed_slice());
+        let kept = Kept::new(self.room_for(from)?);
         let transfer = Self::transfer_of(from, Side::Get(kept.as_ptr().cast()));
         self.start(transfer, kept)
+    }
+
+    /// Memory for the values of a slice, once the slice lies in the segment as far as that is known
+    /// here: it may have come in a message, with any length.
+    fn room_for<T: Global>(&self, from: GlobalSlice<T>) -> Result<Box<[T]>> {
+        let (count, first) = (from.len(), from.first());
+        let bytes = count.saturating_mul(size_of::<T>());
+        let rank = Self::job_rank(first.rank());
+        self.engine().reach(rank, first.offset(), bytes)?;
+        let mut values = Vec::new();
+        let room = values.try_reserve_exact(count);
+        room.map_err(|_| Error::NoMemory {
+            rank: self.rank(),
+            bytes,
+        })?;
+        values.resize(count, T::new_zeroed());
+        Ok(values.into())
     }
 
     /// Starts a transfer that reads or writes the values of `kept`.

@@ -363,6 +363,12 @@ fn bad_addresses() -> Done {
         world.get_value(last)?;
         let crossing = format!("16 bytes at offset {}", segment - 8);
         says(world.get(two).map(drop), &[&crossing]);
+        // Lengths as a peer may forge them: no memory is taken for them.
+        for len in [1 << 28, 1 << 60, 1 << 61, usize::MAX] {
+            let forged = raw::global_slice(last, len);
+            says(world.get(forged).map(drop), &["do not lie", &segment_text]);
+            assert!(world.put_from(forged, &[1]).is_err());
+        }
         says(world.put_from(two, &[1, 2]), &[&crossing]);
         // Pointer arithmetic saturates.
         says(
