@@ -12,14 +12,23 @@ use crate::compiler::{Compiler, Dialect, Workplace};
 /// Options of a client for its mode.
 ///
 /// Debug code is not optimized.
-const MODES: [&[&str]; 6] = [
+const MODES: [&[&str]; 8] = [
     &["-DGASNET_SEQ"],
     &["-DGASNET_PARSYNC", "-D_REENTRANT"],
     &["-DGASNET_PAR", "-D_REENTRANT", "-O2"],
     &["-DGASNET_SEQ", "-DGASNET_DEBUG"],
     &["-DGASNET_PARSYNC", "-DGASNET_DEBUG", "-D_REENTRANT"],
     &["-DGASNET_PAR", "-DGASNET_DEBUG", "-D_REENTRANT"],
+    &["-DGASNET_SEQ", "-DGASNET_SEGMENT_LARGE"],
+    &[
+        "-DGASNET_PAR",
+        "-D_REENTRANT",
+        "-DGASNET_SEGMENT_EVERYTHING",
+    ],
 ];
+
+/// Constants that are not defined where ranks share no memory.
+const SHARED_MEMORY: [&str; 1] = ["GASNET_PSHM"];
 
 const CONDUITS: [&str; 6] = ["SMP", "TCP", "UDP", "PORTALS", "USNIC", "OFI"];
 
@@ -128,7 +137,14 @@ fn unit(conduit: &str) -> Result<(String, usize), String> {
             Line::Row(row) if row.kind != "ignored" => {
                 rows += 1;
                 let code = code(&row, conduit, is_in_header, rows);
-                text += &code.ok_or_else(|| format!("no such row: {row:?}"))?;
+                let code = code.ok_or_else(|| format!("no such row: {row:?}"))?;
+                text += &match SHARED_MEMORY.contains(&row.name) {
+                    false => code,
+                    true => format!(
+                        "#if !GASNET_SEGMENT_EVERYTHING\n{code}\n#elif defined {0}\n#error {0}\n#endif\n",
+                        row.name
+                    ),
+                };
             }
             _ => {}
         }
