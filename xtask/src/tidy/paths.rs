@@ -3,9 +3,10 @@
 use super::File;
 
 /// Paths that begin as some of the tree do and are of something else.
-const ELSEWHERE: [&str; 3] = [
+const ELSEWHERE: [&str; 4] = [
     // Files of an installation beside the headers.
     "include/gasnet_tools-",
+    "include/ofi-conduit/",
     "include/portals-conduit/",
     "include/smp-conduit/",
 ];
