@@ -10,8 +10,9 @@ use argonet_base::JobRank;
 /// Accusations, and the ranks that were killed for them.
 #[derive(Debug)]
 pub(crate) struct Accusations {
-    /// By rank: whether it is lost, or is killed to be, or has ended otherwise. What it says, or
-    /// what is said of it, counts no more.
+    /// By rank: whether it is lost, or is killed to be, or has ended otherwise.
+    ///
+    /// What it says, or what is said of it, counts no more.
     doomed: Vec<bool>,
     /// Accuser and accused, of ranks that are not doomed, in the order in which they were heard.
     pairs: Vec<(JobRank, JobRank)>,
