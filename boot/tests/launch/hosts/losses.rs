@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Signal};
 
 use super::rig::{agent_of, spread_with};
-use crate::losses::{lost_of, survived};
+use crate::losses::{lose_all, lose_one_of_two, lost_of, survived};
 use crate::support::{Job, Running, Test};
 
 pub(super) const TESTS: &[Test] = &[
@@ -90,18 +90,8 @@ fn all_of_a_host() {
 }
 
 fn all_of_the_job() {
-    for job in both(3, "a:1,b:1,c:1", &["loses", "9", "none"]) {
-        let mut job = job.start();
-        job.read_until("ready");
-        for (rank, signal) in [(1, Signal::ABORT), (0, Signal::KILL), (2, Signal::KILL)] {
-            job.kill(job.rank_pid(rank), signal);
-            job.wait_for_error(&format!("rank {rank} (pid "));
-        }
-        let outcome = job.outcome().code(134);
-        outcome.says_too(&["(SIGKILL); no rank is left\n"]);
-        let goes_on = outcome.err.matches("; the job goes on without it");
-        assert_eq!(goes_on.count(), 2, "{outcome:#?}");
-    }
+    let jobs = both(3, "a:1,b:1,c:1", &["loses", "9", "none"]);
+    jobs.into_iter().for_each(lose_all);
 }
 
 fn one_host() {
@@ -164,22 +154,8 @@ fn out_of_reach() {
 
 fn accuse_each_other() {
     let program = ["loses", "1", "none", "1:unreachable-2", "2:unreachable-1"];
-    for job in both(4, "a:2,b:2", &program) {
-        let outcome = job.run().code(0);
-        let err = &outcome.err;
-        assert_eq!(
-            err.matches("cannot reach each other").count(),
-            1,
-            "{outcome:#?}"
-        );
-        assert_eq!(err.matches("goes on without it").count(), 1, "{outcome:#?}");
-        let victim = if err.contains("; rank 2 is killed") {
-            2
-        } else {
-            1
-        };
-        survived(&outcome, &[0, 3 - victim, 3], &format!("[{victim}]"));
-    }
+    let jobs = both(4, "a:2,b:2", &program);
+    jobs.into_iter().for_each(lose_one_of_two);
 }
 
 /// A job over three hosts, to go on, and the agents there; its ranks are ready.
