@@ -19,12 +19,15 @@ const ENDED: &str = "sends_to_an_ended_rank_fail";
 /// The same, and it is given up.
 const LOST: &str = "lost_peer";
 
+/// Ranks end while others still poll.
+const ENDS: &str = "ranks_end_in_any_order";
+
 /// "shm" uses memory of an endpoint that is closed, if both are of one process:
 /// `contrib/libfabric/ended_peer.c` shows it.
 const PROVIDERS: [Provider<'static>; 3] = [
     ("tcp;ofi_rxm", &[]),
     ("udp;ofi_rxd", &[]),
-    ("shm", &[ENDED, LOST]),
+    ("shm", &[ENDED, LOST, ENDS]),
 ];
 
 /// "sockets" says at once that such a rank is not there, which is no fault, but not what the suite
