@@ -19,7 +19,7 @@ const ENDED: &str = "sends_to_an_ended_rank_fail";
 /// The same, and it is given up.
 const LOST: &str = "lost_peer";
 
-/// Ranks end while others still poll.
+/// Ranks end, and others still complete what they have sent to them.
 const ENDS: &str = "ranks_end_in_any_order";
 
 /// "shm" uses memory of an endpoint that is closed, if both are of one process:

@@ -1,10 +1,11 @@
 /* A peer whose endpoint was closed, in the provider shm of libfabric, without argonet.
  *
- *     cc ended_peer.c -lfabric -o ended_peer && ./ended_peer shm
+ *     cc ended_peer.c -lfabric -o ended_peer && ./ended_peer shm; ./ended_peer shm poll
  *
  * Two endpoints of one process; the second is closed, and the first sends to it. A provider may
- * refuse that, or take it and report an error. "shm" of libfabric 1.17 ends with a signal, as it
- * uses memory of the closed endpoint. */
+ * refuse that, or take it and report an error. With "poll" the first has sent a message, which the
+ * second has read before it was closed, and polls. "shm" of libfabric 1.17 ends with a signal in
+ * both cases, as it uses memory of the closed endpoint. */
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -50,7 +51,8 @@ int main(int argc, char **argv) {
     struct fid_domain *domain;
     struct end own, peer;
     fi_addr_t to;
-    char buffer[64] = "hello";
+    static char buffer[8000] = "hello", room[8000];
+    struct fi_cq_msg_entry entry;
 
     hints->caps = FI_MSG;
     hints->ep_attr->type = FI_EP_RDM;
@@ -61,6 +63,21 @@ int main(int argc, char **argv) {
     if (open_end(domain, info, &own) || open_end(domain, info, &peer)) return 2;
     if (fi_av_insert(own.av, peer.name, 1, &to, 0, NULL) != 1) return 2;
 
+    if (argc > 2 && !strcmp(argv[2], "poll")) {
+        CHECK(fi_recv(peer.ep, room, sizeof room, NULL, FI_ADDR_UNSPEC, NULL));
+        long sent;
+        while ((sent = fi_send(own.ep, buffer, sizeof buffer, NULL, to, NULL)) == -FI_EAGAIN) {
+            fi_cq_read(own.cq, &entry, 1);
+            fi_cq_read(peer.cq, &entry, 1);
+        }
+        CHECK(sent);
+        while (fi_cq_read(peer.cq, &entry, 1) == -FI_EAGAIN) {}
+        CHECK(fi_close(&peer.ep->fid));
+        printf("fi_cq_read behind a send to a closed endpoint: ");
+        fflush(stdout);
+        printf("%ld\n", (long)fi_cq_read(own.cq, &entry, 1));
+        return 0;
+    }
     CHECK(fi_close(&peer.ep->fid));
     printf("fi_send to a closed endpoint: ");
     fflush(stdout);
