@@ -367,7 +367,7 @@ impl<C: Conduit> Engine<C> {
         self.check(to, message)?;
         match self.inject(to, message) {
             Ok(()) => Ok(()),
-            Err(SendError::Message(error)) => Err(error),
+            Err(SendError::Message(error)) => Err(self.refusal(ctx, error, injection)),
             Err(_) => self.request_slow(ctx, to, message, injection),
         }
     }
@@ -419,10 +419,10 @@ impl<C: Conduit> Engine<C> {
         injection: Injection,
     ) -> Result<(), AmError> {
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
-        loop {
+        let error = loop {
             match self.inject(to, message) {
                 Ok(()) => return Ok(()),
-                Err(SendError::Message(error)) => return Err(error),
+                Err(SendError::Message(error)) => break error,
                 Err(_) if injection == Injection::Immediate => {
                     return Err(AmError::Full {
                         from: self.rank,
@@ -431,7 +431,9 @@ impl<C: Conduit> Engine<C> {
                 }
                 Err(_) => _ = wait.pause(ctx),
             }
-        }
+        };
+        drop(wait);
+        Err(self.refusal(ctx, error, injection))
     }
 
     /// Reserves room for a payload that is written in place (GASNet-EX 0.19, negotiated payload).
@@ -496,7 +498,7 @@ impl<C: Conduit> Engine<C> {
             None => {}
         }
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, to));
-        loop {
+        let error = loop {
             match self.conduit.prepare(want) {
                 Ok(prepared) => {
                     if want.class == MessageClass::Request {
@@ -504,13 +506,15 @@ impl<C: Conduit> Engine<C> {
                     }
                     return Ok(prepared);
                 }
-                Err(SendError::Message(error)) => return Err(error),
+                Err(SendError::Message(error)) => break error,
                 Err(_) if injection == Injection::Immediate => {
                     return Err(AmError::Full { from, to });
                 }
                 Err(_) => _ = wait.pause(ctx),
             }
-        }
+        };
+        drop(wait);
+        Err(self.refusal(ctx, error, injection))
     }
 
     /// Sends a prepared payload of `len` bytes.

@@ -22,7 +22,7 @@
 //! ([`agree`](argonet_boot::Bootstrap::agree)).
 
 use super::client::ClientCode;
-use super::core::Engine;
+use super::core::{Engine, Injection};
 use super::events::OpError;
 use super::thread::ThreadCtx;
 use super::{Members, Team, TeamKey};
@@ -110,6 +110,11 @@ impl LossWatch {
         self.seen.load(Ordering::Acquire) != 0
     }
 
+    /// All ranks that are declared lost.
+    fn declared(&self) -> impl Iterator<Item = JobRank> {
+        (0..self.declared.count()).filter_map(|n| self.declared.get(n))
+    }
+
     /// The first lost rank among some.
     #[cold]
     fn first_of(&self, is_member: impl Fn(JobRank) -> bool) -> Option<JobRank> {
@@ -192,6 +197,14 @@ impl<C: Conduit> Engine<C> {
         self.losses.lost.lock().clone()
     }
 
+    /// All ranks that are declared lost, known to this one or not, in the order of their losses.
+    ///
+    /// An operation that a loss has ended is complete only when that loss is among them.
+    #[must_use]
+    pub fn declared_lost(&self) -> Vec<JobRank> {
+        self.losses.declared().collect()
+    }
+
     /// Refuses what needs a rank that is lost, of those that `is_member` names.
     #[inline(always)]
     pub(super) fn unless_lost(&self, is_member: impl Fn(JobRank) -> bool) -> Result<(), AmError> {
@@ -238,8 +251,7 @@ impl<C: Conduit> Engine<C> {
 
     /// The first member of a team that is declared lost.
     fn lost_member(&self, team: &Team) -> Option<JobRank> {
-        let declared = &self.losses.declared;
-        let mut lost = (0..declared.count()).filter_map(|n| declared.get(n));
+        let mut lost = self.losses.declared();
         lost.find(|rank| team.members.rank_of(*rank).is_some())
     }
 
@@ -330,7 +342,26 @@ impl<C: Conduit> Engine<C> {
         };
         let is_known = || self.unless_lost(|lost| lost == peer).err();
         let waited = self.wait_for_survivors(ctx, WaitFor::Collective, is_known);
-        waited.unwrap_or_else(|error| error)
+        waited.unwrap_or(error)
+    }
+
+    /// The error of a message or transfer that the conduit has refused.
+    ///
+    /// Where its peer is out of reach and will be lost: that it is, once it is; that there is no
+    /// room now, if the caller does not wait.
+    #[cold]
+    pub(super) fn refusal(&self, ctx: &ThreadCtx, error: AmError, injection: Injection) -> AmError {
+        match (injection, &error) {
+            (Injection::Blocking, _) => self.once_lost(ctx, error),
+            (
+                Injection::Immediate,
+                &(AmError::PeerDead { peer: to, .. } | AmError::Unreachable { peer: to, .. }),
+            ) if self.lost_by(&error).is_some() => AmError::Full {
+                from: self.rank,
+                to,
+            },
+            (Injection::Immediate, _) => error,
+        }
     }
 
     /// Gives up the ranks that have been declared lost; how many.
@@ -387,6 +418,7 @@ impl<C: Conduit> Engine<C> {
             self.end_by_loss(rank, token, Completion::Remote, 1);
         }
         self.directory.give_up(rank);
+        self.give_up_named();
         // Polls give up the calls of its teams that were started.
         self.background.collectives.lose(rank);
     }

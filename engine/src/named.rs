@@ -209,9 +209,11 @@ impl<C: Conduit> Engine<C> {
     /// Collective; does not wait. Counts for no other kind of barrier.
     ///
     /// # Errors
-    /// [`NamedError::AlreadyNotified`]; [`AmError::Restricted`] inside a handler.
+    /// [`NamedError::AlreadyNotified`]; [`AmError::Restricted`] inside a handler;
+    /// [`AmError::PeerLost`] after any loss.
     pub fn named_notify(&self, ctx: &ThreadCtx, name: Name) -> Result<(), NamedError> {
         ctx.permit("a barrier", self.rank)?;
+        self.unless_any_lost()?;
         let _span = span(ctx, Kind::BarrierNotify);
         {
             let mut state = self.background.named.state.lock();
@@ -238,7 +240,8 @@ impl<C: Conduit> Engine<C> {
     /// Polls once, and leaves the barrier if all ranks have entered it; `None` if not.
     ///
     /// # Errors
-    /// [`NamedError::NotNotified`]; [`AmError::Restricted`] inside a handler.
+    /// [`NamedError::NotNotified`]; [`AmError::Restricted`] inside a handler;
+    /// [`AmError::PeerLost`] of a barrier that a loss has cut short.
     pub fn named_try(&self, ctx: &ThreadCtx, name: Name) -> Result<Option<Verdict>, NamedError> {
         ctx.permit("a barrier", self.rank)?;
         self.entered()?;
@@ -319,8 +322,23 @@ impl<C: Conduit> Engine<C> {
 
     fn entered(&self) -> Result<(), NamedError> {
         match self.background.named.state.lock().stage {
-            Stage::Outside => Err(NamedError::NotNotified { rank: self.rank }),
+            Stage::Outside => {
+                // One that was given up, or that was never begun.
+                self.unless_any_lost()?;
+                Err(NamedError::NotNotified { rank: self.rank })
+            }
             Stage::Entered { .. } | Stage::Cells(_) | Stage::Complete(_) => Ok(()),
+        }
+    }
+
+    /// A rank is lost: the barrier that is under way by messages has no end.
+    pub(super) fn give_up_named(&self) {
+        let named = &self.background.named;
+        let mut state = named.state.lock();
+        if let Stage::Entered { .. } = state.stage {
+            state.stage = Stage::Outside;
+            named.stuck.store(false, Ordering::Relaxed);
+            self.background.end(kind::NAMED);
         }
     }
 

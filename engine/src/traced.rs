@@ -400,7 +400,10 @@ impl<C: Conduit> Engine<C> {
             let send = || self.inject(to, message);
             match argonet_trace::sent_in_order(to.0, Way::Request, send) {
                 Ok(((), flow)) => break flow,
-                Err(SendError::Message(error)) => return Err(error),
+                Err(SendError::Message(error)) => {
+                    drop(wait);
+                    return Err(self.refusal(ctx, error, injection));
+                }
                 Err(_) if injection == Injection::Immediate => {
                     return Err(AmError::Full {
                         from: self.rank,

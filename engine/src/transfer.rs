@@ -304,7 +304,10 @@ impl<C: Conduit> Engine<C> {
         let mut wait = self.waiting_unannounced(Waiting::on(WaitFor::Room, rank));
         loop {
             match error {
-                SendError::Message(error) => return Err(error.into()),
+                SendError::Message(error) => {
+                    drop(wait);
+                    return Err(self.refusal(ctx, error, injection).into());
+                }
                 _ if injection == Injection::Immediate => {
                     let (from, to) = (self.rank, rank);
                     return Err(AmError::Full { from, to }.into());

@@ -567,6 +567,5 @@ impl<C: Conduit> Engine<C> {
             },
             Injection::Blocking,
         )
-        .map_err(|error| self.once_lost(ctx, error))
     }
 }

@@ -11,7 +11,7 @@ use crate::published::Published;
 use crate::settings;
 use crate::tracing;
 use crate::tuning;
-use argonet_am::HandlerTable;
+use argonet_am::{AmError, HandlerTable};
 use argonet_base::{JobRank, Rank};
 use argonet_boot::{AttachOptions, Bootstrap, Key, LocalJob, attach, launch_self};
 use argonet_conduit::selector::Selector;
@@ -272,6 +272,15 @@ pub unsafe fn join(
     })
 }
 
+/// A segment that others know of, after a call in which they met: it stays when that was cut short
+/// by a loss, as others may reach it.
+fn published(own: OwnSegment, met: core::result::Result<(), AmError>) -> Result<OwnSegment> {
+    match met {
+        Ok(()) | Err(AmError::PeerLost { .. }) => Ok(own),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Sets the most bytes that one message of a non-contiguous transfer moves.
 fn limit_vis_chunks(engine: &Engine<Selector>, settings: &Settings) {
     let all = settings.get(&VIS_MAX_CHUNK);
@@ -341,7 +350,8 @@ impl Joined {
     /// All ranks can reach all segments on return. Collective; polls; once a process.
     ///
     /// # Errors
-    /// On all ranks if there is not enough memory; otherwise an error of this rank's segment alone.
+    /// On all ranks if there is not enough memory; otherwise an error of this rank's segment alone,
+    /// or a loss before it is attached.
     pub fn attach(&self, ctx: &ThreadCtx, bytes: u64) -> Result<OwnSegment> {
         let engine = &self.engine;
         let mut requests = vec![0u64; engine.size() as usize];
@@ -358,15 +368,16 @@ impl Joined {
         let own = self.attach_one_of(&requests)?;
         self.published.publish_len(own.len())?;
         if !self.published.has_others() {
-            engine.barrier(ctx, BarrierKind::Segments)?;
-            return Ok(own);
+            return published(own, engine.barrier(ctx, BarrierKind::Segments));
         }
         // Elsewhere pages may have another size.
-        requests.fill(0);
-        requests[engine.rank().index()] = own.len();
-        engine.collective(ctx, &pass, requests.as_mut_bytes(), size_of::<u64>())?;
-        self.published.remember(&requests);
-        Ok(own)
+        let mut lens = vec![0u64; requests.len()];
+        lens[engine.rank().index()] = own.len();
+        let passed = engine.collective(ctx, &pass, lens.as_mut_bytes(), size_of::<u64>());
+        // What was asked for is there in any case.
+        let known = if passed.is_ok() { lens } else { requests };
+        self.published.remember(&known);
+        published(own, passed)
     }
 
     /// Attaches the bytes that this rank requests, if its host has memory for the requests of all

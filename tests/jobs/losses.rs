@@ -73,6 +73,7 @@ pub(crate) const SEED: &str = "ARGONET_TEST_LOST_SEED";
 
 argonet::rpc! {
     fn double(n: u64) -> u64 { 2 * n }
+    fn first_of(all: Vec<u64>) -> u64 { all[0] }
 }
 
 /// Whether the conduit cannot go on without a rank, which the job then says.
@@ -435,13 +436,16 @@ fn traffic() -> Done {
     Ok(())
 }
 
-/// Waits until ranks are lost, and goes on without them; those that are left.
-fn go_on_once_lost(survivor: &Survivor) -> Result<Team> {
+/// Calls until ranks are lost, and goes on without them; those that are left.
+fn go_on_once_lost(
+    survivor: &Survivor,
+    call: impl Fn(&World, &SharedArray<u64>) -> Result<()>,
+) -> Result<Team> {
     let world = &survivor.world;
     let v = SharedArray::alloc(world, 3000)?;
     let mut said = false;
     let error = loop {
-        if let Err(error) = world.barrier() {
+        if let Err(error) = call(world, &v) {
             break error;
         }
         if world.rank().0 == 0 && !std::mem::replace(&mut said, true) {
@@ -477,7 +481,7 @@ fn at_once() -> Done {
 fn host_dies() -> Done {
     let survivor = Survivor::join()?;
     let size = survivor.world.size();
-    let team = go_on_once_lost(&survivor)?;
+    let team = go_on_once_lost(&survivor, |world, _| world.barrier())?;
     assert_eq!(team.size(), size - 2);
     Ok(())
 }
@@ -485,8 +489,32 @@ fn host_dies() -> Done {
 /// Ranks cannot reach each other any more.
 fn network_breaks() -> Done {
     let survivor = Survivor::join()?;
-    let size = survivor.world.size();
-    let team = go_on_once_lost(&survivor)?;
+    let (rank, size) = (survivor.world.rank().0, survivor.world.size());
+    let next = Rank((rank + 1) % size);
+    let values = vec![7; 3000];
+    let kind = std::env::var(CALL)?;
+    let team = go_on_once_lost(&survivor, |world, v| {
+        match kind.as_str() {
+            // More than there is room for while nothing moves.
+            "puts" => {
+                let put = |_| world.put(v.on(next), values.clone().into());
+                let ops: Vec<_> = (0..500).map(put).collect::<Result<_>>()?;
+                ops.into_iter().try_for_each(|op| op.wait().map(drop))?;
+            }
+            "calls" => {
+                let call = |_| world.rpc(next, &first_of, (values.clone(),));
+                let ops: Vec<_> = (0..500).map(call).collect::<Result<_>>()?;
+                ops.into_iter().try_for_each(|op| op.wait().map(drop))?;
+            }
+            _ => world.barrier()?,
+        }
+        world.poll()?;
+        // Another rank than the next is lost.
+        match survivor.noticed.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => world.barrier(),
+        }
+    })?;
     assert!(team.size() < size);
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::background::{Steps, kind};
 use crate::core::{Engine, Injection};
 use crate::events::OpError;
 use crate::mismatch::{Called, MismatchCheck};
-use crate::shared_memory::{CellPlace, LOOKS_AT_OTHERS};
+use crate::shared_memory::{CellMembers, CellPlace, LOOKS_AT_OTHERS};
 use crate::thread::ThreadCtx;
 use argonet_am::AmError;
 use argonet_boot::{WaitFor, Waiting};
@@ -285,8 +285,11 @@ impl<C: Conduit> Engine<C> {
                         self.check_for_mismatch(cells, shared, &round, place);
                         self.check_mismatch(&mut lasts, place.rank, &called);
                     };
-                    let awaited = shared.awaited_members(&round);
-                    self.wait_for_cell(ctx, cells, place, awaited, waiting, check)?
+                    let members = CellMembers {
+                        awaited: shared.awaited_members(&round),
+                        all: &shared.group.members,
+                    };
+                    self.wait_for_cell(ctx, cells, place, members, waiting, check)?
                 }
             };
             self.take_entry(ctx, cells, &mut round, place, entry);

@@ -172,7 +172,7 @@ impl<C: Conduit> Engine<C> {
         };
         let sent = match self.inject(to, &message) {
             Ok(()) => Ok(()),
-            Err(SendError::Message(error)) => Err(error),
+            Err(SendError::Message(error)) => Err(self.refusal(ctx, error, injection)),
             Err(_) => self.request_slow(ctx, to, &message, injection),
         };
         if let Some(span) = &mut span {

@@ -7,6 +7,7 @@ use super::super::events::OpError;
 use super::super::team::{Team, TeamKey};
 use super::super::thread::ThreadCtx;
 use super::{Agreed, Name, NamedError, Verdict};
+use argonet_am::AmError;
 use argonet_conduit::Conduit;
 use argonet_event::Event;
 use core::mem::ManuallyDrop;
@@ -54,6 +55,17 @@ unsafe fn agree(_: [*const (); 2], left: *const u8, right: *mut u8, count: usize
 }
 
 /// The errors of a call: its own event is waited for once, and so has none.
+impl Entered {
+    /// The error of a barrier that ends without an agreement.
+    fn cut_short(self, error: OpError) -> NamedError {
+        if let OpError::Am(AmError::PeerLost { .. }) = error {
+            // The event is complete.
+            drop(ManuallyDrop::into_inner(self.words));
+        }
+        own(error)
+    }
+}
+
 fn own(error: OpError) -> NamedError {
     match error {
         OpError::Am(error) => error.into(),
@@ -123,11 +135,14 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("a barrier", self.rank)?;
         let entered = self.entered_of(team)?;
         self.progress(ctx);
-        if self.peek(ctx, entered.event).map_err(own)? {
-            return Ok(Some(leave(team, entered, name)));
+        match self.peek(ctx, entered.event) {
+            Ok(true) => Ok(Some(leave(team, entered, name))),
+            Ok(false) => {
+                team.named.0.lock().entered = Some(entered);
+                Ok(None)
+            }
+            Err(error) => Err(entered.cut_short(error)),
         }
-        team.named.0.lock().entered = Some(entered);
-        Ok(None)
     }
 
     /// As [`named_wait`](Self::named_wait), of a team.
@@ -145,8 +160,10 @@ impl<C: Conduit> Engine<C> {
         }
         ctx.permit("a barrier", self.rank)?;
         let entered = self.entered_of(team)?;
-        self.wait(ctx, entered.event).map_err(own)?;
-        Ok(leave(team, entered, name))
+        match self.wait(ctx, entered.event) {
+            Ok(()) => Ok(leave(team, entered, name)),
+            Err(error) => Err(entered.cut_short(error)),
+        }
     }
 
     /// As [`named_result`](Self::named_result), of a team.
@@ -161,6 +178,10 @@ impl<C: Conduit> Engine<C> {
     /// Takes the barrier that this member has entered.
     fn entered_of(&self, team: &Team) -> Result<Entered, NamedError> {
         let entered = team.named.0.lock().entered.take();
+        if entered.is_none() {
+            // Its barrier was never begun.
+            self.unless_broken(team)?;
+        }
         entered.ok_or(NamedError::NotNotified { rank: self.rank })
     }
 }

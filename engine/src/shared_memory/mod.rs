@@ -20,4 +20,4 @@ mod world;
 
 pub(super) use group::{Group, Groups, KEPT_SLOTS, MOST_MEMBERS, WORLD_SLOT};
 pub(super) use named::NamedCall;
-pub(super) use wait::{CellPlace, LOOKS_AT_OTHERS};
+pub(super) use wait::{CellMembers, CellPlace, LOOKS_AT_OTHERS};

@@ -58,6 +58,14 @@ pub(crate) struct CellPlace {
     pub(crate) call: u64,
 }
 
+/// The members of a call by cells.
+#[derive(Clone, Copy)]
+pub(crate) struct CellMembers<'a> {
+    /// Those whose cells have not been read.
+    pub(crate) awaited: &'a [JobRank],
+    pub(crate) all: &'a [JobRank],
+}
+
 /// The cell of one member in a call.
 pub(crate) struct MemberCell<'e> {
     cells: SharedCells<'e>,
@@ -118,17 +126,17 @@ impl<C: Conduit> Engine<C> {
 
     /// The entry of a rank in a call, once it has entered it.
     ///
-    /// The call needs the cells of all that are `awaited`. `check` is called from time to time when
-    /// that lasts.
+    /// `check` is called from time to time when that lasts.
     ///
     /// # Errors
-    /// [`AmError::PeerLost`] of one that is awaited.
+    /// [`AmError::PeerLost`] of any member, also of one that has entered the call: others that know
+    /// of its loss do not enter it any more.
     pub(crate) fn wait_for_cell(
         &self,
         ctx: &ThreadCtx,
         cells: SharedCells<'_>,
         place: CellPlace,
-        awaited: &[JobRank],
+        members: CellMembers<'_>,
         waiting: Waiting,
         mut check: impl FnMut(),
     ) -> Result<Entry, AmError> {
@@ -143,7 +151,7 @@ impl<C: Conduit> Engine<C> {
         };
         for round in 0..=yields {
             if round > 0 {
-                if !cells.needs_processor(slot, awaited, call) {
+                if !cells.needs_processor(slot, members.awaited, call) {
                     for _ in 0..LOOKS_AT_OTHERS {
                         if let Some(entry) = look() {
                             return Ok(entry);
@@ -168,7 +176,7 @@ impl<C: Conduit> Engine<C> {
             if let Some(entry) = look() {
                 return Ok(entry);
             }
-            self.unless_lost(|lost| awaited.contains(&lost))?;
+            self.unless_lost(|lost| members.all.contains(&lost))?;
         }
     }
 
@@ -265,8 +273,12 @@ impl<'e, C: Conduit> Entered<'e, C> {
             },
         };
         let mut check = MismatchCheck::default();
+        let members = CellMembers {
+            awaited: &self.group.members,
+            all: &self.group.members,
+        };
         self.engine
-            .wait_for_cell(ctx, self.cells, place, &self.group.members, waiting, || {
+            .wait_for_cell(ctx, self.cells, place, members, waiting, || {
                 self.engine.check_mismatch(&mut check, rank, &called);
             })
     }

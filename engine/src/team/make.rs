@@ -163,7 +163,8 @@ impl<C: Conduit> Engine<C> {
     ///
     /// All members do so; the call waits for none. The engine releases its state of the team when
     /// all members have: in this call, or in a later one that makes or leaves a team. If `quiesced`
-    /// says that all members' collective operations are complete, it releases the state at once.
+    /// says that all members' collective operations are complete, or the team has lost a member, it
+    /// releases the state at once.
     ///
     /// # Errors
     /// [`AmError::Restricted`](argonet_am::AmError::Restricted) inside a handler.
@@ -179,9 +180,20 @@ impl<C: Conduit> Engine<C> {
         if quiesced {
             self.close_team(team);
         } else {
-            self.start_leaving(ctx, team)?;
+            self.leave_or_close(ctx, team)?;
         }
         self.forget_left(ctx)
+    }
+
+    /// Leaves a team, or closes it if it is broken: no member waits for this one.
+    fn leave_or_close(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
+        match self.start_leaving(ctx, team) {
+            Err(OpError::Am(AmError::PeerLost { .. })) => {
+                self.close_team(team);
+                Ok(())
+            }
+            outcome => outcome,
+        }
     }
 
     fn start_leaving(&self, ctx: &ThreadCtx, team: &Arc<Team>) -> Result<(), OpError> {
@@ -242,12 +254,7 @@ impl<C: Conduit> Engine<C> {
         loop {
             let dropped = self.making.dropped.lock().pop();
             let Some(team) = dropped else { break };
-            if self.unless_broken(&team).is_err() {
-                // No member waits for this one.
-                self.close_team(&team);
-                continue;
-            }
-            self.start_leaving(ctx, &team)?;
+            self.leave_or_close(ctx, &team)?;
         }
         let mut left = self.making.left.lock();
         let mut at = 0;

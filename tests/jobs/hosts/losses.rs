@@ -56,16 +56,18 @@ pub(in crate::hosts) fn of_a_host() {
 
 /// The network between one host and the others fails; the launcher reaches all of them.
 pub(in crate::hosts) fn of_a_host_without_network() {
-    let network = Network::new(&["a", "b", "c"]);
-    let job = over(&network, "tcp", 3, "a,b,c", "lost-network");
-    let job = job.env("ARGONET_TCP_UNREACHABLE_TIMEOUT", "1");
-    let outcome = job.run_with(|talk| {
-        talk.line_with("all are ready");
-        network.filter(
-            "b",
-            "iifname \"eth*\" meta l4proto tcp counter reject with tcp reset",
-        );
-    });
-    assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
-    outcome.says(&["cannot reach each other over any network; rank 1 is killed"]);
+    for call in ["barriers", "puts", "calls"] {
+        let network = Network::new(&["a", "b", "c"]);
+        let job = over(&network, "tcp", 3, "a,b,c", "lost-network").env(CALL, call);
+        let job = job.env("ARGONET_TCP_UNREACHABLE_TIMEOUT", "1");
+        let outcome = job.run_with(|talk| {
+            talk.line_with("all are ready");
+            network.filter(
+                "b",
+                "iifname \"eth*\" meta l4proto tcp counter reject with tcp reset",
+            );
+        });
+        assert_eq!(outcome.code(), Some(0), "{outcome:#?}");
+        outcome.says(&["cannot reach each other over any network; rank 1 is killed"]);
+    }
 }
