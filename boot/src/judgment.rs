@@ -40,11 +40,11 @@ impl fmt::Display for Obstacle {
             Self::Starting => f.write_str("as the job was still starting"),
             Self::NoHandler(rank) => write!(
                 f,
-                "as rank {rank} has no handler for lost ranks (Builder::on_peer_lost, on all ranks)"
+                "as rank {rank} has no handler for lost ranks (Builder::on_peer_lost or argonet_SetPeerLostHandler, on all ranks)"
             ),
             Self::Elsewhere => f.write_str(
                 "as a rank of another host was still starting, or has no handler for lost ranks \
-                 (Builder::on_peer_lost, on all ranks)",
+                 (Builder::on_peer_lost or argonet_SetPeerLostHandler, on all ranks)",
             ),
         }
     }

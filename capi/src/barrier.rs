@@ -3,12 +3,15 @@
 use core::ffi::c_int;
 use std::sync::Arc;
 
+use argonet_am::AmError;
 use argonet_engine::{Name, NamedError, Verdict};
 
 use argonet_base::gasnet::number32;
 
 use crate::export::export;
-use crate::job::{BAD_ARG, BARRIER_MISMATCH, Job, NOT_READY, OK, Team, fatal, refuse, with_job};
+use crate::job::{
+    BAD_ARG, BARRIER_MISMATCH, Job, NOT_READY, OK, PEER_LOST, Team, fatal, refuse, with_job,
+};
 
 const ANONYMOUS: c_int = number32("GASNET_BARRIERFLAG_ANONYMOUS") as c_int;
 const MISMATCH: c_int = number32("GASNET_BARRIERFLAG_MISMATCH") as c_int;
@@ -38,10 +41,11 @@ fn code(verdict: Verdict) -> c_int {
     }
 }
 
-/// The outcome of a call, or the end of the job.
-fn done<T>(function: &str, outcome: Result<T, NamedError>) -> T {
+/// The outcome of a call, if the team has lost no member; another error ends the job.
+fn unless_lost<T>(function: &str, outcome: Result<T, NamedError>) -> Option<T> {
     match outcome {
-        Ok(value) => value,
+        Ok(value) => Some(value),
+        Err(NamedError::Am(AmError::PeerLost { .. })) => None,
         Err(error) => fatal(function, &error.to_string()),
     }
 }
@@ -59,7 +63,8 @@ pub(crate) fn notify(function: &str, team: Option<&Team>, id: c_int, flags: c_in
     let name = name(id, flags, function);
     with_job(function, |job, ctx| {
         let engine = &job.joined.engine;
-        done(function, engine.team_notify(ctx, of(job, team), name));
+        // That of a broken team has no end, as the next wait or try finds.
+        let _ = unless_lost(function, engine.team_notify(ctx, of(job, team), name));
     });
 }
 
@@ -68,7 +73,8 @@ pub(crate) fn wait(function: &str, team: Option<&Team>, id: c_int, flags: c_int)
     let name = name(id, flags, function);
     with_job(function, |job, ctx| {
         let engine = &job.joined.engine;
-        code(done(function, engine.team_wait(ctx, of(job, team), name)))
+        let verdict = unless_lost(function, engine.team_wait(ctx, of(job, team), name));
+        verdict.map_or(PEER_LOST, code)
     })
 }
 
@@ -77,8 +83,10 @@ pub(crate) fn try_once(function: &str, team: Option<&Team>, id: c_int, flags: c_
     let name = name(id, flags, function);
     with_job(function, |job, ctx| {
         let engine = &job.joined.engine;
-        let verdict = done(function, engine.team_try(ctx, of(job, team), name));
-        verdict.map_or(NOT_READY.number(), code)
+        match unless_lost(function, engine.team_try(ctx, of(job, team), name)) {
+            Some(verdict) => verdict.map_or(NOT_READY.number(), code),
+            None => PEER_LOST,
+        }
     })
 }
 

@@ -1,8 +1,9 @@
 //! Contexts in which calls may not communicate, and reports of the engine's refusals.
 
 use argonet_am::AmError;
-use argonet_engine::{OpError, ThreadCtx};
+use argonet_engine::{BoundMemory, EndpointState, LocalCompletion, OpError, Team, ThreadCtx};
 use argonet_event::{Event, EventError};
+use std::sync::Arc;
 
 use crate::am::failed;
 use crate::hsl;
@@ -75,12 +76,85 @@ pub(crate) fn waiting<R>(
     })
 }
 
-/// The engine's result; an error ends the job.
+/// What a call gives that cannot be done because a rank is lost.
+///
+/// Only a client with a handler for lost ranks gets there: without one a loss ends the job.
+/// `argonet_QueryLostPeers` lists the loss by now.
+pub(crate) trait AfterLoss {
+    fn after_loss() -> Self;
+}
+
+impl AfterLoss for () {
+    fn after_loss() -> Self {}
+}
+
+/// How many messages a poll has handled.
+impl AfterLoss for usize {
+    fn after_loss() -> Self {
+        0
+    }
+}
+
+/// The operation is complete.
+impl AfterLoss for bool {
+    fn after_loss() -> Self {
+        true
+    }
+}
+
+impl AfterLoss for Event {
+    fn after_loss() -> Self {
+        Self::DONE
+    }
+}
+
+impl AfterLoss for LocalCompletion {
+    fn after_loss() -> Self {
+        Self::Done
+    }
+}
+
+/// Nothing is found to be wrong there.
+impl AfterLoss for EndpointState {
+    fn after_loss() -> Self {
+        Self::Open
+    }
+}
+
+impl AfterLoss for BoundMemory {
+    fn after_loss() -> Self {
+        Self::default()
+    }
+}
+
+impl AfterLoss for Option<Arc<Team>> {
+    fn after_loss() -> Self {
+        None
+    }
+}
+
+impl AfterLoss for Vec<Arc<Team>> {
+    fn after_loss() -> Self {
+        Self::new()
+    }
+}
+
+/// The engine's result, or what takes its place after a loss; another error ends the job.
 #[inline]
-pub(crate) fn done<T>(function: &str, outcome: Result<T, OpError>) -> T {
+pub(crate) fn done<T: AfterLoss>(function: &str, outcome: Result<T, OpError>) -> T {
     match outcome {
         Ok(value) => value,
-        Err(error) => refused(function, &error),
+        Err(error) => lost(function, &error),
+    }
+}
+
+/// What a call gives after a loss; another error ends the job.
+#[cold]
+#[inline(never)]
+pub(crate) fn lost<T: AfterLoss>(function: &str, error: &OpError) -> T {
+    match error {
+        OpError::Am(AmError::PeerLost { .. }) => T::after_loss(),
+        _ => refused(function, error),
     }
 }
 

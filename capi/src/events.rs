@@ -2,13 +2,14 @@
 
 use core::ffi::c_int;
 
+use argonet_am::AmError;
 use argonet_base::gasnet::number32;
 use argonet_conduit::selector::Selector;
 use argonet_engine::{Engine, OpError, ThreadCtx};
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::Prototype;
-use crate::context::{communicating, done, waiting};
+use crate::context::{AfterLoss, communicating, done, waiting};
 use crate::export::{export, names};
 use crate::job::{Job, NOT_READY, OK, fatal};
 
@@ -30,7 +31,7 @@ type Several<R> = fn(&Engine<Selector>, &ThreadCtx, &mut [Event]) -> Result<R, O
 ///
 /// # Safety
 /// Null, or `count` events that no other thread uses meanwhile.
-pub(crate) unsafe fn several<R>(
+pub(crate) unsafe fn several<R: AfterLoss>(
     function: &str,
     events: *mut Event,
     count: usize,
@@ -52,6 +53,24 @@ pub(crate) unsafe fn several<R>(
         |_, _| is_over,
         |job, ctx| done(function, call(&job.joined.engine, ctx, events)),
     )
+}
+
+/// Says whether all events are complete, without a poll.
+///
+/// # Errors
+/// As [`Engine::peek_all`], but for a loss: that it has ended one operation says nothing about the
+/// others.
+pub(crate) fn peek_all(
+    engine: &Engine<Selector>,
+    ctx: &ThreadCtx,
+    events: &mut [Event],
+) -> Result<bool, OpError> {
+    match engine.peek_all(ctx, events) {
+        Err(OpError::Am(AmError::PeerLost { .. })) => {
+            Ok(events.iter().all(|event| event.is_done()))
+        }
+        outcome => outcome,
+    }
 }
 
 fn no_flags(function: &str, flags: u32) {
@@ -141,7 +160,7 @@ export! {
 
     fn gex_Event_TestAll(events: *mut Event, count: usize, flags: u32) -> c_int {
         // SAFETY: as the header asks.
-        code(unsafe { several("gex_Event_TestAll", events, count, flags, Engine::peek_all, true) })
+        code(unsafe { several("gex_Event_TestAll", events, count, flags, peek_all, true) })
     }
 
     fn gex_Event_WaitSome(events: *mut Event, count: usize, flags: u32) {

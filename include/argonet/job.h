@@ -5,6 +5,9 @@
 #include "job_calls.h"
 #include "mapped.h"
 
+/* A call needs a rank that is lost; see argonet_SetPeerLostHandler in job_calls.h. */
+#define ARGONET_ERR_PEER_LOST 10100
+
 GASNETT_BEGIN_EXTERNC
 /* What a program may define: what a segment may become where the user does not say (the second is deprecated). */
 extern const char *gasnet_max_segsize_str;

@@ -15,6 +15,21 @@ extern const char *gex_Client_QueryName(gex_Client_t client);
 extern void gex_Client_SetCData(gex_Client_t client, const void *value);
 extern void *gex_Client_QueryCData(gex_Client_t client);
 
+/* Beyond GASNet-EX: a job that goes on without ranks that have died, where the user wants that too (ARGONET_ON_RANK_LOST=continue). What
+ * each call gives after a loss is in docs/c-api.md.
+ *
+ * argonet_SetPeerLostHandler, before gex_Client_Init or gasnet_init, on all ranks: polls call the handler with each rank that is lost,
+ * once; as any handler it cannot communicate. GASNET_ERR_NOT_INIT once the job has begun, GASNET_ERR_BAD_ARG for null.
+ *
+ * argonet_QueryLostPeers: how many ranks are lost; writes the first of them, at most room, in the order of their losses, which is the
+ * same at all ranks. It may list a rank before the handler is called with it. jobranks may be null if room is 0.
+ *
+ * argonet_TM_Survivors: the team of the ranks that are not lost, in their order, the same at all of them. Collective over them, polls.
+ * flags must be 0. */
+extern int argonet_SetPeerLostHandler(argonet_PeerLostFn_t handler, void *context);
+extern size_t argonet_QueryLostPeers(gex_Rank_t *jobranks, size_t room);
+extern void argonet_TM_Survivors(gex_TM_t *new_tm, gex_Flags_t flags);
+
 extern int gex_EP_Create(gex_EP_t *ep, gex_Client_t client, gex_EP_Capabilities_t capabilities, gex_Flags_t flags);
 extern gex_Client_t gex_EP_QueryClient(gex_EP_t ep);
 extern gex_Flags_t gex_EP_QueryFlags(gex_EP_t ep);

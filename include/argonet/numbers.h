@@ -3,7 +3,7 @@
 #define ARGONET_NUMBERS_H
 
 /* Changes with any number or type of the interface. */
-#define ARGONET_NUMBERS_DIGEST 95c6ba0f847e3050
+#define ARGONET_NUMBERS_DIGEST af67144282ad99e3
 
 /* What calls return. */
 #define GASNET_OK 0

@@ -78,6 +78,9 @@ typedef struct {
   uintptr_t size;
 } gasnet_seginfo_t;
 
+/* What is called with each rank that is lost, and with the pointer that was given. */
+typedef void (*argonet_PeerLostFn_t)(gex_Rank_t jobrank, void *context);
+
 /* Where a rank runs. */
 typedef struct {
   gex_Rank_t host;

@@ -164,7 +164,7 @@ fn no_handler() {
     for job in both(3, &["loses", "1", "2", "1:kill"]) {
         job.run().code(137).says(&[
             "rank 1 (pid ",
-            "was killed by signal 9 (SIGKILL); the other ranks were ended, as rank 2 has no handler for lost ranks (Builder::on_peer_lost, on all ranks)\n",
+            "was killed by signal 9 (SIGKILL); the other ranks were ended, as rank 2 has no handler for lost ranks (Builder::on_peer_lost or argonet_SetPeerLostHandler, on all ranks)\n",
         ]);
     }
     // A crash that is caught is stored by the rank.

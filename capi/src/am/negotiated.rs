@@ -13,12 +13,12 @@ use crate::am::limits::{ALLOCATED, largest_medium, longest, longest_allocated};
 use crate::am::local::Local;
 use crate::am::place::{Given, Outgoing, destination, source};
 use crate::am::reply::{answer, requester};
-use crate::am::request::{both_sides, injection, send, sent};
+use crate::am::request::{both_sides, frees_payload, injection, send, sent};
 use crate::am::source_descriptor::{self, Open, SourceDescriptor};
 use crate::am::token::{Token, delivery};
 use crate::export::export;
 use crate::flags::{IMMEDIATE, SELF_OFFSET};
-use crate::job::{Job, Receiver, Team, fatal, job, with_job};
+use crate::job::{Job, PEER_LOST, Receiver, Team, fatal, job, with_job};
 
 /// Arguments that all prepares have.
 struct Wanted {
@@ -167,6 +167,11 @@ fn prepare_in_place(
     let mut prepared = match engine.prepare_endpoint(ctx, to.ends, &want, injection(wanted.flags)) {
         Ok(prepared) => prepared,
         Err(AmError::Full { .. }) if wanted.flags & IMMEDIATE != 0 => return null_mut(),
+        // The commit returns PEER_LOST; until then the client writes to a buffer of the library's.
+        Err(AmError::PeerLost { .. }) => {
+            ctx.enter(Context::Preparing);
+            return wanted.open(to, null_mut(), most);
+        }
         Err(error) => failed(wanted.function, &error),
     };
     let size = prepared.capacity();
@@ -283,6 +288,7 @@ unsafe fn commit_request(handle: *const SourceDescriptor, commit: &Commit) -> c_
             let (engine, ends) = (&job.joined.engine, open.to.ends);
             return match engine.commit_endpoint(ctx, prepared, ends, handler, args, commit.bytes) {
                 Ok(()) => sent(job, ctx, open.to.rank, function),
+                Err(AmError::PeerLost { .. }) => PEER_LOST,
                 Err(error) => failed(function, &error),
             };
         }
@@ -300,7 +306,7 @@ unsafe fn commit_request(handle: *const SourceDescriptor, commit: &Commit) -> c_
                 )
             })
         };
-        if result == 0 {
+        if frees_payload(result) {
             // SAFETY: checked at prepare, and the caller's to write, as the header asks.
             unsafe { open.lc_opt.complete() };
             source_descriptor::done(open);

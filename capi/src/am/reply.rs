@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 
 use argonet_am::record::{Head, Short};
-use argonet_am::{Delivery, Message, MessageClass, Payload};
+use argonet_am::{AmError, Delivery, Message, MessageClass, Payload};
 use argonet_engine::Long;
 
 use crate::am::arguments::{What, arguments, check_flags};
@@ -56,8 +56,10 @@ pub(crate) fn answer(
             engine.reply_long(delivery, at, &long)
         }
     };
-    if let Err(error) = sent {
-        refused(job, &error.into(), function);
+    match sent {
+        // A reply to a lost rank has no receiver.
+        Ok(()) | Err(AmError::PeerLost { .. }) => {}
+        Err(error) => refused(job, &error.into(), function),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::am::local::Local;
 use crate::am::place::{Given, Outgoing, check_overlap, destination, refused, source};
 use crate::export::export;
 use crate::flags::IMMEDIATE;
-use crate::job::{Endpoint, Job, Receiver, Team, given, job, with_job};
+use crate::job::{Endpoint, Job, OK, PEER_LOST, Receiver, Team, given, job, with_job};
 
 /// How to meet lack of room.
 pub(crate) fn injection(flags: u32) -> Injection {
@@ -38,6 +38,11 @@ pub(crate) unsafe fn both_sides(
     // SAFETY: this function's contract.
     let team = unsafe { given(tm, function, "tm") };
     (team.endpoint(), team.receiver(rank, function))
+}
+
+/// Whether a call has done with its payload, by its code: it was sent, or its target is lost.
+pub(crate) fn frees_payload(code: c_int) -> bool {
+    code == OK || code == PEER_LOST
 }
 
 /// Sends a message; returns the code for C.
@@ -86,6 +91,7 @@ pub(crate) fn send(
     match outcome {
         Ok(()) => sent(job, ctx, to, function),
         Err(OpError::Am(AmError::Full { .. }) | OpError::NoHandle { .. }) if is_immediate => 1,
+        Err(OpError::Am(AmError::PeerLost { .. })) => PEER_LOST,
         Err(error) => refused(job, &error, function),
     }
 }
@@ -209,7 +215,7 @@ impl Request<'_> {
         // SAFETY: this function's contract.
         let payload = unsafe { source(self.endpoint, src, bytes, self.flags, self.function) };
         let result = self.send(Given::Plain(Payload::Medium(payload)));
-        if result == 0 {
+        if frees_payload(result) {
             // SAFETY: checked, and this function's contract.
             unsafe { lc_opt.complete() };
         }
@@ -232,7 +238,7 @@ impl Request<'_> {
         let job = job(self.function);
         let at = destination(job, self.to, dst, bytes, self.flags, self.function);
         let result = self.send(Given::Long(payload, at));
-        if result == 0 {
+        if frees_payload(result) {
             // SAFETY: checked, and this function's contract.
             unsafe { lc_opt.complete() };
         }

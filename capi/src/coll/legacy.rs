@@ -13,7 +13,7 @@ use argonet_event::Event;
 use super::{Asked, bytes};
 use crate::barrier;
 use crate::context::{communicating, done};
-use crate::events::{code, several};
+use crate::events::{code, peek_all, several};
 use crate::export::export;
 use crate::job::{Team, fatal, job};
 
@@ -210,7 +210,7 @@ export! {
         const FUNCTION: &str = "gasnet_coll_try_sync_all";
         poll(FUNCTION);
         // SAFETY: as the header asks.
-        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_all, true) })
+        code(unsafe { several(FUNCTION, handles, count, 0, peek_all, true) })
     }
 
     fn gasnet_coll_wait_sync(handle: Event) {

@@ -18,6 +18,7 @@ use crate::am::Handlers;
 use crate::export::export;
 use crate::job::everything::{self, SegmentMode};
 use crate::job::linked::{Variant, linked_with};
+use crate::job::losses;
 use crate::job::state::{find, set};
 use crate::job::threads::Threads;
 use crate::job::{
@@ -110,6 +111,7 @@ fn init(
     if segments == SegmentMode::Everything {
         everything::bind(&joined);
     }
+    losses::go_on(&joined)?;
     joined.start()?;
     // No call of C's finalizes.
     joined.boot.leaves_by_exit();

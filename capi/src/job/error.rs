@@ -13,6 +13,9 @@ use crate::job::state;
 /// `GASNET_OK`.
 pub(crate) const OK: c_int = number32("GASNET_OK") as c_int;
 
+/// A call needs a rank that is lost; the same number for all conduits, as GASNet has none.
+pub(crate) const PEER_LOST: c_int = number32("ARGONET_ERR_PEER_LOST") as c_int;
+
 pub(crate) const NOT_INIT: Code = Code::NotInit;
 pub(crate) const RESOURCE: Code = Code::Resource;
 pub(crate) const BAD_ARG: Code = Code::BadArg;
@@ -83,6 +86,7 @@ export! {
     fn gasnet_ErrorName(code: c_int) -> *const c_char {
         let name = match code {
             OK => c"GASNET_OK",
+            PEER_LOST => c"ARGONET_ERR_PEER_LOST",
             _ => Code::of(code).map_or(c"an unknown code", name),
         };
         name.as_ptr()
@@ -91,6 +95,7 @@ export! {
     fn gasnet_ErrorDesc(code: c_int) -> *const c_char {
         let description = match code {
             OK => c"no error",
+            PEER_LOST => c"a rank that the call needs is lost",
             _ => Code::of(code).map_or(c"no such code", description),
         };
         description.as_ptr()

@@ -8,6 +8,7 @@ mod error;
 mod everything;
 mod hooks;
 mod linked;
+mod losses;
 mod object;
 mod placed;
 mod published;
@@ -21,13 +22,13 @@ mod threads;
 pub(crate) use client::{Client, Start, USES_GASNET1, is_second, start};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use error::{
-    BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, RESOURCE, fatal, refuse,
+    BAD_ARG, BARRIER_MISMATCH, NOT_INIT, NOT_READY, OK, PEER_LOST, RESOURCE, fatal, refuse,
 };
 pub(crate) use everything::SegmentMode;
 pub(crate) use linked::{Variant, linked};
 pub(crate) use object::{CData, given};
 pub(crate) use placed::Placed;
-pub(crate) use segment::{Kind, Segment, attach, check_size};
+pub(crate) use segment::{Kind, Segment, attach, check_size, not_attached};
 pub(crate) use state::{Job, find, job, rank, with_job};
 pub(crate) use team::{Receiver, Team, known, known_as, member, team};
 pub(crate) use teams::Teams;
@@ -41,6 +42,7 @@ pub(crate) fn prototypes() -> Vec<Prototype> {
         endpoint::PROTOTYPES,
         error::PROTOTYPES,
         linked::PROTOTYPES,
+        losses::PROTOTYPES,
         published::PROTOTYPES,
         segment::PROTOTYPES,
         system::PROTOTYPES,

@@ -3,6 +3,7 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
+use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_conduit::selector::Selector;
 use argonet_engine::{BarrierKind, BoundMemory, Engine, Injection, OpError};
@@ -12,7 +13,8 @@ use crate::context::{communicating, done};
 use crate::export::export;
 use crate::flags::IMMEDIATE;
 use crate::job::{
-    BAD_ARG, Endpoint, Job, OK, Segment, Team, fatal, given, job, known, refuse, team, with_job,
+    BAD_ARG, Endpoint, Job, OK, PEER_LOST, Segment, Team, fatal, given, job, known, refuse, team,
+    with_job,
 };
 
 /// A bound segment, as a query returns it.
@@ -161,6 +163,7 @@ export! {
             engine.bound_forget();
             match met {
                 Ok(()) => OK,
+                Err(OpError::Am(AmError::PeerLost { .. })) => PEER_LOST,
                 Err(error) => fatal(FUNCTION, &error.to_string()),
             }
         })
@@ -187,8 +190,9 @@ export! {
             // SAFETY: null or the caller's until the event is complete, as the header asks;
             // pointers and sizes have 64 bits, as is checked below.
             unsafe {
-                // A segment that has to be asked for is not mapped here.
-                Found::default().write(null_mut(), local, null_mut());
+                // A segment that has to be asked for is not mapped here; there is none if its rank
+                // is lost.
+                Found::default().write(owner, local, bytes);
                 let engine = &job.joined.engine;
                 let asked = engine.bound_query_parts(ctx, rank, index, owner.cast(), bytes.cast(), Injection::Blocking);
                 done(FUNCTION, asked)

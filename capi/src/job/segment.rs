@@ -15,7 +15,9 @@ use crate::context::communicating;
 use crate::export::export;
 use crate::job::everything;
 use crate::job::team::team;
-use crate::job::{BAD_ARG, CData, Client, Job, OK, RESOURCE, Team, given, hooks, job, refuse};
+use crate::job::{
+    BAD_ARG, CData, Client, Job, OK, PEER_LOST, RESOURCE, Team, given, hooks, job, refuse,
+};
 
 /// Target of a `gex_Segment_t`.
 pub(crate) struct Segment {
@@ -156,6 +158,14 @@ pub(crate) fn attach(
     Ok(made)
 }
 
+/// What an attach that fails gives to C.
+pub(crate) fn not_attached(job: &Job, function: &str, why: &str) -> c_int {
+    match job.joined.engine.unless_any_lost() {
+        Ok(()) => refuse(function, RESOURCE, why),
+        Err(_) => PEER_LOST,
+    }
+}
+
 /// The most bytes of a segment.
 fn largest(function: &str) -> usize {
     let job = job(function);
@@ -189,7 +199,7 @@ export! {
                     unsafe { *segment = made };
                     OK
                 }
-                Err(why) => refuse(FUNCTION, RESOURCE, &why),
+                Err(why) => not_attached(job, FUNCTION, &why),
             }
         })
     }

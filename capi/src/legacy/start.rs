@@ -8,7 +8,7 @@ use crate::context::communicating;
 use crate::export::export;
 use crate::job::{
     BAD_ARG, Client, Endpoint, NOT_INIT, OK, RESOURCE, Segment, Start, Team, USES_GASNET1, Variant,
-    attach, check_size, find, given, is_second, job, refuse, start,
+    attach, check_size, find, given, is_second, job, not_attached, refuse, start,
 };
 use crate::legacy::Permit;
 use argonet_segment::PageKind;
@@ -119,7 +119,7 @@ export! {
                     job.gasnet1.give();
                     OK
                 }
-                Err(why) => refuse(ATTACH, RESOURCE, &why),
+                Err(why) => not_attached(job, ATTACH, &why),
             }
         })
     }

@@ -8,7 +8,7 @@ use argonet_engine::Engine;
 use argonet_event::{Category, CategoryMask, Event};
 
 use crate::context::{communicating, done};
-use crate::events::{code, several, wait_implicit};
+use crate::events::{code, peek_all, several, wait_implicit};
 use crate::export::export;
 
 const GETS: CategoryMask = Category::Get.mask();
@@ -52,7 +52,7 @@ export! {
         const FUNCTION: &str = "gasnet_try_syncnb_all";
         poll(FUNCTION);
         // SAFETY: as the header asks.
-        code(unsafe { several(FUNCTION, handles, count, 0, Engine::peek_all, true) })
+        code(unsafe { several(FUNCTION, handles, count, 0, peek_all, true) })
     }
 
     fn argonet_legacy_try_syncnb_nopoll(handle: Event) -> c_int {
@@ -66,7 +66,7 @@ export! {
 
     fn gasnet_try_syncnb_all_nopoll(handles: *mut Event, count: usize) -> c_int {
         // SAFETY: as the header asks.
-        code(unsafe { several("gasnet_try_syncnb_all_nopoll", handles, count, 0, Engine::peek_all, true) })
+        code(unsafe { several("gasnet_try_syncnb_all_nopoll", handles, count, 0, peek_all, true) })
     }
 
     fn argonet_legacy_wait_syncnb(handle: Event) {

@@ -1,8 +1,9 @@
 //! Mistakes of C that debug builds find.
 
+use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_base::gasnet::number32;
-use argonet_engine::{Target, ThreadCtx};
+use argonet_engine::{OpError, Target, ThreadCtx};
 
 use crate::context::done;
 use crate::flags::{IMMEDIATE, PEER_OFFSET, RANK_IS_JOBRANK, SELF_OFFSET};
@@ -88,7 +89,11 @@ pub(super) fn creation(
     let mut all = vec![0; own.len() * team.size() as usize];
     let engine = &job.joined.engine;
     let of_engine = team.of_engine(job);
-    done(function, engine.gather_all(ctx, of_engine, &own, &mut all));
+    match engine.gather_all(ctx, of_engine, &own, &mut all) {
+        // The team is broken, and the comparison was cut short.
+        Err(OpError::Am(AmError::PeerLost { .. })) => return,
+        outcome => done(function, outcome),
+    }
     let differs = all.chunks_exact(own.len()).position(|theirs| theirs != own);
     if let Some(rank) = differs {
         let theirs: Vec<u32> = all[rank * own.len()..][..own.len()]

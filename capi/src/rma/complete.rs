@@ -6,7 +6,7 @@ use argonet_engine::{Injection, LocalCompletion, OpError, Span};
 use argonet_event::{Category, Event};
 use argonet_trace::Kind;
 
-use crate::context::{done, refused};
+use crate::context::{AfterLoss, done, lost};
 use crate::flags::{DEFER, GROUP, NOW};
 use crate::job::fatal;
 use crate::rma::Operation;
@@ -49,7 +49,7 @@ impl LocalOption {
 }
 
 /// `None` for an operation that was not started, which only [`Injection::Immediate`] allows.
-pub(crate) fn started<T>(
+pub(crate) fn started<T: AfterLoss>(
     function: &str,
     injection: Injection,
     outcome: Result<T, OpError>,
@@ -61,7 +61,7 @@ pub(crate) fn started<T>(
         {
             None
         }
-        Err(error) => refused(function, &error),
+        Err(error) => Some(lost(function, &error)),
     }
 }
 

@@ -4,7 +4,7 @@ use core::ffi::c_void;
 
 use argonet_am::AmError;
 use argonet_base::JobRank;
-use argonet_engine::{OpError, PeerAddress, Target, ThreadCtx};
+use argonet_engine::{BoundPlace, OpError, PeerAddress, Target, ThreadCtx};
 
 use crate::context::refused;
 use crate::job::{Job, Team, fatal};
@@ -37,6 +37,12 @@ impl Remote<'_> {
         match job.joined.engine.locate(ctx, at, self.bytes) {
             Ok(target) => target,
             Err(OpError::Am(AmError::OutsideSegment { .. })) => self.outside(job),
+            // A place that only messages reach: they are refused, so that nothing is accessed.
+            Err(OpError::Am(AmError::PeerLost { peer, .. })) => Target::Bound(BoundPlace {
+                rank: peer,
+                endpoint: 0,
+                address: 0,
+            }),
             Err(error) => refused(self.function, &error),
         }
     }

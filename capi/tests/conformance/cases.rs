@@ -12,7 +12,7 @@ use Build::{Any, Debug};
 
 pub(crate) type Case = (&'static str, Build, Expected);
 
-pub(crate) const START: [Case; 43] = [
+pub(crate) const START: [Case; 47] = [
     ("rank-before-start", Any, Ends(&["gex_System_QueryJobRank"])),
     ("poll-before-start", Any, Ends(&["gasnet_AMPoll"])),
     (
@@ -27,6 +27,26 @@ pub(crate) const START: [Case; 43] = [
     ),
     ("put-before-start", Debug, Ends(&["gex_RMA_PutBlocking"])),
     ("request-before-start", Any, Ends(&["gex_AM_RequestShort"])),
+    (
+        "losses-before-start",
+        Any,
+        Ends(&["argonet_QueryLostPeers"]),
+    ),
+    (
+        "losses-no-handler",
+        Any,
+        Refused(&["argonet_SetPeerLostHandler", "handler"]),
+    ),
+    (
+        "losses-late",
+        Any,
+        Refused(&["argonet_SetPeerLostHandler", "before gex_Client_Init"]),
+    ),
+    (
+        "losses-nowhere",
+        Any,
+        Ends(&["argonet_QueryLostPeers", "room for 1"]),
+    ),
     (
         "region-before-start",
         Any,

@@ -25,6 +25,7 @@ mod foreign;
 mod launcher;
 mod leaking;
 mod legacy_cases;
+mod lost;
 mod network;
 mod ratomic_cases;
 mod running;
@@ -46,6 +47,7 @@ fn main() {
     trials.extend(leaking::trials());
     trials.extend(launcher::trials());
     trials.extend(foreign::trials());
+    trials.extend(lost::trials());
     trials.extend(chosen::trials());
     trials.push(Trial::test("each work place is another", work_places));
     trials.extend(threads::trials(chosen));

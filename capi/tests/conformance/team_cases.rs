@@ -4,7 +4,17 @@ use crate::bad::Expected::{Ends, Returns};
 use crate::cases::Build::{Any, Debug};
 use crate::cases::Case;
 
-pub(crate) const TEAMS: [Case; 48] = [
+pub(crate) const TEAMS: [Case; 50] = [
+    (
+        "survivors-nowhere",
+        Any,
+        Ends(&["argonet_TM_Survivors", "new_tm is null"]),
+    ),
+    (
+        "survivors-flags",
+        Any,
+        Ends(&["argonet_TM_Survivors", "flags are 0x"]),
+    ),
     (
         "split-no-parent",
         Any,

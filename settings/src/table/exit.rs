@@ -29,7 +29,7 @@ settings! {
         "A rank that calls exit or returns from main ends the job.";
     ON_RANK_LOST: OnRankLost = "ARGONET_ON_RANK_LOST", Kind::Choice(OnRankLost::WORDS), Preset::Is("end"), Scope::Rank,
         "What becomes of a job when a rank, or a host, dies: end, it ends; continue, it goes on without that rank, or those \
-         of the host, if every rank has called Builder::on_peer_lost. The value of the launcher counts, or of rank 0 where \
+         of the host, if every rank has called Builder::on_peer_lost or argonet_SetPeerLostHandler. The value of the launcher counts, or of rank 0 where \
          the program was started alone. Jobs of other launchers refuse continue. `argonet run --on-rank-lost` wins over it.";
     NO_CATCH_SIGNAL: Option<Signals> = "GASNET_NO_CATCH_SIGNAL", Kind::Signals, Preset::Unset, Scope::Rank,
         "Signals that are left alone; `*` for all.";

@@ -21,10 +21,14 @@ static void before_start(void) {
   CASE("barrier-before-start") gasnet_barrier_notify(0, 0);
   CASE("put-before-start") gex_RMA_PutBlocking(GEX_TM_INVALID, 0, &byte, &byte, 1, 0);
   CASE("request-before-start") gex_AM_RequestShort0(GEX_TM_INVALID, 0, 200, 0);
+  CASE("losses-before-start") argonet_QueryLostPeers(NULL, 0);
   CASE("region-before-start") gex_NBI_BeginAccessRegion(0);
 }
 
+static void lost(gex_Rank_t jobrank, void *context) { (void)jobrank, (void)context; }
+
 static void wrong_start(int *argc, char ***argv) {
+  CASE("losses-no-handler") bad_returned(argonet_SetPeerLostHandler(NULL, NULL));
   CASE("start-no-name") bad_returned(gex_Client_Init(&client, &ep, &team, NULL, argc, argv, 0));
   CASE("start-no-client") bad_returned(gex_Client_Init(NULL, &ep, &team, "BAD", argc, argv, 0));
   CASE("start-no-team") bad_returned(gex_Client_Init(&client, &ep, NULL, "BAD", argc, argv, 0));
@@ -35,6 +39,8 @@ static void segments(void) {
   uintptr_t page = GASNET_PAGESIZE;
   gex_Segment_t made = (gex_Segment_t)&page;
   CASE("start-twice") bad_returned(gex_Client_Init(&client, &ep, &team, "TWICE", NULL, NULL, 0));
+  CASE("losses-late") bad_returned(argonet_SetPeerLostHandler(lost, NULL));
+  CASE("losses-nowhere") argonet_QueryLostPeers(NULL, 1);
   CASE("attach-unaligned") bad_returned(gex_Segment_Attach(&segment, team, page + 1));
   CASE("attach-nothing") bad_returned(gex_Segment_Attach(&segment, team, 0));
   CASE("attach-too-much") bad_returned(gex_Segment_Attach(&segment, team, gasnet_getMaxLocalSegmentSize() + page));

@@ -28,6 +28,8 @@ static void create(const gex_Rank_t *list, size_t count, size_t places, gex_Flag
 
 static void splits(void) {
   gex_TM_t tm = GEX_TM_INVALID;
+  CASE("survivors-nowhere") argonet_TM_Survivors(NULL, 0);
+  CASE("survivors-flags") argonet_TM_Survivors(&tm, GEX_FLAG_TM_NO_SCRATCH);
   CASE("split-no-parent") gex_TM_Split(&tm, GEX_TM_INVALID, 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
   CASE("split-pair") gex_TM_Split(&tm, gex_TM_Pair(ep, 0), 0, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);
   CASE("split-color") gex_TM_Split(&tm, team, -1, 0, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);

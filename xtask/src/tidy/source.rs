@@ -24,6 +24,8 @@ const GLOBALS: &[&str] = &[
     // Whether a provider of libfabric may still use memory that it was given: objects that cannot
     // be closed have no owner any more.
     "nic/src/fabric/object.rs",
+    // A handler that C gives before there is a job.
+    "capi/src/job/losses.rs",
     // The children of a process that forked its job, for exit and signal handlers.
     "boot/src/selfspawn.rs",
     // The rank that a process is, for exit and signal handlers.

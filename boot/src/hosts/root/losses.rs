@@ -69,7 +69,7 @@ impl Root<'_> {
             let are_others = hosts.ranks().len() < self.fates.len();
             if self.goes_on && is_open && are_others {
                 trouble.text += "; the job ends, as a rank was still starting, or has no handler for lost ranks \
-                                 (Builder::on_peer_lost, on all ranks)";
+                                 (Builder::on_peer_lost or argonet_SetPeerLostHandler, on all ranks)";
             }
             return self.trouble(trouble);
         }

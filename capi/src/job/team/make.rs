@@ -11,7 +11,8 @@ use argonet_engine::{self as engine, Choice, TeamError, Terms};
 use argonet_settings::Letter;
 use argonet_trace::note_with;
 
-use crate::context::{communicating, done};
+use crate::am::failed;
+use crate::context::{AfterLoss, communicating, done};
 use crate::export::export;
 use crate::flags::RANK_IS_JOBRANK;
 use crate::job::endpoint::Location;
@@ -34,8 +35,8 @@ fn check_flags(flags: u32, known: u32, what: &str, function: &str) {
     }
 }
 
-/// The engine's result; an error ends the job.
-fn made<T>(function: &str, outcome: Result<T, TeamError>) -> T {
+/// The engine's result, or none after a loss; another error ends the job.
+fn made<T: AfterLoss>(function: &str, outcome: Result<T, TeamError>) -> T {
     match outcome {
         Ok(value) => value,
         Err(TeamError::Op(error)) => done(function, Err(error)),
@@ -275,6 +276,23 @@ export! {
             }
             0
         })
+    }
+
+    fn argonet_TM_Survivors(new: *mut *const Team, flags: u32) {
+        const FUNCTION: &str = "argonet_TM_Survivors";
+        if flags != 0 {
+            fatal(FUNCTION, &format!("flags are {flags:#x}; they must be 0"));
+        }
+        if new.is_null() {
+            fatal(FUNCTION, "new_tm is null");
+        }
+        communicating(FUNCTION, |job, ctx| {
+            let survivors = job.joined.engine.survivors(ctx);
+            let team = survivors.unwrap_or_else(|error| failed(FUNCTION, &error));
+            let handle = handle(job, job.world.endpoint(), team, NO_SCRATCH, None, FUNCTION);
+            // SAFETY: not null, and the caller's to write, as the header asks.
+            unsafe { *new = handle };
+        });
     }
 
     fn gex_TM_Destroy(tm: *const Team, scratch: *mut Piece, flags: u32) -> c_int {
