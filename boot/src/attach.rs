@@ -180,8 +180,14 @@ pub fn launcher_here(settings: &Settings) -> (String, bool) {
         (Found::Refused(error), None) => (error.to_string(), false),
         (Found::Member(member), None) => {
             let (with_whom, starts) = neighbors_in_words(&member, settings);
+            let losses = rendezvous::refuse_losses(&member, settings);
+            let starts = starts && losses.is_ok();
+            let losses = losses.map_or_else(
+                |error| error.to_string(),
+                |()| "it ends all ranks when one has died".into(),
+            );
             let words = format!(
-                "{}: a program becomes rank {} of {}, {with_whom}; rank {} listens at the socket @{}, whose name follows from \"{}\"",
+                "{}: a program becomes rank {} of {}, {with_whom}; rank {} listens at the socket @{}, whose name follows from \"{}\"; {losses}",
                 member.launcher,
                 member.rank,
                 member.size,

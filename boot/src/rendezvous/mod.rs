@@ -65,16 +65,24 @@ pub(crate) use watch::{guardian_gone, watch_guardian};
 /// Time for which sending goes on where a rank comes at the last moment.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
+/// Refuses a job that is to go on without ranks that have died: its launcher does not let it.
+pub(crate) fn refuse_losses(member: &Member, settings: &Settings) -> Result<(), BootError> {
+    match settings.get(&ON_RANK_LOST) {
+        OnRankLost::End => Ok(()),
+        OnRankLost::Continue => Err(BootError::NoLosses {
+            reason: format!(
+                "{} started it, and ends all ranks when one has died",
+                member.launcher
+            ),
+        }),
+    }
+}
+
 /// Becomes a rank of the job of `member`, once all others have come: the first of the host within
 /// `ARGONET_START_TIMEOUT`, the others within as long again; as long again in both where there are
 /// several hosts.
 pub(crate) fn join(member: &Member, settings: &Settings) -> Result<(LocalJob, OwnedFd), BootError> {
-    if settings.get(&ON_RANK_LOST) == OnRankLost::Continue {
-        let launcher = member.launcher;
-        return Err(BootError::NoLosses {
-            reason: format!("{launcher} started it, and ends all ranks when one has died"),
-        });
-    }
+    refuse_losses(member, settings)?;
     let wait = Wait {
         member,
         place: Place::of(member),

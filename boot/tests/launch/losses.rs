@@ -289,6 +289,19 @@ fn refused() {
         "srun started it",
         "Use `end` instead",
     ]);
+    // A user can find that out before.
+    let program = [&*this_program(), "__rank", "launcher"];
+    let asked = |setting| {
+        let job = step_of(&new_step(), &[0], 2, &program);
+        job.env("ARGONET_ON_RANK_LOST", setting).run().code(0).out
+    };
+    let out = asked("continue");
+    assert!(out.starts_with("false Slurm's srun: a program"), "{out}");
+    assert!(out.contains("; this job cannot go on"), "{out}");
+    let out = asked("end");
+    assert!(out.starts_with("true Slurm's srun: a program"), "{out}");
+    let says = "; it ends all ranks when one has died";
+    assert!(out.trim_end().ends_with(says), "{out}");
 }
 
 /// The programs of ranks of the tests above; `None` if it is none of these.
