@@ -341,7 +341,9 @@ impl<C: Conduit> Engine<C> {
             return error;
         };
         let is_known = || self.unless_lost(|lost| lost == peer).err();
-        let waited = self.wait_for_survivors(ctx, WaitFor::Collective, is_known);
+        // The job's judge ends this wait, not the peer.
+        let waiting = Waiting::on(WaitFor::Room, peer);
+        let waited = self.wait_for_survivors(ctx, waiting, is_known);
         waited.unwrap_or(error)
     }
 
@@ -413,6 +415,7 @@ impl<C: Conduit> Engine<C> {
         for token in self.bound.flights.lose(rank) {
             self.end_by_loss(rank, token, Completion::Remote, 1);
         }
+        self.bound_forget_rank(rank);
         self.forget_replies_to(rank);
         for token in self.take_notices_to(rank) {
             self.end_by_loss(rank, token, Completion::Remote, 1);
@@ -437,7 +440,7 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::Restricted`] inside a handler.
     pub fn leave_phase(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
         let count = self.losses.seen.load(Ordering::Acquire);
-        self.wait_for_survivors(ctx, WaitFor::Quiet, || {
+        self.wait_for_survivors(ctx, Waiting::new(WaitFor::Quiet), || {
             // The acknowledgements first: they leave a rank of a lost host out, which may live and
             // hold slices, only after its loss was declared here.
             let may = self.boot.have_acknowledged(count) && !self.losses.has_new();
@@ -449,11 +452,11 @@ impl<C: Conduit> Engine<C> {
     fn wait_for_survivors<R>(
         &self,
         ctx: &ThreadCtx,
-        what: WaitFor,
+        what: Waiting,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R, AmError> {
         ctx.permit("waiting", self.rank)?;
-        let mut wait = self.waiting_unannounced(Waiting::new(what));
+        let mut wait = self.waiting_unannounced(what);
         loop {
             if let Some(result) = look() {
                 return Ok(result);
@@ -467,8 +470,8 @@ impl<C: Conduit> Engine<C> {
         ctx.permit("an agreement of survivors", self.rank)?;
         let mut round = self.losses.round.lock();
         *round += 1;
-        let what = WaitFor::Collective;
-        let count = self.wait_for_survivors(ctx, what, || {
+        let what = || Waiting::new(WaitFor::Collective);
+        let count = self.wait_for_survivors(ctx, what(), || {
             // Read before the result: a rank leaves only after it has the result.
             let leaving = self.boot.acknowledged_by(LEAVING[0]);
             let result = self.boot.agree(*round);
@@ -479,7 +482,7 @@ impl<C: Conduit> Engine<C> {
             }
             result
         })?;
-        self.wait_for_survivors(ctx, what, || {
+        self.wait_for_survivors(ctx, what(), || {
             (self.losses.seen.load(Ordering::Acquire) >= count).then_some(())
         })?;
         Ok((*round, count))
@@ -512,7 +515,7 @@ impl<C: Conduit> Engine<C> {
     pub(super) fn leave_as_survivor(&self, ctx: &ThreadCtx) -> Result<(), AmError> {
         for step in LEAVING {
             self.boot.acknowledge_losses(step);
-            self.wait_for_survivors(ctx, WaitFor::Finalize, || {
+            self.wait_for_survivors(ctx, Waiting::new(WaitFor::Finalize), || {
                 self.boot.have_acknowledged(step).then_some(())
             })?;
             if step == LEAVING[0] {

@@ -213,10 +213,11 @@ impl<C: Conduit> Engine<C> {
     /// [`AmError::PeerLost`] after any loss.
     pub fn named_notify(&self, ctx: &ThreadCtx, name: Name) -> Result<(), NamedError> {
         ctx.permit("a barrier", self.rank)?;
-        self.unless_any_lost()?;
         let _span = span(ctx, Kind::BarrierNotify);
         {
             let mut state = self.background.named.state.lock();
+            // A loss after this gives the barrier up, under the same lock.
+            self.unless_any_lost()?;
             let Stage::Outside = state.stage else {
                 return Err(NamedError::AlreadyNotified { rank: self.rank });
             };
@@ -331,15 +332,19 @@ impl<C: Conduit> Engine<C> {
         }
     }
 
-    /// A rank is lost: the barrier that is under way by messages has no end.
+    /// A rank is lost: the barrier that is under way has no end, even if the others still enter it.
     pub(super) fn give_up_named(&self) {
         let named = &self.background.named;
         let mut state = named.state.lock();
-        if let Stage::Entered { .. } = state.stage {
-            state.stage = Stage::Outside;
-            named.stuck.store(false, Ordering::Relaxed);
-            self.background.end(kind::NAMED);
+        match state.stage {
+            Stage::Outside | Stage::Complete(_) => return,
+            Stage::Cells(_) => {}
+            Stage::Entered { .. } => {
+                named.stuck.store(false, Ordering::Relaxed);
+                self.background.end(kind::NAMED);
+            }
         }
+        state.stage = Stage::Outside;
     }
 
     /// Leaves a barrier that is complete.

@@ -371,12 +371,12 @@ impl Joined {
             return published(own, engine.barrier(ctx, BarrierKind::Segments));
         }
         // Elsewhere pages may have another size.
-        let mut lens = vec![0u64; requests.len()];
-        lens[engine.rank().index()] = own.len();
-        let passed = engine.collective(ctx, &pass, lens.as_mut_bytes(), size_of::<u64>());
-        // What was asked for is there in any case.
-        let known = if passed.is_ok() { lens } else { requests };
-        self.published.remember(&known);
+        requests.fill(0);
+        requests[engine.rank().index()] = own.len();
+        let passed = engine.collective(ctx, &pass, requests.as_mut_bytes(), size_of::<u64>());
+        if passed.is_ok() {
+            self.published.remember(&requests);
+        }
         published(own, passed)
     }
 

@@ -4,6 +4,7 @@
 use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use argonet_am::AmError;
 use argonet_base::JobRank;
 use argonet_engine::{BarrierKind, ThreadCtx};
 use argonet_segment::cross_memory::allow_descendants_of;
@@ -54,5 +55,9 @@ pub(crate) fn deltas(rank: u32, size: u32) -> Box<[Option<isize>]> {
 pub(crate) fn attach(job: &Job, ctx: &ThreadCtx) -> Result<(), String> {
     job.was_attached.store(true, Ordering::Relaxed);
     let met = job.joined.engine.barrier(ctx, BarrierKind::Segments);
-    met.map_err(|error| error.to_string())
+    match met {
+        // There is nothing that a loss could leave undone.
+        Ok(()) | Err(AmError::PeerLost { .. }) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -7,8 +7,9 @@ use crate::am::{Entry, Refusal};
 use crate::context::communicating;
 use crate::export::export;
 use crate::job::{
-    BAD_ARG, Client, Endpoint, NOT_INIT, OK, RESOURCE, Segment, Start, Team, USES_GASNET1, Variant,
-    attach, check_size, find, given, is_second, job, not_attached, refuse, start,
+    BAD_ARG, Client, Endpoint, NOT_INIT, OK, PEER_LOST, RESOURCE, Segment, Start, Team,
+    USES_GASNET1, Variant, attach, check_size, find, given, is_second, job, not_attached, refuse,
+    start,
 };
 use crate::legacy::Permit;
 use argonet_segment::PageKind;
@@ -119,7 +120,14 @@ export! {
                     job.gasnet1.give();
                     OK
                 }
-                Err(why) => not_attached(job, ATTACH, &why),
+                Err(why) => {
+                    let code = not_attached(job, ATTACH, &why);
+                    if code == PEER_LOST {
+                        // The others go on, and its handlers are there.
+                        job.gasnet1.give();
+                    }
+                    code
+                }
             }
         })
     }

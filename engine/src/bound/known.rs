@@ -23,6 +23,11 @@ impl Known {
         self.0.read().get(&(rank, endpoint)).copied()
     }
 
+    /// Forgets what a rank has answered.
+    pub(super) fn forget(&self, rank: JobRank) {
+        self.0.write().retain(|(its, _), _| *its != rank);
+    }
+
     pub(super) fn clear(&self) {
         self.0.write().clear();
     }
@@ -41,6 +46,11 @@ mod tests {
         known.note(rank, 1, bound);
         assert_eq!(known.get(rank, 1), Some(bound));
         assert_eq!(known.get(rank, 0), None);
+        known.note(JobRank(4), 1, bound);
+        known.forget(rank);
+        assert_eq!(known.get(rank, 1), None);
+        assert_eq!(known.get(JobRank(4), 1), Some(bound));
+        known.note(rank, 1, bound);
         known.clear();
         assert_eq!(known.get(rank, 1), None);
     }

@@ -216,8 +216,18 @@ impl<C: Conduit> Engine<C> {
     #[cold]
     pub(super) fn not_sent(&self, rank: JobRank, op: u64, error: AmError) -> Result<(), AmError> {
         let Some(peer) = self.lost_by(&error) else {
-            self.abandon(rank, op);
-            return Err(error);
+            if self.bound.flights.abandon(op) {
+                return Err(error);
+            }
+            // Another thread may have noticed the loss since, and ended the operation.
+            if self.unless_lost(|lost| lost == rank).is_err() {
+                return Ok(());
+            }
+            // Its answer may write memory of the caller's after the call has returned the error.
+            self.fatal(&format!(
+                "rank {}: rank {rank} has answered an operation that was not sent to it",
+                self.rank
+            ));
         };
         // One that was there when the loss was noticed has ended. Elsewhere an answer may be dealt
         // with, or wait.
@@ -227,19 +237,6 @@ impl<C: Conduit> Engine<C> {
             self.end_by_loss(peer, flight.token, Completion::Remote, 1);
         }
         Ok(())
-    }
-
-    /// Forgets an operation of which nothing has been sent to a rank.
-    ///
-    /// If that has answered it all the same, memory of the caller's may be written after the call
-    /// that returns the error: the job ends.
-    pub(super) fn abandon(&self, rank: JobRank, op: u64) {
-        if !self.bound.flights.abandon(op) {
-            self.fatal(&format!(
-                "rank {}: rank {rank} has answered an operation that was not sent to it",
-                self.rank
-            ));
-        }
     }
 
     /// The memory that a rank has bound at an endpoint, if that rank has answered so since
@@ -252,6 +249,11 @@ impl<C: Conduit> Engine<C> {
     /// other memory.
     pub fn bound_forget(&self) {
         self.bound.known.clear();
+    }
+
+    /// A rank is lost, and its memory with it.
+    pub(super) fn bound_forget_rank(&self, rank: JobRank) {
+        self.bound.known.forget(rank);
     }
 
     pub(super) fn permit_messages(

@@ -374,20 +374,23 @@ impl<C: Conduit> Engine<C> {
     /// Closes a team: this member calls nothing of it any more, and the events of all its calls are
     /// complete.
     ///
-    /// Calls that other members still wait for go on.
+    /// Calls that other members still wait for go on. The slot and the mailbox of a team that has
+    /// lost a member are not used again: another may not know of the loss, and call it once more.
     pub fn close_team(&self, team: &Arc<Team>) {
         let collectives = &self.background.collectives;
         let member = {
             let mut registry = collectives.registry.lock();
             registry.members.remove(&(team.key, team.rank))
         };
-        if let Some(shared) = team.shared.get().filter(|_| member.is_some()) {
+        let Some(member) = member else { return };
+        member.closed.store(true, Ordering::Relaxed);
+        if self.unless_broken(team).is_err() {
+            return;
+        }
+        if let Some(shared) = team.shared.get() {
             collectives.slots.leave(Arc::clone(shared));
         }
-        if let Some(member) = member {
-            member.closed.store(true, Ordering::Relaxed);
-            collectives.forget(&member);
-        }
+        collectives.forget(&member);
     }
 }
 

@@ -114,7 +114,15 @@ impl<C: Conduit> Engine<C> {
         let words = ManuallyDrop::new(words);
         // SAFETY: the words are given back when the event is complete, and not before; no other
         // code accesses them meanwhile.
-        let event = unsafe { self.collective_start(ctx, team, call) }.map_err(own)?;
+        let event = match unsafe { self.collective_start(ctx, team, call) } {
+            Ok(event) => event,
+            // No call of a broken team begins.
+            Err(error @ OpError::Am(AmError::PeerLost { .. })) => {
+                drop(ManuallyDrop::into_inner(words));
+                return Err(own(error));
+            }
+            Err(error) => return Err(own(error)),
+        };
         state.entered = Some(Entered { event, words });
         Ok(())
     }
