@@ -188,6 +188,17 @@ impl Way {
         ..Self::C23_DEBUG
     };
 
+    pub(crate) const RAILS: Self = Self {
+        name: "C99, rails",
+        network: Network::Rails,
+        ..Self::RELEASE
+    };
+    pub(crate) const RAILS_PAR_DEBUG: Self = Self {
+        name: "C23, PAR, debug, rails",
+        network: Network::Rails,
+        ..Self::C23_DEBUG
+    };
+
     /// Debug in plain C.
     pub(crate) const C99_DEBUG: Self = Self {
         name: "C99, debug",

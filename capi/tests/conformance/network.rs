@@ -15,16 +15,19 @@ pub(crate) enum Network {
     InterfacesOfPairs,
     /// Datagrams, also to the rank itself.
     Datagrams,
+    /// TCP, or datagrams where that fails, also to the rank itself.
+    Rails,
 }
 
 impl Network {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Memory,
         Self::Wire,
         Self::Pairs,
         Self::Interfaces,
         Self::InterfacesOfPairs,
         Self::Datagrams,
+        Self::Rails,
     ];
 
     /// For a run that is about memory, also where the environment of the tests says otherwise.
@@ -39,6 +42,7 @@ impl Network {
             Self::Interfaces => &[PORTALS, (NEIGHBORHOOD, "1")],
             Self::InterfacesOfPairs => &[PORTALS, (NEIGHBORHOOD, "2")],
             Self::Datagrams => &[USNIC, (NEIGHBORHOOD, "1")],
+            Self::Rails => &[TCP, (NEIGHBORHOOD, "1"), ("ARGONET_RAILS", "tcp,usnic")],
         }
     }
 
@@ -51,6 +55,7 @@ impl Network {
             Self::Interfaces => ", portals",
             Self::InterfacesOfPairs => ", portals between pairs",
             Self::Datagrams => ", usnic",
+            Self::Rails => ", rails",
         }
     }
 }

@@ -82,7 +82,7 @@ const PROGRAMS: &[&str] = &[
     "traced",
 ];
 const RANKS: [u32; 5] = [1, 2, 3, 4, 8];
-const WAYS: [Way; 17] = [
+const WAYS: [Way; 19] = [
     Way::RELEASE,
     Way::DEBUG,
     Way::CLANG,
@@ -100,6 +100,8 @@ const WAYS: [Way; 17] = [
     Way::PORTALS_PAIRS_LAUNCHED,
     Way::USNIC,
     Way::USNIC_PAR_DEBUG,
+    Way::RAILS,
+    Way::RAILS_PAR_DEBUG,
 ];
 
 /// Programs that are about segment configurations, or mean the same in them, with their arguments.
