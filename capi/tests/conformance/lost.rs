@@ -1,5 +1,6 @@
 //! Jobs that go on without a rank that has died.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use libtest_mimic::{Failed, Trial};
@@ -30,40 +31,53 @@ const SURVIVORS: [(Way, Network, u32); 4] = [
     (Way::C23_DEBUG, Network::Datagrams, 4),
 ];
 
+/// Each program is built once in each way.
+#[derive(Default)]
+struct Programs(BTreeMap<(&'static str, &'static str), Arc<Program>>);
+
+impl Programs {
+    fn of(&mut self, name: &'static str, way: Way, network: Network) -> Arc<Program> {
+        let make = || Arc::new(Program::new(way, name));
+        let program = self.0.entry((name, way.name)).or_insert_with(make);
+        program.over(network)
+    }
+}
+
 pub(crate) fn trials() -> Vec<Trial> {
-    let mut trials: Vec<_> = JOBS.into_iter().map(survives).collect();
-    trials.extend(SURVIVORS.map(|(way, network, ranks)| {
-        let program = Arc::new(Program::new(way, "survivors")).over(network);
+    let mut programs = Programs::default();
+    let mut trials = Vec::new();
+    for (way, network, ranks, end) in JOBS {
+        let program = programs.of("lost", way, network);
+        let how = format!("{}{}", way.name, network.suffix());
+        let title = format!("a job goes on without one of {ranks} ranks, {end} ({how})");
+        trials.push(way.trial(title, move || {
+            let run = Run::with(&program, ranks, &[end], 60, &[GOES_ON])?;
+            passes(&run, "lost", &[ranks - 1])
+        }));
+    }
+    for (way, network, ranks) in SURVIVORS {
+        let program = programs.of("survivors", way, network);
         let how = format!("{}{}", way.name, network.suffix());
         let title = format!("a job goes on without two of {ranks} ranks ({how})");
-        way.trial(title, move || {
+        trials.push(way.trial(title, move || {
             let run = Run::with(&program, ranks, &[], 60, &[GOES_ON])?;
             passes(&run, "survivors", &[1, ranks - 1])
-        })
-    }));
-    let program = Arc::new(Program::new(Way::LAUNCHED, "lost"));
-    let portals = program.over(Network::Interfaces);
+        }));
+    }
+    let way = Way::LAUNCHED;
+    let program = programs.of("lost", way, Network::Memory);
     let title = "a job does not go on without a lost rank unless its user wants that".to_owned();
-    trials.push(Way::LAUNCHED.trial(title, move || {
+    trials.push(way.trial(title, move || {
         let run = Run::new(&program, 3, &[], 60)?;
         expect(&run, 128 + 9, &["rank 2"])
     }));
+    let program = programs.of("lost", way, Network::Interfaces);
     let title = "a job over portals cannot go on without a rank".to_owned();
-    trials.push(Way::LAUNCHED.trial(title, move || {
-        let run = Run::with(&portals, 2, &[], 60, &[GOES_ON])?;
+    trials.push(way.trial(title, move || {
+        let run = Run::with(&program, 2, &[], 60, &[GOES_ON])?;
         expect(&run, 1, &["the conduit portals cannot go on", GOES_ON.0])
     }));
     trials
-}
-
-fn survives((way, network, ranks, end): (Way, Network, u32, &'static str)) -> Trial {
-    let program = Arc::new(Program::new(way, "lost")).over(network);
-    let how = format!("{}{}", way.name, network.suffix());
-    let title = format!("a job goes on without one of {ranks} ranks, {end} ({how})");
-    way.trial(title, move || {
-        let run = Run::with(&program, ranks, &[end], 60, &[GOES_ON])?;
-        passes(&run, "lost", &[ranks - 1])
-    })
 }
 
 /// Checks that a program has come to its end without some ranks, and that nothing else is reported.

@@ -54,7 +54,6 @@ unsafe fn agree(_: [*const (); 2], left: *const u8, right: *mut u8, count: usize
     }
 }
 
-/// The errors of a call: its own event is waited for once, and so has none.
 impl Entered {
     /// The error of a barrier that ends without an agreement.
     fn cut_short(self, error: OpError) -> NamedError {
@@ -66,6 +65,7 @@ impl Entered {
     }
 }
 
+/// The errors of a call: its own event is waited for once, and so has none.
 fn own(error: OpError) -> NamedError {
     match error {
         OpError::Am(error) => error.into(),

@@ -163,8 +163,8 @@ impl<C: Conduit> Engine<C> {
     ///
     /// All members do so; the call waits for none. The engine releases its state of the team when
     /// all members have: in this call, or in a later one that makes or leaves a team. If `quiesced`
-    /// says that all members' collective operations are complete, or the team has lost a member, it
-    /// releases the state at once.
+    /// says that all members' collective operations are complete, it releases the state at once. A
+    /// team that has lost a member is closed at once, and what others may still use of it stays.
     ///
     /// # Errors
     /// [`AmError::Restricted`](argonet_am::AmError::Restricted) inside a handler.
