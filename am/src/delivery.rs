@@ -416,3 +416,6 @@ impl<'a> Delivery<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -184,6 +184,23 @@ mod tests {
     }
 
     #[test]
+    fn endpoints_have_indices_below_the_limit() {
+        let (most, first) = (ENDPOINTS as u8, Endpoints::PRIMORDIAL);
+        assert!(first.can_exist() && first.are_primordial());
+        for (from, to, exist) in [
+            (most - 1, most - 1, true),
+            (most, 0, false),
+            (0, most, false),
+        ] {
+            let ends = Endpoints { from, to };
+            assert_eq!(ends.can_exist(), exist, "{ends:?}");
+            assert!(!ends.are_primordial());
+        }
+        // The same further endpoint at both ends.
+        assert!(!Endpoints { from: 3, to: 3 }.are_primordial());
+    }
+
+    #[test]
     fn malformed_words_are_refused() {
         let good = Endpoints { from: 1, to: 0 }.word(HandlerIndex(128));
         assert!(Endpoints::of_word(good).is_some());

@@ -288,3 +288,31 @@ impl AmError {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_lie_in_a_segment_or_are_refused_with_where_they_are() {
+        let (from, to) = (JobRank(3), JobRank(4));
+        let inside =
+            |offset, len| AmError::unless_inside(from, to, SegmentOffset(offset), len, 100);
+        for (offset, len) in [(0, 1), (0, 100), (99, 1), (60, 40)] {
+            assert_eq!(inside(offset, len), Ok(()), "{len} at {offset}");
+        }
+        // No bytes lie everywhere.
+        assert_eq!(inside(101, 0), Ok(()));
+        assert_eq!(inside(u64::MAX, 0), Ok(()));
+        for (offset, len) in [(0, 101), (100, 1), (60, 41), (u64::MAX, 1)] {
+            let expected = AmError::OutsideSegment {
+                offset,
+                len,
+                segment: 100,
+                from,
+                to,
+            };
+            assert_eq!(inside(offset, len), Err(expected));
+        }
+    }
+}

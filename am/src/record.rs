@@ -542,6 +542,20 @@ mod tests {
     }
 
     #[test]
+    fn a_skip_is_as_long_as_it_says() {
+        for units in [1, 2, 0x1234, u32::from(u16::MAX)] {
+            let skip = Head::skip(units);
+            assert_eq!((skip.kind(), skip.units()), (Ok(Kind::Skip), units));
+        }
+    }
+
+    #[test]
+    fn the_largest_record_is_a_medium_with_all_arguments() {
+        let largest = record_units(Category::Medium, MAX_CARRIED, MAX_MEDIUM);
+        assert_eq!(MAX_UNITS, largest);
+    }
+
+    #[test]
     fn a_record_that_lies_is_refused() {
         let mut scratch = Scratch::default();
         let head =

@@ -223,6 +223,11 @@ impl Registered {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::delivery::ReplyPort;
+    use crate::message::{Category, Message, MessageClass};
+    use argonet_base::{JobRank, SegmentOffset};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     fn nothing() -> Box<HandlerFn> {
         Box::new(|_| {})
@@ -324,5 +329,79 @@ mod tests {
             Err(AmError::TableFull { count: 128, .. })
         ));
         assert_eq!(table.names().count(), 128);
+    }
+
+    /// Where nothing replies.
+    struct Nowhere;
+
+    impl ReplyPort for Nowhere {
+        fn reply(&self, _: JobRank, _: &Message<'_>) -> Result<(), AmError> {
+            Ok(())
+        }
+
+        fn rank(&self) -> JobRank {
+            JobRank(0)
+        }
+
+        fn registered(&self) -> &Registered {
+            &Registered::ALL
+        }
+    }
+
+    /// Whether a handler ran for a short message to this index.
+    fn dispatched(table: &HandlerTable, index: HandlerIndex) -> bool {
+        let (class, category) = (MessageClass::Request, Category::Short);
+        let (from, nowhere) = (JobRank(0), SegmentOffset(0));
+        let mut short = Delivery::new(from, class, category, index, &[], None, nowhere, &Nowhere);
+        table.dispatch(&mut short)
+    }
+
+    fn counting(count: &Arc<AtomicU32>, by: u32) -> Box<HandlerFn> {
+        let count = Arc::clone(count);
+        Box::new(move |_| {
+            count.fetch_add(by, Relaxed);
+        })
+    }
+
+    #[test]
+    fn the_handler_that_a_message_names_runs() {
+        let (count, mut table) = (Arc::new(AtomicU32::new(0)), HandlerTable::default());
+        let (first, second) = (HandlerIndex(128), HandlerIndex(129));
+        table.register_at(first, "a", counting(&count, 1)).unwrap();
+        table
+            .register_at(second, "b", counting(&count, 10))
+            .unwrap();
+        table.reserve_internal(HandlerIndex(9), "served").unwrap();
+        assert!(dispatched(&table, second));
+        assert_eq!(count.load(Relaxed), 10);
+        assert!(dispatched(&table, first));
+        assert_eq!(count.load(Relaxed), 11);
+        assert!(!dispatched(&table, HandlerIndex(130)));
+        assert!(!dispatched(&table, HandlerIndex(9)), "its caller serves it");
+    }
+
+    #[test]
+    fn clients_handlers_alone_are_wrapped() {
+        let (count, mut table) = (Arc::new(AtomicU32::new(0)), HandlerTable::default());
+        let (own, clients) = (HandlerIndex(1), [CLIENT_BASE, HandlerIndex(255)]);
+        table
+            .register_internal(own, "own", counting(&count, 1))
+            .unwrap();
+        for (index, name) in clients.into_iter().zip(["a", "b"]) {
+            table.register_at(index, name, counting(&count, 1)).unwrap();
+        }
+        table.wrap_clients(|inner| {
+            let count = Arc::clone(&count);
+            Box::new(move |delivery| {
+                count.fetch_add(10, Relaxed);
+                inner(delivery);
+            })
+        });
+        for (index, expected) in [(own, 1), (clients[0], 11), (clients[1], 11)] {
+            count.store(0, Relaxed);
+            assert!(dispatched(&table, index));
+            assert_eq!(count.load(Relaxed), expected, "{index:?}");
+        }
+        assert!(!table.is_registered(HandlerIndex(129)), "nothing to wrap");
     }
 }

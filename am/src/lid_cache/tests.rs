@@ -10,6 +10,7 @@ fn the_second_half_returns_both() {
     assert_eq!(cache.header(1, 9, 'h'), Ok(None));
     assert_eq!(cache.data(2, 9, 'x'), Ok(None), "another source");
     assert_eq!(cache.data(1, 8, 'y'), Ok(None), "another long");
+    assert!(!cache.is_empty());
     assert_eq!(cache.data(1, 9, 'd'), Ok(Some(('h', 'd'))));
     assert_eq!(cache.header(1, 8, 'i'), Ok(Some(('i', 'y'))));
     assert_eq!(cache.header(2, 9, 'j'), Ok(Some(('j', 'x'))));

@@ -42,7 +42,9 @@ fn a_buffer_goes_through_its_life() {
             offset: 0
         }
     );
+    assert_eq!(chain.waiting(), 4);
     assert_eq!(chain.handled(second), Handled::Kept);
+    assert_eq!(chain.waiting(), 3);
     assert_eq!(chain.handled(third), Handled::Kept);
     assert_eq!(chain.handled(other), Handled::Kept, "empty but linked");
     assert_eq!(chain.handled(first.0), Handled::Relinked(0));
@@ -54,6 +56,15 @@ fn a_buffer_goes_through_its_life() {
             offset: 600
         }
     );
+}
+
+#[test]
+#[should_panic(expected = "buffer 0 has no request that was not handled")]
+fn a_request_is_handled_once() {
+    let mut chain = Chain::new(&space(2, 3));
+    let (place, _) = chain.place(5).unwrap();
+    assert_eq!(chain.handled(place), Handled::Kept);
+    chain.handled(place);
 }
 
 // spec P8: at every fill level promised requests fit, handled in order.
