@@ -16,6 +16,7 @@ mod numbers;
 mod oldest;
 mod outside;
 mod perf;
+mod pinned;
 mod record;
 mod sizes;
 mod stages;

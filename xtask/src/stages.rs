@@ -165,9 +165,8 @@ pub(crate) fn build(run: &mut Run) {
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
     archives(run);
+    book::build(run);
     if run.full() {
-        // mdBook takes more than a minute to compile.
-        book::build(run);
         oldest::check(run);
     }
     if Turn::Memory.is_in(run) {
