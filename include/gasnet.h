@@ -1,6 +1,7 @@
-/* GASNet-1, version 1.8 of its interface, over the same job and objects as gasnetex.h, with which it may be mixed:
- * gasnet_QueryGexObjects gives the objects of a job that gasnet_init began; in one that gex_Client_Init began with
- * GEX_FLAG_USES_GASNET1 the calls below work as well, all but gasnet_init and gasnet_attach.
+/* GASNet-1, version 1.8 of its interface, over the same job and objects as gasnetex.h, with which
+ * it may be mixed: gasnet_QueryGexObjects gives the objects of a job that gasnet_init began; in one
+ * that gex_Client_Init began with GEX_FLAG_USES_GASNET1 the calls below work as well, all but
+ * gasnet_init and gasnet_attach.
  *
  * Includes gasnetex.h, which may have been included before, and then gasnet_tools.h. */
 #ifndef _INCLUDED_GASNET_H

@@ -1,6 +1,6 @@
-/* What this library is, as scripts and headers read it. Scripts take the first five lines of definitions apart with
- * awk and grep: one blank before each value, nothing after it. The release is that of GASNet-EX whose interface
- * this is. */
+/* What this library is, as scripts and headers read it. Scripts take the first five lines of
+ * definitions apart with awk and grep: one blank before each value, nothing after it. The release
+ * is that of GASNet-EX whose interface this is. */
 #ifndef ARGONET_GASNET_CONFIG_H
 #define ARGONET_GASNET_CONFIG_H
 

@@ -1,5 +1,6 @@
-/* Types and constants of gasnetex.h that need no configuration: for code that names them in interfaces of its own. Defines
- * only names that begin with gex_, GEX_ or _GEX_, and declares no function. */
+/* Types and constants of gasnetex.h that need no configuration: for code that names them in
+ * interfaces of its own. Defines only names that begin with gex_, GEX_ or _GEX_, and declares no
+ * function. */
 #ifndef _GEX_FWD_H
 #define _GEX_FWD_H
 

@@ -1,10 +1,12 @@
-/* Compiler, operating system and processor by one scheme of names: each name is defined to 1 or not at all, so that
- * an unknown one is 0 in #if. Known are gcc and clang on Linux, x86-64 and AArch64; anything else is an error. */
+/* Compiler, operating system and processor by one scheme of names: each name is defined to 1 or not
+ * at all, so that an unknown one is 0 in #if. Known are gcc and clang on Linux, x86-64 and AArch64;
+ * anything else is an error. */
 #ifndef ARGONET_PORTABLE_PLATFORM_H
 #define ARGONET_PORTABLE_PLATFORM_H
 
-/* Other libraries, such as those of MPI, bring headers with these names too. All of them keep the same two guards: the newest
- * interface wins, whichever came first, and takes the place of what an older one has defined. */
+/* Other libraries, such as those of MPI, bring headers with these names too. All of them keep the
+ * same two guards: the newest interface wins, whichever came first, and takes the place of what an
+ * older one has defined. */
 #if !defined(_PORTABLE_PLATFORM_H) || !defined(PLATFORM_HEADER_VERSION) || PLATFORM_HEADER_VERSION < 24 ||             \
     _PORTABLE_PLATFORM_H != PLATFORM_HEADER_VERSION
 

@@ -1,9 +1,11 @@
-/* GASNet-Tools, version 1.20 of its interface: what programs need that has nothing to do with communication.
+/* GASNet-Tools, version 1.20 of its interface: what programs need that has nothing to do with
+ * communication.
  *
- * Works in a program that never starts a job. A program that uses gasnetex.h too includes that first. Threads: a client
- * may define one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE and GASNETT_LITE_MODE (timers and barriers only) to 1;
- * GASNET_PAR implies the first, GASNET_SEQ and GASNET_PARSYNC the second; otherwise -pthread or an included pthread.h
- * decides. GASNET_DEBUG has locks checked. */
+ * Works in a program that never starts a job. A program that uses gasnetex.h too includes that
+ * first. Threads: a client may define one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE and
+ * GASNETT_LITE_MODE (timers and barriers only) to 1; GASNET_PAR implies the first, GASNET_SEQ and
+ * GASNET_PARSYNC the second; otherwise -pthread or an included pthread.h decides. GASNET_DEBUG has
+ * locks checked. */
 #ifndef _INCLUDED_GASNET_TOOLS_H
 #define _INCLUDED_GASNET_TOOLS_H
 

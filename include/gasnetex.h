@@ -1,8 +1,9 @@
-/* GASNet-EX, version 0.19 of its interface: clients, endpoints, segments and teams; active messages; put and get; events;
- * locks for handlers; barriers.
+/* GASNet-EX, version 0.19 of its interface: clients, endpoints, segments and teams; active
+ * messages; put and get; events; locks for handlers; barriers.
  *
- * A client defines exactly one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR to 1 first. A program that uses gasnet_tools.h
- * too includes that after this. GASNET_DEBUG has arguments and contexts checked on every call. */
+ * A client defines exactly one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR to 1 first. A program
+ * that uses gasnet_tools.h too includes that after this. GASNET_DEBUG has arguments and contexts
+ * checked on every call. */
 #ifndef _GASNETEX_H
 #define _GASNETEX_H
 

@@ -60,8 +60,8 @@ static void barrier(void) { gex_Event_Wait(gex_Coll_BarrierNB(team, 0)); }
 
 typedef void row_fn(unsigned turns, size_t bytes);
 
-/* Rank 0 writes odd numbers into a word of rank 1's segment, zero at first. Rank 1 answers with even
- * ones. */
+/* Rank 0 writes odd numbers into a word of rank 1's segment, zero at first. Rank 1 answers with
+ * even ones. */
 static void line_round_trip(unsigned turns, size_t bytes)
 {
     volatile uint64_t *word = (volatile uint64_t *)(me == 0 ? mapped : here) + bytes / 8;
@@ -249,7 +249,8 @@ static const char *wanted = "";
  * all ranks. */
 enum who { ONE, ARRIVALS, ALL };
 
-/* All ranks call it. Those that do not work wait in the barrier, and so take part in the next row. */
+/* All ranks call it. Those that do not work wait in the barrier, and so take part in the next
+ * row. */
 static void row(const char *name, row_fn *run, unsigned turns, size_t bytes, unsigned chunks, enum who who)
 {
     static double each[MOST_CHUNKS];

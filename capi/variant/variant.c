@@ -1,6 +1,7 @@
-/* The code that differs between libraries of conduits and thread modes: compiled once for each into libgasnet-CONDUIT-MODE.a. Wants
- * the options of a client of that mode, and ARGONET_CONDUIT_WORD, the conduit as the library's settings name it; the
- * build may say ARGONET_GIT_HASH and ARGONET_SYSTEM_NAME. All in one object: a caller of init gets the idents, too. */
+/* The code that differs between libraries of conduits and thread modes: compiled once for each into
+ * libgasnet-CONDUIT-MODE.a. Wants the options of a client of that mode, and ARGONET_CONDUIT_WORD,
+ * the conduit as the library's settings name it; the build may say ARGONET_GIT_HASH and
+ * ARGONET_SYSTEM_NAME. All in one object: a caller of init gets the idents, too. */
 #include "argonet/annotations.h"
 #include "argonet/facets.h"
 #include "argonet/job.h"

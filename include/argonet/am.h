@@ -1,5 +1,5 @@
-/* Active messages: requests, replies, and negotiated payloads, each for 0 to 16 arguments, by numbered names and by
- * names that count them. */
+/* Active messages: requests, replies, and negotiated payloads, each for 0 to 16 arguments, by
+ * numbered names and by names that count them. */
 #ifndef ARGONET_AM_H
 #define ARGONET_AM_H
 

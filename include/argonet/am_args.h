@@ -1,4 +1,5 @@
-/* What functions that exist once for each number of arguments have in common: parameters, and the array that they become. */
+/* What functions that exist once for each number of arguments have in common: parameters, and the
+ * array that they become. */
 #ifndef ARGONET_AM_ARGS_H
 #define ARGONET_AM_ARGS_H
 

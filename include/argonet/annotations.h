@@ -1,5 +1,6 @@
-/* Annotations of declarations and code. Part of gasnet_tools.h. A client may define any of the GASNETT_USE_ names to 0 or
- * 1 before it includes that, to forbid or to force what it stands for. */
+/* Annotations of declarations and code. Part of gasnet_tools.h. A client may define any of the
+ * GASNETT_USE_ names to 0 or 1 before it includes that, to forbid or to force what it stands
+ * for. */
 #ifndef ARGONET_ANNOTATIONS_H
 #define ARGONET_ANNOTATIONS_H
 

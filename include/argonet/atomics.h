@@ -1,4 +1,5 @@
-/* Memory barriers and atomic operations. Part of gasnet_tools.h, which has settled the thread mode before. */
+/* Memory barriers and atomic operations. Part of gasnet_tools.h, which has settled the thread mode
+ * before. */
 #ifndef ARGONET_ATOMICS_H
 #define ARGONET_ATOMICS_H
 
@@ -36,7 +37,8 @@ void gasnett_spinloop_hint(void)
 
 #if !GASNETT_LITE_MODE
 
-/* The processor's operations that read and write are full barriers on x86-64: only the compiler needs a fence. */
+/* The processor's operations that read and write are full barriers on x86-64: only the compiler
+ * needs a fence. */
 #if PLATFORM_ARCH_X86_64
 #define ARGONETT_FENCE_OF_UPDATE(order) __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #else
@@ -104,9 +106,10 @@ int argonett_after_test(int flags, int result)
     return result;
 }
 
-/* The flags' order comes from the fences around an operation. ThreadSanitizer, which a client may be built with, sees no
- * fences: for it the operation itself has that order, too, so that it finds a flag that a client has forgotten and
- * nothing else. No order depends on a value: such an operation gcc would not show to it. */
+/* The flags' order comes from the fences around an operation. ThreadSanitizer, which a client may
+ * be built with, sees no fences: for it the operation itself has that order, too, so that it finds
+ * a flag that a client has forgotten and nothing else. No order depends on a value: such an
+ * operation gcc would not show to it. */
 #if defined(__SANITIZE_THREAD__)
 #define ARGONETT_SHOWS_ORDER 1
 #elif defined(__has_feature)

@@ -1,13 +1,17 @@
-/* Functions of the library behind gasnet_coll.h. A test compares them with the library's: one line each.
+/* Functions of the library behind gasnet_coll.h. A test compares them with the library's: one line
+ * each.
  *
- * All are collective over the team; members call them in the same order, with the same root, length, type and operation. Buffers
- * are the library's until the event says that this rank is done. argonet_Coll_* are beyond GASNet-EX: a block has nbytes
- * bytes, or dt_cnt elements; Gather gives the root's dst a block of each rank, GatherAll everybody's; Scatter has a block for each
- * rank at the root's src; Exchange has one for each at every src and gets one from each; ReduceScatter has a block for each, and gets
- * its own combined; Scan combines those of ranks up to this one, ExclusiveScan those before it and leaves rank 0's dst as it is.
+ * All are collective over the team; members call them in the same order, with the same root,
+ * length, type and operation. Buffers are the library's until the event says that this rank is
+ * done. argonet_Coll_* are beyond GASNet-EX: a block has nbytes bytes, or dt_cnt elements; Gather
+ * gives the root's dst a block of each rank, GatherAll everybody's; Scatter has a block for each
+ * rank at the root's src; Exchange has one for each at every src and gets one from each;
+ * ReduceScatter has a block for each, and gets its own combined; Scan combines those of ranks up to
+ * this one, ExclusiveScan those before it and leaves rank 0's dst as it is.
  *
- * gasnet_coll_dumpTuningState writes the limits by which algorithms are chosen, gasnet_coll_loadTuningState reads such a file for
- * the team (collective, a barrier), gasnet_coll_dumpProfile writes what the calling rank has called; rank 0 of the team writes, to
+ * gasnet_coll_dumpTuningState writes the limits by which algorithms are chosen,
+ * gasnet_coll_loadTuningState reads such a file for the team (collective, a barrier),
+ * gasnet_coll_dumpProfile writes what the calling rank has called; rank 0 of the team writes, to
  * standard output if filename is null.
  */
 #ifndef ARGONET_COLL_CALLS_H

@@ -5,8 +5,9 @@
 #include "numbers_coll.h"
 #include "types.h"
 
-/* A reduction of the client's own: each of the count values at arg2_and_out becomes arg1[i] OP arg2_and_out[i]. Arguments do not
- * overlap; it may run in several threads at once, and where handlers may run, under the same rules. */
+/* A reduction of the client's own: each of the count values at arg2_and_out becomes arg1[i] OP
+ * arg2_and_out[i]. Arguments do not overlap; it may run in several threads at once, and where
+ * handlers may run, under the same rules. */
 typedef void (*gex_Coll_ReduceFn_t)(const void *arg1, void *arg2_and_out, size_t count, const void *cdata);
 
 /* Of the gasnet_coll_* functions. A team is a gex_TM_t; an image is a rank in it. */

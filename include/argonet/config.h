@@ -1,6 +1,7 @@
-/* The configuration that a client is compiled for: thread mode, debugging, conduit, and what follows from them. The first
- * part of gasnetex.h; nothing is declared here. The same for all conduits but for their names. No word that a client
- * may have defined as a macro of its own goes into the names of symbols. */
+/* The configuration that a client is compiled for: thread mode, debugging, conduit, and what
+ * follows from them. The first part of gasnetex.h; nothing is declared here. The same for all
+ * conduits but for their names. No word that a client may have defined as a macro of its own goes
+ * into the names of symbols. */
 #ifndef ARGONET_CONFIG_H
 #define ARGONET_CONFIG_H
 
@@ -34,7 +35,8 @@
 #define ARGONET_THREADS_NUMBER 2
 #endif
 
-/* Debugging. A client that says neither is not debugged. Defined as nothing means yes: the minus signs make 2 of that. */
+/* Debugging. A client that says neither is not debugged. Defined as nothing means yes: the minus
+ * signs make 2 of that. */
 #if defined(GASNET_DEBUG) && GASNET_DEBUG + 0 == 0 && 1 - GASNET_DEBUG - 1 != 2
 #undef GASNET_DEBUG
 #endif
@@ -72,8 +74,8 @@
 #define ARGONET_DEBUG_FACET argonet_link_debug_nodebug
 #endif
 
-/* What memory of a process others reach: the segment that it attaches (FAST, LARGE), or all of it. The installation says
- * which it has in gasnet_config.h; a client that says nothing gets that. */
+/* What memory of a process others reach: the segment that it attaches (FAST, LARGE), or all of it.
+ * The installation says which it has in gasnet_config.h; a client that says nothing gets that. */
 #if defined(GASNET_SEGMENT_FAST) + defined(GASNET_SEGMENT_LARGE) + defined(GASNET_SEGMENT_EVERYTHING) > 1
 #error define at most one of GASNET_SEGMENT_FAST, GASNET_SEGMENT_LARGE and GASNET_SEGMENT_EVERYTHING
 #endif
@@ -102,7 +104,8 @@
 #endif
 #define GASNET_ALIGNED_SEGMENTS 0
 
-/* Build systems of clients may lose options of the compiler, but not the directory of a conduit among those of headers. */
+/* Build systems of clients may lose options of the compiler, but not the directory of a conduit
+ * among those of headers. */
 #if !defined(ARGONET_CONDUIT_OFI) && !defined(ARGONET_CONDUIT_USNIC) && !defined(ARGONET_CONDUIT_PORTALS) &&          \
     !defined(ARGONET_CONDUIT_TCP) && !defined(ARGONET_CONDUIT_UDP) && !defined(ARGONET_CONDUIT_SMP)
 #ifdef __has_include
@@ -112,8 +115,8 @@
 #endif
 #endif
 
-/* The conduit: smp where nothing else is said. udp is tcp by the name that clients of GASNet know. The extended part is the same
- * for all. */
+/* The conduit: smp where nothing else is said. udp is tcp by the name that clients of GASNet know.
+ * The extended part is the same for all. */
 #if defined(ARGONET_CONDUIT_OFI)
 #if ARGONET_CONDUIT_OFI != 1 || defined(ARGONET_CONDUIT_USNIC) || defined(ARGONET_CONDUIT_PORTALS) ||                   \
     defined(ARGONET_CONDUIT_TCP) || defined(ARGONET_CONDUIT_UDP) || defined(ARGONET_CONDUIT_SMP)
@@ -212,14 +215,16 @@
 #define GASNETI_MAX_THREADS 256
 #endif
 
-/* The version of GASNet-1 that programs of that interface find, and how large segments may be where no setting says. */
+/* The version of GASNet-1 that programs of that interface find, and how large segments may be where
+ * no setting says. */
 #define ARGONET_GASNET1_VERSION "1"
 #define ARGONET_SEGMENT_LIMIT "0.85/H"
 
 #define GEX_SPEC_VERSION_MAJOR GASNETI_EX_SPEC_VERSION_MAJOR
 #define GEX_SPEC_VERSION_MINOR GASNETI_EX_SPEC_VERSION_MINOR
 
-/* Atomic operations of the tools, which are plain where there is one thread: the words of argonet/atomics.h. */
+/* Atomic operations of the tools, which are plain where there is one thread: the words of
+ * argonet/atomics.h. */
 #if GASNET_PAR
 #define ARGONET_ATOMICS "builtin"
 #define ARGONET_ATOMICS_FACET(width) argonet_link_##width##_builtin

@@ -1,5 +1,5 @@
-/* Events, and implicit operations. What is over already costs no call, except in debug builds, which check where they are
- * called. */
+/* Events, and implicit operations. What is over already costs no call, except in debug builds,
+ * which check where they are called. */
 #ifndef ARGONET_EVENTS_H
 #define ARGONET_EVENTS_H
 

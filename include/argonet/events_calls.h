@@ -1,4 +1,5 @@
-/* Functions of the library behind argonet/events.h. A test compares them with the library's: one line each. */
+/* Functions of the library behind argonet/events.h. A test compares them with the library's: one
+ * line each. */
 #ifndef ARGONET_EVENTS_CALLS_H
 #define ARGONET_EVENTS_CALLS_H
 

@@ -1,5 +1,6 @@
-/* What clients and library must agree on, as names of symbols. The library defines those of its configuration, clients refer
- * to those of theirs, so that what does not fit does not link, and the linker names what it is. */
+/* What clients and library must agree on, as names of symbols. The library defines those of its
+ * configuration, clients refer to those of theirs, so that what does not fit does not link, and the
+ * linker names what it is. */
 #ifndef ARGONET_FACETS_H
 #define ARGONET_FACETS_H
 
@@ -9,7 +10,8 @@
 #define ARGONET_NUMBERED_HELPER(name, number) argonet_link_##name##_##number
 #define ARGONET_NUMBERED(name, number) ARGONET_NUMBERED_HELPER(name, number)
 
-/* All numbers and types of the interface, and of mapped.h: objects that were compiled with other headers have other ones. */
+/* All numbers and types of the interface, and of mapped.h: objects that were compiled with other
+ * headers have other ones. */
 #define ARGONET_LAYOUT_HELPER(numbers, mapped_version) numbers##_##mapped_version
 #define ARGONET_LAYOUT_OF(numbers, mapped_version) ARGONET_LAYOUT_HELPER(numbers, mapped_version)
 #define ARGONET_LAYOUT ARGONET_LAYOUT_OF(ARGONET_NUMBERS_DIGEST, ARGONET_MAPPED_VERSION)

@@ -1,4 +1,5 @@
-/* Functions of the library behind gasnett_debug_malloc and its kin. A test compares them with the library's: one line each. */
+/* Functions of the library behind gasnett_debug_malloc and its kin. A test compares them with the
+ * library's: one line each. */
 #ifndef ARGONET_HEAP_CALLS_H
 #define ARGONET_HEAP_CALLS_H
 
@@ -8,7 +9,8 @@
 
 GASNETT_BEGIN_EXTERNC
 
-/* Of all blocks ever: what was allocated, what was freed, what is live and has been at most; and what the checks take. */
+/* Of all blocks ever: what was allocated, what was freed, what is live and has been at most; and
+ * what the checks take. */
 typedef struct {
   uint64_t allocated_bytes;
   uint64_t freed_bytes;

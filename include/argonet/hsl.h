@@ -1,5 +1,6 @@
-/* Handler-safe locks. Debug builds have the library check each call. Where one thread at a time is in the library, and none
- * of its own runs handlers, no thread can hold a lock that another wants. */
+/* Handler-safe locks. Debug builds have the library check each call. Where one thread at a time is
+ * in the library, and none of its own runs handlers, no thread can hold a lock that another
+ * wants. */
 #ifndef ARGONET_HSL_H
 #define ARGONET_HSL_H
 

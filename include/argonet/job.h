@@ -9,12 +9,14 @@
 #define ARGONET_ERR_PEER_LOST 10100
 
 GASNETT_BEGIN_EXTERNC
-/* What a program may define: what a segment may become where the user does not say (the second is deprecated). */
+/* What a program may define: what a segment may become where the user does not say (the second is
+ * deprecated). */
 extern const char *gasnet_max_segsize_str;
 extern uint64_t gasnet_max_segsize;
 /* What a program may set: called when a segment has been attached. */
 extern void (*gasnet_client_attach_hook)(void *base, uintptr_t size);
-/* What programs of GASNet-1 read: this process's rank and the number of ranks, or 0 of them before there is a job. */
+/* What programs of GASNet-1 read: this process's rank and the number of ranks, or 0 of them before
+ * there is a job. */
 extern gex_Rank_t gasneti_mynode;
 extern gex_Rank_t gasneti_nodes;
 GASNETT_END_EXTERNC

@@ -1,4 +1,5 @@
-/* Functions of the library behind argonet/job.h. A test compares them with the library's: one line each. */
+/* Functions of the library behind argonet/job.h. A test compares them with the library's: one line
+ * each. */
 #ifndef ARGONET_JOB_CALLS_H
 #define ARGONET_JOB_CALLS_H
 
@@ -15,17 +16,19 @@ extern const char *gex_Client_QueryName(gex_Client_t client);
 extern void gex_Client_SetCData(gex_Client_t client, const void *value);
 extern void *gex_Client_QueryCData(gex_Client_t client);
 
-/* Beyond GASNet-EX: a job that goes on without ranks that have died, where the user wants that too (ARGONET_ON_RANK_LOST=continue). What
- * each call gives after a loss is in docs/c-api.md.
+/* Beyond GASNet-EX: a job that goes on without ranks that have died, where the user wants that too
+ * (ARGONET_ON_RANK_LOST=continue). What each call gives after a loss is in docs/c-api.md.
  *
- * argonet_SetPeerLostHandler, before gex_Client_Init or gasnet_init, on all ranks: polls call the handler with each rank that is lost,
- * once; as any handler it cannot communicate. GASNET_ERR_NOT_INIT once the job has begun, GASNET_ERR_BAD_ARG for null.
+ * argonet_SetPeerLostHandler, before gex_Client_Init or gasnet_init, on all ranks: polls call the
+ * handler with each rank that is lost, once; as any handler it cannot communicate.
+ * GASNET_ERR_NOT_INIT once the job has begun, GASNET_ERR_BAD_ARG for null.
  *
- * argonet_QueryLostPeers: how many ranks are lost; writes the first of them, at most room, in the order of their losses, which is the
- * same at all ranks. It may list a rank before the handler is called with it. jobranks may be null if room is 0.
+ * argonet_QueryLostPeers: how many ranks are lost; writes the first of them, at most room, in the
+ * order of their losses, which is the same at all ranks. It may list a rank before the handler is
+ * called with it. jobranks may be null if room is 0.
  *
- * argonet_TM_Survivors: the team of the ranks that are not lost, in their order, the same at all of them. Collective over them, polls.
- * flags must be 0. */
+ * argonet_TM_Survivors: the team of the ranks that are not lost, in their order, the same at all of
+ * them. Collective over them, polls. flags must be 0. */
 extern int argonet_SetPeerLostHandler(argonet_PeerLostFn_t handler, void *context);
 extern size_t argonet_QueryLostPeers(gex_Rank_t *jobranks, size_t room);
 extern void argonet_TM_Survivors(gex_TM_t *new_tm, gex_Flags_t flags);

@@ -1,4 +1,5 @@
-/* Functions of the library behind those tools that only a job has. A test compares them with the library's: one line each. */
+/* Functions of the library behind those tools that only a job has. A test compares them with the
+ * library's: one line each. */
 #ifndef ARGONET_JOB_TOOLS_CALLS_H
 #define ARGONET_JOB_TOOLS_CALLS_H
 

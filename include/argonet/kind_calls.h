@@ -1,4 +1,5 @@
-/* Functions of the library behind gasnet_mk.h. A test compares them with the library's: one line each. */
+/* Functions of the library behind gasnet_mk.h. A test compares them with the library's: one line
+ * each. */
 #ifndef ARGONET_KIND_CALLS_H
 #define ARGONET_KIND_CALLS_H
 

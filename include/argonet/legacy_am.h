@@ -1,5 +1,6 @@
-/* Active messages of GASNet-1: requests and replies, each for 0 to 16 arguments, by numbered names and by names whose
- * callers say how many follow. Calls give GASNET_OK; payloads have been read when they return, those of LongAsync too. */
+/* Active messages of GASNet-1: requests and replies, each for 0 to 16 arguments, by numbered names
+ * and by names whose callers say how many follow. Calls give GASNET_OK; payloads have been read
+ * when they return, those of LongAsync too. */
 #ifndef ARGONET_LEGACY_AM_H
 #define ARGONET_LEGACY_AM_H
 

@@ -1,6 +1,6 @@
-/* Put and get of GASNet-1. What is near is done here and complete at once, as in argonet/rma.h; everything else, and all of
- * a debug build, is a call. Calls that are not named bulk have read their source when they return. No alignment is
- * asked for. */
+/* Put and get of GASNet-1. What is near is done here and complete at once, as in argonet/rma.h;
+ * everything else, and all of a debug build, is a call. Calls that are not named bulk have read
+ * their source when they return. No alignment is asked for. */
 #ifndef ARGONET_LEGACY_RMA_H
 #define ARGONET_LEGACY_RMA_H
 
@@ -11,8 +11,8 @@
 #define ARGONET_LEGACY_WAY(node) const ptrdiff_t way = argonet_rma_way(argonet_legacy_team, (node), 0)
 #define ARGONET_LEGACY_IS_MAPPED (__builtin_expect(way != ARGONET_MAPPED_NONE, 1))
 
-/* Calls a put, by its value if it is of a machine word: its source need not be in memory then. Not for those that may
- * read their source later. */
+/* Calls a put, by its value if it is of a machine word: its source need not be in memory then. Not
+ * for those that may read their source later. */
 #define ARGONET_LEGACY_CALL_PUT(name, give)                                                                            \
   if (ARGONET_RMA_IS_WORD(nbytes)) {                                                                                   \
     give argonet_legacy_##name##_word(node, dest, argonet_rma_word(src, nbytes), nbytes);                              \
@@ -80,8 +80,8 @@ ARGONET_LEGACY_GET_NB(get_nb_bulk)
 #undef ARGONET_LEGACY_GET
 #undef ARGONET_LEGACY_GET_NB
 
-/* Values: the 1 to 8 low bytes. Sizes of machine words take one load or store; 0 says that it is another size, which the
- * library does or refuses. */
+/* Values: the 1 to 8 low bytes. Sizes of machine words take one load or store; 0 says that it is
+ * another size, which the library does or refuses. */
 ARGONET_RMA_INLINE int argonet_legacy_store(void *to, gasnet_register_value_t value, size_t nbytes)
 {
   switch (nbytes) {

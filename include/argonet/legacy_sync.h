@@ -24,7 +24,8 @@ static inline void gasnet_hsl_lock(gasnet_hsl_t *hsl) { gex_HSL_Lock(hsl); }
 static inline void gasnet_hsl_unlock(gasnet_hsl_t *hsl) { gex_HSL_Unlock(hsl); }
 static inline int gasnet_hsl_trylock(gasnet_hsl_t *hsl) { return gex_HSL_Trylock(hsl); }
 
-/* Handlers run in calls of this library alone and never interrupt anything, so that there is nothing to hold back. */
+/* Handlers run in calls of this library alone and never interrupt anything, so that there is
+ * nothing to hold back. */
 static inline void gasnet_hold_interrupts(void) {}
 static inline void gasnet_resume_interrupts(void) {}
 

@@ -1,4 +1,5 @@
-/* Mutexes, condition variables, locks for reading and writing, data of threads. Part of gasnet_tools.h. */
+/* Mutexes, condition variables, locks for reading and writing, data of threads. Part of
+ * gasnet_tools.h. */
 #ifndef ARGONET_LOCKS_H
 #define ARGONET_LOCKS_H
 

@@ -44,7 +44,7 @@
 #define GEX_TI_EP 0x10U
 #define GEX_TI_ALL 0x1fU
 
-/* What distinguishes implicit operations and leaves. A put has its local completion, too; messages have no other. */
+/* Categories of implicit operations and of leaves. Puts complete locally, too; messages only so. */
 #define GEX_EC_GET 4U
 #define GEX_EC_PUT 3U
 #define GEX_EC_AM 2U

@@ -2,12 +2,12 @@
 #ifndef ARGONET_NUMBERS_COLL_H
 #define ARGONET_NUMBERS_COLL_H
 
-/* When data may move: at once; when the rank that it belongs to has called; when all have. One of them is needed. */
+/* When data may move: at once; when its rank has called; when all have. One of them is needed. */
 #define GASNET_COLL_IN_NOSYNC 1
 #define GASNET_COLL_IN_MYSYNC 2
 #define GASNET_COLL_IN_ALLSYNC 4
 
-/* When an operation is complete: when this rank's own part is; the same for its data; when all are. One of them is needed. */
+/* When an operation is complete: this rank's part is; its data is there; all are. One is needed. */
 #define GASNET_COLL_OUT_NOSYNC 8
 #define GASNET_COLL_OUT_MYSYNC 0x10
 #define GASNET_COLL_OUT_ALLSYNC 0x20

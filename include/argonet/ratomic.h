@@ -1,6 +1,7 @@
-/* Remote atomic operations. On words of ranks that share memory they are the processor's own, done here and complete at
- * once; everything else, and all of a debug build, is a call. The library does them by the same instructions
- * (engine/src/ratomic/word.rs), so that calls and code of this header are atomic for each other. */
+/* Remote atomic operations. On words of ranks that share memory they are the processor's own, done
+ * here and complete at once; everything else, and all of a debug build, is a call. The library does
+ * them by the same instructions (engine/src/ratomic/word.rs), so that calls and code of this header
+ * are atomic for each other. */
 #ifndef ARGONET_RATOMIC_H
 #define ARGONET_RATOMIC_H
 
@@ -24,7 +25,8 @@ ARGONET_RMA_INLINE ptrdiff_t argonet_ad_way(gex_AD_t ad, gex_Rank_t rank, gex_Fl
   return argonet_mapped_entry(ad->team, rank);
 }
 
-/* An operation that the compiler knows comes to its instruction; of any other the code is there once in a unit. */
+/* An operation that the compiler knows comes to its instruction; of any other the code is there
+ * once in a unit. */
 #define ARGONET_AD_OPERATIONS(DT, type)                                                                                \
   ARGONET_RMA_INLINE int argonet_ad_mapped_##DT(gex_AD_t ad, type *result, gex_Rank_t rank, void *addr, gex_OP_t op,     \
                                               type op1, type op2, gex_Flags_t flags)                                   \

@@ -1,8 +1,9 @@
 /* Atomic operations of the processor on a word that is mapped here.
  *
- * argonet_ad_apply_DT does one, and writes the value before to `result` if the operation is one that fetches; 0 if there
- * is no such operation. Without GEX_FLAG_AD_ACQ and GEX_FLAG_AD_REL it orders nothing else. argonet_ad_any_DT is the same
- * out of line, for operations that are not known before. */
+ * argonet_ad_apply_DT does one, and writes the value before to `result` if the operation is one
+ * that fetches; 0 if there is no such operation. Without GEX_FLAG_AD_ACQ and GEX_FLAG_AD_REL it
+ * orders nothing else. argonet_ad_any_DT is the same out of line, for operations that are not known
+ * before. */
 #ifndef ARGONET_RATOMIC_APPLY_H
 #define ARGONET_RATOMIC_APPLY_H
 
@@ -77,7 +78,8 @@ ARGONET_AD_ACCESSES(64)
     return argonet_ad_apply_##DT(at, result, op, op1, op2, flags);                                                     \
   }
 
-/* Those that do not fetch are apart: processors have shorter instructions for them. Unsigned numbers wrap around. */
+/* Those that do not fetch are apart: processors have shorter instructions for them. Unsigned
+ * numbers wrap around. */
 #define ARGONET_AD_INTEGER(DT, type, width)                                                                            \
   ARGONET_AD_INLINE int argonet_ad_apply_##DT(void *at, type *result, gex_OP_t op, type op1, type op2,                 \
                                               gex_Flags_t flags)                                                       \
@@ -119,8 +121,8 @@ ARGONET_AD_INTEGER(U32, uint32_t, 32)
 ARGONET_AD_INTEGER(I64, int64_t, 64)
 ARGONET_AD_INTEGER(U64, uint64_t, 64)
 
-/* By their bits, which are also what a compare-and-swap compares. A minimum and a maximum are what the comparison gives, so
- * that of a NaN, or of two zeros, the operand is taken. */                                                            \
+/* By their bits, which are also what a compare-and-swap compares. A minimum and a maximum are what
+ * the comparison gives, so that of a NaN, or of two zeros, the operand is taken. */
 #define ARGONET_AD_FLOAT(DT, type, width)                                                                              \
   ARGONET_AD_INLINE uint##width##_t argonet_ad_bits_##DT(type value)                                                   \
   {                                                                                                                    \

@@ -1,4 +1,5 @@
-/* Functions of the library behind argonet/ratomic.h. A test compares them with the library's: one line each. */
+/* Functions of the library behind argonet/ratomic.h. A test compares them with the library's: one
+ * line each. */
 #ifndef ARGONET_RATOMIC_CALLS_H
 #define ARGONET_RATOMIC_CALLS_H
 

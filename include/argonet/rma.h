@@ -1,5 +1,5 @@
-/* Put and get. What this process reaches by loads and stores is done here, and complete at once; everything else, and all
- * of a debug build, is a call. */
+/* Put and get. What this process reaches by loads and stores is done here, and complete at once;
+ * everything else, and all of a debug build, is a call. */
 #ifndef ARGONET_RMA_H
 #define ARGONET_RMA_H
 
@@ -11,7 +11,8 @@
 #error values are taken for the first bytes of their memory, which needs a little-endian processor
 #endif
 
-/* Flags with which an address is none. The others of put and get say nothing about memory that is near. */
+/* Flags with which an address is none. The others of put and get say nothing about memory that is
+ * near. */
 #define ARGONET_RMA_CALLED (GEX_FLAG_SELF_SEG_OFFSET | GEX_FLAG_PEER_SEG_OFFSET)
 
 #define ARGONET_RMA_INLINE __attribute__((__always_inline__, __unused__)) static inline
@@ -25,9 +26,10 @@ ARGONET_RMA_INLINE ptrdiff_t argonet_rma_way(gex_TM_t tm, gex_Rank_t rank, gex_F
   return argonet_mapped_entry(tm, rank);
 }
 
-/* Where this process has what another has at p. Compilers must not take p for an object of this process, whose bounds the
- * sum would be compared with: they are made to forget where it came from, which takes no instruction. The one too many is part
- * of the address of a load or store, and takes none either. */
+/* Where this process has what another has at p. Compilers must not take p for an object of this
+ * process, whose bounds the sum would be compared with: they are made to forget where it came from,
+ * which takes no instruction. The one too many is part of the address of a load or store, and takes
+ * none either. */
 ARGONET_RMA_INLINE void *argonet_rma_mapped(const void *p, ptrdiff_t way)
 {
   uintptr_t there = (uintptr_t)p;
@@ -35,8 +37,8 @@ ARGONET_RMA_INLINE void *argonet_rma_mapped(const void *p, ptrdiff_t way)
   return (void *)(there + (uintptr_t)way - 1);
 }
 
-/* Copies; a size that the compiler knows to be that of a machine word takes one load and one store. A debug build never
- * comes here, and is not warned of what it would do. */
+/* Copies; a size that the compiler knows to be that of a machine word takes one load and one store.
+ * A debug build never comes here, and is not warned of what it would do. */
 ARGONET_RMA_INLINE void argonet_rma_copy(void *dst, const void *src, size_t bytes)
 {
   if (!ARGONET_DEBUG && bytes) memcpy(dst, src, bytes);
@@ -128,7 +130,8 @@ ARGONET_RMA_INLINE gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dst, gex_Rank_t 
   return GEX_EVENT_INVALID;
 }
 
-/* Values: 1 to 8 low bytes. A size that is none of a machine word's takes a call: it is rare, and checked there. */
+/* Values: 1 to 8 low bytes. A size that is none of a machine word's takes a call: it is rare, and
+ * checked there. */
 #define ARGONET_RMA_CASE(size, action)                                                                                 \
   case size:                                                                                                           \
     action;                                                                                                            \

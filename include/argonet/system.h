@@ -1,4 +1,5 @@
-/* What the compiler's target is like, and helpers for macros. Part of gasnet_tools.h and of gasnetex.h. */
+/* What the compiler's target is like, and helpers for macros. Part of gasnet_tools.h and of
+ * gasnetex.h. */
 #ifndef ARGONET_SYSTEM_H
 #define ARGONET_SYSTEM_H
 
@@ -13,8 +14,9 @@
 #define _CONCAT(a, b) _CONCAT_HELPER(a, b)
 #endif
 
-/* Every library can trace and count, which is chosen when a job starts. A client that defines these says that code of its own
- * under them is to be compiled; nothing else depends on them. 0 means not. */
+/* Every library can trace and count, which is chosen when a job starts. A client that defines these
+ * says that code of its own under them is to be compiled; nothing else depends on them. 0 means
+ * not. */
 #if defined(GASNET_TRACE) && GASNET_TRACE + 0 == 0 && 1 - GASNET_TRACE - 1 != 2
 #undef GASNET_TRACE
 #endif

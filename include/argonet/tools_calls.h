@@ -1,4 +1,5 @@
-/* The functions and variables of the library that gasnet_tools.h uses. A test compares them with what the library exports. */
+/* The functions and variables of the library that gasnet_tools.h uses. A test compares them with
+ * what the library exports. */
 #ifndef ARGONET_TOOLS_CALLS_H
 #define ARGONET_TOOLS_CALLS_H
 
@@ -17,7 +18,8 @@ extern double argonett_tick_overhead_us(void);
 extern uint64_t argonett_gettimeofday_us(void);
 extern int argonett_nsleep(uint64_t ns);
 
-/* Locks for reading and writing. All zeros is one that is free. With checked != 0 the thread's own locks are listed. */
+/* Locks for reading and writing. All zeros is one that is free. With checked != 0 the thread's own
+ * locks are listed. */
 typedef struct {
     uint64_t argonett_opaque[8];
 } gasnett_rwlock_t;

@@ -34,7 +34,8 @@ ARGONETT_KEPT static const char *const argonett_link_check = &argonett_version_1
 #define gasnett_format_number(value, to, bytes, is_size) argonett_format_number(value, to, bytes, is_size)
 #define gasnett_parse_int(text, unit) argonett_parse_int(text, unit)
 
-/* Fatal errors. The library takes the text; the C compiler checks the arguments against the format. */
+/* Fatal errors. The library takes the text; the C compiler checks the arguments against the
+ * format. */
 #define ARGONETT_MESSAGE_BYTES 4096
 
 GASNETT_FORMAT_PRINTF(argonett_fatal_at, 4, 5,

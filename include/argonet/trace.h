@@ -1,7 +1,8 @@
-/* Messages of clients in traces and statistics, which GASNET_TRACEFILE and GASNET_STATSFILE switch on when a job starts: no
- * program is compiled anew for them. Where they are off, or the letter is not among GASNET_TRACEMASK, a message costs one
- * call and its arguments are not evaluated; the compiler checks them against the format either way. All are expressions.
- * Any thread may use them, inside handlers too. */
+/* Messages of clients in traces and statistics, which GASNET_TRACEFILE and GASNET_STATSFILE switch
+ * on when a job starts: no program is compiled anew for them. Where they are off, or the letter is
+ * not among GASNET_TRACEMASK, a message costs one call and its arguments are not evaluated; the
+ * compiler checks them against the format either way. All are expressions. Any thread may use them,
+ * inside handlers too. */
 #ifndef ARGONET_TRACE_H
 #define ARGONET_TRACE_H
 
@@ -65,7 +66,8 @@ GASNETT_FORMAT_PRINTF(_gasnett_trace_printf_noop, 1, 2,
 #define GASNETT_TRACE_GET_TRACELOCAL() argonett_trace_local()
 #define GASNETT_TRACE_SET_TRACELOCAL(value) argonett_trace_set_local(value)
 
-/* Where the calling thread is in its source; letter N. file is a string that stays, such as __FILE__. */
+/* Where the calling thread is in its source; letter N. file is a string that stays, such as
+ * __FILE__. */
 #define GASNETT_TRACE_SETSOURCELINE(file, line)                                                                        \
     (GASNETT_PREDICT_FALSE(argonett_trace_wants('N', 0))                                                               \
          ? argonett_trace_set_source((const char *)(file), (uint32_t)(line))                                           \
@@ -74,8 +76,8 @@ GASNETT_FORMAT_PRINTF(_gasnett_trace_printf_noop, 1, 2,
 #define GASNETT_TRACE_FREEZESOURCELINE() argonett_trace_freeze()
 #define GASNETT_TRACE_UNFREEZESOURCELINE() argonett_trace_thaw()
 
-/* function is void function(void (*line)(const char *format, ...)): called whenever statistics are written, but in a process
- * that crashes, and adds lines to them. */
+/* function is void function(void (*line)(const char *format, ...)): called whenever statistics are
+ * written, but in a process that crashes, and adds lines to them. */
 #define GASNETT_STATS_INIT(function) argonett_stats_init(function, &argonett_stats_line)
 #define GASNETT_STATS_DUMP(reset) argonett_stats_dump(reset)
 

@@ -1,4 +1,5 @@
-/* The functions of the library that argonet/trace.h uses. A test compares them with what the library exports. */
+/* The functions of the library that argonet/trace.h uses. A test compares them with what the
+ * library exports. */
 #ifndef ARGONET_TRACE_CALLS_H
 #define ARGONET_TRACE_CALLS_H
 
@@ -16,7 +17,8 @@ typedef void (*argonett_stats_callback_t)(argonett_stats_line_t line);
 /* statistics is 0 for the trace, 1 for statistics; letter is 'H', 'N' or 'U'. */
 extern int argonett_trace_wants(int letter, int statistics);
 extern void argonett_trace_text(int letter, int statistics, const char *message);
-/* The letters that are traced or counted, "" where that is off; good until the thread asks again. */
+/* The letters that are traced or counted, "" where that is off; good until the thread asks
+ * again. */
 extern const char *argonett_trace_mask(int statistics);
 extern void argonett_trace_set_mask(int statistics, const char *mask);
 extern int argonett_trace_local(void);

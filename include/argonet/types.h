@@ -25,7 +25,8 @@ typedef int32_t gex_AM_Arg_t;
 /* Clients cast to it. */
 typedef void (*gex_AM_Fn_t)(void);
 #else
-/* No prototype: every handler can be assigned. Compilers that warn of that are not to do so here. */
+/* No prototype: every handler can be assigned. Compilers that warn of that are not to do so
+ * here. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstrict-prototypes"
 typedef void (*gex_AM_Fn_t)();
@@ -59,7 +60,8 @@ typedef struct {
 /* What distinguishes implicit operations and leaves. */
 typedef unsigned int gex_EC_t;
 
-/* A rank of a neighborhood or host. The name of a const type is none for C++'s linker, so that the struct has its own. */
+/* A rank of a neighborhood or host. The name of a const type is none for C++'s linker, so that the
+ * struct has its own. */
 typedef const struct argonet_rank_info {
   gex_Rank_t gex_jobrank;
 } gex_RankInfo_t;

@@ -1,4 +1,5 @@
-/* How the small library of a conduit and thread mode describes itself to the one library. Not for clients. */
+/* How the small library of a conduit and thread mode describes itself to the one library. Not for
+ * clients. */
 #ifndef ARGONET_VARIANT_H
 #define ARGONET_VARIANT_H
 

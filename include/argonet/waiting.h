@@ -4,8 +4,8 @@
 
 #include "waiting_calls.h"
 
-/* Polls until the condition is true, which it evaluates again and again, and once at least. What was written before it
- * became true is visible afterwards. */
+/* Polls until the condition is true, which it evaluates again and again, and once at least. What
+ * was written before it became true is visible afterwards. */
 #define GASNET_BLOCKUNTIL(condition)                                                                                   \
   do {                                                                                                                 \
     if (!(condition)) {                                                                                                \
@@ -19,8 +19,8 @@
     __atomic_thread_fence(__ATOMIC_ACQUIRE);                                                                           \
   } while (0)
 
-/* This library finds the calling thread by itself: all threads have the same information. The first and the last of these
- * are declarations. */
+/* This library finds the calling thread by itself: all threads have the same information. The first
+ * and the last of these are declarations. */
 typedef void *gasnet_threadinfo_t;
 #define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
 #define GASNET_POST_THREADINFO(info) gasnet_threadinfo_t argonet_threadinfo __attribute__((__unused__)) = (info)

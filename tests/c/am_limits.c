@@ -1,5 +1,6 @@
-/* The largest payloads: every query in every class of arguments; symmetric, never growing with more arguments, the least
- * over all ranks where no rank is named, never under 512, the same by pair and by team, the same inside a handler. */
+/* The largest payloads: every query in every class of arguments; symmetric, never growing with more
+ * arguments, the least over all ranks where no rank is named, never under 512, the same by pair and
+ * by team, the same inside a handler. */
 #include "check.h"
 
 typedef size_t (*Query)(gex_TM_t, gex_Rank_t, const gex_Event_t *, gex_Flags_t, unsigned);

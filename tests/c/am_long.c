@@ -1,5 +1,6 @@
-/* Long messages: every number of arguments, all sizes, sources that are overwritten early or read-only, replies into the
- * requester's segment, no byte outside of the destination touched, empty messages whose address arrives as it was sent. */
+/* Long messages: every number of arguments, all sizes, sources that are overwritten early or
+ * read-only, replies into the requester's segment, no byte outside of the destination touched,
+ * empty messages whose address arrives as it was sent. */
 #include "check.h"
 #include "check_args.h"
 
@@ -139,7 +140,8 @@ static int arguments(gex_Rank_t rank, int total) {
   return total;
 }
 
-/* The handler of an empty message gets its address unchanged; no segment is needed, no source read. */
+/* The handler of an empty message gets its address unchanged; no segment is needed, no source
+ * read. */
 static int nothing(gex_Rank_t rank, int total) {
   static const uintptr_t wild[] = {0, 1, (uintptr_t)-1, (uintptr_t)-4096, 0x7fff, (uintptr_t)1 << 40};
   size_t i;

@@ -1,5 +1,6 @@
-/* Medium messages: every number of arguments, all sizes, the source overwritten as soon as that is allowed, replies from
- * the handler's own buffer, sources that cannot be written. No segment is attached. */
+/* Medium messages: every number of arguments, all sizes, the source overwritten as soon as that is
+ * allowed, replies from the handler's own buffer, sources that cannot be written. No segment is
+ * attached. */
 #include "check.h"
 #include "check_args.h"
 

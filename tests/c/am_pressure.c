@@ -1,5 +1,6 @@
-/* Messages that may not wait: each call sends or sends nothing, and says which; nothing is lost, nothing comes twice, and
- * with polls between every one is sent in the end. All ranks flood one, and that one floods back. */
+/* Messages that may not wait: each call sends or sends nothing, and says which; nothing is lost,
+ * nothing comes twice, and with polls between every one is sent in the end. All ranks flood one,
+ * and that one floods back. */
 #include "check.h"
 
 enum { COUNT = 2000, SHORT = 155, MEDIUM, LONG, ANSWER, SLOT = 4096 };

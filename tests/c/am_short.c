@@ -1,8 +1,10 @@
-/* Short messages: every number of arguments, numbered and counted, as request and as reply, before any segment exists. */
+/* Short messages: every number of arguments, numbered and counted, as request and as reply, before
+ * any segment exists. */
 #include "check.h"
 #include "check_args.h"
 
-/* A numbered request, a counted one, and the reply to both; the counted request is answered by a counted reply. */
+/* A numbered request, a counted one, and the reply to both; the counted request is answered by a
+ * counted reply. */
 enum { NUMBERED = 130, COUNTED = NUMBERED + 17, ANSWER = COUNTED + 17 };
 
 static volatile int asked, answered, answered_with;
@@ -88,7 +90,8 @@ int main(int argc, char **argv) {
   total = flood(0, total);
   check_barrier();
   CHECK_EQ(answered, total);
-  /* Each rank was asked by all in turn, and flooded by one neighbor, itself, and at rank 0 by all ranks. */
+  /* Each rank was asked by all in turn, and flooded by one neighbor, itself, and at rank 0 by all
+   * ranks. */
   CHECK_EQ(asked, 34 * (int)ranks + 6000 * 2 + (me == 0 ? 6000 * (int)ranks : 0));
   return check_finish();
 }

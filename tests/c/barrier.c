@@ -1,5 +1,6 @@
-/* The barriers with names, by every way to enter and leave them: each row of the table of matches and mismatches, with
- * wait, with try and in one call; and the nameless barriers of teams, eight under way and retired out of order. */
+/* The barriers with names, by every way to enter and leave them: each row of the table of matches
+ * and mismatches, with wait, with try and in one call; and the nameless barriers of teams, eight
+ * under way and retired out of order. */
 #include "check.h"
 #include <sched.h>
 

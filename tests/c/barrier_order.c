@@ -1,5 +1,6 @@
-/* A nameless barrier releases and acquires: puts that were complete before it are seen after it, whichever of several
- * barriers under way is waited for; and none ends before every rank has begun it. */
+/* A nameless barrier releases and acquires: puts that were complete before it are seen after it,
+ * whichever of several barriers under way is waited for; and none ends before every rank has begun
+ * it. */
 #include "check.h"
 
 enum { ROUNDS = 300, DEPTH = 4 };

@@ -1,5 +1,6 @@
-/* Long messages into segments that are bound and not attached: requests and replies of all sizes, short and beyond what one
- * message carries, with payloads given or negotiated, to addresses and offsets, to every rank and oneself, many at once. */
+/* Long messages into segments that are bound and not attached: requests and replies of all sizes,
+ * short and beyond what one message carries, with payloads given or negotiated, to addresses and
+ * offsets, to every rank and oneself, many at once. */
 #include "check.h"
 #include <gasnet_mk.h>
 

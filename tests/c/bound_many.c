@@ -1,6 +1,7 @@
-/* Memory that is bound and not attached, reached in every way: the attached segment through a second endpoint,
- * created ones through pairs in all directions; hundreds of transfers at once, as events, implicit and in regions; a
- * segment that is destroyed while it is bound, and another in its place. */
+/* Memory that is bound and not attached, reached in every way: the attached segment through a
+ * second endpoint, created ones through pairs in all directions; hundreds of transfers at once, as
+ * events, implicit and in regions; a segment that is destroyed while it is bound, and another in
+ * its place. */
 #include "check.h"
 #include <gasnet_mk.h>
 
@@ -44,7 +45,8 @@ static void transfers(gex_TM_t by, gex_Rank_t rank, char *to, uint32_t key) {
   }
 }
 
-/* The segment that a pair reaches: asked for as an event, among many; later known at once, and the same. */
+/* The segment that a pair reaches: asked for as an event, among many; later known at once, and the
+ * same. */
 static char *found(gex_TM_t by, gex_Rank_t rank, uintptr_t expected) {
   enum { ASKED = 20 };
   gex_Event_t events[ASKED];

@@ -1,5 +1,5 @@
-/* gex_EP_QueryBoundSegmentNB and gex_Segment_QueryBound: every combination of outputs, by team and by pair, at once and
- * later, from handlers too; all ways agree. */
+/* gex_EP_QueryBoundSegmentNB and gex_Segment_QueryBound: every combination of outputs, by team and
+ * by pair, at once and later, from handlers too; all ways agree. */
 #include "check.h"
 
 enum { ASK = 175, DONE };

@@ -1,5 +1,6 @@
-/* gex_Coll_BroadcastNB: every root, many sizes, source and destination in and out of the segment, in place at the root,
- * many under way at once and waited for in any order; before any segment is attached. */
+/* gex_Coll_BroadcastNB: every root, many sizes, source and destination in and out of the segment,
+ * in place at the root, many under way at once and waited for in any order; before any segment is
+ * attached. */
 #include "check.h"
 #include <gasnet_coll.h>
 

@@ -1,5 +1,5 @@
-/* Mechanisms that do not work, one for each BROKEN_NAME. The driver compiles gasnett_run_diagnostics with one of them, and
- * wants it to find that. */
+/* Mechanisms that do not work, one for each BROKEN_NAME. The driver compiles
+ * gasnett_run_diagnostics with one of them, and wants it to find that. */
 #ifndef ARGONET_TESTS_BROKEN_H
 #define ARGONET_TESTS_BROKEN_H
 

@@ -1,6 +1,8 @@
-/* Common part of the programs of this directory: starting and ending a job, checks that end it, patterns and random numbers.
+/* Common part of the programs of this directory: starting and ending a job, checks that end it,
+ * patterns and random numbers.
  *
- * A program that ends well prints "PASS name" last, from rank 0, when all ranks have come to its end. */
+ * A program that ends well prints "PASS name" last, from rank 0, when all ranks have come to its
+ * end. */
 #ifndef ARGONET_TESTS_CHECK_H
 #define ARGONET_TESTS_CHECK_H
 
@@ -104,7 +106,8 @@ static inline int check_is_neighbor(gex_Rank_t jobrank) {
   return i < count;
 }
 
-/* Whether every rank reaches every other by memory, so that memory changes without a call of its owner. */
+/* Whether every rank reaches every other by memory, so that memory changes without a call of its
+ * owner. */
 static inline int check_all_neighbors(void) {
   gex_RankInfo_t *near_ranks = NULL;
   gex_Rank_t count = 0;
@@ -112,7 +115,8 @@ static inline int check_all_neighbors(void) {
   return count == ranks;
 }
 
-/* Number of repetitions of an operation with a trip to a peer each time: a trip over a network takes a hundred times as long. */
+/* Number of repetitions of an operation with a trip to a peer each time: a trip over a network
+ * takes a hundred times as long. */
 static inline unsigned check_trips(unsigned by_memory, unsigned by_network) {
   return check_all_neighbors() ? by_memory : by_network;
 }

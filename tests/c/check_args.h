@@ -41,7 +41,8 @@ static inline gex_AM_Arg_t check_argument(int n) {
   return values[n];
 }
 
-/* Compares `count` arguments; `received` begins with one element that does not count, so that it is never empty. */
+/* Compares `count` arguments; `received` begins with one element that does not count, so that it is
+ * never empty. */
 static inline void check_arguments(const gex_AM_Arg_t *received, int count, int is_reply) {
   int n;
   for (n = 0; n < count; ++n) {

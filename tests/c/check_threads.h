@@ -1,4 +1,5 @@
-/* Common part of the programs with several threads: starting threads, letting them meet, counting. */
+/* Common part of the programs with several threads: starting threads, letting them meet,
+ * counting. */
 #ifndef ARGONET_TESTS_CHECK_THREADS_H
 #define ARGONET_TESTS_CHECK_THREADS_H
 

@@ -1,4 +1,5 @@
-/* gex_Client_Init without argc and argv, and with the flag for GASNet-1, which comes back as given. */
+/* gex_Client_Init without argc and argv, and with the flag for GASNet-1, which comes back as
+ * given. */
 #include "check.h"
 
 int main(void) {

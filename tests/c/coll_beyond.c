@@ -1,4 +1,5 @@
-/* argonet_Coll_*: gather, gather-all, scatter, exchange, reduce-scatter and scans, on the team of all and on rows of it. */
+/* argonet_Coll_*: gather, gather-all, scatter, exchange, reduce-scatter and scans, on the team of
+ * all and on rows of it. */
 #include "check.h"
 #include <gasnet_coll.h>
 

@@ -1,4 +1,5 @@
-/* gasnet_coll_*: all five operations, blocking and not, in all modes of synchronization; handles in arrays; the barrier; files of limits. */
+/* gasnet_coll_*: all five operations, blocking and not, in all modes of synchronization; handles in
+ * arrays; the barrier; files of limits. */
 #include "check.h"
 #include <gasnet_coll.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
-/* gex_Coll_ReduceToOneNB and gex_Coll_ReduceToAllNB: every type, operation, root, in place or not, one element to many; operations
- * of the client's own, in the order of ranks; on the team of all and on a part of it; several under way at once. */
+/* gex_Coll_ReduceToOneNB and gex_Coll_ReduceToAllNB: every type, operation, root, in place or not,
+ * one element to many; operations of the client's own, in the order of ranks; on the team of all
+ * and on a part of it; several under way at once. */
 #include "check.h"
 #include <gasnet_coll.h>
 

@@ -1,5 +1,6 @@
-/* Types, sizes, signs and values that the compiler can compare; constants that must be usable in #if,
- * in case labels and in static tables; flags that must not share bits; objects that are nothing. */
+/* Types, sizes, signs and values that the compiler can compare; constants that must be usable in
+ * #if, in case labels and in static tables; flags that must not share bits; objects that are
+ * nothing. */
 #include "check.h"
 #include <gasnet_coll.h>
 #include <gasnet_mk.h>

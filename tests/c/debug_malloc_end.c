@@ -1,4 +1,5 @@
-/* `debug_malloc_end exit|return` leaves a block behind; the driver reads the report on it at the end. */
+/* `debug_malloc_end exit|return` leaves a block behind; the driver reads the report on it at the
+ * end. */
 #include "check.h"
 
 #include <gasnet_tools.h>

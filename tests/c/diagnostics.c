@@ -1,5 +1,5 @@
-/* gasnett_run_diagnostics: all sections, with and without threads, and some of them; arguments are iterations, threads and
- * sections. */
+/* gasnett_run_diagnostics: all sections, with and without threads, and some of them; arguments are
+ * iterations, threads and sections. */
 #include "check.h"
 
 #include <gasnet_tools.h>

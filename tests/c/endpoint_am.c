@@ -1,8 +1,8 @@
 /* Messages between endpoints of which one at least is a further one: each has handlers of its own
- * under the same indices; contents of tokens; 0 to 16 arguments; mediums and longs of all sizes, into
- * what the endpoint has bound, by address and by offset; negotiated payloads; replies of all kinds,
- * to the endpoint that asked; teams of such endpoints; floods. Handlers that are registered with
- * the first endpoint alone serve all of a process's endpoints. */
+ * under the same indices; contents of tokens; 0 to 16 arguments; mediums and longs of all sizes,
+ * into what the endpoint has bound, by address and by offset; negotiated payloads; replies of all
+ * kinds, to the endpoint that asked; teams of such endpoints; floods. Handlers that are registered
+ * with the first endpoint alone serve all of a process's endpoints. */
 #include "check.h"
 #include "check_args.h"
 #include <gasnet_mk.h>
@@ -16,7 +16,8 @@ static gex_Segment_t segments[EPS];
 static volatile int got[EPS], answered, shared, counted;
 static int marks[EPS];
 
-/* The endpoint that a handler's token names is the one that it was registered with, and its entry says the same. */
+/* The endpoint that a handler's token names is the one that it was registered with, and its entry
+ * says the same. */
 static void check_token(gex_Token_t token, int mine, int request, int is_long, gex_Rank_t *from) {
   gex_Token_Info_t info;
   gex_TI_t known = gex_Token_Info(token, &info, GEX_TI_ALL);

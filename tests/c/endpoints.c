@@ -1,5 +1,6 @@
-/* Further endpoints: their numbers, what they can do, segments of their own, reached through pairs; refusals leave the
- * outputs alone. If there can be one only, a second one is refused for want of resources. */
+/* Further endpoints: their numbers, what they can do, segments of their own, reached through pairs;
+ * refusals leave the outputs alone. If there can be one only, a second one is refused for want of
+ * resources. */
 #include "check.h"
 #include <gasnet_mk.h>
 

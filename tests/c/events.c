@@ -1,5 +1,5 @@
-/* Events: test and wait for one, some and all; arrays of nothing, of the invalid, of roots with their leaves in any
- * order; leaves asked for again and again; many events at once. */
+/* Events: test and wait for one, some and all; arrays of nothing, of the invalid, of roots with
+ * their leaves in any order; leaves asked for again and again; many events at once. */
 #include "check.h"
 
 enum { MANY = 3000, SLOT = 64 };
@@ -33,7 +33,8 @@ static int left_of(const gex_Event_t *events, int count) {
   return left;
 }
 
-/* A barrier's event is not done before the last rank came: the only event whose end we can hold back. */
+/* A barrier's event is not done before the last rank came: the only event whose end we can hold
+ * back. */
 static void pending(void) {
   gex_Event_t events[4];
   int i;

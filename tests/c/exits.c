@@ -1,5 +1,6 @@
-/* The ends of a job: `exits CASE CODE` ends as the case says. The driver looks at the status, the output, and that nothing
- * is left over. Each rank prints a line without flushing it, which must not be lost. */
+/* The ends of a job: `exits CASE CODE` ends as the case says. The driver looks at the status, the
+ * output, and that nothing is left over. Each rank prints a line without flushing it, which must
+ * not be lost. */
 #include "check.h"
 
 #include <gasnet_tools.h>
@@ -111,7 +112,8 @@ int main(int argc, char **argv) {
     if (me == last) CHECK_EQ(gex_AM_RequestShort0(team, 0, END_BY_REPLY, 0), 0);
     otherwise("polling");
   }
-  /* One ends, the others do something: one-DOING by gasnet_exit, return-DOING by a return of main. */
+  /* One ends, the others do something: one-DOING by gasnet_exit, return-DOING by a return of
+   * main. */
   doing = strchr(which, '-');
   if (doing == NULL) check_fail(__FILE__, __LINE__, "no such case");
   if (me != last) otherwise(doing + 1);

@@ -1,4 +1,5 @@
-/* gex_EP_RegisterHandlers: fixed and free indices, what is written back, many calls, all the indices there are. */
+/* gex_EP_RegisterHandlers: fixed and free indices, what is written back, many calls, all the
+ * indices there are. */
 #include "check.h"
 
 enum { ALL = 256 - GEX_AM_INDEX_BASE };

@@ -1,5 +1,5 @@
-/* Handlers that are registered after the segment was attached, with different functions on different ranks, and one
- * function under several indices with several kinds of data. */
+/* Handlers that are registered after the segment was attached, with different functions on
+ * different ranks, and one function under several indices with several kinds of data. */
 #include "check.h"
 
 static volatile int by_even, by_odd, data_seen;

@@ -1,5 +1,5 @@
-/* Handler-safe locks: static and made at run time, taken in order and given back in reverse, tried, and taken by handlers;
- * a handler never runs while its thread waits inside of a lock call. */
+/* Handler-safe locks: static and made at run time, taken in order and given back in reverse, tried,
+ * and taken by handlers; a handler never runs while its thread waits inside of a lock call. */
 #include "check.h"
 
 enum { COUNT = 150, ADD = 170, ADDED };

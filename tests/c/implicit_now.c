@@ -1,5 +1,6 @@
-/* Implicit puts with GEX_EVENT_NOW, and puts of values, do not wait for their target: it may be stopped meanwhile. Longer
-   ones return when their source is free, in access regions, too. */
+/* Implicit puts with GEX_EVENT_NOW, and puts of values, do not wait for their target: it may be
+ * stopped meanwhile. Longer
+ *    ones return when their source is free, in access regions, too. */
 #include "check.h"
 
 #include <signal.h>

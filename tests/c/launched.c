@@ -1,5 +1,5 @@
-/* A job that another launcher started: who its ranks are, a message to the next of them, the code of its end.
- * Arguments: the number of ranks, that of neighbors of each, and the code. */
+/* A job that another launcher started: who its ranks are, a message to the next of them, the code
+ * of its end. Arguments: the number of ranks, that of neighbors of each, and the code. */
 #include "check.h"
 
 enum { ASK = 130, ANSWER };

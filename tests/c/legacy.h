@@ -14,7 +14,8 @@ static inline void legacy_init(int *argc, char ***argv, const char *name) {
   ranks = gasnet_nodes();
 }
 
-/* The segments of all ranks, by the addresses of their owners. Handlers may look here, though not ask. */
+/* The segments of all ranks, by the addresses of their owners. Handlers may look here, though not
+ * ask. */
 static gasnet_seginfo_t *legacy_segments = NULL;
 static inline char *legacy_segment(gasnet_node_t node) { return (char *)legacy_segments[node].addr; }
 
@@ -24,8 +25,8 @@ static inline void legacy_ask_segments(void) {
   CHECK_OK(gasnet_getSegmentInfo(legacy_segments, (int)ranks));
 }
 
-/* Handlers, and a segment of at least `bytes`; the objects of check.h are set afterwards. No message comes before the
- * barrier at its end. */
+/* Handlers, and a segment of at least `bytes`; the objects of check.h are set afterwards. No
+ * message comes before the barrier at its end. */
 static inline void legacy_attach(gasnet_handlerentry_t *table, size_t count, uintptr_t bytes) {
   uintptr_t page = GASNET_PAGESIZE;
   CHECK_OK(gasnet_attach(table, (int)count, (bytes + page - 1) / page * page, 0));

@@ -1,9 +1,10 @@
-/* Messages of GASNet-1: 0 to 16 arguments, numbered and counted, short, medium, long and LongAsync, as requests and replies.
- * Payloads may be overwritten as soon as a call returns. */
+/* Messages of GASNet-1: 0 to 16 arguments, numbered and counted, short, medium, long and LongAsync,
+ * as requests and replies. Payloads may be overwritten as soon as a call returns. */
 #include "legacy.h"
 #include "check_args.h"
 
-/* For each number of arguments a handler of requests and one of replies, for messages with payload and for those without. */
+/* For each number of arguments a handler of requests and one of replies, for messages with payload
+ * and for those without. */
 enum { SHORT = 128, ANSWER_SHORT = SHORT + 17, LOADED = ANSWER_SHORT + 17, ANSWER_LOADED = LOADED + 17 };
 enum { BYTES = 1500, KEY = 11, ANSWER_KEY = 12 };
 /* Places of longs in a segment, and of their replies. */

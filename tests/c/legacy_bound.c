@@ -1,5 +1,5 @@
-/* Put, get, values and fills of GASNet-1 in memory that is bound and not attached, as a program has that begins by
- * gex_Client_Init: transfers go on after the call, and messages carry them. */
+/* Put, get, values and fills of GASNet-1 in memory that is bound and not attached, as a program has
+ * that begins by gex_Client_Init: transfers go on after the call, and messages carry them. */
 #include "legacy_rma.h"
 
 int main(int argc, char **argv) {
@@ -15,7 +15,8 @@ int main(int argc, char **argv) {
   CHECK_OK(gex_EP_PublishBoundSegment(team, &ep, 1, 0));
   for (node = 0; node < ranks; ++node) bases[node] = check_base(node);
   legacy_move_all(bases);
-  /* Several at once, all of which are over after the wait; then by one handle of an access region. */
+  /* Several at once, all of which are over after the wait; then by one handle of an access
+   * region. */
   for (node = 0; node < ranks; ++node) {
     if (node == me) {
       check_fill(a, sizeof a, 7);

@@ -1,4 +1,5 @@
-/* Handlers of gasnet_attach: fixed and free indices, write-back, and that one serves requests and replies. */
+/* Handlers of gasnet_attach: fixed and free indices, write-back, and that one serves requests and
+ * replies. */
 #include "legacy.h"
 
 static volatile int requests, replies, late;

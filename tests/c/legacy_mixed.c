@@ -1,4 +1,5 @@
-/* Both interfaces in one program, used alike, begun by gasnet_init; legacy_mixed_ex.c begins it by gex_Client_Init. */
+/* Both interfaces in one program, used alike, begun by gasnet_init; legacy_mixed_ex.c begins it by
+ * gex_Client_Init. */
 #include "legacy.h"
 
 #ifndef BEGUN_BY_EX

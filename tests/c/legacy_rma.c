@@ -1,4 +1,5 @@
-/* Put, get, values and fills of GASNet-1 in segments that gasnet_attach made, and when their target sees them. */
+/* Put, get, values and fills of GASNet-1 in segments that gasnet_attach made, and when their target
+ * sees them. */
 #include "legacy_rma.h"
 
 enum { SEEN = 200 };

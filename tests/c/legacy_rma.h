@@ -1,4 +1,5 @@
-/* Puts, gets, values and fills of GASNet-1 between this rank and another, for memory of any kind. */
+/* Puts, gets, values and fills of GASNet-1 between this rank and another, for memory of any
+ * kind. */
 #ifndef ARGONET_TESTS_LEGACY_RMA_H
 #define ARGONET_TESTS_LEGACY_RMA_H
 

@@ -28,7 +28,7 @@ static void before_attach(void) {
   CHECK(local >= gasnet_getMaxGlobalSegmentSize() && gasnet_getMaxGlobalSegmentSize() > 0);
   CHECK_EQ(local % page, 0);
   CHECK(gasnet_getenv("PATH") != NULL);
-  CHECK(gasnet_getenv("NOBODY_SETS_THIS") == NULL);
+  CHECK(gasnet_getenv("NEVER_SET_BY_TESTS") == NULL);
   CHECK(nodes != NULL);
   CHECK_OK(gasnet_getNodeInfo(nodes, (int)ranks));
   CHECK_EQ(nodes[0].host, 0);

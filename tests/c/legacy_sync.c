@@ -1,5 +1,6 @@
-/* Waiting of GASNet-1: tries that poll and tries that do not, arrays, categories, access regions. The events of barriers
- * of gasnetex.h, which are handles too, stand for operations that go on for as long as another rank wants. */
+/* Waiting of GASNet-1: tries that poll and tries that do not, arrays, categories, access regions.
+ * The events of barriers of gasnetex.h, which are handles too, stand for operations that go on for
+ * as long as another rank wants. */
 #include "legacy.h"
 
 enum { COUNT = 200, GO };

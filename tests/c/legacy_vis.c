@@ -1,4 +1,5 @@
-/* Non-contiguous puts and gets of GASNet-1, of random shapes in all forms, compared byte by byte with a model. */
+/* Non-contiguous puts and gets of GASNet-1, of random shapes in all forms, compared byte by byte
+ * with a model. */
 #include "legacy.h"
 
 #include "vis.h"

@@ -1,5 +1,6 @@
-/* A job that goes on without its last rank, which kills itself in the middle: requests to it return ARGONET_ERR_PEER_LOST, puts, gets,
- * atomics and collective calls complete, the handler is called once, and the team of the others works. */
+/* A job that goes on without its last rank, which kills itself in the middle: requests to it return
+ * ARGONET_ERR_PEER_LOST, puts, gets, atomics and collective calls complete, the handler is called
+ * once, and the team of the others works. */
 #include "check.h"
 
 #include <gasnet_coll.h>
@@ -126,7 +127,8 @@ static void collectives(gex_TM_t made) {
   CHECK_EQ(gex_TM_Destroy(made, NULL, 0), 0);
 }
 
-/* The team of the others: calls, and messages around it. `over` is an operation that the loss has ended. */
+/* The team of the others: calls, and messages around it. `over` is an operation that the loss has
+ * ended. */
 static void survivors(gex_Rank_t dead, gex_Event_t over) {
   gex_TM_t rest = GEX_TM_INVALID;
   gex_Rank_t rank, size, other;

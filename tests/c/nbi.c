@@ -1,4 +1,5 @@
-/* Implicit events: each category by itself and all together, messages among them, access regions and their leaves. */
+/* Implicit events: each category by itself and all together, messages among them, access regions
+ * and their leaves. */
 #include "check.h"
 
 enum { COUNT = 200, SLOT = 64, BYTES = COUNT * SLOT, MESSAGE = 160 };

@@ -1,5 +1,6 @@
-/* Negotiated payloads: prepare, commit, cancel, for requests and replies; buffers of the client and of the library; sizes
- * between the least and the most; every way of local completion; the second form of commit; every number of arguments. */
+/* Negotiated payloads: prepare, commit, cancel, for requests and replies; buffers of the client and
+ * of the library; sizes between the least and the most; every way of local completion; the second
+ * form of commit; every number of arguments. */
 #include "check.h"
 #include "check_args.h"
 
@@ -206,8 +207,8 @@ static int counted(gex_Rank_t rank, int total) {
 /* Ways to make a request. */
 enum { REQUEST_NOW, REQUEST_GROUP, REQUEST_EVENT, REQUEST_LIBRARY, REQUESTS };
 
-/* One request of up to `most` bytes, at least `least`; a quarter of them is canceled at first, some are committed only
- * if that needs no waiting, and again until it works. */
+/* One request of up to `most` bytes, at least `least`; a quarter of them is canceled at first, some
+ * are committed only if that needs no waiting, and again until it works. */
 static int request(gex_Rank_t rank, int is_long, int how, int answer, size_t least, size_t most, int total) {
   static gex_AM_Arg_t key = 0;
   gex_Event_t event = GEX_EVENT_INVALID;

@@ -1,5 +1,5 @@
-/* gex_TM_Pair: equal for equal arguments, unlike any team and any other pair; in all put and get forms, messages and
- * queries it names the same endpoint as the team does. */
+/* gex_TM_Pair: equal for equal arguments, unlike any team and any other pair; in all put and get
+ * forms, messages and queries it names the same endpoint as the team does. */
 #include "check.h"
 
 enum { ASK = 145, MEDIUM, LONG, ANSWER, SLOT = 8192 };

@@ -2,15 +2,16 @@
  * operations of all types against a model, and words that all ranks change at once. */
 #include "ratomic.h"
 
-/* So many that ranks are at it at the same time, however they are scheduled; a call is slower than an instruction. Over a
- * network targets do one after the other, whenever that is. */
+/* So many that ranks are at it at the same time, however they are scheduled; a call is slower than
+ * an instruction. Over a network targets do one after the other, whenever that is. */
 #if GASNET_DEBUG
 enum { ROUNDS = 60000, NETWORK_ROUNDS = 1000 };
 #else
 enum { ROUNDS = 2000000, NETWORK_ROUNDS = 1000 };
 #endif
 
-/* A domain returns the arguments that it was made with, unknown flags too, and domains of one team are apart. */
+/* A domain returns the arguments that it was made with, unknown flags too, and domains of one team
+ * are apart. */
 static void domains(void) {
   gex_AD_t ad = GEX_AD_INVALID, other = GEX_AD_INVALID;
   const gex_Flags_t flags = 0x40000000u | GEX_FLAG_AD_FAVOR_REMOTE;

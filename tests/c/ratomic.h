@@ -1,5 +1,5 @@
-/* Remote atomic operations on every type against what C computes, for ratomic.c and ratomic_bound.c: the first operand, the
- * second, what is at the target, and what is fetched. */
+/* Remote atomic operations on every type against what C computes, for ratomic.c and
+ * ratomic_bound.c: the first operand, the second, what is at the target, and what is fetched. */
 #ifndef ARGONET_TESTS_RATOMIC_H
 #define ARGONET_TESTS_RATOMIC_H
 
@@ -28,7 +28,8 @@ static inline gex_EC_t category(gex_OP_t op) {
   return op == GEX_OP_SET ? GEX_EC_PUT : op == GEX_OP_GET ? GEX_EC_GET : GEX_EC_RMW;
 }
 
-/* Numbers at which something wraps, and others. Products of floats stay exact where they are small. */
+/* Numbers at which something wraps, and others. Products of floats stay exact where they are
+ * small. */
 static inline uint64_t operand(void) {
   static const uint64_t edges[] = {0,          1,          2,          0x7fffffffu,         0x80000000u,
                                    0xffffffffu, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000u, ~(uint64_t)0};
@@ -46,12 +47,13 @@ static inline gex_Flags_t some_flags(void) {
   return flags;
 }
 
-/* The ways to start an operation. A constant operation, known to the compiler, is inlined in another
- * way than one in a variable. */
+/* The ways to start an operation. A constant operation, known to the compiler, is inlined in
+ * another way than one in a variable. */
 enum { NB, NBI, NBI_REGION, WAYS };
 
-/* Defines for a type: after_DT, what an operation makes of op0, in a wide type without overflow; do_DT, an operation that is
- * over on return; model_DT, which compares both. A compare-and-swap may compare bits, and here does. */
+/* Defines for a type: after_DT, what an operation makes of op0, in a wide type without overflow;
+ * do_DT, an operation that is over on return; model_DT, which compares both. A compare-and-swap may
+ * compare bits, and here does. */
 #define DEFINE(DT, type, wide, is_integer, BITS, NUMBER)                                                               \
   static type after_##DT(gex_OP_t op, type op0, type op1, type op2) {                                                  \
     switch (GEX_OP_TO_NONFETCHING(op)) {                                                                               \
@@ -183,7 +185,8 @@ static inline void model(gex_TM_t tm, gex_Rank_t rank, gex_Rank_t jobrank, char 
   model_DBL(tm, rank, jobrank, base, rounds);
 }
 
-/* All ranks change the same words of all ranks: nothing is lost or done twice, and every value before is another. */
+/* All ranks change the same words of all ranks: nothing is lost or done twice, and every value
+ * before is another. */
 static inline void hammer(gex_TM_t tm, char *const *bases, uint64_t count) {
   gex_AD_t ints = GEX_AD_INVALID, floats = GEX_AD_INVALID;
   gex_Rank_t rank;
@@ -242,7 +245,8 @@ static inline void hammer(gex_TM_t tm, char *const *bases, uint64_t count) {
   gex_AD_Destroy(floats);
 }
 
-/* Teams of the ranks that are odd or even, the last one first: by ranks of the team and of the job. */
+/* Teams of the ranks that are odd or even, the last one first: by ranks of the team and of the
+ * job. */
 static inline void parts(char *const *bases) {
   gex_TM_t half = GEX_TM_INVALID;
   gex_Rank_t size, rank;

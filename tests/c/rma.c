@@ -1,5 +1,6 @@
-/* Put and get in all forms: every size from 0 to 64 and around powers of two and pages, every misalignment, to each rank
- * and to the own segment, with every way of local completion; nothing beside the destination is touched. */
+/* Put and get in all forms: every size from 0 to 64 and around powers of two and pages, every
+ * misalignment, to each rank and to the own segment, with every way of local completion; nothing
+ * beside the destination is touched. */
 #include "check.h"
 
 enum { GUARD = 32 };

@@ -1,4 +1,5 @@
-/* Flags that say where memory lies: where they are true they change nothing, in put, get, medium and long messages. */
+/* Flags that say where memory lies: where they are true they change nothing, in put, get, medium
+ * and long messages. */
 #include "check.h"
 
 enum { SLOT = 16384, MEDIUM = 150, LONG, MEDIUM_ANSWER, LONG_ANSWER };

@@ -1,5 +1,6 @@
-/* Offsets in place of addresses: GEX_FLAG_SELF_SEG_OFFSET for what lies in the own segment, GEX_FLAG_PEER_SEG_OFFSET for
- * what lies in the other's, each alone and both, in put, get, values, medium and long messages and prepared ones. */
+/* Offsets in place of addresses: GEX_FLAG_SELF_SEG_OFFSET for what lies in the own segment,
+ * GEX_FLAG_PEER_SEG_OFFSET for what lies in the other's, each alone and both, in put, get, values,
+ * medium and long messages and prepared ones. */
 #include "check.h"
 
 enum { SLOT = 8192, MEDIUM = 150, LONG, ANSWER, LONG_BACK };
@@ -20,7 +21,8 @@ static void medium(gex_Token_t token, void *data, size_t bytes) {
   CHECK_FILLED(data, bytes, 5);
   gex_AM_ReplyShort0(token, ANSWER, 0);
 }
-/* The handler has the address of the data, as with any long message. Its own answer goes by offsets too. */
+/* The handler has the address of the data, as with any long message. Its own answer goes by offsets
+ * too. */
 static void a_long(gex_Token_t token, void *data, size_t bytes, gex_AM_Arg_t at) {
   gex_Rank_t from = source_of(token);
   CHECK_SAME(data, mine + slot(from) + at);

@@ -1,5 +1,6 @@
-/* gex_Segment_Attach: sizes that differ between ranks, what can be asked before and after, the least and nearly the largest
- * size, memory that is there and zero or at least writable from end to end, neighbors' segments mapped. */
+/* gex_Segment_Attach: sizes that differ between ranks, what can be asked before and after, the
+ * least and nearly the largest size, memory that is there and zero or at least writable from end to
+ * end, neighbors' segments mapped. */
 #include "check.h"
 
 static uintptr_t size_of(gex_Rank_t rank) { return (uintptr_t)GASNET_PAGESIZE * (1 + 3 * (rank % 5)); }
@@ -67,7 +68,8 @@ int main(int argc, char **argv) {
   for (rank = 0; rank < ranks; ++rank) CHECK_EQ(base[size - 64 + rank], 0x40 + (int)rank);
   check_barrier();
 
-  /* All of it can be written, by the owner, and read and written by its neighbors through their own addresses. */
+  /* All of it can be written, by the owner, and read and written by its neighbors through their own
+   * addresses. */
   for (at = 0; at < size; ++at) base[at] = (char)check_byte(me, at);
   check_barrier();
   gex_System_QueryNbrhdInfo(&near_ranks, &count, NULL);

@@ -1,5 +1,6 @@
-/* A created segment bound to the first endpoint, in place of an attached one, and published: put, get, values and long
- * messages reach it, in the library's memory and in the client's; messages without it work before and after. */
+/* A created segment bound to the first endpoint, in place of an attached one, and published: put,
+ * get, values and long messages reach it, in the library's memory and in the client's; messages
+ * without it work before and after. */
 #include "check.h"
 #include <gasnet_mk.h>
 

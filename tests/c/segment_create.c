@@ -1,5 +1,6 @@
-/* gex_Segment_Create, bind and publish beside an attached segment: memory of the library and of the client, odd sizes and
- * addresses, what is refused with which code, the client's memory left as it is, destruction. */
+/* gex_Segment_Create, bind and publish beside an attached segment: memory of the library and of the
+ * client, odd sizes and addresses, what is refused with which code, the client's memory left as it
+ * is, destruction. */
 #include "check.h"
 #include <gasnet_mk.h>
 
@@ -34,7 +35,8 @@ static void from_library(void) {
   for (i = 0; i < CHECK_COUNT(sizes); ++i) gex_Segment_Destroy(made[i], 0);
 }
 
-/* Any memory of the client, at any place and of any size, on the heap, in statics and on the stack. */
+/* Any memory of the client, at any place and of any size, on the heap, in statics and on the
+ * stack. */
 static void from_client(void) {
   static unsigned char fixed[3000];
   unsigned char local[500];

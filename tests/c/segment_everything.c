@@ -1,6 +1,7 @@
-/* GASNET_SEGMENT_EVERYTHING: queries, and put, get, values and long messages to static data, constants, stack,
- * heap and mapped memory of every rank, memory that comes and goes, offsets, and a target that does not call the library.
- * With the argument "messages" the kernel copies nothing between the ranks. */
+/* GASNET_SEGMENT_EVERYTHING: queries, and put, get, values and long messages to static data,
+ * constants, stack, heap and mapped memory of every rank, memory that comes and goes, offsets, and
+ * a target that does not call the library. With the argument "messages" the kernel copies nothing
+ * between the ranks. */
 /* Memory that is mapped, and process_vm_readv. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
-/* GASNET_SEGMENT_LARGE: the same calls as for GASNET_SEGMENT_FAST, and segments that are mapped by neighbors. */
+/* GASNET_SEGMENT_LARGE: the same calls as for GASNET_SEGMENT_FAST, and segments that are mapped by
+ * neighbors. */
 #include "check.h"
 
 #if !GASNET_SEGMENT_LARGE || defined(GASNET_SEGMENT_FAST) || defined(GASNET_SEGMENT_EVERYTHING)

@@ -1,5 +1,5 @@
-/* Two translation units that both include everything, in other orders, twice: nothing is defined twice, and what one of
- * them takes from the headers the other takes too. */
+/* Two translation units that both include everything, in other orders, twice: nothing is defined
+ * twice, and what one of them takes from the headers the other takes too. */
 #include <gasnetex.h>
 #include <gasnet_coll.h>
 #include <gasnet_mk.h>

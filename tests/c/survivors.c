@@ -1,5 +1,6 @@
-/* A sum over the ranks that are left, begun again after each loss: rank 1 dies before the first round, while it waits in a collective
- * call, and the last rank in the third, which breaks the team of survivors. */
+/* A sum over the ranks that are left, begun again after each loss: rank 1 dies before the first
+ * round, while it waits in a collective call, and the last rank in the third, which breaks the team
+ * of survivors. */
 #include "check.h"
 
 #include <gasnet_coll.h>
@@ -30,7 +31,8 @@ static void process(gex_Token_t token, gex_AM_Arg_t number) {
   victim = (pid_t)number;
 }
 
-/* The last rank kills rank 1 when that waits in a call which the last rank does not enter before it knows of the loss. */
+/* The last rank kills rank 1 when that waits in a call which the last rank does not enter before it
+ * knows of the loss. */
 static void split(void) {
   gex_TM_t none = GEX_TM_INVALID;
   unsigned poll;

@@ -1,5 +1,6 @@
-/* gex_TM_Create: lists in any order, by ranks of the parent and of the job, with scratch memory in each way to name it and
- * without; several teams in one call; several endpoints of a process in one team, each with a handle of its own. */
+/* gex_TM_Create: lists in any order, by ranks of the parent and of the job, with scratch memory in
+ * each way to name it and without; several teams in one call; several endpoints of a process in one
+ * team, each with a handle of its own. */
 #include "check.h"
 #include <gasnet_mk.h>
 
@@ -35,7 +36,8 @@ static void returns(gex_TM_t tm, const void *address, size_t bytes) {
   }
 }
 
-/* All ranks but the last one, from behind, where there are several: a formula; or in the order 1, 0, 2, 3, ...: none. */
+/* All ranks but the last one, from behind, where there are several: a formula; or in the order 1,
+ * 0, 2, 3, ...: none. */
 static void ways(int of_job) {
   static const gex_Flags_t kinds[] = {GEX_FLAG_TM_GLOBAL_SCRATCH, GEX_FLAG_TM_LOCAL_SCRATCH, GEX_FLAG_TM_SYMMETRIC_SCRATCH,
                                       GEX_FLAG_TM_NO_SCRATCH};
@@ -106,7 +108,8 @@ static void several(void) {
 }
 
 #if GASNET_MAXEPS > 2
-/* A team of two endpoints of each process, one with a segment that messages reach; each handle puts to all members. */
+/* A team of two endpoints of each process, one with a segment that messages reach; each handle puts
+ * to all members. */
 static void endpoints(void) {
   gex_EP_t eps[2];
   gex_Segment_t other;
@@ -121,7 +124,8 @@ static void endpoints(void) {
   CHECK_OK(gex_Segment_Create(&other, client, NULL, (uintptr_t)(4 * ranks) * EACH, GEX_MK_HOST, 0));
   CHECK_OK(gex_EP_BindSegment(eps[1], other, 0));
   CHECK_OK(gex_EP_PublishBoundSegment(team, &eps[1], 1, 0));
-  /* The further endpoint of a process comes before the primordial one, and processes from behind. */
+  /* The further endpoint of a process comes before the primordial one, and processes from
+   * behind. */
   for (rank = 0; rank < count; ++rank) {
     list[rank].gex_rank = ranks - 1 - rank / 2;
     list[rank].gex_ep_index = rank % 2 ? 0 : gex_EP_QueryIndex(eps[1]);
@@ -139,7 +143,8 @@ static void endpoints(void) {
       uint32_t key = from * 300 + rank;
       check_bound(made[i], rank, &owner, &local, &size);
       CHECK(owner != NULL && size >= (uintptr_t)(2 * ranks) * EACH);
-      /* Neighbors' attached segments are mapped here; other segments are in their own process alone. */
+      /* Neighbors' attached segments are mapped here; other segments are in their own process
+       * alone. */
       CHECK_EQ(local != NULL, list[rank].gex_rank == me || (rank % 2 == 1 && check_is_neighbor(list[rank].gex_rank)));
       owner += from * EACH;
       check_fill(bytes, sizeof bytes, key);

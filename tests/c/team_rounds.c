@@ -1,5 +1,5 @@
-/* Thousands of teams, made and destroyed in turn: their numbers and their memory come back. Some ranks are behind others all the
- * time, and teams are destroyed while others still use them. */
+/* Thousands of teams, made and destroyed in turn: their numbers and their memory come back. Some
+ * ranks are behind others all the time, and teams are destroyed while others still use them. */
 #include "check.h"
 
 /* MOST is in KiB. */

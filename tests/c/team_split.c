@@ -1,5 +1,6 @@
-/* gex_TM_Split against a model that sees what all ranks choose: random colors and keys, ranks that join nothing, splits of
- * splits; sizes, ranks and translations in both directions; queries for scratch memory, which make nothing. */
+/* gex_TM_Split against a model that sees what all ranks choose: random colors and keys, ranks that
+ * join nothing, splits of splits; sizes, ranks and translations in both directions; queries for
+ * scratch memory, which make nothing. */
 #include "check.h"
 #include <limits.h>
 

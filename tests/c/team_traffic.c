@@ -1,5 +1,6 @@
-/* Everything that takes a team and a rank, with teams whose ranks are not those of the job: even ranks from behind, all in an
- * order without a rule, and this process alone; made before the segments are attached and after that. */
+/* Everything that takes a team and a rank, with teams whose ranks are not those of the job: even
+ * ranks from behind, all in an order without a rule, and this process alone; made before the
+ * segments are attached and after that. */
 #include "check.h"
 
 enum { ASK = 150, MEDIUM, LONG, ANSWER, EACH = 4096 };
@@ -112,7 +113,8 @@ static void use(gex_TM_t tm, uint32_t key) {
   gex_Event_Wait(gex_Coll_BarrierNB(tm, 0));
 }
 
-/* Even and odd ranks from behind; all, rotated by one and the first two changed over; this one alone. */
+/* Even and odd ranks from behind; all, rotated by one and the first two changed over; this one
+ * alone. */
 static void make(gex_TM_t tms[3]) {
   int key = me == 0 ? 1 : me == 1 ? 0 : (int)me * 7;
   gex_TM_Split(&tms[0], team, (int)(me % 2), -(int)me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH);

@@ -1,5 +1,5 @@
-/* Messages of all kinds from all threads to all ranks at once, with replies of all kinds; each thread waits for its own.
- * Nothing is lost, doubled or given the bytes of another. */
+/* Messages of all kinds from all threads to all ranks at once, with replies of all kinds; each
+ * thread waits for its own. Nothing is lost, doubled or given the bytes of another. */
 #include "check_threads.h"
 
 enum { ROUNDS = 60, BYTES = 1500, KINDS = 5 };
@@ -8,7 +8,8 @@ enum { SHORT = 170, MEDIUM, LONG, SHORT_REPLY, MEDIUM_REPLY, LONG_REPLY };
 static char *bases[64];
 static gasnett_atomic_t handled[KINDS], replies[CHECK_MOST_THREADS];
 
-/* Slots of a segment: of each thread of each rank one for its requests, one for the replies to it. */
+/* Slots of a segment: of each thread of each rank one for its requests, one for the replies to
+ * it. */
 static char *slot(gex_Rank_t in, gex_Rank_t other, int thread, int reply) {
   return bases[in] + ((other * CHECK_MOST_THREADS + (unsigned)thread) * 2 + (unsigned)reply) * BYTES;
 }
@@ -21,7 +22,8 @@ static gex_Rank_t source_of(gex_Token_t token) {
   return info.gex_srcrank;
 }
 
-/* Requests: thread and round of the sender, and which kind they count for. Each asks for another kind of reply. */
+/* Requests: thread and round of the sender, and which kind they count for. Each asks for another
+ * kind of reply. */
 static void on_short(gex_Token_t token, gex_AM_Arg_t thread, gex_AM_Arg_t round, gex_AM_Arg_t check) {
   unsigned char bytes[200];
   CHECK_EQ(check, (gex_AM_Arg_t)key_of(source_of(token), thread, round, 0));

@@ -1,4 +1,5 @@
-/* `threads_exit THREADS CASE CODE`: any thread of any rank ends the job, during any work of the others. */
+/* `threads_exit THREADS CASE CODE`: any thread of any rank ends the job, during any work of the
+ * others. */
 #include "check_threads.h"
 
 enum { END = 210, NOTHING };

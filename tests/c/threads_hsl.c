@@ -42,7 +42,8 @@ static void *work(void *argument) {
       CHECK_EQ(gex_AM_RequestShort1(team, (gex_Rank_t)((draw >> 16) % ranks), ADD, 0, place), 0);
     }
     if (draw & 0x200) {
-      /* With yields: a lock of a thread that is in a library call would keep handlers from running. */
+      /* With yields: a lock of a thread that is in a library call would keep handlers from
+       * running. */
       int tries = 0;
       while (gex_HSL_Trylock(&places[place].lock) != GASNET_OK)
         if (++tries % 50 == 0) gasnett_sched_yield();

@@ -1,5 +1,6 @@
-/* Remote atomic operations by all threads at once, on words of all ranks, attached and not: sums, tickets that are given once,
- * implicit operations of each thread, and an event that another thread waits for. */
+/* Remote atomic operations by all threads at once, on words of all ranks, attached and not: sums,
+ * tickets that are given once, implicit operations of each thread, and an event that another thread
+ * waits for. */
 #include "check_threads.h"
 
 #include <gasnet_ratomic.h>

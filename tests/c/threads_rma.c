@@ -1,5 +1,6 @@
-/* Puts and gets of all forms by all threads at once, to memory that is mapped and to memory that is not; implicit
- * operations and access regions are a thread's own; an event may be waited for by another thread than its operation's. */
+/* Puts and gets of all forms by all threads at once, to memory that is mapped and to memory that is
+ * not; implicit operations and access regions are a thread's own; an event may be waited for by
+ * another thread than its operation's. */
 #include "check_threads.h"
 
 enum { PIECE = 700, MANY = 12, SLOT = PIECE * MANY, ROUNDS = 12 };
@@ -130,7 +131,8 @@ int main(int argc, char **argv) {
   check_threads_of(argc, argv);
   CHECK(ranks <= CHECK_COUNT(bases));
   check_attach((uintptr_t)ranks * CHECK_MOST_THREADS * SLOT);
-  /* The same memory by another endpoint is not mapped by others: operations on it complete later. */
+  /* The same memory by another endpoint is not mapped by others: operations on it complete
+   * later. */
   CHECK_OK(gex_EP_Create(&second, client, GEX_EP_CAPABILITY_RMA, 0));
   CHECK_OK(gex_EP_BindSegment(second, segment, 0));
   both[0] = ep;

@@ -1,5 +1,5 @@
-/* Teams of different parents made, used and destroyed at once by several threads: each thread of a rank has a parent with the threads
- * of the same number of the other ranks. */
+/* Teams of different parents made, used and destroyed at once by several threads: each thread of a
+ * rank has a parent with the threads of the same number of the other ranks. */
 #include "check_threads.h"
 
 enum { ROUNDS = 60, HANDLER = 160 };

@@ -1,5 +1,5 @@
-/* Waiting: one thread in barriers while others poll or wait for messages, and threads that sleep until a handler, which
- * runs on any thread, has changed what they wait for. */
+/* Waiting: one thread in barriers while others poll or wait for messages, and threads that sleep
+ * until a handler, which runs on any thread, has changed what they wait for. */
 #include "check_threads.h"
 
 enum { BARRIERS = 60, ROUNDS = 40, NOTE = 190, TURN };
@@ -85,8 +85,8 @@ int main(int argc, char **argv) {
   check_register(table, CHECK_COUNT(table));
   check_attach(GASNET_PAGESIZE);
   check_barrier();
-  /* A thread's message to its own rank has been handled when the call returns: others may wait for it
-   * outside of the library. */
+  /* A thread's message to its own rank has been handled when the call returns: others may wait for
+   * it outside of the library. */
   CHECK_EQ(gex_AM_RequestShort1(team, me, TURN, 0, 0), 0);
   CHECK_EQ(check_count(&turns[0]), 1);
   check_run(work);

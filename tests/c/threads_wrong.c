@@ -1,4 +1,5 @@
-/* `threads_wrong CASE`: threads where none may be. The driver's threads.rs says what must come of it. */
+/* `threads_wrong CASE`: threads where none may be. The driver's threads.rs says what must come of
+ * it. */
 #include "check_threads.h"
 
 enum { HOLD = 230 };

@@ -1,5 +1,5 @@
-/* Tokens of each kind of message, in both directions; masks ask for parts; the token names the sender
- * by its rank in the job for any name of the target. */
+/* Tokens of each kind of message, in both directions; masks ask for parts; the token names the
+ * sender by its rank in the job for any name of the target. */
 #include "check.h"
 
 enum { SHORT = 140, MEDIUM, LONG, SHORT_ANSWER, MEDIUM_ANSWER, LONG_ANSWER };

@@ -1,6 +1,6 @@
-/* Messages of the client in traces and statistics, and what puts, gets, messages and barriers leave there. Run as it is
- * nothing is traced, and no argument of a message is evaluated; with the argument "traced" the environment says where the
- * trace goes. */
+/* Messages of the client in traces and statistics, and what puts, gets, messages and barriers leave
+ * there. Run as it is nothing is traced, and no argument of a message is evaluated; with the
+ * argument "traced" the environment says where the trace goes. */
 #include "check.h"
 #include <gasnet_ratomic.h>
 

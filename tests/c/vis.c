@@ -1,5 +1,5 @@
-/* Non-contiguous puts and gets of random shapes, in all forms, by the team and by a pair whose memory is not attached,
- * compared byte by byte with a model; reports to their peers. */
+/* Non-contiguous puts and gets of random shapes, in all forms, by the team and by a pair whose
+ * memory is not attached, compared byte by byte with a model; reports to their peers. */
 #include "vis.h"
 
 enum { TURNS = 300, REPORT = 201, COUNT = 202 };

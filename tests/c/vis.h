@@ -52,7 +52,8 @@ static inline void vis_cut(vis_side *side, size_t total) {
   }
 }
 
-/* Elements that do not overlap: dimensions lie in each other in a random order, with gaps; some run backwards. */
+/* Elements that do not overlap: dimensions lie in each other in a random order, with gaps; some run
+ * backwards. */
 static inline void vis_lay(vis_side *side, const vis_shape *shape) {
   size_t order[VIS_LEVELS], i, room = shape->elemsz;
   side->first = 0;
@@ -153,8 +154,8 @@ static inline void vis_list(vis_lists *lists, const vis_side *side, char *base) 
   }
 }
 
-/* Puts and gets of the three kinds, which differ in the order of arguments alone, of what the variables shape, to_lists and
- * from_lists hold. */
+/* Puts and gets of the three kinds, which differ in the order of arguments alone, of what the
+ * variables shape, to_lists and from_lists hold. */
 #define LISTS(FORM, by, rank, flags, dst, src)                                                                       \
   (shape.kind == VIS_VECTOR ? gex_VIS_Vector##FORM(by, LISTED(FORM, rank, V), flags)                                  \
    : shape.kind == VIS_INDEXED ? gex_VIS_Indexed##FORM(by, LISTED(FORM, rank, I), flags)                              \

@@ -1,5 +1,6 @@
-/* GASNET_BLOCKUNTIL and gasnet_set_waitmode: the condition is looked at even if nothing is to be waited for, changes made
- * by handlers end the wait, in each mode and in any number of nested expressions. */
+/* GASNET_BLOCKUNTIL and gasnet_set_waitmode: the condition is looked at even if nothing is to be
+ * waited for, changes made by handlers end the wait, in each mode and in any number of nested
+ * expressions. */
 #include "check.h"
 
 enum { TICK = 165 };

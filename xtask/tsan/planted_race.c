@@ -1,5 +1,6 @@
-/* A race on purpose: two threads of a job of one rank add to a number, and their calls of the library in between order
- * nothing. `cargo xtask tsan` builds this as the programs of tests/c and is content only if ThreadSanitizer reports it. */
+/* A race on purpose: two threads of a job of one rank add to a number, and their calls of the
+ * library in between order nothing. `cargo xtask tsan` builds this as the programs of tests/c and
+ * is content only if ThreadSanitizer reports it. */
 #include "../../tests/c/check_threads.h"
 
 static int number;

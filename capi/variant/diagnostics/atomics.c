@@ -1,4 +1,5 @@
-/* Atomic operations of every width: what each does by itself, and that none is lost among threads. */
+/* Atomic operations of every width: what each does by itself, and that none is lost among
+ * threads. */
 #include "diagnostics.h"
 
 /* The same for each type. A token goes from thread to thread by swap: its holder may update. */

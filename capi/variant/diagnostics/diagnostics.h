@@ -1,6 +1,6 @@
-/* Code that the sections of gasnett_run_diagnostics share. They are compiled as a client of each mode, so that they find
- * the errors that such a client would meet. Nothing here uses the mechanisms that are diagnosed: the compiler's atomic operations
- * hold things together. */
+/* Code that the sections of gasnett_run_diagnostics share. They are compiled as a client of each
+ * mode, so that they find the errors that such a client would meet. Nothing here uses the
+ * mechanisms that are diagnosed: the compiler's atomic operations hold things together. */
 #ifndef ARGONET_DIAGNOSTICS_H
 #define ARGONET_DIAGNOSTICS_H
 
@@ -25,7 +25,8 @@ struct argonet_diagnosis {
     gex_Rank_t peer;
     int iterations;
     unsigned int seed;
-    /* This rank's memory that others may write: a slot for each rank, and behind them one word for each. */
+    /* This rank's memory that others may write: a slot for each rank, and behind them one word for
+     * each. */
     char *own;
     size_t own_slot_bytes;
     /* This rank's slot and word at the peer, as addresses of the peer's. */

@@ -1,4 +1,5 @@
-/* Memory of the process: what is allocated is apart from everything else, and keeps what is written to it. */
+/* Memory of the process: what is allocated is apart from everything else, and keeps what is written
+ * to it. */
 #include "diagnostics.h"
 
 /* With GASNET_DEBUGMALLOC the checked functions, else those that they stand for. */

@@ -1,5 +1,5 @@
-/* Mutexes, condition variables, read-write locks, handler-safe locks. Data that a lock protects is read, held for a while and
- * written, so that two holders at a time lose an update. */
+/* Mutexes, condition variables, read-write locks, handler-safe locks. Data that a lock protects is
+ * read, held for a while and written, so that two holders at a time lose an update. */
 #include "diagnostics.h"
 
 /* An update that takes long enough to be disturbed. */
@@ -69,7 +69,8 @@ void argonet_diagnose_mutexes(struct argonet_diagnoser *me)
     if (me->thread == 0) gasnett_mutex_destroy(&made);
 }
 
-/* The threads take turns: each waits for its own and wakes the others. A wake-up that is lost is a hang. */
+/* The threads take turns: each waits for its own and wakes the others. A wake-up that is lost is a
+ * hang. */
 void argonet_diagnose_conditions(struct argonet_diagnoser *me)
 {
     static gasnett_mutex_t mutex = GASNETT_MUTEX_INITIALIZER;
@@ -93,7 +94,8 @@ void argonet_diagnose_conditions(struct argonet_diagnoser *me)
         const uint64_t before = turn;
         if (before % (uint64_t)me->threads == (uint64_t)me->thread) {
             turn = before + 1;
-            /* The signal is for the one thread that waits at `made`; everybody else waits at `fixed`. */
+            /* The signal is for the one thread that waits at `made`; everybody else waits at
+             * `fixed`. */
             if (me->threads == 2) gasnett_cond_signal(&made);
             gasnett_cond_broadcast(&fixed);
         } else {

@@ -26,7 +26,8 @@ static void diagnose_spinning(struct argonet_diagnoser *me)
              (uint64_t)updates, (uint64_t)rounds * (uint64_t)me->threads);
 }
 
-/* A reader that sees a write from behind a write barrier, and then has a read barrier, sees the writes before it. */
+/* A reader that sees a write from behind a write barrier, and then has a read barrier, sees the
+ * writes before it. */
 static void diagnose_publishing(struct argonet_diagnoser *me)
 {
     static volatile uint64_t data[8], last;
@@ -55,7 +56,8 @@ static void diagnose_publishing(struct argonet_diagnoser *me)
     argonet_diagnose_meet(me);
 }
 
-/* Two threads each write their own word and read the other's, with a full barrier between: one of them sees the other. */
+/* Two threads each write their own word and read the other's, with a full barrier between: one of
+ * them sees the other. */
 static void diagnose_crossing(struct argonet_diagnoser *me)
 {
     static volatile int wrote[2], saw[2];

@@ -1,5 +1,6 @@
-/* Active messages with the peer: shorts with all arguments, mediums, longs, each answered by its kind; negotiated
- * payloads. Handlers check what has come, and the answer says to which thread it belongs. */
+/* Active messages with the peer: shorts with all arguments, mediums, longs, each answered by its
+ * kind; negotiated payloads. Handlers check what has come, and the answer says to which thread it
+ * belongs. */
 #include "diagnostics.h"
 
 /* From here on; the indices are fixed, as ranks must agree. */

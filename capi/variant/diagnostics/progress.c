@@ -15,8 +15,8 @@ static void set_word(const struct argonet_diagnosis *run, uint64_t value)
     gex_RMA_PutBlocking(run->tm, run->peer, run->word, &value, sizeof value, 0);
 }
 
-/* Each rank has the number of the round in its memory before a barrier: after it, so has the peer. One rank in turn comes
- * late. */
+/* Each rank has the number of the round in its memory before a barrier: after it, so has the peer.
+ * One rank in turn comes late. */
 static void diagnose_barriers(const struct argonet_diagnosis *run)
 {
     volatile uint64_t *here = (volatile uint64_t *)(run->own + run->rank * run->own_slot_bytes);
@@ -37,7 +37,8 @@ static void diagnose_barriers(const struct argonet_diagnosis *run)
     }
 }
 
-/* A put makes a condition true that its target waits for, without a barrier. A first round shows which ranks put here. */
+/* A put makes a condition true that its target waits for, without a barrier. A first round shows
+ * which ranks put here. */
 static void diagnose_waiting(const struct argonet_diagnosis *run)
 {
     volatile uint64_t *here = words(run);
@@ -63,7 +64,8 @@ static void diagnose_waiting(const struct argonet_diagnosis *run)
     free(known);
 }
 
-/* One rank at a time comes late, as it waits for answers of its peer, which is in the barrier by then. */
+/* One rank at a time comes late, as it waits for answers of its peer, which is in the barrier by
+ * then. */
 static void diagnose_late(const struct argonet_diagnosis *run)
 {
     gex_Rank_t rank;

@@ -21,7 +21,8 @@ struct section {
     int needs_handlers;
 };
 
-/* A section's letter is its place, in every thread mode: A for the first. First by one thread, then by several. */
+/* A section's letter is its place, in every thread mode: A for the first. First by one thread, then
+ * by several. */
 static const struct section sections[] = {
     {"mutexes", argonet_diagnose_mutexes, 0, 0},
     {"condition variables", argonet_diagnose_conditions, 0, 0},

@@ -1,10 +1,12 @@
-/* Put and get to the peer: sizes and places, values, what the peer has then; events and implicit operations. */
+/* Put and get to the peer: sizes and places, values, what the peer has then; events and implicit
+ * operations. */
 #include "diagnostics.h"
 
 /* A byte that stands around what is put. */
 #define AROUND 0xA5
 
-/* Puts in one of the ways. The source may be used again when this returns; what was put is there. */
+/* Puts in one of the ways. The source may be used again when this returns; what was put is
+ * there. */
 static void put(const struct argonet_diagnosis *run, int way, void *to, void *from, size_t bytes)
 {
     gex_Event_t local, done;
@@ -113,7 +115,8 @@ struct head {
 };
 #define HEAD_MARK UINT64_C(0x746e656e6f677261)
 
-/* All ranks fill their slots; then each looks by itself at those in its own memory. Thread 0 alone. */
+/* All ranks fill their slots; then each looks by itself at those in its own memory. Thread 0
+ * alone. */
 static void diagnose_visible(struct argonet_diagnoser *me, char *here)
 {
     const struct argonet_diagnosis *run = me->run;

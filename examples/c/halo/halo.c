@@ -3,9 +3,9 @@
  * usage: halo [ROWS COLUMNS STEPS]
  *
  * The example shows how memory is shared: each rank attaches a segment, asks where those of its
- * neighbors are, and puts its outermost rows into them before each step. These are the halo: rows of
- * others that a rank needs to compute its own. At the end rank 0 gets the plate from all ranks and
- * compares it with one that it has computed alone.
+ * neighbors are, and puts its outermost rows into them before each step. These are the halo: rows
+ * of others that a rank needs to compute its own. At the end rank 0 gets the plate from all ranks
+ * and compares it with one that it has computed alone.
  *
  * A segment holds two plates, of which a step reads one and writes the other:
  *
@@ -42,8 +42,8 @@ static size_t first_of(gex_Rank_t rank)
   return rank * (rows / ranks) + (rank < extra ? rank : extra);
 }
 
-/* Rows of one plate in a segment. All ranks leave room for as many, so that a neighbor's second plate
- * is easily found. */
+/* Rows of one plate in a segment. All ranks leave room for as many, so that a neighbor's second
+ * plate is easily found. */
 static size_t stride(void) { return rows_of(0) + 2; }
 
 /* The first number of a row; `base` is where the segment begins. */

@@ -3,8 +3,8 @@
  * usage: ring [LAPS]
  *
  * The example shows how active messages are registered, sent, answered and waited for. The message
- * is a medium: its bytes are in a buffer of the library when the handler gets them, and gone when it
- * returns. Its receipt is a short: a few integers, no bytes. */
+ * is a medium: its bytes are in a buffer of the library when the handler gets them, and gone when
+ * it returns. Its receipt is a short: a few integers, no bytes. */
 #include <gasnetex.h>
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* For programs that do one wrong thing, named by their only argument. A call that gives a result leads to the line
- * "returned NAME" and an ordinary end; "survived" says that no check noticed. */
+/* For programs that do one wrong thing, named by their only argument. A call that gives a result
+ * leads to the line "returned NAME" and an ordinary end; "survived" says that no check noticed. */
 #ifndef ARGONET_TESTS_BAD_H
 #define ARGONET_TESTS_BAD_H
 

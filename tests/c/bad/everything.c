@@ -1,5 +1,5 @@
-/* GASNET_SEGMENT_EVERYTHING: addresses at which the target has nothing, or nothing that can be written. A case that begins
- * with "messages-" does without copies by the kernel. */
+/* GASNET_SEGMENT_EVERYTHING: addresses at which the target has nothing, or nothing that can be
+ * written. A case that begins with "messages-" does without copies by the kernel. */
 /* Memory that is mapped. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

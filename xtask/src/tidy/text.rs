@@ -5,6 +5,12 @@ use super::File;
 /// Columns of a line of a comment or a page.
 const COLUMNS: usize = 100;
 
+/// Lines of a chapter of the book: two screens, as a tall window shows them.
+const CHAPTER: usize = 132;
+
+/// Where the chapters are.
+const BOOK: &str = "docs/book/src/";
+
 /// Words of comments and pages that docs/GLOSSARY.md replaces, outside of code spans.
 const REPLACED: [&str; 17] = [
     "tell",
@@ -39,13 +45,23 @@ const WITH_OLD_WORDS: [&str; 2] = ["docs/GLOSSARY.md", "CHANGELOG.md"];
 const WRITTEN: [&str; 2] = ["docs/spec-items.md", "docs/test-results.md"];
 
 pub(crate) fn check(file: &File, complaints: &mut Vec<String>) {
-    let is_page = file.path.ends_with(".md");
-    if WRITTEN.contains(&file.path.as_str()) || !(is_page || file.path.ends_with(".rs")) {
+    let ends_with = |ends: &[&str]| ends.iter().any(|end| file.path.ends_with(end));
+    let (is_page, is_c) = (ends_with(&[".md"]), ends_with(&[".c", ".h"]));
+    if WRITTEN.contains(&file.path.as_str()) || !(is_page || is_c || ends_with(&[".rs"])) {
         return;
     }
-    let mut is_code = false;
+    let lines = file.text.lines().count();
+    if file.path.starts_with(BOOK) && lines > CHAPTER {
+        let path = &file.path;
+        complaints.push(format!("{path}: {lines} lines, at most {CHAPTER}"));
+    }
+    let (mut is_code, mut is_open) = (false, false);
     for (number, line) in (1..).zip(file.text.lines()) {
-        let text = if is_page { Some(line) } else { comment(line) };
+        let text = match (is_page, is_c) {
+            (true, _) => Some(line),
+            (_, true) => comment_in_c(line, &mut is_open),
+            _ => comment(line),
+        };
         let Some(text) = text.map(str::trim) else {
             // The next comment is another one.
             is_code = false;
@@ -100,6 +116,19 @@ fn comment(line: &str) -> Option<&str> {
     markers.iter().find_map(|marker| line.strip_prefix(marker))
 }
 
+/// The same in C, where a comment may have begun in a line before.
+///
+/// `is_open` says so, and is set for the line behind this one.
+fn comment_in_c<'a>(line: &'a str, is_open: &mut bool) -> Option<&'a str> {
+    let line = line.trim();
+    if !*is_open && !line.starts_with("/*") {
+        return line.strip_prefix("//");
+    }
+    *is_open = !line.contains("*/");
+    // What stands behind its end is code.
+    (*is_open || line.ends_with("*/")).then_some(line.trim_matches(['/', '*']))
+}
+
 /// Rows of tables, headings, the targets of links, and text without a space cannot be wrapped.
 fn is_one_line(text: &str) -> bool {
     let is_target = text.starts_with('[') && text.contains("]: ");
@@ -133,6 +162,38 @@ mod tests {
         assert_eq!(complaints("docs/spec-items.md", &wide), 0);
         let columns = "é".repeat(50) + " " + &"é".repeat(49);
         assert_eq!(complaints("docs/a.md", &columns), 0);
+    }
+
+    #[test]
+    fn a_chapter_fits_two_screens() {
+        let (just, more) = ("a\n".repeat(CHAPTER), "a\n".repeat(CHAPTER + 1));
+        assert_eq!(complaints("docs/book/src/a.md", &just), 0);
+        assert_eq!(complaints("docs/book/src/a.md", &more), 1);
+        assert_eq!(complaints("docs/a.md", &more), 0);
+    }
+
+    #[test]
+    fn comments_of_c_have_the_same_rules() {
+        let wide = "a ".repeat(60);
+        for text in [
+            format!("/* {wide}*/\n"),
+            format!("int a;\n    // {wide}\n"),
+            format!("/* a\n * {wide}*/\n"),
+            format!("/* a\n   {wide}\n */\n"),
+            format!("/*\n * {wide}\n */\nint a;\n"),
+        ] {
+            assert_eq!(complaints("include/a.h", &text), 1, "{text}");
+        }
+        for text in [
+            format!("int a; /* {wide}*/\n"),
+            format!("/* a */\nint a; {wide}\n"),
+            format!("/* a\n * b */\nint a; {wide}\n"),
+        ] {
+            assert_eq!(complaints("tests/c/a.c", &text), 0, "{text}");
+        }
+        let word = concat!("to", "ld");
+        assert_eq!(complaints("a.c", &format!("/* It is\n * {word}. */\n")), 1);
+        assert_eq!(complaints("a.c", &format!("int {word};\n")), 1);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-/* Every atomic operation by one thread: results, wrap-around, flags, other types in the same place. */
+/* Every atomic operation by one thread: results, wrap-around, flags, other types in the same
+ * place. */
 #include "every.h"
 
 #define ALL_FLAGS                                                                                                      \

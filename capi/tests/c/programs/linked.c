@@ -1,4 +1,5 @@
-/* A program that is linked in several ways: it starts a job, learns of its segment, and asks what only jobs have. */
+/* A program that is linked in several ways: it starts a job, learns of its segment, and asks what
+ * only jobs have. */
 #include <gasnetex.h>
 #include <gasnet_tools.h>
 

@@ -1,4 +1,5 @@
-/* Remote atomic operations whose instructions up to the access of the neighbor's memory are counted. */
+/* Remote atomic operations whose instructions up to the access of the neighbor's memory are
+ * counted. */
 #include "parts.h"
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* One or more ranks that put and get around a ring, or make the one mistake that the argument names, which ends the job. */
+/* One or more ranks that put and get around a ring, or make the one mistake that the argument
+ * names, which ends the job. */
 #define _POSIX_C_SOURCE 200809L
 #include "parts.h"
 #include "argonet/variant.h"

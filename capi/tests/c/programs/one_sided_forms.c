@@ -1,4 +1,5 @@
-/* Uses of everything in the parts, for compilers: as statements and expressions, with constants that no client may mean. */
+/* Uses of everything in the parts, for compilers: as statements and expressions, with constants
+ * that no client may mean. */
 #include "parts.h"
 
 #ifdef __cplusplus

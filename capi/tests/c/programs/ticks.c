@@ -1,4 +1,5 @@
-/* Ticks rise, are as long as the clock says, and sleep is never short. The one bound on the machine's speed is loose. */
+/* Ticks rise, are as long as the clock says, and sleep is never short. The one bound on the
+ * machine's speed is loose. */
 #define _GNU_SOURCE 1
 #include "every.h"
 #include <errno.h>

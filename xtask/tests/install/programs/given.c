@@ -1,4 +1,5 @@
-/* Wants the argument "given" before it joins the job and afterwards, as programs do that read their options first. */
+/* Wants the argument "given" before it joins the job and afterwards, as programs do that read their
+ * options first. */
 #include <gasnetex.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Each rank says hello after a barrier. With an argument, a handler of an active message to the own rank crashes instead. */
+/* Each rank says hello after a barrier. With an argument, a handler of an active message to the own
+ * rank crashes instead. */
 #include <gasnetex.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* A client with a library in Rust and functions of its own that are named as those of BLAKE3, all of which must be the ones called. */
+/* A client with a library in Rust and functions of its own that are named as those of BLAKE3, all
+ * of which must be the ones called. */
 #include <gasnetex.h>
 #include <stdio.h>
 
