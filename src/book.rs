@@ -27,8 +27,14 @@ mod threads {}
 #[doc = include_str!("../docs/book/src/ends.md")]
 mod ends {}
 
+#[doc = include_str!("../docs/book/src/losses.md")]
+mod losses {}
+
 #[doc = include_str!("../docs/book/src/launching.md")]
 mod launching {}
+
+#[doc = include_str!("../docs/book/src/launchers.md")]
+mod launchers {}
 
 #[doc = include_str!("../docs/book/src/hang.md")]
 mod hang {}
