@@ -119,11 +119,6 @@ impl<S: Linked> Arena<S> {
         }
     }
 
-    /// The most slots that are given out.
-    pub(crate) fn limit(&self) -> u32 {
-        self.limit
-    }
-
     /// The slot at `index`, if its block has been made.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&S> {
@@ -250,7 +245,7 @@ impl<S: Linked> Arena<S> {
             self.starving.store(true, Ordering::Relaxed);
             return Err(Exhausted {
                 limit: self.limit,
-                in_use: shared.made - shared.free,
+                in_use: shared.made,
             });
         }
         if self.starving.load(Ordering::Relaxed) {
@@ -310,6 +305,8 @@ fn make_all<T: Default>(len: u32) -> Box<[T]> {
 
 static_assertions::const_assert!(FIRST.is_power_of_two() && BLOCK.is_power_of_two());
 static_assertions::const_assert!(MAX_BATCH < 256);
+// None is in vain.
+static_assertions::const_assert!((GROUPS - 1) * GROUP * BLOCK < crate::event::MAX_SLOTS + FIRST);
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -340,14 +337,14 @@ mod tests {
 
     #[test]
     fn every_index_is_given_out_once_up_to_the_limit() {
-        let arena = Arena::<Slot>::new(3 * BLOCK + 5, 64);
+        let limit = 3 * BLOCK + 5;
+        let arena = Arena::<Slot>::new(limit, 64);
         let magazine = Magazine::default();
-        let mut seen = vec![false; arena.limit() as usize];
-        for _ in 0..arena.limit() {
+        let mut seen = vec![false; limit as usize];
+        for _ in 0..limit {
             let (index, _) = arena.pop(&magazine).unwrap();
             assert!(!core::mem::replace(&mut seen[index as usize], true));
         }
-        let limit = arena.limit();
         assert_eq!(
             arena.pop(&magazine).err(),
             Some(Exhausted {

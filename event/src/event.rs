@@ -259,6 +259,31 @@ mod tests {
     }
 
     #[test]
+    fn the_index_names_all_slots_but_those_of_special_values() {
+        assert_eq!(MAX_SLOTS, (1 << 24) - 2);
+        let last = Event::new(GENERATION_STEP, Kind::Operation, MAX_SLOTS - 1);
+        assert_eq!(last.raw() & INDEX_MASK, INDEX_MASK);
+    }
+
+    #[test]
+    fn values_print_what_they_name() {
+        let operation = Event::new(3 * GENERATION_STEP, Kind::Operation, 7);
+        let token = NbiToken::new(GENERATION_STEP, Category::Put, 9);
+        for (text, expected) in [
+            (format!("{:?}", Event::DONE), "event done"),
+            (format!("{:?}", Event::NO_OP), "no event (0x1)"),
+            (format!("{operation:?}"), "event 7 generation 3 Operation"),
+            (format!("{operation}"), "event 7 generation 3 Operation"),
+            (
+                format!("{token:?}"),
+                "implicit event 9 generation 1 Scope(Put)",
+            ),
+        ] {
+            assert_eq!(text, expected);
+        }
+    }
+
+    #[test]
     fn special_values_name_no_slot() {
         assert_eq!(Event::DONE.index(), None);
         assert_eq!(Event::NO_OP.index(), None);

@@ -132,12 +132,6 @@ impl HandleTable {
         self.scopes.relieve(&cache.scopes);
     }
 
-    /// The limit on explicit operations.
-    #[must_use]
-    pub fn limit(&self) -> u32 {
-        self.operations.limit()
-    }
-
     /// The handles of explicit operations that are in use or free in some thread's cache.
     ///
     /// It takes the lock and is for reports.

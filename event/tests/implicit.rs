@@ -45,6 +45,30 @@ fn one_token_serves_all_categories_of_an_operation() {
 }
 
 #[test]
+fn puts_are_local_apart_from_other_completions() {
+    let table = HandleTable::new(100);
+    let cache = table.thread_cache();
+    let nbi = table.nbi(&cache);
+    assert!(nbi.is_local(), "nothing was started");
+    let put = nbi.initiate(Category::Put, 1).unwrap();
+    assert!(nbi.is_local(), "it is not waited for on its own");
+    let local = nbi.initiate(Category::Lc, 1).unwrap();
+    assert!(!nbi.is_local());
+    nbi.begin_region().unwrap();
+    assert!(nbi.is_local(), "of the region alone");
+    let inside = nbi.initiate(Category::Lc, 1).unwrap();
+    assert!(!nbi.is_local());
+    table.complete_nbi(inside, 1).unwrap();
+    assert!(nbi.is_local());
+    assert_eq!(nbi.end_region(), Ok(Event::DONE));
+    assert!(!nbi.is_local());
+    table.complete_nbi(local, 1).unwrap();
+    assert!(nbi.is_local());
+    assert_eq!(nbi.test(Category::Put.into()), Ok(false));
+    table.complete_nbi(put, 1).unwrap();
+}
+
+#[test]
 fn scopes_of_threads_do_not_leak_into_each_other() {
     let table = HandleTable::new(100);
     let (a, b) = (table.thread_cache(), table.thread_cache());

@@ -241,14 +241,27 @@ fn parts_have_limits() {
     table
         .complete(event, Completion::Local, Completions::MAX_LOCAL)
         .unwrap();
-    table.add_completions(event, Completions::LOCAL).unwrap();
-    table.complete(event, Completion::Local, 1).unwrap();
+    // As many as there can be, and not one more.
+    let all = Completions::new(Completions::MAX_LOCAL, 0).unwrap();
+    table.add_completions(event, all).unwrap();
+    assert!(table.add_completions(event, Completions::LOCAL).is_err());
+    table
+        .complete(event, Completion::Local, Completions::MAX_LOCAL)
+        .unwrap();
     assert_eq!(
         table.complete(event, Completion::Remote, Completions::MAX_REMOTE),
         Ok(true)
     );
     let refused = Err(EventError::AlreadyComplete(event));
     assert_eq!(table.add_completions(event, Completions::REMOTE), refused);
+}
+
+#[test]
+fn threads_keep_a_thousandth_of_the_operations_at_most() {
+    for (operations, batch) in [(999, 0), (1_000, 1), (10_999, 10), (1_000_000, 64)] {
+        let limits = Limits::for_operations(operations);
+        assert_eq!((limits.operations, limits.batch), (operations, batch));
+    }
 }
 
 #[test]
