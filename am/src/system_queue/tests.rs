@@ -27,7 +27,11 @@ fn a_second_question_waits_for_the_first_answer() {
     let asked = asker.ask(NOW, 1, &mut slot, revoke(7)).unwrap();
     assert!(slot.is_busy());
     assert_eq!(asker.ask(NOW, 1, &mut slot, revoke(9)), None);
+    assert!(!slot.has_exit_waiting());
+    assert_eq!(asker.ask(NOW, 1, &mut slot, Question::Exit(2)), None);
+    // The code that was given last counts.
     assert_eq!(asker.ask(NOW, 1, &mut slot, Question::Exit(3)), None);
+    assert!(slot.has_exit_waiting());
     let heard = other.handle_recv(NOW, 0, &mut there, asked).unwrap();
     assert_eq!(heard, Heard::Question(revoke(7)));
     let answer = SystemQueue::answer(&mut there, give(5));
@@ -42,6 +46,7 @@ fn a_second_question_waits_for_the_first_answer() {
         Ok(Heard::Question(Question::Exit(3)))
     );
     assert!(there.knows_of_exit() && !slot.knows_of_exit());
+    assert!(!slot.has_exit_waiting() && slot.is_busy());
     let answer = SystemQueue::answer(&mut there, Answer::Exiting);
     assert_eq!(
         asker.handle_recv(NOW, 1, &mut slot, answer),
@@ -97,7 +102,9 @@ fn malformed_frames_are_refused() {
         0x82 << 56 | 1,
     ] {
         let refused = queue.handle_recv(NOW, 1, &mut slot, Frame(word));
-        assert!(refused.is_err(), "{word:#x}");
+        let error = refused.unwrap_err();
+        let unknown = matches!(word >> 56, 0 | 3);
+        assert_eq!(error.what == "unknown kind", unknown, "{word:#x}: {error}");
     }
     let asked = queue.ask(NOW, 1, &mut slot, revoke(7)).unwrap();
     let wrong = Frame(asked.0 & (0xff << 48) | 0x82 << 56);

@@ -1,6 +1,7 @@
 //! The machine piece by piece; whole jobs of it run in the simulator.
 
 mod asking;
+mod bounds;
 mod form;
 mod lending;
 mod plan;
