@@ -58,7 +58,9 @@ pub unsafe fn write_process(
         );
         // SAFETY: the vectors are this function's; the memory that they name is read here, and
         // written in the other process as this function's caller says that it expects.
-        unsafe { libc::process_vm_writev(process as libc::pid_t, &local, 1, &remote, 1, 0) }
+        let count =
+            unsafe { libc::process_vm_writev(process as libc::pid_t, &local, 1, &remote, 1, 0) };
+        outcome(count)
     })
 }
 
@@ -81,7 +83,9 @@ pub unsafe fn read_process(
             vector(address as usize + at, len - at),
         );
         // SAFETY: the vectors are this function's; `dst` is writable, as its caller promises.
-        unsafe { libc::process_vm_readv(process as libc::pid_t, &local, 1, &remote, 1, 0) }
+        let count =
+            unsafe { libc::process_vm_readv(process as libc::pid_t, &local, 1, &remote, 1, 0) };
+        outcome(count)
     })
 }
 
@@ -96,25 +100,32 @@ fn vector(address: usize, len: usize) -> libc::iovec {
 fn copy(
     process: u32,
     len: usize,
-    mut call: impl FnMut(usize) -> isize,
+    mut call: impl FnMut(usize) -> Result<usize, Errno>,
 ) -> Result<(), CrossMemoryError> {
     let mut copied = 0;
     while copied < len {
-        let now = call(copied);
-        if now > 0 {
-            copied += now as usize;
-            continue;
+        match call(copied) {
+            Ok(0) | Err(Errno::FAULT) => {
+                return Err(CrossMemoryError::Missing { process, copied });
+            }
+            Ok(now) => copied += now,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(Errno::SRCH) => return Err(CrossMemoryError::Gone { process }),
+            Err(error) => {
+                let source = error.into();
+                return Err(CrossMemoryError::NotPermitted { process, source });
+            }
         }
-        let source = io::Error::last_os_error();
-        return Err(match Errno::from_io_error(&source) {
-            Some(Errno::INTR | Errno::AGAIN) if now < 0 => continue,
-            Some(Errno::SRCH) if now < 0 => CrossMemoryError::Gone { process },
-            Some(Errno::FAULT) => CrossMemoryError::Missing { process, copied },
-            _ if now == 0 => CrossMemoryError::Missing { process, copied },
-            _ => CrossMemoryError::NotPermitted { process, source },
-        });
     }
     Ok(())
+}
+
+/// The outcome of a call that has returned `count`.
+fn outcome(count: isize) -> Result<usize, Errno> {
+    usize::try_from(count).map_err(|_| {
+        let error = io::Error::last_os_error();
+        Errno::from_io_error(&error).unwrap_or(Errno::NOSYS)
+    })
 }
 
 /// Lets the processes that descend from one, itself included, reach this process's memory, where
@@ -129,7 +140,52 @@ pub fn allow_descendants_of(process: u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{CrossMemoryError, read_process, write_process};
+    use super::*;
+
+    /// What [`copy`] makes of these outcomes of calls, and where each began.
+    fn copied(
+        len: usize,
+        outcomes: &[Result<usize, Errno>],
+    ) -> (Result<(), CrossMemoryError>, Vec<usize>) {
+        let (mut begun, mut outcomes) = (Vec::new(), outcomes.iter());
+        let result = copy(9, len, |at| {
+            begun.push(at);
+            *outcomes.next().expect("one more call")
+        });
+        assert!(outcomes.next().is_none(), "fewer calls");
+        (result, begun)
+    }
+
+    #[test]
+    fn calls_go_on_where_the_last_one_stopped() {
+        let (again, busy) = (Err(Errno::INTR), Err(Errno::AGAIN));
+        let (result, begun) = copied(10, &[Ok(4), again, busy, Ok(5), Ok(1)]);
+        assert!(result.is_ok(), "{result:?}");
+        assert_eq!(begun, [0, 4, 4, 4, 9]);
+        let (nothing, begun) = copied(0, &[]);
+        assert!(nothing.is_ok() && begun.is_empty());
+    }
+
+    #[test]
+    fn errors_say_what_was_copied_and_of_which_process() {
+        for missing in [Ok(0), Err(Errno::FAULT)] {
+            let (result, _) = copied(10, &[Ok(4), missing]);
+            let Err(CrossMemoryError::Missing { process, copied }) = result else {
+                panic!("{result:?}");
+            };
+            assert_eq!((process, copied), (9, 4));
+        }
+        let (gone, _) = copied(10, &[Ok(4), Err(Errno::SRCH)]);
+        assert!(matches!(gone, Err(CrossMemoryError::Gone { process: 9 })));
+        let (refused, _) = copied(10, &[Err(Errno::PERM)]);
+        let Err(CrossMemoryError::NotPermitted { process, source }) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(
+            (process, source.kind()),
+            (9, io::ErrorKind::PermissionDenied)
+        );
+    }
 
     #[test]
     fn missing_memory_is_reported_to_the_byte() {

@@ -64,7 +64,7 @@ fn repeated_questions_are_carried_out_once_and_answered_again() {
     assert_eq!(asker.poll_timeout(), Some(RESEND));
     let mut sent = Vec::new();
     asker.handle_timeout(RESEND / 2, |_, frame| sent.push(frame));
-    assert_eq!(sent, []);
+    assert_eq!((sent.len(), asker.resent()), (0, 0));
     asker.handle_timeout(RESEND, |peer, frame| {
         sent.push(Frame(frame.0 + u64::from(peer) - 1))
     });
@@ -86,6 +86,60 @@ fn repeated_questions_are_carried_out_once_and_answered_again() {
     asker.ask(NOW, 1, &mut slot, revoke(1)).unwrap();
     asker.forget(1, &mut slot);
     assert!(asker.poll_timeout().is_none() && !slot.is_busy());
+}
+
+#[test]
+fn a_repeated_question_gets_the_answer_that_was_given() {
+    let plain = Answer::Return(Return {
+        epoch: false,
+        count: 0x8001,
+    });
+    let mut asker = SystemQueue::new(NOW);
+    for (question, answer) in [
+        (revoke(7), give(u16::MAX)),
+        (revoke(7), plain),
+        (Question::Exit(3), Answer::Exiting),
+    ] {
+        let mut other = SystemQueue::new(NOW);
+        let (mut slot, mut there) = (Slot::default(), Slot::default());
+        let asked = asker.ask(NOW, 1, &mut slot, question).unwrap();
+        // This side has a question of its own, behind which an exit waits.
+        let own = other.ask(NOW, 0, &mut there, revoke(1)).unwrap();
+        assert_eq!(other.ask(NOW, 0, &mut there, Question::Exit(0xab)), None);
+        other.handle_recv(NOW, 0, &mut there, asked).unwrap();
+        let first = SystemQueue::answer(&mut there, answer);
+        let again = other.handle_recv(NOW, 0, &mut there, asked);
+        assert_eq!(again, Ok(Heard::Repeated(first)));
+        assert_eq!(
+            asker.handle_recv(NOW, 1, &mut slot, first),
+            Ok(Heard::Answered(answer))
+        );
+        asker.handle_recv(NOW, 1, &mut slot, own).unwrap();
+        let returned = SystemQueue::answer(&mut slot, give(1));
+        let next = other.handle_recv(NOW, 0, &mut there, returned);
+        let Ok(Heard::AnsweredAndNext(_, exit)) = next else {
+            panic!("{next:?}")
+        };
+        assert_eq!(
+            asker.handle_recv(NOW, 1, &mut slot, exit),
+            Ok(Heard::Question(Question::Exit(0xab))),
+            "its code has survived the answers"
+        );
+    }
+}
+
+#[test]
+fn the_first_question_has_the_first_number() {
+    let (mut asker, mut slot) = (SystemQueue::new(NOW), Slot::default());
+    let asked = asker.ask(NOW, 1, &mut slot, revoke(7)).unwrap();
+    for sequence in [0, 2, 255] {
+        let (mut other, mut there) = (SystemQueue::new(NOW), Slot::default());
+        let frame = Frame(asked.0 & !(0xff << 48) | sequence << 48);
+        let heard = other.handle_recv(NOW, 0, &mut there, frame);
+        assert_eq!(heard, Ok(Heard::Stale), "{sequence}");
+        let heard = other.handle_recv(NOW, 0, &mut there, asked);
+        assert_eq!(heard, Ok(Heard::Question(revoke(7))));
+    }
 }
 
 #[test]
@@ -248,6 +302,7 @@ fn a_silent_rank_delays_others_for_a_part_of_the_time_only() {
     job.deliver(RESEND, answer);
     assert_eq!(reported(&job), [1, 3]);
     assert_eq!(job.ends[0].reported(), (3, 1));
+    assert_eq!(Vec::from_iter(job.ends[0].open()), [1, 3]);
     job.ends[0].handle_timeout(limit);
     let forced = ShutdownState::Forced { code: 9, silent: 2 };
     assert_eq!(job.ends[0].state(), forced);

@@ -2,8 +2,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{HostMemory, admit};
+use super::{HostMemory, Version, admit, cgroup_mount};
 use crate::error::SegmentError;
+use argonet_base::size::HumanSize;
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
@@ -102,6 +103,34 @@ fn a_v2_group_limits() {
         .v2("job", "10737418240\n", 2 * GIB);
     host.expect(8 * GIB, "/sys/fs/cgroup/job/memory.max (10 GiB)");
     assert_eq!(host.probe().total_bytes(), 10 * GIB);
+}
+
+#[test]
+fn what_is_as_tight_as_the_host_is_not_named() {
+    let host = FakeHost::new()
+        .in_group("0::/job\n")
+        .v2("job", "85899345920\n", 0);
+    host.expect(80 * GIB, "MemAvailable");
+}
+
+#[test]
+fn the_hierarchy_of_memory_is_found_among_mounts() {
+    let line = |kind: &str, options: &str| {
+        format!("36 35 98:0 /part /where rw,noatime shared:1 - {kind} none {options}")
+    };
+    let found = Some(("/part", "/where"));
+    for (kind, options, first, second) in [
+        ("cgroup", "rw,memory", found, None),
+        ("cgroup", "rw,cpu", None, None),
+        ("cgroup", "rw,memory_recursiveprot", None, None),
+        ("cgroup2", "rw", None, found),
+        ("tmpfs", "rw,memory", None, None),
+    ] {
+        let line = line(kind, options);
+        assert_eq!(cgroup_mount(&line, Version::V1), first, "{line}");
+        assert_eq!(cgroup_mount(&line, Version::V2), second, "{line}");
+    }
+    assert_eq!(cgroup_mount("36 35 98:0 /part /where", Version::V2), None);
 }
 
 #[test]
@@ -290,8 +319,10 @@ fn ranks_are_admitted_together_or_the_error_names_settings() {
         (available / 4 + available + 1, available, 4)
     );
     let text = error.to_string();
+    let each = format!("at most {} for each rank", HumanSize(available / 4));
     for part in [
         "the 4 ranks of this host",
+        &each,
         &needed.to_string(),
         &available.to_string(),
         "/sys/fs/cgroup/job/memory.max",

@@ -6,7 +6,7 @@ use argonet_base::{JobRank, SegmentOffset};
 use memmap2::MmapOptions;
 use proptest::prelude::*;
 
-use super::Directory;
+use super::{Directory, Resolver};
 use crate::error::SegmentError;
 use crate::file::SegmentFile;
 use crate::pages::PageKind;
@@ -48,6 +48,22 @@ fn a_segment_that_is_given_up_is_found_no_more() {
     // A rank does not give itself up.
     zero.give_up(JobRank(0));
     assert!(zero.resolve(JobRank(0), offset(40), 5).is_some());
+}
+
+#[test]
+fn a_resolver_finds_what_its_directory_does() {
+    let (zero, one) = pair(MIB, PageKind::Normal);
+    assert_eq!((zero.own_rank(), one.own_rank()), (JobRank(0), JobRank(1)));
+    let own = OwnSegment::attach(&zero, 100).unwrap();
+    one.ensure(JobRank(0), offset(40), 5, || own.len()).unwrap();
+    let resolver = Resolver::new(Arc::clone(&one));
+    let end = own.len();
+    for (rank, at, len) in [(0, 40, 5), (0, end - 1, 1), (0, end - 1, 2), (1, 0, 1)] {
+        let expected = one.resolve(JobRank(rank), offset(at), len);
+        assert_eq!(expected.is_some(), rank == 0 && at + len as u64 <= end);
+        assert_eq!(resolver.resolve(JobRank(rank), offset(at), len), expected);
+    }
+    assert!(Arc::ptr_eq(resolver.directory(), &one));
 }
 
 #[test]
