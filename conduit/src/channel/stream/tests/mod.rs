@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 
 mod beside;
+mod parts;
 
 const LONG_BYTES: usize = 1 << 20;
 
