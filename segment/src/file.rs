@@ -300,6 +300,8 @@ mod tests {
 
     use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
+    use argonet_base::JobRank;
+
     use super::SegmentFile;
     use crate::error::SegmentError;
     use crate::pages::{PageKind, TRANSPARENT_BYTES};
@@ -326,6 +328,55 @@ mod tests {
         assert!(ftruncate(&file, 0).is_err());
         assert!(ftruncate(&file, 4 << 20).is_err());
         assert!(rustix::fs::fcntl_add_seals(&file, rustix::fs::SealFlags::FUTURE_WRITE).is_err());
+    }
+
+    #[test]
+    fn spans_belong_to_the_ranks_from_the_first_on() {
+        let page = PageKind::Normal.page_bytes();
+        let file = SegmentFile::create(3, 2 * page, PageKind::Normal).unwrap();
+        assert_eq!((file.ranks(), file.pages()), (3, PageKind::Normal));
+        let offset = |file: &SegmentFile, rank| file.span_offset(JobRank(rank)).ok();
+        let offsets = [0, 1, 2, 3].map(|rank| offset(&file, rank));
+        assert_eq!(offsets, [Some(0), Some(2 * page), Some(4 * page), None]);
+        let file = file.starting_at(JobRank(5));
+        assert_eq!((file.ranks(), file.owners()), (3, 5..8));
+        let offsets = [4, 5, 7, 8].map(|rank| offset(&file, rank));
+        assert_eq!(offsets, [None, Some(0), Some(4 * page), None]);
+    }
+
+    #[test]
+    fn programs_inherit_the_file_where_they_should() {
+        let file = SegmentFile::create(1, 1, PageKind::Normal).unwrap();
+        let closes = |file: &SegmentFile| {
+            let flags = rustix::io::fcntl_getfd(file).unwrap();
+            flags.contains(rustix::io::FdFlags::CLOEXEC)
+        };
+        assert!(closes(&file));
+        file.set_inheritable(true).unwrap();
+        assert!(!closes(&file));
+        let fd = file.into_fd();
+        let again = SegmentFile::from_fd(fd, 1, 1, PageKind::Normal).unwrap();
+        assert!(closes(&again));
+    }
+
+    #[test]
+    fn the_memory_of_one_span_goes_back() {
+        let page = PageKind::Normal.page_bytes();
+        let file = SegmentFile::create(3, page, PageKind::Normal).unwrap();
+        for rank in 0..3 {
+            rustix::io::pwrite(&file, b"x", rank * page).unwrap();
+        }
+        assert_eq!(file.allocated_bytes().unwrap(), 3 * page);
+        file.release_span(JobRank(1)).unwrap();
+        assert_eq!(file.allocated_bytes().unwrap(), 2 * page);
+        let first = |rank| {
+            let mut byte = [9];
+            rustix::io::pread(&file, &mut byte, rank * page).unwrap();
+            byte[0]
+        };
+        assert_eq!([0, 1, 2].map(first), [b'x', 0, b'x']);
+        assert_eq!(file.total_bytes(), 3 * page);
+        assert!(file.release_span(JobRank(3)).is_err());
     }
 
     #[test]

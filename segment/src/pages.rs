@@ -129,7 +129,7 @@ pub(crate) fn pool_too_small(size_bytes: u64, wanted_pages: u64) -> SegmentError
 
 #[cfg(test)]
 mod tests {
-    use super::{PageKind, TRANSPARENT_BYTES};
+    use super::{PageKind, TRANSPARENT_BYTES, supported_sizes};
 
     #[test]
     fn lengths_are_rounded_to_pages_and_spans_to_huge_pages() {
@@ -148,6 +148,14 @@ mod tests {
             size_bytes: 1 << 30,
         };
         assert_eq!(huge.round_up(1), Some(1 << 30));
+    }
+
+    #[test]
+    fn sizes_that_this_kernel_has_are_accepted() {
+        for kilobytes in supported_sizes().split(", ").filter(|size| *size != "none") {
+            let size_bytes = kilobytes.trim_end_matches("kB").parse::<u64>().unwrap() << 10;
+            PageKind::Huge { size_bytes }.check().unwrap();
+        }
     }
 
     #[test]

@@ -362,6 +362,74 @@ mod tests {
         assert!(over(7..9).is_err() && over(9..9).is_ok());
     }
 
+    /// The flags of the mapping that has an address, as `/proc/self/smaps` names them; none if none
+    /// has.
+    fn flags_at(address: usize) -> Option<Vec<String>> {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut is_there = false;
+        for line in smaps.lines() {
+            let range = line
+                .split(' ')
+                .next()
+                .and_then(|range| range.split_once('-'));
+            let ends = range.map(|(from, to)| [from, to].map(|end| usize::from_str_radix(end, 16)));
+            if let Some([Ok(from), Ok(to)]) = ends {
+                is_there = (from..to).contains(&address);
+            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_there) {
+                return Some(flags.split_whitespace().map(str::to_owned).collect());
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn neighbors_segments_are_not_dumped_and_long_ones_may_have_huge_pages() {
+        let long = TRANSPARENT_BYTES;
+        let file = SegmentFile::create(2, 2 * long, PageKind::TransparentHuge).unwrap();
+        let reservation = Reservation::new(file, 0..2).unwrap();
+        let has = |rank, at: u64, flag: &str| {
+            let span = reservation.span(JobRank(rank)).unwrap();
+            let flags = flags_at(span.addr().get() + at as usize).unwrap();
+            flags.iter().any(|held| held == flag)
+        };
+        reservation.map(JobRank(0), 0, long / 2, true).unwrap();
+        assert!(!has(0, 0, "dd") && !has(0, 0, "hg"));
+        reservation.map(JobRank(0), long / 2, long, true).unwrap();
+        assert!(!has(0, 0, "dd"));
+        reservation.map(JobRank(1), 0, long / 2, false).unwrap();
+        reservation
+            .map(JobRank(1), long / 2, long + 1, false)
+            .unwrap();
+        assert!(has(1, 0, "dd") && has(1, long / 2, "dd") && has(1, long, "dd"));
+        // A kernel without huge pages refuses the advice.
+        if std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            assert!(has(0, 0, "hg") && has(0, long - 1, "hg") && has(1, long, "hg"));
+        }
+    }
+
+    #[test]
+    fn normal_pages_are_not_asked_to_be_huge() {
+        let file = SegmentFile::create(1, TRANSPARENT_BYTES, PageKind::Normal).unwrap();
+        let reservation = Reservation::new(file, 0..1).unwrap();
+        reservation
+            .map(JobRank(0), 0, TRANSPARENT_BYTES, true)
+            .unwrap();
+        let flags = flags_at(reservation.base().addr().get()).unwrap();
+        assert!(!flags.iter().any(|flag| flag == "hg"), "{flags:?}");
+    }
+
+    #[test]
+    fn addresses_go_back_with_the_reservation() {
+        // Longer than what other tests map meanwhile.
+        let stride = 1 << 40;
+        let file = SegmentFile::create(1, stride, PageKind::Normal).unwrap();
+        let reservation = Reservation::new(file, 0..1).unwrap();
+        let middle = reservation.base().addr().get() + stride as usize / 2;
+        assert!(flags_at(middle).is_some());
+        drop(reservation);
+        assert!(flags_at(middle).is_none());
+    }
+
     #[test]
     fn a_pool_that_cannot_fill_a_segment_is_named() {
         let size_bytes = 2 << 20;

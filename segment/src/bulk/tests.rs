@@ -212,6 +212,24 @@ fn views_check_every_range() {
 }
 
 #[test]
+fn views_know_their_length() {
+    let mut bytes = [7; 5];
+    let at = bytes.as_ptr();
+    let shared = SharedBytes::from_slice(&bytes);
+    assert_eq!((shared.len(), shared.is_empty()), (5, false));
+    assert_eq!(
+        format!("{shared:?}"),
+        format!("SharedBytes({at:p}, 5 bytes)")
+    );
+    let view = SharedBytesMut::from_slice(&mut bytes);
+    assert_eq!((view.len(), view.is_empty()), (5, false));
+    let view = SharedBytesMut::from_slice(&mut bytes[..1]);
+    assert_eq!((view.len(), view.is_empty()), (1, false));
+    assert!(SharedBytes::default().is_empty());
+    assert!(SharedBytesMut::from_slice(&mut []).is_empty());
+}
+
+#[test]
 fn typed_values_go_in_and_out_unaligned() {
     let mut bytes = [0_u8; 64];
     let mut view = SharedBytesMut::from_slice(&mut bytes);

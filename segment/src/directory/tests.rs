@@ -51,6 +51,28 @@ fn a_segment_that_is_given_up_is_found_no_more() {
 }
 
 #[test]
+fn a_directory_says_what_it_is_of() {
+    let (zero, one) = pair(MIB, PageKind::Normal);
+    assert_eq!(zero.pages(), PageKind::Normal);
+    let mapped = [0, 1, 2].map(|rank| zero.is_mapped(JobRank(rank)));
+    assert_eq!(mapped, [true, true, false]);
+    assert!(one.are_all_mapped(2) && !one.are_all_mapped(3));
+    let own = OwnSegment::attach(&one, 100).unwrap();
+    zero.ensure(JobRank(1), offset(0), 1, || own.len()).unwrap();
+    let there = NeighborSegment::of(&zero, JobRank(1)).unwrap();
+    assert_eq!((own.rank(), there.rank()), (JobRank(1), JobRank(1)));
+    let text = format!("{one:?}");
+    for part in [
+        "Directory",
+        "own: job rank 1",
+        "ranks: 2",
+        "stride_bytes: 1048576",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+}
+
+#[test]
 fn a_resolver_finds_what_its_directory_does() {
     let (zero, one) = pair(MIB, PageKind::Normal);
     assert_eq!((zero.own_rank(), one.own_rank()), (JobRank(0), JobRank(1)));
