@@ -288,8 +288,10 @@ impl<C: Conduit> Engine<C> {
         match self.boot.board().filter(|_| self.size > 1) {
             Some(board) => {
                 let ledger = self.ledger();
-                self.boot
-                    .abort(code, &format!("{message}\nAll ranks:\n{board}{ledger}"))
+                self.boot.abort(
+                    code,
+                    &format!("{message}\nRanks of this host:\n{board}{ledger}"),
+                )
             }
             None => self.boot.abort(code, message),
         }

@@ -354,7 +354,7 @@ impl<C: Conduit> Engine<C> {
             let (rank, waited) = (self.rank(), waited.as_secs_f64());
             argonet_trace::note_with(Letter::Info, || format!("waits {what} since {waited:.1} s"));
             self.boot.say(&format!(
-                "argonet: rank {rank} waits {what} since {waited:.1} s. All ranks:\n{board}",
+                "argonet: rank {rank} waits {what} since {waited:.1} s. Ranks of this host:\n{board}",
             ));
         }
     }

@@ -330,7 +330,7 @@ fn stalled() {
         for _ in 0..2 {
             let line = loop {
                 let line = talk.line_with("argonet: rank ");
-                if line.ends_with(" s. All ranks:") {
+                if line.ends_with(" s. Ranks of this host:") {
                     break line;
                 }
             };
