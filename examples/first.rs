@@ -12,7 +12,7 @@ fn main() {
         let next = world.rank_offset(1);
         // Four numbers on every rank, which every rank can read and write.
         let numbers = SharedArray::<u64>::alloc(world, 4)?;
-        // Write into the next rank's part; it need not do anything for that.
+        // Write into the next rank's part, which makes no call for that.
         world.put_value(numbers.ptr(next, 2), u64::from(world.rank().0))?;
         world.barrier()?;
         let found = numbers.read(world, 2);
