@@ -6,7 +6,7 @@ pub(crate) mod archives;
 mod commits;
 mod conduits;
 mod layers;
-mod paths;
+pub(crate) mod paths;
 mod source;
 mod summary;
 mod text;

@@ -50,7 +50,7 @@ fn is_document(path: &str) -> bool {
 }
 
 /// Numbered lines outside of blocks of code.
-fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut is_code = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
         let is_fence = line.trim_start().starts_with("```");
@@ -72,7 +72,7 @@ fn spans(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Targets of links within the tree, without what they point to in a file.
-fn links(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn links(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| {
         let (target, _) = rest.split_once(')')?;
         let target = target.split('#').next().unwrap_or_default();
@@ -96,7 +96,7 @@ fn is_path(span: &str, files: &[File]) -> bool {
 }
 
 /// Where a link of a document leads, from the root.
-fn resolve(document: &str, target: &str) -> String {
+pub(crate) fn resolve(document: &str, target: &str) -> String {
     let mut parts: Vec<&str> = document.split('/').collect();
     parts.pop();
     for part in target.split('/') {
