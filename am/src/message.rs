@@ -92,3 +92,23 @@ pub struct Message<'a> {
     /// Payload; decides the category.
     pub payload: Payload<'a>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_make_categories_with_names() {
+        let (none, some) = (SharedBytes::default(), SharedBytes::from_slice(b"x"));
+        let nowhere = SegmentOffset(0);
+        for (payload, name, len) in [
+            (Payload::None, "short", 0),
+            (Payload::Medium(none), "medium", 0),
+            (Payload::Medium(some), "medium", 1),
+            (Payload::Long(some, nowhere), "long", 1),
+        ] {
+            assert_eq!((payload.category().name(), payload.len()), (name, len));
+            assert_eq!(payload.is_empty(), len == 0);
+        }
+    }
+}

@@ -211,6 +211,11 @@ fn replies_that_cannot_be_sent_are_refused_with_the_cause() {
     };
     let expected = AmError::Unregistered { index, from, to };
     assert_eq!(refused(&stranger), expected);
+    let all = Message {
+        args: &args[1..],
+        ..stranger
+    };
+    assert_eq!(refused(&all), expected);
 
     let bytes = vec![7; MAX_MEDIUM + 1];
     let medium = |bytes| Message {
@@ -368,6 +373,8 @@ fn replies_go_through_a_port_that_is_put_around_the_other() {
         assert_eq!(inner.payload().to_vec(), b"abc");
         assert_eq!(inner.offset(), OFFSET);
         assert!(!inner.came_inside());
+        // The port knows of others, but it is still a plain message.
+        assert_eq!(inner.endpoints(), Endpoints::PRIMORDIAL);
         inner.reply(&answer(&[9])).unwrap();
     });
     assert!(ran && outer.has_replied());

@@ -28,7 +28,7 @@ fn a_second_question_waits_for_the_first_answer() {
     assert!(slot.is_busy());
     assert_eq!(asker.ask(NOW, 1, &mut slot, revoke(9)), None);
     assert!(!slot.has_exit_waiting());
-    assert_eq!(asker.ask(NOW, 1, &mut slot, Question::Exit(2)), None);
+    assert_eq!(asker.ask(NOW, 1, &mut slot, Question::Exit(4)), None);
     // The code that was given last counts.
     assert_eq!(asker.ask(NOW, 1, &mut slot, Question::Exit(3)), None);
     assert!(slot.has_exit_waiting());

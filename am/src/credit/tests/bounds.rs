@@ -98,6 +98,21 @@ fn the_part_of_a_wish_that_is_not_there_is_called_in() {
 }
 
 #[test]
+fn a_peer_is_listed_once_however_often_it_is_lent_to() {
+    let rules = Rules {
+        least: 10,
+        ..rules()
+    };
+    let mut pair = Pair::new(10, 500, rules);
+    let (lender, bank) = (&mut pair.peers[1], &pair.banks[1]);
+    assert_eq!(bank.listed(), 0);
+    for _ in 0..3 {
+        assert!(lender.asks(5, 0, bank) > 0);
+        assert_eq!(bank.listed(), 1);
+    }
+}
+
+#[test]
 fn by_the_text_a_wish_beyond_a_limit_is_refused_whole() {
     let rules = Rules {
         most: 60,
