@@ -552,7 +552,7 @@ mod tests {
     #[test]
     fn the_largest_record_is_a_medium_with_all_arguments() {
         let largest = record_units(Category::Medium, MAX_CARRIED, MAX_MEDIUM);
-        assert_eq!(MAX_UNITS, largest);
+        assert_eq!((MAX_UNITS, MAX_MEDIUM), (largest, 65_536));
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub(crate) const TSAN: Budget = minutes("tsan", 10, 1);
 /// Only in `cargo xtask full`: each fuzz target for [`FUZZ_SECONDS_FULL`], and building them.
 pub(crate) const FUZZ: Budget = minutes("fuzz", 15, 0);
 
+/// Only in `cargo xtask mutants`, which does not end it: some thousand builds and runs of tests.
+pub(crate) const MUTANTS: Budget = minutes("mutants", 480, 0);
+
 /// Only in `cargo xtask check`, which does not end it: what is quick of the others.
 pub(crate) const CHECK: Budget = minutes("check", 8, 1);
 /// Seeds of the simulator in `cargo xtask check`.

@@ -12,6 +12,7 @@ mod install;
 mod items;
 mod lines;
 mod man;
+mod mutants;
 mod numbers;
 mod oldest;
 mod outside;
@@ -104,6 +105,16 @@ enum Task {
     Install(install::Options),
     /// Take an installation away again, and nothing else
     Uninstall(install::UninstallOptions),
+    /// Change the code of protocol parts in small ways, by cargo-mutants, and look whether a test
+    /// fails
+    Mutants {
+        /// Only this part: am, event, segment or stream; may be given several times
+        #[arg(long, value_parser = mutants::known)]
+        part: Vec<String>,
+        /// Only one of several shares of the changes, as 0/4
+        #[arg(long, value_name = "K/N")]
+        shard: Option<String>,
+    },
     /// Make the book's pages in target/book, by mdBook, which is built first
     Book,
     /// Write the manual pages that are made from tables
@@ -145,6 +156,11 @@ fn main() -> ExitCode {
             let time = Duration::from_secs(seconds);
             // As long as the user says.
             Suite::new(Effort::Full).run_one(budget::FUZZ, |run| fuzz::each(run, &names, time))
+        }
+        Task::Mutants { part, shard } => {
+            Suite::new(Effort::Usual).run_one(budget::MUTANTS, |run| {
+                mutants::each(run, &part, shard.as_deref());
+            })
         }
         Task::Book => Suite::new(Effort::Usual).run_one(budget::BUILD, book::build),
         Task::Items(options) => items::items(options),
