@@ -408,7 +408,7 @@ fn what_was_handled_makes_room_for_what_is_set_aside() {
         aside.push(&bytes);
         expected.extend(bytes);
         // Two remain.
-        while aside.len() > 128 {
+        while expected.len() > 128 {
             aside.pass(64);
             expected.drain(..64);
         }
@@ -418,4 +418,88 @@ fn what_was_handled_makes_room_for_what_is_set_aside() {
         );
     }
     assert!(aside.buffer_bytes() < 1024, "{}", aside.buffer_bytes());
+}
+
+/// What a send stream says of itself: bytes in use, not written, extents, those of users, copies.
+fn said(stream: &SendStream) -> [usize; 5] {
+    [
+        stream.used(),
+        stream.unsent() as usize,
+        stream.extents(),
+        stream.user_extents(),
+        stream.owned_bytes(),
+    ]
+}
+
+#[test]
+fn a_stream_says_what_is_under_way() {
+    let mut pair = Pair::new();
+    let stream = |pair: &Pair, end: usize| {
+        let stream = &pair.ends[end].send_stream;
+        let marks = [
+            stream.wants_to_write(),
+            stream.is_writing_control(),
+            stream.is_quiescent(),
+            stream.rests(),
+        ];
+        (said(stream), marks)
+    };
+    let idle = ([0; 5], [false, false, true, true]);
+    assert_eq!(stream(&pair, 0), idle);
+    assert_eq!(pair.ends[0].send_stream.buffer_bytes(), 0);
+
+    pair.ends[0].send(What::Medium(100));
+    let medium = pair.ends[0].send_stream.head() as usize;
+    assert!(medium > 100);
+    let sent = ([medium, medium, 0, 0, 0], [true, false, false, false]);
+    assert_eq!(stream(&pair, 0), sent);
+    let buffers = pair.ends[0].send_stream.buffer_bytes();
+    assert_eq!(buffers, 4096);
+
+    pair.ends[0].send(What::Stays(5000));
+    let all = pair.ends[0].send_stream.head() as usize;
+    let ring = all - 5000;
+    let copy = Extent::Owned(pattern(2, 64).into(), 50);
+    let head = HeadBytes::new(
+        Kind::Put,
+        0,
+        &[],
+        50,
+        &Fields {
+            offset: 2,
+            rest: 50,
+            ..Fields::default()
+        },
+    );
+    let ring = ring + head.as_bytes().len();
+    pair.ends[0].send_stream.push(head, Body::Stay(copy), false);
+    let all = all + (pair.ends[0].send_stream.head() as usize - all);
+    let three = ([ring, all, 2, 1, 50], [true, false, false, false]);
+    assert_eq!(stream(&pair, 0), three);
+    assert!(pair.ends[0].send_stream.buffer_bytes() > 4096 + 50);
+
+    // A part, then the rest: it is the peer's to take.
+    assert_eq!(pair.write(0, 10), 10);
+    let part = ([ring, all - 10, 2, 1, 50], [true, false, false, false]);
+    assert_eq!(stream(&pair, 0), part);
+    while pair.write(0, usize::MAX) > 0 {}
+    let written = ([ring, 0, 2, 1, 50], [false, false, false, false]);
+    assert_eq!(stream(&pair, 0), written);
+
+    while pair.read(1, usize::MAX) > 0 {}
+    assert_eq!(pair.ends[1].receive_stream.taken() as usize, all);
+    // What was taken is to be acknowledged, now.
+    pair.ends[1].send_stream.set_ack(all as u64, 0);
+    assert_eq!(stream(&pair, 1), ([0; 5], [false, false, true, false]));
+    pair.ends[1].send_stream.ack_now();
+    assert_eq!(stream(&pair, 1), ([0; 5], [true, false, true, false]));
+    assert_eq!(pair.write(1, 3), 3);
+    assert_eq!(stream(&pair, 1), ([0; 5], [true, true, true, false]));
+    while pair.write(1, usize::MAX) > 0 {}
+    assert_eq!(stream(&pair, 1), idle);
+
+    while pair.read(0, usize::MAX) > 0 {}
+    assert_eq!(stream(&pair, 0), idle);
+    pair.ends[0].free_buffers();
+    assert_eq!(pair.ends[0].send_stream.buffer_bytes(), 0);
 }
