@@ -195,8 +195,10 @@ impl Bank {
 
     /// Notes credits that were asked for and are not there.
     pub(super) fn miss(&self, count: u16) {
-        let add = |missing: u32| Some(missing.saturating_add(count.into()));
-        let _ = self.missing.fetch_update(Relaxed, Relaxed, add);
+        if count != 0 {
+            let add = |missing: u32| Some(missing.saturating_add(count.into()));
+            let _ = self.missing.fetch_update(Relaxed, Relaxed, add);
+        }
     }
 
     /// Whether credits were asked for and not there.

@@ -45,7 +45,7 @@ impl Peer {
         self.in_use += cost;
         self.peak = self.peak.max(self.in_use);
         self.quiet = 0;
-        let extra = if attempt.stalled || self.wanting > 0 {
+        let extra = if attempt.stalled || self.wanting != 0 {
             self.ask_with(cost, attempt, bank)
         } else {
             0
@@ -101,7 +101,7 @@ impl Peer {
         self.wanting = self.wanting.min(room).saturating_sub(extra);
         // Requests that stall before the answer is here lack the same credits. A narrow field asks
         // for so little at once that it needs the next ones, too.
-        if rules.mends.one_question && extra > 0 && rules.form.most_extra() >= rules.most {
+        if rules.mends.one_question && extra != 0 && rules.form.most_extra() >= rules.most {
             self.marks |= ASKING;
         }
         extra

@@ -117,7 +117,7 @@ impl Bank {
     /// Requests have come, from any peer.
     #[inline]
     pub fn arrived(&self, requests: u32) {
-        if requests > 0 {
+        if requests != 0 {
             self.count_requests(requests);
         }
     }

@@ -295,6 +295,25 @@ fn a_long_inside_a_message_between_endpoints_keeps_them() {
 }
 
 #[test]
+fn messages_inside_each_other_keep_what_they_are() {
+    let port = Port::new();
+    let mut outer = short(&port);
+    outer.unwrap_long(MessageClass::Request, HANDLER, None, 7, |first| {
+        first.unwrap_long(MessageClass::Request, HANDLER, None, ADDRESS, |second| {
+            assert_eq!(second.address(), Some(ADDRESS));
+            assert!(second.came_inside());
+        });
+    });
+    let between = Endpoints { from: 1, to: 2 };
+    outer.unwrap_endpoint_am(ENDS, HANDLER, 0, ANSWER, |first| {
+        first.unwrap_endpoint_am(between, HANDLER, 0, ANSWER, |second| {
+            assert_eq!(second.endpoints(), between);
+            assert!(second.came_inside());
+        });
+    });
+}
+
+#[test]
 fn a_medium_inside_a_message_cannot_be_replied_to() {
     for ends in [Endpoints::PRIMORDIAL, ENDS] {
         let (port, mut bytes) = (Port::new(), *b"abc");

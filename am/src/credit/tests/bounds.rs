@@ -106,6 +106,10 @@ fn a_peer_is_listed_once_however_often_it_is_lent_to() {
     let mut pair = Pair::new(10, 500, rules);
     let (lender, bank) = (&mut pair.peers[1], &pair.banks[1]);
     assert_eq!(bank.listed(), 0);
+    // A peer that gets nothing has no more than the least.
+    let banked = bank.lend(u16::try_from(bank.banked()).unwrap());
+    assert_eq!((lender.asks(5, 0, bank), bank.listed()), (0, 0));
+    bank.take_back(banked);
     for _ in 0..3 {
         assert!(lender.asks(5, 0, bank) > 0);
         assert_eq!(bank.listed(), 1);
