@@ -160,7 +160,7 @@ impl Reservation {
         let offset = span_offset + start;
         let failed = |error: io::Error| match (error.raw_os_error(), pages) {
             (Some(libc::ENOMEM), PageKind::Huge { size_bytes }) => {
-                pool_too_small(size_bytes, (end - start) / size_bytes)
+                pool_too_small(size_bytes, len as u64 / size_bytes)
             }
             _ => SegmentError::Os {
                 action: "map a segment (vm.max_map_count or RLIMIT_AS may be too low)",
