@@ -109,25 +109,13 @@ fn summary(chapters: &str, pages: &[&File]) -> String {
 /// Links of the pages made that lead to no file, each with its page.
 fn missing(made: &Path) -> Vec<String> {
     let mut missing = Vec::new();
-    let mut directories = vec![made.to_path_buf()];
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(&directory)
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let path = entry.path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if path.extension().is_some_and(|end| end == "html") {
-                let text = std::fs::read_to_string(&path).unwrap_or_default();
-                for link in hrefs(&text) {
-                    if !directory.join(link).exists() {
-                        missing.push(format!("{}: {link}", path.display()));
-                    }
-                }
-            }
-        }
+    for page in tidy::files(made) {
+        let beside = made.join(&page.path);
+        let directory = beside.parent().unwrap_or(made);
+        let links = page.path.ends_with(".html").then(|| hrefs(&page.text));
+        let broken = links.into_iter().flatten();
+        let broken = broken.filter(|link| !directory.join(link).exists());
+        missing.extend(broken.map(|link| format!("{}: {link}", page.path)));
     }
     missing
 }
