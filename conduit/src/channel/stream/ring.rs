@@ -41,7 +41,7 @@ impl Ring {
         }
     }
 
-    /// Writes bytes at the head.
+    /// Writes bytes at the head, of which there is one at least.
     ///
     /// Its user has a limit for [`used`](Self::used).
     #[inline]
@@ -56,7 +56,8 @@ impl Ring {
         }
     }
 
-    /// Writes a head and makes room for `len` bytes behind it, which `fill` writes as below.
+    /// Writes a head, which is not empty, and makes room for `len` bytes behind it, which `fill`
+    /// writes as below.
     #[inline]
     pub(crate) fn push_both(
         &mut self,

@@ -33,9 +33,9 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let (len, head) = (0usize..3000, 0usize..60);
+    let (len, head) = (0usize..3000, 1usize..60);
     prop_oneof![
-        len.clone().prop_map(Step::Push),
+        (1usize..3000).prop_map(Step::Push),
         len.clone().prop_map(Step::PushWith),
         (head.clone(), len.clone()).prop_map(|(head, len)| Step::PushBoth(head, len)),
         (head, len.clone()).prop_map(|(head, len)| Step::PushHead(head, len)),
