@@ -321,6 +321,60 @@ mod tests {
         assert!((900.0..1100.0).contains(&(measured * 1000.0)), "{measured}");
     }
 
+    /// The speed after so many bytes have been acknowledged in so many ns: all that were written, or
+    /// all but one.
+    fn after(bytes: u64, ns: u64, all: bool) -> f64 {
+        let mut speed = Speed::default();
+        let left = u64::from(!all);
+        speed.wrote((bytes + left) as usize);
+        speed.look(5, bytes + left);
+        speed.look(5 + ns, left);
+        speed.speed
+    }
+
+    #[test]
+    fn a_speed_needs_some_time_and_some_bytes() {
+        let speed = |bytes: u64, ns: u64| bytes as f64 / ns as f64;
+        let (bytes, ns, long) = (LEAST_BYTES, LEAST_NS, 100 * LEAST_NS);
+        assert_eq!((bytes, ns), (65_536, 200_000));
+        assert_eq!(after(bytes, ns, false), speed(bytes, ns));
+        assert_eq!(after(bytes, ns - 1, false), 0.0, "too short a time");
+        // Nothing is left to wait for.
+        assert_eq!(after(bytes, 1, true), speed(bytes, 1));
+        assert_eq!(after(bytes, 0, true), 0.0, "no time");
+        assert_eq!(after(bytes - 1, ns, false), 0.0, "too few bytes");
+        assert_eq!(after(bytes - 1, ns, true), 0.0, "too few bytes");
+        // That so few arrive in so long a time is a speed.
+        assert_eq!(after(10, long - 1, false), 0.0);
+        assert_eq!(after(10, long, false), speed(10, long));
+    }
+
+    #[test]
+    fn bytes_that_were_written_meanwhile_count() {
+        let mut speed = Speed::default();
+        speed.wrote(1 << 20);
+        speed.look(0, 1 << 20);
+        speed.wrote(1 << 20);
+        speed.look(1 << 20, 1 << 20);
+        assert_eq!(speed.speed, 1.0);
+    }
+
+    #[test]
+    fn a_lower_bound_changes_no_speed_that_is_higher() {
+        // From an average, by 1 MiB at a speed, of which nothing is left or something.
+        let next = |before: f64, per_ns: u64, all: bool| {
+            let Link { mut speed, .. } = known(before, 0);
+            let left = u64::from(!all);
+            speed.wrote((1 << 20) + left as usize);
+            speed.look(0, (1 << 20) + left);
+            speed.look((1 << 20) / per_ns, left);
+            speed.speed
+        };
+        assert_eq!(next(4.0, 1, true), 4.0);
+        assert_eq!(next(4.0, 1, false), 4.0 - 3.0 * FRESH);
+        assert_eq!(next(1.0, 4, true), 1.0 + 3.0 * FRESH);
+    }
+
     /// The system counts a byte more than was written once the stream has been ended.
     #[test]
     fn the_end_of_a_stream_is_not_acknowledged_before_it() {

@@ -16,7 +16,7 @@ pub(super) const LONG_PAYLOAD: usize = if cfg!(test) { 16 } else { 16 << 10 };
 
 /// How much is read behind a payload that goes to its place or is aligned, and after one: a head,
 /// and little of the next payload, which then goes to its place too.
-const READ_BEHIND: usize = 256;
+pub(super) const READ_BEHIND: usize = 256;
 
 /// How the payload of a medium is aligned for its handler, which may have it as an array of any
 /// type.

@@ -21,11 +21,11 @@ use extents::Extents;
 use lent::{Lent, ring_pieces};
 
 /// Extents that one burst writes, at most.
-const BURST_EXTENTS: usize = 8;
+pub(super) const BURST_EXTENTS: usize = 8;
 
 /// Bytes of extents of one burst, about: a longer burst would hold up frames that the peer waits
 /// for.
-const BURST_BYTES: u64 = 1 << 20;
+pub(super) const BURST_BYTES: u64 = 1 << 20;
 
 /// The stream to one peer.
 ///

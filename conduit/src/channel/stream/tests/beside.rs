@@ -153,7 +153,9 @@ impl World {
 
     fn write_main(&mut self, most: usize) {
         let mut pieces = Pieces::new();
+        let wanted = self.send_stream.wants_to_write();
         self.send_stream.next_burst(&mut pieces);
+        assert!(wanted || pieces.bytes() == 0, "it is not written");
         let wrote = transmit(&pieces, most, &self.gone, &mut self.main);
         self.send_stream.wrote(wrote);
         self.reap();
@@ -506,5 +508,33 @@ fn bodies_that_come_before_their_heads_are_bounded() {
     world.read(None, usize::MAX);
     world.acknowledge();
     assert!(next(&mut world), "the peer has taken some");
+    world.settle();
+}
+
+/// Where no further rail is left, payloads that wait for one go with the stream, and nothing lies
+/// in the middle of one.
+#[test]
+fn payloads_go_with_the_stream_where_no_other_rail_is_left() {
+    let mut world = World::new();
+    world.send_stream.set_rails(2, true);
+    for _ in 0..3 {
+        world.put(2000);
+        world.send_stream.leave_stream();
+    }
+    world.write_main(usize::MAX);
+    (0..2).for_each(|at| world.give_up(at));
+    // A part of the first one, and something to report.
+    world.write_main(100);
+    world.news();
+    world.write_main(100);
+    world.read(None, usize::MAX);
+    assert_eq!(world.acked, 0);
+    for _ in 0..4 {
+        world.write_main(usize::MAX);
+        world.read(None, usize::MAX);
+    }
+    assert!(world.complete.iter().all(|is_complete| *is_complete));
+    assert!(!world.send_stream.wants_to_write());
+    assert_eq!(world.acked, 1);
     world.settle();
 }

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 
 mod beside;
+mod control;
 mod parts;
 
 const LONG_BYTES: usize = 1 << 20;
@@ -41,6 +42,31 @@ fn pattern(n: u32, len: usize) -> Vec<u8> {
 /// Those of odd lengths have heads behind which payloads are not aligned by themselves.
 fn args_of_medium(n: u32, len: usize) -> Vec<u32> {
     (n..).take(1 + len % 2).collect()
+}
+
+/// The frames in these bytes, which end with one; payloads are passed over.
+fn frames_of(bytes: &[u8]) -> Vec<Frame> {
+    let mut receive_stream = ReceiveStream::new(LONG_BYTES);
+    let (mut rest, mut frames) = (bytes, Vec::new());
+    while !rest.is_empty() {
+        rest = &rest[receive_stream.feed(rest)..];
+        loop {
+            match receive_stream.next().expect("valid frames are accepted") {
+                Next::More => break,
+                Next::Whole(frame) => {
+                    receive_stream.pass(&frame);
+                    frames.push(frame);
+                }
+                Next::Begun(frame) => receive_stream.skip(frame),
+                Next::Placed(frame) | Next::Skipped(frame) => {
+                    receive_stream.pass_behind();
+                    frames.push(frame);
+                }
+            }
+        }
+    }
+    assert!(receive_stream.is_empty(), "the last frame is cut off");
+    frames
 }
 
 /// One end.

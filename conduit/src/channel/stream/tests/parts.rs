@@ -1,7 +1,9 @@
 //! The parts of a stream by themselves, each against a model of few lines.
 
 use super::super::bodies::MOST_BODIES;
+use super::super::receive::{LONG_PAYLOAD, READ_BEHIND};
 use super::super::ring::Ring;
+use super::super::send::{BURST_BYTES, BURST_EXTENTS};
 use super::super::{Aside, Bodies, Cursor, Grant, Parked, Piece, Wanted};
 use super::*;
 use crate::channel::frame::LARGEST_CHARGE;
@@ -502,4 +504,177 @@ fn a_stream_says_what_is_under_way() {
     assert_eq!(stream(&pair, 0), idle);
     pair.ends[0].free_buffers();
     assert_eq!(pair.ends[0].send_stream.buffer_bytes(), 0);
+}
+
+#[test]
+fn an_acknowledgement_is_requested_where_room_is_short() {
+    let mut end = End::new();
+    let medium = |end: &mut End, len: usize, is_short: bool| {
+        let head = HeadBytes::new(Kind::MediumRequest, 0, &[], len, &Fields::default());
+        let bytes = pattern(0, len);
+        let body = Body::Copy(SharedBytes::from_slice(&bytes));
+        end.send_stream.push(head, body, is_short)
+    };
+    // Sixteen frames fill the ring.
+    medium(&mut end, 100, false);
+    let capacity = end.send_stream.buffer_bytes() as u64;
+    let head = end.send_stream.head() - 100;
+    let (len, first) = (capacity / 16 - head, capacity / 16 - head - 100);
+    medium(&mut end, (first - head) as usize, false);
+    assert_eq!(end.send_stream.head(), capacity / 16);
+    for n in 1..=15 {
+        let begin = medium(&mut end, len as usize, false);
+        assert_eq!(begin, n * capacity / 16);
+    }
+    // More than half is in use, and a quarter came since the last request.
+    let mut expected = vec![false; 17];
+    (expected[10], expected[14]) = (true, true);
+
+    // The next one has a larger ring.
+    for (is_short, requests) in [(false, false), (true, true), (false, false)] {
+        medium(&mut end, 10, is_short);
+        expected.push(requests);
+    }
+    let begin = end.send_stream.head();
+    let put = pattern(0, 30);
+    let put = end.send_stream.push_put(0, SharedBytes::from_slice(&put));
+    assert_eq!(put, begin);
+    expected.push(true);
+    end.send(What::Stays(5000));
+    expected.push(true);
+    // Bytes that stay with the user came since, more than a quarter of the ring.
+    medium(&mut end, 10, false);
+    expected.push(true);
+    medium(&mut end, 10, false);
+    expected.push(false);
+
+    let mut pipe = VecDeque::new();
+    while end.write(usize::MAX, &mut pipe) > 0 {}
+    let frames = frames_of(pipe.make_contiguous());
+    let requests: Vec<bool> = frames.iter().map(|frame| frame.wants_ack).collect();
+    assert_eq!(requests, expected);
+}
+
+/// Bytes of the first piece into which the next bytes are read.
+fn room(stream: &mut ReceiveStream) -> usize {
+    let mut pieces = Pieces::new();
+    stream.room(&mut pieces);
+    pieces.as_slice()[0].len
+}
+
+/// So that the next one of its size is there with one read, and its payload is aligned.
+#[test]
+fn room_after_a_long_medium_is_for_another() {
+    for (len, args) in [(LONG_PAYLOAD - 1, 0), (LONG_PAYLOAD, 0), (3000, 1)] {
+        let head = HeadBytes::new(
+            Kind::MediumRequest,
+            0,
+            &[7][..args],
+            len,
+            &Fields::default(),
+        );
+        let head_len = head.as_bytes().len();
+        let mut sent = SendStream::new();
+        let bytes = pattern(0, len);
+        sent.push(head, Body::Copy(SharedBytes::from_slice(&bytes)), false);
+        let mut pieces = Pieces::new();
+        sent.next_burst(&mut pieces);
+        // SAFETY: the stream keeps its bytes.
+        let frame: Vec<u8> = pieces
+            .as_slice()
+            .iter()
+            .flat_map(|piece| unsafe { core::slice::from_raw_parts(piece.at, piece.len) })
+            .copied()
+            .collect();
+
+        let mut stream = ReceiveStream::new(LONG_BYTES);
+        assert_eq!(stream.buffer_bytes(), 0);
+        let all = room(&mut stream);
+        assert_eq!(stream.buffer_bytes(), all);
+        assert_eq!(stream.feed(&frame), frame.len());
+        let Next::Whole(whole) = stream.next().unwrap() else {
+            panic!("the frame is not whole");
+        };
+        stream.pass(&whole);
+        let expected = if len < LONG_PAYLOAD {
+            all
+        } else {
+            head_len + len + READ_BEHIND
+        };
+        assert_eq!(room(&mut stream), expected, "{len}");
+    }
+}
+
+/// How many bytes a burst has.
+fn burst(end: &mut End) -> usize {
+    let mut pieces = Pieces::new();
+    end.send_stream.next_burst(&mut pieces);
+    let bytes = pieces.bytes();
+    end.send_stream.wrote(bytes);
+    bytes
+}
+
+/// So that acknowledgements are not delayed by what a user sends.
+#[test]
+fn a_burst_ends_after_some_extents_or_some_bytes() {
+    let mut end = End::new();
+    (0..BURST_EXTENTS + 3).for_each(|_| end.send(What::Stays(20)));
+    end.send(What::Short(1));
+    let all = end.send_stream.head() as usize;
+    let short = burst_of_short();
+    let put = (all - short) / (BURST_EXTENTS + 3);
+    assert_eq!(burst(&mut end), BURST_EXTENTS * put);
+    assert_eq!(burst(&mut end), 3 * put + short);
+    assert_eq!(burst(&mut end), 0);
+
+    // The third has the last byte that there is room for.
+    let mut end = End::new();
+    let bytes = BURST_BYTES as usize;
+    let lens = [bytes / 2, bytes / 2 - 1, 1, 20];
+    lens.iter().for_each(|len| end.send(What::Stays(*len)));
+    let head = put - 20;
+    assert_eq!(burst(&mut end), bytes + 3 * head);
+    assert_eq!(burst(&mut end), put);
+    end.gone.clear();
+}
+
+fn burst_of_short() -> usize {
+    let mut end = End::new();
+    end.send(What::Short(1));
+    burst(&mut end)
+}
+
+/// What the peer took from an earlier rail need not be written again, but the other rail has no
+/// part of a burst.
+#[test]
+fn a_burst_that_has_begun_is_written_to_its_end() {
+    let mut end = End::new();
+    (0..3).for_each(|_| end.send(What::Short(1)));
+    let all = burst(&mut end);
+    let frame = all / 3;
+    let taken = 2 * frame as u64;
+
+    end.send_stream.resume(0).unwrap();
+    end.send_stream.acknowledge(taken).unwrap();
+    assert_eq!(end.send_stream.released(), taken);
+    assert_eq!(end.send_stream.unsent() as usize, frame);
+    burst(&mut end);
+    end.send_stream.acknowledge(all as u64).unwrap();
+    assert!(end.send_stream.is_quiescent());
+
+    let mut end = End::new();
+    (0..3).for_each(|_| end.send(What::Short(1)));
+    assert_eq!(burst(&mut end), all);
+    end.send_stream.resume(0).unwrap();
+    let mut pieces = Pieces::new();
+    end.send_stream.next_burst(&mut pieces);
+    let begun = pieces.bytes() - all + 3;
+    end.send_stream.wrote(begun);
+    end.send_stream.acknowledge(taken).unwrap();
+    assert_eq!(end.send_stream.released(), 0);
+    assert_eq!(end.send_stream.unsent() as usize, all - 3);
+    assert_eq!(burst(&mut end), all - 3);
+    assert_eq!(end.send_stream.released(), taken);
+    end.send_stream.acknowledge(all as u64).unwrap();
+    assert!(end.send_stream.is_quiescent());
 }
