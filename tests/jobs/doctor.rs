@@ -123,7 +123,7 @@ fn well() {
         &[
             "hosts: 2, ranks: 4",
             "ok       network     2 directions",
-            "would work (0 warnings)",
+            "a job over these hosts would work (0 warnings)",
         ],
     );
     let examined = examine(&network.template(), &["-H", "a:3,b:2"], &[ports]);

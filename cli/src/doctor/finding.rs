@@ -101,15 +101,17 @@ impl Report {
                 }
             }
         }
-        let (problems, warnings) = (self.count(Level::Problem), self.count(Level::Warning));
-        let _ = match problems {
-            0 => writeln!(
-                text,
-                "a job over these hosts would work ({warnings} warnings)"
-            ),
+        let counted = |level, word| match self.count(level) {
+            1 => format!("1 {word}"),
+            count => format!("{count} {word}s"),
+        };
+        let warnings = counted(Level::Warning, "warning");
+        let _ = match self.count(Level::Problem) {
+            0 => writeln!(text, "a job over these hosts would work ({warnings})"),
             _ => writeln!(
                 text,
-                "a job over these hosts would not work: {problems} problems, {warnings} warnings"
+                "a job over these hosts would not work: {}, {warnings}",
+                counted(Level::Problem, "problem")
             ),
         };
         text
@@ -125,5 +127,46 @@ impl Report {
             "findings": self.findings,
         });
         format!("{document:#}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last line of a report with so many problems and warnings.
+    fn verdict(problems: usize, warnings: usize) -> String {
+        let of = |level| Finding {
+            level,
+            ..Finding::ok("network", String::new())
+        };
+        let problems = (0..problems).map(|_| of(Level::Problem));
+        let warnings = (0..warnings).map(|_| of(Level::Warning));
+        let report = Report {
+            way: String::new(),
+            hosts: Vec::new(),
+            findings: problems.chain(warnings).collect(),
+        };
+        report.text().lines().last().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn the_last_line_counts() {
+        for (problems, warnings, expected) in [
+            (0, 0, "a job over these hosts would work (0 warnings)"),
+            (0, 1, "a job over these hosts would work (1 warning)"),
+            (
+                1,
+                2,
+                "a job over these hosts would not work: 1 problem, 2 warnings",
+            ),
+            (
+                3,
+                0,
+                "a job over these hosts would not work: 3 problems, 0 warnings",
+            ),
+        ] {
+            assert_eq!(verdict(problems, warnings), expected);
+        }
     }
 }
