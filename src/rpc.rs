@@ -504,8 +504,10 @@ macro_rules! rpc {
             $crate::Rpc::new(concat!(module_path!(), "::", stringify!($name)), $name)
         };
         const _: () = {
-            #[$crate::__private::ctor::ctor(unsafe, crate_path = $crate::__private::ctor)]
-            fn register() { $crate::__private::register_rpc(&$name) }
+            $crate::__private::ctor::declarative::ctor! {
+                #[ctor(unsafe)]
+                fn register() { $crate::__private::register_rpc(&$name) }
+            }
         };
     )*};
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use argonet_base::JobRank;
+use argonet_base::{JobRank, random};
 use argonet_settings::{
     HUGE_PAGES, HugePages, PMIX_LIBRARY, PSHM_NODES, QUIET, Reach, START_TIMEOUT,
     SUPERNODE_MAXSIZE, Settings, TCP_CONNECTIONS,
@@ -229,12 +229,8 @@ pub(crate) fn check_count(given: u64) -> Result<u32, BootError> {
 
 /// A random number to distinguish this job from others.
 pub(crate) fn new_job_id() -> Result<u64, BootError> {
-    getrandom::u64().map_err(|e| {
-        BootError::system(
-            "getting random bytes for the job's identity",
-            std::io::Error::other(e.to_string()),
-        )
-    })
+    random::number()
+        .map_err(|e| BootError::system("getting random bytes for the job's identity", e))
 }
 
 /// Most ranks that share memory: all of a host, unless the conduit can do without and the user

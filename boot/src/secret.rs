@@ -3,6 +3,8 @@
 use core::fmt;
 use core::hint::black_box;
 
+use argonet_base::random;
+
 use crate::error::BootError;
 
 /// Bytes of a [`Secret`].
@@ -16,10 +18,8 @@ impl Secret {
     /// A new one.
     pub(crate) fn new() -> Result<Self, BootError> {
         let mut secret = Self([0; SECRET_BYTES]);
-        getrandom::fill(&mut secret.0).map_err(|e| {
-            let e = std::io::Error::other(e.to_string());
-            BootError::system("getting random bytes for the job's key", e)
-        })?;
+        random::fill(&mut secret.0)
+            .map_err(|e| BootError::system("getting random bytes for the job's key", e))?;
         Ok(secret)
     }
 

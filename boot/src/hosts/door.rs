@@ -16,9 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use nix::ifaddrs::getifaddrs;
-use nix::net::if_::InterfaceFlags;
-use nix::sys::socket::SockaddrStorage;
+use if_addrs::get_if_addrs;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -49,9 +47,9 @@ pub(crate) const MAX_ADDRESSES: usize = 16;
 
 /// The addresses of this host, those last that lead nowhere else.
 pub(crate) fn addresses() -> Result<Vec<IpAddr>, BootError> {
-    let all = getifaddrs().map_err(|e| BootError::system("listing network interfaces", e))?;
-    let up = all.filter(|entry| entry.flags.contains(InterfaceFlags::IFF_UP));
-    let mut found: Vec<IpAddr> = up.filter_map(|entry| ip(entry.address.as_ref()?)).collect();
+    let all = get_if_addrs().map_err(|e| BootError::system("listing network interfaces", e))?;
+    let up = all.into_iter().filter(|entry| entry.is_oper_up());
+    let mut found: Vec<IpAddr> = up.map(|entry| entry.ip()).filter(is_known).collect();
     found.sort_by_key(|address| (address.is_loopback(), address.is_ipv6()));
     found.dedup();
     // Also hosts that are one machine, as in tests, find each other.
@@ -62,14 +60,13 @@ pub(crate) fn addresses() -> Result<Vec<IpAddr>, BootError> {
     Ok(found)
 }
 
-fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
-    let v4 = address.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
-    let v6 = || address.as_sockaddr_in6().map(|a| a.ip());
-    // One of a link alone means nothing without the number of an interface.
-    v4.or_else(|| {
-        v6().filter(|v6| !v6.is_unicast_link_local())
-            .map(IpAddr::V6)
-    })
+/// Whether other hosts know the address: one of a link alone means nothing without the number of an
+/// interface.
+const fn is_known(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => true,
+        IpAddr::V6(v6) => !v6.is_unicast_link_local(),
+    }
 }
 
 /// The root's port.

@@ -16,6 +16,7 @@
 //! so a frame with the right code was sent by the other end, in this connection and in this place.
 //! What frames say is not secret; the key of the job is not among it.
 
+use argonet_base::random;
 use blake3::Hasher;
 
 use crate::error::BootError;
@@ -41,13 +42,10 @@ pub(crate) struct Nonce([u8; NONCE_BYTES]);
 impl Nonce {
     pub(crate) fn new() -> Result<Self, BootError> {
         let mut bytes = [0; NONCE_BYTES];
-        match getrandom::fill(&mut bytes) {
-            Ok(()) => Ok(Self(bytes)),
-            Err(error) => Err(BootError::system(
-                "getting random bytes for a control connection",
-                std::io::Error::other(error.to_string()),
-            )),
-        }
+        random::fill(&mut bytes).map_err(|error| {
+            BootError::system("getting random bytes for a control connection", error)
+        })?;
+        Ok(Self(bytes))
     }
 
     /// What the agent of the host whose first rank this is begins with.

@@ -74,11 +74,13 @@ impl Reading {
     }
 }
 
-/// The reading at the beginning of the process, which the first conversion of ticks compares with,
-/// so that it need not wait.
-#[ctor::ctor(unsafe)]
-fn begin() {
-    state::begin_reading();
+ctor::declarative::ctor! {
+    /// The reading at the beginning of the process, which the first conversion of ticks compares
+    /// with, so that it need not wait.
+    #[ctor(unsafe)]
+    fn begin() {
+        state::begin_reading();
+    }
 }
 
 /// A rate, and its relative uncertainty.

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use argonet_base::JobRank;
+use argonet_base::{JobRank, random};
 use argonet_conduit::tcp::join::handshake::NONCE_BYTES;
 use argonet_conduit::tcp::join::{Handshake, Hello, JobKey, JoinService, Made, Progress};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -185,7 +185,7 @@ fn shake_hands(
         received: 0,
     };
     let mut nonce = [0; NONCE_BYTES];
-    getrandom::fill(&mut nonce).map_err(|error| format!("no random numbers: {error}"))?;
+    random::fill(&mut nonce).map_err(|error| format!("no random numbers: {error}"))?;
     let mut handshake = Handshake::connect(key, hello, peer, nonce);
     loop {
         let bytes = handshake.to_send().len();

@@ -2,9 +2,8 @@
 
 use super::{Batch, DatagramQueue};
 use core::net::SocketAddr;
+use fastrand::Rng;
 use parking_lot::Mutex;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::fd::{AsFd, BorrowedFd};
 
 /// Chances in millionths that a datagram is lost, arrives twice, is overtaken by the next ones, or
@@ -43,7 +42,7 @@ const LATEST: u64 = 4;
 #[derive(Debug)]
 struct Faults {
     rules: WireFaults,
-    random: Xoshiro256PlusPlus,
+    random: Rng,
     /// The datagram that is held back, its target, and for how many datagrams more.
     held: Option<(u32, Vec<u8>, u64)>,
 }
@@ -55,14 +54,14 @@ impl Faults {
         all.iter().any(|chance| *chance != 0).then(|| {
             Mutex::new(Self {
                 rules,
-                random: Xoshiro256PlusPlus::seed_from_u64(rules.seed),
+                random: Rng::with_seed(rules.seed),
                 held: None,
             })
         })
     }
 
     fn chance(&mut self, per_million: u32) -> bool {
-        self.random.next_u64() % 1_000_000 < u64::from(per_million)
+        self.random.u32(..1_000_000) < per_million
     }
 
     /// Passes a datagram on, after the rules' faults.
@@ -80,14 +79,14 @@ impl Faults {
         let [drop, twice, late, corrupt] =
             [drop, duplicate, reorder, corrupt].map(|chance| self.chance(chance));
         let changed = (corrupt && !bytes.is_empty()).then(|| {
-            let bit = self.random.next_u64() % (bytes.len() as u64 * 8);
+            let bit = self.random.usize(..bytes.len() * 8);
             let mut changed = bytes.to_vec();
-            changed[(bit / 8) as usize] ^= 1 << (bit % 8);
+            changed[bit / 8] ^= 1 << (bit % 8);
             changed
         });
         let bytes = changed.as_deref().unwrap_or(bytes);
         if late && self.held.is_none() {
-            let later = 1 + self.random.next_u64() % LATEST;
+            let later = self.random.u64(1..=LATEST);
             self.held = Some((peer, bytes.to_vec(), later));
         } else if !drop {
             pass(peer, bytes);

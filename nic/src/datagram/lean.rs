@@ -1,7 +1,7 @@
 //! Options of sockets that cost time for each datagram.
 
+use argonet_base::socket_option;
 use libc::c_int;
-use rustix::fd::AsRawFd;
 use std::io;
 use std::net::UdpSocket;
 
@@ -21,7 +21,7 @@ const UNUSED: [(c_int, c_int); 5] = [
 /// alone.
 pub(super) fn make_lean(socket: &UdpSocket) {
     for (level, option) in UNUSED {
-        let _ = turn_off(socket, level, option);
+        let _ = socket_option::set(socket, level, option, 0);
     }
 }
 
@@ -30,28 +30,9 @@ pub(super) fn make_lean(socket: &UdpSocket) {
 /// # Errors
 /// What the system says, unless it puts none together.
 pub(super) fn take_apart(socket: &UdpSocket) -> io::Result<()> {
-    match turn_off(socket, libc::SOL_UDP, libc::UDP_GRO) {
+    match socket_option::set(socket, libc::SOL_UDP, libc::UDP_GRO, 0) {
         Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(()),
         done => done,
-    }
-}
-
-fn turn_off(socket: &UdpSocket, level: c_int, option: c_int) -> io::Result<()> {
-    let off: c_int = 0;
-    // SAFETY: the socket is open during the call, the value is a `c_int` that outlives it, which it
-    // only reads, and the length is that of one.
-    let code = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const off).cast(),
-            size_of::<c_int>() as libc::socklen_t,
-        )
-    };
-    match code {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -60,6 +41,7 @@ mod tests {
     use super::*;
     use core::net::{Ipv4Addr, Ipv6Addr};
     use quinn_udp::UdpSocketState;
+    use rustix::fd::AsRawFd;
 
     fn is_on(socket: &UdpSocket, level: c_int, option: c_int) -> bool {
         let (mut value, mut len): (c_int, _) = (0, size_of::<c_int>() as libc::socklen_t);

@@ -79,7 +79,7 @@ const IMPURE: [&str; 7] = [
     "std::fs",
     "std::net",
     "std::thread",
-    "getrandom",
+    "random::",
 ];
 
 /// Words for work that was not done.

@@ -6,10 +6,8 @@ use super::handshake::{Handshake, Hello, Progress};
 use super::key::JobKey;
 use super::listen::family;
 use super::wait::{Place, Source, Waiting};
-use argonet_base::JobRank;
+use argonet_base::{JobRank, socket_option};
 use core::net::{IpAddr, SocketAddr};
-use nix::sys::socket::setsockopt;
-use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, SocketFlags, SocketType, sockopt};
@@ -53,7 +51,8 @@ impl Route {
         if let Some(from) = from {
             // Else the port would be taken from all connections of that address, whatever they lead
             // to. A system without that takes it so.
-            let _ = setsockopt(&socket, IpBindAddressNoPort, &true);
+            let (level, option) = (libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT);
+            let _ = socket_option::set(&socket, level, option, 1);
             // An address that the host has no more: the system chooses another one.
             let _ = net::bind(&socket, &SocketAddr::new(from, 0));
         }

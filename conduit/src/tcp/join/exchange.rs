@@ -1,6 +1,7 @@
 //! A handshake on a socket.
 
 use super::handshake::{HANDSHAKE_BYTES, Handshake, Progress, Refused};
+use argonet_base::random;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
@@ -84,6 +85,6 @@ pub(super) fn prepare(socket: &OwnedFd) -> rustix::io::Result<()> {
 /// A number that no process can predict and that never comes again.
 pub(super) fn nonce() -> rustix::io::Result<[u8; 32]> {
     let mut nonce = [0; 32];
-    getrandom::fill(&mut nonce).map_err(|_| Errno::NOSYS)?;
+    random::fill(&mut nonce)?;
     Ok(nonce)
 }

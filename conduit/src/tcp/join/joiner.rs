@@ -9,7 +9,7 @@ use super::key::JobKey;
 use super::listen::{ListenError, Listener};
 use super::user::{JoinConfig, JoinError, JoinUser, Joined, Whereabouts};
 use super::wait::{Place, Source, Waiting};
-use argonet_base::JobRank;
+use argonet_base::{JobRank, random};
 use core::net::{IpAddr, SocketAddr};
 use rustix::fd::{AsFd, BorrowedFd};
 use std::collections::{BTreeSet, HashMap};
@@ -129,13 +129,12 @@ impl Joiner {
             me,
             ranks,
         )?;
-        let mut seed = [0; 8];
-        getrandom::fill(&mut seed).map_err(|_| system(rustix::io::Errno::NOSYS))?;
+        let seed = random::number().map_err(system)?;
         let mut this = Self {
             config,
             me,
             key,
-            seed: u64::from_le_bytes(seed),
+            seed,
             ours: interfaces,
             waiting,
             listener,

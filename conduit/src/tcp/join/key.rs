@@ -1,5 +1,6 @@
 //! The secret of a job, and the keys that are made from it.
 
+use argonet_base::random;
 use core::fmt;
 use rustix::fd::AsFd;
 use rustix::fs::{FileType, Mode, OFlags};
@@ -63,7 +64,7 @@ pub enum KeyError {
     },
     /// The system has no random numbers.
     #[error("no key for the job: the system gives no random numbers: {0}")]
-    Random(getrandom::Error),
+    Random(rustix::io::Errno),
 }
 
 impl JobKey {
@@ -92,7 +93,7 @@ impl JobKey {
     /// [`KeyError::Random`].
     pub fn random() -> Result<Self, KeyError> {
         let mut filled = Ok(());
-        let key = Self::filled(|place| filled = getrandom::fill(place));
+        let key = Self::filled(|place| filled = random::fill(place));
         filled.map(|()| key).map_err(KeyError::Random)
     }
 

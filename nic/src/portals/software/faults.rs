@@ -5,9 +5,8 @@
 
 use super::operate::Operation;
 use core::sync::atomic::{AtomicU64, Ordering};
+use fastrand::Rng;
 use parking_lot::Mutex;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
 
@@ -80,7 +79,7 @@ pub(super) struct Faults {
     /// Whether steps count.
     stepping: bool,
     steps: AtomicU64,
-    random: Mutex<Xoshiro256PlusPlus>,
+    random: Mutex<Rng>,
     calls: AtomicU64,
     held: Mutex<VecDeque<Held>>,
 }
@@ -99,7 +98,7 @@ impl Faults {
             active: chances.iter().any(|c| *c != 0),
             stepping: rules.kill_at != 0 || rules.count_steps,
             steps: AtomicU64::new(0),
-            random: Mutex::new(Xoshiro256PlusPlus::seed_from_u64(rules.seed)),
+            random: Mutex::new(Rng::with_seed(rules.seed)),
             calls: AtomicU64::new(0),
             held: Mutex::new(VecDeque::new()),
         }
@@ -127,7 +126,7 @@ impl Faults {
     }
 
     fn chance(&self, per_million: u32) -> bool {
-        per_million != 0 && self.random.lock().next_u64() % 1_000_000 < u64::from(per_million)
+        per_million != 0 && self.random.lock().u32(..1_000_000) < per_million
     }
 
     #[inline(always)]
@@ -153,7 +152,7 @@ impl Faults {
 
     fn due(&self) -> u64 {
         let most = u64::from(self.rules.late_calls.max(1));
-        let late = 1 + self.random.lock().next_u64() % most;
+        let late = self.random.lock().u64(1..=most);
         self.calls.load(Ordering::Relaxed).saturating_add(late)
     }
 

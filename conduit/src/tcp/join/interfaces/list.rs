@@ -1,10 +1,7 @@
 //! The interfaces that this host has.
 
 use super::{Interface, InterfaceError, InterfaceKind};
-use core::net::IpAddr;
-use nix::ifaddrs::{InterfaceAddress, getifaddrs};
-use nix::net::if_::InterfaceFlags;
-use nix::sys::socket::SockaddrStorage;
+use if_addrs::{IfAddr, get_if_addrs};
 use std::path::Path;
 
 /// How the names of interfaces begin that lead to containers and virtual machines.
@@ -21,47 +18,44 @@ const OF_CONTAINERS: [&str; 7] = ["docker", "br-", "virbr", "lxcbr", "lxdbr", "p
 /// # Errors
 /// [`InterfaceError::List`].
 pub fn list(host: &str) -> Result<Vec<Interface>, InterfaceError> {
-    let addresses = getifaddrs().map_err(|cause| InterfaceError::List {
+    let entries = get_if_addrs().map_err(|cause| InterfaceError::List {
         host: host.to_owned(),
         cause: cause.to_string(),
     })?;
-    Ok(addresses.filter_map(interface).collect())
+    // The interface that leads nowhere else may have other addresses beside.
+    let leads_nowhere = |name: &str| {
+        let mut same = entries.iter().filter(|entry| entry.name == name);
+        same.any(if_addrs::Interface::is_loopback)
+    };
+    let known = entries.iter().filter_map(|entry| {
+        let kind = if leads_nowhere(&entry.name) {
+            InterfaceKind::Loopback
+        } else if is_bridge(&entry.name) {
+            InterfaceKind::Bridge
+        } else {
+            InterfaceKind::Network
+        };
+        interface(entry, kind)
+    });
+    Ok(known.collect())
 }
 
-fn interface(entry: InterfaceAddress) -> Option<Interface> {
-    let address = ip(entry.address.as_ref()?)?;
-    if let IpAddr::V6(v6) = address
-        && v6.is_unicast_link_local()
-    {
+/// `None`: other hosts cannot use the address.
+fn interface(entry: &if_addrs::Interface, kind: InterfaceKind) -> Option<Interface> {
+    let (prefix, most) = match &entry.addr {
+        IfAddr::V4(v4) => (v4.prefixlen, 32),
         // Means nothing without the number of an interface, which differs from host to host.
-        return None;
-    }
-    let prefix = match entry.netmask.as_ref().and_then(ip) {
-        Some(IpAddr::V4(mask)) => mask.to_bits().leading_ones(),
-        Some(IpAddr::V6(mask)) => mask.to_bits().leading_ones(),
-        None if address.is_ipv4() => 32,
-        None => 128,
+        IfAddr::V6(v6) if v6.ip.is_unicast_link_local() => return None,
+        IfAddr::V6(v6) => (v6.prefixlen, 128),
     };
-    let kind = if entry.flags.contains(InterfaceFlags::IFF_LOOPBACK) {
-        InterfaceKind::Loopback
-    } else if is_bridge(&entry.interface_name) {
-        InterfaceKind::Bridge
-    } else {
-        InterfaceKind::Network
-    };
-    let up = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
     Some(Interface {
-        name: entry.interface_name,
-        address,
-        prefix: prefix as u8,
-        up: entry.flags.contains(up),
+        name: entry.name.clone(),
+        address: entry.ip(),
+        // Without a mask it is an address by itself.
+        prefix: if prefix == 0 { most } else { prefix },
+        up: entry.is_oper_up(),
         kind,
     })
-}
-
-fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
-    let v4 = address.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
-    v4.or_else(|| address.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))
 }
 
 fn is_bridge(name: &str) -> bool {
@@ -75,6 +69,7 @@ fn is_bridge(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::IpAddr;
 
     #[test]
     fn loopback_is_there() {
