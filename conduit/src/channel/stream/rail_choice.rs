@@ -426,6 +426,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_rail_of_unknown_speed_counts_as_the_fastest() {
+        let links = [known(10.0, FRAGMENT), known(0.0, 0)];
+        assert_eq!(best(&links, FRAGMENT, FRAGMENT), Some(1));
+    }
+
+    #[test]
+    fn a_window_has_all_its_fragments() {
+        let (mut choice, step) = (Choice::default(), 1000);
+        for fragments in 0..=WINDOW_FRAGMENTS {
+            assert!(!choice.all());
+            choice.look(
+                fragments * step,
+                fragments * FRAGMENT,
+                FRAGMENT as usize,
+                true,
+            );
+        }
+        assert!(choice.all());
+        let first = FRAGMENT as f64 / step as f64;
+        assert_eq!(choice.speeds, [first, 0.0]);
+        // Half as fast with all; then with one again, which is a third of the average.
+        let (mut now, mut moved) = (WINDOW_FRAGMENTS * step, WINDOW_FRAGMENTS * FRAGMENT);
+        for _ in 0..2 * WINDOW_FRAGMENTS {
+            (now, moved) = (now + 2 * step, moved + FRAGMENT);
+            choice.look(now, moved, FRAGMENT as usize, true);
+        }
+        let one = first + (first / 2.0 - first) * FRESH;
+        assert_eq!(choice.speeds, [one, first / 2.0]);
+    }
+
     /// A speed that changes is noticed by the next trial, and at once where it is the one in use.
     #[test]
     fn the_other_one_is_used_when_it_has_become_better() {

@@ -147,8 +147,9 @@ impl Ring {
         let mut position = self.tail;
         while position < self.head {
             let (from, to) = (self.index(position), position as usize & mask);
+            // The new one ends nowhere that the old one does not.
             let len = (self.head - position) as usize;
-            let len = len.min(self.bytes.len() - from).min(bytes.len() - to);
+            let len = len.min(self.bytes.len() - from);
             bytes[to..to + len].copy_from_slice(&self.bytes[from..from + len]);
             position += len as u64;
         }

@@ -538,3 +538,102 @@ fn payloads_go_with_the_stream_where_no_other_rail_is_left() {
     assert_eq!(world.acked, 1);
     world.settle();
 }
+
+#[test]
+fn a_stream_says_which_payload_leaves_next() {
+    let mut world = World::new();
+    world.send_stream.set_rails(2, true);
+    assert_eq!(world.send_stream.next_to_stripe(), None);
+    assert!(!world.send_stream.keep_next());
+    for len in [100, 50, 30] {
+        world.put(len);
+    }
+    let next = |world: &World| world.send_stream.next_to_stripe();
+    assert_eq!(next(&world), Some((100, 180)));
+    assert!(world.send_stream.keep_next());
+    assert_eq!(next(&world), Some((50, 80)));
+    world.claim(0);
+    assert_eq!(next(&world), Some((30, 30)));
+    assert!(!world.send_stream.waits_for_rail());
+    // One that waits has left the stream.
+    world.send_stream.leave_stream();
+    assert!(world.send_stream.waits_for_rail());
+    assert_eq!(next(&world), Some((30, 30)));
+    assert!(!world.send_stream.keep_next());
+    world.send_stream.set_rails(2, false);
+    assert_eq!(next(&world), Some((30, 30)));
+    world.claim(1);
+    assert!(!world.send_stream.waits_for_rail());
+
+    // Without striping, or without rails, none leaves.
+    world.put(20);
+    assert_eq!(next(&world), None);
+    world.send_stream.set_rails(0, true);
+    assert_eq!(next(&world), None);
+    world.send_stream.set_rails(2, true);
+    assert_eq!(next(&world), Some((20, 20)));
+    assert_eq!(world.send_stream.moved(), 0);
+    world.settle();
+    assert_eq!(world.send_stream.moved(), 200);
+}
+
+#[test]
+fn a_claim_says_whether_it_has_begun() {
+    let mut world = World::new();
+    world.send_stream.set_rails(1, true);
+    world.put(100);
+    world.claim(0);
+    let begun = |world: &World| world.claims[0].as_ref().map(Claim::has_begun);
+    assert_eq!(begun(&world), Some(false));
+    world.write_rail(0, 1);
+    assert_eq!(begun(&world), Some(true));
+    world.write_rail(0, usize::MAX);
+    assert_eq!(begun(&world), None);
+    world.settle();
+}
+
+/// A payload that has left the stream waits until it is written, also by the stream's own rail.
+#[test]
+fn a_stream_says_what_waits_and_what_must_be_written_next() {
+    let mut world = World::new();
+    world.send_stream.set_rails(2, true);
+    world.put(100);
+    world.send_stream.leave_stream();
+    (0..2).for_each(|at| world.give_up(at));
+    assert_eq!(world.send_stream.committed(), 0);
+    let mut pieces = Pieces::new();
+    world.send_stream.next_burst(&mut pieces);
+    let head = world.send_stream.head() - 100;
+    assert_eq!(world.send_stream.committed(), head + 100);
+    // All but a byte of the payload's own frame, which goes first.
+    let body = pieces.bytes() - head as usize;
+    world.write_main(body - 1);
+    assert!(world.send_stream.waits_for_rail());
+    world.write_main(1);
+    assert!(!world.send_stream.waits_for_rail());
+    world.write_main(5);
+    assert_eq!(world.send_stream.committed(), head + 100 - 5);
+    world.settle();
+}
+
+/// The peer may have all of a payload by another rail while one is still writing it.
+#[test]
+fn nothing_is_released_while_a_rail_writes_it() {
+    for loses in [false, true] {
+        let mut world = World::new();
+        world.send_stream.set_rails(1, true);
+        world.put(100);
+        world.claim(0);
+        world.write_main(usize::MAX);
+        world.write_rail(0, 20);
+        let head = world.send_stream.head();
+        world.send_stream.acknowledge(head).unwrap();
+        assert!(!world.send_stream.is_quiescent());
+        if loses {
+            world.send_stream.lose_rail(1);
+        } else {
+            world.write_rail(0, usize::MAX);
+        }
+        assert!(world.send_stream.is_quiescent(), "{loses}");
+    }
+}

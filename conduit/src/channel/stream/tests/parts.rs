@@ -678,3 +678,13 @@ fn a_burst_that_has_begun_is_written_to_its_end() {
     end.send_stream.acknowledge(all as u64).unwrap();
     assert!(end.send_stream.is_quiescent());
 }
+
+#[test]
+fn a_payload_is_lent_until_it_is_kept() {
+    let mut end = End::new();
+    assert!(!end.send_stream.is_lent());
+    let bytes = end.lend(10);
+    assert!(end.send_stream.is_lent());
+    end.give_back(bytes);
+    assert!(!end.send_stream.is_lent());
+}
