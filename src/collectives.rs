@@ -4,11 +4,15 @@
 mod blocking;
 mod of_world;
 mod started;
+mod unequal;
+mod value;
 
 pub(crate) use of_world::vote;
 pub use of_world::{Reducible, Reduction};
+pub use unequal::Blocks;
 
 use crate::error::Result;
+use crate::global::Global;
 use crate::op::Op;
 use crate::process;
 use crate::team::Team;
@@ -179,6 +183,19 @@ pub(crate) fn folding<T: Reducible>(reduction: Reduction) -> Folding {
     }
 }
 
+/// The engine's folding of values of a type by a closure.
+///
+/// It is valid as long as the closure stays where it is.
+fn folding_with<T: Global, F: Fn(T, T) -> T + Sync>(combine: &F) -> Folding {
+    Folding {
+        function: combine_with::<T, F>,
+        context: [core::ptr::from_ref(combine).cast(), core::ptr::null()],
+        ordered: true,
+        is_client_code: true,
+        signature: Signature::CLOSURE,
+    }
+}
+
 /// Memory of an operation under way, which is leaked rather than given back before the operation is
 /// complete.
 struct Lent<B> {
@@ -254,11 +271,21 @@ impl<'w, M: Threading> Collectives<'w, M> {
     ) -> Result<Op<'w, R>> {
         // SAFETY: this function's contract; `Lent` keeps the buffers until the event is complete.
         let event = unsafe { self.call(call) }?;
+        Ok(self.op(event, buffers, result))
+    }
+
+    /// The operation of an event, which keeps the buffers.
+    fn op<B: 'w, R: 'w>(
+        &self,
+        event: Event,
+        buffers: B,
+        result: impl Fn(B) -> R + 'w,
+    ) -> Op<'w, R> {
         let world = self.world;
         let mut lent = Lent::new(event, buffers);
-        Ok(Op::waiting(world, move || {
+        Op::waiting(world, move || {
             lent.take(world).map(|taken| taken.map(&result))
-        }))
+        })
     }
 }
 

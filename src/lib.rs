@@ -114,7 +114,7 @@ pub use argonet_start::StartError;
 pub use atomics::{Atomic, AtomicInteger, AtomicOp};
 pub use bounded::{MAX_RPC_DEPTH, MAX_RPC_ELEMENTS};
 pub use builder::Builder;
-pub use collectives::{Collectives, Reducible, Reduction};
+pub use collectives::{Blocks, Collectives, Reducible, Reduction};
 pub use error::{Error, Result};
 pub use global::{Global, GlobalPtr};
 pub use global_ref::GlobalRef;

@@ -160,9 +160,9 @@ impl fmt::Display for Called {
             Sequence::Barriers(BarrierKind::Finalize) => f.write_str("the end of the world"),
             Sequence::Barriers(BarrierKind::Segments) => f.write_str("the use of segments"),
             Sequence::Team(key) if key != TeamKey::WORLD => {
-                write!(f, "a {} of team {:#x}", self.label, key.0)
+                write!(f, "{} of team {:#x}", self.label, key.0)
             }
-            Sequence::Team(_) | Sequence::Passes => write!(f, "a {} of all ranks", self.label),
+            Sequence::Team(_) | Sequence::Passes => write!(f, "{} of all ranks", self.label),
         }
     }
 }
@@ -412,13 +412,13 @@ impl<C: Conduit> Engine<C> {
         let earlier = self.earlier_difference(slot, rank, call);
         match earlier.or(history.read(theirs).map(|theirs| (mine, theirs))) {
             Some((mine, theirs)) if mine != theirs => {
-                self.calls_differ(&format!("a {mine}"), rank, &format!("a {theirs}"))
+                self.calls_differ(&mine.to_string(), rank, &theirs.to_string())
             }
             // It was longer ago than cells hold.
             _ => {
                 let theirs =
                     format!("something else ({theirs:#x}), or other calls with a root before");
-                self.calls_differ(&format!("a {mine}"), rank, &theirs)
+                self.calls_differ(&mine.to_string(), rank, &theirs)
             }
         }
     }
@@ -435,7 +435,7 @@ impl<C: Conduit> Engine<C> {
         });
         let earlier = partial.and_then(|at| self.earlier_difference(at.slot, at.rank, at.call));
         if let Some((mine, theirs)) = earlier {
-            self.calls_differ(&format!("a {mine}"), place.rank, &format!("a {theirs}"));
+            self.calls_differ(&mine.to_string(), place.rank, &theirs.to_string());
         }
         self.cells_differ(mine, history, place, theirs);
     }

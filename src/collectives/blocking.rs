@@ -1,13 +1,13 @@
 //! Collective operations that wait.
 
-use super::{Collectives, between, combine_with, folding, within};
+use super::{Collectives, between, folding, folding_with, within};
 use crate::collectives::{Reducible, Reduction};
 use crate::error::Result;
 use crate::global::Global;
 use crate::process;
 use crate::world::Threading;
 use argonet_base::Rank;
-use argonet_engine::{Call, Folding, Kind, Signature};
+use argonet_engine::{Call, Folding, Kind};
 
 fn zeroed<T: Global>(count: usize) -> Vec<T> {
     vec![T::new_zeroed(); count]
@@ -64,10 +64,45 @@ impl<M: Threading> Collectives<'_, M> {
         reduction: Reduction,
         values: &[T],
     ) -> Result<Option<Vec<T>>> {
+        // SAFETY: a number leads to no memory.
+        unsafe { self.reduce_by(root, folding::<T>(reduction), values) }
+    }
+
+    /// As [`reduce`](Self::reduce) with a combination of one's own; see
+    /// [`reduce_all_with`](Self::reduce_all_with).
+    ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let calls = world.collectives();
+    /// let run = calls.reduce_with(Rank(0), &[[world.rank().0; 2]], |a, b| [a[0], b[1]]).unwrap();
+    /// assert!(run.is_none_or(|run| run == [[0, world.size() - 1]]));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`broadcast`](Self::broadcast).
+    pub fn reduce_with<T: Global, F: Fn(T, T) -> T + Sync>(
+        &self,
+        root: Rank,
+        values: &[T],
+        combine: F,
+    ) -> Result<Option<Vec<T>>> {
+        // SAFETY: the closure is borrowed.
+        unsafe { self.reduce_by(root, folding_with(&combine), values) }
+    }
+
+    /// # Safety
+    /// The folding's context is usable until this returns.
+    unsafe fn reduce_by<T: Global>(
+        &self,
+        root: Rank,
+        folding: Folding,
+        values: &[T],
+    ) -> Result<Option<Vec<T>>> {
         let mut result = zeroed(if self.is(root) { values.len() } else { 0 });
         let call = Call {
             root: root.0,
-            folding: Some(folding::<T>(reduction)),
+            folding: Some(folding),
             ..between(Kind::Reduce, values.len(), values, &mut *result)
         };
         // SAFETY: both slices are borrowed; the target counts at the root alone.
@@ -120,15 +155,8 @@ impl<M: Threading> Collectives<'_, M> {
         values: &mut [T],
         combine: F,
     ) -> Result<()> {
-        let folding = Folding {
-            function: combine_with::<T, F>,
-            context: [(&raw const combine).cast(), core::ptr::null()],
-            ordered: true,
-            is_client_code: true,
-            signature: Signature::CLOSURE,
-        };
         let call = Call {
-            folding: Some(folding),
+            folding: Some(folding_with(&combine)),
             ..within(Kind::ReduceAll, values)
         };
         // SAFETY: the slice and the closure are borrowed.
@@ -295,6 +323,31 @@ impl<M: Threading> Collectives<'_, M> {
         unsafe { self.run(call) }
     }
 
+    /// As [`scan`](Self::scan) with a combination of one's own; see
+    /// [`reduce_all_with`](Self::reduce_all_with).
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let mut run = [[world.rank().0; 2]];
+    /// world.collectives().scan_with(&mut run, |a, b| [a[0], b[1]]).unwrap();
+    /// assert_eq!(run, [[0, world.rank().0]]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather_all`](Self::gather_all).
+    pub fn scan_with<T: Global, F: Fn(T, T) -> T + Sync>(
+        &self,
+        values: &mut [T],
+        combine: F,
+    ) -> Result<()> {
+        let call = Call {
+            folding: Some(folding_with(&combine)),
+            ..within(Kind::Scan, values)
+        };
+        // SAFETY: the slice and the closure are borrowed.
+        unsafe { self.run(call) }
+    }
+
     /// Combines the values of all ranks before this one; rank 0 has none before it.
     ///
     /// ```
@@ -311,9 +364,41 @@ impl<M: Threading> Collectives<'_, M> {
         reduction: Reduction,
         values: &[T],
     ) -> Result<Option<Vec<T>>> {
+        // SAFETY: a number leads to no memory.
+        unsafe { self.exclusive_scan_by(folding::<T>(reduction), values) }
+    }
+
+    /// As [`exclusive_scan`](Self::exclusive_scan) with a combination of one's own; see
+    /// [`reduce_all_with`](Self::reduce_all_with).
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let me = world.rank().0;
+    /// let run = world.collectives().exclusive_scan_with(&[[me; 2]], |a, b| [a[0], b[1]]).unwrap();
+    /// assert_eq!(run, me.checked_sub(1).map(|last| vec![[0, last]]));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`gather_all`](Self::gather_all).
+    pub fn exclusive_scan_with<T: Global, F: Fn(T, T) -> T + Sync>(
+        &self,
+        values: &[T],
+        combine: F,
+    ) -> Result<Option<Vec<T>>> {
+        // SAFETY: the closure is borrowed.
+        unsafe { self.exclusive_scan_by(folding_with(&combine), values) }
+    }
+
+    /// # Safety
+    /// The folding's context is usable until this returns.
+    unsafe fn exclusive_scan_by<T: Global>(
+        &self,
+        folding: Folding,
+        values: &[T],
+    ) -> Result<Option<Vec<T>>> {
         let mut result = zeroed(values.len());
         let call = Call {
-            folding: Some(folding::<T>(reduction)),
+            folding: Some(folding),
             ..between(Kind::ExclusiveScan, values.len(), values, &mut *result)
         };
         // SAFETY: both slices are borrowed.

@@ -101,6 +101,13 @@ macro_rules! reducible {
 reducible!(int: u8 i8 u16 i16 u32 i32 u64 i64 u128 i128 usize isize);
 reducible!(float: f32 f64);
 
+/// Element by element.
+impl<T: Reducible, const N: usize> Reducible for [T; N] {
+    fn combine(reduction: Reduction, a: Self, b: Self) -> Self {
+        core::array::from_fn(|at| T::combine(reduction, a[at], b[at]))
+    }
+}
+
 /// Folds `theirs` into `mine` element by element.
 ///
 /// Where the lengths differ the rest is left out; the engine reports that to all ranks.

@@ -4,7 +4,9 @@
 use std::any::TypeId;
 
 use argonet::zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-use argonet::{Builder, Collectives, Par, Rank, Reducible, Reduction, Seq, Threading, World};
+use argonet::{
+    Blocks, Builder, Collectives, Par, Rank, Reducible, Reduction, Seq, Threading, World,
+};
 
 use crate::support::{Done, Job, Path, Program, Test};
 
@@ -200,6 +202,24 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
                 "a reduce-to-all of 9000 f64 by Sum",
             ],
         },
+        // The lengths, which ranks exchange first, are not taken for values.
+        Case {
+            name: "mismatch-team-unequal",
+            one: |world| {
+                let words = vec![1u64; world.size() as usize];
+                println!("{DATA}: {:?}", all(world).exchange(&words)?);
+                Ok(())
+            },
+            other: |world| {
+                let blocks: Blocks<u64> = (0..world.size()).map(|_| [1]).collect();
+                println!("{DATA}: {:?}", all(world).exchange_v(&blocks)?);
+                Ok(())
+            },
+            names: [
+                "an exchange of 1 u64",
+                "an exchange of 8 bytes of a type of its own",
+            ],
+        },
         Case {
             name: "mismatch-team-started",
             one: |world| {
@@ -376,6 +396,7 @@ tests! {
     "mismatch_team_of_reductions" "mismatch-team-reduction";
     "mismatch_team_of_long_types" "mismatch-team-long";
     "mismatch_team_of_started" "mismatch-team-started";
+    "mismatch_team_of_unequal_blocks" "mismatch-team-unequal";
     "mismatch_team_of_types_as_long" "mismatch-team-bytes";
     "mismatch_team_of_roots" "mismatch-team-root";
     "mismatch_of_a_barrier_and_of_team" "mismatch-team-world";

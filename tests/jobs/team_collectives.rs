@@ -1,6 +1,6 @@
 //! Collective operations of teams against sequential results.
 
-use argonet::{Collectives, Par, Rank, Reduction, Seq, Threading, World};
+use argonet::{Blocks, Collectives, Par, Rank, Reduction, Seq, Threading, World};
 
 use crate::support::{Done, Job, Pattern, Program, Test, each};
 
@@ -63,6 +63,13 @@ pub(crate) const TESTS: &[Test] = &[
             }
         },
     ),
+    ("team_collectives_lengths_that_differ_end_the_job", || {
+        for ranks in [2, 3] {
+            let job = Job::launched(ranks, "team-collectives-lengths");
+            job.run()
+                .failed(&["member 1 of a team sent 24 bytes", "where 16 are expected"]);
+        }
+    }),
     (
         "team_collectives_tuning_files_are_read_alike_or_refused",
         tuning_files,
@@ -79,6 +86,19 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("team-collectives-threads", threads),
     ("team-collectives-dropped", dropped),
     ("team-collectives-queued", queued),
+    ("team-collectives-lengths", || {
+        let world = World::init()?;
+        let (me, size) = (world.rank().0, world.size());
+        // Rank 1 has a value more for rank 0 than that awaits.
+        let len = |from: u32, to: u32| if (from, to) == (1, 0) { 3 } else { 2 };
+        let blocks: Blocks<u64> = (0..size).map(|to| vec![7; len(me, to)]).collect();
+        let lengths = vec![2; size as usize];
+        let calls = world.collectives();
+        calls.start_exchange_v(blocks, &lengths)?.wait()?;
+        calls.start_barrier()?.wait()?;
+        println!("lengths that differ are found");
+        Ok(world.finalize()?)
+    }),
     ("team-collectives-differs", || {
         let world = World::init()?;
         let len = if world.rank() == Rank(1) { 20_000 } else { 5 };
@@ -214,6 +234,8 @@ fn everything<M: Threading>(all: &Collectives<'_, M>, me: Rank, size: u32) -> ar
             [a[0], b[1], a[2] | b[2] | u32::from(a[1] + 1 != b[0])]
         })?;
         assert!(run.iter().all(|run| *run == [0, size - 1, 0]));
+        unequal(all, me, size, len)?;
+        of_a_value(all, me, size)?;
         // The same bits at all ranks.
         let mut third = vec![1.0 / f64::from(3 + me.0); len];
         all.reduce_all(Reduction::Sum, &mut third)?;
@@ -222,6 +244,76 @@ fn everything<M: Threading>(all: &Collectives<'_, M>, me: Rank, size: u32) -> ar
         all.broadcast(Rank(0), &mut same)?;
         assert_eq!(same, bits);
     }
+    Ok(())
+}
+
+/// Blocks of up to `most` values, a third of them empty.
+fn unequal<M: Threading>(
+    all: &Collectives<'_, M>,
+    me: Rank,
+    size: u32,
+    most: usize,
+) -> argonet::Result<()> {
+    let len = |from: u32, to: u32| match (from * 5 + to * 3) % 3 {
+        0 => 0,
+        1 => most,
+        _ => most / 2,
+    };
+    let block = |from, to| values(from, to, len(from, to));
+    let given: Blocks<u64> = (0..size).map(|to| block(me.0, to)).collect();
+    let come: Blocks<u64> = (0..size).map(|from| block(from, me.0)).collect();
+    let lengths: Vec<usize> = come.iter().map(<[u64]>::len).collect();
+    assert_eq!(all.exchange_v(&given)?, come);
+    let started = all.start_exchange_v(given.clone(), &lengths)?;
+    // Each has as many values for all.
+    let first: Blocks<u64> = (0..size).map(|from| block(from, 0)).collect();
+    let lengths: Vec<usize> = first.iter().map(<[u64]>::len).collect();
+    let mine = block(me.0, 0);
+    assert_eq!(all.gather_all_v(&mine)?, first);
+    let later = all.start_gather_all_v(mine.clone().into(), &lengths)?;
+    for root in (0..size).map(Rank) {
+        let is_root = me == root;
+        let gathered = all.gather_v(root, &mine)?;
+        assert_eq!(gathered, is_root.then(|| first.clone()));
+        let gathered = all.start_gather_v(root, mine.clone().into(), &lengths)?;
+        let blocks = is_root.then(|| given.clone());
+        let own = block(root.0, me.0);
+        assert_eq!(all.scatter_v(root, blocks.as_ref())?, own);
+        let scattered = all.start_scatter_v(root, blocks, own.len())?;
+        assert_eq!(*scattered.wait()?, *own);
+        assert_eq!(gathered.wait()?, is_root.then(|| first.clone()));
+    }
+    assert_eq!(later.wait()?, first);
+    assert_eq!(started.wait()?, come);
+    Ok(())
+}
+
+/// One value of each rank, and combinations of one's own.
+fn of_a_value<M: Threading>(all: &Collectives<'_, M>, me: Rank, size: u32) -> argonet::Result<()> {
+    let sum = |ranks: core::ops::Range<u32>| ranks.map(|rank| rank + 1).sum::<u32>();
+    let mine = me.0 + 1;
+    let run = |a: [u32; 2], b: [u32; 2]| {
+        assert_eq!(a[1] + 1, b[0], "operands in the order of ranks");
+        [a[0], b[1]]
+    };
+    for root in (0..size).map(Rank) {
+        assert_eq!(all.broadcast_value(root, mine)?, root.0 + 1);
+        let reduced = all.reduce_value(root, Reduction::Sum, mine)?;
+        assert_eq!(reduced, (me == root).then(|| sum(0..size)));
+        let reduced = all.reduce_with(root, &[[me.0; 2]; 3], run)?;
+        assert_eq!(reduced, (me == root).then(|| vec![[0, size - 1]; 3]));
+    }
+    assert_eq!(all.reduce_all_value(Reduction::Sum, mine)?, sum(0..size));
+    let pair = all.reduce_all_value(Reduction::Max, [mine, size - me.0])?;
+    assert_eq!(pair, [size, size]);
+    assert_eq!(all.scan_value(Reduction::Sum, mine)?, sum(0..mine));
+    let before = all.exclusive_scan_value(Reduction::Sum, mine)?;
+    assert_eq!(before, (me.0 > 0).then(|| sum(0..me.0)));
+    let mut runs = [[me.0; 2]; 2];
+    all.scan_with(&mut runs, run)?;
+    assert_eq!(runs, [[0, me.0]; 2]);
+    let before = all.exclusive_scan_with(&[[me.0; 2]], run)?;
+    assert_eq!(before, me.0.checked_sub(1).map(|last| vec![[0, last]]));
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 
 use super::label::{Label, Signature};
 use crate::datatype::{DataType, Operation, fold_before};
+use core::ops::Range;
 
 /// Kinds of collective operations.
 ///
@@ -37,6 +38,9 @@ pub enum Kind {
     ExclusiveScan,
     /// A barrier of the library's own, which keeps members from running ahead too far.
     Window,
+    /// The source has a block for each rank, the target gets one from each; each has a length of
+    /// its own ([`Places`]).
+    ExchangeV,
 }
 
 impl Kind {
@@ -74,6 +78,7 @@ impl Kind {
             Self::Scan => "scan",
             Self::ExclusiveScan => "exclusive scan",
             Self::Window => "barrier of the library's own",
+            Self::ExchangeV => "exchange of unequal blocks",
         }
     }
 }
@@ -155,6 +160,18 @@ pub struct AllSync {
     pub before: bool,
     /// It is complete nowhere before it is everywhere.
     pub after: bool,
+}
+
+/// Where the blocks of one member lie in an exchange in which each has its own length, in bytes.
+///
+/// Nothing is sent where there is `None`. Members that differ in the length of a block end the job;
+/// one that awaits a block which the other does not send waits for ever.
+#[derive(Clone, Copy, Debug)]
+pub struct Places<'a> {
+    /// In its source, of the blocks that it has for each member; they may be the same.
+    pub given: &'a [Option<Range<usize>>],
+    /// In its target, of the blocks that each member has for it; no two overlap.
+    pub taken: &'a [Option<Range<usize>>],
 }
 
 /// A call of one member.

@@ -23,7 +23,7 @@ impl Call {
     /// Bytes that a member contributes, if it contributes.
     fn given(&self, size: u32) -> usize {
         match self.kind {
-            Kind::Barrier | Kind::Window => 0,
+            Kind::Barrier | Kind::Window | Kind::ExchangeV => 0,
             kind if kind.gives_blocks() => self.block().saturating_mul(size as usize),
             _ => self.block(),
         }
@@ -31,9 +31,10 @@ impl Call {
 
     /// Whether the call can go by cells; the same at all members that call the same.
     ///
-    /// A call with a flag of [`AllSync`] goes by messages.
+    /// A call with a flag of [`AllSync`] goes by messages, and one whose blocks have lengths that
+    /// no other member knows.
     pub(super) fn fits_cell(&self, size: u32) -> bool {
-        self.kind != Kind::Window
+        !matches!(self.kind, Kind::Window | Kind::ExchangeV)
             && self.all_sync == AllSync::default()
             && self.given(size) <= SharedCells::MAX_BYTES
     }
@@ -79,6 +80,7 @@ impl CellRound {
             | Kind::ReduceAll
             | Kind::GatherAll
             | Kind::Exchange
+            | Kind::ExchangeV
             | Kind::ReduceScatter => 0..size,
             Kind::Broadcast | Kind::Scatter if is_root => 0..0,
             Kind::Broadcast | Kind::Scatter => call.root..call.root + 1,

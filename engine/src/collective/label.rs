@@ -264,9 +264,22 @@ impl fmt::Display for Label {
         } = *self;
         let Signature { operation, element } = Signature::of_digest(digest);
         if operation == Signature::VOTE.operation {
-            return f.write_str("call of the library's own, about the arguments of a call");
+            return f.write_str("a call of the library's own, about the arguments of a call");
         }
-        f.write_str(kind.name())?;
+        let name = kind.name();
+        let article = if name.starts_with('e') { "an" } else { "a" };
+        write!(f, "{article} {name}")?;
+        let element_name = ELEMENTS.get(usize::from(element).wrapping_sub(1));
+        if kind == Kind::ExchangeV {
+            if root > 0 {
+                write!(f, " with root {root}")?;
+            }
+            return match (element_name, element) {
+                (Some(name), _) => write!(f, " of {name}"),
+                (None, 0) => f.write_str(" of bytes"),
+                (None, own) => write!(f, " of a type of its own ({own:#06x})"),
+            };
+        }
         if kind.is_rooted() {
             write!(f, " with root {root} and ")?;
         } else if !matches!(kind, Kind::Barrier | Kind::Window) {
@@ -274,7 +287,7 @@ impl fmt::Display for Label {
         } else {
             return Ok(());
         }
-        match (ELEMENTS.get(usize::from(element).wrapping_sub(1)), element) {
+        match (element_name, element) {
             (Some(name), _) => write!(f, "{} {name}", len / bytes_of(name).unwrap_or(1))?,
             (None, 0) => write!(f, "{len} bytes")?,
             (None, own) => write!(f, "{len} bytes of a type of its own ({own:#06x})")?,
@@ -307,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_word_is_read_as_it_was_written() {
-        for kind in (1..=12).map(|kind| Kind::try_from(kind).unwrap()) {
+        for kind in (1..=13).map(|kind| Kind::try_from(kind).unwrap()) {
             let signature = Signature::reduction(3).on::<f64>();
             let label = Label::new(kind, 63, (1 << LEN_BITS) - 1, signature);
             assert_eq!(Label::from_word(label.to_word()), Some(label));
@@ -341,23 +354,31 @@ mod tests {
         for (shown, due) in [
             (
                 shown(Kind::ReduceAll, 24, Signature::reduction(0).on::<u64>()),
-                "reduce-to-all of 3 u64 by Sum",
+                "a reduce-to-all of 3 u64 by Sum",
             ),
             (
                 shown(Kind::Broadcast, 8, Signature::default().on::<f32>()),
-                "broadcast with root 2 and 2 f32",
+                "a broadcast with root 2 and 2 f32",
             ),
             (
                 shown(Kind::Gather, 7, Signature::default()),
-                "gather with root 2 and 7 bytes",
+                "a gather with root 2 and 7 bytes",
             ),
-            (shown(Kind::Barrier, 0, Signature::default()), "barrier"),
+            (shown(Kind::Barrier, 0, Signature::default()), "a barrier"),
+            (
+                shown(Kind::Exchange, 4, Signature::default().on::<u32>()),
+                "an exchange of 1 u32",
+            ),
+            (
+                shown(Kind::ExchangeV, 0, Signature::default().on::<u32>()),
+                "an exchange of unequal blocks with root 2 of u32",
+            ),
         ] {
             assert_eq!(shown, due);
         }
         let own = shown(Kind::ReduceAll, 8, Signature::CLOSURE.on::<Own>());
         assert!(
-            own.starts_with("reduce-to-all of 8 bytes of a type of its own (0x"),
+            own.starts_with("a reduce-to-all of 8 bytes of a type of its own (0x"),
             "{own}"
         );
         assert!(own.ends_with(") by a combination of its own"), "{own}");

@@ -115,7 +115,7 @@ fn unexpected(header: &Header, source: JobRank) -> String {
         ..
     } = *header;
     format!(
-        "rank {source} sent a message ({form:?}, tag {tag}) of call {number} of team {:#x}, a {label}, that this rank does not wait for",
+        "rank {source} sent a message ({form:?}, tag {tag}) of call {number} of team {:#x} ({label}), for which this rank does not wait",
         key.0
     )
 }
@@ -168,7 +168,7 @@ impl Mailbox {
             Some(heard) if heard.number == number => {
                 if heard.label != label {
                     return Err(format!(
-                        "collective call {number} of a team is a {} at rank {}, but a {label} at rank {rank}",
+                        "collective call {number} of a team is {} at rank {}, but {label} at rank {rank}",
                         heard.label, heard.rank
                     ));
                 }
@@ -314,9 +314,14 @@ impl Mailbox {
         };
         let item = match (header.form, self.posted.get_mut(&slot)) {
             (Form::Whole, Some(posted)) => {
-                return posted
-                    .place(0, payload, false)
-                    .ok_or_else(|| unexpected(header, source));
+                let (come, due) = (payload.len(), posted.len);
+                return posted.place(0, payload, false).ok_or_else(|| {
+                    if come == due {
+                        unexpected(header, source)
+                    } else {
+                        wrong_length(slot, come as u64, due)
+                    }
+                });
             }
             (Form::Piece, posted) => {
                 let offset = usize::try_from(header.at).unwrap_or(usize::MAX);
@@ -421,7 +426,7 @@ impl Mailbox {
 
 fn wrong_length(slot: Slot, come: u64, expected: usize) -> String {
     format!(
-        "member {} of a team sent {come} bytes as message {} of collective call {}, where {expected} are expected: do all ranks have the same settings GASNET_COLL_*?",
+        "member {} of a team sent {come} bytes as message {} of collective call {}, where {expected} are expected: do the ranks give the same lengths of blocks, and have the same settings GASNET_COLL_*?",
         slot.from, slot.tag, slot.number
     )
 }

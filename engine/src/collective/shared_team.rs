@@ -528,7 +528,7 @@ impl<C: Conduit> Engine<C> {
             if now.saturating_sub(since) < LEFT_TO_OTHERS {
                 return;
             }
-            let own = format!("a {}", round.call.label());
+            let own = round.call.label().to_string();
             let theirs = "a longer one, or one that goes by messages for another reason";
             self.calls_differ(&own, rank, &theirs);
         }
@@ -545,10 +545,10 @@ impl<C: Conduit> Engine<C> {
     ) -> ! {
         let read = |entry: Entry| (entry.what, shared.history().read(entry.what));
         let theirs = match entry.map(read) {
-            Some((_, Some(label))) => format!("a {label}"),
+            Some((_, Some(label))) => label.to_string(),
             Some((what, None)) => format!("something unknown ({what:#x})"),
             None => "something shorter".into(),
         };
-        self.calls_differ(&format!("a {own}"), rank, &theirs);
+        self.calls_differ(&own.to_string(), rank, &theirs);
     }
 }

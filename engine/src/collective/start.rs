@@ -1,9 +1,9 @@
 //! Begins collective operations, and goes on with those that are under way.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Kind};
+use super::call::{Call, Kind, Places};
 use super::message_call::MessageCall;
-use super::plan::{Hoods, Situation, Task, plan};
+use super::plan::{Hoods, Situation, Task, exchange_v, plan};
 use super::schedule::Schedule;
 use super::shared_team::{SharedTeam, Standing};
 use super::started::{BackEnd, Started};
@@ -44,7 +44,12 @@ enum Way<'t> {
 
 impl Member {
     /// The steps of a call.
-    fn schedule(&self, call: &Call) -> Schedule {
+    fn schedule(&self, call: &Call, places: Option<&Places<'_>>) -> Schedule {
+        let mut schedule = Schedule::default();
+        if let Some(places) = places {
+            exchange_v(self.team.size(), self.team.rank, places, &mut schedule);
+            return schedule;
+        }
         let task = Task {
             kind: call.kind,
             root: call.root,
@@ -53,7 +58,6 @@ impl Member {
             ordered: call.folding.is_some_and(|folding| folding.ordered),
             all_sync: call.all_sync,
         };
-        let mut schedule = Schedule::default();
         let tuning = self.tuning();
         let situation = |hoods| Situation {
             rank: self.team.rank,
@@ -97,10 +101,57 @@ impl<C: Conduit> Engine<C> {
         call: Call,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise.
-        unsafe { self.begin_call(ctx, team, call, false) }
+        unsafe { self.begin_call(ctx, team, call, None, false) }
     }
 
-    /// As [`collective_start`](Self::collective_start); `blocks` says that the caller does nothing
+    /// Starts an exchange of blocks of any length, as
+    /// [`collective_start`](Self::collective_start).
+    ///
+    /// # Safety
+    /// As there: the blocks lie in the source and the target.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// If `call` is of another kind, there is not a place for each member, or the two lengths of
+    /// this member's block for itself differ.
+    pub unsafe fn exchange_v_start(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: Call,
+        places: &Places<'_>,
+    ) -> Result<Event, OpError> {
+        // SAFETY: the caller's promise.
+        unsafe { self.begin_call(ctx, team, call, Some(places), false) }
+    }
+
+    /// An exchange of blocks of any length that is complete on return; polls.
+    ///
+    /// # Safety
+    /// As [`exchange_v_start`](Self::exchange_v_start), until this returns.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// As there.
+    pub unsafe fn exchange_v_wait(
+        &self,
+        ctx: &ThreadCtx,
+        team: &Arc<Team>,
+        call: Call,
+        places: &Places<'_>,
+    ) -> Result<(), OpError> {
+        // SAFETY: the caller's promise; the wait ends without the operation's end with the job
+        // alone.
+        let event = unsafe { self.begin_call(ctx, team, call, Some(places), true) }?;
+        self.wait_or_end(ctx, event)
+    }
+
+    /// As [`collective_start`](Self::collective_start), or with places as
+    /// [`exchange_v_start`](Self::exchange_v_start); `blocks` says that the caller does nothing
     /// before the event is complete.
     ///
     /// # Safety
@@ -110,12 +161,21 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         team: &Arc<Team>,
         call: Call,
+        places: Option<&Places<'_>>,
         blocks: bool,
     ) -> Result<Event, OpError> {
         ctx.permit("a collective operation", self.rank)?;
         let mut span = span(ctx, trace_kind(call.kind));
         if let Some(span) = &mut span {
-            span.describe(What::Bytes(call.block() as u64));
+            let bytes = places.map_or(call.block(), |places| {
+                places
+                    .given
+                    .iter()
+                    .flatten()
+                    .map(ExactSizeIterator::len)
+                    .sum()
+            });
+            span.describe(What::Bytes(bytes as u64));
         }
         if call.root >= team.size() {
             return Err(AmError::NoSuchRank {
@@ -150,7 +210,12 @@ impl<C: Conduit> Engine<C> {
                 self.rank
             ));
         };
-        let schedule = member.schedule(&call);
+        assert_eq!(
+            places.is_some(),
+            call.kind == Kind::ExchangeV,
+            "its blocks have places, and those of no other call"
+        );
+        let schedule = member.schedule(&call, places);
         if team.size() == 1 && call.kind == Kind::Barrier {
             return Ok(Event::DONE);
         }
@@ -217,7 +282,7 @@ impl<C: Conduit> Engine<C> {
         }
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job
         // alone.
-        let event = unsafe { self.begin_call(ctx, team, call, true) }?;
+        let event = unsafe { self.begin_call(ctx, team, call, None, true) }?;
         self.wait_or_end(ctx, event)
     }
 
@@ -257,7 +322,7 @@ impl<C: Conduit> Engine<C> {
         };
         if is_window_due {
             let window = Call::of(Kind::Window);
-            start(window, member.schedule(&window), (None, false), None);
+            start(window, member.schedule(&window, None), (None, false), None);
         }
         start(call, schedule, (Some(event), blocks), standing)
     }

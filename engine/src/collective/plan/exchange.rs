@@ -7,6 +7,7 @@
 use super::envoys;
 use super::hoods::Group;
 use super::{Area, Hoods, Range, Schedule, Situation, Task};
+use crate::collective::call::Places;
 
 /// Messages that are under way at once where blocks go straight to their members.
 const AT_ONCE: u32 = 16;
@@ -63,6 +64,49 @@ fn straight(group: Group<'_>, rank: u32, task: &Task, out: &mut Schedule) {
         let from = group.rank((at + count - step) % count);
         out.send(to, task.block_of(Area::Source, to));
         out.receive(from, task.block_of(Area::Target, from));
+    }
+    out.round();
+}
+
+/// Blocks of any length: as [`straight`], among all members.
+///
+/// # Panics
+/// If there is not a place for each member, or the lengths of this member's block for itself
+/// differ.
+pub(in crate::collective) fn exchange_v(
+    size: u32,
+    rank: u32,
+    places: &Places<'_>,
+    out: &mut Schedule,
+) {
+    let ranges = |area, places: &[Option<core::ops::Range<usize>>]| -> Vec<Option<Range>> {
+        assert_eq!(places.len(), size as usize, "a place for each member");
+        let range = |place: &core::ops::Range<usize>| Range::new(area, place.start, place.len());
+        places
+            .iter()
+            .map(|place| place.as_ref().map(range))
+            .collect()
+    };
+    let given = ranges(Area::Source, places.given);
+    let taken = ranges(Area::Target, places.taken);
+    let own = [&given, &taken].map(|places| places[rank as usize]);
+    let lengths = own.map(|place| place.map(|range| range.len));
+    assert_eq!(lengths[0], lengths[1], "a block for itself");
+    out.clear();
+    for step in 1..size {
+        if step % AT_ONCE == 1 {
+            out.round();
+        }
+        let (to, from) = ((rank + step) % size, (rank + size - step) % size);
+        if let Some(block) = given[to as usize] {
+            out.send(to, block);
+        }
+        if let Some(block) = taken[from as usize] {
+            out.receive(from, block);
+        }
+    }
+    if let [Some(from), Some(into)] = own {
+        out.copy(from, into);
     }
     out.round();
 }

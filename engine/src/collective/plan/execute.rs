@@ -108,7 +108,7 @@ pub(super) struct Outcome {
     pub(super) all_synchronized: bool,
 }
 
-/// Executes the schedules of all members.
+/// Executes the schedules of all members in a call.
 pub(super) fn execute(
     hoods: &Hoods,
     tuning: &Tuning,
@@ -118,19 +118,31 @@ pub(super) fn execute(
     sends: Sends,
     fold: &dyn Fn(&[u8], &mut [u8]),
 ) -> Outcome {
+    let plan = |rank, schedule: &mut Schedule| {
+        let situation = Situation {
+            rank,
+            hoods,
+            tuning,
+        };
+        plan(&situation, task, schedule);
+    };
+    execute_planned(task, hoods, &plan, (sources, targets), sends, fold)
+}
+
+/// Executes the schedules that `plan` makes of all members; `what` is named where that fails.
+pub(super) fn execute_planned(
+    what: &dyn core::fmt::Debug,
+    hoods: &Hoods,
+    plan: &dyn Fn(u32, &mut Schedule),
+    (sources, targets): (Vec<Vec<u8>>, Vec<Vec<u8>>),
+    sends: Sends,
+    fold: &dyn Fn(&[u8], &mut [u8]),
+) -> Outcome {
     let mut machines: Vec<Machine> = (0..)
         .zip(sources.into_iter().zip(targets))
         .map(|(rank, (source, target))| {
             let mut schedule = Schedule::default();
-            plan(
-                &Situation {
-                    rank,
-                    hoods,
-                    tuning,
-                },
-                task,
-                &mut schedule,
-            );
+            plan(rank, &mut schedule);
             let scratch = vec![0xaa; schedule.scratch_bytes()];
             let mut machine = Machine {
                 schedule,
@@ -156,7 +168,7 @@ pub(super) fn execute(
         }
         assert!(
             idle <= 4 * machines.len(),
-            "{task:?} of {} members never ends",
+            "{what:?} of {} members never ends",
             machines.len()
         );
         let mut moved = false;
@@ -211,7 +223,7 @@ pub(super) fn execute(
     }
     assert!(
         in_flight.is_empty(),
-        "{task:?}: a rank sent a message without a receiver"
+        "{what:?}: a rank sent a message without a receiver"
     );
     Outcome {
         depth: machines

@@ -21,6 +21,7 @@ mod scan;
 mod tree;
 mod tuning;
 
+pub(super) use exchange::exchange_v;
 pub use hoods::Hoods;
 pub(super) use parts::{parts, pieces};
 pub use tuning::TREES;
@@ -102,6 +103,8 @@ pub fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         Kind::Exchange => exchange::plan(situation, task, out),
         Kind::ReduceScatter => reduce::scatter(situation, task, out),
         Kind::Scan | Kind::ExclusiveScan => scan::plan(situation, task, out),
+        // The places of its blocks are no part of a task: see `exchange_v`.
+        Kind::ExchangeV => {}
     }
     out.round();
     if task.all_sync.after {

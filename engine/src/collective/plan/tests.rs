@@ -1,7 +1,8 @@
 //! Schedules executed against each other in memory, and compared with a sequential model.
 
-use super::execute::{Outcome, Sends, execute};
+use super::execute::{Outcome, Sends, execute, execute_planned};
 use super::*;
+use crate::collective::call::Places;
 use proptest::prelude::*;
 
 mod neighborhoods;
@@ -91,6 +92,7 @@ fn model(task: &Task, size: u32, ordered: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) 
                 if is_root { blocks(rank) } else { Vec::new() },
                 value(task.root, rank),
             ),
+            Kind::ExchangeV => panic!("its places are no part of a task"),
             Kind::Exchange => (
                 blocks(rank),
                 (0..size).flat_map(|from| value(from, rank)).collect(),
@@ -110,6 +112,51 @@ fn model(task: &Task, size: u32, ordered: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) 
         targets.push(target);
     }
     (sources, targets)
+}
+
+proptest! {
+    /// Blocks of any length, many of them empty, between all members.
+    #[test]
+    fn blocks_of_any_length(
+        size in 1u32..=40,
+        drawn in prop::collection::vec(prop_oneof![Just(0usize), 1usize..30], 40 * 40),
+        sends_empty: bool,
+        synchronous: bool,
+    ) {
+        let ranks = 0..size;
+        let len = |from: u32, to: u32| drawn[(from * 40 + to) as usize];
+        let block = |from: u32, to: u32| (0..len(from, to)).map(move |at| (from * 7 + to * 13 + at as u32) as u8);
+        let source = |from| ranks.clone().flat_map(|to| block(from, to)).collect();
+        let target = |to| ranks.clone().flat_map(|from| block(from, to)).collect();
+        let sources: Vec<Vec<u8>> = ranks.clone().map(source).collect();
+        let expected: Vec<Vec<u8>> = ranks.clone().map(target).collect();
+        let targets = expected.iter().map(|bytes: &Vec<u8>| vec![0xee; bytes.len()]).collect();
+        let sent = |from: u32, to: u32| Some(len(from, to)).filter(|len| *len > 0 || sends_empty);
+        let places = |lens: &mut dyn Iterator<Item = Option<usize>>| -> Vec<_> {
+            let mut end = 0;
+            lens.map(|len| len.map(|len| {
+                let begin = end;
+                end += len;
+                begin..end
+            }))
+            .collect()
+        };
+        let plan = |rank, schedule: &mut Schedule| {
+            let given = places(&mut ranks.clone().map(|to| sent(rank, to)));
+            let taken = places(&mut ranks.clone().map(|from| sent(from, rank)));
+            let places = Places { given: &given, taken: &taken };
+            exchange_v(size, rank, &places, schedule);
+        };
+        let sends = if synchronous { Sends::Synchronous } else { Sends::Eager };
+        let hoods = Hoods::new(size, |rank| rank);
+        let outcome = execute_planned(&"an exchange", &hoods, &plan, (sources, targets), sends, &combine);
+        prop_assert!(outcome.targets == expected);
+        let count = |from: u32| {
+            let others = ranks.clone().filter(|to| *to != from);
+            others.filter(|to| sent(from, *to).is_some()).count() as u32
+        };
+        prop_assert_eq!(outcome.most_sent, ranks.clone().map(count).max().unwrap_or(0));
+    }
 }
 
 const KINDS: &[Kind] = &[
