@@ -58,7 +58,7 @@ struct Direct {
 unsafe impl Send for Direct {}
 
 /// The next thing in the stream.
-#[derive(Debug)]
+#[derive(PartialEq, Debug)]
 pub(crate) enum Next {
     /// Nothing: more must be read.
     More,

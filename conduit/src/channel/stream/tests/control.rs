@@ -15,24 +15,8 @@ impl Reports {
         }
     }
 
-    /// Writes all that is due, in bursts of at most so many bytes each; its bytes.
     fn bytes(&mut self, most: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        loop {
-            let mut pieces = Pieces::new();
-            self.stream.next_burst(&mut pieces);
-            let mut left = most;
-            for piece in pieces.as_slice() {
-                let len = piece.len.min(left);
-                // SAFETY: the stream keeps its bytes.
-                bytes.extend(unsafe { core::slice::from_raw_parts(piece.at, len) });
-                left -= len;
-            }
-            self.stream.wrote(most - left);
-            if left == most {
-                return bytes;
-            }
-        }
+        written(&mut self.stream, most)
     }
 
     /// Writes all that is due; its frames.

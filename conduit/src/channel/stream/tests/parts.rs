@@ -1,7 +1,6 @@
 //! The parts of a stream by themselves, each against a model of few lines.
 
 use super::super::bodies::MOST_BODIES;
-use super::super::receive::{LONG_PAYLOAD, READ_BEHIND};
 use super::super::ring::Ring;
 use super::super::send::{BURST_BYTES, BURST_EXTENTS};
 use super::super::{Aside, Bodies, Cursor, Grant, Parked, Piece, Wanted};
@@ -553,56 +552,6 @@ fn an_acknowledgement_is_requested_where_room_is_short() {
     let frames = frames_of(pipe.make_contiguous());
     let requests: Vec<bool> = frames.iter().map(|frame| frame.wants_ack).collect();
     assert_eq!(requests, expected);
-}
-
-/// Bytes of the first piece into which the next bytes are read.
-fn room(stream: &mut ReceiveStream) -> usize {
-    let mut pieces = Pieces::new();
-    stream.room(&mut pieces);
-    pieces.as_slice()[0].len
-}
-
-/// So that the next one of its size is there with one read, and its payload is aligned.
-#[test]
-fn room_after_a_long_medium_is_for_another() {
-    for (len, args) in [(LONG_PAYLOAD - 1, 0), (LONG_PAYLOAD, 0), (3000, 1)] {
-        let head = HeadBytes::new(
-            Kind::MediumRequest,
-            0,
-            &[7][..args],
-            len,
-            &Fields::default(),
-        );
-        let head_len = head.as_bytes().len();
-        let mut sent = SendStream::new();
-        let bytes = pattern(0, len);
-        sent.push(head, Body::Copy(SharedBytes::from_slice(&bytes)), false);
-        let mut pieces = Pieces::new();
-        sent.next_burst(&mut pieces);
-        // SAFETY: the stream keeps its bytes.
-        let frame: Vec<u8> = pieces
-            .as_slice()
-            .iter()
-            .flat_map(|piece| unsafe { core::slice::from_raw_parts(piece.at, piece.len) })
-            .copied()
-            .collect();
-
-        let mut stream = ReceiveStream::new(LONG_BYTES);
-        assert_eq!(stream.buffer_bytes(), 0);
-        let all = room(&mut stream);
-        assert_eq!(stream.buffer_bytes(), all);
-        assert_eq!(stream.feed(&frame), frame.len());
-        let Next::Whole(whole) = stream.next().unwrap() else {
-            panic!("the frame is not whole");
-        };
-        stream.pass(&whole);
-        let expected = if len < LONG_PAYLOAD {
-            all
-        } else {
-            head_len + len + READ_BEHIND
-        };
-        assert_eq!(room(&mut stream), expected, "{len}");
-    }
 }
 
 /// How many bytes a burst has.
