@@ -1,6 +1,7 @@
 //! Handlers and functions that `ctor` registers before `main`.
 //!
-//! Read-only from then on.
+//! Read-only from then on. The order among other functions that run before `main`, such as
+//! constructors of C++, is the linker's: a world is made after them all.
 
 use crate::am::AmEntry;
 use crate::rpc::RpcEntry;

@@ -2,22 +2,32 @@
 
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
+use std::fs::File;
+use std::io::Read;
 
 /// Fills `place` with numbers that no process can predict.
 ///
 /// It blocks only until the system has collected its first random numbers after it has started.
+/// Where a sandbox does not permit the call for them, they come from `/dev/urandom`.
 ///
 /// # Errors
-/// What the system says; it has none.
+/// What the system says: it has none for this process.
 pub fn fill(mut place: &mut [u8]) -> Result<(), Errno> {
     while !place.is_empty() {
         match getrandom(&mut *place, GetRandomFlags::empty()) {
             Ok(filled) => place = &mut place[filled..],
             Err(Errno::INTR) => {}
+            Err(Errno::NOSYS | Errno::PERM) => return read(place),
             Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// As [`fill`], from a file.
+fn read(place: &mut [u8]) -> Result<(), Errno> {
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(place));
+    read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 /// A number that no process can predict.
@@ -36,11 +46,13 @@ mod tests {
 
     #[test]
     fn all_of_a_place_is_filled() {
-        // More than the system gives in one call.
-        let mut bytes = vec![0; 1 << 20];
-        fill(&mut bytes).unwrap();
-        for part in bytes.chunks(64) {
-            assert!(part.iter().any(|byte| *byte != 0));
+        // Once more than the system gives in one call.
+        for (len, fill) in [(36 << 20, fill as fn(&mut [u8]) -> _), (1 << 20, read)] {
+            let mut bytes = vec![0; len];
+            fill(&mut bytes).unwrap();
+            for part in bytes.chunks(64) {
+                assert!(part.iter().any(|byte| *byte != 0));
+            }
         }
         fill(&mut []).unwrap();
     }

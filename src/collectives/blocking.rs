@@ -192,7 +192,7 @@ impl<M: Threading> Collectives<'_, M> {
     /// See the example of [`Collectives`].
     ///
     /// # Errors
-    /// [`AmError::Restricted`](crate::AmError::Restricted) inside a handler.
+    /// As [`broadcast`](Self::broadcast), but for the root.
     pub fn gather_all<T: Global>(&self, values: &[T]) -> Result<Vec<T>> {
         let mut result = zeroed(self.blocks(values.len()));
         let call = between(Kind::GatherAll, values.len(), values, &mut *result);

@@ -171,6 +171,31 @@ fn in_bytes<T>(blocks: &Sent) -> Sent {
         .collect()
 }
 
+/// Which operation it is, as ranks compare it.
+#[derive(Clone, Copy)]
+enum What {
+    Exchange,
+    GatherAll,
+    Gather(Rank),
+    Scatter(Rank),
+}
+
+impl What {
+    fn call<T: Global>(self, src: *const [T], dst: *mut [T]) -> Call {
+        const { assert!(size_of::<T>() > 0, "values of blocks have a size") };
+        let (kind, root, count) = match self {
+            Self::Exchange => (Kind::ExchangeV, Rank(0), 0),
+            Self::GatherAll => (Kind::ExchangeV, Rank(0), 1),
+            Self::Gather(root) => (Kind::GatherV, root, 0),
+            Self::Scatter(root) => (Kind::ScatterV, root, 0),
+        };
+        Call {
+            root: root.0,
+            ..between(kind, count, src, dst)
+        }
+    }
+}
+
 /// What a member has for each, and what each has for it.
 struct Sides {
     given: Sent,
@@ -211,10 +236,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
         assert_eq!(count, self.size(), "each rank of the team has a block");
     }
 
-    /// Exchanges blocks whose lengths ranks have compared; the values that come.
-    fn exchange_known<T: Global>(&self, values: &[T], sides: &Sides) -> Result<Vec<T>> {
+    /// Moves blocks whose lengths ranks have compared; the values that come.
+    fn move_known<T: Global>(&self, what: What, values: &[T], sides: &Sides) -> Result<Vec<T>> {
         let mut result = vec![T::new_zeroed(); end(&sides.taken)];
-        let call = between(Kind::ExchangeV, 0, values, &mut *result);
+        let call = what.call(values, &mut *result);
         let engine = self.world.engine();
         sides.places::<T, _>(values.len(), result.len(), |places| {
             process::with(|ctx| {
@@ -225,11 +250,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
         Ok(result)
     }
 
-    /// Starts the same, of which ranks compare the root (0 where there is none); the operation
-    /// returns what `finish` makes of the values that come.
+    /// Starts the same; the operation returns what `finish` makes of the values that come.
     fn start_known<T: Global, R: 'w>(
         &self,
-        root: Rank,
+        what: What,
         values: Box<[T]>,
         sides: &Sides,
         finish: impl Fn(Box<[T]>) -> R + 'w,
@@ -237,10 +261,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         let (given, taken) = (values.len(), end(&sides.taken));
         let result = Kept::new(vec![T::new_zeroed(); taken].into());
         let values = Kept::new(values);
-        let call = Call {
-            root: root.0,
-            ..between(Kind::ExchangeV, 0, values.as_ptr(), result.as_ptr())
-        };
+        let call = what.call(values.as_ptr(), result.as_ptr());
         let engine = self.world.engine();
         let event = sides.places::<T, _>(given, taken, |places| {
             process::with(|ctx| {
@@ -284,7 +305,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
             given: in_order(&lengths, some),
             taken: in_order(&come, some),
         };
-        let values = self.exchange_known(blocks.values(), &sides)?;
+        let values = self.move_known(What::Exchange, blocks.values(), &sides)?;
         Ok(Blocks::new(values, come))
     }
 
@@ -313,7 +334,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
                 None => vec![None; self.size()],
             },
         };
-        let values = self.exchange_known(values, &sides)?;
+        let values = self.move_known(What::Gather(root), values, &sides)?;
         Ok(lengths.map(|lengths| Blocks::new(values, lengths)))
     }
 
@@ -336,7 +357,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
             given: vec![own; self.size()],
             taken: in_order(&lengths, some),
         };
-        let values = self.exchange_known(values, &sides)?;
+        let values = self.move_known(What::GatherAll, values, &sides)?;
         Ok(Blocks::new(values, lengths))
     }
 
@@ -375,7 +396,11 @@ impl<'w, M: Threading> Collectives<'w, M> {
             },
             taken: self.only(root, some(own).then_some(0..own)),
         };
-        self.exchange_known(blocks.map_or(&[], Blocks::values), &sides)
+        self.move_known(
+            What::Scatter(root),
+            blocks.map_or(&[], Blocks::values),
+            &sides,
+        )
     }
 
     /// Starts an [`exchange_v`](Self::exchange_v) of blocks whose lengths both ranks know:
@@ -412,7 +437,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         };
         let lengths = lengths.to_vec();
         let finish = move |values: Box<[T]>| Blocks::new(values.into_vec(), lengths.clone());
-        self.start_known(Rank(0), blocks.into_values().into(), &sides, finish)
+        self.start_known(What::Exchange, blocks.into_values().into(), &sides, finish)
     }
 
     /// Starts a [`gather_v`](Self::gather_v) whose lengths the root knows: `lengths`, in the order
@@ -455,7 +480,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
             let lengths = lengths.clone();
             lengths.map(|lengths| Blocks::new(values.into_vec(), lengths))
         };
-        self.start_known(root, values, &sides, finish)
+        self.start_known(What::Gather(root), values, &sides, finish)
     }
 
     /// Starts a [`gather_all_v`](Self::gather_all_v) whose lengths all ranks know: `lengths`, in
@@ -488,7 +513,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
         };
         let lengths = lengths.to_vec();
         let finish = move |values: Box<[T]>| Blocks::new(values.into_vec(), lengths.clone());
-        self.start_known(Rank(0), values, &sides, finish)
+        self.start_known(What::GatherAll, values, &sides, finish)
     }
 
     /// Starts a [`scatter_v`](Self::scatter_v) in which each rank knows the length of its block:
@@ -529,6 +554,6 @@ impl<'w, M: Threading> Collectives<'w, M> {
             taken: self.only(root, Some(0..len)),
         };
         let values = blocks.map_or(Vec::new(), Blocks::into_values);
-        self.start_known(root, values.into(), &sides, |values| values)
+        self.start_known(What::Scatter(root), values.into(), &sides, |values| values)
     }
 }

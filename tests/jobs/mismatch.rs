@@ -220,6 +220,45 @@ fn cases<M: Threading>() -> Vec<Case<M>> {
                 "an exchange of 8 bytes of a type of its own",
             ],
         },
+        // Each of the two awaits a block that the other does not send.
+        Case {
+            name: "mismatch-team-unequal-started",
+            one: |world| {
+                let lengths = vec![1; world.size() as usize];
+                let all = all(world).start_gather_v(Rank(0), vec![1u64].into(), &lengths)?;
+                println!("{DATA}: {:?}", all.wait()?);
+                Ok(())
+            },
+            other: |world| {
+                let own = all(world).start_scatter_v::<u64>(Rank(0), None, 1)?;
+                println!("{DATA}: {:?}", own.wait()?);
+                Ok(())
+            },
+            names: [
+                "a gather of unequal blocks with root 0, u64",
+                "a scatter of unequal blocks with root 0, u64",
+            ],
+        },
+        Case {
+            name: "mismatch-team-unequal-all",
+            one: |world| {
+                let lengths = vec![1; world.size() as usize];
+                let all = all(world).start_gather_all_v(vec![1u64].into(), &lengths)?;
+                println!("{DATA}: {:?}", all.wait()?);
+                Ok(())
+            },
+            other: |world| {
+                let lengths = vec![1; world.size() as usize];
+                let blocks: Blocks<u64> = (0..world.size()).map(|_| [1]).collect();
+                let come = all(world).start_exchange_v(blocks, &lengths)?;
+                println!("{DATA}: {:?}", come.wait()?);
+                Ok(())
+            },
+            names: [
+                "a gather-all of unequal blocks, u64",
+                "an exchange of unequal blocks, u64",
+            ],
+        },
         Case {
             name: "mismatch-team-started",
             one: |world| {
@@ -397,6 +436,8 @@ tests! {
     "mismatch_team_of_long_types" "mismatch-team-long";
     "mismatch_team_of_started" "mismatch-team-started";
     "mismatch_team_of_unequal_blocks" "mismatch-team-unequal";
+    "mismatch_team_of_started_unequal_blocks" "mismatch-team-unequal-started";
+    "mismatch_team_of_unequal_blocks_for_all" "mismatch-team-unequal-all";
     "mismatch_team_of_types_as_long" "mismatch-team-bytes";
     "mismatch_team_of_roots" "mismatch-team-root";
     "mismatch_of_a_barrier_and_of_team" "mismatch-team-world";

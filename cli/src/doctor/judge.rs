@@ -113,7 +113,7 @@ pub(super) fn interfaces(seen: &[Seen]) -> Vec<Finding> {
                 found: why.clone(),
                 need: Some("an interface that is up and leads to the other hosts".into()),
                 remedy: Some(
-                    "set one up (`ip link set dev NAME up`); or name interfaces or subnets that are up on all hosts in ARGONET_TCP_INTERFACES, such as 10.1.0.0/16".into(),
+                    "set one up (`ip link set dev NAME up`) or connect it; or name interfaces or subnets that are up on all hosts in ARGONET_TCP_INTERFACES, such as 10.1.0.0/16".into(),
                 ),
             });
             continue;

@@ -40,7 +40,14 @@ pub enum Kind {
     Window,
     /// The source has a block for each rank, the target gets one from each; each has a length of
     /// its own ([`Places`]).
+    ///
+    /// [`Call::count`] is 0, or 1 where each gives all ranks the same, so that members find the
+    /// difference.
     ExchangeV,
+    /// All sources, a block of any length each, to the root's target.
+    GatherV,
+    /// The root's source, a block of any length for each rank, to the targets.
+    ScatterV,
 }
 
 impl Kind {
@@ -49,8 +56,19 @@ impl Kind {
     pub fn is_rooted(self) -> bool {
         matches!(
             self,
-            Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter
+            Self::Broadcast
+                | Self::Reduce
+                | Self::Gather
+                | Self::Scatter
+                | Self::GatherV
+                | Self::ScatterV
         )
+    }
+
+    /// Whether each block has a length of its own.
+    #[must_use]
+    pub fn is_unequal(self) -> bool {
+        matches!(self, Self::ExchangeV | Self::GatherV | Self::ScatterV)
     }
 
     /// Whether it combines values.
@@ -79,6 +97,8 @@ impl Kind {
             Self::ExclusiveScan => "exclusive scan",
             Self::Window => "barrier of the library's own",
             Self::ExchangeV => "exchange of unequal blocks",
+            Self::GatherV => "gather of unequal blocks",
+            Self::ScatterV => "scatter of unequal blocks",
         }
     }
 }

@@ -23,7 +23,8 @@ impl Call {
     /// Bytes that a member contributes, if it contributes.
     fn given(&self, size: u32) -> usize {
         match self.kind {
-            Kind::Barrier | Kind::Window | Kind::ExchangeV => 0,
+            Kind::Barrier | Kind::Window => 0,
+            kind if kind.is_unequal() => 0,
             kind if kind.gives_blocks() => self.block().saturating_mul(size as usize),
             _ => self.block(),
         }
@@ -34,7 +35,8 @@ impl Call {
     /// A call with a flag of [`AllSync`] goes by messages, and one whose blocks have lengths that
     /// no other member knows.
     pub(super) fn fits_cell(&self, size: u32) -> bool {
-        !matches!(self.kind, Kind::Window | Kind::ExchangeV)
+        self.kind != Kind::Window
+            && !self.kind.is_unequal()
             && self.all_sync == AllSync::default()
             && self.given(size) <= SharedCells::MAX_BYTES
     }
@@ -82,10 +84,10 @@ impl CellRound {
             | Kind::Exchange
             | Kind::ExchangeV
             | Kind::ReduceScatter => 0..size,
-            Kind::Broadcast | Kind::Scatter if is_root => 0..0,
-            Kind::Broadcast | Kind::Scatter => call.root..call.root + 1,
-            Kind::Reduce | Kind::Gather if is_root => 0..size,
-            Kind::Reduce | Kind::Gather => 0..0,
+            Kind::Broadcast | Kind::Scatter | Kind::ScatterV if is_root => 0..0,
+            Kind::Broadcast | Kind::Scatter | Kind::ScatterV => call.root..call.root + 1,
+            Kind::Reduce | Kind::Gather | Kind::GatherV if is_root => 0..size,
+            Kind::Reduce | Kind::Gather | Kind::GatherV => 0..0,
             Kind::Scan => 0..rank + 1,
             Kind::ExclusiveScan => 0..rank,
         };

@@ -201,8 +201,8 @@ impl Label {
     /// Whether a member must call this before another one can be done with it.
     pub(crate) fn waits_for(&self, member: u32, other: u32) -> bool {
         match self.kind {
-            Kind::Broadcast | Kind::Scatter => other == self.root,
-            Kind::Reduce | Kind::Gather => member == self.root,
+            Kind::Broadcast | Kind::Scatter | Kind::ScatterV => other == self.root,
+            Kind::Reduce | Kind::Gather | Kind::GatherV => member == self.root,
             Kind::Scan | Kind::ExclusiveScan => other < member,
             _ => true,
         }
@@ -266,18 +266,21 @@ impl fmt::Display for Label {
         if operation == Signature::VOTE.operation {
             return f.write_str("a call of the library's own, about the arguments of a call");
         }
-        let name = kind.name();
+        let name = match kind {
+            Kind::ExchangeV if len > 0 => "gather-all of unequal blocks",
+            _ => kind.name(),
+        };
         let article = if name.starts_with('e') { "an" } else { "a" };
         write!(f, "{article} {name}")?;
         let element_name = ELEMENTS.get(usize::from(element).wrapping_sub(1));
-        if kind == Kind::ExchangeV {
-            if root > 0 {
+        if kind.is_unequal() {
+            if kind.is_rooted() {
                 write!(f, " with root {root}")?;
             }
             return match (element_name, element) {
-                (Some(name), _) => write!(f, " of {name}"),
-                (None, 0) => f.write_str(" of bytes"),
-                (None, own) => write!(f, " of a type of its own ({own:#06x})"),
+                (Some(name), _) => write!(f, ", {name}"),
+                (None, 0) => f.write_str(", bytes"),
+                (None, own) => write!(f, ", a type of its own ({own:#06x})"),
             };
         }
         if kind.is_rooted() {
@@ -320,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_word_is_read_as_it_was_written() {
-        for kind in (1..=13).map(|kind| Kind::try_from(kind).unwrap()) {
+        for kind in (1..=15).map(|kind| Kind::try_from(kind).unwrap()) {
             let signature = Signature::reduction(3).on::<f64>();
             let label = Label::new(kind, 63, (1 << LEN_BITS) - 1, signature);
             assert_eq!(Label::from_word(label.to_word()), Some(label));
@@ -371,7 +374,15 @@ mod tests {
             ),
             (
                 shown(Kind::ExchangeV, 0, Signature::default().on::<u32>()),
-                "an exchange of unequal blocks with root 2 of u32",
+                "an exchange of unequal blocks, u32",
+            ),
+            (
+                shown(Kind::ExchangeV, 4, Signature::default().on::<u32>()),
+                "a gather-all of unequal blocks, u32",
+            ),
+            (
+                shown(Kind::ScatterV, 0, Signature::default()),
+                "a scatter of unequal blocks with root 2, bytes",
             ),
         ] {
             assert_eq!(shown, due);

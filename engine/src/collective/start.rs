@@ -47,7 +47,8 @@ impl Member {
     fn schedule(&self, call: &Call, places: Option<&Places<'_>>) -> Schedule {
         let mut schedule = Schedule::default();
         if let Some(places) = places {
-            exchange_v(self.team.size(), self.team.rank, places, &mut schedule);
+            let place = (self.team.size(), self.team.rank);
+            exchange_v(call.kind, place, places, &mut schedule);
             return schedule;
         }
         let task = Task {
@@ -108,7 +109,7 @@ impl<C: Conduit> Engine<C> {
     /// [`collective_start`](Self::collective_start).
     ///
     /// # Safety
-    /// As there: the blocks lie in the source and the target.
+    /// As there: the blocks lie in the source and the target, which are apart.
     ///
     /// # Errors
     /// As there.
@@ -186,7 +187,11 @@ impl<C: Conduit> Engine<C> {
             .into());
         }
         self.unless_broken(team)?;
-        let mut standing = None;
+        assert_eq!(
+            places.is_some(),
+            call.kind.is_unequal(),
+            "unequal blocks have places, and others have none"
+        );
         // SAFETY: the caller's promise.
         unsafe {
             match self.way_of(team, &call) {
@@ -197,11 +202,7 @@ impl<C: Conduit> Engine<C> {
                     let scratch = self.tuning_of(team).scratch_bytes;
                     return self.start_pooled(ctx, team, (cells, shared), call, scratch);
                 }
-                Way::Messages => {
-                    if let Some((cells, shared)) = self.shared_team(team) {
-                        standing = Some(self.publish_call_by_messages(cells, shared));
-                    }
-                }
+                Way::Messages => {}
             }
         }
         let Some(member) = self.background.collectives.member(team) else {
@@ -210,12 +211,10 @@ impl<C: Conduit> Engine<C> {
                 self.rank
             ));
         };
-        assert_eq!(
-            places.is_some(),
-            call.kind == Kind::ExchangeV,
-            "its blocks have places, and those of no other call"
-        );
+        // Places that cannot be are found before other members see the call.
         let schedule = member.schedule(&call, places);
+        let shared = self.shared_team(team);
+        let standing = shared.map(|(cells, shared)| self.publish_call_by_messages(cells, shared));
         if team.size() == 1 && call.kind == Kind::Barrier {
             return Ok(Event::DONE);
         }

@@ -72,7 +72,7 @@ const SLEEPERS: [&str; 1] = [
 
 /// Crates whose protocols take times and bytes as arguments, and the names that they must not use.
 const SANS_IO: [&str; 2] = ["am/src/", "event/src/"];
-const IMPURE: [&str; 7] = [
+const IMPURE: [&str; 9] = [
     "Instant::now",
     "SystemTime",
     "std::env",
@@ -80,6 +80,8 @@ const IMPURE: [&str; 7] = [
     "std::net",
     "std::thread",
     "random::",
+    "getrandom",
+    "fastrand",
 ];
 
 /// Words for work that was not done.

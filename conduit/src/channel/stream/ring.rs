@@ -148,10 +148,10 @@ impl Ring {
         while position < self.head {
             let (from, to) = (self.index(position), position as usize & mask);
             // The new one ends nowhere that the old one does not.
-            let len = (self.head - position) as usize;
-            let len = len.min(self.bytes.len() - from);
+            let end = self.head.min(position + (self.bytes.len() - from) as u64);
+            let len = (end - position) as usize;
             bytes[to..to + len].copy_from_slice(&self.bytes[from..from + len]);
-            position += len as u64;
+            position = end;
         }
         self.bytes = bytes;
     }

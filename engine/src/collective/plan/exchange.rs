@@ -7,7 +7,7 @@
 use super::envoys;
 use super::hoods::Group;
 use super::{Area, Hoods, Range, Schedule, Situation, Task};
-use crate::collective::call::Places;
+use crate::collective::call::{Kind, Places};
 
 /// Messages that are under way at once where blocks go straight to their members.
 const AT_ONCE: u32 = 16;
@@ -68,14 +68,14 @@ fn straight(group: Group<'_>, rank: u32, task: &Task, out: &mut Schedule) {
     out.round();
 }
 
-/// Blocks of any length: as [`straight`], among all members.
+/// Blocks of any length: as [`straight`], among all members; all at once where there is a root.
 ///
 /// # Panics
 /// If there is not a place for each member, or the lengths of this member's block for itself
 /// differ.
 pub(in crate::collective) fn exchange_v(
-    size: u32,
-    rank: u32,
+    kind: Kind,
+    (size, rank): (u32, u32),
     places: &Places<'_>,
     out: &mut Schedule,
 ) {
@@ -91,10 +91,14 @@ pub(in crate::collective) fn exchange_v(
     let taken = ranges(Area::Target, places.taken);
     let own = [&given, &taken].map(|places| places[rank as usize]);
     let lengths = own.map(|place| place.map(|range| range.len));
-    assert_eq!(lengths[0], lengths[1], "a block for itself");
+    assert_eq!(
+        lengths[0], lengths[1],
+        "the two lengths of a rank's block for itself"
+    );
     out.clear();
     for step in 1..size {
-        if step % AT_ONCE == 1 {
+        // Of one with a root no member waits for another one's messages.
+        if step % AT_ONCE == 1 && !kind.is_rooted() {
             out.round();
         }
         let (to, from) = ((rank + step) % size, (rank + size - step) % size);

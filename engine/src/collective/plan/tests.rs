@@ -92,7 +92,9 @@ fn model(task: &Task, size: u32, ordered: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) 
                 if is_root { blocks(rank) } else { Vec::new() },
                 value(task.root, rank),
             ),
-            Kind::ExchangeV => panic!("its places are no part of a task"),
+            Kind::ExchangeV | Kind::GatherV | Kind::ScatterV => {
+                panic!("its places are no part of a task")
+            }
             Kind::Exchange => (
                 blocks(rank),
                 (0..size).flat_map(|from| value(from, rank)).collect(),
@@ -145,7 +147,7 @@ proptest! {
             let given = places(&mut ranks.clone().map(|to| sent(rank, to)));
             let taken = places(&mut ranks.clone().map(|from| sent(from, rank)));
             let places = Places { given: &given, taken: &taken };
-            exchange_v(size, rank, &places, schedule);
+            exchange_v(Kind::ExchangeV, (size, rank), &places, schedule);
         };
         let sends = if synchronous { Sends::Synchronous } else { Sends::Eager };
         let hoods = Hoods::new(size, |rank| rank);

@@ -127,6 +127,9 @@ fn news_of_credits_are_written_once() {
     assert!(end.stream.wants_to_write() && !end.stream.rests());
     assert_eq!(end.frames(), [control(0, 0, 3, 2)]);
     assert!(end.stream.rests());
+    end.stream.report_credits(|credits| credits.want(4));
+    assert!(end.stream.wants_to_write() && !end.stream.rests());
+    assert_eq!(end.frames(), [control(0, 0, 3, 4)]);
     // None are no news.
     end.stream.report_credits(|credits| credits.lend(0));
     end.stream.report_credits(|credits| credits.want(0));

@@ -2,7 +2,8 @@
 
 use super::{Interface, InterfaceError, InterfaceKind};
 use if_addrs::{IfAddr, get_if_addrs};
-use std::path::Path;
+use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
 
 /// How the names of interfaces begin that lead to containers and virtual machines.
 ///
@@ -22,13 +23,8 @@ pub fn list(host: &str) -> Result<Vec<Interface>, InterfaceError> {
         host: host.to_owned(),
         cause: cause.to_string(),
     })?;
-    // The interface that leads nowhere else may have other addresses beside.
-    let leads_nowhere = |name: &str| {
-        let mut same = entries.iter().filter(|entry| entry.name == name);
-        same.any(if_addrs::Interface::is_loopback)
-    };
     let known = entries.iter().filter_map(|entry| {
-        let kind = if leads_nowhere(&entry.name) {
+        let kind = if leads_nowhere(entry) {
             InterfaceKind::Loopback
         } else if is_bridge(&entry.name) {
             InterfaceKind::Bridge
@@ -58,12 +54,28 @@ fn interface(entry: &if_addrs::Interface, kind: InterfaceKind) -> Option<Interfa
     })
 }
 
+/// What the system says of an interface; an address may have a label behind its name.
+fn of_system(name: &str) -> PathBuf {
+    let name = name.split(':').next().unwrap_or_default();
+    Path::new("/sys/class/net").join(name)
+}
+
+/// Whether no other host can be reached over it, whatever its addresses.
+fn leads_nowhere(entry: &if_addrs::Interface) -> bool {
+    let flags = read_to_string(of_system(&entry.name).join("flags"));
+    let flags = flags.ok().and_then(|text| {
+        let digits = text.trim().strip_prefix("0x")?;
+        u32::from_str_radix(digits, 16).ok()
+    });
+    // Containers may see another host's list.
+    flags.map_or(entry.is_loopback(), |flags| {
+        flags & libc::IFF_LOOPBACK as u32 != 0
+    })
+}
+
 fn is_bridge(name: &str) -> bool {
     OF_CONTAINERS.iter().any(|start| name.starts_with(start))
-        || Path::new("/sys/class/net")
-            .join(name)
-            .join("bridge")
-            .exists()
+        || of_system(name).join("bridge").exists()
 }
 
 #[cfg(test)]
