@@ -321,8 +321,8 @@ mod tests {
         assert!((900.0..1100.0).contains(&(measured * 1000.0)), "{measured}");
     }
 
-    /// The speed after so many bytes have been acknowledged in so many ns: all that were written, or
-    /// all but one.
+    /// The speed after so many bytes have been acknowledged in so many ns: all that were written,
+    /// or all but one.
     fn after(bytes: u64, ns: u64, all: bool) -> f64 {
         let mut speed = Speed::default();
         let left = u64::from(!all);

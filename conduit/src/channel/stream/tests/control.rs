@@ -181,7 +181,7 @@ fn questions_and_answers_are_frames_of_their_own() {
     assert_eq!(end.frames(), all);
 }
 
-/// They may be lost with the rail. What the peer repeats is not.
+/// They may be lost with the rail.
 #[test]
 fn what_was_reported_is_reported_again_over_another_rail() {
     let mut end = Reports::new();

@@ -212,7 +212,7 @@ impl End {
         self.reads += usize::from(read > 0);
         loop {
             // Every other message by the way of short requests and of puts that are whole.
-            if self.taken.len() % 2 == 0 && self.take_quickly() {
+            if self.taken.len().is_multiple_of(2) && self.take_quickly() {
                 continue;
             }
             match self.receive_stream.next()? {

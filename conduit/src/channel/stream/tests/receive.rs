@@ -159,7 +159,7 @@ fn after_a_payload_at_its_place_little_is_read() {
     let Ok(Next::Begun(begun)) = stream.next() else {
         panic!("the payload has begun");
     };
-    let mut place = vec![0; 100];
+    let mut place = [0; 100];
     // SAFETY: the place stays.
     unsafe { stream.place(begun, NonNull::from(&mut place[0])) };
     assert_eq!(room(&mut stream), [long.len() - 60, READ_BEHIND]);
@@ -184,7 +184,7 @@ fn data_of_a_get_is_known_on_its_way() {
         let Ok(Next::Begun(begun)) = stream.next() else {
             panic!("the payload has begun");
         };
-        let mut place = vec![0; 100];
+        let mut place = [0; 100];
         // SAFETY: the place stays.
         unsafe { stream.place(begun, NonNull::from(&mut place[0])) };
         assert_eq!(stream.is_placing_data(7), kind == Kind::Got);
