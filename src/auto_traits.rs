@@ -9,8 +9,8 @@ use crate::raw::{Event, PreparedPayload, Raw, Token};
 use crate::scope::Scope;
 use crate::world::{Par, Seq, World};
 use crate::{
-    Am, AmContext, AtomicOp, Builder, Error, GlobalPtr, GlobalRef, GlobalSlice, Limits, Payload,
-    Quiet, Rank, Reduction, Rpc, Section, SharedArray, Team,
+    Am, AmContext, AtomicOp, Blocks, Builder, Error, GlobalPtr, GlobalRef, GlobalSlice, Limits,
+    Payload, Quiet, Rank, Reduction, Rpc, Section, SharedArray, Team,
 };
 use argonet_engine::ThreadCtx;
 use core::cell::Cell;
@@ -35,6 +35,7 @@ assert_impl_all!(GlobalSlice<u64>: Send, Sync);
 assert_impl_all!(Section: Send, Sync);
 assert_impl_all!(AtomicOp<u64>: Send, Sync);
 assert_impl_all!(Reduction: Send, Sync);
+assert_impl_all!(Blocks<u64>: Send, Sync);
 assert_impl_all!(Limits: Send, Sync);
 assert_impl_all!(Event: Send, Sync);
 

@@ -27,13 +27,14 @@ use std::sync::Arc;
 /// [`Team::collectives`] and [`World::collectives`].
 ///
 /// All ranks of the team call the same operations in the same order, with the same root, length and
-/// operation; ranks that differ end the job with a message that names two of them. Ranks here are
-/// ranks in the team. Any number of started operations may be under way, of one team and of
-/// several, and be waited for in any order; polls advance them. Operations of the world's team are
-/// in one order with calls of [`World`] itself, such as [`World::barrier`]: a rank that starts a
-/// broadcast, a scatter, a gather, a reduction to one or a scan before such a call differs from one
-/// that starts it afterwards. No operation is a barrier but
-/// [`start_barrier`](Self::start_barrier): a rank is done when its own part is.
+/// operation; ranks that differ end the job with a message that names two of them. Lengths may
+/// differ in methods whose names end with `_v` alone. Ranks here are ranks in the team. Any number
+/// of started operations may be under way, of one team and of several, and be waited for in any
+/// order; polls advance them. Operations of the world's team are in one order with calls of
+/// [`World`] itself, such as [`World::barrier`]: a rank that starts a broadcast, a scatter, a
+/// gather, a reduction to one or a scan before such a call differs from one that starts it
+/// afterwards. No operation is a barrier but [`start_barrier`](Self::start_barrier): a rank is done
+/// when its own part is.
 ///
 /// A call whose name begins with `start` waits only for room. Its operation owns the buffers until
 /// it is complete; one that is dropped before goes on, and its buffers are leaked. The other calls

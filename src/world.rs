@@ -458,7 +458,7 @@ impl<M: Threading> Drop for World<M> {
         if std::thread::panicking() {
             if self.size() > 1 {
                 // The code that catches the panic has no world any more, and the other ranks would
-                // wait for this one for ever.
+                // wait for this one forever.
                 let why = "a panic left its world without finalizing";
                 self.engine().boot().abort(PANIC_CODE, why);
             }

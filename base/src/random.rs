@@ -5,13 +5,13 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::fs::File;
 use std::io::Read;
 
-/// Fills `place` with numbers that no process can predict.
+/// Fills `place` with random bytes, which no process can predict.
 ///
 /// It blocks only until the system has collected its first random numbers after it has started.
-/// Where a sandbox does not permit the call for them, they come from `/dev/urandom`.
+/// Where a sandbox forbids `getrandom`, they come from `/dev/urandom`.
 ///
 /// # Errors
-/// What the system says: it has none for this process.
+/// The system's, if it gives this process no random bytes.
 pub fn fill(mut place: &mut [u8]) -> Result<(), Errno> {
     while !place.is_empty() {
         match getrandom(&mut *place, GetRandomFlags::empty()) {
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn all_of_a_place_is_filled() {
-        // Once more than the system gives in one call.
+        // The first is more than one call of `getrandom` returns, 32 MiB.
         for (len, fill) in [(36 << 20, fill as fn(&mut [u8]) -> _), (1 << 20, read)] {
             let mut bytes = vec![0; len];
             fill(&mut bytes).unwrap();

@@ -17,7 +17,7 @@
 //! process is the rank.
 //!
 //! Everything that a signal handler calls is lock-free and allocates nothing, except that C's
-//! streams are written, which may wait for ever: the timer, armed before, ends the process then.
+//! streams are written, which may wait forever: the timer, armed before, ends the process then.
 
 use core::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};

@@ -39,7 +39,7 @@ pub(crate) fn flush() {
 
 /// Writes what C's streams hold.
 ///
-/// In a signal handler this may wait for ever for a stream that the interrupted code has locked:
+/// In a signal handler this may wait forever for a stream that the interrupted code has locked:
 /// only with a timer armed.
 pub(crate) fn flush_of_c() {
     // SAFETY: a null pointer means all open output streams.
@@ -49,7 +49,7 @@ pub(crate) fn flush_of_c() {
 }
 
 /// Writes what C's standard output holds, for an exit hook: a stream that another thread has
-/// locked, perhaps for ever, is left to the C library.
+/// locked, perhaps forever, is left to the C library.
 pub(crate) fn flush_standard_output_of_c() {
     // SAFETY: the C library initializes the variable before any code of the program runs, and only
     // a program that replaces the stream writes it; the stream is locked while it is flushed, and

@@ -27,7 +27,7 @@ pub(crate) fn thread_count() -> io::Result<usize> {
 ///
 /// # Errors
 /// The system's; also when the process has a second thread, because the child could then find any
-/// lock held for ever.
+/// lock held forever.
 pub(crate) fn fork() -> io::Result<Option<Pid>> {
     if thread_count()? != 1 {
         return Err(io::Error::other("the process has more than one thread"));

@@ -288,7 +288,7 @@ impl<R: Rig> Bench<R> {
                 Err(error) => self.fail(&format!("message {n} is refused: {error}")),
             }
         }
-        self.fail("a peer that never polls takes for ever: no limit")
+        self.fail("a peer that never polls takes forever: no limit")
     }
 
     /// Whether all logs hold as many entries as they must.

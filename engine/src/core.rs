@@ -53,7 +53,7 @@ pub struct EngineConfig<C> {
     pub policy: WaitPolicy,
     /// How to wait.
     pub wait: WaitMode,
-    /// How long a wait may last before all ranks report their waits; `None` for ever.
+    /// How long a wait may last before all ranks report their waits; `None` forever.
     pub stall: Option<Duration>,
     /// Threads that will call.
     pub mode: ThreadMode,
@@ -556,7 +556,7 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Gives the payload back before it panics: its room would stay reserved for ever, and nothing
+    /// Gives the payload back before it panics: its room would stay reserved forever, and nothing
     /// behind it would be read.
     #[cold]
     #[inline(never)]

@@ -66,7 +66,7 @@ pub use argonet_settings::WaitMode;
 pub use bound::{BoundMemory, BoundPlace, Long, ProcessOf};
 pub use client::{PANIC_CODE, call_named};
 pub use collective::{
-    AllSync, Area, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Places, Range, Schedule,
+    AllSync, Area, BlockRanges, Call, Count, FoldFn, Folding, HoodOf, Hoods, Kind, Range, Schedule,
     Signature, Situation, Step, TREES, Task, Tuning, plan, radix_of, tree_of,
 };
 pub use datatype::{DataType, Operation, fold, fold_before};

@@ -25,7 +25,7 @@ pub(super) struct Waits {
     threads: AtomicU32,
     /// The report that was made last; see `Board::reports_asked`.
     reported: AtomicU32,
-    /// How long a wait may last before all ranks report; `None` for ever.
+    /// How long a wait may last before all ranks report; `None` forever.
     stall: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
 //! A rank is killed at every step that it takes inside of interfaces, and the others go on: no lock
-//! stays, no entry waits for ever, and queues and entries agree.
+//! stays, no entry waits forever, and queues and entries agree.
 //!
 //! Processes: rank 1, this one, is the target and survives; rank 0 is a child that begins
 //! operations and kills itself at some step; rank 2 is a child that mends the state that rank 0

@@ -74,7 +74,7 @@ pub enum WaitMode {
     /// Spin, yield and sleep as suits the number of ranks and processors.
     #[default]
     Auto,
-    /// Poll for ever and give nothing away: for ranks that have a processor each and share it with
+    /// Poll forever and give nothing away: for ranks that have a processor each and share it with
     /// no other process.
     Spin,
     /// Give the processor to others between polls, but never sleep.

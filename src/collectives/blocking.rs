@@ -47,7 +47,7 @@ impl<M: Threading> Collectives<'_, M> {
         unsafe { self.run(call) }
     }
 
-    /// Combines the ranks' values element by element, for `root`; the others get nothing.
+    /// Combines the ranks' values element by element, for `root`; others get `None`.
     ///
     /// ```
     /// # use argonet::{Rank, Reduction, World};
@@ -68,7 +68,7 @@ impl<M: Threading> Collectives<'_, M> {
         unsafe { self.reduce_by(root, folding::<T>(reduction), values) }
     }
 
-    /// As [`reduce`](Self::reduce) with a combination of one's own; see
+    /// As [`reduce`](Self::reduce), with a closure; see
     /// [`reduce_all_with`](Self::reduce_all_with).
     ///
     /// ```
@@ -110,7 +110,7 @@ impl<M: Threading> Collectives<'_, M> {
         Ok(self.is(root).then_some(result))
     }
 
-    /// Combines the ranks' values element by element, for all.
+    /// Combines the ranks' values element by element, for all; the result replaces `values`.
     ///
     /// ```
     /// # use argonet::{Reduction, World};
@@ -131,14 +131,12 @@ impl<M: Threading> Collectives<'_, M> {
         unsafe { self.run(call) }
     }
 
-    /// As [`reduce_all`](Self::reduce_all) with a combination of one's own, which must be
-    /// associative and the same on all ranks.
+    /// As [`reduce_all`](Self::reduce_all), with a closure.
     ///
-    /// What it does is not compared: ranks that pass different ones for the same type get different
-    /// results.
-    ///
-    /// Left operands come from lower ranks. Any thread that polls may be the one that combines; for
-    /// panics and for calls into the library see [`Reducible::combine`].
+    /// It must be associative and need not commute: left operands come from lower ranks. All ranks
+    /// pass the same closure, which the library cannot compare: with different ones they get
+    /// different results. Any thread that polls may call it; for panics and for calls into the
+    /// library see [`Reducible::combine`].
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -302,7 +300,8 @@ impl<M: Threading> Collectives<'_, M> {
         Ok(result)
     }
 
-    /// Combines the values of all ranks up to this one, its own included.
+    /// Combines the values of all ranks up to this one, its own included; the result replaces
+    /// `values`.
     ///
     /// ```
     /// # use argonet::{Reduction, World};
@@ -323,7 +322,7 @@ impl<M: Threading> Collectives<'_, M> {
         unsafe { self.run(call) }
     }
 
-    /// As [`scan`](Self::scan) with a combination of one's own; see
+    /// As [`scan`](Self::scan), with a closure; see
     /// [`reduce_all_with`](Self::reduce_all_with).
     ///
     /// ```
@@ -348,7 +347,7 @@ impl<M: Threading> Collectives<'_, M> {
         unsafe { self.run(call) }
     }
 
-    /// Combines the values of all ranks before this one; rank 0 has none before it.
+    /// Combines the values of all ranks before this one; `None` on rank 0.
     ///
     /// ```
     /// # use argonet::{Reduction, World};
@@ -368,7 +367,7 @@ impl<M: Threading> Collectives<'_, M> {
         unsafe { self.exclusive_scan_by(folding::<T>(reduction), values) }
     }
 
-    /// As [`exclusive_scan`](Self::exclusive_scan) with a combination of one's own; see
+    /// As [`exclusive_scan`](Self::exclusive_scan), with a closure; see
     /// [`reduce_all_with`](Self::reduce_all_with).
     ///
     /// ```

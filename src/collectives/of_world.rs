@@ -32,10 +32,14 @@ use zerocopy::{FromBytes, IntoBytes};
 #[diagnostic::on_unimplemented(
     message = "a `Reduction` cannot combine values of `{Self}`",
     label = "this type is not `Reducible`",
-    note = "numbers are; implement `Reducible` for a type of your own, or give a closure to `reduce_all_with`"
+    note = "numbers and arrays of them are; implement `Reducible` for a type of your own, or give a closure to `reduce_all_with` and its relatives"
 )]
 pub trait Reducible: Global {
     /// The combination of two values.
+    ///
+    /// It must be associative and commutative, and the same on all ranks. For one that does not
+    /// commute there are methods that take a closure, such as
+    /// [`Collectives::reduce_all_with`](crate::Collectives::reduce_all_with).
     ///
     /// It runs in the midst of the library's work, in any thread that polls: a call that
     /// communicates returns [`AmError::Restricted`](crate::AmError::Restricted) in it, and a panic

@@ -8,12 +8,14 @@ use crate::process;
 use crate::world::Threading;
 use argonet_base::Rank;
 use argonet_base::kept::Kept;
-use argonet_engine::{Call, Kind, Places};
+use argonet_engine::{BlockRanges, Call, Kind};
 use core::ops::{Index, Range};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Values in blocks of any length, one for each rank of a team, which lie one behind the other in
-/// the order of ranks.
+/// A block of values for each rank of a team, of any length; stored contiguously, in the order of
+/// ranks.
+///
+/// Values that the collective operations move have a size: those of no bytes do not compile there.
 ///
 /// ```
 /// use argonet::{Blocks, Rank};
@@ -21,7 +23,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// assert_eq!((blocks.count(), blocks.values()), (3, &[1, 2, 3][..]));
 /// assert_eq!((&blocks[Rank(0)], &blocks[Rank(1)]), (&[1, 2][..], &[][..]));
 /// assert!(blocks.iter().map(<[u32]>::len).eq([2, 0, 1]));
-/// // Blocks that lie one behind the other already.
+/// // Of values that are contiguous already.
 /// assert_eq!(Blocks::new(vec![1, 2, 3], [2, 0, 1]), blocks);
 /// assert_eq!(blocks.into_values(), [1, 2, 3]);
 /// ```
@@ -33,10 +35,10 @@ pub struct Blocks<T> {
 }
 
 impl<T> Blocks<T> {
-    /// Blocks of these lengths, which lie one behind the other in `values`.
+    /// Blocks of these lengths, in order, of which `values` is made up.
     ///
     /// # Panics
-    /// If the lengths are not together the number of values.
+    /// If the lengths do not add up to `values.len()`.
     #[must_use]
     pub fn new(values: Vec<T>, lengths: impl IntoIterator<Item = usize>) -> Self {
         let mut end = 0usize;
@@ -73,7 +75,7 @@ impl<T> Blocks<T> {
         &mut self.values
     }
 
-    /// The values of all blocks.
+    /// The vector of the values, without the lengths.
     #[must_use]
     pub fn into_values(self) -> Vec<T> {
         self.values
@@ -90,7 +92,7 @@ impl<T> Blocks<T> {
     }
 }
 
-/// The block of a rank of the team.
+/// The block of a rank of the team; panics if the team has no such rank.
 impl<T> Index<Rank> for Blocks<T> {
     type Output = [T];
 
@@ -99,7 +101,7 @@ impl<T> Index<Rank> for Blocks<T> {
     }
 }
 
-/// A block of each item's values.
+/// Makes a block from each item.
 impl<T, B: IntoIterator<Item = T>> FromIterator<B> for Blocks<T> {
     fn from_iter<I: IntoIterator<Item = B>>(blocks: I) -> Self {
         let (mut values, mut ends) = (Vec::new(), Vec::new());
@@ -207,14 +209,14 @@ impl Sides {
     ///
     /// # Panics
     /// If the blocks do not lie within so many values.
-    fn places<T, R>(&self, given: usize, taken: usize, f: impl FnOnce(&Places<'_>) -> R) -> R {
+    fn ranges<T, R>(&self, given: usize, taken: usize, f: impl FnOnce(&BlockRanges<'_>) -> R) -> R {
         assert!(
             end(&self.given) <= given && end(&self.taken) <= taken,
             "blocks lie within the values"
         );
-        f(&Places {
-            given: &in_bytes::<T>(&self.given),
-            taken: &in_bytes::<T>(&self.taken),
+        f(&BlockRanges {
+            sent: &in_bytes::<T>(&self.given),
+            received: &in_bytes::<T>(&self.taken),
         })
     }
 }
@@ -241,10 +243,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
         let mut result = vec![T::new_zeroed(); end(&sides.taken)];
         let call = what.call(values, &mut *result);
         let engine = self.world.engine();
-        sides.places::<T, _>(values.len(), result.len(), |places| {
+        sides.ranges::<T, _>(values.len(), result.len(), |ranges| {
             process::with(|ctx| {
                 // SAFETY: both slices are borrowed, and the blocks lie in them.
-                unsafe { engine.exchange_v_wait(ctx, &self.team, call, places) }
+                unsafe { engine.unequal_wait(ctx, &self.team, call, ranges) }
             })
         })?;
         Ok(result)
@@ -263,22 +265,23 @@ impl<'w, M: Threading> Collectives<'w, M> {
         let values = Kept::new(values);
         let call = what.call(values.as_ptr(), result.as_ptr());
         let engine = self.world.engine();
-        let event = sides.places::<T, _>(given, taken, |places| {
+        let event = sides.ranges::<T, _>(given, taken, |ranges| {
             process::with(|ctx| {
                 // SAFETY: the values are kept where they are until the event is complete, and the
                 // blocks lie in them.
-                unsafe { engine.exchange_v_start(ctx, &self.team, call, places) }
+                unsafe { engine.unequal_start(ctx, &self.team, call, ranges) }
             })
         })?;
         let finish = move |(_, result): (Kept<T>, Kept<T>)| finish(result.give());
         Ok(self.op(event, (values, result), finish))
     }
 
-    /// Gives each rank the block that each has for it, as [`exchange`](Self::exchange) does where
-    /// all have one length.
+    /// Sends block `r` of `blocks` to each rank `r`, and returns the blocks that came, in the order
+    /// of the ranks that they are from (`MPI_Alltoallv`).
     ///
-    /// Ranks exchange the lengths first. Blocks travel straight from rank to rank, and none that is
-    /// empty.
+    /// It counts as two collective calls: ranks exchange the lengths, then the blocks. Each block
+    /// that is not empty goes straight to its rank; none is sent that is empty. Blocking calls and
+    /// [started](Self::start_exchange_v) ones do not go together.
     ///
     /// ```
     /// # use argonet::{Blocks, World};
@@ -309,8 +312,8 @@ impl<'w, M: Threading> Collectives<'w, M> {
         Ok(Blocks::new(values, come))
     }
 
-    /// Gives `root` the values of all ranks, of which each has any number; see
-    /// [`gather`](Self::gather).
+    /// Gives `root` the values of all ranks, of which each has any number (`MPI_Gatherv`): as
+    /// [`exchange_v`](Self::exchange_v), to one rank; others get `None`.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -338,8 +341,8 @@ impl<'w, M: Threading> Collectives<'w, M> {
         Ok(lengths.map(|lengths| Blocks::new(values, lengths)))
     }
 
-    /// Gives all ranks the values of all, of which each has any number; see
-    /// [`gather_all`](Self::gather_all).
+    /// Gives all ranks the values of all, of which each has any number (`MPI_Allgatherv`): as
+    /// [`exchange_v`](Self::exchange_v) of one block for all.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -361,10 +364,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
         Ok(Blocks::new(values, lengths))
     }
 
-    /// Gives each rank its block of the root's `blocks`, which have any lengths; see
-    /// [`scatter`](Self::scatter).
+    /// Gives each rank its block of the root's `blocks`, which have any lengths (`MPI_Scatterv`):
+    /// as [`exchange_v`](Self::exchange_v), from one rank.
     ///
-    /// Other ranks' `blocks` are not looked at.
+    /// Other ranks' `blocks` are ignored.
     ///
     /// ```
     /// # use argonet::{Blocks, Rank, World};
@@ -404,9 +407,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
     }
 
     /// Starts an [`exchange_v`](Self::exchange_v) of blocks whose lengths both ranks know:
-    /// `lengths` has those of the blocks that come, in the order of ranks.
+    /// `lengths[r]` is the number of values in the block that comes from rank `r`.
     ///
-    /// Ranks that differ in a length end the job.
+    /// Empty blocks are sent, too: if a length that a receiver gives is not that of the sender's
+    /// block, the job ends with an error.
     ///
     /// ```
     /// # use argonet::{Blocks, World};
@@ -422,8 +426,8 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// As [`gather_all`](Self::gather_all).
     ///
     /// # Panics
-    /// If there is not a block and a length for each rank, or the length of this rank's own block
-    /// is another one.
+    /// If there is not a block and a length for each rank, or `lengths` has another length for this
+    /// rank's block to itself.
     pub fn start_exchange_v<T: Global>(
         &self,
         blocks: Blocks<T>,
@@ -440,10 +444,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
         self.start_known(What::Exchange, blocks.into_values().into(), &sides, finish)
     }
 
-    /// Starts a [`gather_v`](Self::gather_v) whose lengths the root knows: `lengths`, in the order
-    /// of ranks, counts there alone.
+    /// Starts a [`gather_v`](Self::gather_v) whose lengths the root knows: `lengths[r]` is the
+    /// number of values that come from rank `r`, and is ignored elsewhere.
     ///
-    /// Ranks that differ in a length end the job.
+    /// A length that is not the sender's ends the job with an error.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -458,7 +462,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// As [`broadcast`](Self::broadcast).
     ///
     /// # Panics
-    /// If the root does not have a length for each rank, or another one for itself.
+    /// If the root does not have a length for each rank, or its own is not `values.len()`.
     pub fn start_gather_v<T: Global>(
         &self,
         root: Rank,
@@ -483,10 +487,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
         self.start_known(What::Gather(root), values, &sides, finish)
     }
 
-    /// Starts a [`gather_all_v`](Self::gather_all_v) whose lengths all ranks know: `lengths`, in
-    /// the order of ranks.
+    /// Starts a [`gather_all_v`](Self::gather_all_v) whose lengths all ranks know: `lengths[r]` is
+    /// the number of values that come from rank `r`.
     ///
-    /// Ranks that differ in a length end the job.
+    /// A length that is not the sender's ends the job with an error.
     ///
     /// ```
     /// # let world = argonet::World::init().unwrap();
@@ -500,7 +504,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// As [`gather_all`](Self::gather_all).
     ///
     /// # Panics
-    /// If there is not a length for each rank, or another one for this one.
+    /// If there is not a length for each rank, or this rank's is not `values.len()`.
     pub fn start_gather_all_v<T: Global>(
         &self,
         values: Box<[T]>,
@@ -516,10 +520,10 @@ impl<'w, M: Threading> Collectives<'w, M> {
         self.start_known(What::GatherAll, values, &sides, finish)
     }
 
-    /// Starts a [`scatter_v`](Self::scatter_v) in which each rank knows the length of its block:
+    /// Starts a [`scatter_v`](Self::scatter_v) in which each rank knows how many values it gets:
     /// `len`.
     ///
-    /// Ranks that differ in a length end the job.
+    /// A length that is not that of the root's block ends the job with an error.
     ///
     /// ```
     /// # use argonet::{Blocks, Rank, World};
@@ -535,7 +539,7 @@ impl<'w, M: Threading> Collectives<'w, M> {
     /// As [`broadcast`](Self::broadcast).
     ///
     /// # Panics
-    /// If the root gives no blocks, or not one for each rank, or its own has another length.
+    /// If the root gives no blocks, or not one for each rank, or its own has not `len` values.
     pub fn start_scatter_v<T: Global>(
         &self,
         root: Rank,

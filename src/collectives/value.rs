@@ -12,7 +12,8 @@ fn only<T: Copy>(values: Option<Vec<T>>) -> Option<T> {
 }
 
 impl<M: Threading> Collectives<'_, M> {
-    /// Returns the value of `root` on all ranks: [`broadcast`](Self::broadcast) of one.
+    /// Returns the value of `root` on all ranks, and ignores those of others:
+    /// [`broadcast`](Self::broadcast) of one.
     ///
     /// ```
     /// # use argonet::{Rank, World};
@@ -29,7 +30,8 @@ impl<M: Threading> Collectives<'_, M> {
         Ok(values[0])
     }
 
-    /// Returns the combination of the ranks' values to `root`: [`reduce`](Self::reduce) of one.
+    /// Combines one value of each rank for `root`; others get `None`: [`reduce`](Self::reduce) of
+    /// one.
     ///
     /// ```
     /// # use argonet::{Rank, Reduction, World};
@@ -49,8 +51,7 @@ impl<M: Threading> Collectives<'_, M> {
         Ok(only(self.reduce(root, reduction, &[value])?))
     }
 
-    /// Returns the combination of the ranks' values to all: [`reduce_all`](Self::reduce_all) of
-    /// one.
+    /// Combines one value of each rank for all: [`reduce_all`](Self::reduce_all) of one.
     ///
     /// ```
     /// # use argonet::{Reduction, World};
@@ -71,7 +72,7 @@ impl<M: Threading> Collectives<'_, M> {
         Ok(values[0])
     }
 
-    /// Returns the combination of the values of all ranks up to this one: [`scan`](Self::scan) of
+    /// Combines one value of each rank up to this one, its own included: [`scan`](Self::scan) of
     /// one.
     ///
     /// ```
@@ -89,8 +90,8 @@ impl<M: Threading> Collectives<'_, M> {
         Ok(values[0])
     }
 
-    /// Returns the combination of the values of all ranks before this one, which rank 0 does not
-    /// have: [`exclusive_scan`](Self::exclusive_scan) of one.
+    /// Combines one value of each rank before this one; `None` on rank 0:
+    /// [`exclusive_scan`](Self::exclusive_scan) of one.
     ///
     /// ```
     /// # use argonet::{Reduction, World};

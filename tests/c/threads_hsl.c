@@ -50,7 +50,7 @@ static void *work(void *argument) {
     } else {
       gex_HSL_Lock(&places[place].lock);
     }
-    /* In one order, so that no thread waits for ever. */
+    /* In one order, so that no thread waits forever. */
     if (next > place) gex_HSL_Lock(&places[next].lock);
     add(place, (draw & 0xff000) == 0);
     check_more(&by_threads[place]);

@@ -389,7 +389,7 @@ fn barrier<M: Threading>(world: &World<M>) {
     world.barrier().expect("a barrier");
 }
 
-/// Computes for ever without a call of the library.
+/// Computes forever without a call of the library.
 fn spin<M: Threading>(_world: &World<M>) {
     while !black_box(false) {
         std::hint::spin_loop();
@@ -402,7 +402,7 @@ fn poll_for_ever<M: Threading>(world: &World<M>) {
     }
 }
 
-/// Waits for ever without a call of the library.
+/// Waits forever without a call of the library.
 fn blocked() {
     loop {
         thread::park();

@@ -265,7 +265,7 @@ fn left_open_unheard() -> Done {
             .prepare(&medium(to, 0, 1, 8), Injection::Blocking)?;
         std::mem::forget(open);
         let _ = world.finalize();
-        // It goes on with something that takes for ever.
+        // It goes on with something that takes forever.
         loop {
             std::thread::park();
         }

@@ -439,7 +439,7 @@ pub(crate) fn rank(args: &[&str]) -> Option<i32> {
                 _ => std::process::exit(0),
             }
         }
-        // One replaces its program, the others wait for ever.
+        // One replaces its program, the others wait forever.
         ["execs", who, ref program @ ..] => {
             let job = start();
             fence(&job);

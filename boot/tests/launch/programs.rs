@@ -235,7 +235,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             job.finalized();
             0
         }
-        // Rank 1 exits with the code given, the others compute for ever.
+        // Rank 1 exits with the code given, the others compute forever.
         "exit" => {
             let job = start();
             if chosen(&job, 1) {
@@ -265,7 +265,7 @@ pub(crate) fn rank(args: Vec<String>) -> i32 {
             }
             for_ever()
         }
-        // Says its process id, then waits for ever; with `children`, each rank has a child in its
+        // Says its process id, then waits forever; with `children`, each rank has a child in its
         // group.
         "wait" => {
             let job = join();

@@ -1,4 +1,4 @@
-//! Starting jobs from tests, looking at their processes, and never waiting for ever.
+//! Starting jobs from tests, looking at their processes, and never waiting forever.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

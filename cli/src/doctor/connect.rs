@@ -224,7 +224,7 @@ fn echoed(socket: &mut TcpStream, bytes: usize) -> std::io::Result<Duration> {
     }
 }
 
-/// Takes connections for ever, and sends back the bytes that come on them.
+/// Takes connections forever, and sends back the bytes that come on them.
 pub(super) fn serve(service: &JoinService) {
     loop {
         let mut fds = [PollFd::from_borrowed_fd(

@@ -406,7 +406,7 @@ mod tests {
         implicit: false,
     };
 
-    /// Answers to a peer's gets may lie in the stream for ever: the peer asks for more as it takes
+    /// Answers to a peer's gets may lie in the stream forever: the peer asks for more as it takes
     /// some.
     #[test]
     fn answers_to_gets_do_not_keep_a_put_waiting() {

@@ -53,7 +53,7 @@ impl<Q: MessageQueue> Attended for Shared<Q> {
     }
 
     fn queue(&self) -> BorrowedFd<'_> {
-        // A queue that is broken may be readable for ever.
+        // A queue that is broken may be readable forever.
         match self.is_broken() {
             true => self.bell.as_fd(),
             false => self.waits_at().as_fd(),

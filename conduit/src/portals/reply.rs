@@ -94,7 +94,7 @@ impl<N: Interface> Portals<N> {
         }
         let (nothing, empty) = (nothing(), self.shape_as(Kind::Empty, 0, 0));
         if failed.is_some() {
-            // The requester gets its own resources back, and would wait for the data for ever.
+            // The requester gets its own resources back, and would wait for the data forever.
             sent = (&nothing, &empty);
         }
         let (message, shape) = sent;

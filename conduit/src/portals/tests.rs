@@ -428,7 +428,7 @@ fn refused_puts_and_gets_are_reported() {
 /// Where nothing can be put before the catch-basin there is another behind each buffer that comes
 /// back, and the interface lets the old one go when it likes.
 ///
-/// Requests that fall into it meanwhile are sent again, not for ever.
+/// Requests that fall into it meanwhile are sent again, not forever.
 // spec P8
 #[test]
 fn a_catch_basin_before_buffers_is_taken_away() {

@@ -10,7 +10,7 @@
 //! ranks of the neighborhood use a SeqCst fence on both sides instead.
 //!
 //! Threads of one rank share the word. One that leaves does not touch it, as it would have to wake
-//! the others, which would do the same in turn for ever: the next sender wakes for nothing. As the
+//! the others, which would do the same in turn forever: the next sender wakes for nothing. As the
 //! word counts, a thread that is about to sleep finds that it was woken, even if another thread has
 //! gone to sleep since.
 //!

@@ -94,7 +94,7 @@ impl Readiness {
         [const { MaybeUninit::uninit() }; Ready::ROOM]
     }
 
-    /// Marks of descriptors with something; waits for the first so long, for ever if not given.
+    /// Marks of descriptors with something; waits for the first so long, forever if not given.
     pub(super) fn wait<'a>(
         &self,
         found: &'a mut Found,

@@ -398,7 +398,7 @@ impl Job {
     }
 
     /// Whether nothing goes on any more in a job that would have ended: a rank that waits for a
-    /// message that was refused twice waits for ever.
+    /// message that was refused twice waits forever.
     fn is_over(&self) -> bool {
         let waits = |rank: &Portals<Refusing>| {
             let InUse {

@@ -1,4 +1,4 @@
-//! Lack of room: nothing is lost, no rank waits for ever.
+//! Lack of room: nothing is lost, no rank waits forever.
 
 use super::{Case, always};
 use crate::bench::{Bench, Idle, Want};

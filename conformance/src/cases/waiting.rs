@@ -262,7 +262,7 @@ fn no_wake_up_is_lost<R: Rig>(rig: &R) {
     ping_pong(&bench, 20_000, short);
 }
 
-/// A thread that looked before another thread's poll took the message would sleep for ever.
+/// A thread that looked before another thread's poll took the message would sleep forever.
 fn another_threads_poll_ends_a_sleep<R: Rig>(rig: &R) {
     // The sender does nothing more.
     let mut bench = Bench::new(rig, Want::ranks(2).calm());

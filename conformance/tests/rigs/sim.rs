@@ -35,7 +35,7 @@ impl SimRig {
             .collect()
     }
 
-    /// Odd seeds: bytes are held back and come in parts, for ever.
+    /// Odd seeds: bytes are held back and come in parts, forever.
     ///
     /// Even ones: the faults that the seed draws, with breaks, partitions and slow ranks, for a
     /// while. A rank that is never polled makes no other connection.

@@ -8,7 +8,7 @@ use core::ops::Range;
 
 /// Kinds of collective operations.
 ///
-/// A block is `unit * count` bytes.
+/// A block is `unit * count` bytes, except in [unequal](Kind::is_unequal) kinds.
 #[derive(
     Clone, Copy, PartialEq, Eq, Debug, num_enum::TryFromPrimitive, num_enum::IntoPrimitive,
 )]
@@ -39,10 +39,10 @@ pub enum Kind {
     /// A barrier of the library's own, which keeps members from running ahead too far.
     Window,
     /// The source has a block for each rank, the target gets one from each; each has a length of
-    /// its own ([`Places`]).
+    /// its own ([`BlockRanges`]).
     ///
-    /// [`Call::count`] is 0, or 1 where each gives all ranks the same, so that members find the
-    /// difference.
+    /// [`Call::count`] is 1 for a gather-all, in which each sends one block to all, and 0 for any
+    /// other, so that members find the difference.
     ExchangeV,
     /// All sources, a block of any length each, to the root's target.
     GatherV,
@@ -182,16 +182,19 @@ pub struct AllSync {
     pub after: bool,
 }
 
-/// Where the blocks of one member lie in an exchange in which each has its own length, in bytes.
+/// Where the blocks of one member lie in a call of an [unequal](Kind::is_unequal) kind, in bytes:
+/// an entry for each member.
 ///
-/// Nothing is sent where there is `None`. Members that differ in the length of a block end the job;
-/// one that awaits a block which the other does not send waits for ever.
+/// `None` is no message, and must meet `None` at the other member: one that awaits a block which
+/// the other does not send waits forever. An empty range is a message of no bytes. Members that
+/// differ in the length of a block end the job. The two entries of a member for itself are both
+/// `None`, or have one length.
 #[derive(Clone, Copy, Debug)]
-pub struct Places<'a> {
-    /// In its source, of the blocks that it has for each member; they may be the same.
-    pub given: &'a [Option<Range<usize>>],
+pub struct BlockRanges<'a> {
+    /// In its source, of the blocks that it has for each member; they may overlap.
+    pub sent: &'a [Option<Range<usize>>],
     /// In its target, of the blocks that each member has for it; no two overlap.
-    pub taken: &'a [Option<Range<usize>>],
+    pub received: &'a [Option<Range<usize>>],
 }
 
 /// A call of one member.

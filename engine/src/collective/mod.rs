@@ -36,7 +36,7 @@ mod started;
 mod teams;
 mod wire;
 
-pub use call::{AllSync, Call, FoldFn, Folding, Kind, Places};
+pub use call::{AllSync, BlockRanges, Call, FoldFn, Folding, Kind};
 pub use label::Signature;
 pub(super) use label::{History, Label};
 pub use mailbox::Count;

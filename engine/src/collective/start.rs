@@ -1,7 +1,7 @@
 //! Begins collective operations, and goes on with those that are under way.
 #![allow(unsafe_code)]
 
-use super::call::{Call, Kind, Places};
+use super::call::{BlockRanges, Call, Kind};
 use super::message_call::MessageCall;
 use super::plan::{Hoods, Situation, Task, exchange_v, plan};
 use super::schedule::Schedule;
@@ -44,11 +44,11 @@ enum Way<'t> {
 
 impl Member {
     /// The steps of a call.
-    fn schedule(&self, call: &Call, places: Option<&Places<'_>>) -> Schedule {
+    fn schedule(&self, call: &Call, unequal: Option<&BlockRanges<'_>>) -> Schedule {
         let mut schedule = Schedule::default();
-        if let Some(places) = places {
+        if let Some(unequal) = unequal {
             let place = (self.team.size(), self.team.rank);
-            exchange_v(call.kind, place, places, &mut schedule);
+            exchange_v(call.kind, place, unequal, &mut schedule);
             return schedule;
         }
         let task = Task {
@@ -105,54 +105,54 @@ impl<C: Conduit> Engine<C> {
         unsafe { self.begin_call(ctx, team, call, None, false) }
     }
 
-    /// Starts an exchange of blocks of any length, as
+    /// Starts a call on blocks of any length, as
     /// [`collective_start`](Self::collective_start).
     ///
     /// # Safety
-    /// As there: the blocks lie in the source and the target, which are apart.
+    /// As there: the blocks lie in the source and the target, which do not overlap.
     ///
     /// # Errors
     /// As there.
     ///
     /// # Panics
-    /// If `call` is of another kind, there is not a place for each member, or the two lengths of
-    /// this member's block for itself differ.
-    pub unsafe fn exchange_v_start(
+    /// Unless `call` is of an [unequal](Kind::is_unequal) kind, with an entry for each member, of
+    /// which those of this one for itself have one length.
+    pub unsafe fn unequal_start(
         &self,
         ctx: &ThreadCtx,
         team: &Arc<Team>,
         call: Call,
-        places: &Places<'_>,
+        unequal: &BlockRanges<'_>,
     ) -> Result<Event, OpError> {
         // SAFETY: the caller's promise.
-        unsafe { self.begin_call(ctx, team, call, Some(places), false) }
+        unsafe { self.begin_call(ctx, team, call, Some(unequal), false) }
     }
 
-    /// An exchange of blocks of any length that is complete on return; polls.
+    /// A call on blocks of any length that is complete on return; polls.
     ///
     /// # Safety
-    /// As [`exchange_v_start`](Self::exchange_v_start), until this returns.
+    /// As [`unequal_start`](Self::unequal_start), until this returns.
     ///
     /// # Errors
     /// As there.
     ///
     /// # Panics
     /// As there.
-    pub unsafe fn exchange_v_wait(
+    pub unsafe fn unequal_wait(
         &self,
         ctx: &ThreadCtx,
         team: &Arc<Team>,
         call: Call,
-        places: &Places<'_>,
+        unequal: &BlockRanges<'_>,
     ) -> Result<(), OpError> {
         // SAFETY: the caller's promise; the wait ends without the operation's end with the job
         // alone.
-        let event = unsafe { self.begin_call(ctx, team, call, Some(places), true) }?;
+        let event = unsafe { self.begin_call(ctx, team, call, Some(unequal), true) }?;
         self.wait_or_end(ctx, event)
     }
 
-    /// As [`collective_start`](Self::collective_start), or with places as
-    /// [`exchange_v_start`](Self::exchange_v_start); `blocks` says that the caller does nothing
+    /// As [`collective_start`](Self::collective_start), or of unequal blocks as
+    /// [`unequal_start`](Self::unequal_start); `blocks` says that the caller does nothing
     /// before the event is complete.
     ///
     /// # Safety
@@ -162,15 +162,15 @@ impl<C: Conduit> Engine<C> {
         ctx: &ThreadCtx,
         team: &Arc<Team>,
         call: Call,
-        places: Option<&Places<'_>>,
+        unequal: Option<&BlockRanges<'_>>,
         blocks: bool,
     ) -> Result<Event, OpError> {
         ctx.permit("a collective operation", self.rank)?;
         let mut span = span(ctx, trace_kind(call.kind));
         if let Some(span) = &mut span {
-            let bytes = places.map_or(call.block(), |places| {
-                places
-                    .given
+            let bytes = unequal.map_or(call.block(), |unequal| {
+                unequal
+                    .sent
                     .iter()
                     .flatten()
                     .map(ExactSizeIterator::len)
@@ -188,9 +188,9 @@ impl<C: Conduit> Engine<C> {
         }
         self.unless_broken(team)?;
         assert_eq!(
-            places.is_some(),
+            unequal.is_some(),
             call.kind.is_unequal(),
-            "unequal blocks have places, and others have none"
+            "unequal blocks have ranges, and others have none"
         );
         // SAFETY: the caller's promise.
         unsafe {
@@ -211,8 +211,8 @@ impl<C: Conduit> Engine<C> {
                 self.rank
             ));
         };
-        // Places that cannot be are found before other members see the call.
-        let schedule = member.schedule(&call, places);
+        // BlockRanges that cannot be are found before other members see the call.
+        let schedule = member.schedule(&call, unequal);
         let shared = self.shared_team(team);
         let standing = shared.map(|(cells, shared)| self.publish_call_by_messages(cells, shared));
         if team.size() == 1 && call.kind == Kind::Barrier {

@@ -136,7 +136,7 @@ fn messages_come_before_the_team_is_open() {
     );
 }
 
-/// A root needs no other rank, but it may not run ahead for ever.
+/// A root needs no other rank, but it may not run ahead forever.
 #[test]
 fn a_root_runs_ahead_by_at_most_a_window() {
     let ranks = pairs(3, 1_000_000);

@@ -121,7 +121,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Takes puts and gets at the initiator's offset for ever and says nothing of them, as the
+    /// Takes puts and gets at the initiator's offset forever and says nothing of them, as the
     /// entry over a segment does.
     pub const OPEN: Self = Self {
         puts: true,

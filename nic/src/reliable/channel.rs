@@ -3,7 +3,7 @@
 /// One of the two sequences of records between two ranks.
 ///
 /// Records of a channel arrive in order, those of the two in any: each has numbers, windows and a
-/// judgement of losses of its own.
+/// judgment of losses of its own.
 // spec U2: a command channel with priority, and a data channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {

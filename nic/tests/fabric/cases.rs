@@ -25,7 +25,7 @@ fn bytes(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at ^ at >> 8 ^ seed) as u8).collect()
 }
 
-/// Sleeps until something has come; not for ever.
+/// Sleeps until something has come; not forever.
 fn wait(nic: &Nic) {
     if !nic.arm() {
         return;

@@ -322,7 +322,7 @@ fn waiting<N: Portals>(m: &mut Member<N>) {
         let queue = target(m, PortalOptions::default(), 16);
         m.attach(PORTAL, exactly(1), (0, MEMORY), reporting(m, queue));
         assert!(m.nic.queue_is_empty(queue).expect("look"));
-        // `come` is true already: otherwise a wait without a limit would last for ever.
+        // `come` is true already: otherwise a wait without a limit would last forever.
         let waited = m.nic.queue_wait(&[queue], None, &|| true);
         waited.expect("wait");
         (m.barrier)();

@@ -22,7 +22,7 @@
 //!
 //! Registrations of a cache are disjoint. A request that lies inside one hits. One that lies partly
 //! in some registers the union with them, if that is at most twice as long as the request, so that
-//! two requests that overlap do not displace each other for ever; else itself alone, so that a
+//! two requests that overlap do not displace each other forever; else itself alone, so that a
 //! window that slides over a long array costs time linear in its way, and does not pin the array.
 //! Either way registrations that overlap are *retired*: no request finds them any more, and each is
 //! deregistered at the end of the last operation that uses it.

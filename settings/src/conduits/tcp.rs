@@ -57,10 +57,10 @@ settings! {
         "How long the host of a rank may acknowledge nothing before another connection is made; 0 for as long as the system waits. With ARGONET_RAILS for usnic, too, and, if not set, three retransmission timeouts of the rail, 0.2 s at least.";
     TCP_IDLE_BUFFERS: Duration = "ARGONET_TCP_IDLE_BUFFERS",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("10"), Scope::Rank,
-        "How long nothing may pass between two ranks before the buffers for each other are freed, which come back with the next message; 0 for ever.";
+        "How long nothing may pass between two ranks before the buffers for each other are freed, which come back with the next message; 0 forever.";
     TCP_IDLE_CONNECTIONS: Duration = "ARGONET_TCP_IDLE_CONNECTIONS",
         Kind::Duration { unit: TimeUnit::Seconds, min: Duration::ZERO, max: DAY }, Preset::Is("0"), Scope::Rank,
-        "How long nothing may pass between two ranks before their connections are closed, which are made again for the next message; 0 for ever.";
+        "How long nothing may pass between two ranks before their connections are closed, which are made again for the next message; 0 forever.";
     TCP_PROGRESS: Option<bool> = "ARGONET_TCP_PROGRESS", Kind::Boolean, Preset::Words("yes where the host has a processor to spare"), Scope::Rank,
         "Whether a thread serves puts and gets of other hosts while the rank computes. It runs no handlers.";
 }

@@ -77,7 +77,7 @@ fn all_to_all(ranks: u32, each: u32, sizes: Sizes, quality: Quality) {
         if !cluster.step() {
             nodes[0].conduit.compute(Duration::from_micros(50));
         }
-        assert!(cluster.now().as_secs() < 100, "it takes for ever");
+        assert!(cluster.now().as_secs() < 100, "it takes forever");
     }
     for (rank, log) in logs.iter().enumerate() {
         for from in 0..ranks {

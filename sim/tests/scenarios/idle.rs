@@ -87,7 +87,7 @@ impl Run {
             node.conduit.poll(log);
         }
         self.cluster.step();
-        assert!(self.cluster.now().as_secs() < 100, "it takes for ever");
+        assert!(self.cluster.now().as_secs() < 100, "it takes forever");
     }
 
     fn connections(&self) -> u32 {

@@ -51,7 +51,7 @@ pub struct ChannelSizes {
     /// Large transfers ask for those after the first.
     pub rails: u16,
     /// For how long a peer's host may acknowledge nothing before the rail is given up and another
-    /// is asked for; 0 is for ever, or as long as the system waits.
+    /// is asked for; 0 is forever, or as long as the system waits.
     ///
     /// A peer that makes no call has a host that acknowledges.
     pub silent_time: Duration,

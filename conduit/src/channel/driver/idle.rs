@@ -4,7 +4,7 @@
 //! streams show whether anything has passed since the last look. So a message costs nothing for
 //! this.
 
-/// How long nothing may pass before a rank gives something up, in ns; 0 is for ever.
+/// How long nothing may pass before a rank gives something up, in ns; 0 is forever.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct IdleLimits {
     /// The buffers of a peer.

@@ -160,7 +160,7 @@ pub(crate) struct Rig {
     _watchdog: Sender<()>,
 }
 
-/// Ends the process if a test lasts for ever.
+/// Ends the process if a test lasts forever.
 fn watchdog() -> Sender<()> {
     let (alive, dead) = channel();
     std::thread::spawn(move || {

@@ -7,7 +7,7 @@
 use super::envoys;
 use super::hoods::Group;
 use super::{Area, Hoods, Range, Schedule, Situation, Task};
-use crate::collective::call::{Kind, Places};
+use crate::collective::call::{BlockRanges, Kind};
 
 /// Messages that are under way at once where blocks go straight to their members.
 const AT_ONCE: u32 = 16;
@@ -68,44 +68,45 @@ fn straight(group: Group<'_>, rank: u32, task: &Task, out: &mut Schedule) {
     out.round();
 }
 
-/// Blocks of any length: as [`straight`], among all members; all at once where there is a root.
+/// Blocks of any length, straight from member to member: at most `AT_ONCE` sends in a round.
+///
+/// A call with a root has one round: no member's sends depend there on what it receives.
 ///
 /// # Panics
-/// If there is not a place for each member, or the lengths of this member's block for itself
-/// differ.
+/// If there is not an entry for each member, or the two of this member for itself differ in their
+/// length, or one of them is `None`.
 pub(in crate::collective) fn exchange_v(
     kind: Kind,
     (size, rank): (u32, u32),
-    places: &Places<'_>,
+    blocks: &BlockRanges<'_>,
     out: &mut Schedule,
 ) {
-    let ranges = |area, places: &[Option<core::ops::Range<usize>>]| -> Vec<Option<Range>> {
-        assert_eq!(places.len(), size as usize, "a place for each member");
-        let range = |place: &core::ops::Range<usize>| Range::new(area, place.start, place.len());
-        places
+    let ranges = |area, blocks: &[Option<core::ops::Range<usize>>]| -> Vec<Option<Range>> {
+        assert_eq!(blocks.len(), size as usize, "an entry for each member");
+        let range = |block: &core::ops::Range<usize>| Range::new(area, block.start, block.len());
+        blocks
             .iter()
-            .map(|place| place.as_ref().map(range))
+            .map(|block| block.as_ref().map(range))
             .collect()
     };
-    let given = ranges(Area::Source, places.given);
-    let taken = ranges(Area::Target, places.taken);
-    let own = [&given, &taken].map(|places| places[rank as usize]);
-    let lengths = own.map(|place| place.map(|range| range.len));
+    let sent = ranges(Area::Source, blocks.sent);
+    let received = ranges(Area::Target, blocks.received);
+    let own = [&sent, &received].map(|blocks| blocks[rank as usize]);
+    let lengths = own.map(|block| block.map(|range| range.len));
     assert_eq!(
         lengths[0], lengths[1],
         "the two lengths of a rank's block for itself"
     );
     out.clear();
     for step in 1..size {
-        // Of one with a root no member waits for another one's messages.
         if step % AT_ONCE == 1 && !kind.is_rooted() {
             out.round();
         }
         let (to, from) = ((rank + step) % size, (rank + size - step) % size);
-        if let Some(block) = given[to as usize] {
+        if let Some(block) = sent[to as usize] {
             out.send(to, block);
         }
-        if let Some(block) = taken[from as usize] {
+        if let Some(block) = received[from as usize] {
             out.receive(from, block);
         }
     }

@@ -103,7 +103,7 @@ pub fn plan(situation: &Situation<'_>, task: &Task, out: &mut Schedule) {
         Kind::Exchange => exchange::plan(situation, task, out),
         Kind::ReduceScatter => reduce::scatter(situation, task, out),
         Kind::Scan | Kind::ExclusiveScan => scan::plan(situation, task, out),
-        // The places of its blocks are no part of a task: see `exchange_v`.
+        // Where its blocks lie is no part of a task: see `exchange_v`.
         Kind::ExchangeV | Kind::GatherV | Kind::ScatterV => {}
     }
     out.round();

@@ -2,7 +2,7 @@
 
 use super::execute::{Outcome, Sends, execute, execute_planned};
 use super::*;
-use crate::collective::call::Places;
+use crate::collective::call::BlockRanges;
 use proptest::prelude::*;
 
 mod neighborhoods;
@@ -93,7 +93,7 @@ fn model(task: &Task, size: u32, ordered: bool) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) 
                 value(task.root, rank),
             ),
             Kind::ExchangeV | Kind::GatherV | Kind::ScatterV => {
-                panic!("its places are no part of a task")
+                panic!("its blocks are no part of a task")
             }
             Kind::Exchange => (
                 blocks(rank),
@@ -134,7 +134,7 @@ proptest! {
         let expected: Vec<Vec<u8>> = ranks.clone().map(target).collect();
         let targets = expected.iter().map(|bytes: &Vec<u8>| vec![0xee; bytes.len()]).collect();
         let sent = |from: u32, to: u32| Some(len(from, to)).filter(|len| *len > 0 || sends_empty);
-        let places = |lens: &mut dyn Iterator<Item = Option<usize>>| -> Vec<_> {
+        let ranges_of = |lens: &mut dyn Iterator<Item = Option<usize>>| -> Vec<_> {
             let mut end = 0;
             lens.map(|len| len.map(|len| {
                 let begin = end;
@@ -144,10 +144,10 @@ proptest! {
             .collect()
         };
         let plan = |rank, schedule: &mut Schedule| {
-            let given = places(&mut ranks.clone().map(|to| sent(rank, to)));
-            let taken = places(&mut ranks.clone().map(|from| sent(from, rank)));
-            let places = Places { given: &given, taken: &taken };
-            exchange_v(Kind::ExchangeV, (size, rank), &places, schedule);
+            let given = ranges_of(&mut ranks.clone().map(|to| sent(rank, to)));
+            let taken = ranges_of(&mut ranks.clone().map(|from| sent(from, rank)));
+            let blocks = BlockRanges { sent: &given, received: &taken };
+            exchange_v(Kind::ExchangeV, (size, rank), &blocks, schedule);
         };
         let sends = if synchronous { Sends::Synchronous } else { Sends::Eager };
         let hoods = Hoods::new(size, |rank| rank);

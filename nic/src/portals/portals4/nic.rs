@@ -148,7 +148,7 @@ impl Portals for Portals4 {
 
     /// Nothing: `PtlNIFini` ends it all.
     ///
-    /// `PtlPTDisable` waits for operations under way, in the reference implementation for ever
+    /// `PtlPTDisable` waits for operations under way, in the reference implementation forever
     /// where a message comes meanwhile, which it takes off its count without having counted it.
     fn retire(&self) {}
 

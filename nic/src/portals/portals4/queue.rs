@@ -181,7 +181,7 @@ impl Portals4 {
     /// known to have.
     pub(super) fn translate_all(&self, record: &Record) -> Result<(), NicError> {
         let mut ready = record.ready.lock();
-        // A queue that fills as fast as it is read would keep this call for ever.
+        // A queue that fills as fast as it is read would keep this call forever.
         for _ in 0..record.depth {
             if !self.advance(record, &mut ready)? {
                 break;

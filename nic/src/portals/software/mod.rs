@@ -3,7 +3,7 @@
 //! The ranks of a host share one file with an interface each: portal table, entries, event queues,
 //! counters, and buffers. The initiator of an operation carries it out, as the hardware would: it
 //! searches the target's list, moves the data, puts the target's events into the target's queue and
-//! its own into its own. So the target need not call anything, and may compute for ever.
+//! its own into its own. So the target need not call anything, and may compute forever.
 //!
 //! ADR 0026 describes the file, how its locks survive their owners, and the harm that a mad peer
 //! can do.

@@ -6,7 +6,7 @@
 //! event in its queue, or the thread that posts it finds the word. A thread that posts and dies
 //! before it has woken any sleeper leaves the word as it is, for the next. Threads that sleep count
 //! themselves, and the last that wakes makes the word even: if each did, it would have to wake the
-//! others, which would do the same in turn for ever. As the word counts, a thread that is about to
+//! others, which would do the same in turn forever. As the word counts, a thread that is about to
 //! sleep finds that it was woken, even if another thread has gone to sleep since.
 //!
 //! Threads sleep on the word, as a futex; one of a rank that shares its file with no other may

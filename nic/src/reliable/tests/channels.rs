@@ -283,7 +283,7 @@ fn a_peer_that_gets_commands_alone_is_lost() {
     submit(&mut from, now, Channel::Data, 900);
     while from.lost(TO).is_none() {
         now += Duration::from_millis(10);
-        assert!(now < Duration::from_millis(5100), "it waits for ever");
+        assert!(now < Duration::from_millis(5100), "it waits forever");
         if from.room(TO, Channel::Command) {
             submit(&mut from, now, Channel::Command, 8);
         }

@@ -201,7 +201,7 @@ fn a_peer_that_was_never_heard_is_doubted_sooner_than_one_that_was() {
     assert_eq!(unheard.ends[0].poll_doubt(), None);
 }
 
-/// Another rail goes on meanwhile, so nothing that a path does is for ever.
+/// Another rail goes on meanwhile, so nothing that a path does is forever.
 #[test]
 fn a_patient_link_loses_no_peer_for_what_its_path_does() {
     let config = ReliableConfig {

@@ -262,7 +262,7 @@ fn a_peer_that_is_heard_but_gets_nothing_is_lost() {
     to.watch(now, FROM, true);
     while from.lost(TO).is_none() {
         now += Duration::from_millis(10);
-        assert!(now < Duration::from_millis(5100), "it waits for ever");
+        assert!(now < Duration::from_millis(5100), "it waits forever");
         // The path carries nothing of this direction.
         while from.poll_transmit(now).is_some() {}
         while let Some(transmit) = to.poll_transmit(now) {

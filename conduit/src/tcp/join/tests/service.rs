@@ -46,7 +46,7 @@ fn wait_for(service: &JoinService, received: u64) -> Made {
         assert_eq!(
             rustix::event::poll(&mut fds, Some(&wait)),
             Ok(1),
-            "it sleeps for ever"
+            "it sleeps forever"
         );
     }
 }
