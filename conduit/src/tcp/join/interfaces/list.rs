@@ -97,6 +97,31 @@ mod tests {
         assert!(list.iter().all(|i| !i.name.is_empty()));
     }
 
+    /// An address may have a label, and what leads nowhere may have any address.
+    #[test]
+    fn loopback_is_known_by_its_interface() {
+        let entry = |name: &str, address: [u8; 4]| if_addrs::Interface {
+            name: name.to_owned(),
+            addr: IfAddr::V4(if_addrs::Ifv4Addr {
+                ip: address.into(),
+                netmask: [255; 4].into(),
+                prefixlen: 32,
+                broadcast: None,
+            }),
+            index: None,
+            oper_status: if_addrs::IfOperStatus::Up,
+            is_p2p: false,
+        };
+        for name in ["lo", "lo:0"] {
+            assert!(leads_nowhere(&entry(name, [10, 0, 0, 5])), "{name}");
+        }
+        // The system does not show it, so its address decides.
+        assert!(leads_nowhere(&entry("none-such", [127, 0, 0, 2])));
+        assert!(!leads_nowhere(&entry("none-such", [10, 0, 0, 5])));
+        let one = interface(&entry("lo:0", [10, 0, 0, 5]), InterfaceKind::Loopback);
+        assert_eq!(one.map(|one| (one.prefix, one.up)), Some((32, true)));
+    }
+
     #[test]
     fn bridges_of_containers_are_known_by_name() {
         for name in ["docker0", "br-1f2e3d", "virbr0", "cni0"] {
