@@ -123,12 +123,8 @@ impl<M: Threading> Collectives<'_, M> {
     /// # Errors
     /// As [`broadcast`](Self::broadcast).
     pub fn reduce_all<T: Reducible>(&self, reduction: Reduction, values: &mut [T]) -> Result<()> {
-        let call = Call {
-            folding: Some(folding::<T>(reduction)),
-            ..within(Kind::ReduceAll, values)
-        };
-        // SAFETY: the slice is borrowed.
-        unsafe { self.run(call) }
+        // SAFETY: a number leads to no memory.
+        unsafe { self.fold_in_place(Kind::ReduceAll, folding::<T>(reduction), values) }
     }
 
     /// As [`reduce_all`](Self::reduce_all), with a closure.
@@ -153,11 +149,23 @@ impl<M: Threading> Collectives<'_, M> {
         values: &mut [T],
         combine: F,
     ) -> Result<()> {
+        // SAFETY: the closure is borrowed.
+        unsafe { self.fold_in_place(Kind::ReduceAll, folding_with(&combine), values) }
+    }
+
+    /// # Safety
+    /// The folding's context is usable until this returns.
+    unsafe fn fold_in_place<T: Global>(
+        &self,
+        kind: Kind,
+        folding: Folding,
+        values: &mut [T],
+    ) -> Result<()> {
         let call = Call {
-            folding: Some(folding_with(&combine)),
-            ..within(Kind::ReduceAll, values)
+            folding: Some(folding),
+            ..within(kind, values)
         };
-        // SAFETY: the slice and the closure are borrowed.
+        // SAFETY: the slice is borrowed.
         unsafe { self.run(call) }
     }
 
@@ -314,12 +322,8 @@ impl<M: Threading> Collectives<'_, M> {
     /// # Errors
     /// As [`gather_all`](Self::gather_all).
     pub fn scan<T: Reducible>(&self, reduction: Reduction, values: &mut [T]) -> Result<()> {
-        let call = Call {
-            folding: Some(folding::<T>(reduction)),
-            ..within(Kind::Scan, values)
-        };
-        // SAFETY: the slice is borrowed.
-        unsafe { self.run(call) }
+        // SAFETY: a number leads to no memory.
+        unsafe { self.fold_in_place(Kind::Scan, folding::<T>(reduction), values) }
     }
 
     /// As [`scan`](Self::scan), with a closure; see
@@ -339,12 +343,8 @@ impl<M: Threading> Collectives<'_, M> {
         values: &mut [T],
         combine: F,
     ) -> Result<()> {
-        let call = Call {
-            folding: Some(folding_with(&combine)),
-            ..within(Kind::Scan, values)
-        };
-        // SAFETY: the slice and the closure are borrowed.
-        unsafe { self.run(call) }
+        // SAFETY: the closure is borrowed.
+        unsafe { self.fold_in_place(Kind::Scan, folding_with(&combine), values) }
     }
 
     /// Combines the values of all ranks before this one; `None` on rank 0.

@@ -211,7 +211,7 @@ impl<C: Conduit> Engine<C> {
                 self.rank
             ));
         };
-        // BlockRanges that cannot be are found before other members see the call.
+        // Ranges that cannot be are found before other members see the call.
         let schedule = member.schedule(&call, unequal);
         let shared = self.shared_team(team);
         let standing = shared.map(|(cells, shared)| self.publish_call_by_messages(cells, shared));
