@@ -69,6 +69,11 @@
 //! # Threads
 //!
 //! [`World`] belongs to one thread. [`World<Par>`](Par) may be used from many at once.
+//!
+//! # Features
+//!
+//! `portals`, `usnic` and `ofi`, on by default, compile the conduits of these names; smp and tcp
+//! are in every program. `encrypt` compiles the ciphers of datagrams.
 #![deny(unsafe_code)]
 
 mod am;

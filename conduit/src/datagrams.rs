@@ -8,7 +8,7 @@
 //! ```
 
 use crate::words::{self, Words, two};
-use argonet_nic::reliable::Dropped;
+use argonet_nic::Dropped;
 use core::fmt;
 use std::io;
 

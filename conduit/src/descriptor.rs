@@ -1,7 +1,13 @@
 //! What programs can ask of each conduit before a job runs.
 
 use crate::conduit::{Capabilities, Limits};
-use crate::{ofi, portals, smp, tcp, usnic};
+#[cfg(feature = "ofi")]
+use crate::ofi;
+#[cfg(feature = "portals")]
+use crate::portals;
+#[cfg(feature = "usnic")]
+use crate::usnic;
+use crate::{smp, tcp};
 use argonet_settings::{ConduitRow, Settings};
 
 /// Facts in words: name and value of each.
@@ -23,16 +29,20 @@ pub struct Descriptor {
     pub facts: fn(&Settings, u32) -> Facts,
 }
 
-/// The descriptors of all conduits, in the order of [`argonet_settings::CONDUITS`].
+/// The descriptors of the conduits that this crate was built with, in the order of
+/// [`argonet_settings::CONDUITS`].
 pub const DESCRIPTORS: &[&Descriptor] = &[
     &smp::DESCRIPTOR,
     &tcp::DESCRIPTOR,
+    #[cfg(feature = "portals")]
     &portals::DESCRIPTOR,
+    #[cfg(feature = "usnic")]
     &usnic::DESCRIPTOR,
+    #[cfg(feature = "ofi")]
     &ofi::DESCRIPTOR,
 ];
 
-#[cfg(test)]
+#[cfg(all(test, feature = "portals", feature = "usnic", feature = "ofi"))]
 mod tests {
     use super::*;
     use argonet_settings::CONDUITS;

@@ -8,6 +8,12 @@
 //! [`usnic`] has rails of datagrams, [`ofi`] of messages, and [`failover`] joins rails of several
 //! kinds. [`wire`] has the parts that conduits over
 //! a wire share.
+//!
+//! Features `portals`, `usnic` and `ofi`, which are on by default, build the conduits of these
+//! names.
+
+// What conduits share is looked into by this lint where all of them are built.
+#![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]
 mod attendant;
@@ -32,13 +38,13 @@ mod gauges;
 #[cfg(not(loom))]
 mod keyed;
 mod ledger;
-#[cfg(not(loom))]
+#[cfg(all(not(loom), feature = "ofi"))]
 pub mod ofi;
 #[cfg(not(loom))]
 mod owned;
 #[cfg(not(loom))]
 mod peers;
-#[cfg(not(loom))]
+#[cfg(all(not(loom), feature = "portals"))]
 pub mod portals;
 #[cfg(not(loom))]
 mod prepared_buffers;
@@ -55,7 +61,7 @@ mod system_queue;
 pub mod tcp;
 #[cfg(not(loom))]
 mod threads;
-#[cfg(not(loom))]
+#[cfg(all(not(loom), feature = "usnic"))]
 pub mod usnic;
 #[cfg(not(loom))]
 pub mod wire;

@@ -12,12 +12,24 @@
 //! * [`reliable`]: records over datagrams that may be lost: the base of interfaces in software
 //!   between hosts, and of rails.
 
+// What interfaces share is looked into by this lint where all of them are built.
+#![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
+
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("descriptors name memory by 64-bit addresses");
 
+#[cfg(feature = "datagrams")]
 pub mod datagram;
+mod dropped;
+#[cfg(feature = "fabric")]
 pub mod fabric;
+#[cfg(feature = "fabric")]
 mod incarnation;
+#[cfg(feature = "portals")]
 pub mod portals;
+#[cfg(feature = "fabric")]
 pub mod rdm;
+#[cfg(feature = "datagrams")]
 pub mod reliable;
+
+pub use dropped::Dropped;

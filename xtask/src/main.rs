@@ -7,6 +7,7 @@ mod budget;
 mod command;
 mod counts;
 mod counts_c;
+mod features;
 mod fuzz;
 mod install;
 mod items;

@@ -2,7 +2,7 @@
 
 use crate::command::{End, cargo, exists, output, root, run, target};
 use crate::suite::{Effort, Run};
-use crate::{asan, book, budget, counts, oldest, sizes, tidy};
+use crate::{asan, book, budget, counts, features, oldest, sizes, tidy};
 use argonet_settings::{CONDUIT_NAMES, CONDUITS, ConduitRow};
 use std::process::Command;
 use std::time::Instant;
@@ -162,6 +162,7 @@ pub(crate) fn build(run: &mut Run) {
         run.step("build for release", &mut cargo(&release));
     }
     lints(run);
+    features::check(run);
     let mut doc = cargo(&["doc", "--workspace", "--no-deps"]);
     run.step("doc", doc.env("RUSTDOCFLAGS", "-D warnings"));
     archives(run);

@@ -14,8 +14,9 @@ use crate::channel::rail::{Made, NewRail, RailId};
 use crate::datagrams::{DatagramGauge, Datagrams};
 use argonet_am::AmError;
 use argonet_base::JobRank;
+use argonet_nic::Dropped;
 use argonet_nic::datagram::{DatagramQueue, HostNames};
-use argonet_nic::reliable::{Channel, Dropped, Endpoint, PeerUnreachable, Transmit};
+use argonet_nic::reliable::{Channel, Endpoint, PeerUnreachable, Transmit};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
@@ -732,7 +733,7 @@ impl<Q: DatagramQueue> Locked<'_, Q> {
     }
 
     fn dropped(&self) -> Dropped {
-        Dropped::new(&self.state.endpoint.counts(), 0)
+        self.state.endpoint.counts().dropped(0)
     }
 
     pub(super) fn datagrams(&self) -> Datagrams {

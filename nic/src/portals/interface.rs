@@ -5,7 +5,7 @@ use super::{
     Event, Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Position, Queue,
     Register, Target,
 };
-use crate::reliable::Dropped;
+use crate::Dropped;
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::time::Duration;

@@ -1,5 +1,7 @@
 //! Counts of an endpoint.
 
+use crate::dropped::Dropped;
+
 /// Datagrams of an endpoint since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
@@ -35,4 +37,27 @@ pub struct Counts {
     pub strangers: u64,
     /// Dropped: acknowledges records that were never sent, or has a number that is not due.
     pub impossible: u64,
+}
+
+impl Counts {
+    /// What was dropped, with the driver's count of records without a meaning.
+    #[must_use]
+    pub fn dropped(&self, bad_records: u64) -> Dropped {
+        let &Self {
+            malformed,
+            forged,
+            replayed,
+            strangers,
+            impossible,
+            ..
+        } = self;
+        Dropped {
+            malformed,
+            forged,
+            replayed,
+            strangers,
+            impossible,
+            bad_records,
+        }
+    }
 }

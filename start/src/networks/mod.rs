@@ -5,13 +5,20 @@
 
 mod addresses;
 mod channel;
+#[cfg(any(feature = "portals", feature = "usnic"))]
 mod datagrams;
 mod failover;
+#[cfg(not(all(feature = "portals", feature = "usnic", feature = "ofi")))]
+mod not_built;
+#[cfg(feature = "ofi")]
 mod ofi;
+#[cfg(feature = "usnic")]
 mod paths;
+#[cfg(feature = "portals")]
 mod portals;
 mod silence;
 mod tcp;
+#[cfg(feature = "usnic")]
 mod usnic;
 
 use addresses::Wish;
@@ -24,6 +31,12 @@ use argonet_conduit::selector;
 use argonet_conduit::{SegmentLen, ThreadMode};
 use argonet_segment::Directory;
 use argonet_settings::{ConduitRow, OFI_ROW, PORTALS_ROW, RAILS, Settings, TCP_ROW, USNIC_ROW};
+#[cfg(not(feature = "ofi"))]
+use not_built as ofi;
+#[cfg(not(feature = "portals"))]
+use not_built as portals;
+#[cfg(not(feature = "usnic"))]
+use not_built as usnic;
 use std::sync::Arc;
 
 /// Why something cannot be set up; the caller adds the rank and the conduit.

@@ -3,10 +3,11 @@
 use super::core::{Core, Pending, State};
 use super::lane::{Data, Incoming, Lane, Outgoing, Then};
 use super::record::Head;
+use crate::Dropped;
 use crate::datagram::DatagramQueue as _;
 use crate::portals::software::{ATOMIC_BYTES, Arrival, Asked, Away, Opened, Request};
 use crate::portals::{NicError, Outcome};
-use crate::reliable::{Channel, Dropped, PeerUnreachable, ReliableError};
+use crate::reliable::{Channel, PeerUnreachable, ReliableError};
 use argonet_base::JobRank;
 use argonet_segment::bulk;
 use core::ptr::NonNull;
@@ -66,7 +67,7 @@ impl Locked<'_> {
     }
 
     pub(super) fn dropped(&self) -> Dropped {
-        Dropped::new(&self.state.endpoint.counts(), self.state.bad_records)
+        self.state.endpoint.counts().dropped(self.state.bad_records)
     }
 
     #[cold]

@@ -3,13 +3,13 @@
 
 use super::interface::Networked;
 use super::service;
+use crate::Dropped;
 use crate::portals::software::Rest;
 use crate::portals::{
     Ack, AtomicKind, AtomicOp, Counter, Descriptor, DescriptorHandle, Entry, EntryHandle, Event,
     Features, Limits, Matching, NicError, Part, PortalIndex, PortalOptions, Portals, Position,
     Queue, Register, ReportDropped, Target,
 };
-use crate::reliable::Dropped;
 use argonet_base::JobRank;
 use core::ptr::NonNull;
 use core::time::Duration;

@@ -1,6 +1,5 @@
 //! Datagrams and records from a network that were dropped as meaningless.
 
-use super::counts::Counts;
 use core::fmt;
 
 /// Datagrams, and records in them, that came to the socket of a rank and were dropped, by the
@@ -34,27 +33,6 @@ const REASONS: [&str; Dropped::WORDS] = [
 impl Dropped {
     /// How many numbers it has.
     pub const WORDS: usize = 6;
-
-    /// From the counts of an endpoint, and its driver's count of records without a meaning.
-    #[must_use]
-    pub fn new(counts: &Counts, bad_records: u64) -> Self {
-        let &Counts {
-            malformed,
-            forged,
-            replayed,
-            strangers,
-            impossible,
-            ..
-        } = counts;
-        Self {
-            malformed,
-            forged,
-            replayed,
-            strangers,
-            impossible,
-            bad_records,
-        }
-    }
 
     /// Its numbers, in a fixed order.
     #[must_use]
