@@ -59,6 +59,16 @@ pub enum Error {
         /// The values given.
         values: usize,
     },
+    /// The word of a signal is not where it has to be.
+    #[error(
+        "the word of the signal is on rank {word}; it must be on rank {values}, where the values go, or which waits for it"
+    )]
+    SignalElsewhere {
+        /// The rank of the word.
+        word: Rank,
+        /// The rank that it should be on.
+        values: Rank,
+    },
     /// There is no memory for the values of a get.
     #[error("rank {rank}: no memory for {bytes} bytes of a get; read the slice in parts")]
     NoMemory {

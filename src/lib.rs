@@ -103,6 +103,7 @@ mod run;
 mod scope;
 mod section;
 mod shared_array;
+mod signal;
 mod team;
 mod token;
 mod vis;
@@ -134,6 +135,7 @@ pub use run::run;
 pub use scope::Scope;
 pub use section::{Section, SectionError};
 pub use shared_array::SharedArray;
+pub use signal::Signal;
 pub use team::Team;
 pub use world::{Par, Seq, Threading, World};
 /// The crate whose derives make a type [`Global`]; see the example there.

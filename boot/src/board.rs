@@ -46,6 +46,8 @@ pub enum WaitFor {
     Arrival = 11,
     /// The other ranks, before or after they attach or publish segments.
     Segments = 12,
+    /// A word of its segment that another rank changes.
+    Signal = 13,
 }
 
 /// A wait of a rank, and the rank that it waits for.
@@ -98,6 +100,7 @@ impl fmt::Display for Waiting {
             WaitFor::Future => ("for a future", " from"),
             WaitFor::Arrival => ("for anything to arrive", " from"),
             WaitFor::Segments => ("for segments to be there", " on"),
+            WaitFor::Signal => ("for a signal", " from"),
         };
         f.write_str(what)?;
         match self.peer {

@@ -544,6 +544,13 @@ pub trait Conduit: Send + Sync {
     /// others there is nothing to do.
     fn wake(&self) {}
 
+    /// Wakes threads of a rank that sleep, after a change of memory that it may wait for.
+    ///
+    /// One that shares no memory with this rank sees no such change, and there is nothing to do.
+    fn wake_rank(&self, rank: JobRank) {
+        let _ = rank;
+    }
+
     /// Cells in memory that all ranks share, for small collective operations; `None` where there is
     /// no such memory.
     #[inline(always)]

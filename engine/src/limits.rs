@@ -46,6 +46,8 @@ pub mod internal {
     pub const RATOMIC: HandlerIndex = HandlerIndex(25);
     /// It is done; brings the value before if that was asked for.
     pub const RATOMIC_DONE: HandlerIndex = HandlerIndex(26);
+    /// The bytes of a put lie at their target: an atomic operation on a word beside them.
+    pub const SIGNAL: HandlerIndex = HandlerIndex(27);
     /// Bytes for many pieces of memory.
     pub const VIS_PUT: HandlerIndex = HandlerIndex(28);
     /// Asks for bytes of many pieces of memory.

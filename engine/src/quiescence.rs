@@ -291,7 +291,7 @@ impl Quiescence {
 pub(super) fn is_of_the_client(what: WaitFor) -> bool {
     matches!(
         what,
-        WaitFor::Condition | WaitFor::Future | WaitFor::Arrival
+        WaitFor::Condition | WaitFor::Future | WaitFor::Arrival | WaitFor::Signal
     )
 }
 

@@ -37,6 +37,7 @@ mod raw_handlers;
 mod refused;
 mod rpc;
 mod settings;
+mod signals;
 mod spread;
 mod stopped;
 mod support;
@@ -58,6 +59,7 @@ fn main() {
             refused::PROGRAMS,
             put_get::PROGRAMS,
             atomics::PROGRAMS,
+            signals::PROGRAMS,
             heap::PROGRAMS,
             team_collectives::PROGRAMS,
             collectives::PROGRAMS,
@@ -104,6 +106,7 @@ fn main() {
         refused::TESTS,
         put_get::TESTS,
         atomics::TESTS,
+        signals::TESTS,
         heap::TESTS,
         team_collectives::TESTS,
         collectives::TESTS,

@@ -5,6 +5,7 @@ mod checks;
 mod complete;
 mod operation;
 mod remote;
+mod signal;
 
 use core::ffi::{c_int, c_void};
 
@@ -19,9 +20,9 @@ pub(crate) use complete::{LocalOption, started};
 pub(crate) use operation::Operation;
 pub(crate) use remote::Remote;
 
-/// All functions that `argonet/rma.h` calls.
+/// All functions that `argonet/rma.h` calls, and those beyond.
 pub(crate) fn prototypes() -> Vec<Prototype> {
-    PROTOTYPES.to_vec()
+    [PROTOTYPES, signal::PROTOTYPES].concat()
 }
 
 /// Non-zero for an operation that was not started.

@@ -355,7 +355,7 @@ pub(crate) const MESSAGES: [Case; 60] = [
     ("request-locked", Debug, Ends(&["gex_AM_RequestShort"])),
     ("put-locked", Debug, Ends(&["gex_RMA_PutBlocking"])),
 ];
-pub(crate) const TRANSFERS: [Case; 69] = [
+pub(crate) const TRANSFERS: [Case; 78] = [
     (
         "vis-rank",
         Any,
@@ -544,6 +544,47 @@ pub(crate) const TRANSFERS: [Case; 69] = [
         "never-self",
         Debug,
         Ends(&["gex_RMA_PutBlocking", "GEX_FLAG_PEER_NEVER_"]),
+    ),
+    ("signal-rank", Any, Ends(&["argonet_RMA_PutSignal", "rank"])),
+    (
+        "signal-past-segment",
+        Any,
+        Ends(&["argonet_RMA_PutSignal", "signal is", "not in the segment"]),
+    ),
+    (
+        "signal-unaligned",
+        Any,
+        Ends(&["argonet_RMA_PutSignal", "multiple of 8"]),
+    ),
+    (
+        "signal-operation",
+        Any,
+        Ends(&["argonet_RMA_PutSignal", "GEX_OP_SET or GEX_OP_ADD"]),
+    ),
+    (
+        "signal-flags",
+        Any,
+        Ends(&["argonet_RMA_PutSignal", "they must be 0"]),
+    ),
+    (
+        "signal-put-past-segment",
+        Any,
+        Ends(&["argonet_RMA_PutSignal", "dest is", "not in the segment"]),
+    ),
+    (
+        "signal-wait-unaligned",
+        Any,
+        Ends(&["argonet_SignalWait", "multiple of 8"]),
+    ),
+    (
+        "signal-wait-nowhere",
+        Any,
+        Ends(&["argonet_SignalWait", "signal is"]),
+    ),
+    (
+        "signal-wait-comparison",
+        Any,
+        Ends(&["argonet_SignalWait", "ARGONET_CMP_"]),
     ),
     (
         "bound-rank",

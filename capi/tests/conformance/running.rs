@@ -38,6 +38,7 @@ const PROGRAMS: &[&str] = &[
     "ratomic_bound",
     "rma",
     "rma_visible",
+    "signals",
     "seg_flags",
     "seg_offset",
     "lc_copy",

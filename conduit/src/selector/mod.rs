@@ -433,6 +433,13 @@ impl Conduit for Selector {
         }
     }
 
+    fn wake_rank(&self, rank: JobRank) {
+        match self.to(rank) {
+            Chosen::Memory(smp) => smp.wake_rank(rank),
+            Chosen::Network(remote) => remote.network.wake_rank(rank),
+        }
+    }
+
     fn outlives_peers(&self) -> bool {
         let remote = self.remote.as_ref();
         remote.is_none_or(|remote| remote.network.outlives_peers())

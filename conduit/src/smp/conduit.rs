@@ -206,7 +206,7 @@ impl Smp {
     }
 
     #[inline(always)]
-    pub(super) fn wake_rank(&self, to: JobRank) {
+    pub(super) fn ring(&self, to: JobRank) {
         wake::wake_rank(self.region.sleep_word(to), self.barrier, &Linux);
     }
 }
@@ -265,7 +265,7 @@ impl Conduit for Smp {
         };
         ring.words.store(at + 1, short.rest, Ordering::Relaxed);
         publish(&ring, at, short.head);
-        self.wake_rank(to);
+        self.ring(to);
         true
     }
 
@@ -322,13 +322,13 @@ impl Conduit for Smp {
         let least_units = record::record_units(category, args.len(), carried);
         let (ring, at, units) = self.prepared_place(&prepared, least_units);
         self.publish_packed(&ring, at, units, handler, category, args, len, offset);
-        self.wake_rank(prepared.to());
+        self.ring(prepared.to());
     }
 
     fn cancel(&self, prepared: Prepared) {
         let (ring, at, units) = self.prepared_place(&prepared, 1);
         publish(&ring, at, Head::skip(units));
-        self.wake_rank(prepared.to());
+        self.ring(prepared.to());
     }
 
     unsafe fn put(
@@ -396,6 +396,12 @@ impl Conduit for Smp {
     #[inline]
     fn epoch(&self) -> u32 {
         self.epoch.load(Ordering::Acquire)
+    }
+
+    fn wake_rank(&self, rank: JobRank) {
+        if self.neighbors().contains(&rank.0) {
+            self.ring(rank);
+        }
     }
 
     fn sleep(&self, timeout: Option<Duration>, seen: u32) {

@@ -42,7 +42,7 @@ impl Smp {
         } else {
             self.write_large(to, &ring, writer, message)?;
         }
-        self.wake_rank(to);
+        self.ring(to);
         Ok(())
     }
 

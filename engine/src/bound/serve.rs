@@ -43,6 +43,7 @@ impl<C: Conduit> Engine<C> {
             internal::BOUND_LONG_PART => (Some(MessageClass::Request), Self::serve_long_part as _),
             internal::RATOMIC => (Some(MessageClass::Request), Self::serve_atomic as _),
             internal::RATOMIC_DONE => (Some(MessageClass::Reply), Self::take_atomic as _),
+            internal::SIGNAL => (Some(MessageClass::Request), Self::serve_signal as _),
             internal::VIS_PUT => (Some(MessageClass::Request), Self::serve_vis_put as _),
             internal::VIS_GET => (Some(MessageClass::Request), Self::serve_vis_get as _),
             internal::VIS_GET_DATA => (Some(MessageClass::Reply), Self::take_vis_data as _),

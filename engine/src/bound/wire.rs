@@ -150,6 +150,7 @@ impl Refusal {
             internal::BOUND_GET => "get",
             internal::BOUND_LONG | internal::BOUND_LONG_PART => "long active message",
             internal::RATOMIC => "remote atomic operation",
+            internal::SIGNAL => "signal",
             internal::VIS_PUT => "non-contiguous put",
             internal::VIS_GET => "non-contiguous get",
             _ => "put",

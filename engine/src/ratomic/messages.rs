@@ -17,7 +17,7 @@ use argonet_event::Event;
 use core::ptr::NonNull;
 
 impl<T: AtomicWord> Atomic<T> {
-    fn untyped(self) -> Untyped {
+    pub(super) fn untyped(self) -> Untyped {
         let operands = match self.operation.operands() {
             0 => [0, 0],
             1 => [self.operand1.bits(), 0],

@@ -8,6 +8,7 @@
 
 mod messages;
 mod serve;
+mod signal;
 mod wire;
 mod word;
 
@@ -49,7 +50,8 @@ const NAME: &str = "an atomic operation";
 /// Takes the indices of the messages that [`Engine::serve`] handles.
 pub(super) fn register(handlers: &mut HandlerTable) -> Result<(), AmError> {
     handlers.reserve_internal(internal::RATOMIC, "argonet::ratomic")?;
-    handlers.reserve_internal(internal::RATOMIC_DONE, "argonet::ratomic_done")
+    handlers.reserve_internal(internal::RATOMIC_DONE, "argonet::ratomic_done")?;
+    handlers.reserve_internal(internal::SIGNAL, "argonet::signal")
 }
 
 impl<C: Conduit> Engine<C> {

@@ -26,7 +26,7 @@ impl Untyped {
     ///
     /// # Safety
     /// As there.
-    unsafe fn apply(self, at: NonNull<u8>) -> u64 {
+    pub(super) unsafe fn apply(self, at: NonNull<u8>) -> u64 {
         // SAFETY: this function's contract, in each of them.
         unsafe {
             match self.dt {
@@ -89,7 +89,11 @@ impl<C: Conduit> Engine<C> {
     }
 
     /// Where a word that a peer names lies here.
-    fn owned(&self, target: Target, what: Untyped) -> Result<NonNull<u8>, (Range, Outside)> {
+    pub(super) fn owned(
+        &self,
+        target: Target,
+        what: Untyped,
+    ) -> Result<NonNull<u8>, (Range, Outside)> {
         let bytes = what.dt.bytes().unwrap_or(0);
         let base = (self.segment_base)(self.rank);
         let (endpoint, address) = match target {

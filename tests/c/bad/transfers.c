@@ -40,6 +40,20 @@ static void transfers(void) {
   CASE("implicit-put-event") gex_RMA_PutNBI(team, to, base, buffer, 8, &event, 0);
   CASE("put-overlap") gex_RMA_PutBlocking(team, me, check_base(me) + 4, check_base(me), 8, 0);
   CASE("never-self") gex_RMA_PutBlocking(team, me, check_base(me), buffer, 8, GEX_FLAG_PEER_NEVER_SELF);
+  CASE("signal-rank") argonet_RMA_PutSignal(team, ranks, base, buffer, 8, (uint64_t *)base, GEX_OP_ADD, 1, 0);
+  CASE("signal-past-segment")
+  argonet_RMA_PutSignal(team, to, base, buffer, 8, (uint64_t *)(base + size), GEX_OP_ADD, 1, 0);
+  CASE("signal-unaligned")
+  argonet_RMA_PutSignal(team, to, base, buffer, 8, (uint64_t *)(base + 12), GEX_OP_SET, 1, 0);
+  CASE("signal-operation")
+  argonet_RMA_PutSignal(team, to, base, buffer, 8, (uint64_t *)base, GEX_OP_FADD, 1, 0);
+  CASE("signal-flags")
+  argonet_RMA_PutSignal(team, to, base, buffer, 8, (uint64_t *)base, GEX_OP_ADD, 1, GEX_FLAG_IMMEDIATE);
+  CASE("signal-put-past-segment")
+  argonet_RMA_PutSignal(team, to, base + size - 7, buffer, 8, (uint64_t *)base, GEX_OP_ADD, 1, 0);
+  CASE("signal-wait-unaligned") argonet_SignalWait((const uint64_t *)(check_base(me) + 4), ARGONET_CMP_EQ, 0);
+  CASE("signal-wait-nowhere") argonet_SignalWait((const uint64_t *)nowhere, ARGONET_CMP_EQ, 0);
+  CASE("signal-wait-comparison") argonet_SignalWait((const uint64_t *)check_base(me), 7, 0);
   CASE("bound-rank") gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, ranks, NULL, NULL, &size, 0));
   CASE("pair-endpoint") gex_RMA_PutBlocking(gex_TM_Pair(ep, 1), to, base, buffer, 8, 0);
   CASE("translate-rank") gex_TM_TranslateRankToJobrank(team, ranks);

@@ -3,6 +3,7 @@
 mod bound;
 mod forged;
 mod model;
+mod signal;
 
 use super::{Atomic, AtomicWord, Target};
 use crate::bound::tests::rig::Rig;
