@@ -1,4 +1,5 @@
 //! Atomic operations on global memory.
+#![allow(unsafe_code)]
 
 mod operation;
 mod raw;
@@ -85,8 +86,23 @@ impl<M: Threading> World<M> {
         self.apply_all(at, what)
     }
 
+    // The operation is done outside of the closure that has the thread's context: that is a
+    // function of its own, which got its operands through memory.
     #[inline(always)]
     fn apply_all<T: Atomic>(&self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<T> {
+        match self.mapped(at) {
+            Some(place) if place.cast::<T>().is_aligned() => {
+                // SAFETY: the place has the size of a `T` in a segment that is mapped here, it is
+                // aligned, and segments are only accessed through the bulk routine and atomics.
+                Ok(unsafe { T::apply(place.as_ptr().cast(), what) })
+            }
+            _ => self.apply_otherwise(at, what),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn apply_otherwise<T: Atomic>(&self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<T> {
         let target = Self::target_of(at);
         Ok(process::with(|ctx| {
             self.engine().atomic(ctx, target, what)

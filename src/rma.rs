@@ -68,7 +68,7 @@ impl<M: Threading> World<M> {
 
     /// Where a value lies, if this call may load and store there.
     #[inline(always)]
-    fn mapped<T: Global>(&self, at: GlobalPtr<T>) -> Option<NonNull<u8>> {
+    pub(crate) fn mapped<T: Global>(&self, at: GlobalPtr<T>) -> Option<NonNull<u8>> {
         let rank = Self::job_rank(at.rank());
         process::with(|ctx| self.engine().mapped(ctx, rank, at.offset(), size_of::<T>()))
     }
