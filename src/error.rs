@@ -61,13 +61,13 @@ pub enum Error {
     },
     /// The word of a signal is not where it has to be.
     #[error(
-        "the word of the signal is on rank {word}; it must be on rank {values}, where the values go, or which waits for it"
+        "the word of the signal is on rank {word} and must be on rank {expected}: a put signals on the rank of its values, and a rank waits for words of its own"
     )]
     SignalElsewhere {
         /// The rank of the word.
         word: Rank,
         /// The rank that it should be on.
-        values: Rank,
+        expected: Rank,
     },
     /// There is no memory for the values of a get.
     #[error("rank {rank}: no memory for {bytes} bytes of a get; read the slice in parts")]

@@ -28,7 +28,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// The word becomes `value`, as a flag.
+    /// Stores `value` in the word, as a flag; of several signals any may be the last.
     ///
     /// See the example of [`Signal`].
     #[must_use]
@@ -54,15 +54,23 @@ impl Signal {
 }
 
 impl<M: Threading> World<M> {
-    /// Writes a slice, and changes a word of the same rank when the values lie there (OpenSHMEM
-    /// 1.5, `shmem_put_signal`).
+    /// Writes a slice, and changes a word of the same rank when the values lie there (as
+    /// `shmem_put_signal` of OpenSHMEM 1.5).
     ///
-    /// `values` may be written again when this returns, and it waits, polling, only while the
-    /// target has no room. The target reads the values after [`wait_signal`](Self::wait_signal), or
-    /// an atomic operation, has shown it the word changed; a barrier does not wait for them. The
-    /// change is atomic with respect to all atomic operations; signals of several puts come in any
-    /// order. Over a network it is one message, where put, wait and atomic operation are two round
-    /// trips.
+    /// `values` may be written again when this returns. Over a network it is one message, where a
+    /// put, a wait and an atomic operation are two round trips, and this waits, polling, only while
+    /// there is no room. Above [`Limits::long`](crate::Limits::long) bytes it is a put and an
+    /// atomic operation, and this waits for both.
+    ///
+    /// The target reads the values once [`wait_signal`](Self::wait_signal), or an atomic operation,
+    /// has shown it the word changed; over a network it has to poll for that. Unlike in OpenSHMEM
+    /// no barrier completes them; [`drain`](Self::drain) does. A signal stands for its own values
+    /// alone: nothing orders several, nor puts that are under way, so count with [`Signal::add`] to
+    /// know that several have arrived. The change is atomic with respect to all atomic operations.
+    ///
+    /// Free neither slice nor word before the target has seen the signal, or all ranks have called
+    /// [`drain`](Self::drain): a late one would change memory that is used for something else by
+    /// then.
     ///
     /// ```
     /// use argonet::{SharedArray, Signal};
@@ -77,8 +85,10 @@ impl<M: Threading> World<M> {
     /// ```
     ///
     /// # Errors
-    /// As [`put_from`](Self::put_from), [`Error::SignalElsewhere`], and a word that is not aligned;
-    /// nothing has been written then.
+    /// As [`put_from`](Self::put_from); [`Error::SignalElsewhere`]; a word outside its segment or
+    /// not aligned. Nothing has been written then; but after
+    /// [`AmError::PeerLost`](crate::AmError::PeerLost) the values may lie there without a signal.
+    /// Values of a call without an error may not have arrived, either, where the target is lost.
     pub fn put_signal<T: Global>(
         &self,
         to: GlobalSlice<T>,
@@ -94,7 +104,7 @@ impl<M: Threading> World<M> {
         if word.rank() != to.rank() {
             return Err(Error::SignalElsewhere {
                 word: word.rank(),
-                values: to.rank(),
+                expected: to.rank(),
             });
         }
         let what = Atomic {
@@ -109,7 +119,7 @@ impl<M: Threading> World<M> {
         Ok(())
     }
 
-    /// Changes a word of a rank, which may wait for that, and waits for no answer.
+    /// Changes a word of a rank, without values; there is no reply.
     ///
     /// As [`put_signal`](Self::put_signal) without values.
     ///
@@ -121,11 +131,12 @@ impl<M: Threading> World<M> {
         self.put_signal(GlobalSlice::new(signal.word, 0), &[], signal)
     }
 
-    /// Polls until `done` says so of the value of a word of this rank; returns that value.
+    /// Polls until `done` is true of a word of this rank; returns the value of which it was.
     ///
-    /// It waits as [`wait_until`](Self::wait_until) does, and signals wake it; other changes of
-    /// memory that is mapped where they are made may be noticed half a second late, if this rank
-    /// sleeps. Whatever was put with a signal that the value has in it can be read after this.
+    /// It waits as [`wait_until`](Self::wait_until) does. Signals wake it; a change by a neighbor's
+    /// plain put or atomic operation may be noticed half a second late, if this rank sleeps. The
+    /// values of every put whose signal is in that value can be read after this. It does not end
+    /// because a rank that should signal is lost.
     ///
     /// See the example of [`put_signal`](Self::put_signal).
     ///
@@ -136,7 +147,7 @@ impl<M: Threading> World<M> {
         if word.rank() != self.rank() {
             return Err(Error::SignalElsewhere {
                 word: word.rank(),
-                values: self.rank(),
+                expected: self.rank(),
             });
         }
         let word = Self::target_of(word);

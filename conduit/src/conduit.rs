@@ -544,9 +544,9 @@ pub trait Conduit: Send + Sync {
     /// others there is nothing to do.
     fn wake(&self) {}
 
-    /// Wakes threads of a rank that sleep, after a change of memory that it may wait for.
+    /// Wakes the sleeping threads of a rank, after a change of its memory that they may wait for.
     ///
-    /// One that shares no memory with this rank sees no such change, and there is nothing to do.
+    /// The default does nothing: ranks that share no memory hear of such a change by a message.
     fn wake_rank(&self, rank: JobRank) {
         let _ = rank;
     }

@@ -98,6 +98,13 @@ pub(crate) const PROGRAMS: &[Program] = &[
     ("drop-condition", || {
         leaving(|world| world.wait_until(|| false))
     }),
+    ("drop-signal", || {
+        leaving(|world| {
+            // A word that no rank changes.
+            let word = raw::global_ptr(world.rank(), SegmentOffset(0));
+            world.wait_signal(word, |value| value == u64::MAX).map(drop)
+        })
+    }),
     ("drop-load", || {
         leaving(|world| {
             // A word that no rank writes.
@@ -513,6 +520,7 @@ fn dropped() {
         ("drop-long-reduction", "in a collective operation"),
         ("drop-condition", "for a condition of the program"),
         ("drop-load", "for a condition of the program"),
+        ("drop-signal", "for a signal"),
         ("drop-future", "for a future"),
         ("drop-started", "for operations to complete"),
         ("drop-drain", "for everything under way to end"),

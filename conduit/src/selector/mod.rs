@@ -433,6 +433,15 @@ impl Conduit for Selector {
         }
     }
 
+    fn wake(&self) {
+        // Where both are there a thread sleeps on memory.
+        match (self.memory(), &self.remote) {
+            (Some(smp), _) => smp.wake(),
+            (None, Some(remote)) => remote.network.wake(),
+            (None, None) => {}
+        }
+    }
+
     fn wake_rank(&self, rank: JobRank) {
         match self.to(rank) {
             Chosen::Memory(smp) => smp.wake_rank(rank),

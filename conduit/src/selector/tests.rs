@@ -302,3 +302,23 @@ fn a_neighbor_wakes_a_sleeper_and_the_watch_ends_with_its_rank() {
     drop(five);
     assert_eq!(network.sleepers.load(Ordering::SeqCst), 0);
 }
+
+#[test]
+fn a_wake_ends_the_sleep_of_a_thread_wherever_that_sleeps() {
+    let network = || Arc::new(Noted::default()) as Network;
+    let one = || neighbors(2).remove(0);
+    for selector in [
+        Selector::neighbors_only(one()),
+        Selector::over(network(), one()),
+        Selector::over(network(), neighbors(1).remove(0)),
+    ] {
+        for _ in 0..20 {
+            let (begun, seen) = (Instant::now(), selector.epoch());
+            std::thread::scope(|scope| {
+                scope.spawn(|| selector.wake());
+                selector.sleep(Some(Duration::from_secs(20)), seen);
+            });
+            assert!(begun.elapsed() < Duration::from_secs(10), "not woken");
+        }
+    }
+}

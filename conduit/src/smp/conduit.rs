@@ -206,7 +206,7 @@ impl Smp {
     }
 
     #[inline(always)]
-    pub(super) fn ring(&self, to: JobRank) {
+    pub(super) fn wake_sleepers(&self, to: JobRank) {
         wake::wake_rank(self.region.sleep_word(to), self.barrier, &Linux);
     }
 }
@@ -265,7 +265,7 @@ impl Conduit for Smp {
         };
         ring.words.store(at + 1, short.rest, Ordering::Relaxed);
         publish(&ring, at, short.head);
-        self.ring(to);
+        self.wake_sleepers(to);
         true
     }
 
@@ -322,13 +322,13 @@ impl Conduit for Smp {
         let least_units = record::record_units(category, args.len(), carried);
         let (ring, at, units) = self.prepared_place(&prepared, least_units);
         self.publish_packed(&ring, at, units, handler, category, args, len, offset);
-        self.ring(prepared.to());
+        self.wake_sleepers(prepared.to());
     }
 
     fn cancel(&self, prepared: Prepared) {
         let (ring, at, units) = self.prepared_place(&prepared, 1);
         publish(&ring, at, Head::skip(units));
-        self.ring(prepared.to());
+        self.wake_sleepers(prepared.to());
     }
 
     unsafe fn put(
@@ -398,9 +398,14 @@ impl Conduit for Smp {
         self.epoch.load(Ordering::Acquire)
     }
 
+    fn wake(&self) {
+        self.epoch.fetch_add(1, Ordering::Release);
+        self.wake_sleepers(self.rank);
+    }
+
     fn wake_rank(&self, rank: JobRank) {
         if self.neighbors().contains(&rank.0) {
-            self.ring(rank);
+            self.wake_sleepers(rank);
         }
     }
 

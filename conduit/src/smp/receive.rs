@@ -70,7 +70,7 @@ impl Smp {
     fn wake_threads(&self, taken: u32) {
         if taken > 0 && self.mode == ThreadMode::Par {
             self.epoch.fetch_add(1, Ordering::Release);
-            self.ring(self.rank);
+            self.wake_sleepers(self.rank);
         }
     }
 

@@ -42,7 +42,7 @@ impl Smp {
         } else {
             self.write_large(to, &ring, writer, message)?;
         }
-        self.ring(to);
+        self.wake_sleepers(to);
         Ok(())
     }
 

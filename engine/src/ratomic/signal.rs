@@ -1,8 +1,9 @@
 //! Puts that signal: when their bytes lie at the target, an atomic operation changes a word there
 //! (OpenSHMEM 1.5, "Signaling Operations").
 //!
-//! Where the target's memory is mapped here, this processor writes the bytes and changes the word.
-//! Otherwise one long message carries the bytes, and its handler changes the word.
+//! Where the word is mapped here, this processor writes the bytes and changes it. Otherwise one
+//! long message carries the bytes, and its handler changes the word; bytes that none can carry are
+//! put before.
 
 use super::super::bound::{ARGUMENTS, Wrong};
 use super::super::core::{Engine, Injection};
@@ -33,18 +34,18 @@ impl<C: Conduit> Engine<C> {
     ///
     /// The source may be written again when this returns. The target finds the bytes once it has
     /// seen the word changed, by an operation of this module or [`wait_signal`](Self::wait_signal);
-    /// no other call of either waits for that.
+    /// of other calls [`drain`](Self::drain) alone waits for that.
     ///
     /// # Safety
     /// The source of the put is readable for its length.
     ///
     /// # Errors
-    /// As a put, and as [`atomic`](Self::atomic). Nothing has been written then, but where the
-    /// target is lost in between.
+    /// As a put, and as [`atomic`](Self::atomic). Nothing has been written then, unless the target
+    /// is lost in between.
     ///
     /// # Panics
-    /// If the transfer is a get, the word is of another rank, or the operation is none on such a
-    /// word that needs no answer.
+    /// If the transfer is a get, the word is of another rank, or the operation returns a value or
+    /// is none on such a word.
     pub unsafe fn put_signal<T: AtomicWord>(
         &self,
         ctx: &ThreadCtx,
@@ -141,8 +142,8 @@ impl<C: Conduit> Engine<C> {
         Ok(())
     }
 
-    /// Wakes threads of a rank that sleep, if it shares memory with this one, where a word has
-    /// changed.
+    /// Wakes the sleeping threads of a rank after a change of a word, where it shares memory with
+    /// this one.
     fn wake(&self, rank: JobRank) {
         if rank == self.rank {
             self.conduit.wake();
@@ -153,8 +154,8 @@ impl<C: Conduit> Engine<C> {
     /// Polls until `done` says so of the value of a word in this rank's own memory; returns that
     /// value.
     ///
-    /// It sleeps as long as nothing arrives; a put that signals wakes it. What was put before the
-    /// word was changed to the value that it returns can be read after it.
+    /// It may sleep while nothing arrives; a put that signals wakes it. The bytes of each put whose
+    /// signal is in that value can be read after this.
     ///
     /// # Errors
     /// A word outside the segment or not aligned; [`AmError::Restricted`] inside a handler.
@@ -179,7 +180,8 @@ impl<C: Conduit> Engine<C> {
         Ok(self.wait_word(ctx, look, done)?)
     }
 
-    /// [`wait_signal`](Self::wait_signal) for a word that the caller reads, atomically.
+    /// [`wait_signal`](Self::wait_signal) for a word that `look` loads, atomically and with Acquire
+    /// at least.
     ///
     /// # Errors
     /// [`AmError::Restricted`] inside a handler.

@@ -95,7 +95,7 @@ fn bytes_for_bound_memory_are_there_before_the_word_changes() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_is_written() {
+fn invalid_signals_are_refused_before_anything_is_written() {
     let rig = Rig::pair(64);
     let (ctx, engine) = (context(), &rig.ranks[0].engine);
     let bytes = [1u8; 8];
@@ -162,7 +162,7 @@ fn request(target: Target, operation: Operation, op: u64) -> Args {
 }
 
 #[test]
-fn owners_believe_no_message() {
+fn owners_refuse_forged_signals() {
     let word = |rig: &Rig, more: u64| {
         let Target::Bound(mut place) = bound_word(rig, 1, 0) else {
             unreachable!()
