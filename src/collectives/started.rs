@@ -3,7 +3,7 @@
 //! They own their buffers until they are complete. An operation that is dropped before goes on, and
 //! its buffers are leaked.
 
-use super::{Collectives, between, folding, within};
+use super::{Collectives, between, folding, folding_with, within};
 use crate::collectives::{Reducible, Reduction};
 use crate::error::Result;
 use crate::global::Global;
@@ -11,10 +11,19 @@ use crate::op::Op;
 use crate::world::Threading;
 use argonet_base::Rank;
 use argonet_base::kept::Kept;
-use argonet_engine::{Call, Kind};
+use argonet_engine::{Call, Folding, Kind};
 
 fn zeroed<T: Global>(count: usize) -> Kept<T> {
     Kept::new(vec![T::new_zeroed(); count].into())
+}
+
+/// A folding by a closure, and the closure where it stays.
+fn keep<T: Global, F: Fn(T, T) -> T + Send + Sync>(combine: F) -> (Folding, Kept<F>) {
+    let kept = Kept::new(Box::new([combine]));
+    let closure = kept.as_ptr().cast::<F>();
+    // SAFETY: the first of one value, of which there are shared borrows alone from now on.
+    let folding = folding_with(unsafe { &*closure });
+    (folding, kept)
 }
 
 impl<'w, M: Threading> Collectives<'w, M> {
@@ -79,18 +88,56 @@ impl<'w, M: Threading> Collectives<'w, M> {
         reduction: Reduction,
         values: Box<[T]>,
     ) -> Result<Op<'w, Option<Box<[T]>>>> {
+        // SAFETY: a number leads to no memory.
+        unsafe { self.start_reduce_by(root, folding::<T>(reduction), values, ()) }
+    }
+
+    /// Starts a [`reduce_with`](Self::reduce_with); the operation owns the closure, too.
+    ///
+    /// ```
+    /// # use argonet::{Rank, World};
+    /// # let world = World::init().unwrap();
+    /// let me = world.rank().0;
+    /// let calls = world.collectives();
+    /// let ends = calls.start_reduce_with(Rank(0), vec![[me; 2]].into(), |a, b| [a[0], b[1]]);
+    /// let ends = ends.unwrap().wait().unwrap();
+    /// assert!(ends.is_none_or(|ends| *ends == [[0, world.size() - 1]]));
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reduce_with`](Self::reduce_with).
+    pub fn start_reduce_with<T: Global, F: Fn(T, T) -> T + Send + Sync + 'static>(
+        &self,
+        root: Rank,
+        values: Box<[T]>,
+        combine: F,
+    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+        let (folding, combine) = keep(combine);
+        // SAFETY: the operation keeps the closure.
+        unsafe { self.start_reduce_by(root, folding, values, combine) }
+    }
+
+    /// # Safety
+    /// The folding's context is usable as long as `keeps` is.
+    unsafe fn start_reduce_by<T: Global, K: 'w>(
+        &self,
+        root: Rank,
+        folding: Folding,
+        values: Box<[T]>,
+        keeps: K,
+    ) -> Result<Op<'w, Option<Box<[T]>>>> {
         let is_root = self.is(root);
         let count = values.len();
         let result = zeroed(if is_root { count } else { 0 });
         let values = Kept::new(values);
         let call = Call {
             root: root.0,
-            folding: Some(folding::<T>(reduction)),
+            folding: Some(folding),
             ..between(Kind::Reduce, count, values.as_ptr(), result.as_ptr())
         };
-        let finish = move |(_, result): (Kept<T>, Kept<T>)| is_root.then(|| result.give());
-        // SAFETY: as above; the target counts at the root alone.
-        unsafe { self.start(call, (values, result), finish) }
+        let finish = move |(_, result, _): (Kept<T>, Kept<T>, K)| is_root.then(|| result.give());
+        // SAFETY: as above; the target counts at the root alone, and the context is kept.
+        unsafe { self.start(call, (values, result, keeps), finish) }
     }
 
     /// Starts a [`reduce_all`](Self::reduce_all).
@@ -104,13 +151,49 @@ impl<'w, M: Threading> Collectives<'w, M> {
         reduction: Reduction,
         values: Box<[T]>,
     ) -> Result<Op<'w, Box<[T]>>> {
+        // SAFETY: a number leads to no memory.
+        unsafe { self.start_in_place(Kind::ReduceAll, folding::<T>(reduction), values, ()) }
+    }
+
+    /// Starts a [`reduce_all_with`](Self::reduce_all_with); the operation owns the closure, too.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let (me, calls) = (world.rank().0, world.collectives());
+    /// let ends = calls.start_reduce_all_with(vec![[me; 2]].into(), |a, b| [a[0], b[1]]);
+    /// assert_eq!(*ends.unwrap().wait().unwrap(), [[0, world.size() - 1]]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reduce_all_with`](Self::reduce_all_with).
+    pub fn start_reduce_all_with<T: Global, F: Fn(T, T) -> T + Send + Sync + 'static>(
+        &self,
+        values: Box<[T]>,
+        combine: F,
+    ) -> Result<Op<'w, Box<[T]>>> {
+        let (folding, combine) = keep(combine);
+        // SAFETY: the operation keeps the closure.
+        unsafe { self.start_in_place(Kind::ReduceAll, folding, values, combine) }
+    }
+
+    /// Starts a folding whose result takes the place of the values.
+    ///
+    /// # Safety
+    /// The folding's context is usable as long as `keeps` is.
+    unsafe fn start_in_place<T: Global, K: 'w>(
+        &self,
+        kind: Kind,
+        folding: Folding,
+        values: Box<[T]>,
+        keeps: K,
+    ) -> Result<Op<'w, Box<[T]>>> {
         let values = Kept::new(values);
         let call = Call {
-            folding: Some(folding::<T>(reduction)),
-            ..within(Kind::ReduceAll, values.as_ptr())
+            folding: Some(folding),
+            ..within(kind, values.as_ptr())
         };
-        // SAFETY: as above.
-        unsafe { self.start(call, values, Kept::give) }
+        // SAFETY: the values are kept where they are, and so is the context.
+        unsafe { self.start(call, (values, keeps), |(values, _)| values.give()) }
     }
 
     /// Starts a [`gather`](Self::gather).
@@ -269,12 +352,92 @@ impl<'w, M: Threading> Collectives<'w, M> {
         reduction: Reduction,
         values: Box<[T]>,
     ) -> Result<Op<'w, Box<[T]>>> {
-        let values = Kept::new(values);
+        // SAFETY: a number leads to no memory.
+        unsafe { self.start_in_place(Kind::Scan, folding::<T>(reduction), values, ()) }
+    }
+
+    /// Starts a [`scan_with`](Self::scan_with); the operation owns the closure, too.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let (me, calls) = (world.rank().0, world.collectives());
+    /// let run = calls.start_scan_with(vec![[me; 2]].into(), |a, b| [a[0], b[1]]).unwrap();
+    /// assert_eq!(*run.wait().unwrap(), [[0, me]]);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`scan_with`](Self::scan_with).
+    pub fn start_scan_with<T: Global, F: Fn(T, T) -> T + Send + Sync + 'static>(
+        &self,
+        values: Box<[T]>,
+        combine: F,
+    ) -> Result<Op<'w, Box<[T]>>> {
+        let (folding, combine) = keep(combine);
+        // SAFETY: the operation keeps the closure.
+        unsafe { self.start_in_place(Kind::Scan, folding, values, combine) }
+    }
+
+    /// Starts an [`exclusive_scan`](Self::exclusive_scan).
+    ///
+    /// ```
+    /// # use argonet::{Reduction, World};
+    /// # let world = World::init().unwrap();
+    /// let before = world.collectives().start_exclusive_scan(Reduction::Sum, vec![5u32].into());
+    /// let before = before.unwrap().wait().unwrap();
+    /// assert_eq!(before.unwrap_or(vec![0].into()), [5 * world.rank().0].into());
+    /// ```
+    ///
+    /// # Errors
+    /// As [`exclusive_scan`](Self::exclusive_scan).
+    pub fn start_exclusive_scan<T: Reducible>(
+        &self,
+        reduction: Reduction,
+        values: Box<[T]>,
+    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+        // SAFETY: a number leads to no memory.
+        unsafe { self.start_exclusive_scan_by(folding::<T>(reduction), values, ()) }
+    }
+
+    /// Starts an [`exclusive_scan_with`](Self::exclusive_scan_with); the operation owns the
+    /// closure, too.
+    ///
+    /// ```
+    /// # let world = argonet::World::init().unwrap();
+    /// let (me, calls) = (world.rank().0, world.collectives());
+    /// let run = calls.start_exclusive_scan_with(vec![[me; 2]].into(), |a, b| [a[0], b[1]]).unwrap();
+    /// let last = me.checked_sub(1).map(|last| [[0, last]].into());
+    /// assert_eq!(run.wait().unwrap(), last);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`exclusive_scan_with`](Self::exclusive_scan_with).
+    pub fn start_exclusive_scan_with<T: Global, F: Fn(T, T) -> T + Send + Sync + 'static>(
+        &self,
+        values: Box<[T]>,
+        combine: F,
+    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+        let (folding, combine) = keep(combine);
+        // SAFETY: the operation keeps the closure.
+        unsafe { self.start_exclusive_scan_by(folding, values, combine) }
+    }
+
+    /// # Safety
+    /// The folding's context is usable as long as `keeps` is.
+    unsafe fn start_exclusive_scan_by<T: Global, K: 'w>(
+        &self,
+        folding: Folding,
+        values: Box<[T]>,
+        keeps: K,
+    ) -> Result<Op<'w, Option<Box<[T]>>>> {
+        let count = values.len();
+        let (values, result) = (Kept::new(values), zeroed(count));
         let call = Call {
-            folding: Some(folding::<T>(reduction)),
-            ..within(Kind::Scan, values.as_ptr())
+            folding: Some(folding),
+            ..between(Kind::ExclusiveScan, count, values.as_ptr(), result.as_ptr())
         };
-        // SAFETY: as above.
-        unsafe { self.start(call, values, Kept::give) }
+        let has_any = self.team.rank > 0;
+        let finish = move |(_, result, _): (Kept<T>, Kept<T>, K)| has_any.then(|| result.give());
+        // SAFETY: as above; rank 0 has no result.
+        unsafe { self.start(call, (values, result, keeps), finish) }
     }
 }

@@ -1,5 +1,7 @@
 //! Collective operations of teams against sequential results.
 
+use std::sync::Arc;
+
 use argonet::{Blocks, Collectives, Par, Rank, Reduction, Seq, Threading, World};
 
 use crate::support::{Done, Job, Pattern, Program, Test, each};
@@ -317,6 +319,36 @@ fn of_a_value<M: Threading>(all: &Collectives<'_, M>, me: Rank, size: u32) -> ar
     assert_eq!(runs, [[0, me.0]; 2]);
     let before = all.exclusive_scan_with(&[[me.0; 2]], run)?;
     assert_eq!(before, me.0.checked_sub(1).map(|last| vec![[0, last]]));
+    // The same, under way at once; what they own besides is captured.
+    let witness = Arc::new(());
+    let owned = || {
+        let witness = Arc::clone(&witness);
+        move |a, b| {
+            assert!(Arc::strong_count(&witness) > 1);
+            run(a, b)
+        }
+    };
+    let mine = |count| vec![[me.0; 2]; count].into_boxed_slice();
+    let roots = (0..size).map(|root| all.start_reduce_with(Rank(root), mine(3), owned()));
+    let roots: Vec<_> = roots.collect::<argonet::Result<_>>()?;
+    let whole = all.start_reduce_all_with(mine(700), owned())?;
+    let runs = all.start_scan_with(mine(2), owned())?;
+    let last = all.start_exclusive_scan_with(mine(1), owned())?;
+    let sums = all.start_exclusive_scan(Reduction::Sum, vec![me.0 + 1, 1].into())?;
+    assert_eq!(last.wait()?.map(<[_]>::into_vec), before);
+    assert_eq!(*runs.wait()?, [[0, me.0]; 2]);
+    assert_eq!(*whole.wait()?, [[0, size - 1]; 700]);
+    for (root, reduced) in (0..size).zip(roots) {
+        let reduced = reduced.wait()?.map(<[_]>::into_vec);
+        assert_eq!(reduced, (me.0 == root).then(|| vec![[0, size - 1]; 3]));
+    }
+    let before = sums.wait()?.map(<[_]>::into_vec);
+    assert_eq!(before, (me.0 > 0).then(|| vec![sum(0..me.0), me.0]));
+    assert_eq!(
+        Arc::strong_count(&witness),
+        1,
+        "closures end with their operations"
+    );
     Ok(())
 }
 

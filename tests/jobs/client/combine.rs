@@ -31,7 +31,7 @@ pub(super) const TESTS: &[Test] = &[
 ];
 
 /// Programs, and the rank that panics in each.
-const PANICS: [(&str, &str); 10] = [
+const PANICS: [(&str, &str); 11] = [
     ("combine-panic-unrelated", "rank 0"),
     ("combine-panic-lines", "rank 0"),
     ("combine-panic-lines-started", "rank 0"),
@@ -43,6 +43,7 @@ const PANICS: [(&str, &str); 10] = [
     ("combine-panic-tree", "rank 0"),
     ("combine-panic-closure", "rank 0"),
     ("combine-panic-team-closure", "rank 0"),
+    ("combine-panic-closure-started", "rank 0"),
 ];
 
 const REENTERS: [&str; 2] = ["combine-calls", "combine-calls-par"];
@@ -62,6 +63,9 @@ pub(super) const PROGRAMS: &[Program] = &[
     ("combine-panic-tree", || panics(Way::Tree)),
     ("combine-panic-closure", || panics(Way::Closure)),
     ("combine-panic-team-closure", || panics(Way::TeamClosure)),
+    ("combine-panic-closure-started", || {
+        panics(Way::ClosureStarted)
+    }),
     ("combine-calls", || calls(World::init()?)),
     ("combine-calls-par", || calls(World::builder().build_par()?)),
     ("combine-waits-lines", || waits(1)),
@@ -115,9 +119,10 @@ enum Way {
     Tree,
     Closure,
     TeamClosure,
+    ClosureStarted,
 }
 
-const WAYS: [Way; 9] = [
+const WAYS: [Way; 10] = [
     Way::Lines,
     Way::LinesStarted,
     Way::Pool,
@@ -127,6 +132,7 @@ const WAYS: [Way; 9] = [
     Way::Tree,
     Way::Closure,
     Way::TeamClosure,
+    Way::ClosureStarted,
 ];
 
 /// A reduction of ones that goes a way.
@@ -136,7 +142,12 @@ fn reduce<M: Threading>(world: &World<M>, way: Way) -> Done {
     let ones = |count| vec![Touchy(1); count];
     let sum = Reduction::Sum;
     let mut values = ones(match way {
-        Way::Lines | Way::LinesStarted | Way::Tree | Way::Closure | Way::TeamClosure => 1,
+        Way::Lines
+        | Way::LinesStarted
+        | Way::Tree
+        | Way::Closure
+        | Way::TeamClosure
+        | Way::ClosureStarted => 1,
         Way::Pool | Way::PoolStarted => 500,
         Way::PoolLong | Way::Messages => 50_000,
     });
@@ -156,6 +167,11 @@ fn reduce<M: Threading>(world: &World<M>, way: Way) -> Done {
         }
         Way::TeamClosure => {
             all.reduce_all_with(&mut values, |a, b| Touchy::combine(sum, a, b))?;
+        }
+        Way::ClosureStarted => {
+            let combine = move |a, b| Touchy::combine(sum, a, b);
+            let op = all.start_reduce_all_with(values.into(), combine)?;
+            values = op.wait()?.into_vec();
         }
         Way::Tree => world.reduce_all(sum, &mut values)?,
         Way::Closure => world.reduce_all_with(&mut values, |a, b| Touchy::combine(sum, a, b))?,
