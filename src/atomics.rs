@@ -86,8 +86,8 @@ impl<M: Threading> World<M> {
         self.apply_all(at, what)
     }
 
-    // The operation is done outside of the closure that has the thread's context: that is a
-    // function of its own, which got its operands through memory.
+    // Outside of `process::with`: its closure is compiled as a function of its own, which would get
+    // the operands through memory.
     #[inline(always)]
     fn apply_all<T: Atomic>(&self, at: GlobalPtr<T>, what: engine::Atomic<T>) -> Result<T> {
         match self.mapped(at) {

@@ -244,9 +244,9 @@ impl<M: Threading> World<M> {
     /// wait and nothing is under way, the job ends with a message that names both ranks. Threads of
     /// this process count, as far as they run or sleep for a limited time, and so do messages, puts
     /// and gets of `done` itself over a network; loads of memory that is mapped here do not. The
-    /// library cannot see conditions that depend on time, on files, on signals or on processes that
-    /// are no ranks: [`wait_timeout`](Self::wait_timeout) waits for those. A `done` that prepares a
-    /// payload of the raw layer ends the wait with an error.
+    /// library cannot see conditions that depend on time, on files, on signals of the system or on
+    /// processes that are no ranks: [`wait_timeout`](Self::wait_timeout) waits for those. A `done`
+    /// that prepares a payload of the raw layer ends the wait with an error.
     ///
     /// See the example of [`poll`](Self::poll).
     ///

@@ -12,7 +12,7 @@
 //! Features `portals`, `usnic` and `ofi`, which are on by default, build the conduits of these
 //! names.
 
-// What conduits share is looked into by this lint where all of them are built.
+// Shared code that is unused is found where all of them are built.
 #![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
 
 #[cfg(not(loom))]

@@ -12,7 +12,7 @@
 //! * [`reliable`]: records over datagrams that may be lost: the base of interfaces in software
 //!   between hosts, and of rails.
 
-// What interfaces share is looked into by this lint where all of them are built.
+// Shared code that is unused is found where all of them are built.
 #![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
 
 #[cfg(not(target_pointer_width = "64"))]

@@ -10,7 +10,7 @@
 //!
 //! Joining takes `unsafe`: the caller keeps the [contract of the engine](argonet_engine#contract).
 #![deny(unsafe_code)]
-// What conduits share is looked into by this lint where all of them are built.
+// Shared code that is unused is found where all of them are built.
 #![cfg_attr(not(feature = "default"), allow(dead_code, unused_imports))]
 
 mod error;

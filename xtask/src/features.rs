@@ -8,10 +8,11 @@ use std::process::Command;
 /// Conduits that are in every program, for one host and for several.
 const ALWAYS: usize = 2;
 
-/// What such a program answers to the conduit that it has not; said by `argonet-start`.
+/// A part of the error for a conduit that was not compiled, which `argonet-start` has.
 const REFUSAL: &str = "this program was built without it";
 
-/// The library without any of them is in order; in a full run also with each alone, and a program.
+/// The library passes clippy without any of them; in a full run also with each alone, and a program
+/// without any is started.
 pub(crate) fn check(run: &mut Run) {
     lint(run, "");
     if run.full() {
@@ -22,7 +23,7 @@ pub(crate) fn check(run: &mut Run) {
     }
 }
 
-/// Clippy has nothing to say of the library with these alone.
+/// The library passes clippy with these features alone.
 fn lint(run: &mut Run, features: &str) {
     let mut clippy = cargo(&["clippy", "--package", "argonet", "--no-default-features"]);
     clippy.args(["--features", features, "--", "-D", "warnings"]);
@@ -30,7 +31,8 @@ fn lint(run: &mut Run, features: &str) {
     run.step(&format!("clippy with {with} features"), &mut clippy);
 }
 
-/// A program without any of them runs over tcp, and says what it lacks over the others.
+/// A program without any of them runs over the conduits that it has, and ends with an error over
+/// each other one.
 fn program(run: &mut Run) {
     // Other tests start programs of the usual directory, which have all.
     let apart = target().join("features");

@@ -6,8 +6,8 @@ use argonet_boot::LocalJob;
 use argonet_settings::Settings;
 
 // The caller adds the name of the conduit.
-const NOT_BUILT: &str = "this program was built without it: add the feature of that name, which is on by default, to \
-     the crate argonet in the program's Cargo.toml";
+const NOT_BUILT: &str = "this program was built without it; enable the feature of that name of the \
+     crate argonet in its Cargo.toml, which is on by default";
 
 pub(super) fn open(_: &LocalJob, _: &Settings) -> Result<Box<dyn Opened>, Cause> {
     Err(NOT_BUILT.into())
