@@ -344,11 +344,16 @@ fn of_a_value<M: Threading>(all: &Collectives<'_, M>, me: Rank, size: u32) -> ar
     }
     let before = sums.wait()?.map(<[_]>::into_vec);
     assert_eq!(before, (me.0 > 0).then(|| vec![sum(0..me.0), me.0]));
+    let nowhere = all.start_reduce_with(Rank(size), mine(1), owned());
+    assert!(nowhere.is_err());
     assert_eq!(
         Arc::strong_count(&witness),
         1,
-        "closures end with their operations"
+        "closures end with their operations, and where none was started"
     );
+    // One that is dropped goes on, with its closure.
+    drop(all.start_reduce_all_with(mine(9), owned())?);
+    assert_eq!(all.reduce_all_value(Reduction::Sum, 1u32)?, size);
     Ok(())
 }
 
