@@ -315,8 +315,9 @@ fn a_wake_ends_the_sleep_of_a_thread_wherever_that_sleeps() {
         for _ in 0..20 {
             let (begun, seen) = (Instant::now(), selector.epoch());
             std::thread::scope(|scope| {
-                scope.spawn(|| selector.wake());
+                let other = scope.spawn(|| selector.wake());
                 selector.sleep(Some(Duration::from_secs(20)), seen);
+                other.join().unwrap();
             });
             assert!(begun.elapsed() < Duration::from_secs(10), "not woken");
         }
