@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// Further lists of the threads of a process, at most, until one has nothing new.
-const LISTS: usize = 4;
+/// Further lists of the threads of a process, at most, until one is as the last one was.
+const LISTS: usize = 16;
 
 /// Times of one thread since it began, and whether it runs or could run now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,14 +36,17 @@ impl ThreadTime {
             let tasks = fs::read_dir(&tasks).into_iter().flatten().flatten();
             tasks.map(|task| task.file_name()).collect()
         };
-        // The system leaves some out if one ends meanwhile.
-        let mut names = list();
+        // The system may leave some out behind one that it has listed and that ends meanwhile: the
+        // next list lacks that one.
+        let mut last = list();
+        let mut names = last.clone();
         for _ in 0..LISTS {
-            let before = names.len();
-            names.append(&mut list());
-            if names.len() == before {
+            let next = list();
+            if next == last {
                 break;
             }
+            names.extend(next.iter().cloned());
+            last = next;
         }
         let times = names.iter().map(|name| Self::of(&tasks.join(name)));
         times.flatten().collect()
